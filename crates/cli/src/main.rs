@@ -1,0 +1,3 @@
+//! The eyas command.
+
+fn main() {}

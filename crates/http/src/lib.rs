@@ -1,0 +1,1 @@
+//! HTTP/1.1, 2 and 3 over eyas.

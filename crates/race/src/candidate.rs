@@ -1,0 +1,145 @@
+//! What can be tried: one address, one transport, one security layer.
+
+use alloc::{string::String, vec::Vec};
+use core::{fmt, net::SocketAddr};
+
+use serde::{Deserialize, Serialize};
+
+/// A transport protocol that a connection attempt can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Transport {
+    /// TCP (RFC 9293).
+    Tcp,
+    /// Multipath TCP (RFC 8684).
+    Mptcp,
+    /// SCTP directly over IP, protocol 132 (RFC 9260).
+    Sctp,
+    /// SCTP inside UDP (RFC 6951).
+    SctpUdp,
+    /// QUIC (RFC 9000).
+    Quic,
+}
+
+impl Transport {
+    /// Every transport that has a name, in the order in which tables list them.
+    pub const ALL: [Self; 5] = [Self::Tcp, Self::Mptcp, Self::Quic, Self::Sctp, Self::SctpUdp];
+
+    /// The name used on the command line, in JSON and in the memory.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Mptcp => "mptcp",
+            Self::Sctp => "sctp",
+            Self::SctpUdp => "sctp-udp",
+            Self::Quic => "quic",
+        }
+    }
+
+    /// The transport of that [name](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|transport| transport.name() == name)
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What protects a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Security {
+    /// Nothing: only if the caller says so.
+    None,
+    /// TLS (RFC 8446), also as QUIC carries it (RFC 9001).
+    Tls,
+    /// DTLS (RFC 9147).
+    Dtls,
+}
+
+impl Security {
+    /// The name used on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Tls => "tls",
+            Self::Dtls => "dtls",
+        }
+    }
+
+    /// Whether candidates with these two may race each other unasked (RFC 9621 §3.2).
+    pub const fn is_equivalent_to(self, other: Self) -> bool {
+        matches!(self, Self::None) == matches!(other, Self::None)
+    }
+}
+
+impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// An application protocol name (RFC 7301), at most 255 octets, such as `h2` or `http/1.1`.
+pub type Alpn = String;
+
+/// Where a candidate's address came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Origin {
+    /// The caller gave an IP literal.
+    Literal,
+    /// `localhost`, which is never asked of DNS (RFC 6761 §6.3).
+    Localhost,
+    /// An AAAA or A answer.
+    Address,
+    /// An address hint of a ServiceMode record (RFC 9460 §7.3), not yet replaced by an answer.
+    Hint,
+    /// An IPv6 address synthesised from an A answer and a PREF64 (RFC 6052, RFC 8781).
+    Synthesised,
+    /// The caller's own address for the name (`--resolve`, `--connect-to`).
+    Caller,
+}
+
+/// One thing that can be tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The peer's address and port, with scope for link-local IPv6.
+    pub address: SocketAddr,
+    /// The transport to speak.
+    pub transport: Transport,
+    /// The security layer; a race never weakens it.
+    pub security: Security,
+    /// Application protocols to offer, best first; empty offers none.
+    pub alpn: Vec<Alpn>,
+    /// An `ECHConfigList` to encrypt the ClientHello with (RFC 9848), as it stood in the record.
+    pub ech: Option<Vec<u8>>,
+    /// `SvcPriority` of the record that led here; `None` without a ServiceMode record.
+    pub priority: Option<u16>,
+    /// Where the address came from.
+    pub origin: Origin,
+}
+
+impl Candidate {
+    /// Whether two candidates would put the same thing on the wire.
+    pub fn is_same_attempt(&self, other: &Self) -> bool {
+        (self.address, self.transport, self.security)
+            == (other.address, other.transport, other.security)
+            && self.alpn == other.alpn
+            && self.ech == other.ech
+    }
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.transport, self.address)?;
+        match (self.transport, self.security) {
+            (Transport::Quic, _) | (_, Security::None) => Ok(()),
+            (_, security) => write!(f, " {security}"),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Questions to DNS and their answers, as facts without a wire format.
+
+use alloc::{string::String, vec::Vec};
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::candidate::Alpn;
+
+/// The record types that a race asks for, each on its own (draft-ietf-happy-happyeyeballs-v3 §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum RecordType {
+    /// HTTPS service bindings (RFC 9460).
+    Https,
+    /// IPv6 addresses.
+    Aaaa,
+    /// IPv4 addresses.
+    A,
+}
+
+/// Identifies one question of one race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct QueryId(pub u32);
+
+/// A question for the driver to ask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Query {
+    /// To be given back with the [`Answer`].
+    pub id: QueryId,
+    /// The owner name, normalised, without a trailing dot (`_8443._https.example.com` included).
+    pub name: String,
+    /// The type asked.
+    pub record_type: RecordType,
+}
+
+/// What came back for one [`Query`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Which query this answers.
+    pub id: QueryId,
+    /// The records, or why there are none.
+    pub records: Result<Records, DnsFailure>,
+    /// Whether the answer came over a protected channel (DoT, DoH) or was validated.
+    pub protected: bool,
+}
+
+/// Records of one type. CNAME chains have been followed by the resolver; SVCB aliases have not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Records {
+    /// HTTPS records; unknown keys are kept by number so that `mandatory` can be judged.
+    Https(Vec<HttpsRecord>),
+    /// IPv6 addresses.
+    Aaaa(Vec<Ipv6Addr>),
+    /// IPv4 addresses.
+    A(Vec<Ipv4Addr>),
+}
+
+/// One HTTPS record (RFC 9460 §2).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpsRecord {
+    /// `SvcPriority`; 0 is AliasMode.
+    pub priority: u16,
+    /// `TargetName`, without a trailing dot; empty stands for the root ("." in the record).
+    pub target: String,
+    /// Key numbers that the `mandatory` parameter lists.
+    pub mandatory: Vec<u16>,
+    /// The `alpn` parameter.
+    pub alpn: Vec<Alpn>,
+    /// Whether `no-default-alpn` stands.
+    pub no_default_alpn: bool,
+    /// The `port` parameter.
+    pub port: Option<u16>,
+    /// The `ipv4hint` parameter.
+    pub ipv4_hint: Vec<Ipv4Addr>,
+    /// The `ipv6hint` parameter.
+    pub ipv6_hint: Vec<Ipv6Addr>,
+    /// The `ech` parameter, as an `ECHConfigList`.
+    pub ech: Option<Vec<u8>>,
+    /// Keys present that have no field here.
+    pub unknown_keys: Vec<u16>,
+}
+
+/// Why a query gave no records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum DnsFailure {
+    /// The name exists but has no record of this type.
+    NoData,
+    /// The name does not exist (NXDOMAIN).
+    NoSuchName,
+    /// The server could not or would not answer (SERVFAIL, REFUSED).
+    ServerFailure,
+    /// No answer came in time.
+    Timeout,
+    /// The answer could not be understood.
+    Malformed,
+    /// No server could be reached or none is configured.
+    Unreachable,
+}

@@ -1,0 +1,126 @@
+//! How far an attempt came, and how it failed: what the memory is made of.
+
+use alloc::string::String;
+use core::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::candidate::{Candidate, Security};
+use crate::target::Host;
+
+/// How far an attempt came. The order is that of progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Packets went out; nothing came back.
+    Started,
+    /// The peer answered: SYN ACK, INIT ACK, first QUIC packet.
+    Answered,
+    /// The transport is up.
+    Transport,
+    /// The security layer is up, the peer is who it says it is.
+    Security,
+    /// A byte of the application came back.
+    FirstByte,
+    /// A full-sized packet passed.
+    FullPacket,
+}
+
+/// The kind of a failure, as far as the memory and an exit code tell failures apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// The peer refused (RST, ICMP port or protocol unreachable, CONNECTION_REFUSED).
+    Refused,
+    /// No route, or ICMP host or network unreachable.
+    Unreachable,
+    /// Nothing came back.
+    Silent,
+    /// The connection was reset or closed after it had been answered.
+    Reset,
+    /// The TLS or DTLS handshake failed (alerts, versions, no common ALPN).
+    Tls,
+    /// The certificate was not accepted.
+    Certificate,
+    /// The peer broke the protocol.
+    Protocol,
+    /// The deadline came first.
+    Deadline,
+    /// This machine cannot speak the transport (no privilege, no support in the kernel).
+    Unsupported,
+    /// A local limit was hit (descriptors, ports, memory).
+    Local,
+}
+
+impl Cause {
+    /// The name used in JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Unreachable => "unreachable",
+            Self::Silent => "silent",
+            Self::Reset => "reset",
+            Self::Tls => "tls",
+            Self::Certificate => "certificate",
+            Self::Protocol => "protocol",
+            Self::Deadline => "deadline",
+            Self::Unsupported => "unsupported",
+            Self::Local => "local",
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What kind of failure.
+    pub cause: Cause,
+    /// How far the attempt had come.
+    pub reached: Level,
+    /// What the lower layer said, for people.
+    pub detail: String,
+}
+
+/// The network that a race runs on: a hash over default route and gateway (a PvD of RFC 7556).
+/// Evidence never crosses networks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NetworkId(pub String);
+
+/// The outcome of one attempt, to be remembered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// When it was seen, on the driver's epoch (the UNIX epoch where it is stored).
+    pub at: Duration,
+    /// Where it was seen.
+    pub network: NetworkId,
+    /// The peer's name as the caller gave it.
+    pub host: Host,
+    /// What was tried.
+    pub candidate: Candidate,
+    /// How far it came.
+    pub level: Level,
+    /// How it failed, if it did. A cancelled loser is no evidence at all.
+    pub failure: Option<Failure>,
+    /// The handshake's round trip, if one was measured.
+    pub rtt: Option<Duration>,
+}
+
+impl Evidence {
+    /// Whether this speaks for the candidate.
+    pub fn is_good(&self) -> bool {
+        self.failure.is_none()
+            && self.level
+                >= match self.candidate.security {
+                    Security::None => Level::Transport,
+                    Security::Tls | Security::Dtls => Level::Security,
+                }
+    }
+}

@@ -1,0 +1,23 @@
+//! What to try, when, and what won.
+//!
+//! `eyas-race` is Happy Eyeballs version 3 for *transports*: it takes DNS answers, a policy and
+//! what was learnt earlier, and decides which connection attempts to start, when to start them,
+//! which one won, and what there is to remember. It performs no I/O, reads no clock and draws no
+//! randomness of its own, so the same inputs give the same outputs, byte for byte.
+//!
+//! | module | job | source |
+//! | --- | --- | --- |
+//! | [`candidate`] | what can be tried: address × transport × security × ALPN | RFC 9621 §3.2 |
+//! | [`target`] | whom to reach, with names normalised | RFC 3986, UTS 46 |
+//! | [`io`] | the contract: inputs in, outputs out | |
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod candidate;
+pub mod dns;
+pub mod evidence;
+pub mod io;
+pub mod policy;
+pub mod target;

@@ -1,0 +1,3 @@
+//! The checks of this repository.
+
+fn main() {}
