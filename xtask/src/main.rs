@@ -1,3 +1,48 @@
-//! The checks of this repository.
+//! The checks of this repository: `cargo xtask ci`, `cargo xtask tidy`, `cargo xtask bench`.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `ci` | every check, one step after another, with times and a summary |
+//! | `tidy` | the house rules that neither the compiler nor clippy knows |
+//! | `bench` | the tables of `docs/benchmarks.md` |
+//! | `run` | starting programs and reading what they say |
 
-fn main() {}
+mod bench;
+mod ci;
+mod run;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask COMMAND
+
+  ci [--only STEP]... [--skip STEP]... [--list]
+                        every check that guards main, one after another
+  tidy                  the house rules: dependencies, lengths, marks, purity
+  bench http [--rounds N] [--dry]
+                        time to first byte beside other clients, into docs/benchmarks.md
+  bench race [--dry]    instructions per operation of the race engine, into docs/benchmarks.md
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["ci", options @ ..] => ci::main(options),
+        ["tidy"] => tidy::main(),
+        ["bench", options @ ..] => bench::main(options),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(format!("no such command\n\n{USAGE}")),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

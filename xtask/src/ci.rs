@@ -1,0 +1,145 @@
+//! `cargo xtask ci`: every check that guards main.
+//!
+//! Each step announces itself and prints how long it took; the end is one table. A step whose
+//! tool is not on the machine says so and counts as skipped, never as passed.
+
+mod steps;
+
+use std::time::{Duration, Instant};
+
+use steps::STEPS;
+
+/// How a step ended.
+pub(crate) enum Outcome {
+    /// All is well.
+    Passed,
+    /// Not run; the text says what was missing.
+    Skipped(String),
+}
+
+/// One check.
+pub(crate) struct Step {
+    /// What `--only` and `--skip` call it.
+    pub(crate) name: &'static str,
+    /// What it checks, for people.
+    pub(crate) about: &'static str,
+    /// Runs it.
+    pub(crate) run: fn() -> Result<Outcome, String>,
+}
+
+struct Row {
+    name: &'static str,
+    result: Result<Outcome, String>,
+    took: Duration,
+}
+
+/// Runs the steps that the options leave.
+pub(crate) fn main(options: &[&str]) -> Result<(), String> {
+    if options == ["--list"] {
+        for step in STEPS {
+            println!("{:<12} {}", step.name, step.about);
+        }
+        return Ok(());
+    }
+    let chosen = choose(options)?;
+    let mut rows = Vec::new();
+    for (index, step) in chosen.iter().enumerate() {
+        println!("\n== {}/{} {}: {}", index + 1, chosen.len(), step.name, step.about);
+        let start = Instant::now();
+        let result = (step.run)();
+        let took = start.elapsed();
+        match &result {
+            Ok(Outcome::Passed) => println!("-- {} passed in {:.1} s", step.name, seconds(took)),
+            Ok(Outcome::Skipped(why)) => println!("-- {} SKIPPED: {why}", step.name),
+            Err(why) => println!("-- {} FAILED in {:.1} s: {why}", step.name, seconds(took)),
+        }
+        rows.push(Row { name: step.name, result, took });
+    }
+    summary(&rows)
+}
+
+fn choose(options: &[&str]) -> Result<Vec<&'static Step>, String> {
+    let mut only = Vec::new();
+    let mut skip = Vec::new();
+    let mut rest = options.iter();
+    while let Some(option) = rest.next() {
+        let list = match *option {
+            "--only" => &mut only,
+            "--skip" => &mut skip,
+            other => return Err(format!("ci knows --only STEP, --skip STEP, --list; not {other}")),
+        };
+        let name = *rest.next().ok_or_else(|| format!("{option} wants the name of a step"))?;
+        if !STEPS.iter().any(|step| step.name == name) {
+            let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+            return Err(format!("no step is called {name}; there are {}", names.join(", ")));
+        }
+        list.push(name);
+    }
+    Ok(STEPS
+        .iter()
+        .filter(|step| only.is_empty() || only.contains(&step.name))
+        .filter(|step| !skip.contains(&step.name))
+        .collect())
+}
+
+fn summary(rows: &[Row]) -> Result<(), String> {
+    println!("\n{:<12} {:<8} {:>8}", "step", "result", "seconds");
+    let mut failed = Vec::new();
+    for row in rows {
+        let (word, note) = match &row.result {
+            Ok(Outcome::Passed) => ("passed", ""),
+            Ok(Outcome::Skipped(why)) => ("skipped", why.as_str()),
+            Err(why) => ("FAILED", why.as_str()),
+        };
+        println!("{:<12} {word:<8} {:>8.1}  {note}", row.name, seconds(row.took));
+        if row.result.is_err() {
+            failed.push(row.name);
+        }
+    }
+    let total: Duration = rows.iter().map(|row| row.took).sum();
+    println!("{:<12} {:<8} {:>8.1}", "all", "", seconds(total));
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
+}
+
+fn seconds(time: Duration) -> f64 {
+    time.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_has_its_own_name() {
+        let mut names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        names.sort_unstable();
+        let before = names.len();
+        names.dedup();
+        assert_eq!(names.len(), before);
+    }
+
+    #[test]
+    fn only_and_skip_choose() {
+        let all = choose(&[]).unwrap();
+        assert_eq!(all.len(), STEPS.len());
+        let one = choose(&["--only", "tidy"]).unwrap();
+        assert_eq!(one.iter().map(|step| step.name).collect::<Vec<_>>(), ["tidy"]);
+        let rest = choose(&["--skip", "tidy", "--skip", "test"]).unwrap();
+        assert_eq!(rest.len(), STEPS.len() - 2);
+    }
+
+    #[test]
+    fn a_step_that_is_not_there_is_named() {
+        assert!(choose(&["--only", "tydy"]).err().unwrap().contains("tydy"));
+        assert!(choose(&["--only"]).is_err());
+        assert!(choose(&["--verbose"]).is_err());
+    }
+
+    #[test]
+    fn one_failure_fails_the_whole() {
+        let row = |result| Row { name: "tidy", result, took: Duration::ZERO };
+        assert!(summary(&[row(Ok(Outcome::Passed))]).is_ok());
+        assert!(summary(&[row(Ok(Outcome::Skipped("no tool".into())))]).is_ok());
+        assert!(summary(&[row(Ok(Outcome::Passed)), row(Err("no".into()))]).is_err());
+    }
+}

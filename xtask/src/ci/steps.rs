@@ -1,0 +1,169 @@
+//! The steps of `cargo xtask ci`, cheap ones first.
+
+use serde_json::Value;
+
+use super::{Outcome, Step};
+use crate::run::{check, command, output, works, workspace};
+
+/// How often each property test draws (the tests' own default is 256).
+const PROPERTY_CASES: &str = "10000";
+/// Seconds that each fuzz target runs here; a release wants ten minutes each.
+const FUZZ_SECONDS: u32 = 10;
+/// The target without an operating system that proves the pure crates pure.
+const BARE_TARGET: &str = "x86_64-unknown-none";
+/// The crates that must build for it.
+const PURE_CRATES: [&str; 1] = ["eyas-race"];
+
+/// Every step, in the order of running.
+pub(crate) const STEPS: &[Step] = &[
+    Step { name: "fmt", about: "the code is formatted", run: fmt },
+    Step { name: "tidy", about: "the house rules hold", run: tidy },
+    Step { name: "deny", about: "licences, bans and sources of dependencies", run: deny },
+    Step { name: "clippy", about: "no warning, all targets, all features", run: clippy },
+    Step { name: "features", about: "each feature of eyas builds alone", run: features },
+    Step { name: "bare", about: "the pure crates build without an operating system", run: bare },
+    Step { name: "docs", about: "the documentation builds without a warning", run: docs },
+    Step { name: "test", about: "tests and documentation tests", run: test },
+    Step { name: "properties", about: "property tests, 10,000 cases each", run: properties },
+    Step { name: "fuzz", about: "each fuzz target for some seconds", run: fuzz },
+    Step { name: "msrv", about: "the oldest Rust that is promised", run: msrv },
+];
+
+fn cargo(line: &str) -> Result<Outcome, String> {
+    let words: Vec<_> = line.split(' ').collect();
+    check(&mut command("cargo", &words)).map(|()| Outcome::Passed)
+}
+
+fn fmt() -> Result<Outcome, String> {
+    cargo("fmt --all --check")
+}
+
+fn tidy() -> Result<Outcome, String> {
+    crate::tidy::main().map(|()| Outcome::Passed)
+}
+
+fn clippy() -> Result<Outcome, String> {
+    cargo("clippy --workspace --all-targets --all-features -- -D warnings")
+}
+
+fn docs() -> Result<Outcome, String> {
+    let arguments = ["doc", "--workspace", "--no-deps", "--all-features"];
+    check(command("cargo", &arguments).env("RUSTDOCFLAGS", "-D warnings")).map(|()| Outcome::Passed)
+}
+
+fn test() -> Result<Outcome, String> {
+    cargo("test --workspace")
+}
+
+fn deny() -> Result<Outcome, String> {
+    if !works("cargo", &["deny", "--version"]) {
+        let how = "cargo-deny is missing: cargo install --locked cargo-deny";
+        return Ok(Outcome::Skipped(how.into()));
+    }
+    // The fourth check, advisories, wants a database from a host that CI cannot reach.
+    cargo("deny --all-features check licenses bans sources")
+}
+
+fn bare() -> Result<Outcome, String> {
+    let installed = output(&mut command("rustup", &["target", "list", "--installed"]))?;
+    if !installed.lines().any(|line| line.trim() == BARE_TARGET) {
+        check(&mut command("rustup", &["target", "add", BARE_TARGET]))?;
+    }
+    for name in PURE_CRATES {
+        cargo(&format!("build -p {name} --target {BARE_TARGET} --no-default-features"))?;
+    }
+    Ok(Outcome::Passed)
+}
+
+fn features() -> Result<Outcome, String> {
+    let names = features_of(&metadata()?, "eyas")?;
+    cargo("clippy -p eyas --no-default-features -- -D warnings")?;
+    for name in names.iter().filter(|name| *name != "default") {
+        cargo(&format!("clippy -p eyas --no-default-features --features {name} -- -D warnings"))?;
+    }
+    Ok(Outcome::Passed)
+}
+
+fn metadata() -> Result<Value, String> {
+    let arguments = ["metadata", "--format-version", "1", "--no-deps"];
+    let text = output(&mut command("cargo", &arguments))?;
+    serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+fn features_of(metadata: &Value, package: &str) -> Result<Vec<String>, String> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let found = packages.into_iter().find(|entry| entry["name"] == package);
+    let table = found.and_then(|entry| entry["features"].as_object());
+    let table = table.ok_or_else(|| format!("cargo metadata knows no package {package}"))?;
+    Ok(table.keys().cloned().collect())
+}
+
+fn properties() -> Result<Outcome, String> {
+    // Optimised, for a thousand times the default would take minutes otherwise.
+    let arguments = ["test", "--release", "-p", "eyas-race", "--lib", "--tests"];
+    check(command("cargo", &arguments).env("PROPTEST_CASES", PROPERTY_CASES))
+        .map(|()| Outcome::Passed)
+}
+
+fn msrv() -> Result<Outcome, String> {
+    let metadata = metadata()?;
+    let version = metadata["packages"][0]["rust_version"].as_str().unwrap_or_default().to_owned();
+    if version.is_empty() {
+        return Err("Cargo.toml gives no rust-version".into());
+    }
+    let toolchain = format!("+{version}");
+    if !works("cargo", &[&toolchain, "--version"]) {
+        let install = ["toolchain", "install", &version, "--profile", "minimal"];
+        if check(&mut command("rustup", &install)).is_err() {
+            let why = format!("Rust {version} is not to be had here; rust-version alone was read");
+            return Ok(Outcome::Skipped(why));
+        }
+    }
+    let target = metadata["target_directory"].as_str().unwrap_or("target");
+    cargo(&format!("{toolchain} check --workspace --all-features --target-dir {target}/msrv"))
+}
+
+fn fuzz() -> Result<Outcome, String> {
+    let manifest = workspace().join("fuzz").join("Cargo.toml");
+    if !manifest.exists() {
+        return Ok(Outcome::Skipped("there is no fuzz/ yet".into()));
+    }
+    if !works("cargo", &["+nightly", "--version"]) {
+        return Ok(Outcome::Skipped("no nightly Rust: rustup toolchain install nightly".into()));
+    }
+    if !works("cargo", &["+nightly", "fuzz", "--version"]) {
+        let how = "cargo-fuzz is missing: cargo install --locked cargo-fuzz";
+        return Ok(Outcome::Skipped(how.into()));
+    }
+    let targets = output(&mut command("cargo", &["+nightly", "fuzz", "list"]))?;
+    let time = format!("-max_total_time={FUZZ_SECONDS}");
+    for target in targets.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        check(&mut command("cargo", &["+nightly", "fuzz", "run", target, "--", &time]))?;
+    }
+    Ok(Outcome::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_are_read_from_metadata() {
+        let metadata = serde_json::json!({
+            "packages": [
+                { "name": "eyas-race", "features": {} },
+                { "name": "eyas", "features": { "quic": [], "sqlite": [] } },
+            ],
+        });
+        assert_eq!(features_of(&metadata, "eyas").unwrap(), ["quic", "sqlite"]);
+        assert!(features_of(&metadata, "eyas-lab").is_err());
+    }
+
+    #[test]
+    fn the_workspace_has_the_features_that_design_names() {
+        let names = features_of(&metadata().unwrap(), "eyas").unwrap();
+        for wanted in ["quic", "sqlite", "encrypted-dns"] {
+            assert!(names.iter().any(|name| name == wanted), "{wanted} is missing");
+        }
+    }
+}

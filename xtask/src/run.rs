@@ -1,0 +1,69 @@
+//! Starting programs and reading what they say.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The directory of the workspace, whatever directory the command was started in.
+pub(crate) fn workspace() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// A command that runs in the workspace and inherits the terminal.
+///
+/// The variables that `cargo run` sets are taken away again: with them a nested `cargo` would
+/// keep to this toolchain, or build everything anew.
+pub(crate) fn command<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(workspace()).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let from_cargo = text.starts_with("CARGO_PKG_")
+            || text.starts_with("CARGO_MANIFEST_")
+            || text == "CARGO"
+            || text == "RUSTUP_TOOLCHAIN"
+            || text == "LD_LIBRARY_PATH";
+        if from_cargo {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// Runs to the end; an error says what was run and how it ended.
+pub(crate) fn check(command: &mut Command) -> Result<(), String> {
+    let line = shown(command);
+    println!("$ {line}");
+    let status = command.status().map_err(|error| format!("cannot start `{line}`: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{line}` ended with {status}")) }
+}
+
+/// Runs to the end and gives what was printed on standard output.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let line = shown(command);
+    let output = command
+        .stdout(Stdio::piped())
+        .output()
+        .map_err(|error| format!("cannot start `{line}`: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("`{line}` ended with {}: {}", output.status, said.trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Whether a program can be started and says that all is well.
+pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
+    command(program, arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    words.join(" ")
+}

@@ -1,0 +1,113 @@
+//! `cargo xtask tidy`: the house rules that neither the compiler nor clippy knows.
+//!
+//! | module | rule |
+//! | --- | --- |
+//! | `dependencies` | which of our crates may depend on which |
+//! | `text` | length of files, tabs, trailing spaces, marks, paths of a machine |
+//! | `tokens` | length of functions, macros and attributes that mean "not done" |
+//! | `purity` | pure crates: no unsafe code, no operating system, no hash maps |
+
+mod dependencies;
+mod purity;
+mod text;
+mod tokens;
+
+use std::fs;
+use std::path::Path;
+
+use crate::run::{command, output, workspace};
+
+/// Crates that do no I/O and read no clock, by the name of their directory under `crates/`.
+const PURE: [&str; 3] = ["race", "sctp", "netem"];
+
+/// What a rule has to say about a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Finding {
+    /// The file from the root of the repository, or the name of a package.
+    pub(crate) place: String,
+    /// Line, from 1; 0 for the whole file.
+    pub(crate) line: usize,
+    /// What is wrong and what to do.
+    pub(crate) message: String,
+    /// Whether it only wants a look.
+    pub(crate) warning: bool,
+}
+
+impl Finding {
+    fn error(place: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { place: place.into(), line, message: message.into(), warning: false }
+    }
+
+    fn warning(place: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { warning: true, ..Self::error(place, line, message) }
+    }
+}
+
+/// Holds the repository against every rule and prints what was found.
+pub(crate) fn main() -> Result<(), String> {
+    let root = workspace();
+    let files = tracked_files()?;
+    let mut findings = dependencies::check()?;
+    for file in &files {
+        // A deleted file is listed until the deletion is committed.
+        let Ok(bytes) = fs::read(root.join(file)) else { continue };
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        findings.extend(check_file(file, &text));
+    }
+    findings.sort();
+    for finding in &findings {
+        let kind = if finding.warning { "warning" } else { "error" };
+        println!("{kind}: {}:{}: {}", finding.place, finding.line, finding.message);
+    }
+    let errors = findings.iter().filter(|finding| !finding.warning).count();
+    println!("tidy: {} files, {errors} errors, {} warnings", files.len(), findings.len() - errors);
+    if errors == 0 { Ok(()) } else { Err(format!("tidy found {errors} errors")) }
+}
+
+/// Files that git knows or would add.
+fn tracked_files() -> Result<Vec<String>, String> {
+    let arguments = ["ls-files", "--cached", "--others", "--exclude-standard"];
+    let list = output(&mut command("git", &arguments))?;
+    let mut files: Vec<String> = list.lines().map(str::to_owned).collect();
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+fn check_file(file: &str, content: &str) -> Vec<Finding> {
+    let mut findings = text::check(file, content);
+    if Path::new(file).extension().is_some_and(|extension| extension == "rs") {
+        findings.extend(tokens::check(file, content));
+        if PURE.iter().any(|name| file.starts_with(&format!("crates/{name}/src/"))) {
+            findings.extend(purity::check(file, content));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clean_file_has_no_finding() {
+        let content = "//! A crate.\n#![forbid(unsafe_code)]\n#![no_std]\n\nfn one() {}\n";
+        assert_eq!(check_file("crates/race/src/lib.rs", content), []);
+    }
+
+    #[test]
+    fn pure_crates_are_held_to_more() {
+        let content = "//! A map.\nuse std::collections::HashMap;\n";
+        assert_eq!(check_file("crates/eyas/src/map.rs", content), []);
+        assert_eq!(check_file("crates/race/src/map.rs", content).len(), 1);
+    }
+
+    #[test]
+    fn findings_sort_by_place() {
+        let later = Finding::error("b.rs", 1, "x");
+        let earlier = Finding::warning("a.rs", 9, "y");
+        let mut both = vec![later.clone(), earlier.clone()];
+        both.sort();
+        assert_eq!(both, [earlier, later]);
+    }
+}

@@ -1,0 +1,126 @@
+//! Which of our crates may depend on which: the whole list.
+//!
+//! `race`, `sctp` and `netem` know nothing of each other, and there is no crate of things in
+//! common: a few repeated lines cost less than a leaf that locks every release together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::Finding;
+use crate::run::{command, output};
+
+/// Every crate of ours and the crates of ours that it may name. A crate that is not there yet is
+/// no error; one that is not in the list is.
+const ALLOWED: [(&str, &[&str]); 8] = [
+    ("eyas-cli", &["eyas-lab", "eyas-http", "eyas"]),
+    ("eyas-lab", &["eyas-http", "eyas", "eyas-netem", "eyas-race", "eyas-sctp"]),
+    ("eyas-http", &["eyas"]),
+    ("eyas", &["eyas-race", "eyas-sctp"]),
+    ("eyas-race", &[]),
+    ("eyas-sctp", &[]),
+    ("eyas-netem", &[]),
+    ("xtask", &[]),
+];
+
+/// Crates that must build without an operating system name no crate that brings one.
+const PURE_CRATES: [&str; 3] = ["eyas-race", "eyas-sctp", "eyas-netem"];
+const IMPURE: [&str; 9] =
+    ["tokio", "async-std", "smol", "mio", "socket2", "rand", "getrandom", "chrono", "libc"];
+
+/// Reads `cargo metadata` and holds it against the list.
+pub(super) fn check() -> Result<Vec<Finding>, String> {
+    let arguments = ["metadata", "--format-version", "1", "--no-deps", "--all-features"];
+    let text = output(&mut command("cargo", &arguments))?;
+    let metadata =
+        serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
+    Ok(check_metadata(&metadata))
+}
+
+fn check_metadata(metadata: &Value) -> Vec<Finding> {
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.into_iter().collect();
+    let packages: Vec<&Value> = metadata["packages"].as_array().into_iter().flatten().collect();
+    let ours: BTreeSet<&str> =
+        packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    let mut findings = Vec::new();
+    for package in packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some(may) = allowed.get(name) else {
+            let message = "the dependency list of tidy does not know this crate";
+            findings.push(Finding::error(name, 0, message));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let other = dependency["name"].as_str().unwrap_or_default();
+            if ours.contains(other) && !may.contains(&other) {
+                let message = format!("must not depend on {other}; it may on [{}]", may.join(", "));
+                findings.push(Finding::error(name, 0, message));
+            }
+            let for_tests = dependency["kind"] == "dev";
+            if PURE_CRATES.contains(&name) && IMPURE.contains(&other) && !for_tests {
+                let message = format!("is pure and must not depend on {other}");
+                findings.push(Finding::error(name, 0, message));
+            }
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn package(name: &str, dependencies: &[&str]) -> Value {
+        let list: Vec<_> =
+            dependencies.iter().map(|other| json!({ "name": other, "kind": null })).collect();
+        json!({ "name": name, "dependencies": list })
+    }
+
+    fn messages(packages: &[Value]) -> Vec<String> {
+        check_metadata(&json!({ "packages": packages }))
+            .into_iter()
+            .map(|finding| format!("{} {}", finding.place, finding.message))
+            .collect()
+    }
+
+    #[test]
+    fn the_list_itself_passes() {
+        let packages: Vec<_> = ALLOWED.iter().map(|(name, may)| package(name, may)).collect();
+        assert_eq!(messages(&packages), [""; 0]);
+    }
+
+    #[test]
+    fn an_arrow_upwards_is_an_error() {
+        let found = messages(&[package("eyas", &["eyas-http"]), package("eyas-http", &["eyas"])]);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("eyas must not depend on eyas-http"), "{found:?}");
+    }
+
+    #[test]
+    fn pure_crates_do_not_know_each_other() {
+        let found = messages(&[package("eyas-race", &["eyas-sctp"]), package("eyas-sctp", &[])]);
+        assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn pure_crates_name_no_runtime_but_tests_may() {
+        assert_eq!(messages(&[package("eyas-race", &["tokio"])]).len(), 1);
+        let test_only = json!({
+            "name": "eyas-race",
+            "dependencies": [{ "name": "rand", "kind": "dev" }],
+        });
+        assert_eq!(messages(&[test_only]).len(), 0);
+    }
+
+    #[test]
+    fn an_unknown_crate_is_an_error() {
+        assert_eq!(messages(&[package("eyas-common", &[])]).len(), 1);
+    }
+
+    #[test]
+    fn dependencies_from_outside_are_free() {
+        assert_eq!(messages(&[package("eyas", &["tokio", "quinn"])]).len(), 0);
+    }
+}

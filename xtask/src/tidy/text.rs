@@ -1,0 +1,136 @@
+//! Rules about lines: how many, and what must not be in them.
+
+use super::Finding;
+
+/// A Rust file of more lines is split.
+const MAX_LINES: usize = 600;
+/// A Rust file of more lines wants a look.
+const WARN_LINES: usize = 500;
+/// Files whose form is not ours: generated, or fixed by others.
+const FOREIGN: [&str; 4] = ["Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT", "go.sum"];
+/// Endings of files that hold bytes for machines, or pictures of a terminal with its spaces.
+const RAW_ENDINGS: [&str; 5] = [".snap", ".bin", ".jsonl", ".svg", ".lock"];
+
+/// Words that mark work as not done. Written in halves, for this file is checked as well.
+const MARKS: [&str; 3] = [concat!("FIX", "ME"), concat!("TO", "DO"), concat!("XX", "X")];
+/// Places that exist on one machine only.
+const MACHINE_PATHS: [&str; 4] =
+    [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
+
+/// Holds one file against the rules.
+pub(super) fn check(file: &str, content: &str) -> Vec<Finding> {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    if FOREIGN.contains(&name) || RAW_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    if name.ends_with(".rs") {
+        findings.extend(length(file, content.lines().count()));
+    }
+    let tabs_allowed = name == "Makefile" || name.ends_with(".go") || name == "go.mod";
+    for (index, line) in content.lines().enumerate() {
+        let number = index + 1;
+        if line.ends_with([' ', '\t', '\r']) {
+            findings.push(Finding::error(file, number, "space at the end of the line"));
+        }
+        if !tabs_allowed && line.contains('\t') {
+            findings.push(Finding::error(file, number, "a tab; use spaces"));
+        }
+        for mark in MARKS.iter().filter(|mark| has_word(line, mark)) {
+            let message = format!("{mark}: do it now, or open an issue and name it");
+            findings.push(Finding::error(file, number, message));
+        }
+        for path in MACHINE_PATHS.iter().filter(|path| has_path(line, path)) {
+            let message = format!("{path} is a place on one machine only");
+            findings.push(Finding::error(file, number, message));
+        }
+    }
+    if !content.is_empty() && !content.ends_with('\n') {
+        findings.push(Finding::error(file, content.lines().count(), "no newline at the end"));
+    }
+    findings
+}
+
+fn length(file: &str, lines: usize) -> Option<Finding> {
+    if lines > MAX_LINES {
+        let message = format!("{lines} lines; split it by jobs, at most {MAX_LINES}");
+        Some(Finding::error(file, 0, message))
+    } else if lines > WARN_LINES {
+        Some(Finding::warning(file, 0, format!("{lines} lines, more than {WARN_LINES}")))
+    } else {
+        None
+    }
+}
+
+/// Whether the word stands in the line with no letter, digit or underscore beside it.
+fn has_word(line: &str, word: &str) -> bool {
+    let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + word.len()..].chars().next();
+        !before.is_some_and(part_of_word) && !after.is_some_and(part_of_word)
+    })
+}
+
+/// Whether an absolute path starts so: as part of a URL or of a longer path it is no place.
+fn has_path(line: &str, path: &str) -> bool {
+    let continues = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '}' | ']' | '~');
+    line.match_indices(path).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(continues)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(file: &str, content: &str) -> Vec<String> {
+        check(file, content).into_iter().map(|finding| finding.message).collect()
+    }
+
+    #[test]
+    fn long_files_are_split() {
+        let lines = |count: usize| "x\n".repeat(count);
+        assert_eq!(check("a.rs", &lines(WARN_LINES)), []);
+        assert!(check("a.rs", &lines(WARN_LINES + 1))[0].warning);
+        assert!(check("a.rs", &lines(MAX_LINES))[0].warning);
+        assert!(!check("a.rs", &lines(MAX_LINES + 1))[0].warning);
+        assert_eq!(check("a.md", &lines(MAX_LINES + 1)), []);
+    }
+
+    #[test]
+    fn spaces_and_tabs() {
+        assert_eq!(messages("a.rs", "let a; \n").len(), 1);
+        assert_eq!(messages("a.rs", "\tlet a;\n").len(), 1);
+        assert_eq!(messages("a.rs", "let a;\r\n"), [""; 0], "lines() takes the pair as one end");
+        assert_eq!(messages("main.go", "\treturn\n"), [""; 0]);
+        assert_eq!(messages("a.rs", "let a;").len(), 1);
+        assert_eq!(messages("a.rs", ""), [""; 0]);
+    }
+
+    #[test]
+    fn marks_are_words() {
+        for mark in MARKS {
+            assert_eq!(messages("a.md", &format!("// {mark}: later\n")).len(), 1, "{mark}");
+            assert_eq!(messages("a.md", &format!("A{mark}S\n")).len(), 0, "{mark}");
+            assert_eq!(messages("a.md", &format!("{mark}_A\n")).len(), 0, "{mark}");
+        }
+    }
+
+    #[test]
+    fn places_of_one_machine() {
+        for path in MACHINE_PATHS {
+            assert_eq!(messages("a.sh", &format!("cd {path}x\n")).len(), 1, "{path}");
+            assert_eq!(messages("a.sh", &format!("cd \"{path}x\"\n")).len(), 1, "{path}");
+            assert_eq!(messages("a.sh", &format!("https://a.test{path}x\n")).len(), 0, "{path}");
+            assert_eq!(messages("a.sh", &format!("\"${{HERE}}{path}x\"\n")).len(), 0, "{path}");
+        }
+    }
+
+    #[test]
+    fn generated_files_are_left_alone() {
+        assert_eq!(messages("Cargo.lock", "\tx \n"), [""; 0]);
+        assert_eq!(messages("crates/race/snapshots/a.snap", "x \n"), [""; 0]);
+    }
+}
