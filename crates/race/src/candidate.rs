@@ -1,7 +1,10 @@
 //! What can be tried: one address, one transport, one security layer.
 
 use alloc::{string::String, vec::Vec};
-use core::{fmt, net::SocketAddr};
+use core::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +74,11 @@ impl Security {
         }
     }
 
+    /// The security of that [name](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::None, Self::Tls, Self::Dtls].into_iter().find(|security| security.name() == name)
+    }
+
     /// Whether candidates with these two may race each other unasked (RFC 9621 §3.2).
     pub const fn is_equivalent_to(self, other: Self) -> bool {
         matches!(self, Self::None) == matches!(other, Self::None)
@@ -78,6 +86,45 @@ impl Security {
 }
 
 impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// An address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// The family of this address.
+    pub const fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
+    }
+
+    /// The name used in keys and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V4 => "v4",
+            Self::V6 => "v6",
+        }
+    }
+
+    /// The family of that [name](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::V4, Self::V6].into_iter().find(|family| family.name() == name)
+    }
+}
+
+impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }

@@ -10,6 +10,7 @@
 //! | [`candidate`] | what can be tried: address × transport × security × ALPN | RFC 9621 §3.2 |
 //! | [`target`] | whom to reach, with names normalised | RFC 3986, UTS 46 |
 //! | [`io`] | the contract: inputs in, outputs out | |
+//! | [`memory`] | what earlier races learnt, per network | RFC 7556, NEAT, Chromium |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -19,5 +20,6 @@ pub mod candidate;
 pub mod dns;
 pub mod evidence;
 pub mod io;
+pub mod memory;
 pub mod policy;
 pub mod target;

@@ -1,0 +1,178 @@
+//! The rows: what is known of one candidate, and of one way through a network.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Config, Verdict};
+use crate::evidence::{Cause, Level};
+
+/// A row from further in the future than this is ignored: the clock was set back since, and a
+/// success that "lasts" until then would never be questioned.
+const CLOCK_TOLERANCE: Duration = Duration::from_mins(1);
+
+/// Whether a row written at `at` can be believed at `now`.
+pub(super) fn is_credible(at: Duration, now: Duration) -> bool {
+    at <= now.saturating_add(CLOCK_TOLERANCE)
+}
+
+/// One row of the memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Entry {
+    /// About one address of one host over one transport.
+    Peer(PeerEntry),
+    /// About one transport, family and port of a network, whoever the peer is.
+    Path(PathEntry),
+}
+
+impl Entry {
+    /// When the last evidence came in, on the epoch of the evidence.
+    pub fn at(&self) -> Duration {
+        match self {
+            Self::Peer(entry) => entry.at,
+            Self::Path(entry) => entry.at,
+        }
+    }
+
+    /// When the row says nothing any more and can be deleted.
+    pub fn expires_at(&self, config: &Config) -> Duration {
+        self.at().saturating_add(match self {
+            Self::Peer(_) => config.keep_for,
+            Self::Path(_) => config.silent_for,
+        })
+    }
+
+    /// Whether the row has nothing to say at `now`, be it too old or from the future.
+    pub fn is_expired(&self, now: Duration, config: &Config) -> bool {
+        self.expires_at(config) <= now || !is_credible(self.at(), now)
+    }
+}
+
+/// What is known of one candidate on one network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerEntry {
+    /// When the outcome was seen.
+    pub at: Duration,
+    /// The last outcome that counts.
+    pub outcome: Outcome,
+    /// Round trips of earlier handshakes; they outlive the outcome.
+    pub round_trip: Option<RoundTrip>,
+}
+
+/// How the last attempt that counts ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It worked: transport up and, where the candidate has security, security up.
+    Good {
+        /// The furthest level seen.
+        level: Level,
+    },
+    /// It failed.
+    Bad {
+        /// How.
+        cause: Cause,
+        /// How far it came.
+        reached: Level,
+        /// Failures in a row, each after the back-off of the one before.
+        strikes: u32,
+    },
+}
+
+impl PeerEntry {
+    /// What this says at `now`.
+    pub fn verdict(&self, now: Duration, config: &Config) -> Verdict {
+        if !is_credible(self.at, now) || self.at.saturating_add(config.keep_for) <= now {
+            return Verdict::Unknown;
+        }
+        match self.outcome {
+            Outcome::Good { .. } if now < self.at.saturating_add(config.good_for) => {
+                Verdict::Good { rtt: self.round_trip.map(|round_trip| round_trip.smoothed) }
+            }
+            Outcome::Good { .. } => Verdict::Unknown,
+            Outcome::Bad { cause, strikes, .. } => {
+                let until = self.at.saturating_add(config.back_off(strikes));
+                if now < until {
+                    Verdict::Bad { cause, until }
+                } else {
+                    Verdict::RetestDue { cause }
+                }
+            }
+        }
+    }
+}
+
+/// Handshake round trips of one candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundTrip {
+    /// Smoothed with a gain of 1/8 (RFC 6298 §2).
+    pub smoothed: Duration,
+    /// The least ever seen.
+    pub min: Duration,
+}
+
+impl RoundTrip {
+    /// The estimate after one sample.
+    pub const fn first(sample: Duration) -> Self {
+        Self { smoothed: sample, min: sample }
+    }
+
+    /// The estimate after one more sample.
+    #[must_use]
+    pub fn and(self, sample: Duration) -> Self {
+        Self {
+            smoothed: (self.smoothed / 8).saturating_mul(7).saturating_add(sample / 8),
+            min: self.min.min(sample),
+        }
+    }
+}
+
+/// What is known of one transport, family and port on one network.
+///
+/// Silence is counted by host, since one host without the service must not speak for the network,
+/// and only until somebody is heard: any answer empties the list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathEntry {
+    /// When the row last changed.
+    pub at: Duration,
+    /// When a peer was last heard over this path.
+    pub heard_at: Option<Duration>,
+    /// The hosts that have been silent since, oldest first, at most [`PathEntry::MAX_SILENT`].
+    pub silent: Vec<SilentHost>,
+}
+
+/// A host that did not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SilentHost {
+    /// A hash of the host's name, to tell hosts apart.
+    pub host: u64,
+    /// When it was silent.
+    pub at: Duration,
+}
+
+impl PathEntry {
+    /// Silent hosts kept in one row.
+    pub const MAX_SILENT: usize = 16;
+
+    /// How many distinct hosts have been silent lately, if that means that the network swallows
+    /// this path.
+    pub fn swallowed(&self, now: Duration, config: &Config) -> Option<usize> {
+        let is_recent =
+            |at: Duration, span: Duration| is_credible(at, now) && now < at.saturating_add(span);
+        if self.heard_at.is_some_and(|at| is_recent(at, config.good_for)) {
+            return None;
+        }
+        let mut hosts: Vec<u64> = self
+            .silent
+            .iter()
+            .take(Self::MAX_SILENT)
+            .filter(|silent| is_recent(silent.at, config.silent_for))
+            .map(|silent| silent.host)
+            .collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        (hosts.len() >= config.silent_hosts.clamp(1, Self::MAX_SILENT)).then_some(hosts.len())
+    }
+}

@@ -1,0 +1,244 @@
+//! What a row is about, and its stable name in a store.
+
+use alloc::string::{String, ToString};
+use core::{
+    fmt::{self, Write},
+    net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6},
+    str::FromStr,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::candidate::{Candidate, Family, Security, Transport};
+use crate::evidence::NetworkId;
+use crate::target::Host;
+
+/// Names one row.
+///
+/// Its text form (`Display` and `FromStr`) is stable and made of parts divided by `/`:
+///
+/// ```text
+/// NETWORK/peer/HOST/TRANSPORT/SECURITY/ADDRESS:PORT
+/// NETWORK/path/TRANSPORT/FAMILY/PORT
+/// ```
+///
+/// so all rows that one race needs start with [`Key::peer_prefix`] or [`Key::path_prefix`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Key {
+    /// The network that the evidence belongs to.
+    pub network: NetworkId,
+    /// What the row is about.
+    pub subject: Subject,
+}
+
+/// What a row is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// One address of one host.
+    Peer {
+        /// The host as the caller named it.
+        host: Host,
+        /// The transport tried.
+        transport: Transport,
+        /// The security demanded.
+        security: Security,
+        /// The address tried, without a flow label.
+        address: SocketAddr,
+    },
+    /// Any host.
+    Path {
+        /// The transport tried.
+        transport: Transport,
+        /// The address family.
+        family: Family,
+        /// The peer's port.
+        port: u16,
+    },
+}
+
+impl Key {
+    /// The row about this candidate as an address of this host.
+    pub fn peer(network: &NetworkId, host: &Host, candidate: &Candidate) -> Self {
+        let subject = Subject::Peer {
+            host: host.clone(),
+            transport: candidate.transport,
+            security: candidate.security,
+            address: without_flow_label(candidate.address),
+        };
+        Self { network: network.clone(), subject }
+    }
+
+    /// The row about this candidate's way through the network.
+    pub fn path(network: &NetworkId, candidate: &Candidate) -> Self {
+        let subject = Subject::Path {
+            transport: candidate.transport,
+            family: Family::of(candidate.address.ip()),
+            port: candidate.address.port(),
+        };
+        Self { network: network.clone(), subject }
+    }
+
+    /// The host that the row is about, unless it is about the network.
+    pub fn host(&self) -> Option<&Host> {
+        match &self.subject {
+            Subject::Peer { host, .. } => Some(host),
+            Subject::Path { .. } => None,
+        }
+    }
+
+    /// What the text form of every row about this host on this network starts with.
+    pub fn peer_prefix(network: &NetworkId, host: &Host) -> String {
+        let mut text = String::new();
+        push_escaped(&mut text, &network.0);
+        text.push_str("/peer/");
+        push_host(&mut text, host);
+        text.push('/');
+        text
+    }
+
+    /// What the text form of every row about this network itself starts with.
+    pub fn path_prefix(network: &NetworkId) -> String {
+        let mut text = String::new();
+        push_escaped(&mut text, &network.0);
+        text.push_str("/path/");
+        text
+    }
+
+    /// The least key of this host on this network, for a range over sorted keys.
+    pub(super) fn first_of_host(network: &NetworkId, host: &Host) -> Self {
+        let subject = Subject::Peer {
+            host: host.clone(),
+            transport: Transport::Tcp,
+            security: Security::None,
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+        };
+        Self { network: network.clone(), subject }
+    }
+
+    /// The least key about this network itself, for a range over sorted keys.
+    pub(super) fn first_path(network: &NetworkId) -> Self {
+        let subject = Subject::Path { transport: Transport::Tcp, family: Family::V4, port: 0 };
+        Self { network: network.clone(), subject }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.subject {
+            Subject::Peer { host, transport, security, address } => {
+                f.write_str(&Self::peer_prefix(&self.network, host))?;
+                write!(f, "{transport}/{security}/{address}")
+            }
+            Subject::Path { transport, family, port } => {
+                f.write_str(&Self::path_prefix(&self.network))?;
+                write!(f, "{transport}/{family}/{port}")
+            }
+        }
+    }
+}
+
+/// The text is not the text form of a [`Key`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MalformedKey;
+
+impl fmt::Display for MalformedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not the key of a memory row; set the memory file aside and start a new one")
+    }
+}
+
+impl core::error::Error for MalformedKey {}
+
+impl FromStr for Key {
+    type Err = MalformedKey;
+
+    fn from_str(text: &str) -> Result<Self, MalformedKey> {
+        let mut parts = text.split('/');
+        let mut next = || parts.next().ok_or(MalformedKey);
+        let network = NetworkId(unescaped(next()?)?);
+        let subject = match next()? {
+            "peer" => Subject::Peer {
+                host: parse_host(next()?)?,
+                transport: Transport::from_name(next()?).ok_or(MalformedKey)?,
+                security: Security::from_name(next()?).ok_or(MalformedKey)?,
+                address: without_flow_label(next()?.parse().map_err(|_| MalformedKey)?),
+            },
+            "path" => Subject::Path {
+                transport: Transport::from_name(next()?).ok_or(MalformedKey)?,
+                family: Family::from_name(next()?).ok_or(MalformedKey)?,
+                port: next()?.parse().map_err(|_| MalformedKey)?,
+            },
+            _ => return Err(MalformedKey),
+        };
+        match parts.next() {
+            None => Ok(Self { network, subject }),
+            Some(_) => Err(MalformedKey),
+        }
+    }
+}
+
+/// A flow label is not part of an address's identity, and the text form has no place for it.
+pub(super) fn without_flow_label(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(_) => address,
+        SocketAddr::V6(v6) => SocketAddrV6::new(*v6.ip(), v6.port(), 0, v6.scope_id()).into(),
+    }
+}
+
+/// A literal starts with `=`, which [`push_escaped`] never writes, so that a name which looks like
+/// an address stays a name.
+fn push_host(text: &mut String, host: &Host) {
+    match host {
+        Host::Name(name) => push_escaped(text, name),
+        Host::Literal(address, scope) => {
+            text.push('=');
+            text.push_str(&address.to_string());
+            text.push('~');
+            text.push_str(&scope.to_string());
+        }
+    }
+}
+
+fn parse_host(text: &str) -> Result<Host, MalformedKey> {
+    let Some(literal) = text.strip_prefix('=') else {
+        return Ok(Host::Name(unescaped(text)?));
+    };
+    let (address, scope) = literal.split_once('~').ok_or(MalformedKey)?;
+    Ok(Host::Literal(
+        address.parse().map_err(|_| MalformedKey)?,
+        scope.parse().map_err(|_| MalformedKey)?,
+    ))
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b':')
+}
+
+fn push_escaped(text: &mut String, part: &str) {
+    for byte in part.bytes() {
+        if is_plain(byte) {
+            text.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "%{byte:02x}");
+        }
+    }
+}
+
+fn unescaped(part: &str) -> Result<String, MalformedKey> {
+    let mut bytes = alloc::vec::Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let (digits, after) = rest.split_at_checked(2).ok_or(MalformedKey)?;
+        let digits = core::str::from_utf8(digits).map_err(|_| MalformedKey)?;
+        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| MalformedKey)?);
+        rest = after;
+    }
+    String::from_utf8(bytes).map_err(|_| MalformedKey)
+}

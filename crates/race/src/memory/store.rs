@@ -1,0 +1,149 @@
+//! The whole memory as a value, with caps and expiry.
+
+use alloc::{collections::BTreeMap, vec::Vec};
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Config, Entry, Key, Subject, View, forget_row, learn_rows};
+use crate::evidence::{Evidence, NetworkId};
+use crate::target::Host;
+
+/// One row with its key: the unit that stores keep and people read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// What the row is about.
+    pub key: Key,
+    /// What is known.
+    pub entry: Entry,
+}
+
+/// Everything that was learnt, on every network.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    config: Config,
+    rows: BTreeMap<Key, Entry>,
+}
+
+impl Memory {
+    /// An empty memory.
+    pub fn new(config: Config) -> Self {
+        Self { config, rows: BTreeMap::new() }
+    }
+
+    /// The numbers it goes by.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Takes one outcome in.
+    pub fn learn(&mut self, evidence: &Evidence) {
+        let changed = learn_rows(&mut |key| self.rows.get(key).cloned(), evidence, &self.config);
+        for (key, entry) in changed {
+            self.insert(key, entry);
+        }
+    }
+
+    /// Puts a row in as it is, for instance one read from a file, within the caps.
+    pub fn insert(&mut self, key: Key, entry: Entry) {
+        if !self.rows.contains_key(&key) {
+            if let Some(host) = key.host().cloned() {
+                self.make_room_for_host(&key.network, &host);
+            }
+            self.make_room();
+        }
+        self.rows.insert(key, entry);
+    }
+
+    /// What a race with this host on this network needs to know.
+    pub fn view(&self, network: &NetworkId, host: &Host, now: Duration) -> View {
+        let rows = self.rows_of_host(network, host).chain(self.paths_of(network));
+        let rows = rows.map(|(key, entry)| (key.clone(), entry.clone()));
+        View::from_rows(rows, now, &self.config)
+    }
+
+    /// Every row, in the order of keys.
+    pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
+        self.rows.iter().map(|(key, entry)| Record { key: key.clone(), entry: entry.clone() })
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether nothing is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Forgets this host on every network, and that it ever was silent. Gives the number of rows
+    /// deleted.
+    pub fn forget(&mut self, host: &Host) -> usize {
+        let before = self.rows.len();
+        let rows = core::mem::take(&mut self.rows);
+        self.rows = rows
+            .into_iter()
+            .filter_map(|(key, entry)| forget_row(&key, entry, host).map(|entry| (key, entry)))
+            .collect();
+        before - self.rows.len()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.rows.clear();
+    }
+
+    /// Deletes what has nothing more to say at `now`.
+    pub fn expire(&mut self, now: Duration) {
+        self.rows.retain(|_, entry| !entry.is_expired(now, &self.config));
+    }
+
+    fn rows_of_host<'a>(
+        &'a self,
+        network: &'a NetworkId,
+        host: &'a Host,
+    ) -> impl Iterator<Item = (&'a Key, &'a Entry)> {
+        self.rows
+            .range(Key::first_of_host(network, host)..)
+            .take_while(move |(key, _)| key.network == *network && key.host() == Some(host))
+    }
+
+    fn paths_of<'a>(
+        &'a self,
+        network: &'a NetworkId,
+    ) -> impl Iterator<Item = (&'a Key, &'a Entry)> {
+        self.rows.range(Key::first_path(network)..).take_while(move |(key, _)| {
+            key.network == *network && matches!(key.subject, Subject::Path { .. })
+        })
+    }
+
+    fn make_room_for_host(&mut self, network: &NetworkId, host: &Host) {
+        let cap = self.config.max_rows_per_host.max(1);
+        if self.rows_of_host(network, host).count() < cap {
+            return;
+        }
+        let oldest = self
+            .rows_of_host(network, host)
+            .min_by_key(|(_, entry)| entry.at())
+            .map(|(key, _)| key.clone());
+        if let Some(key) = oldest {
+            self.rows.remove(&key);
+        }
+    }
+
+    /// Evicts an eighth at a time, so that a full memory does not look for its oldest row with
+    /// every new one.
+    fn make_room(&mut self) {
+        let cap = self.config.max_rows.max(1);
+        if self.rows.len() < cap {
+            return;
+        }
+        let mut by_age: Vec<(Duration, Key)> =
+            self.rows.iter().map(|(key, entry)| (entry.at(), key.clone())).collect();
+        by_age.sort_unstable();
+        for (_, key) in by_age.into_iter().take((cap / 8).max(1)) {
+            self.rows.remove(&key);
+        }
+    }
+}

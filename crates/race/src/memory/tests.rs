@@ -1,0 +1,86 @@
+//! Tests of the memory, by topic. The vocabulary: `quic` and `tcp` are candidates, `worked`,
+//! `was_silent` and `failed` make evidence of them.
+
+use core::time::Duration;
+
+use super::*;
+use crate::candidate::{Candidate, Origin, Security, Transport};
+use crate::evidence::{Cause, Evidence, Failure, Level, NetworkId};
+use crate::target::Host;
+
+mod back_off;
+mod inference;
+mod rows;
+mod size;
+
+const MIN: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
+/// An arbitrary day, so that subtracting never reaches zero.
+const NOW: Duration = Duration::from_hours(500_000);
+
+fn host(name: &str) -> Host {
+    Host::Name(name.into())
+}
+
+fn home() -> NetworkId {
+    NetworkId("home".into())
+}
+
+fn candidate(transport: Transport, address: &str) -> Candidate {
+    Candidate {
+        address: address.parse().unwrap(),
+        transport,
+        security: Security::Tls,
+        alpn: Vec::new(),
+        ech: None,
+        priority: None,
+        origin: Origin::Address,
+    }
+}
+
+fn quic() -> Candidate {
+    candidate(Transport::Quic, "192.0.2.1:443")
+}
+
+fn tcp() -> Candidate {
+    candidate(Transport::Tcp, "192.0.2.1:443")
+}
+
+fn worked(name: &str, candidate: Candidate, at: Duration) -> Evidence {
+    Evidence {
+        at,
+        network: home(),
+        host: host(name),
+        candidate,
+        level: Level::Security,
+        failure: None,
+        rtt: Some(Duration::from_millis(80)),
+    }
+}
+
+fn failed(
+    name: &str,
+    candidate: Candidate,
+    at: Duration,
+    cause: Cause,
+    reached: Level,
+) -> Evidence {
+    let failure = Failure { cause, reached, detail: "as the test wants it".into() };
+    Evidence { level: reached, failure: Some(failure), rtt: None, ..worked(name, candidate, at) }
+}
+
+fn was_silent(name: &str, candidate: Candidate, at: Duration) -> Evidence {
+    failed(name, candidate, at, Cause::Silent, Level::Started)
+}
+
+fn after(evidence: &[Evidence]) -> Memory {
+    let mut memory = Memory::new(Config::default());
+    for piece in evidence {
+        memory.learn(piece);
+    }
+    memory
+}
+
+fn verdict(memory: &Memory, name: &str, candidate: &Candidate, now: Duration) -> Verdict {
+    memory.view(&home(), &host(name), now).verdict(candidate, now)
+}

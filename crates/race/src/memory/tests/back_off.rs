@@ -1,0 +1,121 @@
+//! Good news fades, bad news backs off.
+
+use super::*;
+
+#[test]
+fn nothing_is_known_of_a_stranger() {
+    assert_eq!(verdict(&after(&[]), "a.test", &quic(), NOW), Verdict::Unknown);
+}
+
+#[test]
+fn good_news_lasts_ten_minutes() {
+    let memory = after(&[worked("a.test", quic(), NOW)]);
+    let good = Verdict::Good { rtt: Some(Duration::from_millis(80)) };
+    assert_eq!(verdict(&memory, "a.test", &quic(), NOW + 10 * MIN - Duration::from_nanos(1)), good);
+    assert_eq!(verdict(&memory, "a.test", &quic(), NOW + 10 * MIN), Verdict::Unknown);
+}
+
+#[test]
+fn a_handshake_below_the_security_level_is_no_success() {
+    let mut syn_ack = worked("a.test", tcp(), NOW);
+    syn_ack.level = Level::Transport;
+    assert_eq!(verdict(&after(&[syn_ack.clone()]), "a.test", &tcp(), NOW), Verdict::Unknown);
+
+    syn_ack.candidate.security = Security::None;
+    let plain = syn_ack.candidate.clone();
+    assert!(matches!(verdict(&after(&[syn_ack]), "a.test", &plain, NOW), Verdict::Good { .. }));
+}
+
+/// ```text
+/// fail --5 min--> fail --10 min--> fail --20 min--> … --2 days--> fail --2 days-->
+/// ```
+#[test]
+fn the_back_off_doubles_up_to_two_days() {
+    let mut memory = after(&[]);
+    let mut now = NOW;
+    let mut waits = Vec::new();
+    for _ in 0..12 {
+        memory.learn(&was_silent("a.test", quic(), now));
+        let Verdict::Bad { cause: Cause::Silent, until } = verdict(&memory, "a.test", &quic(), now)
+        else {
+            panic!("not in back-off at {now:?}");
+        };
+        waits.push((until - now).as_secs() / 60);
+        now = until;
+        let due = Verdict::RetestDue { cause: Cause::Silent };
+        assert_eq!(verdict(&memory, "a.test", &quic(), now), due);
+    }
+    assert_eq!(waits, [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 2880, 2880]);
+}
+
+#[test]
+fn failures_during_a_back_off_add_nothing() {
+    let once = after(&[was_silent("a.test", quic(), NOW)]);
+    let ten_times = after(&[0; 10].map(|_| was_silent("a.test", quic(), NOW)));
+    let late = NOW + 4 * MIN;
+    let again = after(&[was_silent("a.test", quic(), NOW), was_silent("a.test", quic(), late)]);
+    for memory in [&ten_times, &again] {
+        assert_eq!(
+            verdict(memory, "a.test", &quic(), late),
+            verdict(&once, "a.test", &quic(), late)
+        );
+    }
+}
+
+#[test]
+fn a_success_ends_the_back_off() {
+    let memory = after(&[
+        was_silent("a.test", quic(), NOW),
+        was_silent("a.test", quic(), NOW + 5 * MIN),
+        worked("a.test", quic(), NOW + 6 * MIN),
+        was_silent("a.test", quic(), NOW + HOUR),
+    ]);
+    let first_again = Verdict::Bad { cause: Cause::Silent, until: NOW + HOUR + 5 * MIN };
+    assert_eq!(verdict(&memory, "a.test", &quic(), NOW + HOUR), first_again);
+}
+
+#[test]
+fn retest_after_overrides_rows_that_are_already_there() {
+    let config = Config { retest_after: Some(Duration::from_secs(2)), ..Config::default() };
+    let rows = after(&[was_silent("a.test", quic(), NOW)])
+        .records()
+        .map(|record| (record.key, record.entry))
+        .collect::<Vec<_>>();
+    let view = View::from_rows(rows, NOW, &config);
+    let due = Verdict::RetestDue { cause: Cause::Silent };
+    assert!(matches!(view.verdict(&quic(), NOW + Duration::from_secs(1)), Verdict::Bad { .. }));
+    assert_eq!(view.verdict(&quic(), NOW + Duration::from_secs(2)), due);
+}
+
+#[test]
+fn trouble_of_this_machine_is_no_evidence() {
+    for cause in [Cause::Local, Cause::Unsupported] {
+        let memory = after(&[failed("a.test", quic(), NOW, cause, Level::Started)]);
+        assert!(memory.is_empty());
+    }
+}
+
+#[test]
+fn round_trips_are_smoothed_and_outlive_the_verdict() {
+    let mut slow = worked("a.test", quic(), NOW + MIN);
+    slow.rtt = Some(Duration::from_millis(160));
+    let memory =
+        after(&[worked("a.test", quic(), NOW), slow, was_silent("a.test", quic(), NOW + 2 * MIN)]);
+    let view = memory.view(&home(), &host("a.test"), NOW + 2 * MIN);
+    let known = view.round_trip(&quic(), NOW + 2 * MIN).unwrap();
+    assert_eq!(known.smoothed, Duration::from_millis(90));
+    assert_eq!(known.min, Duration::from_millis(80));
+}
+
+#[test]
+fn a_row_from_the_future_is_not_believed() {
+    for evidence in [worked("a.test", quic(), NOW + HOUR), was_silent("a.test", quic(), NOW + HOUR)]
+    {
+        let mut memory = after(&[evidence]);
+        assert_eq!(verdict(&memory, "a.test", &quic(), NOW), Verdict::Unknown);
+        memory.learn(&was_silent("a.test", quic(), NOW));
+        let until = NOW + 5 * MIN;
+        let bad = Verdict::Bad { cause: Cause::Silent, until };
+        assert_eq!(verdict(&memory, "a.test", &quic(), NOW), bad);
+    }
+}

@@ -1,0 +1,92 @@
+//! From peers to the network.
+
+use super::*;
+
+fn swallowed() -> Vec<Evidence> {
+    ["a.test", "b.test", "c.test"].map(|name| was_silent(name, quic(), NOW)).to_vec()
+}
+
+#[test]
+fn three_silent_hosts_condemn_the_path() {
+    let evidence = swallowed();
+    assert_eq!(verdict(&after(&evidence[..2]), "new.test", &quic(), NOW), Verdict::Unknown);
+    let bad = Verdict::NetworkBad { silent_hosts: 3, probe_one_in: 4 };
+    assert_eq!(verdict(&after(&evidence), "new.test", &quic(), NOW), bad);
+}
+
+#[test]
+fn one_host_however_silent_says_nothing_of_the_network() {
+    let evidence = [0, 1, 2, 3, 4].map(|n| was_silent("a.test", quic(), NOW + n * 12 * MIN));
+    let memory = after(&evidence);
+    assert_eq!(verdict(&memory, "new.test", &quic(), NOW + HOUR), Verdict::Unknown);
+}
+
+#[test]
+fn the_path_is_a_transport_a_family_and_a_port() {
+    let memory = after(&swallowed());
+    let others = [
+        tcp(),
+        candidate(Transport::Quic, "192.0.2.1:8443"),
+        candidate(Transport::Quic, "[2001:db8::1]:443"),
+    ];
+    for other in others {
+        assert_eq!(verdict(&memory, "new.test", &other, NOW), Verdict::Unknown, "{other}");
+    }
+}
+
+#[test]
+fn anybody_heard_redeems_the_path() {
+    let mut evidence = swallowed();
+    evidence.push(worked("d.test", quic(), NOW + MIN));
+    assert_eq!(verdict(&after(&evidence), "new.test", &quic(), NOW + MIN), Verdict::Unknown);
+
+    // A broken certificate came over the path, too.
+    let last = failed("e.test", quic(), NOW + MIN, Cause::Certificate, Level::Transport);
+    *evidence.last_mut().unwrap() = last;
+    assert_eq!(verdict(&after(&evidence), "new.test", &quic(), NOW + MIN), Verdict::Unknown);
+}
+
+#[test]
+fn a_path_heard_lately_is_not_condemned_by_silent_hosts() {
+    let mut evidence = vec![worked("d.test", quic(), NOW - MIN)];
+    evidence.extend(swallowed());
+    let memory = after(&evidence);
+    assert_eq!(verdict(&memory, "new.test", &quic(), NOW), Verdict::Unknown);
+    assert!(matches!(
+        verdict(&memory, "new.test", &quic(), NOW + 9 * MIN),
+        Verdict::NetworkBad { .. }
+    ));
+}
+
+#[test]
+fn refusals_and_certificates_say_nothing_bad_of_the_network() {
+    for cause in [Cause::Refused, Cause::Certificate, Cause::Tls, Cause::Protocol, Cause::Reset] {
+        let names = ["a.test", "b.test", "c.test", "d.test"];
+        let evidence = names.map(|name| failed(name, quic(), NOW, cause, Level::Started));
+        assert_eq!(verdict(&after(&evidence), "new.test", &quic(), NOW), Verdict::Unknown);
+    }
+}
+
+#[test]
+fn the_inference_decays() {
+    let memory = after(&swallowed());
+    assert_eq!(verdict(&memory, "new.test", &quic(), NOW + HOUR), Verdict::Unknown);
+}
+
+#[test]
+fn a_peer_known_to_work_is_not_condemned_with_the_path() {
+    let mut evidence = vec![worked("known.test", quic(), NOW)];
+    evidence.extend(swallowed());
+    let memory = after(&evidence);
+    assert!(matches!(verdict(&memory, "known.test", &quic(), NOW), Verdict::Good { .. }));
+}
+
+#[test]
+fn evidence_never_crosses_networks() {
+    let mut evidence = swallowed();
+    evidence.push(worked("a.test", tcp(), NOW));
+    let memory = after(&evidence);
+    let cafe = memory.view(&NetworkId("cafe".into()), &host("a.test"), NOW);
+    assert!(cafe.is_empty());
+    assert_eq!(cafe.verdict(&tcp(), NOW), Verdict::Unknown);
+}

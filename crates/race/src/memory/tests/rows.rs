@@ -1,0 +1,117 @@
+//! Keys and rows as a store keeps them.
+
+use core::net::IpAddr;
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn keys_have_a_stable_text_form() {
+    let peer = Key::peer(&home(), &host("a.test"), &quic());
+    assert_eq!(peer.to_string(), "home/peer/a.test/quic/tls/192.0.2.1:443");
+    let path = Key::path(&home(), &candidate(Transport::SctpUdp, "[fe80::1%3]:9899"));
+    assert_eq!(path.to_string(), "home/path/sctp-udp/v6/9899");
+    let literal = Host::Literal("fe80::1".parse().unwrap(), 3);
+    let peer = Key::peer(&home(), &literal, &candidate(Transport::Tcp, "[fe80::1%3]:80"));
+    assert_eq!(peer.to_string(), "home/peer/=fe80::1~3/tcp/tls/[fe80::1%3]:80");
+}
+
+#[test]
+fn prefixes_lead_to_the_rows_of_a_race() {
+    let memory = after(&[
+        worked("a.test", quic(), NOW),
+        worked("a.test", tcp(), NOW),
+        worked("a.test.example", tcp(), NOW),
+    ]);
+    let keys: Vec<String> = memory.records().map(|record| record.key.to_string()).collect();
+    let starting_with = |prefix: &str| keys.iter().filter(|key| key.starts_with(prefix)).count();
+    assert_eq!(starting_with(&Key::peer_prefix(&home(), &host("a.test"))), 2);
+    assert_eq!(starting_with(&Key::path_prefix(&home())), 2);
+}
+
+#[test]
+fn damaged_keys_are_refused() {
+    let damaged = [
+        "",
+        "home",
+        "home/peer/a.test/quic/tls",
+        "home/peer/a.test/quic/tls/192.0.2.1:443/more",
+        "home/peer/a.test/smoke/tls/192.0.2.1:443",
+        "home/peer/=1.2.3/tcp/tls/192.0.2.1:443",
+        "home/path/quic/v5/443",
+        "home/path/quic/v4/65536",
+        "ho%zzme/path/quic/v4/443",
+        "ho%ffme/path/quic/v4/443",
+        "ho%f",
+    ];
+    for text in damaged {
+        assert_eq!(text.parse::<Key>(), Err(MalformedKey), "{text}");
+    }
+}
+
+fn any_host() -> impl Strategy<Value = Host> {
+    prop_oneof![
+        any::<String>().prop_map(Host::Name),
+        (any::<IpAddr>(), any::<u32>()).prop_map(|(address, scope)| Host::Literal(address, scope)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_key_survives_its_text_form(
+        network in any::<String>(),
+        host in any_host(),
+        address in any::<(IpAddr, u16)>(),
+        transport in prop::sample::select(Transport::ALL.to_vec()),
+    ) {
+        let mut candidate = quic();
+        candidate.address = address.into();
+        candidate.transport = transport;
+        let network = NetworkId(network);
+        for key in [Key::peer(&network, &host, &candidate), Key::path(&network, &candidate)] {
+            prop_assert_eq!(key.to_string().parse::<Key>(), Ok(key));
+        }
+    }
+}
+
+#[test]
+fn rows_learnt_one_by_one_are_those_of_the_whole_memory() {
+    let evidence = [
+        was_silent("a.test", quic(), NOW),
+        worked("a.test", tcp(), NOW),
+        was_silent("b.test", quic(), NOW + MIN),
+        was_silent("a.test", quic(), NOW + 6 * MIN),
+    ];
+    let mut file: Vec<(Key, Entry)> = Vec::new();
+    for piece in &evidence {
+        let mut existing =
+            |key: &Key| file.iter().find(|row| row.0 == *key).map(|row| row.1.clone());
+        let changed = learn_rows(&mut existing, piece, &Config::default());
+        for (key, entry) in changed {
+            file.retain(|row| row.0 != key);
+            file.push((key, entry));
+        }
+    }
+    file.sort_by(|left, right| left.0.cmp(&right.0));
+    let whole: Vec<_> =
+        after(&evidence).records().map(|record| (record.key, record.entry)).collect();
+    assert_eq!(file, whole);
+}
+
+#[test]
+fn a_view_survives_json() {
+    let memory = after(&[worked("a.test", tcp(), NOW), was_silent("a.test", quic(), NOW)]);
+    let view = memory.view(&home(), &host("a.test"), NOW);
+    let text = serde_json::to_string(&view).unwrap();
+    assert_eq!(serde_json::from_str::<View>(&text).unwrap(), view);
+}
+
+#[test]
+fn a_row_whose_key_and_entry_disagree_says_nothing() {
+    let memory = after(&[was_silent("a.test", quic(), NOW)]);
+    let mut rows: Vec<_> = memory.records().map(|record| (record.key, record.entry)).collect();
+    let (first, second) = rows.split_at_mut(1);
+    core::mem::swap(&mut first[0].1, &mut second[0].1);
+    assert!(View::from_rows(rows, NOW, &Config::default()).is_empty());
+}

@@ -1,0 +1,67 @@
+//! The memory is a browsing history: capped, expiring, forgettable.
+
+use super::*;
+
+#[test]
+fn forgetting_a_host_leaves_no_trace_of_it() {
+    let mut memory = after(&[
+        was_silent("a.test", quic(), NOW),
+        worked("a.test", tcp(), NOW),
+        was_silent("b.test", quic(), NOW),
+    ]);
+    let only_b = after(&[was_silent("b.test", quic(), NOW)]);
+    assert_eq!(memory.forget(&host("a.test")), 2);
+    let heard = Key::path(&home(), &tcp());
+    let left: Vec<_> = memory.records().filter(|record| record.key != heard).collect();
+    assert_eq!(left, only_b.records().collect::<Vec<_>>());
+}
+
+#[test]
+fn rows_expire() {
+    let mut memory = after(&[worked("a.test", tcp(), NOW)]);
+    memory.expire(NOW + HOUR);
+    assert_eq!(memory.len(), 1, "the path row goes after an hour");
+    memory.expire(NOW + 14 * 24 * HOUR);
+    assert!(memory.is_empty());
+}
+
+#[test]
+fn one_host_cannot_fill_the_memory() {
+    let mut memory = after(&[]);
+    for port in 1..1_000_u16 {
+        let address = format!("192.0.2.1:{port}");
+        let at = NOW + Duration::from_secs(u64::from(port));
+        memory.learn(&worked("a.test", candidate(Transport::Tcp, &address), at));
+    }
+    let rows = memory.records().filter(|record| record.key.host() == Some(&host("a.test")));
+    assert_eq!(rows.count(), 64);
+    let newest = candidate(Transport::Tcp, "192.0.2.1:999");
+    let now = NOW + HOUR;
+    let view = memory.view(&home(), &host("a.test"), now);
+    assert!(view.round_trip(&newest, now).is_some(), "the newest row stays");
+}
+
+#[test]
+fn the_memory_has_a_cap() {
+    let config = Config { max_rows: 100, ..Config::default() };
+    let mut memory = Memory::new(config);
+    for n in 0..1_000_u32 {
+        let at = NOW + Duration::from_secs(u64::from(n));
+        memory.learn(&worked(&format!("host{n}.test"), tcp(), at));
+        assert!(memory.len() <= 100);
+    }
+    let good = Verdict::Good { rtt: Some(Duration::from_millis(80)) };
+    assert_eq!(verdict(&memory, "host999.test", &tcp(), NOW + 17 * MIN), good);
+    assert_eq!(verdict(&memory, "host0.test", &tcp(), NOW + 17 * MIN), Verdict::Unknown);
+}
+
+#[test]
+fn a_path_row_is_bounded() {
+    let evidence: Vec<_> =
+        (0..100).map(|n| was_silent(&format!("host{n}.test"), quic(), NOW)).collect();
+    let memory = after(&evidence);
+    let path = Key::path(&home(), &quic());
+    let entry = memory.records().find(|record| record.key == path).unwrap().entry;
+    let Entry::Path(entry) = entry else { panic!("a path key holds a path row") };
+    assert_eq!(entry.silent.len(), PathEntry::MAX_SILENT);
+}

@@ -1,0 +1,151 @@
+//! What one race needs to know: the rows of its host and of its network.
+
+use alloc::{collections::BTreeMap, vec::Vec};
+use core::{net::SocketAddr, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::entry::is_credible;
+use super::key::without_flow_label;
+use super::{Config, Entry, Key, PathEntry, PeerEntry, RoundTrip, Subject};
+use crate::candidate::{Candidate, Family, Security, Transport};
+use crate::evidence::Cause;
+
+/// What the memory says of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It worked lately: go straight there.
+    Good {
+        /// The smoothed round trip of earlier handshakes, if one was measured.
+        rtt: Option<Duration>,
+    },
+    /// It failed lately: only when nothing else is left.
+    Bad {
+        /// How it failed.
+        cause: Cause,
+        /// When the back-off ends.
+        until: Duration,
+    },
+    /// It failed, and the back-off is over: try it again beside a working connection, or when
+    /// nothing else is left.
+    RetestDue {
+        /// How it failed.
+        cause: Cause,
+    },
+    /// Nothing is known of this peer, but on this network other peers were silent this way: try
+    /// it when nothing else is left, and one race in `probe_one_in` beside a working connection.
+    NetworkBad {
+        /// How many hosts were silent.
+        silent_hosts: usize,
+        /// From [`Config::probe_one_in`].
+        probe_one_in: u32,
+    },
+    /// Nothing is known.
+    Unknown,
+}
+
+/// The part of the memory that one race needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Rows", into = "Rows")]
+pub struct View {
+    config: Config,
+    peers: BTreeMap<(Transport, Security, SocketAddr), PeerEntry>,
+    paths: BTreeMap<(Transport, Family, u16), PathEntry>,
+}
+
+impl View {
+    /// A view without any evidence.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// The view that these rows make. They should be those of one host and of one network (see
+    /// [`Key::peer_prefix`] and [`Key::path_prefix`]); what has expired is left out, and so is
+    /// what exceeds [`Config::max_rows`].
+    pub fn from_rows(
+        rows: impl IntoIterator<Item = (Key, Entry)>,
+        now: Duration,
+        config: &Config,
+    ) -> Self {
+        let mut view = Self { config: config.clone(), ..Self::default() };
+        let live = rows.into_iter().filter(|(_, entry)| !entry.is_expired(now, config));
+        for (key, entry) in live.take(config.max_rows) {
+            match (key.subject, entry) {
+                (Subject::Peer { transport, security, address, .. }, Entry::Peer(entry)) => {
+                    view.peers.insert((transport, security, without_flow_label(address)), entry);
+                }
+                (Subject::Path { transport, family, port }, Entry::Path(entry)) => {
+                    view.paths.insert((transport, family, port), entry);
+                }
+                // A row whose key and entry disagree was damaged: it says nothing.
+                _ => {}
+            }
+        }
+        view
+    }
+
+    /// What is known of this candidate at `now`.
+    pub fn verdict(&self, candidate: &Candidate, now: Duration) -> Verdict {
+        let own = self.peer(candidate).map(|entry| entry.verdict(now, &self.config));
+        match own {
+            Some(verdict) if verdict != Verdict::Unknown => verdict,
+            _ => self.network_verdict(candidate, now),
+        }
+    }
+
+    /// The round trips of earlier handshakes with this candidate. They outlive the verdict: a
+    /// distance changes more slowly than a firewall.
+    pub fn round_trip(&self, candidate: &Candidate, now: Duration) -> Option<RoundTrip> {
+        self.peer(candidate).filter(|entry| is_credible(entry.at, now))?.round_trip
+    }
+
+    /// Whether the view holds no evidence at all.
+    pub fn is_empty(&self) -> bool {
+        self.peers.is_empty() && self.paths.is_empty()
+    }
+
+    fn peer(&self, candidate: &Candidate) -> Option<&PeerEntry> {
+        let address = without_flow_label(candidate.address);
+        self.peers.get(&(candidate.transport, candidate.security, address))
+    }
+
+    fn network_verdict(&self, candidate: &Candidate, now: Duration) -> Verdict {
+        let address = candidate.address;
+        let path = (candidate.transport, Family::of(address.ip()), address.port());
+        match self.paths.get(&path).and_then(|entry| entry.swallowed(now, &self.config)) {
+            Some(silent_hosts) => {
+                Verdict::NetworkBad { silent_hosts, probe_one_in: self.config.probe_one_in.max(1) }
+            }
+            None => Verdict::Unknown,
+        }
+    }
+}
+
+/// The serialised form: lists instead of maps, since JSON has only strings for keys.
+#[derive(Clone, Serialize, Deserialize)]
+struct Rows {
+    config: Config,
+    peers: Vec<((Transport, Security, SocketAddr), PeerEntry)>,
+    paths: Vec<((Transport, Family, u16), PathEntry)>,
+}
+
+impl From<Rows> for View {
+    fn from(rows: Rows) -> Self {
+        Self {
+            config: rows.config,
+            peers: rows.peers.into_iter().collect(),
+            paths: rows.paths.into_iter().collect(),
+        }
+    }
+}
+
+impl From<View> for Rows {
+    fn from(view: View) -> Self {
+        Self {
+            config: view.config,
+            peers: view.peers.into_iter().collect(),
+            paths: view.paths.into_iter().collect(),
+        }
+    }
+}
