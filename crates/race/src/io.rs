@@ -1,9 +1,10 @@
 //! The contract of the race: inputs in, outputs out, time as an argument.
 //!
-//! Call [`handle_input`](crate::io) once, then drain `poll_output` until it gives
-//! [`Output::Timeout`], then wait for the next input or for that time. `now` never goes back; if
-//! it does, the race keeps the latest value it has seen. Nothing here blocks, and no input that a
-//! peer or a resolver can cause makes it panic.
+//! Hand in an input, then drain `poll_output` until it gives [`Output::Timeout`], then wait for the
+//! next input or for that time. Inputs of the same instant may be handed in together before
+//! draining; their order then makes no difference. `now` never goes back; if it does, the race
+//! keeps the latest value it has seen. Nothing here blocks, and no input that a peer or a resolver
+//! can cause makes it panic.
 
 use alloc::vec::Vec;
 use core::{net::IpAddr, time::Duration};
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::candidate::{Alpn, Candidate};
 use crate::dns::{Answer, Query};
 use crate::evidence::{Evidence, Failure, Level, NetworkId};
+use crate::memory::View;
 
 /// Identifies one attempt of one race; numbers rise in the order of starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -55,11 +57,17 @@ pub enum Input {
         /// How.
         failure: Failure,
     },
-    /// How many more attempts this race may have in flight by the limit that all races of the
-    /// process share; unlimited until it is first said.
+    /// How many more attempts this race may start from now on by the limit that all races of the
+    /// process share; unlimited until it is first said. Each start takes one away, and only this
+    /// input gives them back.
     Slots(usize),
     /// The host moved to another network, or its addresses changed.
-    NetworkChanged(NetworkView),
+    NetworkChanged {
+        /// The network as it is now.
+        network: NetworkView,
+        /// What the memory knows of the target there; evidence never crosses networks.
+        view: View,
+    },
     /// The caller gave up.
     Cancel,
 }
@@ -116,7 +124,8 @@ pub enum Output {
     },
     /// This attempt won: hand its connection to the caller.
     Usable(AttemptId),
-    /// This attempt completed later and is the more wanted one: new work goes there.
+    /// This attempt completed later and is the more wanted one: new work goes there. May come
+    /// again for a transport that is wanted even more.
     Better(AttemptId),
     /// Remember this.
     Learn(Evidence),
