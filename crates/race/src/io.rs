@@ -6,7 +6,7 @@
 //! keeps the latest value it has seen. Nothing here blocks, and no input that a peer or a resolver
 //! can cause makes it panic.
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use core::{net::IpAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
@@ -62,14 +62,18 @@ pub enum Input {
     /// input gives them back.
     Slots(usize),
     /// The host moved to another network, or its addresses changed.
-    NetworkChanged {
-        /// The network as it is now.
-        network: NetworkView,
-        /// What the memory knows of the target there; evidence never crosses networks.
-        view: View,
-    },
+    NetworkChanged(Box<NetworkChange>),
     /// The caller gave up.
     Cancel,
+}
+
+/// Where the host is now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkChange {
+    /// The network as it is now.
+    pub network: NetworkView,
+    /// What the memory knows of the target there; evidence never crosses networks.
+    pub view: View,
 }
 
 /// What the race knows of the network it runs on.
