@@ -110,6 +110,14 @@ impl Family {
         }
     }
 
+    /// The other one.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::V4 => Self::V6,
+            Self::V6 => Self::V4,
+        }
+    }
+
     /// The name used in keys and tables.
     pub const fn name(self) -> &'static str {
         match self {

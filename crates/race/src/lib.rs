@@ -10,6 +10,8 @@
 //! | [`candidate`] | what can be tried: address × transport × security × ALPN | RFC 9621 §3.2 |
 //! | [`target`] | whom to reach, with names normalised | RFC 3986, UTS 46 |
 //! | [`io`] | the contract: inputs in, outputs out | |
+//! | [`network`] | families with a route, sources, NAT64 | HEv3 §4.1 |
+//! | [`nat64`] | IPv4 addresses inside IPv6 ones | RFC 6052 |
 //! | [`memory`] | what earlier races learnt, per network | RFC 7556, NEAT, Chromium |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -21,5 +23,7 @@ pub mod dns;
 pub mod evidence;
 pub mod io;
 pub mod memory;
+pub mod nat64;
+pub mod network;
 pub mod policy;
 pub mod target;

@@ -1,11 +1,18 @@
 //! Whom to reach: a host, a port and the service spoken there.
 
-use alloc::{string::String, vec::Vec};
-use core::net::IpAddr;
+use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
+use core::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use serde::{Deserialize, Serialize};
 
 use crate::candidate::{Alpn, Security, Transport};
+
+#[cfg(test)]
+mod tests;
 
 /// A host as the caller named it, after normalisation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -16,6 +23,154 @@ pub enum Host {
     /// An address, with the IPv6 scope identifier if one was given (0: none).
     Literal(IpAddr, u32),
 }
+
+impl Host {
+    /// Reads a host as people write it: a name in any case, with or without a trailing dot, in
+    /// any script (UTS 46); an IPv4 address; an IPv6 address with or without brackets, and with a
+    /// scope number (`[fe80::1%2]`, or `%252` as in a URL, RFC 6874).
+    ///
+    /// An interface's *name* as scope needs the machine that has the interface:
+    /// [`Host::parse_with_scopes`].
+    pub fn parse(text: &str) -> Result<Self, TargetError> {
+        Self::parse_with_scopes(text, |_| None)
+    }
+
+    /// As [`Host::parse`], with `index_of` giving the number of an interface's name.
+    pub fn parse_with_scopes(
+        text: &str,
+        index_of: impl Fn(&str) -> Option<u32>,
+    ) -> Result<Self, TargetError> {
+        if let Some(rest) = text.strip_prefix('[') {
+            let Some(inner) = rest.strip_suffix(']') else {
+                return Err(TargetError::Brackets(text.to_owned()));
+            };
+            return parse_ipv6(inner, index_of);
+        }
+        if text.contains(':') {
+            return parse_ipv6(text, index_of);
+        }
+        parse_name(text)
+    }
+
+    /// Whether this names the machine itself and is never asked of DNS (RFC 6761 §6.3).
+    pub fn is_localhost(&self) -> bool {
+        match self {
+            Self::Name(name) => name == "localhost" || name.ends_with(".localhost"),
+            Self::Literal(..) => false,
+        }
+    }
+
+    /// The DNS name, if it is one.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(name) => Some(name),
+            Self::Literal(..) => None,
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    /// As it stands in a URL's authority: IPv6 in brackets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Literal(IpAddr::V4(address), _) => write!(f, "{address}"),
+            Self::Literal(IpAddr::V6(address), 0) => write!(f, "[{address}]"),
+            Self::Literal(IpAddr::V6(address), scope) => write!(f, "[{address}%{scope}]"),
+        }
+    }
+}
+
+fn parse_ipv6(text: &str, index_of: impl Fn(&str) -> Option<u32>) -> Result<Host, TargetError> {
+    let (address, scope) = match text.split_once('%') {
+        None => (text, None),
+        Some((address, zone)) => {
+            let zone = zone.strip_prefix("25").filter(|rest| !rest.is_empty()).unwrap_or(zone);
+            (address, Some(zone))
+        }
+    };
+    let Ok(address) = address.parse::<Ipv6Addr>() else {
+        return Err(TargetError::Address(text.to_owned()));
+    };
+    let scope = match scope {
+        None => 0,
+        Some(zone) => match zone.parse::<u32>().ok().or_else(|| index_of(zone)) {
+            Some(index) if index != 0 && address.is_unicast_link_local() => index,
+            _ => return Err(TargetError::Scope(zone.to_owned())),
+        },
+    };
+    // An IPv4-mapped address is IPv4 on the wire; as IPv6 it fails on sockets of IPv6 only.
+    Ok(Host::Literal(IpAddr::V6(address).to_canonical(), scope))
+}
+
+fn parse_name(text: &str) -> Result<Host, TargetError> {
+    if text.is_empty() {
+        return Err(TargetError::Empty);
+    }
+    let ascii = Uts46::new()
+        .to_ascii(
+            text.as_bytes(),
+            AsciiDenyList::URL,
+            Hyphens::Allow,
+            DnsLength::VerifyAllowRootDot,
+        )
+        .map_err(|_| TargetError::Name(text.to_owned()))?;
+    let name = ascii.strip_suffix('.').unwrap_or(&ascii);
+    if let Ok(address) = name.parse::<Ipv4Addr>() {
+        return Ok(Host::Literal(IpAddr::V4(address), 0));
+    }
+    // A name whose last label is a number would be read as an address by some and as a name by
+    // others (WHATWG URL, "ends in a number"): refuse it.
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let digits = last.strip_prefix("0x").unwrap_or(last);
+    let is_hex = digits.len() < last.len() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hex || (!last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit())) {
+        return Err(TargetError::Address(text.to_owned()));
+    }
+    if name.is_empty() {
+        return Err(TargetError::Empty);
+    }
+    Ok(Host::Name(name.to_owned()))
+}
+
+/// Why a text names no host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// There is no host in it.
+    Empty,
+    /// No DNS name: a character that hosts cannot have, or a label or name that is too long.
+    Name(String),
+    /// It looks like an address but is none.
+    Address(String),
+    /// A bracket is not closed.
+    Brackets(String),
+    /// The scope is no interface of this machine, or the address is not link-local.
+    Scope(String),
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the host is empty: name a host such as example.com"),
+            Self::Name(text) => write!(
+                f,
+                "{text:?} is no host name: check its characters, and that no label is longer than 63 octets"
+            ),
+            Self::Address(text) => write!(
+                f,
+                "{text:?} looks like an IP address but is none: write 192.0.2.1 or [2001:db8::1]"
+            ),
+            Self::Brackets(text) => write!(f, "{text:?} opens a bracket that it does not close"),
+            Self::Scope(zone) => write!(
+                f,
+                "%{zone} is no scope here: give the number or name of an interface, and only with a link-local address (fe80::…)"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for TargetError {}
 
 /// Whom to reach, and what is spoken there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +183,43 @@ pub struct Target {
     pub service: Service,
     /// The security the caller demands; never weakened by an answer or a memory.
     pub security: Security,
+}
+
+impl Target {
+    /// HTTP over TLS, in every version from 1.1 to 3.
+    pub fn https(host: Host, port: u16) -> Self {
+        let service = Service::Http {
+            stream_alpn: vec!["h2".into(), "http/1.1".into()],
+            quic_alpn: vec!["h3".into()],
+        };
+        Self { host, port, service, security: Security::Tls }
+    }
+
+    /// HTTP/1.1 in the clear. HTTPS records are not asked: what they offer is TLS.
+    pub fn http(host: Host, port: u16) -> Self {
+        let service = Service::Http { stream_alpn: vec!["http/1.1".into()], quic_alpn: Vec::new() };
+        Self { host, port, service, security: Security::None }
+    }
+
+    /// Anything else at `host:port`, over any of these transports, without ALPN.
+    pub fn plain(host: Host, port: u16, transports: Vec<Transport>, security: Security) -> Self {
+        Self { host, port, service: Service::Plain { transports, alpn: Vec::new() }, security }
+    }
+
+    /// Whether HTTPS records are asked: for HTTP over TLS at a name that DNS knows.
+    pub fn asks_https_records(&self) -> bool {
+        matches!(self.service, Service::Http { .. })
+            && self.security != Security::None
+            && self.host.name().is_some()
+            && !self.host.is_localhost()
+    }
+}
+
+impl fmt::Display for Target {
+    /// `host:port`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
 }
 
 /// What is spoken at the target.

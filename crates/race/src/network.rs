@@ -1,0 +1,103 @@
+//! What the network offers: families with a route, sources, NAT64.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::candidate::Family;
+use crate::io::{NetworkView, SourceAddress};
+use crate::nat64;
+
+#[cfg(test)]
+mod tests;
+
+impl NetworkView {
+    /// Whether the family has "connectivity" (draft-ietf-happy-happyeyeballs-v3 §4.1): a route,
+    /// and a source that is neither loopback nor link-local.
+    pub fn has_connectivity(&self, family: Family) -> bool {
+        self.sources.iter().any(|source| is_routed(source) && Family::of(source.address) == family)
+    }
+
+    /// Whether no family has connectivity. Loopback may still work.
+    pub fn is_offline(&self) -> bool {
+        !self.has_connectivity(Family::V6) && !self.has_connectivity(Family::V4)
+    }
+
+    /// The family that resolution waits for: the only one with connectivity, or else the one that
+    /// the policy prefers (draft-ietf-happy-happyeyeballs-v3 §4.2).
+    pub fn preferred_family(&self, prefer_ipv4: bool) -> Family {
+        match (self.has_connectivity(Family::V6), self.has_connectivity(Family::V4)) {
+            (true, false) => Family::V6,
+            (false, true) => Family::V4,
+            _ if prefer_ipv4 => Family::V4,
+            _ => Family::V6,
+        }
+    }
+
+    /// Whether packets to this address have a way out: the machine itself always, else through a
+    /// route or on a link.
+    pub fn reaches(&self, address: IpAddr) -> bool {
+        address.is_loopback()
+            || self.sources.iter().any(|source| {
+                Family::of(source.address) == Family::of(address)
+                    && (is_routed(source) && !is_link_local(address) || is_on_link(source, address))
+            })
+    }
+
+    /// The IPv6 address that stands for an IPv4 one here: there is a PREF64, and no IPv4 route
+    /// (draft-ietf-happy-happyeyeballs-v3 §8.3).
+    pub fn synthesised(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
+        if self.reaches(IpAddr::V4(address)) {
+            return None;
+        }
+        self.pref64
+            .iter()
+            .filter_map(|prefix| nat64::synthesise(*prefix, address))
+            .find(|address| self.reaches(IpAddr::V6(*address)))
+    }
+
+    /// Takes the IPv4 address out of one that lies under a PREF64 of this network; other addresses
+    /// come back as they are (draft-ietf-happy-happyeyeballs-v3 §8.2).
+    pub fn desynthesised(&self, address: Ipv6Addr) -> IpAddr {
+        self.pref64
+            .iter()
+            .find_map(|prefix| nat64::extract(*prefix, address))
+            .map_or(IpAddr::V6(address), IpAddr::V4)
+    }
+
+    /// Whether an attempt to this address can leave the machine, as it is or through NAT64.
+    pub fn can_try(&self, address: IpAddr) -> bool {
+        self.reaches(address)
+            || matches!(address, IpAddr::V4(address) if self.synthesised(address).is_some())
+    }
+}
+
+/// Whether an address is valid on one link only.
+pub(crate) fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+        IpAddr::V4(address) => address.is_link_local(),
+    }
+}
+
+/// Whether packets from this source leave the link.
+fn is_routed(source: &SourceAddress) -> bool {
+    source.routed && !source.address.is_loopback() && !is_link_local(source.address)
+}
+
+/// Whether an address lies in the on-link prefix of a source; all link-local IPv6 does.
+fn is_on_link(source: &SourceAddress, address: IpAddr) -> bool {
+    let prefix = u32::from(source.prefix_len);
+    match (source.address, address) {
+        (IpAddr::V6(source), IpAddr::V6(address)) => {
+            common_bits(source.to_bits(), address.to_bits()) >= prefix.min(128)
+        }
+        (IpAddr::V4(source), IpAddr::V4(address)) => {
+            (source.to_bits() ^ address.to_bits()).leading_zeros() >= prefix.min(32)
+        }
+        _ => false,
+    }
+}
+
+/// How many leading bits two IPv6 addresses share.
+pub(crate) const fn common_bits(one: u128, other: u128) -> u32 {
+    (one ^ other).leading_zeros()
+}

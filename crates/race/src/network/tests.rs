@@ -1,0 +1,62 @@
+//! Routes and families.
+
+use alloc::{vec, vec::Vec};
+
+use super::*;
+use crate::evidence::NetworkId;
+
+fn source(address: &str, prefix_len: u8, routed: bool) -> SourceAddress {
+    SourceAddress { address: address.parse().unwrap(), prefix_len, deprecated: false, routed }
+}
+
+fn network(sources: Vec<SourceAddress>) -> NetworkView {
+    NetworkView { id: NetworkId("test".into()), sources, pref64: Vec::new() }
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn link_local_and_loopback_sources_are_no_connectivity() {
+    let lonely = network(vec![
+        source("127.0.0.1", 8, true),
+        source("::1", 128, true),
+        source("fe80::1", 64, true),
+        source("169.254.0.1", 16, true),
+        source("192.0.2.9", 24, false),
+    ]);
+    assert!(lonely.is_offline());
+    assert!(lonely.reaches(ip("127.0.0.53")), "the machine itself");
+    assert!(lonely.reaches(ip("fe80::2")), "the link");
+    assert!(lonely.reaches(ip("192.0.2.1")), "on the link of the third");
+    assert!(!lonely.reaches(ip("198.51.100.1")));
+    assert!(!lonely.reaches(ip("2001:db8::1")));
+}
+
+#[test]
+fn the_only_family_with_a_route_is_the_preferred_one() {
+    let v4 = network(vec![source("192.0.2.9", 24, true)]);
+    let v6 = network(vec![source("2001:db8::9", 64, true)]);
+    let both = network(vec![source("192.0.2.9", 24, true), source("2001:db8::9", 64, true)]);
+    assert_eq!(v4.preferred_family(false), Family::V4);
+    assert_eq!(v6.preferred_family(true), Family::V6);
+    assert_eq!(both.preferred_family(false), Family::V6);
+    assert_eq!(both.preferred_family(true), Family::V4);
+    assert_eq!(network(Vec::new()).preferred_family(false), Family::V6);
+}
+
+#[test]
+fn nat64_stands_in_for_a_missing_ipv4_route_only() {
+    let mut v6_only = network(vec![source("2001:db8::9", 64, true)]);
+    assert!(!v6_only.can_try(ip("192.0.2.1")));
+    v6_only.pref64 = vec![nat64::WELL_KNOWN_PREFIX];
+    let stand_in = "64:ff9b::192.0.2.1".parse().unwrap();
+    assert_eq!(v6_only.synthesised(Ipv4Addr::new(192, 0, 2, 1)), Some(stand_in));
+    assert!(v6_only.can_try(ip("192.0.2.1")));
+    assert_eq!(v6_only.desynthesised(stand_in), ip("192.0.2.1"));
+    assert_eq!(v6_only.desynthesised("2001:db8::1".parse().unwrap()), ip("2001:db8::1"));
+    let mut dual = v6_only.clone();
+    dual.sources.push(source("192.0.2.9", 24, true));
+    assert_eq!(dual.synthesised(Ipv4Addr::new(192, 0, 2, 1)), None);
+}

@@ -1,0 +1,107 @@
+//! Hosts as people write them.
+
+use alloc::string::ToString;
+
+use super::*;
+
+fn name(text: &str) -> Host {
+    Host::Name(text.into())
+}
+
+fn literal(text: &str) -> Host {
+    Host::Literal(text.parse().unwrap(), 0)
+}
+
+#[test]
+fn case_and_trailing_dot_do_not_matter() {
+    for text in ["example.com", "EXAMPLE.com", "Example.COM.", "example.com."] {
+        assert_eq!(Host::parse(text), Ok(name("example.com")), "{text}");
+    }
+}
+
+#[test]
+fn names_of_other_scripts_become_a_labels() {
+    assert_eq!(Host::parse("bücher.example"), Ok(name("xn--bcher-kva.example")));
+    assert_eq!(Host::parse("BÜCHER.example."), Ok(name("xn--bcher-kva.example")));
+    assert_eq!(Host::parse("xn--bcher-kva.example"), Ok(name("xn--bcher-kva.example")));
+    assert_eq!(Host::parse("例え。テスト"), Ok(name("xn--r8jz45g.xn--zckzah")));
+    assert_eq!(Host::parse("my_host.example"), Ok(name("my_host.example")));
+}
+
+#[test]
+fn addresses_are_literals() {
+    assert_eq!(Host::parse("192.0.2.1"), Ok(literal("192.0.2.1")));
+    assert_eq!(Host::parse("192.0.2.1."), Ok(literal("192.0.2.1")));
+    assert_eq!(Host::parse("１９２.0.2.1"), Ok(literal("192.0.2.1")));
+    assert_eq!(Host::parse("2001:DB8::1"), Ok(literal("2001:db8::1")));
+    assert_eq!(Host::parse("[2001:db8::1]"), Ok(literal("2001:db8::1")));
+    assert_eq!(Host::parse("[::ffff:192.0.2.1]"), Ok(literal("192.0.2.1")));
+}
+
+#[test]
+fn scopes_are_numbers_or_names_of_interfaces() {
+    let scoped = |index| Ok(Host::Literal("fe80::1".parse().unwrap(), index));
+    assert_eq!(Host::parse("[fe80::1%3]"), scoped(3));
+    assert_eq!(Host::parse("fe80::1%3"), scoped(3));
+    assert_eq!(Host::parse("[fe80::1%253]"), scoped(3));
+    let index_of = |zone: &str| (zone == "eth0").then_some(7);
+    assert_eq!(Host::parse_with_scopes("[fe80::1%eth0]", index_of), scoped(7));
+    assert_eq!(Host::parse_with_scopes("[fe80::1%25eth0]", index_of), scoped(7));
+    assert_eq!(
+        Host::parse_with_scopes("[fe80::1%eth9]", index_of),
+        Err(TargetError::Scope("eth9".into()))
+    );
+    assert_eq!(Host::parse("[fe80::1%0]"), Err(TargetError::Scope("0".into())));
+    assert_eq!(Host::parse("[2001:db8::1%3]"), Err(TargetError::Scope("3".into())));
+}
+
+#[test]
+fn what_is_no_host_is_refused_with_a_cause() {
+    assert_eq!(Host::parse(""), Err(TargetError::Empty));
+    assert!(matches!(Host::parse("."), Err(TargetError::Empty | TargetError::Name(_))));
+    assert!(matches!(Host::parse("a..b"), Err(TargetError::Name(_))));
+    assert!(matches!(Host::parse("exa mple.com"), Err(TargetError::Name(_))));
+    assert!(matches!(Host::parse("example.com/path"), Err(TargetError::Name(_))));
+    assert!(matches!(Host::parse(&"a".repeat(64)), Err(TargetError::Name(_))));
+    assert!(matches!(Host::parse(&"a.".repeat(127)), Ok(Host::Name(_))));
+    assert!(matches!(Host::parse(&"a.".repeat(128)), Err(TargetError::Name(_))));
+    assert!(matches!(Host::parse("[2001:db8::1"), Err(TargetError::Brackets(_))));
+    assert!(matches!(Host::parse("[example.com]"), Err(TargetError::Address(_))));
+    for number in ["1.2.3", "256.1.1.1", "0x7f.1", "example.1", "1", "0x7f000001", "1.0x"] {
+        assert!(matches!(Host::parse(number), Err(TargetError::Address(_))), "{number}");
+    }
+}
+
+#[test]
+fn every_refusal_says_what_to_do() {
+    let message = Host::parse("[fe80::1%eth0]").unwrap_err().to_string();
+    assert!(message.contains("%eth0") && message.contains("interface"), "{message}");
+    let message = Host::parse("300.1.1.1").unwrap_err().to_string();
+    assert!(message.contains("300.1.1.1") && message.contains("192.0.2.1"), "{message}");
+}
+
+#[test]
+fn hosts_print_as_in_an_authority() {
+    for text in ["example.com", "192.0.2.1", "[2001:db8::1]", "[fe80::1%3]"] {
+        assert_eq!(Host::parse(text).unwrap().to_string(), text);
+    }
+    assert_eq!(Target::https(name("example.com"), 8443).to_string(), "example.com:8443");
+}
+
+#[test]
+fn localhost_and_names_below_it_are_this_machine() {
+    assert!(Host::parse("LOCALHOST.").unwrap().is_localhost());
+    assert!(Host::parse("app.localhost").unwrap().is_localhost());
+    assert!(!Host::parse("notlocalhost").unwrap().is_localhost());
+    assert!(!Host::parse("localhost.example").unwrap().is_localhost());
+}
+
+#[test]
+fn only_https_at_a_dns_name_asks_for_https_records() {
+    assert!(Target::https(name("example.com"), 443).asks_https_records());
+    assert!(!Target::https(name("localhost"), 443).asks_https_records());
+    assert!(!Target::https(literal("192.0.2.1"), 443).asks_https_records());
+    assert!(!Target::http(name("example.com"), 80).asks_https_records());
+    let plain = Target::plain(name("example.com"), 7, vec![Transport::Tcp], Security::Tls);
+    assert!(!plain.asks_https_records());
+}
