@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::candidate::Transport;
 use crate::evidence::Level;
 
+#[cfg(test)]
+mod tests;
+
 /// Values of draft-ietf-happy-happyeyeballs-v3 §9 and what eyas adds to them. Durations are
 /// validated by [`Policy::validated`], never silently changed elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +55,11 @@ pub struct Policy {
     pub exhaustive: bool,
     /// Ignore what the memory says; outcomes are still learnt.
     pub ignore_memory: bool,
+    /// The security layer can encrypt the ClientHello and the caller relies on it. Where DNS is
+    /// protected the race then waits for HTTPS records however long they take, gives up if they
+    /// cannot be had, and puts services with an ECH configuration first
+    /// (draft-ietf-happy-happyeyeballs-v3 §6.3, RFC 9848 §5).
+    pub rely_on_ech: bool,
 }
 
 /// What becomes of the attempts that lost.
@@ -67,6 +75,169 @@ pub enum Losers {
 /// The least time between two attempts of a race that is not simultaneous
 /// (draft-ietf-happy-happyeyeballs-v3 §9, absolute minimum).
 pub const ATTEMPT_DELAY_FLOOR: Duration = Duration::from_millis(10);
+
+/// The longest a policy may let one attempt hold back the next. The draft recommends 2 s as the
+/// Maximum Connection Attempt Delay; a longer one makes no sense within any deadline.
+pub const ATTEMPT_DELAY_MAX: Duration = Duration::from_secs(10);
+
+/// The longest Resolution Delay: beyond it a resolver has given up by itself.
+pub const RESOLUTION_DELAY_MAX: Duration = Duration::from_secs(5);
+
+/// The longest deadline that a policy can ask for: a race that nobody ends holds its sockets.
+pub const DEADLINE_MAX: Duration = Duration::from_hours(1);
+
+/// The longest that anything goes on after the win: DNS, losers, the more wanted transport.
+pub const AFTER_WIN_MAX: Duration = Duration::from_secs(60);
+
+/// Attempts that one race may have in flight at most.
+pub const IN_FLIGHT_MAX: usize = 256;
+
+impl Policy {
+    /// The policy itself, if its values make sense together.
+    ///
+    /// # Errors
+    /// The first value that does not, with the bound it breaks.
+    pub fn validated(self) -> Result<Self, PolicyError> {
+        self.check_transports()?;
+        self.check_attempt_delays()?;
+        let upper_bounds = [
+            ("resolution_delay", self.resolution_delay, RESOLUTION_DELAY_MAX),
+            ("head_start", self.head_start, self.attempt_delay_max),
+            ("grace", self.grace, self.attempt_delay_max),
+            ("deadline", self.deadline, DEADLINE_MAX),
+            ("late_switch_for", self.late_switch_for, AFTER_WIN_MAX),
+            ("dns_after_win", self.dns_after_win, AFTER_WIN_MAX),
+        ];
+        for (field, value, most) in upper_bounds {
+            if value > most {
+                return Err(PolicyError::TooLong { field, value, most });
+            }
+        }
+        if let Losers::Finish(value) = self.losers
+            && value > AFTER_WIN_MAX
+        {
+            return Err(PolicyError::TooLong { field: "losers", value, most: AFTER_WIN_MAX });
+        }
+        if self.deadline.is_zero() {
+            let least = Duration::from_millis(1);
+            return Err(PolicyError::TooShort { field: "deadline", value: self.deadline, least });
+        }
+        if !(1..=IN_FLIGHT_MAX).contains(&self.max_in_flight) {
+            return Err(PolicyError::MaxInFlight(self.max_in_flight));
+        }
+        if self.preferred_family_count == 0 {
+            return Err(PolicyError::PreferredFamilyCount);
+        }
+        if !(Level::Answered..=Level::FirstByte).contains(&self.win_at) {
+            return Err(PolicyError::WinAt(self.win_at));
+        }
+        Ok(self)
+    }
+
+    /// How much this transport is wanted: 0 is the most wanted, `None` is prohibited.
+    pub fn rank(&self, transport: Transport) -> Option<usize> {
+        self.transports.iter().position(|allowed| *allowed == transport)
+    }
+
+    fn check_transports(&self) -> Result<(), PolicyError> {
+        if self.transports.is_empty() {
+            return Err(PolicyError::NoTransport);
+        }
+        let twice =
+            |(at, transport): &(usize, &Transport)| self.transports[..*at].contains(transport);
+        match self.transports.iter().enumerate().find(twice) {
+            Some((_, transport)) => Err(PolicyError::TransportTwice(*transport)),
+            None => Ok(()),
+        }
+    }
+
+    /// draft-ietf-happy-happyeyeballs-v3 §9: never below 10 ms, and min ≤ delay ≤ max.
+    fn check_attempt_delays(&self) -> Result<(), PolicyError> {
+        let bounds = [
+            ("attempt_delay_max", self.attempt_delay_max, ATTEMPT_DELAY_FLOOR, ATTEMPT_DELAY_MAX),
+            (
+                "attempt_delay_min",
+                self.attempt_delay_min,
+                ATTEMPT_DELAY_FLOOR,
+                self.attempt_delay_max,
+            ),
+            ("attempt_delay", self.attempt_delay, self.attempt_delay_min, self.attempt_delay_max),
+        ];
+        for (field, value, least, most) in bounds {
+            if value < least {
+                return Err(PolicyError::TooShort { field, value, least });
+            }
+            if value > most {
+                return Err(PolicyError::TooLong { field, value, most });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a policy makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// No transport is allowed.
+    NoTransport,
+    /// A transport stands twice in the order of preference.
+    TransportTwice(Transport),
+    /// A duration is below its bound.
+    TooShort {
+        /// The field of [`Policy`].
+        field: &'static str,
+        /// What it was set to.
+        value: Duration,
+        /// The least it may be.
+        least: Duration,
+    },
+    /// A duration is above its bound.
+    TooLong {
+        /// The field of [`Policy`].
+        field: &'static str,
+        /// What it was set to.
+        value: Duration,
+        /// The most it may be.
+        most: Duration,
+    },
+    /// `max_in_flight` is zero, or above [`IN_FLIGHT_MAX`].
+    MaxInFlight(usize),
+    /// `preferred_family_count` is zero.
+    PreferredFamilyCount,
+    /// No attempt can win at this level: an attempt that only started has reached nobody, and a
+    /// full-sized packet is not part of any handshake.
+    WinAt(Level),
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTransport => f.write_str("the policy allows no transport: name at least one"),
+            Self::TransportTwice(transport) => {
+                write!(f, "{transport} stands twice in the order of transports: name it once")
+            }
+            Self::TooShort { field, value, least } => {
+                write!(f, "{field} is {value:?}, but must be at least {least:?}")
+            }
+            Self::TooLong { field, value, most } => {
+                write!(f, "{field} is {value:?}, but must be at most {most:?}")
+            }
+            Self::MaxInFlight(value) => {
+                write!(f, "max_in_flight is {value}, but must be 1 to {IN_FLIGHT_MAX}")
+            }
+            Self::PreferredFamilyCount => {
+                f.write_str("preferred_family_count is 0, but must be at least 1")
+            }
+            Self::WinAt(level) => write!(
+                f,
+                "no attempt can win at {level:?}: choose answered, transport, security or first-byte"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for PolicyError {}
 
 impl Default for Policy {
     fn default() -> Self {
@@ -90,107 +261,7 @@ impl Default for Policy {
             dns_after_win: Duration::from_secs(1),
             exhaustive: false,
             ignore_memory: false,
+            rely_on_ech: false,
         }
-    }
-}
-
-/// The longest deadline that a policy can ask for: a race that nobody ends holds its sockets.
-pub const DEADLINE_MAX: Duration = Duration::from_hours(1);
-
-impl Policy {
-    /// The policy itself, if its values make sense together.
-    ///
-    /// # Errors
-    /// The first value that does not, with the bound it breaks.
-    pub fn validated(self) -> Result<Self, PolicyError> {
-        let rules = [
-            (!self.transports.is_empty(), PolicyError::NoTransport),
-            (self.max_in_flight > 0, PolicyError::NothingInFlight),
-            (self.attempt_delay_min >= ATTEMPT_DELAY_FLOOR, PolicyError::BelowFloor),
-            (
-                self.attempt_delay_min <= self.attempt_delay
-                    && self.attempt_delay <= self.attempt_delay_max,
-                PolicyError::DelayOutOfBounds,
-            ),
-            (!self.deadline.is_zero() && self.deadline <= DEADLINE_MAX, PolicyError::Deadline),
-        ];
-        match rules.into_iter().find(|(holds, _)| !holds) {
-            Some((_, error)) => Err(error),
-            None => Ok(self),
-        }
-    }
-
-    /// How much this transport is wanted: 0 is the most wanted, `None` is prohibited.
-    pub fn rank(&self, transport: Transport) -> Option<usize> {
-        self.transports.iter().position(|allowed| *allowed == transport)
-    }
-}
-
-/// Why a policy cannot be followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PolicyError {
-    /// [`Policy::transports`] is empty.
-    NoTransport,
-    /// [`Policy::max_in_flight`] is zero.
-    NothingInFlight,
-    /// [`Policy::attempt_delay_min`] is below [`ATTEMPT_DELAY_FLOOR`].
-    BelowFloor,
-    /// [`Policy::attempt_delay`] is not between its bounds.
-    DelayOutOfBounds,
-    /// [`Policy::deadline`] is zero or above [`DEADLINE_MAX`].
-    Deadline,
-}
-
-impl fmt::Display for PolicyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoTransport => "the policy allows no transport; name at least one",
-            Self::NothingInFlight => "the policy allows no attempt in flight; allow at least one",
-            Self::BelowFloor => {
-                "the least attempt delay is below 10 ms; raise it, or ask for a simultaneous race"
-            }
-            Self::DelayOutOfBounds => "the attempt delay is not between its least and its most",
-            Self::Deadline => "the deadline must be above zero and at most an hour",
-        })
-    }
-}
-
-impl core::error::Error for PolicyError {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_default_is_valid() {
-        assert_eq!(Policy::default().validated(), Ok(Policy::default()));
-    }
-
-    #[test]
-    fn nonsense_is_named() {
-        let ms = Duration::from_millis;
-        let cases = [
-            (Policy { transports: Vec::new(), ..Policy::default() }, PolicyError::NoTransport),
-            (Policy { max_in_flight: 0, ..Policy::default() }, PolicyError::NothingInFlight),
-            (Policy { attempt_delay_min: ms(9), ..Policy::default() }, PolicyError::BelowFloor),
-            (Policy { attempt_delay: ms(99), ..Policy::default() }, PolicyError::DelayOutOfBounds),
-            (
-                Policy { attempt_delay: ms(2001), ..Policy::default() },
-                PolicyError::DelayOutOfBounds,
-            ),
-            (Policy { deadline: ms(0), ..Policy::default() }, PolicyError::Deadline),
-            (Policy { deadline: 2 * DEADLINE_MAX, ..Policy::default() }, PolicyError::Deadline),
-        ];
-        for (policy, error) in cases {
-            assert_eq!(policy.validated(), Err(error));
-        }
-    }
-
-    #[test]
-    fn what_is_not_listed_is_prohibited() {
-        let policy = Policy::default();
-        assert_eq!(policy.rank(Transport::Quic), Some(0));
-        assert_eq!(policy.rank(Transport::Sctp), None);
     }
 }

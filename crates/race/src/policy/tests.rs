@@ -1,0 +1,93 @@
+//! Which policies make sense.
+
+use alloc::{string::ToString, vec};
+
+use super::*;
+
+fn with(change: impl FnOnce(&mut Policy)) -> Result<Policy, PolicyError> {
+    let mut policy = Policy::default();
+    change(&mut policy);
+    policy.validated()
+}
+
+#[test]
+fn the_defaults_are_valid() {
+    assert_eq!(Policy::default().validated(), Ok(Policy::default()));
+}
+
+#[test]
+fn no_attempt_delay_goes_below_ten_milliseconds() {
+    let below = Duration::from_millis(9);
+    let error = with(|policy| policy.attempt_delay_min = below).unwrap_err();
+    let expected = PolicyError::TooShort {
+        field: "attempt_delay_min",
+        value: below,
+        least: ATTEMPT_DELAY_FLOOR,
+    };
+    assert_eq!(error, expected);
+    assert_eq!(error.to_string(), "attempt_delay_min is 9ms, but must be at least 10ms");
+    assert!(with(|policy| policy.attempt_delay_min = ATTEMPT_DELAY_FLOOR).is_ok());
+}
+
+#[test]
+fn the_attempt_delay_lies_between_its_bounds() {
+    let short = with(|policy| policy.attempt_delay = Duration::from_millis(99));
+    assert!(matches!(short, Err(PolicyError::TooShort { field: "attempt_delay", .. })));
+    let long = with(|policy| policy.attempt_delay = Duration::from_millis(2001));
+    assert!(matches!(long, Err(PolicyError::TooLong { field: "attempt_delay", .. })));
+    let crossed = with(|policy| policy.attempt_delay_min = Duration::from_secs(3));
+    assert!(matches!(crossed, Err(PolicyError::TooLong { field: "attempt_delay_min", .. })));
+    let endless = with(|policy| policy.attempt_delay_max = Duration::MAX);
+    assert!(matches!(endless, Err(PolicyError::TooLong { field: "attempt_delay_max", .. })));
+}
+
+#[test]
+fn every_other_duration_has_an_upper_bound() {
+    type Change = fn(&mut Policy);
+    let cases: [(&str, Change); 7] = [
+        ("resolution_delay", |policy| policy.resolution_delay = Duration::MAX),
+        ("head_start", |policy| policy.head_start = Duration::MAX),
+        ("grace", |policy| policy.grace = Duration::MAX),
+        ("deadline", |policy| policy.deadline = Duration::MAX),
+        ("late_switch_for", |policy| policy.late_switch_for = Duration::MAX),
+        ("dns_after_win", |policy| policy.dns_after_win = Duration::MAX),
+        ("losers", |policy| policy.losers = Losers::Finish(Duration::MAX)),
+    ];
+    for (expected, change) in cases {
+        match with(change) {
+            Err(PolicyError::TooLong { field, .. }) => assert_eq!(field, expected),
+            other => panic!("{expected}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn zero_is_a_value_only_where_it_means_something() {
+    assert!(with(|policy| policy.head_start = Duration::ZERO).is_ok());
+    assert!(with(|policy| policy.resolution_delay = Duration::ZERO).is_ok());
+    let never = with(|policy| policy.deadline = Duration::ZERO);
+    assert!(matches!(never, Err(PolicyError::TooShort { field: "deadline", .. })));
+    assert_eq!(with(|policy| policy.max_in_flight = 0), Err(PolicyError::MaxInFlight(0)));
+    assert_eq!(with(|policy| policy.max_in_flight = 257), Err(PolicyError::MaxInFlight(257)));
+    let none = with(|policy| policy.preferred_family_count = 0);
+    assert_eq!(none, Err(PolicyError::PreferredFamilyCount));
+}
+
+#[test]
+fn transports_are_named_once_and_at_least_one() {
+    assert_eq!(with(|policy| policy.transports = vec![]), Err(PolicyError::NoTransport));
+    let twice = vec![Transport::Tcp, Transport::Quic, Transport::Tcp];
+    let error = with(|policy| policy.transports = twice).unwrap_err();
+    assert_eq!(error, PolicyError::TransportTwice(Transport::Tcp));
+    assert!(error.to_string().starts_with("tcp stands twice"));
+}
+
+#[test]
+fn an_attempt_wins_between_answered_and_first_byte() {
+    for level in [Level::Answered, Level::Transport, Level::Security, Level::FirstByte] {
+        assert!(with(|policy| policy.win_at = level).is_ok(), "{level:?}");
+    }
+    for level in [Level::Started, Level::FullPacket] {
+        assert_eq!(with(|policy| policy.win_at = level), Err(PolicyError::WinAt(level)));
+    }
+}
