@@ -1,0 +1,1 @@
+"""Runs eyas against real peers: Caddy, Hypercorn, CoreDNS, Chromium, libcurl."""

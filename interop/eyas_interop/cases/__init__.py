@@ -1,0 +1,12 @@
+"""The cases, in the order of running. A case is a function with the peer that it is about."""
+
+from . import browser, downloads, fetching, names, planning, swallowed
+
+CASES = [
+    *fetching.CASES,
+    *names.CASES,
+    *planning.CASES,
+    *swallowed.CASES,
+    *downloads.CASES,
+    *browser.CASES,
+]

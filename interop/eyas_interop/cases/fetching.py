@@ -1,0 +1,79 @@
+"""Fetching a page over each version of HTTP, and racing, from each server."""
+
+import functools
+
+from ..world import World
+
+# The flag that asks for a version, the transport it runs over, and what the servers call it.
+VERSIONS = [
+    ("--http1.1", "tcp", ("HTTP/1.1", "HTTP/1.1")),
+    ("--http2", "tcp", ("HTTP/2.0", "HTTP/2")),
+    ("--http3-only", "quic", ("HTTP/3.0", "HTTP/3")),
+]
+
+
+def case_get(world: World, peer: str) -> None:
+    """A page over each version; the server itself says which one it was."""
+    world.server(peer)
+    for flag, transport, names in VERSIONS:
+        page = world.file("page")
+        ran = world.eyas.run(
+            "get", f"https://{peer}.eyas.test/", flag, "--json", "--memory", "none",
+            "--output", str(page), *world.trust,
+        )
+        body = page.read_text() if page.exists() else ""
+        spoken = any(f"{peer} {name} GET" in body for name in names)
+        good = ran.status == 0 and spoken and ran.winner.get("transport") == transport
+        world.report.check(peer, f"get {flag}", good, f"{body} {ran.outline()}")
+
+
+def case_post(world: World, peer: str) -> None:
+    """A body goes up over HTTP/3."""
+    world.server(peer)
+    data = "x" * 100_000
+    ran = world.eyas.run(
+        "get", f"https://{peer}.eyas.test/", "--http3-only", "--memory", "none", "--data", data,
+        "--output", "-", *world.trust,
+    )
+    good = ran.status == 0 and " POST" in ran.said
+    if peer == "hypercorn":
+        good = good and f"POST {len(data)}" in ran.said
+    world.report.check(peer, "post over h3", good, str(ran))
+
+
+def case_race_all(world: World, peer: str) -> None:
+    """Every transport on both address families works, and the race says so."""
+    world.server(peer)
+    ran = world.eyas.run(
+        "race", "--all", "--json", "--memory", "none", f"https://{peer}.eyas.test/", *world.trust
+    )
+    up = {
+        (it["transport"], "6" if it["address"].startswith("[") else "4")
+        for it in ran.attempts
+        if it.get("outcome") in ("won", "ready", "usable", "better", "works", "completed")
+    }
+    wanted = {(transport, family) for transport in ("tcp", "quic") for family in "46"}
+    good = ran.status == 0 and wanted <= up
+    world.report.check(peer, "race --all", good, ran.outline())
+
+
+def case_race_wrong_trust(world: World, peer: str) -> None:
+    """Without the authority nothing wins, and the certificate is named as the cause."""
+    world.server(peer)
+    ran = world.eyas.run("race", "--json", "--memory", "none", f"https://{peer}.eyas.test/")
+    good = ran.status == 60 and not ran.winner
+    world.report.check(peer, "race without trust", good, f"{ran.outline()}")
+
+
+def _for(peer: str, function):
+    case = functools.partial(function, peer=peer)
+    case.__name__ = function.__name__
+    case.peer = peer
+    return case
+
+
+CASES = [
+    _for(peer, function)
+    for peer in ("caddy", "hypercorn")
+    for function in (case_get, case_post, case_race_all, case_race_wrong_trust)
+]

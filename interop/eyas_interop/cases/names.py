@@ -1,0 +1,108 @@
+"""What HTTPS records can say, each served by CoreDNS."""
+
+from ..network import CADDY, HYPERCORN, NOBODY, ipv4, ipv6
+from ..world import World
+from .case import about
+
+
+def fetch(world: World, name: str, *flags: str):
+    """Fetches the page of a name without memory; the run and the body."""
+    world.server("caddy")
+    world.server("hypercorn")
+    page = world.file("page")
+    ran = world.eyas.run(
+        "get", f"https://{name}.eyas.test/", "--json", "--memory", "none",
+        "--output", str(page), *flags, *world.trust,
+    )
+    return ran, page.read_text() if page.exists() else ""
+
+
+def to(host: int) -> tuple[str, str]:
+    """Both addresses of a host, as they stand in JSON before the port."""
+    return f"{ipv4(host)}:", f"[{ipv6(host)}]:"
+
+
+def expect(world: World, name: str, server: str, transport: str | None, host: int) -> None:
+    """The page of a name comes from that server, over that transport."""
+    ran, body = fetch(world, name)
+    winner = ran.winner
+    good = ran.status == 0 and body.startswith(server)
+    good = good and str(winner.get("address", "")).startswith(to(host))
+    good = good and transport in (None, winner.get("transport"))
+    world.report.check("coredns", name, good, f"{body} {ran.outline()}")
+
+
+@about("coredns")
+def case_records(world: World) -> None:
+    """Names that lead to a page."""
+    for name, server, transport, host in [
+        ("caddy", "caddy", "quic", CADDY),
+        ("no-h3", "caddy", "tcp", CADDY),
+        ("hinted", "caddy", "quic", CADDY),
+        ("wrong-hint", "caddy", None, CADDY),
+        ("alias", "caddy", "quic", CADDY),
+        ("alias-twice", "caddy", "quic", CADDY),
+        ("target", "hypercorn", "quic", HYPERCORN),
+        ("port", "hypercorn", "tcp", HYPERCORN),
+        ("priority", "caddy", None, CADDY),
+        ("mandatory", "caddy", None, CADDY),
+        ("only4", "caddy", None, CADDY),
+        ("only6", "caddy", None, CADDY),
+        ("broken6", "caddy", None, CADDY),
+        ("bare", "caddy", None, CADDY),
+    ]:
+        expect(world, name, server, transport, host)
+
+
+@about("coredns")
+def case_record_without_h3_starts_no_quic(world: World) -> None:
+    """A record that names h2 alone: no packet of QUIC is sent."""
+    ran, _ = fetch(world, "no-h3")
+    transports = [it["transport"] for it in ran.attempts]
+    good = ran.status == 0 and transports != [] and "quic" not in transports
+    world.report.check("coredns", "no-h3 starts no quic", good, ran.outline())
+
+
+@about("coredns")
+def case_port_is_followed(world: World) -> None:
+    """The port of the record is used, not the URL's."""
+    ran, body = fetch(world, "port")
+    good = ran.status == 0 and str(ran.winner.get("address")).endswith(":8443")
+    world.report.check("coredns", "port 8443 is used", good, f"{body} {ran.outline()}")
+
+
+@about("coredns")
+def case_priority_order(world: World) -> None:
+    """The service of the lower number is tried first, and the next one in spite of its silence."""
+    ran, _ = fetch(world, "priority")
+    first = ran.attempts[0]["address"] if ran.attempts else ""
+    good = ran.status == 0 and first.startswith(to(NOBODY))
+    world.report.check("coredns", "priority 1 is tried before 2", good, ran.outline())
+
+
+@about("coredns")
+def case_circle(world: World) -> None:
+    """Aliases in a circle end in an error that names the host, and soon."""
+    ran, _ = fetch(world, "circle")
+    said = ran.said + ran.complained
+    good = ran.status == 6 and "circle" in said and ran.took < 20
+    world.report.check("coredns", "aliases in a circle", good, f"{ran} after {ran.took:.1f} s")
+
+
+@about("coredns")
+def case_unknown_name(world: World) -> None:
+    """A name that is not there: curl's exit code for it, and the name in the message."""
+    ran, _ = fetch(world, "not-there")
+    said = ran.said + ran.complained
+    good = ran.status == 6 and "not-there.eyas.test" in said
+    world.report.check("coredns", "unknown name", good, str(ran))
+
+
+CASES = [
+    case_records,
+    case_record_without_h3_starts_no_quic,
+    case_port_is_followed,
+    case_priority_order,
+    case_circle,
+    case_unknown_name,
+]

@@ -1,0 +1,81 @@
+"""UDP is swallowed: TCP wins, the next run knows, and HTTP/3 is found again by itself."""
+
+import time
+
+from ..world import World
+from .case import about
+
+URL = "https://caddy.eyas.test/"
+RETEST_AFTER = 2
+# HTTP/3 must be in use again this long after UDP works again, in seconds.
+FOUND_WITHIN = 20
+
+
+@about("caddy")
+def case_swallowed(world: World) -> None:
+    """The three runs of a user whose network starts and stops to drop UDP."""
+    world.server("caddy")
+    memory = ["--memory", str(world.file("sqlite")), "--retest-after", f"{RETEST_AFTER}s"]
+    get = ["get", URL, "--json", "--output", str(world.file("page")), *memory, *world.trust]
+    world.network.swallow_udp()
+    first = world.eyas.run(*get)
+    good = first.status == 0 and first.winner.get("transport") == "tcp"
+    good = good and first.json.get("from_memory") is False
+    world.report.check("caddy", "udp swallowed, no memory: tcp wins", good, first.outline())
+    second = world.eyas.run(*get)
+    good = second.status == 0 and second.winner.get("transport") == "tcp"
+    good = good and second.json.get("from_memory") is True
+    good = good and bool(second.attempts) and second.attempts[0]["transport"] == "tcp"
+    world.report.check("caddy", "udp swallowed, new process: tcp at once", good, second.outline())
+    world.network.heal()
+    healed = time.monotonic()
+    runs = 0
+    while time.monotonic() - healed < FOUND_WITHIN:
+        time.sleep(RETEST_AFTER / 2)
+        runs += 1
+        ran = world.eyas.run(*get)
+        if ran.status != 0:
+            break
+        if ran.winner.get("transport") == "quic":
+            break
+    took = time.monotonic() - healed
+    detail = f"after {took:.1f} s and {runs} runs; {ran.outline()}"
+    good = ran.status == 0 and ran.winner.get("transport") == "quic"
+    world.report.check("caddy", "udp works again: h3 is found by itself", good, detail)
+
+
+@about("caddy")
+def case_network_is_learnt(world: World) -> None:
+    """Where UDP is swallowed for one host, a host never seen before is not made to wait."""
+    world.server("caddy")
+    world.server("hypercorn")
+    memory = ["--memory", str(world.file("sqlite"))]
+    world.network.swallow_udp()
+    for name in ("caddy", "hinted", "alias"):
+        world.eyas.run(
+            "get", f"https://{name}.eyas.test/", "--json", "--output", str(world.file("page")),
+            *memory, *world.trust,
+        )
+    ran = world.eyas.run(
+        "get", "https://hypercorn.eyas.test/", "--json", "--output", str(world.file("page")),
+        *memory, *world.trust,
+    )
+    good = ran.status == 0 and ran.winner.get("transport") == "tcp"
+    good = good and bool(ran.attempts) and ran.attempts[0]["transport"] == "tcp"
+    world.report.check("hypercorn", "a new host on a network without udp", good, ran.outline())
+
+
+@about("caddy")
+def case_http3_only_swallowed(world: World) -> None:
+    """HTTP/3 alone on a network that swallows it: an error with curl's code for a timeout."""
+    world.server("caddy")
+    world.network.swallow_udp()
+    ran = world.eyas.run(
+        "get", URL, "--http3-only", "--json", "--memory", "none", "--connect-timeout", "2s",
+        *world.trust,
+    )
+    good = ran.status == 28 and not ran.winner and ran.took < 20
+    world.report.check("caddy", "h3 only, udp swallowed", good, f"{ran} after {ran.took:.1f} s")
+
+
+CASES = [case_swallowed, case_network_is_learnt, case_http3_only_swallowed]

@@ -1,0 +1,82 @@
+"""Clients of `eyas serve`: Chromium and libcurl."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from .report import Skip
+
+# Chromium may take this long for one page, in seconds.
+PAGE_WITHIN = 60
+# libcurl may take this long for one body, in seconds.
+BODY_WITHIN = 120
+
+
+class Page:
+    """What Chromium made of a page."""
+
+    def __init__(self, text: str, sessions: set[str], complained: str) -> None:
+        self.text = text
+        self.sessions = sessions
+        self.complained = complained
+
+
+def chromium(url: str, host: str, address: str, spki: str, scratch: pathlib.Path, quic: bool) -> Page:
+    """Loads a page headless, over QUIC from the first packet or without QUIC at all."""
+    binary = shutil.which("chromium")
+    if binary is None:
+        raise Skip("Chromium is not installed (Debian: chromium)")
+    log = scratch / "chromium-net.json"
+    command = [
+        binary, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={scratch / 'chromium'}",
+        f"--host-resolver-rules=MAP {host} {address}, MAP * ~NOTFOUND",
+        f"--ignore-certificate-errors-spki-list={spki}",
+        f"--log-net-log={log}",
+        f"--origin-to-force-quic-on={host}:443" if quic else "--disable-quic",
+        "--dump-dom", url,
+    ]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=PAGE_WITHIN, check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RuntimeError(f"Chromium did not end within {PAGE_WITHIN} s") from error
+    finally:
+        shutil.rmtree(scratch / "chromium", ignore_errors=True)
+    return Page(done.stdout, sessions(log, host), done.stderr)
+
+
+def sessions(log: pathlib.Path, host: str) -> set[str]:
+    """Which kinds of session to the host stand in Chromium's network log."""
+    try:
+        record = json.loads(log.read_text(errors="replace"))
+    except (OSError, ValueError):
+        return set()
+    kinds = {number: name for name, number in record["constants"]["logSourceType"].items()}
+    found = set()
+    for event in record["events"]:
+        kind = kinds.get(event["source"]["type"], "")
+        if kind in ("QUIC_SESSION", "HTTP2_SESSION") and host in json.dumps(event.get("params", {})):
+            found.add(kind)
+    return found
+
+
+def libcurl(url: str, host: str, address: str, authority: pathlib.Path, version: str) -> dict:
+    """Fetches a body in a process of its own; says how long it was and what its hash is."""
+    command = [
+        sys.executable, "-m", "eyas_interop.fetch", url, f"{host}:443:{address}",
+        str(authority), version,
+    ]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BODY_WITHIN,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"libcurl over {version}: {done.stderr.strip()[-300:]}")
+    return json.loads(done.stdout)

@@ -1,0 +1,49 @@
+"""Fetches one URL with libcurl and prints length, hash and version of HTTP as JSON.
+
+Usage: python -m eyas_interop.fetch URL HOST:PORT:ADDRESS AUTHORITY.pem http1.1|h2|h3
+"""
+
+import hashlib
+import json
+import sys
+
+from curl_cffi import Curl, CurlHttpVersion, CurlInfo, CurlOpt
+
+VERSIONS = {
+    "http1.1": CurlHttpVersion.V1_1,
+    "h2": CurlHttpVersion.V2TLS,
+    "h3": CurlHttpVersion.V3ONLY,
+}
+# What CURLINFO_HTTP_VERSION gives for each.
+SPOKEN = {2: "http1.1", 3: "h2", 30: "h3"}
+
+
+def main(url: str, resolve: str, authority: str, version: str) -> None:
+    """One transfer, streamed: the body is never held as a whole."""
+    digest = hashlib.sha256()
+    length = 0
+
+    def take(chunk: bytes) -> int:
+        nonlocal length
+        digest.update(chunk)
+        length += len(chunk)
+        return len(chunk)
+
+    curl = Curl()
+    curl.setopt(CurlOpt.URL, url.encode())
+    curl.setopt(CurlOpt.RESOLVE, [resolve])
+    curl.setopt(CurlOpt.CAINFO, authority.encode())
+    curl.setopt(CurlOpt.HTTP_VERSION, VERSIONS[version])
+    curl.setopt(CurlOpt.WRITEFUNCTION, take)
+    curl.perform()
+    result = {
+        "status": curl.getinfo(CurlInfo.RESPONSE_CODE),
+        "version": SPOKEN.get(curl.getinfo(CurlInfo.HTTP_VERSION)),
+        "length": length,
+        "sha256": digest.hexdigest(),
+    }
+    curl.close()
+    print(json.dumps(result))
+
+
+main(*sys.argv[1:])
