@@ -2,12 +2,14 @@
 //!
 //! | module | rule |
 //! | --- | --- |
+//! | `documents` | a path that a document names is there |
 //! | `dependencies` | which of our crates may depend on which |
 //! | `text` | length of files, tabs, trailing spaces, marks, paths of a machine |
 //! | `tokens` | length of functions, macros and attributes that mean "not done" |
 //! | `purity` | pure crates: no unsafe code, no operating system, no hash maps |
 
 mod dependencies;
+mod documents;
 mod purity;
 mod text;
 mod tokens;
@@ -47,12 +49,16 @@ impl Finding {
 pub(crate) fn main() -> Result<(), String> {
     let root = workspace();
     let files = tracked_files()?;
+    let places = documents::places(&files);
     let mut findings = dependencies::check()?;
     for file in &files {
         // A deleted file is listed until the deletion is committed.
         let Ok(bytes) = fs::read(root.join(file)) else { continue };
         let Ok(text) = String::from_utf8(bytes) else { continue };
         findings.extend(check_file(file, &text));
+        if file.ends_with(".md") {
+            findings.extend(documents::check(file, &text, &places));
+        }
     }
     findings.sort();
     for finding in &findings {

@@ -1,0 +1,82 @@
+//! A path that a document names is there: a map that leads nowhere is worse than none.
+
+use std::collections::BTreeSet;
+
+use super::Finding;
+
+/// Directories whose files are named from the root of the repository.
+const ROOTS: [&str; 8] =
+    ["crates/", "xtask/", "interop/", "bench/", "fuzz/", "docs/", ".ci/", ".cargo/"];
+
+/// Every file that git knows, and every directory above one.
+pub(super) fn places(files: &[String]) -> BTreeSet<String> {
+    let mut places = BTreeSet::new();
+    for file in files {
+        for (at, _) in file.match_indices('/') {
+            places.insert(file[..at].to_owned());
+        }
+        places.insert(file.clone());
+    }
+    places
+}
+
+/// Holds one document against what is there.
+pub(super) fn check(file: &str, content: &str, places: &BTreeSet<String>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut fenced = false;
+    for (index, line) in content.lines().enumerate() {
+        fenced ^= line.trim_start().starts_with("```");
+        if fenced {
+            continue;
+        }
+        for quoted in line.split('`').skip(1).step_by(2) {
+            if is_path(quoted) && !places.contains(quoted.trim_end_matches('/')) {
+                findings.push(Finding::error(file, index + 1, format!("{quoted} is not there")));
+            }
+        }
+    }
+    findings
+}
+
+/// Whether the words between two backticks are one path of this repository. What git ignores on
+/// purpose (a directory of caches has a dot in front) is not looked for.
+fn is_path(quoted: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
+    ROOTS.iter().any(|root| quoted.starts_with(root))
+        && quoted.chars().all(plain)
+        && !quoted.contains("/.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(content: &str) -> Vec<String> {
+        let files = ["crates/race/src/lib.rs".to_owned(), "xtask/src/main.rs".to_owned()];
+        let found = check("A.md", content, &places(&files));
+        found.into_iter().map(|finding| finding.message).collect()
+    }
+
+    #[test]
+    fn files_and_directories_that_are_there() {
+        let content = "`crates/race/src/lib.rs`, `crates/race/src`, `crates/race/` and `xtask/src`";
+        assert_eq!(messages(content), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        assert_eq!(
+            messages("see `crates/race/src/rase.rs`"),
+            ["crates/race/src/rase.rs is not there"]
+        );
+    }
+
+    #[test]
+    fn commands_and_patterns_are_no_paths() {
+        assert_eq!(
+            messages("`interop/run --only x` `crates/*` `interop/.peers` `src/nowhere`"),
+            [""; 0]
+        );
+        assert_eq!(messages("```\n`crates/nowhere`\n```\n"), [""; 0]);
+    }
+}
