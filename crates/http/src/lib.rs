@@ -1,1 +1,3 @@
 //! HTTP/1.1, 2 and 3 over eyas.
+
+pub mod alt_svc;

@@ -1,0 +1,277 @@
+//! The grammar of RFC 7838 §3, the life of a cache entry, and arbitrary octets.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn origin(host: &str) -> Origin {
+    Origin { host: host.to_owned(), port: 443 }
+}
+
+fn alternatives(field: &str) -> Vec<Alternative> {
+    match parse(field.as_bytes()) {
+        Ok(AltSvc::Alternatives(list)) => list,
+        other => panic!("{field:?} gave {other:?}"),
+    }
+}
+
+fn alternative(protocol: &str, host: Option<&str>, port: u16) -> Alternative {
+    Alternative {
+        protocol: protocol.as_bytes().to_vec(),
+        host: host.map(str::to_owned),
+        port,
+        max_age: DEFAULT_MAX_AGE,
+        persist: false,
+    }
+}
+
+fn every(_: &Service) -> bool {
+    true
+}
+
+#[test]
+fn the_examples_of_the_rfc() {
+    assert_eq!(alternatives(r#"h2=":8000""#), [alternative("h2", None, 8000)]);
+    assert_eq!(
+        alternatives(r#"h2="new.example.org:80""#),
+        [alternative("h2", Some("new.example.org"), 80)]
+    );
+    // An ALPN name with characters that are no token: "w=x:y#z" and "x%y".
+    assert_eq!(
+        alternatives(r#"w%3Dx%3Ay#z=":1", x%25y=":2""#),
+        [alternative("w=x:y#z", None, 1), alternative("x%y", None, 2)]
+    );
+    assert_eq!(
+        alternatives(r#"h2="alt.example.com:8000", h2=":443""#),
+        [alternative("h2", Some("alt.example.com"), 8000), alternative("h2", None, 443)]
+    );
+    let aged = alternatives(r#"h2=":443"; ma=3600"#);
+    assert_eq!(aged[0].max_age, HOUR);
+    let kept = alternatives(r#"h2=":443"; ma=2592000; persist=1"#);
+    assert_eq!(kept[0].max_age, Duration::from_secs(2_592_000));
+    assert!(kept[0].persist);
+}
+
+#[test]
+fn clear_is_case_sensitive_and_wins_over_alternatives() {
+    assert_eq!(parse(b"clear"), Ok(AltSvc::Clear));
+    assert_eq!(parse(b" clear , h3=\":443\""), Ok(AltSvc::Clear));
+    assert_eq!(parse(b"h3=\":443\", clear"), Ok(AltSvc::Clear));
+    assert_eq!(parse(b"Clear"), Err(Malformed { at: 5 }));
+}
+
+#[test]
+fn spaces_empty_elements_quoted_and_unknown_parameters() {
+    assert_eq!(
+        alternatives(",, h3=\":443\" ;\tma=\"60\" ; x=\"a,b\\\";c\",\t,h2=\":443\";v=1 ,"),
+        [
+            Alternative { max_age: Duration::from_secs(60), ..alternative("h3", None, 443) },
+            alternative("h2", None, 443)
+        ]
+    );
+    assert!(!alternatives(r#"h3=":443";persist=2"#)[0].persist);
+    assert_eq!(alternatives(r#"h3="[2001:DB8::1]:443""#)[0].host.as_deref(), Some("[2001:db8::1]"));
+    let huge = alternatives(r#"h3=":443";ma=99999999999999999999"#);
+    assert_eq!(huge[0].max_age, Duration::from_secs(u64::from(u32::MAX)));
+}
+
+#[test]
+fn what_names_nothing_is_left_out() {
+    for field in [
+        r#"h3=":0""#,
+        r#"h3=":65536""#,
+        r#"h3=":+443""#,
+        r#"h3="443""#,
+        r#"h3="a b:443""#,
+        r#"h3="[::1:443""#,
+        r#"h3="user@host:443""#,
+        r#"h3=":443";ma=-1"#,
+        r#"h3=":443";ma="""#,
+    ] {
+        assert_eq!(alternatives(&format!(r#"{field}, h2=":1""#)), [alternative("h2", None, 1)]);
+    }
+}
+
+#[test]
+fn a_break_of_the_grammar_rejects_the_whole_field() {
+    for field in [
+        "",
+        " ",
+        ",",
+        "h3",
+        "h3=",
+        "h3=:443",
+        "h3=\":443",
+        "h3=\":443\" x",
+        "h3=\":443\";",
+        "h3=\":443\";ma",
+        "h3=\":443\";ma=",
+        "=\":443\"",
+        "h%3=\":443\"",
+        "h%zz=\":443\"",
+        "h3 = \":443\"",
+        "h3=\":443\\",
+        "h3=\"\u{1}:443\"",
+        "h2=\":1\" h3=\":2\"",
+    ] {
+        assert!(parse(field.as_bytes()).is_err(), "{field:?}");
+    }
+}
+
+#[test]
+fn a_field_is_bounded() {
+    let many = vec![r#"h3=":443""#; 100].join(",");
+    assert_eq!(alternatives(&many).len(), MAX_ALTERNATIVES);
+    let long = format!("h3=\":443\";x={}", "y".repeat(MAX_FIELD_BYTES));
+    assert_eq!(parse(long.as_bytes()), Err(Malformed { at: MAX_FIELD_BYTES }));
+}
+
+#[test]
+fn an_entry_is_used_until_it_expires() {
+    let mut cache = Cache::new();
+    let at = origin("a.example");
+    cache.learn(&at, b"h3=\":443\"; ma=3600", Duration::from_secs(600), HOUR);
+    assert_eq!(cache.best(&origin("b.example"), HOUR, every), None);
+    let last = HOUR + Duration::from_secs(2999);
+    assert_eq!(cache.best(&at, last, every).map(|service| service.port), Some(443));
+    assert_eq!(cache.best(&at, HOUR + Duration::from_secs(3000), every), None);
+    assert!(cache.is_empty());
+}
+
+#[test]
+fn a_new_field_replaces_clear_forgets_and_malformed_changes_nothing() {
+    let mut cache = Cache::new();
+    let at = origin("a.example");
+    cache.learn(&at, b"h3=\":1\"", Duration::ZERO, HOUR);
+    cache.learn(&at, b"h3=\":2\"", Duration::ZERO, HOUR);
+    cache.learn(&at, b"h3=", Duration::ZERO, HOUR);
+    assert_eq!(cache.malformed(), 1);
+    assert_eq!(cache.best(&at, HOUR, every).map(|service| service.port), Some(2));
+    cache.learn(&at, b"clear", Duration::ZERO, HOUR);
+    assert_eq!(cache.best(&at, HOUR, every), None);
+    cache.learn(&at, b"h3=\":2\"; ma=0", Duration::ZERO, HOUR);
+    assert!(cache.is_empty());
+}
+
+#[test]
+fn the_first_alternative_that_is_wanted_and_works() {
+    let mut cache = Cache::new();
+    let at = origin("a.example");
+    cache.learn(&at, b"spdy=\":1\", h3=\"b.example:2\", h3=\":3\"", Duration::ZERO, HOUR);
+    let h3 = |service: &Service| service.protocol == b"h3";
+    let first = cache.best(&at, HOUR, h3).expect("an alternative");
+    assert_eq!(first.to_string(), "h3=b.example:2");
+    cache.failed(&at, &first, HOUR);
+    assert_eq!(cache.best(&at, HOUR, h3).map(|service| service.port), Some(3));
+    assert_eq!(cache.best(&at, HOUR + BROKEN_FIRST, h3), Some(first.clone()));
+    cache.misdirected(&at, &first);
+    assert_eq!(cache.best(&at, HOUR + BROKEN_FIRST, h3).map(|service| service.port), Some(3));
+}
+
+#[test]
+fn failures_in_a_row_double_the_time_up_to_two_days() {
+    let mut broken = Broken::default();
+    let at = origin("a.example");
+    let service = alternative("h3", None, 443).service();
+    broken.failed(&at, &service, HOUR);
+    broken.failed(&at, &service, HOUR);
+    assert!(broken.is_broken(&at, &service, HOUR + BROKEN_FIRST * 2 - Duration::from_nanos(1)));
+    assert!(!broken.is_broken(&at, &service, HOUR + BROKEN_FIRST * 2));
+    for _ in 0..100 {
+        broken.failed(&at, &service, HOUR);
+    }
+    assert!(!broken.is_broken(&at, &service, HOUR + BROKEN_MAX));
+    broken.worked(&at, &service);
+    broken.failed(&at, &service, HOUR);
+    assert!(!broken.is_broken(&at, &service, HOUR + BROKEN_FIRST));
+}
+
+#[test]
+fn a_change_of_network_keeps_what_persists_and_pardons_the_broken() {
+    let mut cache = Cache::new();
+    let (stays, goes) = (origin("a.example"), origin("b.example"));
+    cache.learn(&stays, b"h3=\":1\", h3=\":2\"; persist=1", Duration::ZERO, HOUR);
+    cache.learn(&goes, b"h3=\":1\"", Duration::ZERO, HOUR);
+    let lasting = alternative("h3", None, 2).service();
+    cache.failed(&stays, &lasting, HOUR);
+    cache.network_changed();
+    assert_eq!(cache.best(&stays, HOUR, every), Some(lasting));
+    assert_eq!(cache.best(&goes, HOUR, every), None);
+    assert_eq!(cache.len(), 1);
+}
+
+#[test]
+fn the_stores_are_bounded() {
+    let mut cache = Cache::new();
+    let mut broken = Broken::default();
+    for number in 0..MAX_ORIGINS + 10 {
+        let at = origin(&format!("{number}.example"));
+        cache.learn(&at, b"h3=\":443\"", Duration::ZERO, HOUR);
+        broken.failed(&at, &alternative("h3", None, 443).service(), HOUR);
+    }
+    assert_eq!(cache.len(), MAX_ORIGINS);
+    assert_eq!(broken.len(), MAX_BROKEN);
+    assert_eq!(cache.best(&origin("9.example"), HOUR, every), None);
+    assert!(cache.best(&origin("10.example"), HOUR, every).is_some());
+}
+
+#[test]
+fn alt_used_names_the_host_and_a_port_that_is_not_the_default() {
+    let service = |host, port| alternative("h3", host, port).service();
+    assert_eq!(service(None, 443).alt_used("a.example"), "a.example");
+    assert_eq!(service(Some("b.example"), 8443).alt_used("a.example"), "b.example:8443");
+}
+
+fn written(alternative: &Alternative) -> String {
+    let protocol: String = alternative
+        .protocol
+        .iter()
+        .map(|octet| match octet {
+            b'a'..=b'z' | b'0'..=b'9' => char::from(*octet).to_string(),
+            _ => format!("%{octet:02X}"),
+        })
+        .collect();
+    let host = alternative.host.as_deref().unwrap_or("");
+    let persist = if alternative.persist { "; persist=1" } else { "" };
+    let (port, age) = (alternative.port, alternative.max_age.as_secs());
+    format!("{protocol}=\"{host}:{port}\"; ma={age}{persist}")
+}
+
+prop_compose! {
+    fn some_alternative()(
+        protocol in proptest::collection::vec(any::<u8>(), 1..20),
+        host in proptest::option::of("[a-z0-9]{1,10}(\\.[a-z0-9-]{1,10}){0,3}"),
+        port in 1u16..,
+        age in any::<u32>(),
+        persist in any::<bool>(),
+    ) -> Alternative {
+        let max_age = Duration::from_secs(u64::from(age));
+        Alternative { protocol, host, port, max_age, persist }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(list in proptest::collection::vec(some_alternative(), 1..10)) {
+        let field = list.iter().map(written).collect::<Vec<_>>().join(", ");
+        prop_assert_eq!(parse(field.as_bytes()), Ok(AltSvc::Alternatives(list)));
+    }
+
+    #[test]
+    fn arbitrary_octets_never_panic(field in proptest::collection::vec(any::<u8>(), 0..200)) {
+        if let Err(Malformed { at }) = parse(&field) {
+            prop_assert!(at <= field.len());
+        }
+    }
+
+    #[test]
+    fn octets_of_the_grammar_never_panic(field in "[h3=\":;,a %\\\\ma0-9\\[\\]]{0,80}") {
+        if let Ok(AltSvc::Alternatives(list)) = parse(field.as_bytes()) {
+            prop_assert!(list.iter().all(|alternative| alternative.port != 0));
+        }
+    }
+}
