@@ -5,7 +5,7 @@ use core::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::candidate::Transport;
+use crate::candidate::{Family, Transport};
 use crate::evidence::Level;
 
 #[cfg(test)]
@@ -31,6 +31,9 @@ pub struct Policy {
     pub preferred_family_count: usize,
     /// Whether IPv4 goes first; IPv6 does by default.
     pub prefer_ipv4: bool,
+    /// Only addresses of this family, if one is named (`-4`, `-6` of the command): the other one is
+    /// neither asked of DNS nor tried.
+    pub only_family: Option<Family>,
     /// What a more wanted transport gets before the next one starts, without memory: 50 ms.
     pub head_start: Duration,
     /// What a usable but less wanted transport waits for a more wanted one still under way: 0.
@@ -250,6 +253,7 @@ impl Default for Policy {
             attempt_delay_max: Duration::from_secs(2),
             preferred_family_count: 1,
             prefer_ipv4: false,
+            only_family: None,
             head_start: Duration::from_millis(50),
             grace: Duration::ZERO,
             win_at: Level::Security,
