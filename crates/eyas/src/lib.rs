@@ -1,1 +1,41 @@
 //! Connects a program to its peer over the best transport that the path really lets through.
+//!
+//! | module or type | job | source |
+//! | --- | --- | --- |
+//! | [`Endpoint`] | what all connections of a program share | RFC 9622 §6 |
+//! | [`Connection`], [`ByteStream`] | what won, and what there is to say about it | RFC 9622 §9 |
+//! | [`Listener`] | the passive side: TCP, MPTCP, TLS and QUIC on one port number | RFC 9622 §7.2 |
+//! | [`Resolver`] | DNS, each record type on its own query | HEv3 §4 |
+//! | [`SecurityParameters`], [`ServerIdentity`] | trust and own certificates | RFC 9622 §6.3 |
+//! | [`race`] | what to try, when, and what won | HEv3 |
+
+pub use eyas_race as race;
+/// The QUIC implementation, for who speaks QUIC itself.
+#[cfg(feature = "quic")]
+pub use quinn;
+
+mod attempt;
+mod byte_stream;
+mod connection;
+mod connector;
+mod endpoint;
+mod error;
+mod failure;
+mod feedback;
+mod identity;
+mod listener;
+#[cfg(feature = "quic")]
+mod network;
+#[cfg(feature = "quic")]
+mod quic_stream;
+mod resolver;
+mod security;
+
+pub use byte_stream::ByteStream;
+pub use connection::{Connection, ConnectionInfo, Feedback, Timings};
+pub use endpoint::{Endpoint, EndpointBuilder};
+pub use error::Error;
+pub use identity::{ServerIdentity, certificates_from_pem, private_key_from_pem};
+pub use listener::{ListenParameters, Listener};
+pub use resolver::Resolver;
+pub use security::SecurityParameters;

@@ -1,0 +1,109 @@
+//! One attempt: one address, one transport, one security layer.
+//!
+//! An attempt is a future; dropping it closes its socket and leaves nothing behind.
+
+use std::time::{Duration, Instant};
+
+use eyas_race::candidate::{Candidate, Security, Transport};
+use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::target::Host;
+use rustls_pki_types::ServerName;
+
+use crate::byte_stream::Carrier;
+use crate::connection::{ConnectionInfo, Timings};
+use crate::connector::Connector;
+use crate::failure::failure;
+
+pub(crate) mod mptcp;
+#[cfg(feature = "quic")]
+pub(crate) mod quic;
+#[cfg(feature = "quic")]
+pub(crate) mod quic_failure;
+pub(crate) mod tcp;
+pub(crate) mod tls;
+
+/// An attempt that is complete.
+pub(crate) struct Established {
+    pub(crate) carrier: Carrier,
+    pub(crate) info: ConnectionInfo,
+}
+
+/// What to try, and what the transport needs to know beyond the candidate.
+pub(crate) struct Attempt {
+    pub(crate) candidate: Candidate,
+    pub(crate) server_name: Result<ServerName<'static>, String>,
+    pub(crate) initial_rtt: Option<Duration>,
+    /// What the times of [`Timings`] count from.
+    pub(crate) origin: Instant,
+    /// No other attempt races it.
+    pub(crate) alone: bool,
+}
+
+/// Carries progress to whom it concerns, in the order of happening.
+pub(crate) struct Reporter;
+
+impl Reporter {
+    /// For an attempt that nobody watches.
+    pub(crate) const fn none() -> Self {
+        Self
+    }
+
+    async fn progress(&self, level: Level, rtt: Option<Duration>) {
+        tracing::trace!(?level, ?rtt, "attempt came further");
+    }
+}
+
+/// The name that the peer's certificate must be good for.
+pub(crate) fn server_name(host: &Host) -> Result<ServerName<'static>, String> {
+    match host {
+        Host::Name(name) => ServerName::try_from(name.clone())
+            .map_err(|_| format!("`{name}` is no name that a certificate can be checked against")),
+        Host::Literal(ip, _) => Ok(ServerName::IpAddress((*ip).into())),
+    }
+}
+
+impl Attempt {
+    /// Connects.
+    pub(crate) async fn run(
+        self,
+        connector: &Connector,
+        reporter: &Reporter,
+    ) -> Result<Established, Failure> {
+        tracing::trace!(candidate = %self.candidate, initial_rtt = ?self.initial_rtt, "attempt");
+        match (self.candidate.transport, self.candidate.security) {
+            (Transport::Tcp | Transport::Mptcp, Security::None | Security::Tls) => {
+                tcp::run(self, connector, reporter).await
+            }
+            #[cfg(feature = "quic")]
+            (Transport::Quic, Security::Tls) => quic::run(self, connector, reporter).await,
+            (transport, security) => Err(failure(
+                Cause::Unsupported,
+                Level::Started,
+                format!("this build cannot speak {transport} with security {security}"),
+            )),
+        }
+    }
+
+    /// What is known before the first packet.
+    fn info(&self) -> ConnectionInfo {
+        let reasons = match self.candidate.ech {
+            Some(_) => vec![tls::ECH_LEFT_OUT.to_owned()],
+            None => Vec::new(),
+        };
+        ConnectionInfo {
+            transport: self.candidate.transport,
+            fell_back: false,
+            security: Security::None,
+            protocol: None,
+            cipher_suite: None,
+            local: None,
+            remote: self.candidate.address,
+            alpn: None,
+            timings: Timings { started: self.origin.elapsed(), ..Timings::default() },
+            rtt: None,
+            from_memory: false,
+            reasons,
+            peer_certificates: Vec::new(),
+        }
+    }
+}

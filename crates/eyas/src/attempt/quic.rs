@@ -1,0 +1,119 @@
+//! QUIC (RFC 9000) by quinn.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use eyas_race::candidate::Security;
+use eyas_race::evidence::{Cause, Failure, Level};
+use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
+use rustls_pki_types::CertificateDer;
+
+use super::{Attempt, Established, Reporter, quic_failure};
+use crate::byte_stream::Carrier;
+use crate::connection::ConnectionInfo;
+use crate::connector::Connector;
+use crate::failure::{failure, of_io};
+use crate::network::sources::source_towards;
+use crate::quic_stream::{QuicStream, Role};
+
+/// Lower bound of the first round trip estimate: below it the probe timer (RFC 9002 §6.2) would
+/// send again before a busy peer has had the time to answer.
+const MIN_INITIAL_RTT: Duration = Duration::from_millis(5);
+/// Silence after which an established connection is given up.
+const IDLE_TIME: Duration = Duration::from_secs(30);
+
+/// The UDP sockets of an endpoint, one per address family, opened when first needed and shared
+/// by all its attempts and connections.
+#[derive(Debug, Default)]
+pub(crate) struct Sockets {
+    v4: tokio::sync::OnceCell<quinn::Endpoint>,
+    v6: tokio::sync::OnceCell<quinn::Endpoint>,
+}
+
+impl Sockets {
+    async fn towards(&self, peer: SocketAddr) -> std::io::Result<&quinn::Endpoint> {
+        let cell = if peer.is_ipv4() { &self.v4 } else { &self.v6 };
+        cell.get_or_try_init(|| async { open(peer) }).await
+    }
+}
+
+fn open(peer: SocketAddr) -> std::io::Result<quinn::Endpoint> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let socket = Socket::new(Domain::for_address(peer), Type::DGRAM, Some(Protocol::UDP))?;
+    let any: SocketAddr = if peer.is_ipv6() {
+        socket.set_only_v6(true)?;
+        (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
+    } else {
+        (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
+    };
+    socket.bind(&any.into())?;
+    let runtime = Arc::new(quinn::TokioRuntime);
+    quinn::Endpoint::new(quinn::EndpointConfig::default(), None, UdpSocket::from(socket), runtime)
+}
+
+pub(super) async fn run(
+    attempt: Attempt,
+    connector: &Connector,
+    reporter: &Reporter,
+) -> Result<Established, Failure> {
+    let mut info = attempt.info();
+    let peer = attempt.candidate.address;
+    // The shared socket swallows what the kernel says about one destination; a connected socket
+    // of its own tells at once whether there is a route.
+    let source = source_towards(peer).map_err(|error| of_io(&error, Level::Started))?;
+    let endpoint =
+        connector.quic_sockets().towards(peer).await.map_err(|e| of_io(&e, Level::Started))?;
+    info.local = endpoint.local_addr().ok().map(|bound| SocketAddr::new(source, bound.port()));
+    let name = attempt
+        .server_name
+        .as_ref()
+        .map_err(|detail| failure(Cause::Certificate, Level::Started, detail.clone()))?;
+    let config = client_config(&attempt, connector)?;
+    let start = Instant::now();
+    let mut connecting = endpoint
+        .connect_with(config, peer, &name.to_str())
+        .map_err(|error| quic_failure::of_start(&error))?;
+    connecting
+        .handshake_data()
+        .await
+        .map_err(|error| quic_failure::of_connection(&error, Level::Started))?;
+    info.timings.answered = Some(attempt.origin.elapsed());
+    info.timings.transport = info.timings.answered;
+    reporter.progress(Level::Transport, Some(start.elapsed())).await;
+    let connection =
+        connecting.await.map_err(|error| quic_failure::of_connection(&error, Level::Transport))?;
+    info.timings.security = Some(attempt.origin.elapsed());
+    info.rtt = Some(connection.rtt());
+    info.security = Security::Tls;
+    info.protocol = Some("TLSv1.3");
+    describe(&mut info, &connection);
+    let carrier = Carrier::Quic(Box::new(QuicStream::new(connection, Role::Client)));
+    Ok(Established { carrier, info })
+}
+
+fn client_config(attempt: &Attempt, connector: &Connector) -> Result<quinn::ClientConfig, Failure> {
+    let tls = connector.quic_tls(&attempt.candidate.alpn);
+    let tls = QuicClientConfig::try_from(tls)
+        .map_err(|error| failure(Cause::Unsupported, Level::Started, error.to_string()))?;
+    let mut transport = quinn::TransportConfig::default();
+    if let Some(rtt) = attempt.initial_rtt {
+        transport.initial_rtt(rtt.max(MIN_INITIAL_RTT));
+    }
+    transport.max_idle_timeout(quinn::IdleTimeout::try_from(IDLE_TIME).ok());
+    let mut config = quinn::ClientConfig::new(Arc::new(tls));
+    config.transport_config(Arc::new(transport));
+    Ok(config)
+}
+
+/// Writes into `info` what the handshake settled.
+pub(crate) fn describe(info: &mut ConnectionInfo, connection: &quinn::Connection) {
+    let data = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
+    info.alpn =
+        data.and_then(|data| data.protocol).map(|name| String::from_utf8_lossy(&name).into_owned());
+    info.peer_certificates = connection
+        .peer_identity()
+        .and_then(|identity| identity.downcast::<Vec<CertificateDer<'static>>>().ok())
+        .map(|chain| *chain)
+        .unwrap_or_default();
+}

@@ -1,0 +1,81 @@
+//! What QUIC says went wrong (RFC 9000 §20).
+
+use eyas_race::evidence::{Cause, Failure, Level};
+use quinn::{ConnectError, ConnectionError, TransportErrorCode};
+
+use crate::failure::{alert_name, failure, of_alert};
+
+/// CRYPTO_ERROR codes are 0x0100 plus a TLS alert (RFC 9001 §4.8).
+const CRYPTO_ERRORS: std::ops::RangeInclusive<u64> = 0x0100..=0x01ff;
+
+/// How rustls begins every `InvalidCertificate` error, of which quinn keeps only the text.
+const CERTIFICATE_VERDICT: &str = "invalid peer certificate";
+
+/// The attempt could not even be started.
+pub(super) fn of_start(error: &ConnectError) -> Failure {
+    let cause = match error {
+        ConnectError::InvalidServerName(_) => Cause::Certificate,
+        ConnectError::InvalidRemoteAddress(_) => Cause::Unreachable,
+        ConnectError::UnsupportedVersion => Cause::Unsupported,
+        _ => Cause::Local,
+    };
+    failure(cause, Level::Started, error.to_string())
+}
+
+/// The connection failed after the first packet went out.
+pub(crate) fn of_connection(error: &ConnectionError, reached: Level) -> Failure {
+    let (cause, detail) = match error {
+        ConnectionError::VersionMismatch => {
+            (Cause::Protocol, "the peer speaks no version of QUIC that we speak".to_owned())
+        }
+        ConnectionError::TransportError(error) => {
+            let code = u64::from(error.code);
+            let detail = match (alert_of(code), error.reason.is_empty()) {
+                (Some(alert), true) => alert_name(alert),
+                (_, true) => error.to_string(),
+                (_, false) => error.reason.clone(),
+            };
+            // Some verdicts on a certificate share their alert with other failures.
+            let is_verdict = error.reason.starts_with(CERTIFICATE_VERDICT);
+            (if is_verdict { Cause::Certificate } else { of_code(code) }, detail)
+        }
+        ConnectionError::ConnectionClosed(close) => {
+            let code = u64::from(close.error_code);
+            let said = match alert_of(code) {
+                Some(alert) => alert_name(alert),
+                None => close.to_string(),
+            };
+            (of_code(code), format!("the peer ended the handshake: {said}"))
+        }
+        ConnectionError::ApplicationClosed(close) => {
+            (Cause::Reset, format!("the peer's application closed the connection: {close}"))
+        }
+        ConnectionError::Reset => (Cause::Reset, "the peer has lost the connection".to_owned()),
+        ConnectionError::TimedOut => (Cause::Silent, "nothing came back".to_owned()),
+        ConnectionError::LocallyClosed | ConnectionError::CidsExhausted => {
+            (Cause::Local, error.to_string())
+        }
+    };
+    let reached = if is_answer(error) { reached.max(Level::Answered) } else { reached };
+    failure(cause, reached, detail)
+}
+
+/// Whether the failure itself is the peer's first answer.
+fn is_answer(error: &ConnectionError) -> bool {
+    !matches!(
+        error,
+        ConnectionError::TimedOut | ConnectionError::LocallyClosed | ConnectionError::CidsExhausted
+    )
+}
+
+fn alert_of(code: u64) -> Option<u8> {
+    CRYPTO_ERRORS.contains(&code).then(|| code.to_le_bytes()[0])
+}
+
+fn of_code(code: u64) -> Cause {
+    match alert_of(code) {
+        Some(alert) => of_alert(alert),
+        None if code == u64::from(TransportErrorCode::CONNECTION_REFUSED) => Cause::Refused,
+        None => Cause::Protocol,
+    }
+}

@@ -1,0 +1,78 @@
+//! TCP (RFC 9293), and MPTCP, which is the same to whoever connects.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use eyas_race::candidate::{Security, Transport};
+use eyas_race::evidence::{Failure, Level};
+use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+use tokio::net::{TcpSocket, TcpStream};
+
+use super::{Attempt, Established, Reporter, mptcp, tls};
+use crate::byte_stream::Carrier;
+use crate::connector::Connector;
+use crate::failure::of_io;
+
+/// Silence after which the kernel asks whether the peer is still there.
+const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(60);
+/// How long it waits between asking again.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+/// After this many questions without an answer the connection is broken.
+const KEEP_ALIVE_TRIES: u32 = 4;
+
+pub(super) async fn run(
+    attempt: Attempt,
+    connector: &Connector,
+    reporter: &Reporter,
+) -> Result<Established, Failure> {
+    let mut info = attempt.info();
+    let wants_mptcp = attempt.candidate.transport == Transport::Mptcp;
+    let fast_open = attempt.alone && connector.fast_open();
+    let start = Instant::now();
+    let stream = connect(attempt.candidate.address, wants_mptcp, fast_open)
+        .await
+        .map_err(|error| of_io(&error, Level::Started))?;
+    // With fast open the call returns before the peer has answered: there is no round trip.
+    let rtt = (!fast_open).then(|| start.elapsed());
+    let reached = if fast_open { Level::Started } else { Level::Transport };
+    if !fast_open {
+        info.timings.answered = Some(attempt.origin.elapsed());
+        info.timings.transport = info.timings.answered;
+    }
+    info.rtt = rtt;
+    info.local = stream.local_addr().ok();
+    if wants_mptcp && !mptcp::is_in_use(&stream) {
+        info.transport = Transport::Tcp;
+        info.fell_back = true;
+    }
+    reporter.progress(reached, rtt).await;
+    match attempt.candidate.security {
+        Security::None | Security::Dtls => Ok(Established { carrier: Carrier::Tcp(stream), info }),
+        Security::Tls => {
+            let config = connector.stream_tls(&attempt.candidate.alpn);
+            let stream = tls::connect(stream, config, &attempt, reached).await?;
+            info.timings.security = Some(attempt.origin.elapsed());
+            tls::describe(&mut info, stream.get_ref().1);
+            let carrier = Carrier::Tls(Box::new(stream.into()));
+            Ok(Established { carrier, info })
+        }
+    }
+}
+
+async fn connect(address: SocketAddr, mptcp: bool, fast_open: bool) -> io::Result<TcpStream> {
+    let protocol = if mptcp { Protocol::MPTCP } else { Protocol::TCP };
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
+    socket.set_nonblocking(true)?;
+    socket.set_tcp_nodelay(true)?;
+    let keep_alive = TcpKeepalive::new()
+        .with_time(KEEP_ALIVE_AFTER)
+        .with_interval(KEEP_ALIVE_INTERVAL)
+        .with_retries(KEEP_ALIVE_TRIES);
+    socket.set_tcp_keepalive(&keep_alive)?;
+    if fast_open {
+        use nix::sys::socket::{setsockopt, sockopt::TcpFastOpenConnect};
+        setsockopt(&socket, TcpFastOpenConnect, &true)?;
+    }
+    TcpSocket::from_std_stream(socket.into()).connect(address).await
+}

@@ -1,0 +1,46 @@
+//! TLS 1.3 and 1.2 over a byte stream (RFC 8446, RFC 5246).
+
+use std::sync::Arc;
+
+use eyas_race::candidate::Security;
+use eyas_race::evidence::{Cause, Failure, Level};
+use rustls::{ClientConfig, CommonState, ProtocolVersion};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::Attempt;
+use crate::connection::ConnectionInfo;
+use crate::failure::{failure, of_io};
+
+/// What a connection says if DNS gave an ECH configuration (RFC 9848).
+pub(super) const ECH_LEFT_OUT: &str = "DNS offers Encrypted ClientHello, but the cryptography of \
+     this build (ring) has no HPKE: the server name went out in clear";
+
+pub(super) async fn connect(
+    stream: TcpStream,
+    config: Arc<ClientConfig>,
+    attempt: &Attempt,
+    reached: Level,
+) -> Result<tokio_rustls::client::TlsStream<TcpStream>, Failure> {
+    let name = attempt
+        .server_name
+        .clone()
+        .map_err(|detail| failure(Cause::Certificate, reached, detail))?;
+    TlsConnector::from(config).connect(name, stream).await.map_err(|error| of_io(&error, reached))
+}
+
+/// Writes into `info` what the handshake settled.
+pub(crate) fn describe(info: &mut ConnectionInfo, session: &CommonState) {
+    info.security = Security::Tls;
+    info.protocol = session.protocol_version().map(|version| match version {
+        ProtocolVersion::TLSv1_2 => "TLSv1.2",
+        ProtocolVersion::TLSv1_3 => "TLSv1.3",
+        _ => "TLS",
+    });
+    info.cipher_suite = session
+        .negotiated_cipher_suite()
+        .and_then(|suite| suite.suite().as_str())
+        .map(str::to_owned);
+    info.alpn = session.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned());
+    info.peer_certificates = session.peer_certificates().unwrap_or_default().to_vec();
+}

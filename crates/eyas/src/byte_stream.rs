@@ -1,0 +1,134 @@
+//! A stream of bytes, whatever carries it.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsStream;
+
+use crate::connection::{ConnectionInfo, Feedback};
+#[cfg(feature = "quic")]
+use crate::quic_stream::QuicStream;
+
+/// An ordered, reliable stream of bytes both ways: TCP, MPTCP, TLS over them, or one
+/// bidirectional QUIC stream. The first byte that the peer sends is told to the memory.
+pub struct ByteStream {
+    carrier: Carrier,
+    info: Arc<ConnectionInfo>,
+    feedback: Feedback,
+    read_any: bool,
+}
+
+/// What carries the bytes.
+pub(crate) enum Carrier {
+    Tcp(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+    #[cfg(feature = "quic")]
+    Quic(Box<QuicStream>),
+}
+
+impl ByteStream {
+    pub(crate) fn new(carrier: Carrier, info: Arc<ConnectionInfo>, feedback: Feedback) -> Self {
+        Self { carrier, info, feedback, read_any: false }
+    }
+
+    #[cfg(feature = "quic")]
+    pub(crate) fn carrier(&self) -> &Carrier {
+        &self.carrier
+    }
+
+    /// What the connection below is.
+    pub fn info(&self) -> &ConnectionInfo {
+        &self.info
+    }
+
+    /// A handle to tell the memory what became of the connection.
+    pub fn feedback(&self) -> &Feedback {
+        &self.feedback
+    }
+}
+
+impl AsyncRead for ByteStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(match &mut self.carrier {
+            Carrier::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buf),
+            Carrier::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
+            #[cfg(feature = "quic")]
+            Carrier::Quic(quic) => Pin::new(quic).poll_read(cx, buf),
+        })?;
+        if !self.read_any && buf.filled().len() > before {
+            self.read_any = true;
+            self.feedback.first_byte_seen();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for ByteStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.carrier {
+            Carrier::Tcp(tcp) => Pin::new(tcp).poll_write(cx, buf),
+            Carrier::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
+            #[cfg(feature = "quic")]
+            Carrier::Quic(quic) => Pin::new(quic).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.carrier {
+            Carrier::Tcp(tcp) => Pin::new(tcp).poll_flush(cx),
+            Carrier::Tls(tls) => Pin::new(tls).poll_flush(cx),
+            #[cfg(feature = "quic")]
+            Carrier::Quic(quic) => Pin::new(quic).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.carrier {
+            Carrier::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Carrier::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+            #[cfg(feature = "quic")]
+            Carrier::Quic(quic) => Pin::new(quic).poll_shutdown(cx),
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.carrier {
+            Carrier::Tcp(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
+            Carrier::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
+            #[cfg(feature = "quic")]
+            Carrier::Quic(quic) => Pin::new(quic).poll_write_vectored(cx, bufs),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.carrier {
+            Carrier::Tcp(tcp) => tcp.is_write_vectored(),
+            Carrier::Tls(tls) => tls.is_write_vectored(),
+            #[cfg(feature = "quic")]
+            Carrier::Quic(_) => false,
+        }
+    }
+}
+
+impl std::fmt::Debug for ByteStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ByteStream").field("info", &self.info).finish_non_exhaustive()
+    }
+}

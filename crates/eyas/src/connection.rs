@@ -1,0 +1,171 @@
+//! A connection, and what there is to say about it.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use eyas_race::candidate::{Alpn, Security, Transport};
+use rustls_pki_types::CertificateDer;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf};
+
+use crate::byte_stream::{ByteStream, Carrier};
+pub use crate::feedback::Feedback;
+
+/// What a connection is, where it runs, and why it was chosen.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ConnectionInfo {
+    /// The transport on the wire; an MPTCP attempt that fell back says `tcp`.
+    pub transport: Transport,
+    /// Whether MPTCP was asked for and the peer or the path gave plain TCP.
+    pub fell_back: bool,
+    /// What protects it.
+    pub security: Security,
+    /// The version of the security protocol, such as `TLSv1.3`; `None` without security.
+    pub protocol: Option<&'static str>,
+    /// The cipher suite agreed on, such as `TLS13_AES_128_GCM_SHA256`.
+    pub cipher_suite: Option<String>,
+    /// The local address; the IP address is unspecified where the transport does not tell.
+    pub local: Option<SocketAddr>,
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// The application protocol agreed on.
+    pub alpn: Option<Alpn>,
+    /// When what was reached.
+    pub timings: Timings,
+    /// The round trip time of the handshake, if it was measured.
+    pub rtt: Option<Duration>,
+    /// Whether the memory led here.
+    pub from_memory: bool,
+    /// Why this candidate stood where it stood, and what to know about it, for people.
+    pub reasons: Vec<String>,
+    /// The certificate chain that the peer showed, its own first.
+    pub peer_certificates: Vec<CertificateDer<'static>>,
+}
+
+/// When what was reached, each counted from the moment the caller asked for the connection; on a
+/// listener from the moment the peer was accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Timings {
+    /// DNS had given the first address.
+    pub dns: Option<Duration>,
+    /// The winning attempt was started.
+    pub started: Duration,
+    /// The peer answered.
+    pub answered: Option<Duration>,
+    /// The transport was up.
+    pub transport: Option<Duration>,
+    /// The security layer was up.
+    pub security: Option<Duration>,
+}
+
+/// A connection over whichever transport won.
+///
+/// It is one stream of bytes to who wants that: reading and writing work at once (over QUIC on
+/// one bidirectional stream, opened by the client with the first byte it sends, and awaited by
+/// the server). [`quic`](Self::quic) gives who speaks QUIC the whole connection.
+pub struct Connection {
+    stream: ByteStream,
+}
+
+impl Connection {
+    pub(crate) fn new(carrier: Carrier, info: ConnectionInfo, feedback: Feedback) -> Self {
+        Self { stream: ByteStream::new(carrier, Arc::new(info), feedback) }
+    }
+
+    /// What the connection is, where it runs, and why it was chosen.
+    pub fn info(&self) -> &ConnectionInfo {
+        self.stream.info()
+    }
+
+    /// The QUIC connection, if this is one. It can be cloned and outlives `self`.
+    #[cfg(feature = "quic")]
+    pub fn quic(&self) -> Option<&quinn::Connection> {
+        match self.stream.carrier() {
+            Carrier::Quic(stream) => Some(stream.connection()),
+            Carrier::Tcp(_) | Carrier::Tls(_) => None,
+        }
+    }
+
+    /// The connection as one stream of bytes; over QUIC one bidirectional stream of it.
+    ///
+    /// # Errors
+    /// Gives the connection back if it is a QUIC connection that is closed already.
+    pub fn into_stream(self) -> Result<ByteStream, Self> {
+        #[cfg(feature = "quic")]
+        if self.quic().is_some_and(|quic| quic.close_reason().is_some()) {
+            return Err(self);
+        }
+        Ok(self.stream)
+    }
+
+    /// Splits into a half to read from and a half to write to.
+    pub fn split(self) -> (ReadHalf<ByteStream>, WriteHalf<ByteStream>) {
+        tokio::io::split(self.stream)
+    }
+
+    /// A handle to tell the memory what became of the connection; it can outlive `self`.
+    pub fn feedback(&self) -> Feedback {
+        self.stream.feedback().clone()
+    }
+
+    /// Tells the memory that the peer's application answered. Reading the connection or its
+    /// stream does this by itself; who reads [`quic`](Self::quic) has to say it.
+    pub fn first_byte_seen(&self) {
+        self.stream.feedback().first_byte_seen();
+    }
+
+    /// Tells the memory that the connection, though once up, turned out not to work.
+    pub fn broke(&self, failure: eyas_race::evidence::Failure) {
+        self.stream.feedback().broke(failure);
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("info", self.info()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,39 @@
+//! Errors of setting something up. Why a connection could not be made is a
+//! [`ConnectError`](crate::ConnectError).
+
+use std::io;
+
+/// Why an endpoint, a listener, an identity or a resolver could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A certificate or key could not be read or used.
+    #[error("certificate or key not usable: {0}")]
+    Identity(String),
+    /// The security parameters contradict each other or the provider cannot carry them out.
+    #[error("security parameters not usable: {0}")]
+    Security(String),
+    /// The resolver that the caller named cannot be used.
+    #[error("resolver not usable: {0}")]
+    Resolver(String),
+    /// A listener could not be bound.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address asked for.
+        address: std::net::SocketAddr,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The parameters of a listener contradict each other.
+    #[error("cannot listen: {0}")]
+    Parameters(String),
+    /// An operation on a socket failed.
+    #[error("socket: {0}")]
+    Socket(#[from] io::Error),
+}
+
+impl From<rustls::Error> for Error {
+    fn from(error: rustls::Error) -> Self {
+        Self::Security(error.to_string())
+    }
+}

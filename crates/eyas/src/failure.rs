@@ -1,0 +1,156 @@
+//! What the layers below say went wrong, as the kinds of failure that the race, the memory and
+//! exit codes tell apart.
+
+use std::io;
+
+use eyas_race::evidence::{Cause, Failure, Level};
+use nix::libc;
+use rustls::{AlertDescription, CertificateError, InvalidMessage};
+
+pub(crate) fn failure(cause: Cause, reached: Level, detail: impl Into<String>) -> Failure {
+    Failure { cause, reached, detail: detail.into() }
+}
+
+/// An error of a socket, or of the security layer that reads from one.
+pub(crate) fn of_io(error: &io::Error, reached: Level) -> Failure {
+    if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        return of_tls(tls, reached);
+    }
+    let cause = match error.raw_os_error() {
+        Some(code) => of_errno(code, reached),
+        None => of_kind(error.kind(), reached),
+    };
+    let detail = match (cause, error.kind()) {
+        (Cause::Reset, io::ErrorKind::UnexpectedEof) => {
+            "the peer closed the connection during the handshake".into()
+        }
+        (Cause::Local, _) => {
+            format!("{error}: a limit of this machine; close something or raise the limit")
+        }
+        (Cause::Unsupported, _) => format!("{error}: this machine does not allow the transport"),
+        _ => error.to_string(),
+    };
+    failure(cause, reached, detail)
+}
+
+fn of_errno(code: i32, reached: Level) -> Cause {
+    match code {
+        libc::ECONNREFUSED => Cause::Refused,
+        libc::ENETUNREACH
+        | libc::EHOSTUNREACH
+        | libc::ENETDOWN
+        | libc::EHOSTDOWN
+        | libc::EADDRNOTAVAIL
+        | libc::EINVAL => Cause::Unreachable,
+        libc::ETIMEDOUT => Cause::Silent,
+        libc::ECONNRESET | libc::ECONNABORTED | libc::EPIPE | libc::ENOTCONN => {
+            if reached == Level::Started { Cause::Refused } else { Cause::Reset }
+        }
+        libc::EPERM
+        | libc::EACCES
+        | libc::EPROTONOSUPPORT
+        | libc::EPROTOTYPE
+        | libc::ESOCKTNOSUPPORT
+        | libc::EAFNOSUPPORT
+        | libc::ENOPROTOOPT
+        | libc::EOPNOTSUPP => Cause::Unsupported,
+        libc::EPROTO | libc::EMSGSIZE => Cause::Protocol,
+        _ => Cause::Local,
+    }
+}
+
+fn of_kind(kind: io::ErrorKind, reached: Level) -> Cause {
+    match kind {
+        io::ErrorKind::UnexpectedEof
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::NotConnected => {
+            if reached == Level::Started {
+                Cause::Refused
+            } else {
+                Cause::Reset
+            }
+        }
+        io::ErrorKind::ConnectionRefused => Cause::Refused,
+        io::ErrorKind::TimedOut => Cause::Silent,
+        io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => Cause::Unsupported,
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Cause::Protocol,
+        _ => Cause::Local,
+    }
+}
+
+/// An error of TLS over a byte stream.
+pub(crate) fn of_tls(error: &rustls::Error, reached: Level) -> Failure {
+    use rustls::Error as Tls;
+    let (cause, detail) = match error {
+        Tls::InvalidCertificate(why) => (Cause::Certificate, of_certificate(why)),
+        Tls::NoCertificatesPresented => {
+            (Cause::Certificate, "the server showed no certificate".into())
+        }
+        Tls::AlertReceived(alert) => {
+            let code = u8::from(*alert);
+            (of_alert(code), format!("the peer ended the handshake: {}", alert_name(code)))
+        }
+        Tls::NoApplicationProtocol => {
+            (Cause::Tls, "the peer speaks none of the application protocols offered".into())
+        }
+        Tls::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            (Cause::Protocol, "what answers there does not speak TLS".into())
+        }
+        Tls::InvalidMessage(_)
+        | Tls::InappropriateMessage { .. }
+        | Tls::InappropriateHandshakeMessage { .. }
+        | Tls::PeerMisbehaved(_)
+        | Tls::PeerSentOversizedRecord
+        | Tls::DecryptError => (Cause::Protocol, error.to_string()),
+        _ => (Cause::Tls, error.to_string()),
+    };
+    failure(cause, reached, detail)
+}
+
+fn of_certificate(why: &CertificateError) -> String {
+    let hint = match why {
+        CertificateError::UnknownIssuer => {
+            "; its issuer is not trusted here: name the root if you trust it"
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "; the server needs a new certificate, or this machine's clock is wrong"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "; this machine's clock may be wrong"
+        }
+        _ => "",
+    };
+    format!("certificate not accepted: {why}{hint}")
+}
+
+/// The kind of failure that a TLS alert (RFC 8446 §6.2) stands for, whoever sent it.
+pub(crate) fn of_alert(code: u8) -> Cause {
+    match AlertDescription::from(code) {
+        AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateRevoked
+        | AlertDescription::CertificateExpired
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::UnknownCA
+        | AlertDescription::CertificateRequired
+        | AlertDescription::BadCertificateStatusResponse => Cause::Certificate,
+        _ => Cause::Tls,
+    }
+}
+
+/// A TLS alert as people read it.
+pub(crate) fn alert_name(code: u8) -> String {
+    match AlertDescription::from(code) {
+        AlertDescription::NoApplicationProtocol => {
+            "it speaks none of the application protocols offered".into()
+        }
+        AlertDescription::CertificateRequired => "it wants a client certificate".into(),
+        AlertDescription::UnrecognisedName => "it does not serve this name".into(),
+        alert => format!("TLS alert {alert:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

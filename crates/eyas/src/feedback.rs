@@ -1,0 +1,60 @@
+//! What the application saw on a connection, told to the memory.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use eyas_race::evidence::{Failure, Level};
+
+type Learn = dyn Fn(Level, Option<Failure>) + Send + Sync;
+
+/// Tells the memory how a connection fared after the race. Cheap to clone; all clones speak for
+/// the same connection.
+#[derive(Clone)]
+pub struct Feedback(Option<Arc<Sink>>);
+
+struct Sink {
+    first_byte: AtomicBool,
+    broken: AtomicBool,
+    learn: Box<Learn>,
+}
+
+impl Feedback {
+    /// For connections that nobody remembers: those that a listener accepted.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// For who keeps a memory of its own: `learn` is told how far the connection came.
+    pub fn new(learn: impl Fn(Level, Option<Failure>) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(Sink {
+            first_byte: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
+            learn: Box::new(learn),
+        })))
+    }
+
+    /// A byte of the peer's application came back. Only the first call counts.
+    pub fn first_byte_seen(&self) {
+        if let Some(sink) = &self.0
+            && !sink.first_byte.swap(true, Ordering::Relaxed)
+        {
+            (sink.learn)(Level::FirstByte, None);
+        }
+    }
+
+    /// The connection turned out not to work. Only the first call counts.
+    pub fn broke(&self, failure: Failure) {
+        if let Some(sink) = &self.0
+            && !sink.broken.swap(true, Ordering::Relaxed)
+        {
+            (sink.learn)(failure.reached, Some(failure));
+        }
+    }
+}
+
+impl fmt::Debug for Feedback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feedback").field("remembered", &self.0.is_some()).finish()
+    }
+}

@@ -1,0 +1,179 @@
+//! The passive side: TCP, MPTCP, TLS over them, and QUIC on one port number.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use eyas_race::candidate::{Alpn, Transport};
+use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+use crate::{Connection, Error, ServerIdentity};
+
+mod bind;
+#[cfg(feature = "quic")]
+mod quic;
+mod stream;
+
+/// Connections that are ready and not yet accepted by the caller; beyond it new peers wait in
+/// the kernel's queue.
+const MAX_BACKLOG: usize = 64;
+/// Handshakes under way at once.
+const MAX_HANDSHAKES: usize = 256;
+/// What a peer has for its handshake.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+
+/// What to listen on and as whom.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ListenParameters {
+    /// The local address; port 0 takes a free one, the same for all transports. `[::]` serves
+    /// IPv4 too.
+    pub address: SocketAddr,
+    /// The transports; MPTCP serves TCP peers as well.
+    pub transports: Vec<Transport>,
+    /// The server's identity; `None` serves without security, which QUIC cannot.
+    pub security: Option<ServerIdentity>,
+    /// Application protocols, best first. `h3` is offered over QUIC only, `h2`, `http/1.1` and
+    /// `http/1.0` over TCP only, any other over both.
+    pub alpn: Vec<Alpn>,
+    /// Limits and timers of QUIC connections; quinn's defaults if `None`.
+    #[cfg(feature = "quic")]
+    pub quic_transport: Option<Arc<quinn::TransportConfig>>,
+}
+
+impl ListenParameters {
+    /// TCP at this address, without security.
+    pub fn new(address: SocketAddr) -> Self {
+        Self {
+            address,
+            transports: vec![Transport::Tcp],
+            security: None,
+            alpn: Vec::new(),
+            #[cfg(feature = "quic")]
+            quic_transport: None,
+        }
+    }
+
+    /// Serves over these transports.
+    #[must_use]
+    pub fn transports(mut self, transports: impl IntoIterator<Item = Transport>) -> Self {
+        self.transports = transports.into_iter().collect();
+        self
+    }
+
+    /// Serves under TLS, as this server.
+    #[must_use]
+    pub fn security(mut self, identity: ServerIdentity) -> Self {
+        self.security = Some(identity);
+        self
+    }
+
+    /// Serves these application protocols, best first.
+    #[must_use]
+    pub fn alpn<A: Into<Alpn>>(mut self, alpn: impl IntoIterator<Item = A>) -> Self {
+        self.alpn = alpn.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Limits and timers of QUIC connections.
+    #[cfg(feature = "quic")]
+    #[must_use]
+    pub fn quic_transport(mut self, transport: quinn::TransportConfig) -> Self {
+        self.quic_transport = Some(Arc::new(transport));
+        self
+    }
+
+    fn stream_alpn(&self) -> Vec<Vec<u8>> {
+        self.alpn.iter().filter(|name| *name != "h3").map(|name| name.clone().into()).collect()
+    }
+
+    #[cfg(feature = "quic")]
+    fn quic_alpn(&self) -> Vec<Vec<u8>> {
+        let stream_only = |name: &&Alpn| !["h2", "http/1.1", "http/1.0"].contains(&name.as_str());
+        self.alpn.iter().filter(stream_only).map(|name| name.clone().into()).collect()
+    }
+}
+
+/// Accepts connections over all its transports (RFC 9622 §7.2). Dropping it stops listening at
+/// once; connections that were accepted live on.
+#[derive(Debug)]
+pub struct Listener {
+    address: SocketAddr,
+    ready: Mutex<mpsc::Receiver<Connection>>,
+    _tasks: JoinSet<()>,
+    #[cfg(feature = "quic")]
+    quic: Option<quinn::Endpoint>,
+}
+
+/// What every accepting task needs.
+#[derive(Clone)]
+struct Reception {
+    ready: mpsc::Sender<Connection>,
+    handshakes: Arc<Semaphore>,
+}
+
+impl Listener {
+    /// Binds all transports to one port number. Must be called inside a tokio runtime.
+    pub async fn bind(parameters: ListenParameters) -> Result<Self, Error> {
+        let sockets = bind::bind(&parameters)?;
+        let (sender, receiver) = mpsc::channel(MAX_BACKLOG);
+        let reception =
+            Reception { ready: sender, handshakes: Arc::new(Semaphore::new(MAX_HANDSHAKES)) };
+        let mut tasks = JoinSet::new();
+        let address = sockets.address;
+        if let Some(tcp) = sockets.tcp {
+            let tls = match &parameters.security {
+                None => None,
+                Some(identity) => {
+                    let mut config = identity.server_config()?;
+                    config.alpn_protocols = parameters.stream_alpn();
+                    Some(tokio_rustls::TlsAcceptor::from(Arc::new(config)))
+                }
+            };
+            tasks.spawn(stream::accept_all(tcp, tls, reception.clone()));
+        }
+        #[cfg(feature = "quic")]
+        let quic = match sockets.udp {
+            None => None,
+            Some(udp) => {
+                let endpoint = quic::endpoint(udp, &parameters)?;
+                tasks.spawn(quic::accept_all(endpoint.clone(), reception));
+                Some(endpoint)
+            }
+        };
+        Ok(Self {
+            address,
+            ready: Mutex::new(receiver),
+            _tasks: tasks,
+            #[cfg(feature = "quic")]
+            quic,
+        })
+    }
+
+    /// The address it listens on, with the port number that all transports share.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The next connection whose handshake is complete. Peers that fail theirs are counted in
+    /// the log (`tracing`, level debug) and never seen here. Cancel-safe.
+    pub async fn accept(&self) -> Connection {
+        match self.ready.lock().await.recv().await {
+            Some(connection) => connection,
+            // Only when the runtime is being shut down: nothing more can come.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The QUIC endpoint, for graceful shutdown: stop it from accepting, wait until it is idle.
+    #[cfg(feature = "quic")]
+    pub fn quic(&self) -> Option<&quinn::Endpoint> {
+        self.quic.as_ref()
+    }
+}
+
+/// How long ago that was.
+fn since(start: Instant) -> Option<Duration> {
+    Some(start.elapsed())
+}

@@ -1,0 +1,87 @@
+//! Accepting over QUIC.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use eyas_race::candidate::{Security, Transport};
+use quinn::crypto::rustls::QuicServerConfig;
+use tokio::task::JoinSet;
+
+use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
+use crate::attempt::quic::describe;
+use crate::byte_stream::Carrier;
+use crate::connection::{ConnectionInfo, Timings};
+use crate::quic_stream::{QuicStream, Role};
+use crate::{Connection, Error, Feedback};
+
+pub(super) fn endpoint(
+    socket: std::net::UdpSocket,
+    parameters: &ListenParameters,
+) -> Result<quinn::Endpoint, Error> {
+    let Some(identity) = &parameters.security else {
+        return Err(Error::Parameters("QUIC needs an identity".into()));
+    };
+    let mut tls = identity.server_config()?;
+    tls.alpn_protocols = parameters.quic_alpn();
+    let tls = QuicServerConfig::try_from(tls)
+        .map_err(|error| Error::Identity(format!("not fit for QUIC: {error}")))?;
+    let mut config = quinn::ServerConfig::with_crypto(Arc::new(tls));
+    if let Some(transport) = &parameters.quic_transport {
+        config.transport_config(Arc::clone(transport));
+    }
+    let runtime = Arc::new(quinn::TokioRuntime);
+    Ok(quinn::Endpoint::new(quinn::EndpointConfig::default(), Some(config), socket, runtime)?)
+}
+
+pub(super) async fn accept_all(endpoint: quinn::Endpoint, reception: Reception) {
+    let mut handshakes = JoinSet::new();
+    let port = endpoint.local_addr().map_or(0, |address| address.port());
+    while let Some(incoming) = endpoint.accept().await {
+        while handshakes.try_join_next().is_some() {}
+        let Ok(permit) = Arc::clone(&reception.handshakes).try_acquire_owned() else {
+            // Unlike TCP's, a QUIC peer that waits would take it for a path that swallows UDP.
+            incoming.refuse();
+            continue;
+        };
+        let ready = reception.ready.clone();
+        handshakes.spawn(async move {
+            let remote = incoming.remote_address();
+            match tokio::time::timeout(HANDSHAKE_TIME, shake(incoming, port)).await {
+                Ok(Ok(connection)) => drop(ready.send(connection).await),
+                Ok(Err(error)) => tracing::debug!(%remote, %error, "QUIC handshake failed"),
+                Err(_) => tracing::debug!(%remote, "QUIC handshake took too long"),
+            }
+            drop(permit);
+        });
+    }
+}
+
+async fn shake(incoming: quinn::Incoming, port: u16) -> Result<Connection, quinn::ConnectionError> {
+    let start = Instant::now();
+    let local_ip = incoming.local_ip();
+    let remote = incoming.remote_address();
+    let connection = incoming.await?;
+    let mut info = ConnectionInfo {
+        transport: Transport::Quic,
+        fell_back: false,
+        security: Security::Tls,
+        protocol: Some("TLSv1.3"),
+        cipher_suite: None,
+        local: local_ip.map(|ip| (ip, port).into()),
+        remote,
+        alpn: None,
+        timings: Timings {
+            answered: Some(Duration::ZERO),
+            transport: since(start),
+            security: since(start),
+            ..Timings::default()
+        },
+        rtt: Some(connection.rtt()),
+        from_memory: false,
+        reasons: Vec::new(),
+        peer_certificates: Vec::new(),
+    };
+    describe(&mut info, &connection);
+    let carrier = Carrier::Quic(Box::new(QuicStream::new(connection, Role::Server)));
+    Ok(Connection::new(carrier, info, Feedback::none()))
+}

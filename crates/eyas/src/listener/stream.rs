@@ -1,0 +1,98 @@
+//! Accepting over TCP and MPTCP, with or without TLS.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use eyas_race::candidate::{Security, Transport};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use super::{HANDSHAKE_TIME, Reception, since};
+use crate::attempt::{mptcp, tls};
+use crate::byte_stream::Carrier;
+use crate::connection::{ConnectionInfo, Timings};
+use crate::{Connection, Feedback};
+
+/// The pause after the operating system had no descriptor or memory for another connection.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+
+pub(super) async fn accept_all(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    reception: Reception,
+) {
+    let mut handshakes = JoinSet::new();
+    loop {
+        while handshakes.try_join_next().is_some() {}
+        // First the permit, then the peer: who finds all taken waits in the kernel's queue.
+        let Ok(permit) = Arc::clone(&reception.handshakes).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, remote)) => {
+                let (tls, ready) = (tls.clone(), reception.ready.clone());
+                handshakes.spawn(async move {
+                    let shaken = tokio::time::timeout(HANDSHAKE_TIME, shake(stream, remote, tls));
+                    match shaken.await {
+                        Ok(Ok(connection)) => drop(ready.send(connection).await),
+                        Ok(Err(error)) => tracing::debug!(%remote, %error, "handshake failed"),
+                        Err(_) => tracing::debug!(%remote, "handshake took too long"),
+                    }
+                    drop(permit);
+                });
+            }
+            Err(error) if is_of_the_peer(&error) => {
+                tracing::debug!(%error, "a peer left before it was accepted");
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept for the moment");
+                tokio::time::sleep(EXHAUSTED_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Errors that say something about one peer, not about this machine.
+fn is_of_the_peer(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::Interrupted
+    )
+}
+
+async fn shake(
+    stream: TcpStream,
+    remote: SocketAddr,
+    tls: Option<TlsAcceptor>,
+) -> io::Result<Connection> {
+    let start = Instant::now();
+    stream.set_nodelay(true)?;
+    let transport = if mptcp::is_in_use(&stream) { Transport::Mptcp } else { Transport::Tcp };
+    let mut info = ConnectionInfo {
+        transport,
+        fell_back: false,
+        security: Security::None,
+        protocol: None,
+        cipher_suite: None,
+        local: stream.local_addr().ok(),
+        remote,
+        alpn: None,
+        timings: Timings { transport: Some(Duration::ZERO), ..Timings::default() },
+        rtt: None,
+        from_memory: false,
+        reasons: Vec::new(),
+        peer_certificates: Vec::new(),
+    };
+    let Some(acceptor) = tls else {
+        return Ok(Connection::new(Carrier::Tcp(stream), info, Feedback::none()));
+    };
+    let stream = acceptor.accept(stream).await?;
+    info.timings.security = since(start);
+    tls::describe(&mut info, stream.get_ref().1);
+    let carrier = Carrier::Tls(Box::new(stream.into()));
+    Ok(Connection::new(carrier, info, Feedback::none()))
+}

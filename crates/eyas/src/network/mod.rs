@@ -1,0 +1,3 @@
+//! Which network this is, and how it changes.
+
+pub(crate) mod sources;

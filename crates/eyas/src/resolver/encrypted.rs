@@ -1,0 +1,54 @@
+//! DNS over TLS (RFC 7858) and over HTTPS (RFC 8484).
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{ConnectionConfig, NameServerConfig};
+use hickory_resolver::net::NetError;
+use url::{Host, Url};
+
+use crate::Error;
+
+/// A DoH server as its URL names it.
+#[derive(Clone, Debug)]
+pub(super) struct HttpsServer {
+    host: Host,
+    port: u16,
+    path: Arc<str>,
+}
+
+impl HttpsServer {
+    pub(super) fn parse(url: &str) -> Result<Self, Error> {
+        let unusable = |why: &str| Error::Resolver(format!("{url}: {why}"));
+        let parsed = Url::parse(url).map_err(|error| unusable(&error.to_string()))?;
+        if parsed.scheme() != "https" {
+            return Err(unusable("the scheme must be https"));
+        }
+        let host = parsed.host().ok_or_else(|| unusable("there is no host"))?.to_owned();
+        let path = if parsed.path() == "/" { "/dns-query" } else { parsed.path() };
+        Ok(Self { host, port: parsed.port().unwrap_or(443), path: path.into() })
+    }
+
+    /// Finds the server's address, by the system's resolver if the URL has a name.
+    pub(super) async fn resolve(&self) -> Result<NameServerConfig, NetError> {
+        let (ip, name): (IpAddr, String) = match &self.host {
+            Host::Ipv4(v4) => ((*v4).into(), v4.to_string()),
+            Host::Ipv6(v6) => ((*v6).into(), v6.to_string()),
+            Host::Domain(name) => {
+                let system = TokioResolver::builder_tokio()?.build()?;
+                let found = system.lookup_ip(format!("{name}.")).await?;
+                (found.iter().next().ok_or(NetError::NoConnections)?, name.clone())
+            }
+        };
+        let mut connection = ConnectionConfig::https(name.into(), Some(Arc::clone(&self.path)));
+        connection.port = self.port;
+        Ok(NameServerConfig::new(ip, true, vec![connection]))
+    }
+}
+
+pub(super) fn tls_server(address: SocketAddr, name: &str) -> NameServerConfig {
+    let mut connection = ConnectionConfig::tls(name.into());
+    connection.port = address.port();
+    NameServerConfig::new(address.ip(), true, vec![connection])
+}

@@ -1,0 +1,196 @@
+//! DNS, each record type on a query of its own (HEv3 §4).
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use eyas_race::dns::{Answer, DnsFailure, Query, RecordType, Records};
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig, ResolverOpts};
+use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::proto::rr::{Name, RecordType as WireType};
+use tokio::sync::OnceCell;
+
+#[cfg(feature = "encrypted-dns")]
+mod encrypted;
+mod failure;
+mod overrides;
+mod records;
+
+use overrides::Overrides;
+
+/// What a server has to answer one query before it is asked again.
+const QUERY_TIME: Duration = Duration::from_secs(2);
+/// How often a query is asked again.
+const RETRIES: usize = 2;
+/// Answers kept in the cache.
+const CACHED_ANSWERS: u64 = 512;
+/// Records read of one answer; what a server sends beyond is left.
+pub(crate) const MAX_RECORDS: usize = 256;
+
+/// Asks DNS. Cheap to clone; clones share cache and connections.
+#[derive(Clone, Debug)]
+pub struct Resolver {
+    shared: Arc<Shared>,
+    overrides: Arc<Overrides>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    source: Source,
+    client: OnceCell<TokioResolver>,
+}
+
+/// Whom to ask.
+#[derive(Clone, Debug)]
+enum Source {
+    System,
+    Server(SocketAddr),
+    #[cfg(feature = "encrypted-dns")]
+    Tls(SocketAddr, String),
+    #[cfg(feature = "encrypted-dns")]
+    Https(encrypted::HttpsServer),
+}
+
+impl Default for Resolver {
+    fn default() -> Self {
+        Self::system()
+    }
+}
+
+impl Resolver {
+    /// Asks the servers that the system is configured for, and reads its hosts file.
+    pub fn system() -> Self {
+        Self::of(Source::System)
+    }
+
+    /// Asks this server, over UDP and, for what does not fit, over TCP.
+    pub fn server(address: SocketAddr) -> Self {
+        Self::of(Source::Server(address))
+    }
+
+    /// Asks this server over TLS (DoT, RFC 7858; usually port 853), which must prove to be `name`.
+    #[cfg(feature = "encrypted-dns")]
+    pub fn tls(address: SocketAddr, name: impl Into<String>) -> Self {
+        Self::of(Source::Tls(address, name.into()))
+    }
+
+    /// Asks this server over HTTPS (DoH, RFC 8484), such as `https://dns.example/dns-query`. A
+    /// name in the URL is resolved by the system's resolver.
+    #[cfg(feature = "encrypted-dns")]
+    pub fn https(url: &str) -> Result<Self, crate::Error> {
+        encrypted::HttpsServer::parse(url).map(|server| Self::of(Source::Https(server)))
+    }
+
+    fn of(source: Source) -> Self {
+        Self {
+            shared: Arc::new(Shared { source, client: OnceCell::new() }),
+            overrides: Arc::new(Overrides::default()),
+        }
+    }
+
+    /// Answers for `host` at `port` with these addresses and asks DNS nothing about it: curl's
+    /// `--resolve`. A later call for the same host and port replaces the earlier.
+    #[must_use]
+    pub fn overriding(mut self, host: &str, port: u16, addresses: Vec<IpAddr>) -> Self {
+        Arc::make_mut(&mut self.overrides).set(host, port, addresses);
+        self
+    }
+
+    /// Asks one question about the target that has this port. Dropping the future cancels it.
+    pub async fn query(&self, query: &Query, port: u16) -> Answer {
+        let protected = self.is_protected();
+        if let Some(records) = self.overrides.answer(query, port) {
+            return Answer { id: query.id, records, protected: true };
+        }
+        let records = match self.client().await {
+            Ok(client) => ask(client, query).await,
+            Err(error) => {
+                tracing::warn!(%error, "no resolver");
+                Err(DnsFailure::Unreachable)
+            }
+        };
+        Answer { id: query.id, records, protected }
+    }
+
+    /// Forgets what DNS answered, as after a change of network.
+    pub fn clear_cache(&self) {
+        if let Some(client) = self.shared.client.get() {
+            client.clear_cache();
+        }
+    }
+
+    fn is_protected(&self) -> bool {
+        match self.shared.source {
+            Source::System | Source::Server(_) => false,
+            #[cfg(feature = "encrypted-dns")]
+            Source::Tls(..) | Source::Https(_) => true,
+        }
+    }
+
+    async fn client(&self) -> Result<&TokioResolver, NetError> {
+        self.shared.client.get_or_try_init(|| self.shared.source.connect()).await
+    }
+}
+
+impl Source {
+    async fn connect(&self) -> Result<TokioResolver, NetError> {
+        let mut builder = match self {
+            Self::System => TokioResolver::builder_tokio()?,
+            Self::Server(address) => of_server(plain_server(*address)),
+            #[cfg(feature = "encrypted-dns")]
+            Self::Tls(address, name) => of_server(encrypted::tls_server(*address, name)),
+            #[cfg(feature = "encrypted-dns")]
+            Self::Https(server) => of_server(server.resolve().await?),
+        };
+        adjust(builder.options_mut());
+        builder.build()
+    }
+}
+
+fn plain_server(address: SocketAddr) -> NameServerConfig {
+    let mut connections = vec![ConnectionConfig::udp(), ConnectionConfig::tcp()];
+    for connection in &mut connections {
+        connection.port = address.port();
+    }
+    NameServerConfig::new(address.ip(), true, connections)
+}
+
+fn of_server(server: NameServerConfig) -> hickory_resolver::ResolverBuilder<TokioRuntimeProvider> {
+    let config = ResolverConfig::from_name_servers(vec![server]);
+    TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
+}
+
+fn adjust(options: &mut ResolverOpts) {
+    options.timeout = QUERY_TIME;
+    options.attempts = RETRIES;
+    options.cache_size = CACHED_ANSWERS;
+    // HTTPS records with hints and ECH outgrow 512 octets.
+    options.edns0 = true;
+}
+
+async fn ask(client: &TokioResolver, query: &Query) -> Result<Records, DnsFailure> {
+    let name = owner_name(&query.name)?;
+    let wire_type = match query.record_type {
+        RecordType::Https => WireType::HTTPS,
+        RecordType::Aaaa => WireType::AAAA,
+        RecordType::A => WireType::A,
+    };
+    match client.lookup(name, wire_type).await {
+        Ok(lookup) => records::read(query.record_type, lookup.answers()),
+        Err(error) => Err(failure::of(&error)),
+    }
+}
+
+/// Search lists apply to single labels only: what has a dot is looked up as it stands.
+fn owner_name(name: &str) -> Result<Name, DnsFailure> {
+    let mut name = Name::from_ascii(name).map_err(|_| DnsFailure::NoSuchName)?;
+    if name.num_labels() > 1 {
+        name.set_fqdn(true);
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! The caller's own addresses for a name: curl's `--resolve`.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use eyas_race::dns::{DnsFailure, Query, RecordType, Records};
+
+/// Addresses by host and port.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Overrides(BTreeMap<(String, u16), Vec<IpAddr>>);
+
+impl Overrides {
+    pub(super) fn set(&mut self, host: &str, port: u16, addresses: Vec<IpAddr>) {
+        self.0.insert((normalised(host), port), addresses);
+    }
+
+    /// The answer to the query if its host is overridden. The service of an overridden host is
+    /// what the caller says it is, so there is no HTTPS record for it.
+    pub(super) fn answer(&self, query: &Query, port: u16) -> Option<Result<Records, DnsFailure>> {
+        let addresses = self.0.get(&(host_of(&query.name, port), port))?;
+        let v6 = addresses.iter().filter_map(|address| match address {
+            IpAddr::V6(v6) => Some(*v6),
+            IpAddr::V4(_) => None,
+        });
+        let v4 = addresses.iter().filter_map(|address| match address {
+            IpAddr::V4(v4) => Some(*v4),
+            IpAddr::V6(_) => None,
+        });
+        Some(match query.record_type {
+            RecordType::Https => Err(DnsFailure::NoData),
+            RecordType::Aaaa => some_or_no_data(v6.collect(), Records::Aaaa),
+            RecordType::A => some_or_no_data(v4.collect(), Records::A),
+        })
+    }
+}
+
+fn some_or_no_data<T>(
+    addresses: Vec<T>,
+    records: impl FnOnce(Vec<T>) -> Records,
+) -> Result<Records, DnsFailure> {
+    if addresses.is_empty() { Err(DnsFailure::NoData) } else { Ok(records(addresses)) }
+}
+
+/// The host that a query is about: `_8443._https.example.com` asks about `example.com` (RFC 9460
+/// §9.1).
+fn host_of(name: &str, port: u16) -> String {
+    let prefix = format!("_{port}._https.");
+    normalised(name.strip_prefix(&prefix).unwrap_or(name))
+}
+
+fn normalised(host: &str) -> String {
+    host.trim_end_matches('.').to_ascii_lowercase()
+}

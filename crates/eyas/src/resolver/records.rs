@@ -1,0 +1,73 @@
+//! Records of an answer as facts without a wire format.
+
+use eyas_race::dns::{DnsFailure, HttpsRecord, RecordType, Records};
+use hickory_resolver::proto::rr::rdata::svcb::{SVCB, SvcParamKey, SvcParamValue};
+use hickory_resolver::proto::rr::{RData, Record};
+
+use super::MAX_RECORDS;
+
+/// The records of this type; CNAMEs and what else an answer carries are passed over.
+pub(super) fn read(wanted: RecordType, answers: &[Record]) -> Result<Records, DnsFailure> {
+    let data = answers.iter().map(|record| &record.data);
+    let records = match wanted {
+        RecordType::A => {
+            let addresses = data.filter_map(|data| match data {
+                RData::A(address) => Some(address.0),
+                _ => None,
+            });
+            Records::A(addresses.take(MAX_RECORDS).collect())
+        }
+        RecordType::Aaaa => {
+            let addresses = data.filter_map(|data| match data {
+                RData::AAAA(address) => Some(address.0),
+                _ => None,
+            });
+            Records::Aaaa(addresses.take(MAX_RECORDS).collect())
+        }
+        RecordType::Https => {
+            let records = data.filter_map(|data| match data {
+                RData::HTTPS(https) => Some(https_record(&https.0)),
+                _ => None,
+            });
+            Records::Https(records.take(MAX_RECORDS).collect())
+        }
+    };
+    let is_empty = match &records {
+        Records::A(addresses) => addresses.is_empty(),
+        Records::Aaaa(addresses) => addresses.is_empty(),
+        Records::Https(records) => records.is_empty(),
+    };
+    if is_empty { Err(DnsFailure::NoData) } else { Ok(records) }
+}
+
+fn https_record(svcb: &SVCB) -> HttpsRecord {
+    let target = svcb.target_name.to_ascii();
+    let mut record = HttpsRecord {
+        priority: svcb.svc_priority,
+        target: target.trim_end_matches('.').to_ascii_lowercase(),
+        ..HttpsRecord::default()
+    };
+    for (key, value) in &svcb.svc_params {
+        read_parameter(&mut record, *key, value);
+    }
+    record
+}
+
+fn read_parameter(record: &mut HttpsRecord, key: SvcParamKey, value: &SvcParamValue) {
+    match value {
+        SvcParamValue::Mandatory(keys) => {
+            record.mandatory = keys.0.iter().map(|key| u16::from(*key)).collect();
+        }
+        SvcParamValue::Alpn(alpn) => record.alpn.clone_from(&alpn.0),
+        SvcParamValue::NoDefaultAlpn => record.no_default_alpn = true,
+        SvcParamValue::Port(port) => record.port = Some(*port),
+        SvcParamValue::Ipv4Hint(hints) => {
+            record.ipv4_hint = hints.0.iter().map(|hint| hint.0).take(MAX_RECORDS).collect();
+        }
+        SvcParamValue::Ipv6Hint(hints) => {
+            record.ipv6_hint = hints.0.iter().map(|hint| hint.0).take(MAX_RECORDS).collect();
+        }
+        SvcParamValue::EchConfigList(list) => record.ech = Some(list.0.clone()),
+        SvcParamValue::Unknown(_) => record.unknown_keys.push(u16::from(key)),
+    }
+}

@@ -1,0 +1,182 @@
+//! Whom to trust and how to show who we are: the security parameters of an endpoint.
+
+use std::sync::Arc;
+
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::{ClientConfig, KeyLogFile, RootCertStore};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::Error;
+
+mod verifier;
+
+/// Sessions kept for resumption per endpoint and transport.
+const MAX_SESSIONS: usize = 256;
+
+/// Security parameters (RFC 9622 §6.3): trust, own certificate, resumption. They hold for TLS
+/// over TCP and MPTCP and for QUIC alike, so that candidates may race each other (RFC 9621 §3.2).
+///
+/// Encrypted ClientHello (RFC 9849) needs HPKE, which the provider `ring` does not have: a
+/// configuration that DNS gave is carried in the candidate and said in the reasons of the
+/// connection, and the ClientHello goes out in clear, as RFC 9460 has it for clients without ECH.
+#[derive(Clone, Debug)]
+pub struct SecurityParameters {
+    trust: Trust,
+    added_roots: Vec<CertificateDer<'static>>,
+    client: Option<ClientIdentity>,
+    resumption: bool,
+    early_data: bool,
+    key_log: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Trust {
+    Platform,
+    Roots(Vec<CertificateDer<'static>>),
+    Anyone,
+}
+
+#[derive(Clone, Debug)]
+struct ClientIdentity {
+    chain: Vec<CertificateDer<'static>>,
+    key: Arc<PrivateKeyDer<'static>>,
+}
+
+impl Default for SecurityParameters {
+    fn default() -> Self {
+        Self::platform()
+    }
+}
+
+impl SecurityParameters {
+    /// Trusts what the platform trusts.
+    pub fn platform() -> Self {
+        Self {
+            trust: Trust::Platform,
+            added_roots: Vec::new(),
+            client: None,
+            resumption: true,
+            early_data: false,
+            key_log: false,
+        }
+    }
+
+    /// Trusts these roots and no others.
+    #[must_use]
+    pub fn with_roots(mut self, roots: impl IntoIterator<Item = CertificateDer<'static>>) -> Self {
+        self.trust = Trust::Roots(roots.into_iter().collect());
+        self
+    }
+
+    /// Trusts this root too.
+    #[must_use]
+    pub fn with_added_root(mut self, root: CertificateDer<'static>) -> Self {
+        self.added_roots.push(root);
+        self
+    }
+
+    /// Shows this certificate chain, own first, to servers that ask.
+    #[must_use]
+    pub fn with_client_certificate(
+        mut self,
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+    ) -> Self {
+        self.client = Some(ClientIdentity { chain, key: Arc::new(key) });
+        self
+    }
+
+    /// Accepts whatever certificate the peer shows: for tests and diagnosis only. The peer must
+    /// still prove that it holds the certificate's key.
+    #[must_use]
+    pub fn accept_any_certificate(mut self) -> Self {
+        self.trust = Trust::Anyone;
+        self
+    }
+
+    /// Makes every handshake a full one.
+    #[must_use]
+    pub fn without_resumption(mut self) -> Self {
+        self.resumption = false;
+        self
+    }
+
+    /// Lets sessions be resumed with 0-RTT data (RFC 8446 §2.3). What goes out early can be
+    /// replayed by an attacker. Off unless asked; a 0-RTT flight alone wins no race.
+    #[must_use]
+    pub fn with_early_data(mut self, early_data: bool) -> Self {
+        self.early_data = early_data;
+        self
+    }
+
+    /// Writes session secrets to the file that `SSLKEYLOGFILE` names, for packet analysers.
+    #[must_use]
+    pub fn with_key_log(mut self) -> Self {
+        self.key_log = true;
+        self
+    }
+
+    /// A configuration without ALPN; each call makes a resumption store of its own.
+    pub(crate) fn client_config(&self) -> Result<ClientConfig, Error> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = self.verifier(&provider)?;
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match &self.client {
+            None => builder.with_no_client_auth(),
+            Some(own) => builder.with_client_auth_cert(own.chain.clone(), own.key.clone_key())?,
+        };
+        config.resumption = if self.resumption {
+            Resumption::in_memory_sessions(MAX_SESSIONS)
+        } else {
+            Resumption::disabled()
+        };
+        config.enable_early_data = self.early_data;
+        if self.key_log {
+            config.key_log = Arc::new(KeyLogFile::new());
+        }
+        Ok(config)
+    }
+
+    fn verifier(
+        &self,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, Error> {
+        match &self.trust {
+            Trust::Anyone => Ok(Arc::new(verifier::AcceptAny::new(provider))),
+            Trust::Platform => Ok(self.platform_verifier(provider)),
+            Trust::Roots(roots) => {
+                let mut store = RootCertStore::empty();
+                for root in roots.iter().chain(&self.added_roots) {
+                    store.add(root.clone()).map_err(unusable_root)?;
+                }
+                WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider))
+                    .build()
+                    .map(|verifier| verifier as Arc<dyn ServerCertVerifier>)
+                    .map_err(|error| Error::Security(error.to_string()))
+            }
+        }
+    }
+
+    /// A machine without a trust store is not an error before somebody needs it.
+    fn platform_verifier(&self, provider: &Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifier> {
+        let roots = self.added_roots.iter().cloned();
+        let made =
+            rustls_platform_verifier::Verifier::new_with_extra_roots(roots, Arc::clone(provider));
+        match made {
+            Ok(verifier) => Arc::new(verifier),
+            Err(error) => {
+                tracing::warn!(%error, "the platform's trust store cannot be used");
+                Arc::new(verifier::TrustNobody::new(provider, error.to_string()))
+            }
+        }
+    }
+}
+
+fn unusable_root(error: rustls::Error) -> Error {
+    Error::Security(format!("a root certificate cannot be used: {error}"))
+}

@@ -1,0 +1,221 @@
+//! One candidate at a time, over real sockets on loopback.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use eyas::race::candidate::{Candidate, Origin, Security, Transport};
+use eyas::race::evidence::{Cause, Failure, Level};
+use eyas::race::target::Host;
+use eyas::{Connection, Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Far longer than anything on loopback takes, so that a hang becomes a failure.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn candidate(address: SocketAddr, transport: Transport, security: Security) -> Candidate {
+    Candidate {
+        address,
+        transport,
+        security,
+        alpn: vec![],
+        ech: None,
+        priority: None,
+        origin: Origin::Caller,
+    }
+}
+
+fn localhost() -> Host {
+    Host::Name("localhost".into())
+}
+
+fn identity() -> ServerIdentity {
+    ServerIdentity::self_signed(["localhost"]).unwrap()
+}
+
+fn trusting(identity: &ServerIdentity) -> Endpoint {
+    let security = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+    Endpoint::builder().security(security).build().unwrap()
+}
+
+fn any_port() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+async fn try_one(endpoint: &Endpoint, candidate: Candidate) -> Result<Connection, Failure> {
+    tokio::time::timeout(PATIENCE, endpoint.attempt(&localhost(), candidate, None)).await.unwrap()
+}
+
+/// The client says `ping`, the server answers `pong`, both over the whole connection.
+async fn ping_pong(listener: &Listener, mut client: Connection) {
+    let serve = async {
+        let mut server = listener.accept().await;
+        let mut said = [0; 4];
+        server.read_exact(&mut said).await.unwrap();
+        assert_eq!(&said, b"ping");
+        server.write_all(b"pong").await.unwrap();
+        server.flush().await.unwrap();
+        server
+    };
+    let ask = async {
+        client.write_all(b"ping").await.unwrap();
+        client.flush().await.unwrap();
+        let mut said = [0; 4];
+        client.read_exact(&mut said).await.unwrap();
+        assert_eq!(&said, b"pong");
+    };
+    let (_server, ()) =
+        tokio::time::timeout(PATIENCE, async { tokio::join!(serve, ask) }).await.unwrap();
+}
+
+#[tokio::test]
+async fn plain_tcp_carries_bytes() {
+    let listener = Listener::bind(ListenParameters::new(any_port())).await.unwrap();
+    let endpoint = Endpoint::builder().build().unwrap();
+    let wanted = candidate(listener.local_addr(), Transport::Tcp, Security::None);
+    let client = try_one(&endpoint, wanted).await.unwrap();
+    assert_eq!(client.info().transport, Transport::Tcp);
+    assert_eq!(client.info().security, Security::None);
+    assert_eq!(client.info().protocol, None);
+    assert!(client.info().rtt.is_some());
+    ping_pong(&listener, client).await;
+}
+
+#[tokio::test]
+async fn tls_says_version_and_application_protocol() {
+    let identity = identity();
+    let parameters =
+        ListenParameters::new(any_port()).security(identity.clone()).alpn(["h3", "h2", "http/1.1"]);
+    let listener = Listener::bind(parameters).await.unwrap();
+    let mut wanted = candidate(listener.local_addr(), Transport::Tcp, Security::Tls);
+    wanted.alpn = vec!["http/1.1".into(), "h2".into()];
+    let client = try_one(&trusting(&identity), wanted).await.unwrap();
+    assert_eq!(client.info().security, Security::Tls);
+    assert_eq!(client.info().protocol, Some("TLSv1.3"));
+    assert_eq!(client.info().alpn.as_deref(), Some("h2"), "the server's order decides");
+    assert_eq!(&client.info().peer_certificates[0], identity.certificate());
+    ping_pong(&listener, client).await;
+}
+
+#[tokio::test]
+async fn mptcp_falls_back_to_tcp_where_the_peer_has_none() {
+    let listener = Listener::bind(ListenParameters::new(any_port())).await.unwrap();
+    let endpoint = Endpoint::builder().build().unwrap();
+    let wanted = candidate(listener.local_addr(), Transport::Mptcp, Security::None);
+    match try_one(&endpoint, wanted).await {
+        Ok(client) => {
+            assert_eq!(client.info().transport, Transport::Tcp);
+            assert!(client.info().fell_back);
+            ping_pong(&listener, client).await;
+        }
+        // A kernel without MPTCP.
+        Err(failure) => assert_eq!(failure.cause, Cause::Unsupported, "{failure:?}"),
+    }
+}
+
+#[tokio::test]
+async fn mptcp_is_seen_on_both_ends() {
+    let parameters = ListenParameters::new(any_port()).transports([Transport::Mptcp]);
+    // A kernel without MPTCP cannot listen for it: then there is nothing to see.
+    let Ok(listener) = Listener::bind(parameters).await else { return };
+    let endpoint = Endpoint::builder().build().unwrap();
+    let wanted = candidate(listener.local_addr(), Transport::Mptcp, Security::None);
+    let client = try_one(&endpoint, wanted).await.unwrap();
+    assert_eq!(client.info().transport, Transport::Mptcp);
+    assert!(!client.info().fell_back);
+    let server = tokio::time::timeout(PATIENCE, listener.accept()).await.unwrap();
+    assert_eq!(server.info().transport, Transport::Mptcp);
+}
+
+#[tokio::test]
+async fn a_closed_port_refuses() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let endpoint = Endpoint::builder().build().unwrap();
+    let failure =
+        try_one(&endpoint, candidate(port, Transport::Tcp, Security::None)).await.unwrap_err();
+    assert_eq!((failure.cause, failure.reached), (Cause::Refused, Level::Started));
+}
+
+#[cfg(feature = "quic")]
+mod quic {
+    use super::*;
+
+    async fn listen(identity: &ServerIdentity, address: &str) -> Listener {
+        let parameters = ListenParameters::new(address.parse().unwrap())
+            .transports([Transport::Tcp, Transport::Quic])
+            .security(identity.clone())
+            .alpn(["h3", "h2"]);
+        Listener::bind(parameters).await.unwrap()
+    }
+
+    fn h3(address: SocketAddr) -> Candidate {
+        let mut wanted = candidate(address, Transport::Quic, Security::Tls);
+        wanted.alpn = vec!["h3".into()];
+        wanted
+    }
+
+    #[tokio::test]
+    async fn one_port_number_serves_tcp_and_quic() {
+        let identity = identity();
+        let listener = listen(&identity, "127.0.0.1:0").await;
+        let endpoint = trusting(&identity);
+        let client = try_one(&endpoint, h3(listener.local_addr())).await.unwrap();
+        assert_eq!(client.info().transport, Transport::Quic);
+        assert_eq!(client.info().alpn.as_deref(), Some("h3"));
+        assert_eq!(client.info().local.unwrap().ip(), listener.local_addr().ip());
+        assert_eq!(&client.info().peer_certificates[0], identity.certificate());
+        assert!(client.quic().is_some());
+        ping_pong(&listener, client).await;
+        let mut over_tcp = candidate(listener.local_addr(), Transport::Tcp, Security::Tls);
+        over_tcp.alpn = vec!["h3".into(), "h2".into()];
+        let client = try_one(&endpoint, over_tcp).await.unwrap();
+        assert_eq!(client.info().alpn.as_deref(), Some("h2"), "h3 is not for TCP");
+        ping_pong(&listener, client).await;
+    }
+
+    #[tokio::test]
+    async fn one_listener_serves_both_families() {
+        let identity = identity();
+        let listener = listen(&identity, "[::]:0").await;
+        let endpoint = trusting(&identity);
+        for address in ["127.0.0.1", "::1"] {
+            let address = SocketAddr::new(address.parse().unwrap(), listener.local_addr().port());
+            let client = try_one(&endpoint, h3(address)).await.unwrap();
+            ping_pong(&listener, client).await;
+            let over_tcp = candidate(address, Transport::Tcp, Security::Tls);
+            ping_pong(&listener, try_one(&endpoint, over_tcp).await.unwrap()).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn an_untrusted_certificate_is_no_silence() {
+        let listener = listen(&identity(), "127.0.0.1:0").await;
+        let endpoint = trusting(&identity());
+        for wanted in [
+            h3(listener.local_addr()),
+            candidate(listener.local_addr(), Transport::Tcp, Security::Tls),
+        ] {
+            let failure = try_one(&endpoint, wanted).await.unwrap_err();
+            assert_eq!(failure.cause, Cause::Certificate, "{failure:?}");
+            assert!(failure.reached >= Level::Answered, "{failure:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn no_common_application_protocol_is_a_tls_failure() {
+        let identity = identity();
+        let listener = listen(&identity, "127.0.0.1:0").await;
+        let endpoint = trusting(&identity);
+        for transport in [Transport::Tcp, Transport::Quic] {
+            let mut wanted = candidate(listener.local_addr(), transport, Security::Tls);
+            wanted.alpn = vec!["no-such-protocol".into()];
+            let failure = try_one(&endpoint, wanted).await.unwrap_err();
+            assert_eq!(failure.cause, Cause::Tls, "{failure:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn quic_without_security_cannot_be_listened_for() {
+        let parameters = ListenParameters::new(any_port()).transports([Transport::Quic]);
+        assert!(Listener::bind(parameters).await.is_err());
+    }
+}
