@@ -1,0 +1,97 @@
+// Go's net/http and quic-go: a new transport, and so a fresh connection and a fresh TLS session, in
+// every round. Each line `MODE URL` is answered with milliseconds, or with `error` and the reason.
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/quic-go/quic-go/http3"
+)
+
+const limit = 20 * time.Second
+
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
+// transportFor gives a transport that speaks one version of HTTP and has spoken to nobody yet.
+func transportFor(mode string, roots *x509.CertPool) (transport, error) {
+	security := &tls.Config{RootCAs: roots}
+	switch mode {
+	case "h1":
+		protocols := new(http.Protocols)
+		protocols.SetHTTP1(true)
+		return &http.Transport{TLSClientConfig: security, Protocols: protocols}, nil
+	case "h2":
+		protocols := new(http.Protocols)
+		protocols.SetHTTP2(true)
+		return &http.Transport{TLSClientConfig: security, Protocols: protocols}, nil
+	case "h3":
+		return &http3.Transport{TLSClientConfig: security}, nil
+	}
+	return nil, fmt.Errorf("Go does not know %s", mode)
+}
+
+func round(mode, url string, roots *x509.CertPool) (time.Duration, error) {
+	chosen, err := transportFor(mode, roots)
+	if err != nil {
+		return 0, err
+	}
+	defer chosen.CloseIdleConnections()
+	if closer, ok := chosen.(io.Closer); ok {
+		defer closer.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	client := &http.Client{Transport: chosen}
+	started := time.Now()
+	answer, err := client.Do(request)
+	elapsed := time.Since(started)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("the status is %d", answer.StatusCode)
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return elapsed, err
+}
+
+func main() {
+	pem, err := os.ReadFile(os.Args[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) != 2 {
+			fmt.Println("error a line is MODE URL")
+			continue
+		}
+		elapsed, err := round(words[0], words[1], roots)
+		if err != nil {
+			fmt.Println("error", strings.Join(strings.Fields(err.Error()), " "))
+			continue
+		}
+		fmt.Printf("%.4f\n", float64(elapsed)/float64(time.Millisecond))
+	}
+}

@@ -1,0 +1,159 @@
+//! Plain hyper over TCP and TLS, and plain quinn with h3: no race, no pool, no memory, one address.
+//! What eyas costs is measured against this.
+//!
+//! | line on standard input | answer |
+//! | --- | --- |
+//! | `MODE URL` | milliseconds to the head of the answer over a fresh connection |
+//! | `many MODE N URL` | milliseconds for N such rounds, one after another |
+//! | `hold MODE N URL` | opens N connections, asks once on each and keeps them; `*` in the URL is the number |
+//! | `drop` | closes them |
+//!
+//! Every name is taken to be 127.0.0.1.
+
+mod stream;
+mod udp;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::{Request, Uri};
+use rustls::client::Resumption;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What all connections share.
+struct Shared {
+    http1: Arc<ClientConfig>,
+    http2: Arc<ClientConfig>,
+    quic: quinn::Endpoint,
+}
+
+/// A connection that is kept open, with nothing under way.
+enum Held {
+    Http1(stream::Http1),
+    Http2(stream::Http2),
+    Http3(udp::Http3),
+}
+
+fn security(roots: &RootCertStore, alpn: &[u8]) -> ClientConfig {
+    let mut config =
+        ClientConfig::builder().with_root_certificates(roots.clone()).with_no_client_auth();
+    config.alpn_protocols = vec![alpn.to_vec()];
+    config.resumption = Resumption::disabled();
+    config
+}
+
+impl Shared {
+    fn new(authority: &str) -> Result<Self, Failure> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_file_iter(authority)? {
+            roots.add(certificate?)?;
+        }
+        let http3 = quinn::crypto::rustls::QuicClientConfig::try_from(security(&roots, b"h3"))?;
+        let mut quic = quinn::Endpoint::client(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))?;
+        quic.set_default_client_config(quinn::ClientConfig::new(Arc::new(http3)));
+        Ok(Self {
+            http1: Arc::new(security(&roots, b"http/1.1")),
+            http2: Arc::new(security(&roots, b"h2")),
+            quic,
+        })
+    }
+
+    /// Opens a connection and asks once; gives the time to the head, and the connection.
+    async fn ask(&self, mode: &str, url: &str) -> Result<(Duration, Held), Failure> {
+        let uri: Uri = url.parse()?;
+        let host = uri.host().ok_or("no host")?.to_owned();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, uri.port_u16().unwrap_or(443)));
+        let started = Instant::now();
+        Ok(match mode {
+            "h1" => {
+                let mut connection = stream::http1(&self.http1, address, host).await?;
+                let path = uri.path();
+                let authority = uri.authority().ok_or("no authority")?.as_str();
+                let request = Request::get(path).header("host", authority);
+                let answer = connection.send_request(request.body(stream::NOTHING)?).await?;
+                let elapsed = started.elapsed();
+                stream::read(answer).await?;
+                (elapsed, Held::Http1(connection))
+            }
+            "h2" => {
+                let mut connection = stream::http2(&self.http2, address, host).await?;
+                let request = Request::get(uri).body(stream::NOTHING)?;
+                let answer = connection.send_request(request).await?;
+                let elapsed = started.elapsed();
+                stream::read(answer).await?;
+                (elapsed, Held::Http2(connection))
+            }
+            "h3" => {
+                let mut connection = udp::http3(&self.quic, address, &host).await?;
+                let mut answer = connection.send(Request::get(uri).body(())?).await?;
+                let elapsed = started.elapsed();
+                udp::read(&mut answer).await?;
+                (elapsed, Held::Http3(connection))
+            }
+            _ => return Err(format!("no mode is called {mode}").into()),
+        })
+    }
+
+    async fn answer(&self, line: &str, held: &mut Vec<Held>) -> Result<String, Failure> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["many", mode, count, url] => {
+                let started = Instant::now();
+                for _ in 0..count.parse::<usize>()? {
+                    self.ask(mode, url).await?;
+                }
+                Ok(format!("{:.4}", started.elapsed().as_secs_f64() * 1000.0))
+            }
+            ["hold", mode, count, url] => {
+                for number in 0..count.parse::<usize>()? {
+                    let url = url.replace('*', &number.to_string());
+                    held.push(self.ask(mode, &url).await?.1);
+                }
+                Ok(held.len().to_string())
+            }
+            ["drop"] => {
+                for connection in held.drain(..) {
+                    connection.close();
+                }
+                Ok("0".to_owned())
+            }
+            [mode, url] => {
+                let (elapsed, _) = self.ask(mode, url).await?;
+                Ok(format!("{:.4}", elapsed.as_secs_f64() * 1000.0))
+            }
+            _ => Err("no such line".into()),
+        }
+    }
+}
+
+impl Held {
+    /// Says goodbye, as far as the protocol has words for it.
+    fn close(self) {
+        match self {
+            Self::Http1(connection) => drop(connection),
+            Self::Http2(connection) => drop(connection),
+            Self::Http3(connection) => connection.close(),
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let authority = std::env::args().nth(1).ok_or("usage: rival-plain AUTHORITY.pem")?;
+    let shared = Shared::new(&authority)?;
+    let mut held = Vec::new();
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        match shared.answer(&line, &mut held).await {
+            Ok(answer) => println!("{answer}"),
+            Err(error) => println!("error {error}"),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! reqwest: a new client, and so a fresh connection and a fresh TLS session, in every round.
+//!
+//! Each line `MODE URL` is answered with milliseconds, or with `error` and the reason.
+
+use std::time::{Duration, Instant};
+
+use reqwest::{Certificate, Client, Version};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+type Failure = Box<dyn std::error::Error>;
+
+/// A client that has spoken to nobody yet.
+fn client(mode: &str, authority: &Certificate) -> Result<(Client, Version), Failure> {
+    let builder = Client::builder()
+        .tls_certs_only([authority.clone()])
+        .no_proxy()
+        .timeout(LIMIT);
+    Ok(match mode {
+        "h1" => (builder.http1_only().build()?, Version::HTTP_11),
+        "h2" => (builder.build()?, Version::HTTP_2),
+        "h3" => (builder.http3_prior_knowledge().build()?, Version::HTTP_3),
+        _ => return Err(format!("reqwest does not know {mode}").into()),
+    })
+}
+
+async fn round(line: &str, authority: &Certificate) -> Result<Duration, Failure> {
+    let (mode, url) = line.split_once(' ').ok_or("a line is MODE URL")?;
+    let (client, version) = client(mode, authority)?;
+    let mut request = client.get(url);
+    if version == Version::HTTP_3 {
+        request = request.version(version);
+    }
+    let started = Instant::now();
+    let answer = request.send().await?;
+    let elapsed = started.elapsed();
+    if answer.version() != version {
+        return Err(format!("the answer came over {:?}", answer.version()).into());
+    }
+    answer.error_for_status()?.bytes().await?;
+    Ok(elapsed)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let path = std::env::args().nth(1).ok_or("usage: rival-reqwest AUTHORITY.pem")?;
+    let authority = Certificate::from_pem(&std::fs::read(path)?)?;
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        match round(&line, &authority).await {
+            Ok(elapsed) => println!("{:.4}", elapsed.as_secs_f64() * 1000.0),
+            Err(error) => println!("error {}", said(error.as_ref())),
+        }
+    }
+    Ok(())
+}
+
+/// The error with its causes, in one line.
+fn said(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
