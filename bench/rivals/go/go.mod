@@ -1,6 +1,6 @@
 module eyas.invalid/rival
 
-go 1.26.8
+go 1.26
 
 require github.com/quic-go/quic-go v0.65.0
 

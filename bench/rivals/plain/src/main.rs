@@ -143,7 +143,7 @@ impl Held {
     }
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
     let authority = std::env::args().nth(1).ok_or("usage: rival-plain AUTHORITY.pem")?;
     let shared = Shared::new(&authority)?;

@@ -42,7 +42,7 @@ async fn round(line: &str, authority: &Certificate) -> Result<Duration, Failure>
     Ok(elapsed)
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
     let path = std::env::args().nth(1).ok_or("usage: rival-reqwest AUTHORITY.pem")?;
     let authority = Certificate::from_pem(&std::fs::read(path)?)?;
