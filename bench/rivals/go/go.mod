@@ -1,6 +1,6 @@
 module eyas.invalid/rival
 
-go 1.26
+go 1.26.0
 
 require github.com/quic-go/quic-go v0.65.0
 

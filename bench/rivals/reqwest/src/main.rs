@@ -13,10 +13,7 @@ type Failure = Box<dyn std::error::Error>;
 
 /// A client that has spoken to nobody yet.
 fn client(mode: &str, authority: &Certificate) -> Result<(Client, Version), Failure> {
-    let builder = Client::builder()
-        .tls_certs_only([authority.clone()])
-        .no_proxy()
-        .timeout(LIMIT);
+    let builder = Client::builder().tls_certs_only([authority.clone()]).no_proxy().timeout(LIMIT);
     Ok(match mode {
         "h1" => (builder.http1_only().build()?, Version::HTTP_11),
         "h2" => (builder.build()?, Version::HTTP_2),
