@@ -10,6 +10,9 @@
 //! | [`candidate`] | what can be tried: address × transport × security × ALPN | RFC 9621 §3.2 |
 //! | [`target`] | whom to reach, with names normalised | RFC 3986, UTS 46 |
 //! | [`io`] | the contract: inputs in, outputs out | |
+//! | [`resolve`] | DNS answers to service information | HEv3 §4, RFC 9460 |
+//! | [`plan`] | what to try, in which order and when, with reasons | HEv3 §5, RFC 6724 |
+//! | [`reason`] | why a candidate stands where it stands | |
 //! | [`network`] | families with a route, sources, NAT64 | HEv3 §4.1 |
 //! | [`nat64`] | IPv4 addresses inside IPv6 ones | RFC 6052 |
 //! | [`memory`] | what earlier races learnt, per network | RFC 7556, NEAT, Chromium |
@@ -25,5 +28,11 @@ pub mod io;
 pub mod memory;
 pub mod nat64;
 pub mod network;
+pub mod plan;
 pub mod policy;
+pub mod reason;
+pub mod resolve;
+mod seed;
 pub mod target;
+#[cfg(test)]
+mod vocabulary;

@@ -1,0 +1,98 @@
+//! The order of the addresses of one service (draft-ietf-happy-happyeyeballs-v3 §5.3).
+
+use alloc::vec::Vec;
+use core::{net::SocketAddr, time::Duration};
+
+use super::PlanRequest;
+use super::destination::{self, Rank};
+use super::interleave::interleave;
+use crate::candidate::{Candidate, Family, Origin, Transport};
+use crate::memory::Verdict;
+use crate::reason::Reason;
+use crate::resolve::{ServiceAddress, ServiceInfo};
+
+/// An address in its place.
+pub(super) struct Ordered<'a> {
+    pub(super) address: &'a ServiceAddress,
+    /// Its number in the order.
+    pub(super) at: usize,
+    /// Whether its family is not that of the first.
+    pub(super) second_family: bool,
+    /// The least remembered round trip to it, over any transport.
+    pub(super) rtt: Option<Duration>,
+    /// Why it stands behind the one before it.
+    pub(super) reason: Option<Reason>,
+}
+
+/// Sorts by RFC 6724 with what the memory adds, then lets the families alternate.
+pub(super) fn order<'a>(request: &PlanRequest<'_>, service: &'a ServiceInfo) -> Vec<Ordered<'a>> {
+    let mut sorted: Vec<(Rank, &ServiceAddress, Option<Duration>)> = service
+        .addresses
+        .iter()
+        .map(|address| {
+            let (rtt, used) = history(request, service, address);
+            (Rank::of(request.network, address.ip, rtt, used), address, rtt)
+        })
+        .collect();
+    sorted.sort_by_key(|(rank, _, _)| *rank);
+    let Some((_, best, _)) = sorted.first() else { return Vec::new() };
+    let mut first = Family::of(best.ip);
+    let has_ipv4 = sorted
+        .iter()
+        .any(|(_, address, _)| address.ip.is_ipv4() && request.network.can_try(address.ip));
+    if request.policy.prefer_ipv4 && has_ipv4 {
+        first = Family::V4;
+    }
+    let count = request.policy.preferred_family_count;
+    let family = |item: &(Rank, &ServiceAddress, Option<Duration>)| Family::of(item.1.ip);
+    let turns = interleave(sorted, first, count, family);
+    let mut ordered: Vec<Ordered<'a>> = Vec::with_capacity(turns.len());
+    let mut before: [Option<Rank>; 2] = [None; 2];
+    for (at, (rank, address, rtt)) in turns.into_iter().enumerate() {
+        let of_family = &mut before[usize::from(address.ip.is_ipv6())];
+        let previous = ordered.last().map(|previous| Family::of(previous.address.ip));
+        let reason = match (previous, *of_family) {
+            (Some(family), _) if family != Family::of(address.ip) => {
+                Some(Reason::FamilyTurn { family: Family::of(address.ip) })
+            }
+            (Some(_), Some(better)) => {
+                Some(Reason::AddressRule { rule: destination::rule_between(&better, &rank) })
+            }
+            _ => None,
+        };
+        *of_family = Some(rank);
+        let second_family = Family::of(address.ip) != first;
+        ordered.push(Ordered { address, at, second_family, rtt, reason });
+    }
+    ordered
+}
+
+/// The least round trip to an address over any transport of the policy, and whether it was used.
+fn history(
+    request: &PlanRequest<'_>,
+    service: &ServiceInfo,
+    address: &ServiceAddress,
+) -> (Option<Duration>, bool) {
+    if request.policy.ignore_memory || request.view.is_empty() {
+        return (None, false);
+    }
+    let mut candidate = Candidate {
+        address: SocketAddr::new(address.ip, service.port),
+        transport: Transport::Tcp,
+        security: request.target.security,
+        alpn: Vec::new(),
+        ech: None,
+        priority: None,
+        origin: Origin::Address,
+    };
+    let mut least: Option<Duration> = None;
+    let mut used = false;
+    for transport in &request.policy.transports {
+        candidate.transport = *transport;
+        if let Some(round_trip) = request.view.round_trip(&candidate, request.now) {
+            least = Some(least.map_or(round_trip.smoothed, |rtt| rtt.min(round_trip.smoothed)));
+        }
+        used |= matches!(request.view.verdict(&candidate, request.now), Verdict::Good { .. });
+    }
+    (least, used)
+}

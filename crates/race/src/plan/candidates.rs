@@ -1,0 +1,263 @@
+//! What can be tried at all: addresses × transports, as far as records and routes allow.
+
+use alloc::{vec, vec::Vec};
+use core::net::{IpAddr, SocketAddr, SocketAddrV6};
+
+use super::address::{self, Ordered};
+use super::{Draft, Dropped, MAX_CANDIDATES, Place, PlanRequest};
+use crate::candidate::{Alpn, Candidate, Family, Origin, Security, Transport};
+use crate::nat64;
+use crate::reason::Reason;
+use crate::resolve::{ServiceInfo, ServiceKind};
+use crate::target::Service;
+
+/// The candidates, and what is none.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) drafts: Vec<Draft>,
+    /// Candidates to which the network has no route.
+    pub(super) unroutable: Vec<Draft>,
+    pub(super) dropped: Vec<Dropped>,
+    pub(super) notes: Vec<Reason>,
+    /// Candidates beyond the bound.
+    ignored: usize,
+}
+
+impl Found {
+    /// The best candidate without a route, for when there is no other.
+    pub(super) fn take_unroutable(&mut self) -> Option<Draft> {
+        let best = (0..self.unroutable.len()).min_by_key(|at| self.unroutable[*at].place)?;
+        Some(self.unroutable.remove(best))
+    }
+
+    fn len(&self) -> usize {
+        self.drafts.len() + self.unroutable.len() + self.dropped.len()
+    }
+}
+
+/// Every candidate of the request, address by address, so that a bound cuts off the least
+/// preferred addresses and not a transport.
+pub(super) fn find(request: &PlanRequest<'_>) -> Found {
+    let mut found = Found::default();
+    let spoken: Vec<(usize, Transport)> = request
+        .policy
+        .transports
+        .iter()
+        .copied()
+        .enumerate()
+        .filter(|(_, transport)| match not_spoken(request, *transport) {
+            None => true,
+            Some(note) => {
+                found.notes.push(note);
+                false
+            }
+        })
+        .collect();
+    for (at, service) in request.services.iter().enumerate() {
+        let offers: Vec<_> = spoken
+            .iter()
+            .map(|(rank, transport)| (*rank, *transport, offer(request, service, *transport)))
+            .collect();
+        for ordered in address::order(request, service) {
+            for (rank, transport, offer) in &offers {
+                let place = place(request, service, at, *rank, &ordered);
+                add(&mut found, request, service, &ordered, (place, *transport, offer));
+            }
+        }
+    }
+    if found.ignored > 0 {
+        found
+            .notes
+            .push(Reason::TooManyCandidates { used: MAX_CANDIDATES, ignored: found.ignored });
+    }
+    found
+}
+
+/// Why the service is not spoken over the transport by anybody, if so.
+fn not_spoken(request: &PlanRequest<'_>, transport: Transport) -> Option<Reason> {
+    let is_spoken = match &request.target.service {
+        Service::Http { stream_alpn, quic_alpn } => match transport {
+            Transport::Quic => !quic_alpn.is_empty(),
+            Transport::Tcp | Transport::Mptcp => !stream_alpn.is_empty(),
+            Transport::Sctp | Transport::SctpUdp => false,
+        },
+        Service::Plain { transports, .. } => transports.contains(&transport),
+    };
+    if !is_spoken {
+        Some(Reason::NotSpoken { transport })
+    } else if transport == Transport::Quic && request.target.security == Security::None {
+        Some(Reason::AlwaysSecure { transport })
+    } else {
+        None
+    }
+}
+
+/// The protocols to offer to this service over this transport, or why it is not tried
+/// (RFC 9460 §7.1.2). Where one protocol of the record is spoken, all that the caller speaks over
+/// the transport are offered: a record must not narrow what TLS negotiates.
+fn offer(
+    request: &PlanRequest<'_>,
+    service: &ServiceInfo,
+    transport: Transport,
+) -> Result<Vec<Alpn>, Reason> {
+    let wanted = match &request.target.service {
+        Service::Http { quic_alpn, .. } if transport == Transport::Quic => quic_alpn,
+        Service::Http { stream_alpn, .. } => stream_alpn,
+        Service::Plain { alpn, .. } => return Ok(alpn.clone()),
+    };
+    let lists = |service: &ServiceInfo| service.alpn.iter().any(|listed| wanted.contains(listed));
+    let mut records = request.services.iter().filter(|other| other.priority().is_some()).peekable();
+    let has_records = records.peek().is_some();
+    if has_records && transport == Transport::Quic && !records.any(lists) {
+        return Err(Reason::NotInAnyRecord { transport, wanted: wanted.clone() });
+    }
+    if service.priority().is_some() && !lists(service) {
+        let name = service.name.clone();
+        return Err(Reason::NotInRecord { name, transport, listed: service.alpn.clone() });
+    }
+    Ok(wanted.clone())
+}
+
+/// QUIC carries TLS itself, and DTLS is nothing that TCP could carry: each transport gets the
+/// equivalent that it has (RFC 9621 §3.2).
+const fn security(transport: Transport, wanted: Security) -> Security {
+    match (transport, wanted) {
+        (Transport::Tcp | Transport::Mptcp | Transport::Quic, Security::Dtls) => Security::Tls,
+        _ => wanted,
+    }
+}
+
+fn place(
+    request: &PlanRequest<'_>,
+    service: &ServiceInfo,
+    at: usize,
+    transport: usize,
+    ordered: &Ordered<'_>,
+) -> Place {
+    let group = match service.kind {
+        ServiceKind::Record(priority) => u32::from(priority),
+        ServiceKind::Alias => u32::from(u16::MAX) + 1,
+        ServiceKind::Origin => u32::from(u16::MAX) + 2,
+    };
+    Place {
+        protection: u8::from(request.policy.rely_on_ech && service.ech.is_none()),
+        group,
+        transport,
+        service: at,
+        address: ordered.at,
+        second_family: ordered.second_family,
+    }
+}
+
+fn add(
+    found: &mut Found,
+    request: &PlanRequest<'_>,
+    service: &ServiceInfo,
+    ordered: &Ordered<'_>,
+    (place, transport, offer): (Place, Transport, &Result<Vec<Alpn>, Reason>),
+) {
+    let mut reasons = service_reasons(request, service, transport);
+    let (address, origin) = wire_address(request, service, ordered, &mut reasons);
+    let candidate = Candidate {
+        address,
+        transport,
+        security: security(transport, request.target.security),
+        alpn: offer.as_ref().map_or_else(|_| Vec::new(), Clone::clone),
+        ech: service.ech.clone(),
+        priority: service.priority(),
+        origin,
+    };
+    let is_known = |draft: &Draft| draft.candidate.is_same_attempt(&candidate);
+    if found.drafts.iter().chain(&found.unroutable).any(is_known) {
+        return;
+    }
+    if found.len() >= MAX_CANDIDATES {
+        found.ignored += 1;
+        return;
+    }
+    if let Err(reason) = offer {
+        found.dropped.push(Dropped { candidate, reasons: vec![reason.clone()] });
+        return;
+    }
+    let mut draft = Draft { candidate, place, rtt: ordered.rtt, reasons };
+    let own_rtt = (!request.policy.ignore_memory)
+        .then(|| request.view.round_trip(&draft.candidate, request.now))
+        .flatten();
+    draft.rtt = own_rtt.map(|round_trip| round_trip.smoothed).or(draft.rtt);
+    if request.network.can_try(ordered.address.ip) {
+        found.drafts.push(draft);
+        return;
+    }
+    draft.reasons.insert(0, Reason::NoRoute { family: Family::of(ordered.address.ip) });
+    // Without any route at all, what the driver knows of routes may be wrong: everything is tried.
+    if request.network.is_offline() {
+        found.drafts.push(draft);
+    } else {
+        found.unroutable.push(draft);
+    }
+}
+
+fn service_reasons(
+    request: &PlanRequest<'_>,
+    service: &ServiceInfo,
+    transport: Transport,
+) -> Vec<Reason> {
+    let mut reasons = vec![];
+    let records = || request.services.iter().filter_map(|other| other.priority());
+    let name = service.name.clone();
+    match service.kind {
+        ServiceKind::Record(priority) => {
+            let shuffled = records().filter(|other| *other == priority).count() > 1;
+            reasons.push(Reason::Service { name, priority, shuffled });
+        }
+        ServiceKind::Alias => reasons.push(Reason::Alias { name }),
+        ServiceKind::Origin if records().next().is_some() => {
+            reasons.push(Reason::NoRecordLeadsHere { name });
+        }
+        ServiceKind::Origin => {}
+    }
+    if request.policy.rely_on_ech && service.ech.is_some() {
+        reasons.push(Reason::Ech);
+    }
+    let is_http = matches!(request.target.service, Service::Http { .. });
+    if is_http && transport == Transport::Quic && service.priority().is_none() {
+        reasons.push(Reason::QuicUnannounced);
+    }
+    reasons
+}
+
+/// The address as it goes on the wire, through NAT64 where there is no other way.
+fn wire_address(
+    request: &PlanRequest<'_>,
+    service: &ServiceInfo,
+    ordered: &Ordered<'_>,
+    reasons: &mut Vec<Reason>,
+) -> (SocketAddr, Origin) {
+    let given = ordered.address;
+    reasons.extend(ordered.reason.clone());
+    match given.origin {
+        Origin::Hint => reasons.push(Reason::Hint { name: service.name.clone() }),
+        Origin::Literal => reasons.push(Reason::Literal),
+        Origin::Localhost => reasons.push(Reason::Localhost),
+        _ => {}
+    }
+    match given.ip {
+        IpAddr::V6(ip) => {
+            let address = SocketAddrV6::new(ip, service.port, 0, given.scope_id);
+            (SocketAddr::V6(address), given.origin.clone())
+        }
+        IpAddr::V4(ip) => {
+            let stand_in = request.network.synthesised(ip).and_then(|address| {
+                let leads_there = |prefix: &&(_, u8)| {
+                    nat64::synthesise(**prefix, ip).is_some_and(|made| made == address)
+                };
+                Some((address, *request.network.pref64.iter().find(leads_there)?))
+            });
+            let Some((address, (prefix, prefix_len))) = stand_in else {
+                return (SocketAddr::new(given.ip, service.port), given.origin.clone());
+            };
+            reasons.push(Reason::Synthesised { from: ip, prefix, prefix_len });
+            (SocketAddr::new(IpAddr::V6(address), service.port), Origin::Synthesised)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Destination Address Selection (RFC 6724 §6), as a key to sort by.
+//!
+//! Rules 4 (home addresses) and 7 (native transport) say nothing here: no source is a Mobile IPv6
+//! home address, and encapsulation is not known. Each rule gives a number, less being better, and
+//! the first number that differs decides, so the order is total. Rule 9 compares within a family
+//! only; that holds because rule 6 has told the families apart before.
+
+use core::{net::IpAddr, time::Duration};
+
+use crate::candidate::Family;
+use crate::io::{NetworkView, SourceAddress};
+use crate::network::{common_bits, is_link_local};
+use crate::reason::AddressRule;
+
+#[cfg(test)]
+mod tests;
+
+/// The policy table of RFC 6724 §2.1, longest prefix first: prefix, length, precedence, label.
+const POLICY_TABLE: [(u128, u32, u64, u8); 9] = [
+    (1, 128, 50, 0),               // ::1/128
+    (0xffff << 32, 96, 35, 4),     // ::ffff:0:0/96
+    (0, 96, 1, 3),                 // ::/96
+    (0x2001_0000 << 96, 32, 5, 5), // 2001::/32
+    (0x2002 << 112, 16, 30, 2),    // 2002::/16
+    (0x3ffe << 112, 16, 1, 12),    // 3ffe::/16
+    (0xfec0 << 112, 10, 1, 11),    // fec0::/10
+    (0xfc00 << 112, 7, 3, 13),     // fc00::/7
+    (0, 0, 40, 1),                 // ::/0
+];
+
+const SCOPE_LINK_LOCAL: u64 = 0x2;
+const SCOPE_SITE_LOCAL: u64 = 0x5;
+const SCOPE_GLOBAL: u64 = 0xe;
+
+/// The rules in the order in which they decide.
+const RULES: [AddressRule; 9] = [
+    AddressRule::Unusable,
+    AddressRule::MatchingScope,
+    AddressRule::Deprecated,
+    AddressRule::MatchingLabel,
+    AddressRule::Precedence,
+    AddressRule::SmallerScope,
+    AddressRule::RoundTrip,
+    AddressRule::UsedBefore,
+    AddressRule::LongestPrefix,
+];
+
+/// Where an address stands; the lesser is the more preferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank([u64; RULES.len()]);
+
+impl Rank {
+    /// The rank of a destination on this network, with what the memory knows of it.
+    pub(super) fn of(
+        network: &NetworkView,
+        address: IpAddr,
+        rtt: Option<Duration>,
+        used: bool,
+    ) -> Self {
+        let (precedence, label) = policy(address);
+        let scope = scope(address);
+        let source = source_for(network, address);
+        // Through NAT64 there is no IPv4 source to compare with, and nothing to hold against it.
+        let rtt = rtt.map_or(u64::MAX, |rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX));
+        Self([
+            u64::from(!network.can_try(address)),
+            u64::from(source.is_some_and(|source| self::scope(source.address) != scope)),
+            u64::from(source.is_some_and(|source| source.deprecated)),
+            u64::from(source.is_some_and(|source| policy(source.address).1 != label)),
+            u64::MAX - precedence,
+            scope,
+            rtt,
+            u64::from(!used),
+            u64::MAX - u64::from(source.map_or(0, |source| matching_prefix(&source, address))),
+        ])
+    }
+}
+
+/// The rule that puts the second behind the first.
+pub(super) fn rule_between(first: &Rank, second: &Rank) -> AddressRule {
+    let differs = first.0.iter().zip(&second.0).position(|(one, other)| one != other);
+    differs.map_or(AddressRule::AsAnswered, |rule| RULES[rule])
+}
+
+/// The address as the policy table sees it.
+fn mapped(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V6(address) => address.to_bits(),
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+    }
+}
+
+/// Precedence and label.
+fn policy(address: IpAddr) -> (u64, u8) {
+    let bits = mapped(address);
+    POLICY_TABLE
+        .iter()
+        .find(|(prefix, len, _, _)| common_bits(*prefix, bits) >= *len)
+        .map_or((0, 0), |(_, _, precedence, label)| (*precedence, *label))
+}
+
+/// RFC 6724 §3.1 and §3.2: loopback counts as link-local, private IPv4 as global.
+fn scope(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) if address.is_loopback() || address.is_link_local() => SCOPE_LINK_LOCAL,
+        IpAddr::V4(_) => SCOPE_GLOBAL,
+        IpAddr::V6(address) if address.is_loopback() || address.is_unicast_link_local() => {
+            SCOPE_LINK_LOCAL
+        }
+        IpAddr::V6(address) if address.segments()[0] & 0xffc0 == 0xfec0 => SCOPE_SITE_LOCAL,
+        IpAddr::V6(_) => SCOPE_GLOBAL,
+    }
+}
+
+/// The source that the kernel would choose among those given: RFC 6724 §5 with rules 1, 2, 3, 6
+/// and 8; the others speak about interfaces and temporary addresses.
+fn source_for(network: &NetworkView, destination: IpAddr) -> Option<SourceAddress> {
+    if destination.is_loopback() {
+        let prefix_len = if destination.is_ipv4() { 8 } else { 128 };
+        let address = destination;
+        return Some(SourceAddress { address, prefix_len, deprecated: false, routed: false });
+    }
+    let wanted = scope(destination);
+    let label = policy(destination).1;
+    let fits = |source: &&SourceAddress| {
+        Family::of(source.address) == Family::of(destination)
+            && !source.address.is_loopback()
+            && (is_link_local(source.address) || !is_link_local(destination) || source.routed)
+    };
+    network
+        .sources
+        .iter()
+        .filter(fits)
+        .min_by_key(|source| {
+            let scope = scope(source.address);
+            // Rule 2: the smallest scope that reaches as far as the destination; else the widest.
+            let scope_rank = if scope >= wanted { scope } else { 2 * SCOPE_GLOBAL - scope };
+            (
+                source.address != destination,
+                scope_rank,
+                source.deprecated,
+                policy(source.address).1 != label,
+                u32::MAX - matching_prefix(source, destination),
+            )
+        })
+        .copied()
+}
+
+/// Leading bits in common, no more than the source's prefix has (RFC 6724 §2.2). IPv4 counts only
+/// within the source's own subnet: elsewhere, addresses near by number are not near by wire, and
+/// the rule would undo the round robin of DNS.
+fn matching_prefix(source: &SourceAddress, destination: IpAddr) -> u32 {
+    let prefix_len = u32::from(source.prefix_len);
+    match (source.address, destination) {
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            common_bits(source.to_bits(), destination.to_bits()).min(prefix_len)
+        }
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let common = (source.to_bits() ^ destination.to_bits()).leading_zeros();
+            if common >= prefix_len { prefix_len } else { 0 }
+        }
+        _ => 0,
+    }
+}

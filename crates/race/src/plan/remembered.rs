@@ -1,0 +1,169 @@
+//! What the memory makes of the order.
+//!
+//! What is known to work goes first among services of the same priority, and what failed goes
+//! behind everything; so the next connection goes straight to what works, and still nothing is out
+//! of reach for ever. A way that is more wanted than what works, and was never tried, is tried
+//! beside the working connection: otherwise each success would make the second best last longer.
+
+use alloc::vec::Vec;
+
+use super::{Draft, Dropped, PlanRequest};
+use crate::candidate::{Family, Transport};
+use crate::evidence::Cause;
+use crate::memory::Verdict;
+use crate::reason::Reason;
+use crate::seed;
+
+/// A candidate with what the memory says.
+pub(super) struct Weighed {
+    pub(super) draft: Draft,
+    pub(super) from_memory: bool,
+    pub(super) retest: bool,
+    standing: Standing,
+}
+
+/// The candidates in blocks to be run one after another, and those that the memory rules out.
+pub(super) struct Blocks {
+    pub(super) blocks: Vec<Vec<Weighed>>,
+    pub(super) dropped: Vec<Dropped>,
+}
+
+/// How the memory changes a place. The order is that of the plan, within and across priorities:
+/// see [`Weighed::key`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    Good,
+    Untried,
+    Retest,
+    Bad,
+    Out,
+}
+
+/// Asks the memory about each candidate.
+pub(super) fn weigh(request: &PlanRequest<'_>, drafts: Vec<Draft>) -> Blocks {
+    let exhaustive = request.policy.exhaustive;
+    let mut weighed: Vec<Weighed> =
+        drafts.into_iter().map(|draft| Weighed::new(request, draft)).collect();
+    let any_good = weighed.iter().any(|one| one.standing == Standing::Good);
+    let all_out = weighed.iter().all(|one| one.standing == Standing::Out);
+    for one in &mut weighed {
+        let is_swallowed = one.says(|reason| matches!(reason, Reason::NetworkSilent { .. }));
+        if one.standing == Standing::Bad && is_swallowed && any_good && !exhaustive {
+            one.standing = Standing::Out;
+        } else if one.standing == Standing::Out && (all_out || exhaustive) {
+            one.standing = Standing::Bad;
+        }
+    }
+    weighed.sort_by_key(|one| one.key());
+    if !exhaustive {
+        mark_retests(&mut weighed);
+        mark_more_wanted(&mut weighed);
+    }
+    let mut blocks: Vec<Vec<Weighed>> = Vec::new();
+    let mut dropped = Vec::new();
+    for one in weighed {
+        if one.standing == Standing::Out {
+            dropped.push(one.draft.into_dropped());
+            continue;
+        }
+        match blocks.last_mut() {
+            Some(block) if block.last().is_some_and(|last| last.block() == one.block()) => {
+                block.push(one);
+            }
+            _ => blocks.push(alloc::vec![one]),
+        }
+    }
+    Blocks { blocks, dropped }
+}
+
+impl Weighed {
+    fn new(request: &PlanRequest<'_>, mut draft: Draft) -> Self {
+        let verdict = if request.policy.ignore_memory {
+            Verdict::Unknown
+        } else {
+            request.view.verdict(&draft.candidate, request.now)
+        };
+        let (standing, reasons) = judge(request, &draft, verdict);
+        draft.reasons.splice(0..0, reasons);
+        Self { from_memory: standing == Standing::Good, retest: false, draft, standing }
+    }
+
+    fn says(&self, what: impl Fn(&Reason) -> bool) -> bool {
+        self.draft.reasons.iter().any(what)
+    }
+
+    /// What works and what is untried stay with their priority; the rest goes behind all.
+    fn block(&self) -> (Standing, (u8, u32), Standing) {
+        let class = match self.standing {
+            Standing::Good | Standing::Untried => Standing::Good,
+            behind => behind,
+        };
+        (class, self.draft.place.block(), self.standing)
+    }
+
+    fn key(&self) -> impl Ord + use<> {
+        (self.block(), self.draft.place)
+    }
+
+    const fn way(&self) -> (Transport, Family) {
+        let candidate = &self.draft.candidate;
+        (candidate.transport, Family::of(candidate.address.ip()))
+    }
+}
+
+fn judge(request: &PlanRequest<'_>, draft: &Draft, verdict: Verdict) -> (Standing, Vec<Reason>) {
+    let (transport, address) = (draft.candidate.transport, draft.candidate.address);
+    match verdict {
+        Verdict::Unknown => (Standing::Untried, Vec::new()),
+        Verdict::Good { rtt } => (Standing::Good, alloc::vec![Reason::KnownGood { rtt }]),
+        Verdict::Bad { cause: Cause::Unsupported, .. } => {
+            (Standing::Out, alloc::vec![Reason::Unsupported { transport }])
+        }
+        Verdict::Bad { cause, until } => {
+            let retest_in = until.saturating_sub(request.now);
+            (Standing::Bad, alloc::vec![Reason::KnownBad { cause, retest_in }])
+        }
+        Verdict::RetestDue { cause } => {
+            (Standing::Retest, alloc::vec![Reason::RetestDue { cause }])
+        }
+        Verdict::NetworkBad { silent_hosts, probe_one_in } => {
+            let (family, port) = (Family::of(address.ip()), address.port());
+            let silent = Reason::NetworkSilent { transport, family, port, silent_hosts };
+            let draw = seed::draw(request.seed, b"probe of a silent network");
+            if draw.is_multiple_of(u64::from(probe_one_in.max(1))) {
+                (Standing::Retest, alloc::vec![silent, Reason::Probe { one_in: probe_one_in }])
+            } else {
+                (Standing::Bad, alloc::vec![silent])
+            }
+        }
+    }
+}
+
+/// The best of each way that is due goes beside a working connection; one of each is enough to
+/// learn. Where nothing better stands before them, they are ordinary attempts.
+fn mark_retests(weighed: &mut [Weighed]) {
+    let has_better = weighed.iter().any(|one| one.standing <= Standing::Untried);
+    let mut marked: Vec<(Transport, Family)> = Vec::new();
+    for one in weighed.iter_mut().filter(|one| has_better && one.standing == Standing::Retest) {
+        if !marked.contains(&one.way()) {
+            marked.push(one.way());
+            one.retest = true;
+        }
+    }
+}
+
+/// The best untried candidate of the same services that goes a more wanted way (transport, then
+/// family) than the best that works.
+fn mark_more_wanted(weighed: &mut [Weighed]) {
+    let Some(good) = weighed.iter().find(|one| one.standing == Standing::Good) else { return };
+    let (block, way) = (good.draft.place.block(), good.draft.place.way());
+    let (than, family) = good.way();
+    let more_wanted = weighed.iter_mut().find(|one| {
+        let place = &one.draft.place;
+        one.standing == Standing::Untried && place.block() == block && place.way() < way
+    });
+    if let Some(more_wanted) = more_wanted {
+        more_wanted.retest = true;
+        more_wanted.draft.reasons.insert(0, Reason::MoreWanted { than, family });
+    }
+}

@@ -1,0 +1,122 @@
+//! When each attempt starts: lanes of transports within blocks.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::remembered::Weighed;
+use super::{Entry, Reason};
+use crate::policy::{ATTEMPT_DELAY_FLOOR, Policy};
+
+/// A first retransmission comes after three round trips when one sample is all there is: SRTT +
+/// 4 × SRTT/2 (RFC 6298 §2.2; RFC 9002 §6.2.1 comes to the same). A later attempt has no reason to
+/// start before it.
+const ROUND_TRIPS_TO_RETRANSMISSION: u32 = 3;
+
+/// A QUIC handshake takes one round trip and what the server needs for it; within two it has
+/// answered, or something is in the way.
+const ROUND_TRIPS_OF_HEAD_START: u32 = 2;
+
+/// An attempt with its start.
+struct Timed {
+    start: Duration,
+    weighed: Weighed,
+}
+
+/// The entries in order of starting.
+pub(super) fn entries(policy: &Policy, blocks: Vec<Vec<Weighed>>) -> Vec<Entry> {
+    let mut timed: Vec<Timed> = Vec::new();
+    for block in blocks {
+        let base = timed.last().map(|last| {
+            let (delay, rtt) = attempt_delay(policy, last.weighed.draft.rtt);
+            (last.start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
+        });
+        timed.extend(lanes(policy, base, block));
+    }
+    let mut previous: Option<Duration> = None;
+    timed
+        .into_iter()
+        .map(|Timed { start, weighed }| {
+            let delay = match previous {
+                None => Duration::ZERO,
+                Some(_) if policy.simultaneous => Duration::ZERO,
+                Some(previous) => start.saturating_sub(previous).max(ATTEMPT_DELAY_FLOOR),
+            };
+            previous = Some(start);
+            let Weighed { draft, from_memory, retest, .. } = weighed;
+            Entry {
+                candidate: draft.candidate,
+                delay,
+                initial_rtt: draft.rtt,
+                from_memory,
+                retest,
+                reasons: draft.reasons,
+            }
+        })
+        .collect()
+}
+
+/// The attempts of one block: each transport a lane, each lane after the head start of those
+/// before it.
+fn lanes(policy: &Policy, base: Option<(Duration, Reason)>, block: Vec<Weighed>) -> Vec<Timed> {
+    let (mut lane_start, mut first_reason) = match base {
+        Some((start, reason)) => (start, Some(reason)),
+        None => (Duration::ZERO, None),
+    };
+    let mut timed: Vec<Timed> = Vec::with_capacity(block.len());
+    // Candidates of a block come sorted by transport, so a lane ends where the transport changes.
+    for mut weighed in block {
+        let transport = weighed.draft.candidate.transport;
+        let previous = timed.last().map(|last| {
+            let draft = &last.weighed.draft;
+            (draft.candidate.transport, last.start, draft.rtt)
+        });
+        let (start, reason) = match previous {
+            None => (lane_start, first_reason.take()),
+            Some((same, start, rtt)) if same == transport => {
+                let (delay, rtt) = attempt_delay(policy, rtt);
+                (start.saturating_add(delay), Some(Reason::AttemptDelay { delay, rtt }))
+            }
+            Some((of, _, _)) => {
+                let (delay, rtt) = head_start(policy, first_rtt(&timed, lane_start));
+                lane_start = lane_start.saturating_add(delay);
+                (lane_start, Some(Reason::HeadStart { of, delay, rtt }))
+            }
+        };
+        let reason = match reason {
+            None if policy.rank(transport) == Some(0) => Some(Reason::FirstChoice { transport }),
+            reason => reason,
+        };
+        weighed.draft.reasons.extend(reason);
+        timed.push(Timed { start, weighed });
+    }
+    // Stable: of two that start together the more wanted transport is first.
+    timed.sort_by_key(|one| one.start);
+    timed
+}
+
+/// The remembered round trip of the attempt that opened the lane.
+fn first_rtt(timed: &[Timed], lane_start: Duration) -> Option<Duration> {
+    timed.iter().rev().find(|one| one.start == lane_start)?.weighed.draft.rtt
+}
+
+/// The Connection Attempt Delay after an attempt with this remembered round trip, and the round
+/// trip if it counted.
+fn attempt_delay(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Duration>) {
+    let adapted = match rtt {
+        Some(rtt) => rtt.saturating_mul(ROUND_TRIPS_TO_RETRANSMISSION),
+        None => policy.attempt_delay,
+    };
+    (adapted.min(policy.attempt_delay_max).max(policy.attempt_delay_min), rtt)
+}
+
+/// The head start of an attempt with this remembered round trip: never less than without one, for
+/// the wait costs less than a second handshake.
+fn head_start(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Duration>) {
+    let adapted = rtt.map(|rtt| rtt.saturating_mul(ROUND_TRIPS_OF_HEAD_START));
+    match adapted {
+        Some(adapted) if adapted > policy.head_start => {
+            (adapted.min(policy.attempt_delay_max).max(policy.head_start), rtt)
+        }
+        _ => (policy.head_start, None),
+    }
+}

@@ -1,0 +1,3 @@
+//! Plans, by topic.
+
+mod order;

@@ -1,0 +1,321 @@
+//! The sentences.
+
+use core::{fmt, time::Duration};
+
+use super::{AddressRule, Reason, RecordFault};
+use crate::candidate::{Alpn, Family};
+use crate::dns::RecordType;
+use crate::evidence::Cause;
+
+/// A family with its usual name.
+struct Named(Family);
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Family::V4 => "IPv4",
+            Family::V6 => "IPv6",
+        })
+    }
+}
+
+/// A span of time, as coarse as people say it: `85 ms`, `4 s`, `4 min`, `2 h`, `2 days`.
+struct Span(Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MINUTE: u64 = 60;
+        const HOUR: u64 = 60 * MINUTE;
+        const DAY: u64 = 24 * HOUR;
+        let round = |seconds: u64, unit: u64| (seconds + unit / 2) / unit;
+        match self.0.as_secs() {
+            0 if self.0.as_millis() == 0 && !self.0.is_zero() => {
+                write!(f, "{} µs", self.0.as_micros())
+            }
+            0 => write!(f, "{} ms", self.0.as_millis()),
+            1..10 if self.0.subsec_millis() != 0 => write!(f, "{} ms", self.0.as_millis()),
+            seconds @ 1..100 => write!(f, "{seconds} s"),
+            seconds if seconds < 100 * MINUTE => write!(f, "{} min", round(seconds, MINUTE)),
+            seconds if seconds < 2 * DAY => write!(f, "{} h", round(seconds, HOUR)),
+            seconds => write!(f, "{} days", round(seconds, DAY)),
+        }
+    }
+}
+
+/// Names divided by commas, or a word for none.
+struct Alpns<'a>(&'a [Alpn]);
+
+impl fmt::Display for Alpns<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { f.write_str("nothing") } else { List(self.0).fmt(f) }
+    }
+}
+
+/// Things divided by commas.
+struct List<'a, T>(&'a [T]);
+
+impl<T: fmt::Display> fmt::Display for List<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, item) in self.0.iter().enumerate() {
+            write!(f, "{}{item}", if at == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.say_memory(f)
+    }
+}
+
+impl Reason {
+    /// What the memory says, and what follows from it.
+    fn say_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::KnownGood { rtt: None } => f.write_str("worked lately on this network"),
+            Self::KnownGood { rtt: Some(rtt) } => {
+                write!(f, "worked lately on this network, round trip {}", Span(*rtt))
+            }
+            Self::KnownBad { cause, retest_in } => {
+                write!(f, "{} lately; retest in {}", Failed(*cause), Span(*retest_in))
+            }
+            Self::RetestDue { cause } => write!(
+                f,
+                "{} earlier; due for a retest beside a working connection",
+                Failed(*cause)
+            ),
+            Self::NetworkSilent { transport, family, port, silent_hosts } => write!(
+                f,
+                "{transport} to port {port} over {} has been silent on this network for {silent_hosts} other hosts",
+                Named(*family)
+            ),
+            Self::Probe { one_in } => write!(
+                f,
+                "one race in {one_in} asks again, beside a working connection, whether that still holds"
+            ),
+            Self::MoreWanted { than, family } => write!(
+                f,
+                "{than} over {} works, but this is more wanted and untried: tried beside the working connection",
+                Named(*family)
+            ),
+            Self::Unsupported { transport } => {
+                write!(f, "this machine cannot speak {transport}")
+            }
+            Self::LastResort => f.write_str("tried all the same, for nothing else is left"),
+            _ => self.say_order(f),
+        }
+    }
+
+    /// What the policy, the records and the addresses say.
+    fn say_order(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FirstChoice { transport } => {
+                write!(f, "{transport} is the most wanted transport")
+            }
+            Self::HeadStart { of, delay, rtt: None } => {
+                write!(f, "{of} is more wanted and gets a head start of {}", Span(*delay))
+            }
+            Self::HeadStart { of, delay, rtt: Some(rtt) } => write!(
+                f,
+                "{of} is more wanted and gets a head start of {}, from a round trip of {}",
+                Span(*delay),
+                Span(*rtt)
+            ),
+            Self::AttemptDelay { delay, rtt: None } => {
+                write!(f, "starts {} after the attempt that it follows", Span(*delay))
+            }
+            Self::AttemptDelay { delay, rtt: Some(rtt) } => write!(
+                f,
+                "starts {} after the attempt that it follows, from a round trip of {}",
+                Span(*delay),
+                Span(*rtt)
+            ),
+            Self::Service { name, priority, shuffled } => {
+                write!(f, "HTTPS record for {name} with priority {priority}")?;
+                if *shuffled { f.write_str(", drawn among equals") } else { Ok(()) }
+            }
+            Self::Alias { name } => {
+                write!(f, "address of the alias {name}, which has no HTTPS record of its own")
+            }
+            Self::NoRecordLeadsHere { name } => {
+                write!(
+                    f,
+                    "address of {name}, to which no HTTPS record leads: behind those that have one"
+                )
+            }
+            Self::Ech => f.write_str("its record has an ECH configuration, which is relied on"),
+            Self::QuicUnannounced => f.write_str(
+                "no HTTPS record announces QUIC; it is tried on the same port all the same",
+            ),
+            Self::AddressRule { rule } => write!(f, "behind the address before it: {rule}"),
+            Self::FamilyTurn { family } => {
+                write!(f, "{}'s turn: the families alternate", Named(*family))
+            }
+            _ => self.say_address(f),
+        }
+    }
+
+    /// Where an address comes from, and why it does not serve.
+    fn say_address(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hint { name } => {
+                write!(f, "hint of the HTTPS record, until the address of {name} itself is in")
+            }
+            Self::Synthesised { from, prefix, prefix_len } => write!(
+                f,
+                "stands for {from} through the network's NAT64 prefix {prefix}/{prefix_len}"
+            ),
+            Self::Literal => f.write_str("the address was given"),
+            Self::Localhost => f.write_str("localhost is this machine; DNS is not asked"),
+            Self::NoRoute { family } => {
+                write!(f, "this network has no {} route", Named(*family))
+            }
+            Self::NotInAnyRecord { transport, wanted } => write!(
+                f,
+                "the host has HTTPS records, and none lists {}: nobody speaks it over {transport} there",
+                List(wanted)
+            ),
+            Self::NotInRecord { name, transport, listed } => write!(
+                f,
+                "the HTTPS record for {name} lists {}, nothing that is spoken over {transport} here",
+                Alpns(listed)
+            ),
+            Self::NotSpoken { transport } => {
+                write!(f, "the target is not spoken to over {transport}")
+            }
+            Self::AlwaysSecure { transport } => {
+                write!(
+                    f,
+                    "{transport} always encrypts, and a connection in the clear was asked for"
+                )
+            }
+            _ => self.say_bounds(f),
+        }
+    }
+
+    /// What was more than is used.
+    fn say_bounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooManyAddresses { name, record_type, used, ignored } => {
+                let of = Asked(*record_type);
+                write!(
+                    f,
+                    "{of} answer for {name}: {used} addresses are used, {ignored} more are not"
+                )
+            }
+            Self::NotUnicast { name, record_type, ignored } => {
+                let of = Asked(*record_type);
+                write!(
+                    f,
+                    "{of} answer for {name}: {ignored} ignored, no peer can have such an address"
+                )
+            }
+            Self::TooManyRecords { name, used, ignored } => {
+                write!(f, "{name} has {} HTTPS records: {used} are used", used + ignored)
+            }
+            Self::TooManyNames { used, ignored } => write!(
+                f,
+                "the HTTPS records lead to {} names: {used} are asked for addresses",
+                used + ignored
+            ),
+            Self::TooManyCandidates { used, ignored } => {
+                write!(f, "there are {} candidates: {used} are used", used + ignored)
+            }
+            _ => self.say_records(f),
+        }
+    }
+
+    /// What is wrong with records. The last link of the chain: a variant without a sentence of its
+    /// own shows its fields.
+    fn say_records(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MandatoryUnknown { name, keys } => write!(
+                f,
+                "HTTPS record of {name} ignored: it demands key {}, which is unknown here",
+                List(keys)
+            ),
+            Self::MalformedRecord { name, fault } => {
+                write!(f, "HTTPS record of {name} ignored: {fault}")
+            }
+            Self::AliasLoop { name } => write!(
+                f,
+                "the aliases of the HTTPS records lead back to {name}: the host's own addresses are used"
+            ),
+            Self::AliasTooLong { followed, name } => write!(
+                f,
+                "the aliases of the HTTPS records go on after {followed}, at {name}: the host's own addresses are used"
+            ),
+            Self::AliasToNothing { name } => write!(
+                f,
+                "the HTTPS record of {name} says that the service is not available: its own addresses are tried all the same"
+            ),
+            Self::RecordsUnavailable { name } => write!(
+                f,
+                "DNS is protected and the HTTPS records of {name} cannot be had: connecting without them would weaken ECH"
+            ),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+/// A cause as a verb in the past.
+struct Failed(Cause);
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Cause::Refused => "refused",
+            Cause::Unreachable => "could not be reached",
+            Cause::Silent => "was silent",
+            Cause::Reset => "broke off",
+            Cause::Tls => "failed in the TLS handshake",
+            Cause::Certificate => "had a certificate that was not accepted",
+            Cause::Protocol => "broke the protocol",
+            Cause::Deadline => "was too slow",
+            Cause::Unsupported => "could not be spoken by this machine",
+            Cause::Local => "failed at a limit of this machine",
+        })
+    }
+}
+
+/// A record type as it is written in zones.
+struct Asked(RecordType);
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            RecordType::Https => "HTTPS",
+            RecordType::Aaaa => "AAAA",
+            RecordType::A => "A",
+        })
+    }
+}
+
+impl fmt::Display for AddressRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unusable => "it cannot be reached from here (RFC 6724 rule 1)",
+            Self::MatchingScope => "its scope is not that of the source (RFC 6724 rule 2)",
+            Self::Deprecated => "its source address is deprecated (RFC 6724 rule 3)",
+            Self::MatchingLabel => "its label is not that of the source (RFC 6724 rule 5)",
+            Self::Precedence => "its precedence is lower (RFC 6724 rule 6)",
+            Self::SmallerScope => "its scope is wider (RFC 6724 rule 8)",
+            Self::RoundTrip => "its remembered round trip is longer, or unknown",
+            Self::UsedBefore => "it was not used before",
+            Self::LongestPrefix => "it shares fewer leading bits with its source (RFC 6724 rule 9)",
+            Self::AsAnswered => "in the order of the answer (RFC 6724 rule 10)",
+        })
+    }
+}
+
+impl fmt::Display for RecordFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Mandatory => "its mandatory keys contradict the record",
+            Self::NoAlpn => "it has no-default-alpn without alpn",
+            Self::Port => "its port is 0",
+            Self::Target => "its target is no host name",
+        })
+    }
+}

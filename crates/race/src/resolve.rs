@@ -1,0 +1,352 @@
+//! From DNS answers to service information.
+//!
+//! A [`Resolution`] keeps *facts*: which question was asked and what the answer said. Everything
+//! else (which record leads where, whether the race may begin, which hints still stand) is derived
+//! from the facts each time it is wanted, so answers may come in any order, and a late one puts
+//! itself in its place.
+//!
+//! | rule | source |
+//! | --- | --- |
+//! | HTTPS, AAAA and A are asked at once, a family only where it has connectivity | HEv3 §4.1 |
+//! | the race begins when the preferred answers are in, or after the Resolution Delay | HEv3 §4.2 |
+//! | AliasMode is followed, ServiceMode targets are asked for their addresses | RFC 9460 §2.4, §3 |
+//! | hints serve until the addresses themselves are in | RFC 9460 §7.3 |
+//! | behind a PREF64, A is asked, and what a DNS64 made is taken back | HEv3 §8 |
+//! | with ECH over protected DNS, nothing begins without the records | HEv3 §6.3 |
+
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use core::time::Duration;
+
+use crate::candidate::{Family, Origin};
+use crate::dns::{Answer, DnsFailure, Query, QueryId, RecordType};
+use crate::io::NetworkView;
+use crate::policy::Policy;
+use crate::reason::Reason;
+use crate::target::{Host, Target};
+
+mod chain;
+mod intake;
+mod names;
+mod record;
+mod service;
+
+#[cfg(test)]
+mod tests;
+
+pub use intake::{MAX_ADDRESSES, MAX_ALPN, MAX_RECORDS};
+pub use service::{ServiceAddress, ServiceInfo, ServiceKind};
+
+use chain::{Chain, End};
+use intake::Kept;
+
+/// Aliases followed in a row (RFC 9460 §3.1 wants a limit; recursive resolvers use 8).
+pub const MAX_ALIASES: usize = 8;
+
+/// Names other than the target's own that records may lead to.
+pub const MAX_NAMES: usize = 8;
+
+/// Questions of one resolution: each alias and the host ask three, each other name two.
+pub const MAX_QUESTIONS: usize = 3 * (1 + MAX_ALIASES) + 2 * (1 + MAX_NAMES);
+
+/// One question and what came back.
+#[derive(Clone, Debug)]
+struct Question {
+    query: Query,
+    asked: bool,
+    answer: Option<Result<Kept, DnsFailure>>,
+}
+
+/// The questions of one race to DNS, and the facts that their answers gave.
+#[derive(Clone, Debug)]
+pub struct Resolution {
+    target: Target,
+    network: NetworkView,
+    prefer_ipv4: bool,
+    rely_on_ech: bool,
+    resolution_delay: Duration,
+    seed: u64,
+    questions: Vec<Question>,
+    next_id: u32,
+    /// Whether an answer came over protected DNS.
+    protected: bool,
+    /// When the first usable address was known.
+    first_address_at: Option<Duration>,
+}
+
+impl Resolution {
+    /// The resolution of this target on this network. Literals and `localhost` are complete at
+    /// once.
+    pub fn new(
+        target: &Target,
+        network: &NetworkView,
+        policy: &Policy,
+        seed: u64,
+        now: Duration,
+    ) -> Self {
+        let mut resolution = Self {
+            target: target.clone(),
+            network: network.clone(),
+            prefer_ipv4: policy.prefer_ipv4,
+            rely_on_ech: policy.rely_on_ech,
+            resolution_delay: policy.resolution_delay,
+            seed,
+            questions: Vec::new(),
+            next_id: 0,
+            protected: false,
+            first_address_at: None,
+        };
+        resolution.ask_first();
+        resolution.note_first_address(now);
+        resolution
+    }
+
+    /// Begins again on another network. Facts of the old one are forgotten, and answers to its
+    /// questions that are still on their way will be ignored.
+    pub fn restart(&mut self, network: &NetworkView, now: Duration) {
+        self.network = network.clone();
+        self.questions.clear();
+        self.protected = false;
+        self.first_address_at = None;
+        self.ask_first();
+        self.note_first_address(now);
+    }
+
+    /// The next question to ask, until there is none. New answers can lead to new questions.
+    pub fn poll_query(&mut self) -> Option<Query> {
+        let question = self.questions.iter_mut().find(|question| !question.asked)?;
+        question.asked = true;
+        Some(question.query.clone())
+    }
+
+    /// Takes in an answer. One to an unknown question is ignored; a second one to the same
+    /// question replaces the first.
+    pub fn handle_answer(&mut self, now: Duration, answer: Answer) {
+        let Some(question) =
+            self.questions.iter_mut().find(|question| question.query.id == answer.id)
+        else {
+            return;
+        };
+        let record_type = question.query.record_type;
+        question.asked = true;
+        question.answer = Some(answer.records.and_then(|records| Kept::of(record_type, records)));
+        self.protected |= answer.protected;
+        self.ask_what_follows();
+        self.note_first_address(now);
+    }
+
+    /// When [`Resolution::may_move_on`] becomes true by waiting alone: the end of the Resolution
+    /// Delay. To be asked as long as the race has not begun.
+    pub fn next_timeout(&self) -> Option<Duration> {
+        let end = self.first_address_at?.saturating_add(self.resolution_delay);
+        let by_waiting = self.has_address() && !self.waits_for_records() && !self.is_settled();
+        by_waiting.then_some(end)
+    }
+
+    /// Whether there is enough to begin connecting (draft-ietf-happy-happyeyeballs-v3 §4.2).
+    pub fn may_move_on(&self, now: Duration) -> bool {
+        let Some(first) = self.first_address_at else { return false };
+        if !self.has_address() || self.waits_for_records() {
+            return false;
+        }
+        self.is_settled() || now >= first.saturating_add(self.resolution_delay)
+    }
+
+    /// What is known so far, in the order of preference, without duplicates. Services whose
+    /// addresses are not known yet are there too.
+    pub fn services(&self) -> Vec<ServiceInfo> {
+        let local = match &self.target.host {
+            Host::Literal(ip, scope_id) => {
+                Some(service::local(&self.target, &[(*ip, *scope_id)], Origin::Literal))
+            }
+            host if host.is_localhost() => {
+                Some(service::local(&self.target, &service::LOCALHOST, Origin::Localhost))
+            }
+            Host::Name(_) => None,
+        };
+        if let Some(local) = local {
+            return alloc::vec![local];
+        }
+        let chain = self.chain();
+        if self.is_given_up(&chain) { Vec::new() } else { service::list(self, &chain) }
+    }
+
+    /// What was ignored in the answers, and why.
+    pub fn notes(&self) -> Vec<Reason> {
+        let chain = self.chain();
+        let mut notes: Vec<Reason> =
+            self.questions.iter().flat_map(|question| question.notes()).collect();
+        if self.is_given_up(&chain) {
+            notes.push(Reason::RecordsUnavailable { name: chain.owner.clone() });
+        }
+        notes.extend(chain.notes);
+        let names = names::led_to(&chain.records, self.name()).count();
+        if names > MAX_NAMES {
+            notes.push(Reason::TooManyNames { used: MAX_NAMES, ignored: names - MAX_NAMES });
+        }
+        notes
+    }
+
+    /// Whether every question has its answer.
+    pub fn is_complete(&self) -> bool {
+        self.questions.iter().all(|question| question.answer.is_some())
+    }
+
+    /// How the questions failed, each kind of failure once for each type.
+    pub fn failures(&self) -> Vec<(RecordType, DnsFailure)> {
+        let mut failures = Vec::new();
+        for question in &self.questions {
+            let failure = match &question.answer {
+                Some(Err(failure)) => failure.clone(),
+                Some(Ok(kept)) if kept.is_empty() => DnsFailure::NoData,
+                _ => continue,
+            };
+            let failure = (question.query.record_type, failure);
+            if !failures.contains(&failure) {
+                failures.push(failure);
+            }
+        }
+        failures.sort_by_key(|(record_type, _)| *record_type);
+        failures
+    }
+
+    fn name(&self) -> &str {
+        self.target.host.name().unwrap_or_default()
+    }
+
+    /// HTTPS, AAAA and A of the host, in this order (draft-ietf-happy-happyeyeballs-v3 §4.1).
+    fn ask_first(&mut self) {
+        let Host::Name(name) = self.target.host.clone() else { return };
+        if self.target.host.is_localhost() {
+            return;
+        }
+        if self.target.asks_https_records() {
+            self.ask(&names::https_owner(&name, self.target.port), RecordType::Https);
+        }
+        self.ask_addresses(&name);
+    }
+
+    /// What the aliases and records so far lead to.
+    fn ask_what_follows(&mut self) {
+        let chain = self.chain();
+        let aliases = chain.aliases.clone();
+        let targets: Vec<String> = names::led_to(&chain.records, self.name())
+            .take(MAX_NAMES)
+            .map(ToOwned::to_owned)
+            .collect();
+        for alias in &aliases {
+            self.ask(alias, RecordType::Https);
+        }
+        for name in aliases.iter().chain(&targets) {
+            self.ask_addresses(name);
+        }
+    }
+
+    /// AAAA where IPv6 has connectivity, A where IPv4 has or a PREF64 is known. Where neither has,
+    /// both: a name can still be that of this machine, and the resolver knows better.
+    fn ask_addresses(&mut self, name: &str) {
+        let offline = self.network.is_offline();
+        if offline || self.network.has_connectivity(Family::V6) {
+            self.ask(name, RecordType::Aaaa);
+        }
+        let has_ipv4 = self.network.has_connectivity(Family::V4);
+        if offline || has_ipv4 || !self.network.pref64.is_empty() {
+            self.ask(name, RecordType::A);
+        }
+    }
+
+    fn ask(&mut self, name: &str, record_type: RecordType) {
+        if self.question(name, record_type).is_some() || self.questions.len() >= MAX_QUESTIONS {
+            return;
+        }
+        let query = Query { id: QueryId(self.next_id), name: name.to_owned(), record_type };
+        self.next_id = self.next_id.wrapping_add(1);
+        self.questions.push(Question { query, asked: false, answer: None });
+    }
+
+    fn question(&self, name: &str, record_type: RecordType) -> Option<&Question> {
+        self.questions.iter().find(|question| {
+            question.query.record_type == record_type && question.query.name == name
+        })
+    }
+
+    fn chain(&self) -> Chain {
+        if !self.target.asks_https_records() {
+            return Chain::none();
+        }
+        Chain::follow(names::https_owner(self.name(), self.target.port), self.seed, |name| {
+            self.question(name, RecordType::Https)?.answer.as_ref()
+        })
+    }
+
+    fn note_first_address(&mut self, now: Duration) {
+        if self.first_address_at.is_none() && self.has_address() {
+            self.first_address_at = Some(now);
+        }
+    }
+
+    /// Some positive answer is there: an address that can be tried from here.
+    fn has_address(&self) -> bool {
+        self.services().iter().any(|service| self.is_usable(service))
+    }
+
+    fn is_usable(&self, service: &ServiceInfo) -> bool {
+        let offline = self.network.is_offline();
+        service.addresses.iter().any(|address| offline || self.network.can_try(address.ip))
+    }
+
+    /// Whether what is known is what the draft wants to be known: service information, and of a
+    /// service that it names the answer of the preferred family. Addresses to which no record
+    /// leads do not count while there are records: they belong at the end.
+    fn is_settled(&self) -> bool {
+        if self.is_complete() {
+            return true;
+        }
+        let chain = self.chain();
+        if matches!(chain.end, End::Pending) {
+            return false;
+        }
+        let has_records = !chain.records.is_empty();
+        self.services().iter().any(|service| {
+            (!has_records || service.priority().is_some())
+                && self.is_usable(service)
+                && self.has_preferred_family(service)
+        })
+    }
+
+    /// A positive or negative answer of the preferred family, or its hint.
+    fn has_preferred_family(&self, service: &ServiceInfo) -> bool {
+        let family = self.network.preferred_family(self.prefer_ipv4);
+        let record_type = match family {
+            Family::V6 => RecordType::Aaaa,
+            Family::V4 => RecordType::A,
+        };
+        service.addresses.iter().any(|address| Family::of(address.ip) == family)
+            || self
+                .question(&service.name, record_type)
+                .is_none_or(|question| question.answer.is_some())
+    }
+
+    /// Nothing begins before the records are in: the caller relies on ECH, and DNS is protected,
+    /// so that nobody but the zone can withhold them (draft-ietf-happy-happyeyeballs-v3 §6.3).
+    fn waits_for_records(&self) -> bool {
+        self.rely_on_ech && self.protected && matches!(self.chain().end, End::Pending)
+    }
+
+    /// The records are relied on and cannot be had (RFC 9460 §3.1).
+    fn is_given_up(&self, chain: &Chain) -> bool {
+        self.rely_on_ech && self.protected && matches!(chain.end, End::Unavailable)
+    }
+}
+
+impl Question {
+    /// What of the answer is not used.
+    fn notes(&self) -> impl Iterator<Item = Reason> + '_ {
+        let kept = self.answer.as_ref().and_then(|answer| answer.as_ref().ok());
+        kept.into_iter().flat_map(|kept| kept.notes(&self.query))
+    }
+}
+
+/// Whether a failure says that there is nothing, rather than that nobody could be asked.
+fn is_negative(failure: &DnsFailure) -> bool {
+    matches!(failure, DnsFailure::NoData | DnsFailure::NoSuchName)
+}

@@ -1,0 +1,118 @@
+//! What is kept of an answer: bounded, without duplicates, and without what no peer can have.
+
+use alloc::{vec, vec::Vec};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::dns::{DnsFailure, HttpsRecord, Query, RecordType, Records};
+use crate::reason::Reason;
+
+/// Addresses of one family used of one name.
+pub const MAX_ADDRESSES: usize = 64;
+
+/// HTTPS records used of one name.
+pub const MAX_RECORDS: usize = 32;
+
+/// Application protocols used of one record.
+pub const MAX_ALPN: usize = 32;
+
+/// What is kept of one answer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept {
+    pub(super) records: Vec<HttpsRecord>,
+    pub(super) addresses: Vec<IpAddr>,
+    /// Beyond the bound.
+    ignored: usize,
+    /// No addresses of peers.
+    not_unicast: usize,
+}
+
+impl Kept {
+    /// What is kept of these records; an answer of another type than asked cannot be understood.
+    pub(super) fn of(asked: RecordType, records: Records) -> Result<Self, DnsFailure> {
+        match (asked, records) {
+            (RecordType::Https, Records::Https(records)) => Ok(Self::of_records(records)),
+            (RecordType::Aaaa, Records::Aaaa(list)) => {
+                Ok(Self::of_addresses(list.into_iter().map(IpAddr::V6)))
+            }
+            (RecordType::A, Records::A(list)) => {
+                Ok(Self::of_addresses(list.into_iter().map(IpAddr::V4)))
+            }
+            _ => Err(DnsFailure::Malformed),
+        }
+    }
+
+    fn of_records(mut records: Vec<HttpsRecord>) -> Self {
+        let all = records.len();
+        records.sort_by_key(|record| record.priority);
+        records.truncate(MAX_RECORDS);
+        let ignored = all - records.len();
+        for record in &mut records {
+            record.alpn.truncate(MAX_ALPN);
+            bound(&mut record.ipv4_hint, is_peer_v4);
+            bound(&mut record.ipv6_hint, is_peer_v6);
+        }
+        Self { records, ignored, ..Self::default() }
+    }
+
+    fn of_addresses(answer: impl Iterator<Item = IpAddr>) -> Self {
+        let mut kept = Self::default();
+        for address in answer {
+            if !is_peer(address) {
+                kept.not_unicast += 1;
+            } else if kept.addresses.len() == MAX_ADDRESSES {
+                kept.ignored += 1;
+            } else if !kept.addresses.contains(&address) {
+                kept.addresses.push(address);
+            }
+        }
+        kept
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.addresses.is_empty()
+    }
+
+    /// What of the answer to this query is not used.
+    pub(super) fn notes(&self, query: &Query) -> Vec<Reason> {
+        let mut notes = vec![];
+        let name = || query.name.clone();
+        let record_type = query.record_type;
+        if self.not_unicast > 0 {
+            let ignored = self.not_unicast;
+            notes.push(Reason::NotUnicast { name: name(), record_type, ignored });
+        }
+        let ignored = self.ignored;
+        if ignored > 0 && record_type == RecordType::Https {
+            notes.push(Reason::TooManyRecords { name: name(), used: MAX_RECORDS, ignored });
+        } else if ignored > 0 {
+            let used = MAX_ADDRESSES;
+            notes.push(Reason::TooManyAddresses { name: name(), record_type, used, ignored });
+        }
+        notes
+    }
+}
+
+fn bound<T: Copy + PartialEq>(hints: &mut Vec<T>, is_peer: impl Fn(T) -> bool) {
+    let mut kept: Vec<T> = Vec::new();
+    for hint in hints.iter().copied().filter(|hint| is_peer(*hint)) {
+        if kept.len() < MAX_ADDRESSES && !kept.contains(&hint) {
+            kept.push(hint);
+        }
+    }
+    *hints = kept;
+}
+
+fn is_peer(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_peer_v4(address),
+        IpAddr::V6(address) => is_peer_v6(address),
+    }
+}
+
+const fn is_peer_v4(address: Ipv4Addr) -> bool {
+    !(address.is_unspecified() || address.is_multicast() || address.is_broadcast())
+}
+
+fn is_peer_v6(address: Ipv6Addr) -> bool {
+    !(address.is_unspecified() || address.is_multicast() || address.to_ipv4_mapped().is_some())
+}

@@ -1,0 +1,43 @@
+//! Owner names and target names.
+
+use alloc::{format, string::String};
+
+use super::record::ServiceRecord;
+
+/// The port whose HTTPS records stand at the host's own name (RFC 9460 §9.1).
+const DEFAULT_PORT: u16 = 443;
+
+/// Octets of a name in presentation form, without the trailing dot (RFC 1035 §2.3.4).
+const MAX_NAME: usize = 253;
+
+/// Octets of a label (RFC 1035 §2.3.4).
+const MAX_LABEL: usize = 63;
+
+/// Where the HTTPS records of this host and port stand: Port Prefix Naming (RFC 9460 §9.1).
+pub(super) fn https_owner(host: &str, port: u16) -> String {
+    if port == DEFAULT_PORT { host.into() } else { format!("_{port}._https.{host}") }
+}
+
+/// A TargetName from the wire in the form in which names are compared; `None` if it is no name
+/// that can be asked. The root, an empty name, is for the caller to understand.
+pub(super) fn target_name(name: &str) -> Option<String> {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let fits = name.len() <= MAX_NAME
+        && name.split('.').all(|label| (1..=MAX_LABEL).contains(&label.len()))
+        && name.bytes().all(|octet| octet.is_ascii_graphic());
+    fits.then(|| name.to_ascii_lowercase())
+}
+
+/// The names other than the host's own that the records lead to, each once, best record first.
+pub(super) fn led_to<'a>(
+    records: &'a [ServiceRecord],
+    host: &'a str,
+) -> impl Iterator<Item = &'a str> {
+    records
+        .iter()
+        .enumerate()
+        .filter(move |(at, record)| {
+            record.name != host && records[..*at].iter().all(|earlier| earlier.name != record.name)
+        })
+        .map(|(_, record)| record.name.as_str())
+}

@@ -1,0 +1,148 @@
+//! What one set of HTTPS records says (RFC 9460 §2.4, §7, §8).
+
+use alloc::{string::String, vec::Vec};
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use super::names::target_name;
+use crate::candidate::Alpn;
+use crate::dns::HttpsRecord;
+use crate::reason::{Reason, RecordFault};
+use crate::seed;
+
+/// `SvcParamKey` of `mandatory` itself, which it must not list.
+const MANDATORY: u16 = 0;
+const ALPN: u16 = 1;
+const NO_DEFAULT_ALPN: u16 = 2;
+const PORT: u16 = 3;
+const IPV4_HINT: u16 = 4;
+const ECH: u16 = 5;
+const IPV6_HINT: u16 = 6;
+
+/// The default protocol of HTTPS records (RFC 9460 §9.2).
+const DEFAULT_ALPN: &str = "http/1.1";
+
+/// A ServiceMode record that can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ServiceRecord {
+    /// The effective TargetName.
+    pub(super) name: String,
+    pub(super) priority: u16,
+    /// The SVCB ALPN set (RFC 9460 §7.1.1).
+    pub(super) alpn: Vec<Alpn>,
+    pub(super) port: Option<u16>,
+    pub(super) ech: Option<Vec<u8>>,
+    pub(super) ipv4_hint: Vec<Ipv4Addr>,
+    pub(super) ipv6_hint: Vec<Ipv6Addr>,
+}
+
+/// What a set of records comes to.
+pub(super) enum Judged {
+    /// AliasMode: go on at this name.
+    Alias(String),
+    /// ServiceMode: these, in the order of preference; perhaps none.
+    Services(Vec<ServiceRecord>),
+}
+
+/// Reads the records of `owner`; what is ignored is noted.
+pub(super) fn judge(
+    owner: &str,
+    records: &[HttpsRecord],
+    draw_from: u64,
+    notes: &mut Vec<Reason>,
+) -> Judged {
+    // ServiceMode records beside an alias are ignored (RFC 9460 §2.4.1).
+    if records.iter().any(|record| record.priority == 0) {
+        return alias(owner, records, draw_from, notes);
+    }
+    let mut services: Vec<ServiceRecord> = Vec::new();
+    for record in records {
+        match service(owner, record) {
+            Ok(service) if !services.contains(&service) => services.push(service),
+            Ok(_) => {}
+            Err(note) => notes.push(note),
+        }
+    }
+    services.sort_by_cached_key(|service| (service.priority, shuffle_key(service, draw_from)));
+    Judged::Services(services)
+}
+
+/// One alias among those of the set; several are a mistake of the zone, and one is drawn
+/// (RFC 9460 §2.4.2).
+fn alias(owner: &str, records: &[HttpsRecord], draw_from: u64, notes: &mut Vec<Reason>) -> Judged {
+    let mut targets: Vec<String> = Vec::new();
+    for record in records.iter().filter(|record| record.priority == 0) {
+        let name = || owner.into();
+        if record.target.is_empty() || record.target == "." {
+            notes.push(Reason::AliasToNothing { name: name() });
+        } else if let Some(target) = target_name(&record.target) {
+            targets.push(target);
+        } else {
+            let fault = RecordFault::Target;
+            notes.push(Reason::MalformedRecord { name: name(), fault });
+        }
+    }
+    match targets.into_iter().min_by_key(|target| seed::draw(draw_from, target.as_bytes())) {
+        Some(target) => Judged::Alias(target),
+        None => Judged::Services(Vec::new()),
+    }
+}
+
+fn service(owner: &str, record: &HttpsRecord) -> Result<ServiceRecord, Reason> {
+    let malformed = |fault| Reason::MalformedRecord { name: owner.into(), fault };
+    let unknown: Vec<u16> =
+        record.mandatory.iter().copied().filter(|key| *key > IPV6_HINT).collect();
+    if !unknown.is_empty() {
+        return Err(Reason::MandatoryUnknown { name: owner.into(), keys: unknown });
+    }
+    if !record.mandatory.iter().all(|key| is_present(record, *key)) {
+        return Err(malformed(RecordFault::Mandatory));
+    }
+    if record.no_default_alpn && record.alpn.is_empty() {
+        return Err(malformed(RecordFault::NoAlpn));
+    }
+    if record.port == Some(0) {
+        return Err(malformed(RecordFault::Port));
+    }
+    let name = match record.target.as_str() {
+        "" | "." => owner.into(),
+        target => target_name(target).ok_or_else(|| malformed(RecordFault::Target))?,
+    };
+    let mut alpn = record.alpn.clone();
+    if !record.no_default_alpn && !alpn.iter().any(|protocol| protocol == DEFAULT_ALPN) {
+        alpn.push(DEFAULT_ALPN.into());
+    }
+    Ok(ServiceRecord {
+        name,
+        priority: record.priority,
+        alpn,
+        port: record.port,
+        ech: record.ech.clone(),
+        ipv4_hint: record.ipv4_hint.clone(),
+        ipv6_hint: record.ipv6_hint.clone(),
+    })
+}
+
+fn is_present(record: &HttpsRecord, key: u16) -> bool {
+    match key {
+        ALPN => !record.alpn.is_empty(),
+        NO_DEFAULT_ALPN => record.no_default_alpn,
+        PORT => record.port.is_some(),
+        // Hints that no peer can have were taken out, but they were there.
+        IPV4_HINT | IPV6_HINT => true,
+        ECH => record.ech.is_some(),
+        MANDATORY.. => false,
+    }
+}
+
+/// Orders records of equal priority by the seed and by what they say, so that the order in which
+/// the server sent them does not count.
+fn shuffle_key(service: &ServiceRecord, draw_from: u64) -> u64 {
+    let mut content: Vec<u8> = service.name.as_bytes().to_vec();
+    content.extend(service.port.unwrap_or(0).to_be_bytes());
+    for protocol in &service.alpn {
+        content.push(0);
+        content.extend(protocol.as_bytes());
+    }
+    content.extend(service.ech.iter().flatten());
+    seed::draw(draw_from, &content)
+}

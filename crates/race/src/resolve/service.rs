@@ -1,0 +1,202 @@
+//! The services that the facts add up to.
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use serde::{Deserialize, Serialize};
+
+use super::chain::{Chain, End};
+use super::record::ServiceRecord;
+use super::{MAX_ADDRESSES, RecordType, Resolution, is_negative};
+use crate::candidate::{Alpn, Family, Origin};
+use crate::target::Target;
+
+/// What `localhost` means (RFC 6761 §6.3).
+pub(super) const LOCALHOST: [(IpAddr, u32); 2] =
+    [(IpAddr::V6(Ipv6Addr::LOCALHOST), 0), (IpAddr::V4(Ipv4Addr::LOCALHOST), 0)];
+
+/// One service: a name with its addresses, and what is known of what it speaks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceInfo {
+    /// The name whose addresses these are: the effective TargetName of a record, the alias's
+    /// target, or the host itself.
+    pub name: String,
+    /// What leads to it.
+    pub kind: ServiceKind,
+    /// The SVCB ALPN set, the default included (RFC 9460 §7.1.1); empty without a record.
+    pub alpn: Vec<Alpn>,
+    /// The port to connect to.
+    pub port: u16,
+    /// The record's `ECHConfigList`.
+    pub ech: Option<Vec<u8>>,
+    /// What is known of its addresses, each once, in the order of the answers, IPv6 first. IPv4
+    /// addresses behind a PREF64 stand here as IPv4.
+    pub addresses: Vec<ServiceAddress>,
+}
+
+/// What leads to a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServiceKind {
+    /// A ServiceMode record with this `SvcPriority`.
+    Record(u16),
+    /// An alias to a name without a usable record (RFC 9460 §3).
+    Alias,
+    /// Nothing: it is the host itself.
+    Origin,
+}
+
+/// One address of a service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceAddress {
+    /// The address.
+    pub ip: IpAddr,
+    /// The scope of a link-local IPv6 address; 0 is none.
+    pub scope_id: u32,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+impl ServiceInfo {
+    /// `SvcPriority` of the record that leads here.
+    pub const fn priority(&self) -> Option<u16> {
+        match self.kind {
+            ServiceKind::Record(priority) => Some(priority),
+            ServiceKind::Alias | ServiceKind::Origin => None,
+        }
+    }
+}
+
+/// The service of a host that DNS is not asked about.
+pub(super) fn local(target: &Target, addresses: &[(IpAddr, u32)], origin: Origin) -> ServiceInfo {
+    ServiceInfo {
+        name: target.host.to_string(),
+        kind: ServiceKind::Origin,
+        alpn: Vec::new(),
+        port: target.port,
+        ech: None,
+        addresses: addresses
+            .iter()
+            .map(|(ip, scope_id)| ServiceAddress {
+                ip: *ip,
+                scope_id: *scope_id,
+                origin: origin.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// Records by priority, then the alias's target, then the host itself, unless a record already
+/// leads to the same name and port (RFC 9460 §3).
+pub(super) fn list(resolution: &Resolution, chain: &Chain) -> Vec<ServiceInfo> {
+    let port = resolution.target.port;
+    let mut services: Vec<ServiceInfo> = chain
+        .records
+        .iter()
+        .map(|record| ServiceInfo {
+            name: record.name.clone(),
+            kind: ServiceKind::Record(record.priority),
+            alpn: record.alpn.clone(),
+            port: record.port.unwrap_or(port),
+            ech: record.ech.clone(),
+            addresses: addresses(resolution, &record.name, Some(record)),
+        })
+        .collect();
+    if may_fall_back(resolution, chain) {
+        let alias = chain.aliases.last().map(|name| (name.as_str(), ServiceKind::Alias));
+        for (name, kind) in alias.into_iter().chain([(resolution.name(), ServiceKind::Origin)]) {
+            let is_covered =
+                services.iter().any(|service| service.name == name && service.port == port);
+            if !is_covered {
+                services.push(ServiceInfo {
+                    name: name.into(),
+                    kind,
+                    alpn: Vec::new(),
+                    port,
+                    ech: None,
+                    addresses: addresses(resolution, name, None),
+                });
+            }
+        }
+    }
+    services
+}
+
+/// Whether addresses without a record may be used. Where every record has an ECH configuration and
+/// the caller relies on it, over protected DNS, going around the records would be a downgrade
+/// (RFC 9848 §5.1).
+fn may_fall_back(resolution: &Resolution, chain: &Chain) -> bool {
+    let relies = resolution.rely_on_ech && resolution.protected && chain.end == End::Known;
+    let all_have_ech =
+        !chain.records.is_empty() && chain.records.iter().all(|record| record.ech.is_some());
+    !(relies && all_have_ech)
+}
+
+/// The addresses of a name: of each family the answer, and until it is there the record's hints.
+fn addresses(
+    resolution: &Resolution,
+    name: &str,
+    record: Option<&ServiceRecord>,
+) -> Vec<ServiceAddress> {
+    let mut list = AddressList::default();
+    let network = &resolution.network;
+    match answered(resolution, name, RecordType::Aaaa) {
+        Some(answer) => {
+            for ip in answer {
+                let ip = match ip {
+                    IpAddr::V6(ip) => network.desynthesised(*ip),
+                    IpAddr::V4(_) => *ip,
+                };
+                list.add(ip, Origin::Address);
+            }
+        }
+        None => {
+            for ip in record.into_iter().flat_map(|record| &record.ipv6_hint) {
+                list.add(network.desynthesised(*ip), Origin::Hint);
+            }
+        }
+    }
+    match answered(resolution, name, RecordType::A) {
+        Some(answer) => answer.iter().for_each(|ip| list.add(*ip, Origin::Address)),
+        None => {
+            for ip in record.into_iter().flat_map(|record| &record.ipv4_hint) {
+                list.add(IpAddr::V4(*ip), Origin::Hint);
+            }
+        }
+    }
+    list.addresses
+}
+
+/// The answer for this name and type, if it replaces hints: a negative one does, one that could
+/// not be had does not.
+fn answered<'a>(
+    resolution: &'a Resolution,
+    name: &str,
+    record_type: RecordType,
+) -> Option<&'a [IpAddr]> {
+    match resolution.question(name, record_type)?.answer.as_ref()? {
+        Ok(kept) => Some(&kept.addresses),
+        Err(failure) => is_negative(failure).then_some(&[]),
+    }
+}
+
+/// Addresses, each once, and no more of a family than are used.
+#[derive(Default)]
+struct AddressList {
+    addresses: Vec<ServiceAddress>,
+    used: [usize; 2],
+}
+
+impl AddressList {
+    fn add(&mut self, ip: IpAddr, origin: Origin) {
+        let used = &mut self.used[usize::from(Family::of(ip) == Family::V6)];
+        let is_known = self.addresses.iter().any(|known| known.ip == ip);
+        if *used < MAX_ADDRESSES && !is_known {
+            *used += 1;
+            self.addresses.push(ServiceAddress { ip, scope_id: 0, origin });
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! ECH over protected DNS: nothing begins without the records.
+
+use crate::dns::DnsFailure;
+use crate::policy::Policy;
+use crate::vocabulary::{Ladder, addresses, dual_stack, https};
+
+fn relying() -> Ladder {
+    let policy = Policy { rely_on_ech: true, ..Policy::default() };
+    Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
+}
+
+const AAAA: [&str; 1] = ["example.com AAAA 2001:db8::1"];
+const A: [&str; 1] = ["example.com A 192.0.2.1"];
+
+/// ```text
+///   0 ms  AAAA, A (protected)      wait, whatever the Resolution Delay
+/// 500 ms  HTTPS with ech           start
+/// ```
+#[test]
+fn protected_dns_is_waited_for() {
+    let ladder = relying()
+        .protected()
+        .answers(&AAAA)
+        .answers(&A)
+        .waits()
+        .after(500)
+        .waits()
+        .answers(&["example.com HTTPS 1 . alpn=h2 ech=keys"])
+        .starts_with(&["2001:db8::1", "192.0.2.1"]);
+    let plan = ladder.plan();
+    assert!(plan.entries.iter().all(|entry| entry.candidate.ech == Some(b"keys".to_vec())));
+}
+
+/// Records that anybody can withhold are not worth waiting for.
+#[test]
+fn unprotected_dns_is_not_waited_for() {
+    relying()
+        .answers(&AAAA)
+        .answers(&A)
+        .waits_for(50)
+        .after(50)
+        .starts_with(&["2001:db8::1", "192.0.2.1"]);
+}
+
+/// A caller that cannot use ECH has nothing to wait for.
+#[test]
+fn without_reliance_protection_changes_nothing() {
+    Ladder::on(dual_stack()).protected().answers(&AAAA).answers(&A).waits_for(50);
+}
+
+/// RFC 9460 §3.1: SERVFAIL or no answer over protected DNS may be an attack.
+#[test]
+fn records_that_cannot_be_had_end_the_race() {
+    let ladder = relying()
+        .protected()
+        .answers(&AAAA)
+        .answers(&A)
+        .fails("example.com HTTPS -", DnsFailure::ServerFailure)
+        .waits();
+    assert!(ladder.resolution.is_complete());
+    assert!(ladder.plan().entries.is_empty());
+    let note = ladder.plan().notes.pop().unwrap().to_string();
+    assert!(note.contains("protected") && note.contains("example.com"), "{note}");
+    let failures = ladder.resolution.failures();
+    assert_eq!(failures, [(crate::dns::RecordType::Https, DnsFailure::ServerFailure)]);
+}
+
+/// That there are no records is an answer.
+#[test]
+fn a_protected_denial_lets_the_race_begin() {
+    relying()
+        .protected()
+        .answers(&AAAA)
+        .fails("example.com HTTPS -", DnsFailure::NoData)
+        .starts_with(&["2001:db8::1"]);
+}
+
+/// ```text
+/// example.com HTTPS 1 plain alpn=h2
+/// example.com HTTPS 2 .     alpn=h2 ech=keys
+/// ```
+#[test]
+fn services_with_ech_go_first_if_it_is_relied_on() {
+    let ladder = |policy| {
+        Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
+            .answers(&[
+                "example.com HTTPS 1 plain.example alpn=h2 ipv4hint=192.0.2.7",
+                "example.com HTTPS 2 . alpn=h2 ech=keys ipv4hint=192.0.2.8",
+            ])
+            .plan()
+    };
+    assert_eq!(addresses(&ladder(Policy::default())), ["192.0.2.7", "192.0.2.8"]);
+    let relying = Policy { rely_on_ech: true, ..Policy::default() };
+    assert_eq!(addresses(&ladder(relying)), ["192.0.2.8", "192.0.2.7"]);
+}
+
+/// RFC 9848 §5.1: where every record has ECH, there is no way around the records.
+#[test]
+fn addresses_without_a_record_are_no_way_around_ech() {
+    let ladder = relying()
+        .protected()
+        .answers(&["example.com HTTPS 1 svc.example alpn=h2 ech=keys ipv4hint=192.0.2.7"])
+        .answers(&A);
+    assert_eq!(addresses(&ladder.plan()), ["192.0.2.7"]);
+    let ladder = Ladder::on(dual_stack())
+        .protected()
+        .answers(&["example.com HTTPS 1 svc.example alpn=h2 ech=keys ipv4hint=192.0.2.7"])
+        .answers(&A);
+    assert_eq!(addresses(&ladder.plan()), ["192.0.2.7", "192.0.2.1"]);
+}

@@ -1,0 +1,98 @@
+//! Which families are asked: those with connectivity, and IPv4 behind a PREF64.
+
+use crate::dns::DnsFailure;
+use crate::resolve::Resolution;
+use crate::vocabulary::{Ladder, dual_stack, https, ipv4_only, ipv6_only, ms, nat64, network};
+
+/// ```text
+/// 10 ms  HTTPS, AAAA               start with IPv6: it is the only family
+/// ```
+#[test]
+fn ipv6_only_network() {
+    Ladder::on(ipv6_only())
+        .asks(&["example.com HTTPS", "example.com AAAA"])
+        .after(10)
+        .answers(&["example.com HTTPS 1 . alpn=h2"])
+        .answers(&["example.com AAAA 2001:db8::1"])
+        .starts_with(&["2001:db8::1"]);
+}
+
+/// ```text
+/// 10 ms  HTTPS, AAAA (negative), A   start with what stands for IPv4
+/// ```
+#[test]
+fn nat64_asks_for_a_and_synthesises() {
+    Ladder::on(nat64())
+        .asks(&["example.com HTTPS", "example.com AAAA", "example.com A"])
+        .answers(&["example.com HTTPS -"])
+        .answers(&["example.com A 192.0.2.1"])
+        .waits_for(50)
+        .fails("example.com AAAA -", DnsFailure::NoData)
+        .starts_with(&["64:ff9b::c000:201"]);
+}
+
+/// A DNS64 and an A record say the same thing twice: it is tried once, as IPv4 is sorted.
+///
+/// ```text
+/// example.com AAAA 64:ff9b::192.0.2.1
+/// example.com AAAA 2001:db8::1
+/// example.com A    192.0.2.1
+/// ```
+#[test]
+fn what_a_dns64_made_is_taken_back_before_sorting() {
+    Ladder::on(nat64())
+        .answers(&["example.com HTTPS -"])
+        .answers(&["example.com AAAA 64:ff9b::192.0.2.1", "example.com AAAA 2001:db8::1"])
+        .answers(&["example.com A 192.0.2.1"])
+        .starts_with(&["2001:db8::1", "64:ff9b::c000:201"]);
+}
+
+/// With an IPv4 route there is no need of the NAT64, even for what a DNS64 made.
+#[test]
+fn with_an_ipv4_route_nothing_is_synthesised() {
+    let network = crate::io::NetworkView { pref64: nat64().pref64, ..dual_stack() };
+    Ladder::on(network)
+        .answers(&["example.com HTTPS -"])
+        .answers(&["example.com AAAA 64:ff9b::192.0.2.1"])
+        .starts_with(&["192.0.2.1"]);
+}
+
+/// Without any connectivity both families are asked: the name may be that of this machine.
+#[test]
+fn offline_asks_for_both() {
+    Ladder::on(network(&[]))
+        .asks(&["example.com HTTPS", "example.com AAAA", "example.com A"])
+        .fails("example.com HTTPS -", DnsFailure::Unreachable)
+        .fails("example.com AAAA -", DnsFailure::Unreachable)
+        .waits()
+        .answers(&["example.com A 127.0.0.1"])
+        .starts_with(&["127.0.0.1"]);
+}
+
+#[test]
+fn a_preference_for_ipv4_waits_for_a() {
+    let policy = crate::policy::Policy { prefer_ipv4: true, ..Default::default() };
+    Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
+        .answers(&["example.com HTTPS -"])
+        .answers(&["example.com AAAA 2001:db8::1"])
+        .waits_for(50)
+        .answers(&["example.com A 192.0.2.1"])
+        .starts_with(&["192.0.2.1", "2001:db8::1"]);
+}
+
+#[test]
+fn another_network_is_another_resolution() {
+    let target = https("example.com", 443);
+    let policy = Default::default();
+    let mut resolution = Resolution::new(&target, &dual_stack(), &policy, 1, ms(0));
+    let old = resolution.poll_query().unwrap();
+    resolution.restart(&ipv4_only(), ms(10));
+    let mut ladder = Ladder::on(ipv4_only());
+    ladder.resolution = resolution;
+    let mut ladder = ladder.asks(&["example.com HTTPS", "example.com A"]);
+    let late = crate::dns::Records::Https(vec![crate::vocabulary::https_record("1 alt alpn=h3")]);
+    let answer = crate::dns::Answer { id: old.id, records: Ok(late), protected: false };
+    ladder.resolution.handle_answer(ms(20), answer);
+    assert!(!ladder.resolution.is_complete());
+    ladder.asks(&[]);
+}

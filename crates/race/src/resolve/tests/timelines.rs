@@ -1,0 +1,158 @@
+//! The eight worked timelines of draft-ietf-happy-happyeyeballs-v3 §4.2.2, in their order.
+
+use crate::vocabulary::{Ladder, dual_stack, ipv4_only};
+
+const ALL_THREE: [&str; 3] = ["example.com HTTPS", "example.com AAAA", "example.com A"];
+const HTTPS: [&str; 1] = ["example.com HTTPS 1 . alpn=h3,h2"];
+const AAAA: [&str; 2] = ["example.com AAAA 2001:db8::1", "example.com AAAA 2001:db8::2"];
+const A: [&str; 2] = ["example.com A 192.0.2.1", "example.com A 192.0.2.2"];
+const ALTERNATING: [&str; 4] = ["2001:db8::1", "192.0.2.1", "2001:db8::2", "192.0.2.2"];
+
+/// ```text
+/// 30 ms  HTTPS (no hints), AAAA     start with IPv6
+///  2 ms  A                          update with IPv6 + IPv4
+/// ```
+#[test]
+fn aaaa_slightly_before_a() {
+    Ladder::on(dual_stack())
+        .asks(&ALL_THREE)
+        .waits()
+        .after(30)
+        .answers(&HTTPS)
+        .waits()
+        .answers(&AAAA)
+        .starts_with(&["2001:db8::1", "2001:db8::2"])
+        .after(2)
+        .answers(&A)
+        .starts_with(&ALTERNATING);
+}
+
+/// ```text
+/// 30 ms  HTTPS (no hints), A        50 ms timer
+/// 10 ms  AAAA                       start with IPv6 + IPv4
+/// ```
+#[test]
+fn a_before_aaaa() {
+    Ladder::on(dual_stack())
+        .asks(&ALL_THREE)
+        .after(30)
+        .answers(&HTTPS)
+        .answers(&A)
+        .waits_for(50)
+        .after(10)
+        .waits_for(40)
+        .answers(&AAAA)
+        .starts_with(&ALTERNATING);
+}
+
+/// ```text
+///  30 ms  HTTPS (no hints), A       50 ms timer
+///  50 ms                            start with IPv4
+/// 100 ms  AAAA                      update with IPv6 + IPv4
+/// ```
+#[test]
+fn a_long_before_aaaa() {
+    Ladder::on(dual_stack())
+        .asks(&ALL_THREE)
+        .after(30)
+        .answers(&HTTPS)
+        .answers(&A)
+        .waits_for(50)
+        .after(50)
+        .starts_with(&["192.0.2.1", "192.0.2.2"])
+        .after(100)
+        .answers(&AAAA)
+        .starts_with(&ALTERNATING);
+}
+
+/// ```text
+/// 30 ms  AAAA, A                    50 ms timer
+/// 10 ms  HTTPS (no hints)           start with IPv6 + IPv4
+/// ```
+#[test]
+fn https_slightly_late() {
+    Ladder::on(dual_stack())
+        .asks(&ALL_THREE)
+        .after(30)
+        .answers(&AAAA)
+        .answers(&A)
+        .waits_for(50)
+        .after(10)
+        .answers(&HTTPS)
+        .starts_with(&ALTERNATING);
+}
+
+/// ```text
+/// 30 ms  AAAA, A                    50 ms timer
+/// 50 ms                             start with IPv6 + IPv4
+/// ```
+#[test]
+fn https_very_late_or_never() {
+    Ladder::on(dual_stack())
+        .asks(&ALL_THREE)
+        .after(30)
+        .answers(&AAAA)
+        .answers(&A)
+        .waits_for(50)
+        .after(50)
+        .starts_with(&ALTERNATING);
+}
+
+/// ```text
+/// 30 ms  HTTPS (with hints)         start with IPv6 + IPv4
+/// ```
+#[test]
+fn hints_while_aaaa_is_late() {
+    Ladder::on(dual_stack())
+        .asks(&ALL_THREE)
+        .after(30)
+        .answers(&["example.com HTTPS 1 . alpn=h3 ipv6hint=2001:db8::1 ipv4hint=192.0.2.1"])
+        .starts_with(&["2001:db8::1", "192.0.2.1"]);
+}
+
+/// ```text
+/// 30 ms  HTTPS ("."), HTTPS ("alt"), AAAA, A
+///                                   start with IPv6 + IPv4, ask AAAA and A of "alt"
+/// 30 ms  AAAA, A of "alt"           update with IPv6 + IPv4
+/// ```
+#[test]
+fn two_service_names() {
+    Ladder::on(dual_stack())
+        .asks(&ALL_THREE)
+        .after(30)
+        .answers(&[
+            "example.com HTTPS 1 . alpn=h3,h2",
+            "example.com HTTPS 2 alt.example.com alpn=h3,h2",
+        ])
+        .answers(&AAAA)
+        .answers(&A)
+        .starts_with(&ALTERNATING)
+        .asks(&["alt.example.com AAAA", "alt.example.com A"])
+        .after(30)
+        .answers(&["alt.example.com AAAA 2001:db8:a::1"])
+        .answers(&["alt.example.com A 192.0.2.99"])
+        .starts_with(&[
+            "2001:db8::1",
+            "192.0.2.1",
+            "2001:db8::2",
+            "192.0.2.2",
+            "2001:db8:a::1",
+            "192.0.2.99",
+        ]);
+}
+
+/// ```text
+/// 30 ms  A                          50 ms timer
+/// 10 ms  HTTPS (no hints)           start with IPv4
+/// ```
+#[test]
+fn ipv4_only_network() {
+    Ladder::on(ipv4_only())
+        .asks(&["example.com HTTPS", "example.com A"])
+        .after(30)
+        .answers(&A)
+        .waits_for(50)
+        .after(10)
+        .answers(&HTTPS)
+        .starts_with(&["192.0.2.1", "192.0.2.2"]);
+}
