@@ -1,0 +1,64 @@
+//! The HTTP server: HTTP/1.1, 2 and 3 on one port number.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), eyas_http::serve::ServeError> {
+//! use eyas_http::serve::Server;
+//!
+//! let running = Server::builder().listen(([127, 0, 0, 1], 4433).into()).start().await?;
+//! println!("https://localhost:{}/", running.local_addr().port());
+//! running.shutdown(std::time::Duration::from_secs(10)).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | route | answer |
+//! | --- | --- |
+//! | `/` (without a directory), `/eyas` | a page that says over which protocol it came |
+//! | `/bytes/N` | N bytes, at most [`MAX_BYTES`], each of them [`pattern_byte`] of its offset |
+//! | `/echo` | GET: the request's head as JSON; POST, PUT, PATCH, DELETE: the body, streamed back |
+//! | `/slow?ms=N` | an answer after N milliseconds, at most [`MAX_SLOW`] |
+//! | `/status/CODE` | a response with that status, 200 to 599 |
+//! | `/redirect/N` | a chain of N redirections, at most [`MAX_REDIRECTS`] |
+//! | anything else | the directory's files, or 404 |
+//!
+//! Where things are:
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `server` | building, starting, stopping |
+//! | `sockets` | TCP and UDP on one port number |
+//! | `stream` | HTTP/1 and HTTP/2 over TCP and TLS, by hyper |
+//! | `quic` | HTTP/3, by quinn and h3 |
+//! | `admission`, `activity`, `limits` | what a peer may take, and for how long |
+//! | `site` | the routes |
+
+mod activity;
+mod admission;
+mod alt_svc;
+mod body;
+mod error;
+mod fault;
+mod limits;
+mod quic;
+mod server;
+mod site;
+mod sockets;
+mod stats;
+mod stream;
+mod versions;
+
+pub use eyas::ServerIdentity;
+
+pub use self::{
+    alt_svc::AltSvcPolicy,
+    error::ServeError,
+    fault::Mishap,
+    limits::Limits,
+    server::{Running, Server, ServerBuilder},
+    site::{
+        MAX_REDIRECTS, MAX_SLOW,
+        bytes::{MAX_BYTES, PATTERN_PERIOD, pattern_byte},
+    },
+    stats::Stats,
+    versions::Versions,
+};

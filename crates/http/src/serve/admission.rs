@@ -1,0 +1,125 @@
+//! Who may open one more connection.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::Limits;
+
+/// Counts open connections, in all and by peer. The table holds at most one row per open
+/// connection, so the limit on connections bounds it too.
+#[derive(Debug)]
+pub(super) struct Admission {
+    connections: usize,
+    per_peer: usize,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    total: usize,
+    by_peer: HashMap<IpAddr, usize>,
+}
+
+/// The right to one connection, given back when dropped.
+#[derive(Debug)]
+pub(super) struct Permit {
+    admission: Arc<Admission>,
+    peer: IpAddr,
+}
+
+impl Admission {
+    pub(super) fn new(limits: &Limits) -> Arc<Self> {
+        Arc::new(Self {
+            connections: limits.connections,
+            per_peer: limits.connections_per_peer,
+            open: Mutex::default(),
+        })
+    }
+
+    /// Asks for one more connection from `peer`.
+    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Permit> {
+        let peer = subscriber(peer);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.total >= self.connections {
+            return None;
+        }
+        let of_peer = open.by_peer.entry(peer).or_default();
+        if *of_peer >= self.per_peer {
+            return None;
+        }
+        *of_peer += 1;
+        open.total += 1;
+        Some(Permit { admission: Arc::clone(self), peer })
+    }
+
+    /// Connections open now.
+    pub(super) fn open(&self) -> usize {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).total
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.total -= 1;
+        if let Some(of_peer) = open.by_peer.get_mut(&self.peer) {
+            *of_peer -= 1;
+            if *of_peer == 0 {
+                open.by_peer.remove(&self.peer);
+            }
+        }
+    }
+}
+
+/// The address that counts as one peer: an IPv6 subscriber has a /64 at least.
+fn subscriber(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, ..] = v6.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission(connections: usize, per_peer: usize) -> Arc<Admission> {
+        Admission::new(&Limits { connections, connections_per_peer: per_peer, ..Limits::default() })
+    }
+
+    #[test]
+    fn a_dropped_permit_makes_room() {
+        let admission = admission(1, 1);
+        let peer = IpAddr::from([192, 0, 2, 1]);
+        let first = admission.admit(peer);
+        assert!(first.is_some());
+        assert!(admission.admit(peer).is_none());
+        drop(first);
+        assert_eq!(admission.open(), 0);
+        assert!(admission.admit(peer).is_some());
+    }
+
+    #[test]
+    fn one_peer_leaves_room_for_others() {
+        let admission = admission(10, 2);
+        let hostile: Vec<_> = (1..=5u16)
+            .filter_map(|host| admission.admit(IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host])))
+            .collect();
+        assert_eq!(hostile.len(), 2, "one /64 is one peer");
+        assert!(admission.admit(IpAddr::from([192, 0, 2, 1])).is_some());
+    }
+
+    #[test]
+    fn a_mapped_address_is_its_ipv4_address() {
+        let admission = admission(10, 1);
+        let mapped = admission.admit("::ffff:192.0.2.1".parse().unwrap());
+        assert!(mapped.is_some());
+        assert!(admission.admit(IpAddr::from([192, 0, 2, 1])).is_none());
+    }
+}

@@ -1,0 +1,40 @@
+//! Why a server did not start.
+
+use std::{fmt::Display, io, net::SocketAddr, path::PathBuf};
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// An address could not be bound.
+    #[error("cannot listen on {address}: {cause}; choose another address or port")]
+    Bind {
+        /// Which.
+        address: SocketAddr,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The QUIC endpoint could not be started on its socket.
+    #[error("cannot start QUIC: {0}; serve without HTTP/3, or see the cause")]
+    Endpoint(#[source] io::Error),
+    /// The certificate or key is of no use.
+    #[error("the certificate or its key cannot be used: {0}")]
+    Identity(String),
+    /// The directory cannot be served.
+    #[error("cannot serve {}: {cause}; name a directory that exists", path.display())]
+    Directory {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// No version of HTTP is left to serve.
+    #[error("no version of HTTP is left to serve; HTTP/3 alone cannot go without TLS")]
+    NoVersion,
+}
+
+impl ServeError {
+    pub(super) fn identity(cause: impl Display) -> Self {
+        Self::Identity(cause.to_string())
+    }
+}

@@ -1,0 +1,104 @@
+//! Responses that go wrong on purpose, for the personalities of the test server.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::Version;
+use http_body::Frame;
+use tokio::{sync::Notify, time::Sleep};
+
+use super::body::BodyError;
+
+/// What a faulty server does to every body longer than `after` bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Mishap {
+    /// Bytes of the body that still arrive.
+    pub after: u64,
+    /// Whether the connection (TCP) or stream (QUIC) is reset, or the message only ends early.
+    pub reset: bool,
+}
+
+impl Mishap {
+    /// What that is for a response in this version of HTTP.
+    pub(super) fn of(self, version: Version, tear_down: &Arc<Notify>) -> Fault {
+        let kind = match (self.reset, version) {
+            (true, Version::HTTP_3) => FaultKind::Break,
+            (true, _) => FaultKind::TearDown(Arc::clone(tear_down)),
+            (false, Version::HTTP_2 | Version::HTTP_3) => FaultKind::End,
+            // hyper holds HTTP/1 to the announced length: breaking off is the way to end early.
+            (false, _) => FaultKind::Break,
+        };
+        Fault { after: self.after, kind }
+    }
+}
+
+/// What goes wrong in one response, once this many bytes of the body are sent.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    /// Bytes of the body that still arrive.
+    pub(super) after: u64,
+    /// What happens then.
+    pub(super) kind: FaultKind,
+}
+
+/// How a response goes wrong.
+#[derive(Clone, Debug)]
+pub(super) enum FaultKind {
+    /// The message ends as if it were whole, with fewer bytes than announced.
+    End,
+    /// The message breaks off: the connection ends (HTTP/1), or its stream is reset.
+    Break,
+    /// The connection is torn down by whoever waits for this.
+    TearDown(Arc<Notify>),
+}
+
+/// The bytes before the fault get this long to leave, so that what the peer sees is certain.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A fault on its way.
+pub(super) struct Trigger {
+    left: u64,
+    kind: FaultKind,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl Trigger {
+    pub(super) fn new(fault: Fault) -> Self {
+        Self { left: fault.after, kind: fault.kind, pause: None }
+    }
+
+    /// Whether all the bytes before the fault are out.
+    pub(super) fn is_due(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Shortens the next piece of the body to what may still leave.
+    pub(super) fn cut(&mut self, data: &mut Bytes) {
+        data.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.left -= data.len() as u64;
+    }
+
+    /// Goes wrong.
+    pub(super) fn poll_fire(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let pause = self.pause.get_or_insert_with(|| Box::pin(tokio::time::sleep(PAUSE)));
+        ready!(pause.as_mut().poll(cx));
+        match &self.kind {
+            FaultKind::End => Poll::Ready(None),
+            FaultKind::Break => Poll::Ready(Some(Err(BodyError::OnPurpose))),
+            FaultKind::TearDown(notify) => {
+                notify.notify_one();
+                // Whoever was told drops the connection and this body with it.
+                Poll::Pending
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a server allows its peers.
+
+use std::time::Duration;
+
+/// The bounds of a [`Server`](super::Server). Every one of them is there because a peer could
+/// otherwise grow something without end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Connections open at once, over all transports and addresses: 4096. A connection above it is
+    /// closed (TCP) or refused (QUIC) at once.
+    pub connections: usize,
+    /// Connections open at once from one IPv4 address or one IPv6 /64: 2048. It keeps one hostile
+    /// peer from taking all of [`Self::connections`].
+    pub connections_per_peer: usize,
+    /// Bytes of a request's head (request line and header fields, or the decoded field section as
+    /// RFC 9114 §4.2.2 counts it): 32 KiB, at least [`Self::MIN_HEADER_BYTES`]. A bigger one is
+    /// answered 431.
+    pub header_bytes: usize,
+    /// Header fields of one request in HTTP/1: 100. More are answered 431.
+    pub header_fields: usize,
+    /// Bytes of one request's body: 1 GiB. A bigger one is answered 413, or cut where its length
+    /// was not announced.
+    pub body_bytes: u64,
+    /// For the TLS or QUIC handshake: 10 s.
+    pub handshake_time: Duration,
+    /// For a request's head once the server waits for it, between two requests of an HTTP/1
+    /// connection too: 30 s. This is what ends a slow loris.
+    pub header_read_time: Duration,
+    /// Without a request, or without a byte moved while a response waits for the peer: 60 s. A
+    /// connection is closed between once and one and a half times this.
+    pub idle_time: Duration,
+    /// Requests in flight on one HTTP/2 or HTTP/3 connection: 128.
+    pub concurrent_streams: u32,
+}
+
+impl Limits {
+    /// The smallest useful [`Self::header_bytes`]: 8 KiB, which is also the smallest buffer that
+    /// hyper reads HTTP/1 with.
+    pub const MIN_HEADER_BYTES: usize = 8 * 1024;
+
+    /// These limits with everything that cannot work raised to what can.
+    pub(super) fn usable(mut self) -> Self {
+        self.header_bytes = self.header_bytes.max(Self::MIN_HEADER_BYTES);
+        self.connections = self.connections.max(1);
+        self.connections_per_peer = self.connections_per_peer.clamp(1, self.connections);
+        self.concurrent_streams = self.concurrent_streams.max(1);
+        self
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            connections_per_peer: 2048,
+            header_bytes: 32 * 1024,
+            header_fields: 100,
+            body_bytes: 1 << 30,
+            handshake_time: Duration::from_secs(10),
+            header_read_time: Duration::from_secs(30),
+            idle_time: Duration::from_secs(60),
+            concurrent_streams: 128,
+        }
+    }
+}

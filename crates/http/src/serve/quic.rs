@@ -1,0 +1,253 @@
+//! HTTP/3 over QUIC: accepting connections, and one connection's life.
+
+mod frame_guard;
+mod streams;
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use h3::server::{RequestResolver, RequestStream};
+use http_body_util::BodyExt;
+use quinn::{TransportConfig, VarInt, crypto::rustls::QuicServerConfig};
+use tokio::time::timeout;
+
+use self::streams::{Receiving, Sending, Streams};
+use super::{
+    ServeError, ServerIdentity,
+    activity::{Activity, Quiet},
+    admission::Permit,
+    body::{RequestBody, ResponseBody},
+    server::Shared,
+    site::{self, Link},
+    stats::Counters,
+};
+
+/// The body of an HTTP/3 request.
+pub(super) type RecvBody = RequestStream<Receiving, Bytes>;
+
+/// Unidirectional streams that a client may open: control, two of QPACK, and a few that carry
+/// nothing (RFC 9114 §6.2.3).
+const UNIDIRECTIONAL_STREAMS: u32 = 8;
+
+/// Bytes that a connection keeps of responses that the peer has not acknowledged: enough for
+/// 300 Mbit/s over 100 ms.
+const SEND_WINDOW: u64 = 4 * 1024 * 1024;
+
+/// Bytes that a connection keeps of request bodies nobody has read yet, over all streams.
+const RECEIVE_WINDOW: u32 = 8 * 1024 * 1024;
+
+/// Handshakes under way above which a client must show that its address is its own (RFC 9000
+/// §8.1.2), as a share of the limit on connections.
+const RETRY_SHARE: usize = 4;
+
+/// After a graceful close, the peer gets this long to read the rest and to close.
+const CLOSING_TIME: Duration = Duration::from_secs(5);
+
+/// The configuration of the QUIC endpoint.
+pub(super) fn server_config(
+    identity: &ServerIdentity,
+    alpn: Vec<Vec<u8>>,
+    limits: &super::Limits,
+) -> Result<quinn::ServerConfig, ServeError> {
+    let mut tls = identity.server_config().map_err(ServeError::identity)?;
+    tls.alpn_protocols = alpn;
+    let crypto = QuicServerConfig::try_from(tls).map_err(ServeError::identity)?;
+    let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+    let mut transport = TransportConfig::default();
+    // The watch closes what is idle or stalled, and knows when silence is the server's own doing;
+    // this is for what the watch has no say in, such as a peer that is gone while one closes.
+    let silence = limits.idle_time + limits.idle_time / 2 + site::MAX_SLOW;
+    let idle = quinn::IdleTimeout::try_from(silence).unwrap_or_else(|_| VarInt::MAX.into());
+    transport
+        .max_idle_timeout(Some(idle))
+        .max_concurrent_bidi_streams(limits.concurrent_streams.into())
+        .max_concurrent_uni_streams(UNIDIRECTIONAL_STREAMS.into())
+        .send_window(SEND_WINDOW)
+        .receive_window(RECEIVE_WINDOW.into());
+    config.transport_config(Arc::new(transport));
+    config.max_incoming(limits.connections);
+    Ok(config)
+}
+
+/// Accepts QUIC connections until the server stops.
+pub(super) async fn accept(shared: Arc<Shared>, endpoint: quinn::Endpoint) {
+    let mut draining = pin!(shared.drain.cancelled());
+    let mut stopped = pin!(shared.abort.cancelled());
+    loop {
+        let incoming = tokio::select! {
+            incoming = endpoint.accept() => incoming,
+            () = &mut draining => break,
+            () = &mut stopped => break,
+        };
+        let Some(incoming) = incoming else { return };
+        Counters::count(&shared.counters.quic_connections);
+        let Some(permit) = shared.admission.admit(incoming.remote_address().ip()) else {
+            Counters::count(&shared.counters.connections_refused);
+            incoming.refuse();
+            continue;
+        };
+        let busy = shared.handshakes.load(Relaxed) > shared.limits.connections / RETRY_SHARE;
+        if busy && incoming.may_retry() {
+            // Only an incoming connection that may not be retried gives it back.
+            if let Err(error) = incoming.retry() {
+                error.into_incoming().refuse();
+            }
+            continue;
+        }
+        let shared_task = Arc::clone(&shared);
+        shared.tasks.spawn(async move { connection(shared_task, incoming, permit).await });
+    }
+    // No new connection from here on; those that are open have their own ends.
+    endpoint.set_server_config(None);
+}
+
+async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Permit) {
+    let handshake = async {
+        let conn = incoming.accept().ok()?.await.ok()?;
+        Some(conn)
+    };
+    let conn = {
+        let _under_way = shared.handshake();
+        timeout(shared.limits.handshake_time, handshake).await
+    };
+    let Ok(Some(conn)) = conn else {
+        Counters::count(&shared.counters.handshakes_failed);
+        return;
+    };
+    let activity = Arc::<Activity>::default();
+    let closing = Arc::<AtomicBool>::default();
+    let streams = Streams::new(
+        conn.clone(),
+        Arc::clone(&activity),
+        shared.limits.header_bytes,
+        Arc::clone(&closing),
+    );
+    let mut builder = h3::server::builder();
+    builder.max_field_section_size(shared.limits.header_bytes as u64).send_grease(false);
+    let Ok(Ok(h3)) = timeout(shared.limits.handshake_time, builder.build(streams)).await else {
+        return;
+    };
+    let link =
+        Link { remote: conn.remote_address(), secure: true, activity, tear_down: Arc::default() };
+    Connection { shared, link: Arc::new(link), closing, conn, h3 }.run().await;
+}
+
+struct Connection {
+    shared: Arc<Shared>,
+    link: Arc<Link>,
+    closing: Arc<AtomicBool>,
+    conn: quinn::Connection,
+    h3: h3::server::Connection<Streams, Bytes>,
+}
+
+impl Connection {
+    async fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        let link = Arc::clone(&self.link);
+        let mut quiet = pin!(link.activity.quiet(shared.limits.idle_time));
+        let mut draining = pin!(shared.drain.cancelled());
+        let mut stopped = pin!(shared.abort.cancelled());
+        let mut torn_down = pin!(link.tear_down.notified());
+        loop {
+            tokio::select! {
+                accepted = self.h3.accept() => match accepted {
+                    Ok(Some(resolver)) => self.serve(resolver),
+                    Ok(None) | Err(_) => return,
+                },
+                () = &mut draining => return self.close_gracefully(stopped).await,
+                why = &mut quiet => {
+                    Counters::count(&shared.counters.timed_out);
+                    if why == Quiet::Idle {
+                        self.close_gracefully(tokio::time::sleep(CLOSING_TIME)).await;
+                    }
+                    return;
+                }
+                () = &mut torn_down => return,
+                () = &mut stopped => return,
+            }
+        }
+    }
+
+    /// Serves one request in a task of its own, so that none waits for another.
+    fn serve(&self, resolver: RequestResolver<Streams, Bytes>) {
+        let shared = Arc::clone(&self.shared);
+        let link = Arc::clone(&self.link);
+        let conn = self.conn.clone();
+        self.shared.tasks.spawn(async move {
+            tokio::select! {
+                () = exchange(shared, link, resolver) => {}
+                // Nobody is there to answer to.
+                _ = conn.closed() => {}
+            }
+        });
+    }
+
+    /// GOAWAY (RFC 9114 §5.2), then the running responses to their end, or to `deadline`.
+    async fn close_gracefully(mut self, deadline: impl Future<Output = ()>) {
+        self.closing.store(true, Relaxed);
+        // One past the last accepted request: everything before it is served (RFC 9114 §5.2).
+        if self.h3.shutdown(1).await.is_err() {
+            return;
+        }
+        let link = Arc::clone(&self.link);
+        let mut answered = pin!(link.activity.answered());
+        let mut deadline = pin!(deadline);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut deadline => return,
+                accepted = self.h3.accept() => match accepted {
+                    Ok(Some(resolver)) => self.serve(resolver),
+                    Ok(None) | Err(_) => return,
+                },
+                () = &mut answered => return,
+            }
+        }
+    }
+}
+
+async fn exchange(shared: Arc<Shared>, link: Arc<Link>, resolver: RequestResolver<Streams, Bytes>) {
+    let exchange = link.activity.begin();
+    let limit = shared.limits.header_read_time;
+    let (request, stream) = match timeout(limit, resolver.resolve_request()).await {
+        Ok(Ok(resolved)) => resolved,
+        Ok(Err(error)) => return tracing::debug!(%error, "HTTP/3 request refused"),
+        Err(_) => return Counters::count(&shared.counters.timed_out),
+    };
+    let (mut send, recv) = stream.split();
+    let limit = shared.limits.body_bytes;
+    let request = request.map(|()| RequestBody::http3(recv, limit, Arc::clone(&shared.counters)));
+    let response = site::respond(&shared, &link, exchange, request).await;
+    if let Err(error) = deliver(&mut send, response).await {
+        tracing::debug!(error, "HTTP/3 response cut short");
+        send.stop_stream(h3::error::Code::H3_INTERNAL_ERROR);
+    }
+}
+
+type DeliveryError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Sends a response and waits until the peer has it.
+async fn deliver(
+    send: &mut RequestStream<Sending, Bytes>,
+    response: http::Response<ResponseBody>,
+) -> Result<(), DeliveryError> {
+    let (head, mut body) = response.into_parts();
+    let _open = body.take_exchange();
+    send.send_response(http::Response::from_parts(head, ())).await?;
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            send.send_data(data).await?;
+        }
+    }
+    drop(body);
+    send.finish().await?;
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! Building, starting and stopping a server.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use http::HeaderValue;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    AltSvcPolicy, Limits, ServeError, ServerIdentity, Stats, Versions,
+    admission::Admission,
+    fault::Mishap,
+    quic,
+    sockets::{self, Bound},
+    stats::Counters,
+    stream,
+};
+
+/// Names that a certificate made on the spot always holds.
+const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// How long a stopped server stays to tell its QUIC peers.
+const FAREWELL_TIME: Duration = Duration::from_secs(1);
+
+/// What is to be started: see [`Server::builder`].
+#[derive(Debug)]
+pub struct Server;
+
+impl Server {
+    /// A server on a free port of 127.0.0.1, with all versions of HTTP, a certificate made on the
+    /// spot and no directory, until told otherwise.
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder {
+            addresses: Vec::new(),
+            security: Security::SelfSigned(Vec::new()),
+            versions: Versions::ALL,
+            alt_svc: AltSvcPolicy::default(),
+            directory: None,
+            limits: Limits::default(),
+            alpn: None,
+            fault: None,
+        }
+    }
+}
+
+/// A server before its start.
+#[derive(Debug)]
+pub struct ServerBuilder {
+    addresses: Vec<SocketAddr>,
+    security: Security,
+    versions: Versions,
+    alt_svc: AltSvcPolicy,
+    directory: Option<PathBuf>,
+    limits: Limits,
+    alpn: Option<Vec<Vec<u8>>>,
+    fault: Option<Mishap>,
+}
+
+#[derive(Debug)]
+enum Security {
+    Plain,
+    SelfSigned(Vec<String>),
+    Given(ServerIdentity),
+}
+
+impl ServerBuilder {
+    /// Listens on this address, too. With port 0 all addresses of the server share one free port.
+    /// An unspecified IPv6 address serves IPv4 as well, unless an IPv4 address is given too.
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.addresses.push(address);
+        self
+    }
+
+    /// Uses this certificate and key.
+    pub fn identity(mut self, identity: ServerIdentity) -> Self {
+        self.security = Security::Given(identity);
+        self
+    }
+
+    /// Makes a certificate for these names and addresses, beside `localhost`, 127.0.0.1 and ::1.
+    pub fn names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.security = Security::SelfSigned(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Serves without TLS: HTTP/1.0, HTTP/1.1 and HTTP/2 with prior knowledge, not HTTP/3.
+    pub fn plain(mut self) -> Self {
+        self.security = Security::Plain;
+        self
+    }
+
+    /// The versions of HTTP to serve. Without HTTP/3 nothing listens on UDP, with HTTP/3 alone
+    /// nothing on TCP.
+    pub fn versions(mut self, versions: Versions) -> Self {
+        self.versions = versions;
+        self
+    }
+
+    /// What responses over TCP say about alternatives (RFC 7838).
+    pub fn alt_svc(mut self, policy: AltSvcPolicy) -> Self {
+        self.alt_svc = policy;
+        self
+    }
+
+    /// Serves the files below this directory, at `/`.
+    pub fn directory(mut self, path: impl AsRef<Path>) -> Self {
+        self.directory = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// What peers may take.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Offers these application protocols and no others, for a server that is meant to fail.
+    pub fn alpn(mut self, alpn: Vec<Vec<u8>>) -> Self {
+        self.alpn = Some(alpn);
+        self
+    }
+
+    /// Lets long responses go wrong, for tests of clients.
+    pub fn fault(mut self, fault: Mishap) -> Self {
+        self.fault = Some(fault);
+        self
+    }
+
+    /// Binds the sockets and starts serving.
+    pub async fn start(mut self) -> Result<Running, ServeError> {
+        let limits = self.limits.clone().usable();
+        let identity = match std::mem::replace(&mut self.security, Security::Plain) {
+            Security::Plain => None,
+            Security::Given(identity) => Some(identity),
+            Security::SelfSigned(names) => {
+                let names = LOCAL_NAMES.map(str::to_owned).into_iter().chain(names);
+                Some(ServerIdentity::self_signed(names).map_err(ServeError::identity)?)
+            }
+        };
+        if identity.is_none() && self.versions.http3 {
+            self.versions.http3 = false;
+        }
+        let with_tcp = self.versions.http1 || self.versions.http2;
+        if !with_tcp && !self.versions.http3 {
+            return Err(ServeError::NoVersion);
+        }
+        let directory = match &self.directory {
+            Some(path) => Some(
+                std::fs::canonicalize(path)
+                    .map_err(|cause| ServeError::Directory { path: path.clone(), cause })?,
+            ),
+            None => None,
+        };
+        if self.addresses.is_empty() {
+            self.addresses.push(SocketAddr::from(([127, 0, 0, 1], 0)));
+        }
+        let bound = sockets::bind(&self.addresses, with_tcp, self.versions.http3)?;
+        let addresses: Vec<SocketAddr> = bound.iter().map(|bound| bound.address).collect();
+        let shared = Arc::new(Shared {
+            admission: Admission::new(&limits),
+            limits,
+            counters: Arc::default(),
+            handshakes: AtomicUsize::new(0),
+            drain: CancellationToken::new(),
+            abort: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            alt_svc: self.alt_svc_field(addresses[0].port()),
+            directory,
+            fault: self.fault.take(),
+        });
+        let endpoints = self.spawn(&shared, bound, identity.as_ref())?;
+        Ok(Running { shared, addresses, identity, endpoints })
+    }
+
+    fn alt_svc_field(&self, port: u16) -> Option<HeaderValue> {
+        self.versions.http3.then(|| self.alt_svc.field(port)).flatten()
+    }
+
+    fn spawn(
+        &self,
+        shared: &Arc<Shared>,
+        bound: Vec<Bound>,
+        identity: Option<&ServerIdentity>,
+    ) -> Result<Vec<quinn::Endpoint>, ServeError> {
+        let stream_alpn = self.alpn.clone().unwrap_or_else(|| stream::alpn(self.versions));
+        let acceptor = match identity {
+            Some(identity) => Some(stream::acceptor(identity, stream_alpn)?),
+            None => None,
+        };
+        let quic_alpn = self.alpn.clone().unwrap_or_else(|| vec![b"h3".to_vec()]);
+        let protocol = stream::Protocol::new(&shared.limits, self.versions, acceptor);
+        let mut endpoints = Vec::new();
+        for Bound { tcp, udp, .. } in bound {
+            if let Some(listener) = tcp {
+                let accepting = stream::accept(Arc::clone(shared), protocol.clone(), listener);
+                shared.tasks.spawn(accepting);
+            }
+            if let (Some(socket), Some(identity)) = (udp, identity) {
+                let config = quic::server_config(identity, quic_alpn.clone(), &shared.limits)?;
+                let endpoint = sockets::endpoint(socket, config)?;
+                shared.tasks.spawn(quic::accept(Arc::clone(shared), endpoint.clone()));
+                endpoints.push(endpoint);
+            }
+        }
+        Ok(endpoints)
+    }
+}
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) limits: Limits,
+    pub(super) admission: Arc<Admission>,
+    pub(super) counters: Arc<Counters>,
+    /// QUIC handshakes under way.
+    pub(super) handshakes: AtomicUsize,
+    /// Cancelled when no new work is wanted.
+    pub(super) drain: CancellationToken,
+    /// Cancelled when everything is to end now.
+    pub(super) abort: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    pub(super) alt_svc: Option<HeaderValue>,
+    /// Canonical, so that a path can be held against it.
+    pub(super) directory: Option<PathBuf>,
+    pub(super) fault: Option<Mishap>,
+}
+
+impl Shared {
+    /// Counts a QUIC handshake as under way until the guard is dropped.
+    pub(super) fn handshake(&self) -> impl Drop + use<'_> {
+        struct UnderWay<'a>(&'a AtomicUsize);
+        impl Drop for UnderWay<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Relaxed);
+            }
+        }
+        self.handshakes.fetch_add(1, Relaxed);
+        UnderWay(&self.handshakes)
+    }
+}
+
+/// A server that runs. Dropping it stops the server at once.
+#[derive(Debug)]
+pub struct Running {
+    shared: Arc<Shared>,
+    addresses: Vec<SocketAddr>,
+    identity: Option<ServerIdentity>,
+    endpoints: Vec<quinn::Endpoint>,
+}
+
+impl Running {
+    /// The first address it listens on, with the port that was chosen.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.addresses[0]
+    }
+
+    /// All addresses it listens on.
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Its certificate and key; none if it serves without TLS.
+    pub fn identity(&self) -> Option<&ServerIdentity> {
+        self.identity.as_ref()
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> Stats {
+        self.shared.counters.snapshot(self.shared.admission.open())
+    }
+
+    /// Takes no new connections, tells the peers to go elsewhere (`Connection: close`, GOAWAY),
+    /// lets running responses finish for at most `grace`, then closes what is left. Returns how
+    /// many connections had to be cut.
+    pub async fn shutdown(self, grace: Duration) -> usize {
+        self.shared.drain.cancel();
+        self.shared.tasks.close();
+        let cut = match tokio::time::timeout(grace, self.shared.tasks.wait()).await {
+            Ok(()) => 0,
+            Err(_) => self.shared.admission.open(),
+        };
+        self.shared.abort.cancel();
+        self.shared.tasks.wait().await;
+        for endpoint in &self.endpoints {
+            endpoint.close(h3_no_error(), b"the server has stopped");
+            // So that the peers hear of it.
+            let _ = tokio::time::timeout(FAREWELL_TIME, endpoint.wait_idle()).await;
+        }
+        cut
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shared.drain.cancel();
+        self.shared.abort.cancel();
+        self.shared.tasks.close();
+        for endpoint in &self.endpoints {
+            endpoint.close(h3_no_error(), b"the server has stopped");
+        }
+    }
+}
+
+fn h3_no_error() -> quinn::VarInt {
+    quinn::VarInt::from_u64(h3::error::Code::H3_NO_ERROR.value()).unwrap_or_default()
+}

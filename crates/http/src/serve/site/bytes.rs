@@ -1,0 +1,85 @@
+//! `/bytes/N`: N bytes that a client can check.
+
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+
+/// The most bytes that `/bytes/N` gives: 1 GiB.
+pub const MAX_BYTES: u64 = 1 << 30;
+
+/// The period of the pattern. A prime, so that no block size of a transport divides it and a
+/// block that is lost, doubled or misplaced shows.
+pub const PATTERN_PERIOD: u64 = 251;
+
+/// Periods in the buffer that all responses are cut from: 255,016 bytes.
+const PERIODS: u64 = 1016;
+
+/// The byte at this offset of `/bytes/N`, for every N: the offset modulo 251.
+pub const fn pattern_byte(offset: u64) -> u8 {
+    (offset % PATTERN_PERIOD) as u8
+}
+
+/// One buffer for the whole process: responses are slices of it, so that a gigabyte costs neither
+/// memory nor copies.
+static BUFFER: LazyLock<Bytes> =
+    LazyLock::new(|| (0..PATTERN_PERIOD * PERIODS).map(pattern_byte).collect());
+
+/// A stretch of the pattern.
+#[derive(Clone, Debug)]
+pub(in crate::serve) struct Pattern {
+    position: u64,
+    end: u64,
+}
+
+impl Pattern {
+    /// The bytes from `position` to before `end`.
+    pub(in crate::serve) const fn new(position: u64, end: u64) -> Self {
+        Self { position, end }
+    }
+
+    /// Bytes still to come.
+    pub(in crate::serve) const fn remaining(&self) -> u64 {
+        self.end.saturating_sub(self.position)
+    }
+}
+
+impl Iterator for Pattern {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        let buffer = &*BUFFER;
+        let phase = (self.position % PATTERN_PERIOD) as usize;
+        let room = (buffer.len() - phase) as u64;
+        let length = self.remaining().min(room);
+        if length == 0 {
+            return None;
+        }
+        self.position += length;
+        Some(buffer.slice(phase..phase + length as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stretch_follows_the_pattern() {
+        for (start, end) in [(0, 0), (0, 1), (250, 252), (7, 600_000), (300_000, 300_001)] {
+            let pieces: Vec<u8> = Pattern::new(start, end).flatten().collect();
+            let wanted: Vec<u8> = (start..end).map(pattern_byte).collect();
+            assert!(pieces == wanted, "{start}..{end}");
+        }
+    }
+
+    #[test]
+    fn a_gigabyte_is_slices_of_one_buffer() {
+        let mut total = 0;
+        let home = BUFFER.as_ptr_range();
+        for piece in Pattern::new(0, MAX_BYTES) {
+            assert!(home.contains(&piece.as_ptr()));
+            total += piece.len() as u64;
+        }
+        assert_eq!(total, MAX_BYTES);
+    }
+}

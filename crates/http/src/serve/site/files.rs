@@ -1,0 +1,310 @@
+//! A directory of files.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File, Metadata},
+    future::Future,
+    io::{self, Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+    pin::Pin,
+    task::{Context, Poll},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use percent_encoding::percent_decode_str;
+use tokio::task::JoinHandle;
+
+use super::{
+    listing,
+    reply::{self, Reply, error, redirect},
+};
+use crate::serve::body::{Content, RequestBody};
+
+/// Bytes read from a file at once.
+const PIECE: usize = 128 * 1024;
+
+/// The names that stand for a directory.
+const INDEX: &str = "index.html";
+
+/// What a path leads to.
+enum Found {
+    File(File, Metadata, PathBuf),
+    Directory(Vec<listing::Item>),
+    /// A directory, named without the slash that relative links need.
+    Slashless,
+}
+
+/// Answers a GET or HEAD with a file or a listing.
+pub(super) async fn respond(root: &Path, request: &Request<RequestBody>) -> Reply {
+    let path = request.uri().path();
+    let Some(relative) = relative(path) else {
+        return error(StatusCode::NOT_FOUND, NOT_HERE);
+    };
+    let (root, is_slashed) = (root.to_owned(), path.ends_with('/'));
+    let found = tokio::task::spawn_blocking(move || find(&root, &relative, is_slashed)).await;
+    match found {
+        Ok(Ok(Found::File(file, metadata, name))) => {
+            self::file(request.headers(), file, &metadata, &name)
+        }
+        Ok(Ok(Found::Directory(items))) => listing::respond(path, &items),
+        Ok(Ok(Found::Slashless)) => {
+            let query = request.uri().query().map(|query| format!("?{query}"));
+            // Two slashes in front would name another host.
+            let path = format!("/{}/{}", path.trim_start_matches('/'), query.unwrap_or_default());
+            redirect(StatusCode::MOVED_PERMANENTLY, &path)
+        }
+        Ok(Err(cause)) if is_missing(&cause) => error(StatusCode::NOT_FOUND, NOT_HERE),
+        Ok(Err(cause)) if cause.kind() == io::ErrorKind::PermissionDenied => {
+            error(StatusCode::FORBIDDEN, "The server may not read this file.")
+        }
+        Ok(Err(_)) | Err(_) => {
+            error(StatusCode::INTERNAL_SERVER_ERROR, "The file could not be read.")
+        }
+    }
+}
+
+const NOT_HERE: &str = "No such file.";
+
+/// Whether the error says that there is nothing to be served under a name.
+fn is_missing(cause: &io::Error) -> bool {
+    matches!(
+        cause.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename
+    )
+}
+
+/// The path below the root that a request's path names, or nothing if it names none: steps
+/// upwards, hidden files (`.well-known` apart), and bytes that are no part of a name.
+fn relative(path: &str) -> Option<PathBuf> {
+    let mut relative = PathBuf::new();
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        let name = percent_decode_str(segment).collect::<Vec<u8>>();
+        let is_hidden = name.starts_with(b".") && name != b".well-known";
+        if is_hidden || name.iter().any(|byte| matches!(byte, 0 | b'/' | b'\\')) {
+            return None;
+        }
+        relative.push(os_string(name)?);
+    }
+    Some(relative)
+}
+
+#[cfg(unix)]
+fn os_string(name: Vec<u8>) -> Option<OsString> {
+    use std::os::unix::ffi::OsStringExt;
+    Some(OsString::from_vec(name))
+}
+
+#[cfg(not(unix))]
+fn os_string(name: Vec<u8>) -> Option<OsString> {
+    // A colon names a drive or a stream of a file on Windows.
+    String::from_utf8(name).ok().filter(|name| !name.contains(':')).map(OsString::from)
+}
+
+/// The file or directory below `root`, which must be canonical.
+fn find(root: &Path, relative: &Path, is_slashed: bool) -> io::Result<Found> {
+    let path = inside(root, &root.join(relative))?;
+    let metadata = fs::metadata(&path)?;
+    if !metadata.is_dir() {
+        // `name/` is not `name`.
+        return if is_slashed { Err(missing()) } else { open(path) };
+    }
+    if !is_slashed {
+        return Ok(Found::Slashless);
+    }
+    match inside(root, &path.join(INDEX)).and_then(open) {
+        Err(cause) if is_missing(&cause) => Ok(Found::Directory(listing::read(&path)?)),
+        index => index,
+    }
+}
+
+/// The path with every symbolic link followed, if that is still below `root`.
+fn inside(root: &Path, path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Ok(path) if path.starts_with(root) => Ok(path),
+        Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => Err(cause),
+        // Nothing there, a circle of links, a name too long: all the same to the peer.
+        Ok(_) | Err(_) => Err(missing()),
+    }
+}
+
+fn missing() -> io::Error {
+    io::ErrorKind::NotFound.into()
+}
+
+/// Opens a regular file; a pipe would block, a device has no end.
+fn open(path: PathBuf) -> io::Result<Found> {
+    if !fs::symlink_metadata(&path)?.is_file() {
+        return Err(missing());
+    }
+    let file = File::open(&path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(missing());
+    }
+    Ok(Found::File(file, metadata, path))
+}
+
+fn file(headers: &HeaderMap, file: File, metadata: &Metadata, path: &Path) -> Reply {
+    let modified = metadata.modified().ok().map(whole_seconds);
+    let field = modified.map(httpdate::fmt_http_date).and_then(|date| date.try_into().ok());
+    if let Some(modified) = modified
+        && date(headers, header::IF_MODIFIED_SINCE).is_some_and(|since| modified <= since)
+        && !headers.contains_key(header::IF_NONE_MATCH)
+    {
+        return with_date(reply::empty(StatusCode::NOT_MODIFIED), field);
+    }
+    let length = metadata.len();
+    // RFC 9110 §13.1.5: a part only of what the client has already, all of anything else.
+    let is_same = !headers.contains_key(header::IF_RANGE)
+        || (modified.is_some() && date(headers, header::IF_RANGE) == modified);
+    let nothing = HeaderMap::new();
+    let headers = if is_same { headers } else { &nothing };
+    let content = |start, end| Content::File(FileBody::new(file, start, end));
+    let reply = reply::ranged(headers, length, content);
+    let media_type = mime_guess::from_path(path).first_or_octet_stream();
+    let media_type = match media_type.type_() {
+        mime_guess::mime::TEXT => format!("{media_type}; charset=utf-8"),
+        _ => media_type.to_string(),
+    };
+    with_date(reply::with_type(reply, &media_type), field)
+}
+
+/// HTTP's dates know no fractions.
+fn whole_seconds(time: SystemTime) -> SystemTime {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    UNIX_EPOCH + Duration::from_secs(since.as_secs())
+}
+
+fn date(headers: &HeaderMap, name: header::HeaderName) -> Option<SystemTime> {
+    httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()
+}
+
+fn with_date(mut reply: Reply, date: Option<HeaderValue>) -> Reply {
+    if let Some(date) = date {
+        reply.headers_mut().insert(header::LAST_MODIFIED, date);
+    }
+    reply
+}
+
+/// A stretch of a file, read piece by piece as the peer takes it.
+pub(in crate::serve) struct FileBody {
+    remaining: u64,
+    reading: Reading,
+}
+
+enum Reading {
+    /// Nothing is read yet.
+    At(File, u64),
+    Piece(JoinHandle<io::Result<(File, Bytes)>>),
+    Idle(File),
+    Over,
+}
+
+impl FileBody {
+    fn new(file: File, start: u64, end: u64) -> Self {
+        Self { remaining: end - start, reading: Reading::At(file, start) }
+    }
+
+    /// Bytes still to come.
+    pub(in crate::serve) const fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    pub(in crate::serve) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Bytes>>> {
+        loop {
+            let length = self.remaining.min(PIECE as u64) as usize;
+            if length == 0 {
+                return Poll::Ready(None);
+            }
+            self.reading = match std::mem::replace(&mut self.reading, Reading::Over) {
+                Reading::At(file, start) => read(file, Some(start), length),
+                Reading::Idle(file) => read(file, None, length),
+                Reading::Piece(mut piece) => {
+                    let Poll::Ready(done) = Pin::new(&mut piece).poll(cx) else {
+                        self.reading = Reading::Piece(piece);
+                        return Poll::Pending;
+                    };
+                    let (file, bytes) = done.map_err(io::Error::other)??;
+                    self.remaining -= bytes.len() as u64;
+                    self.reading = Reading::Idle(file);
+                    return Poll::Ready(Some(Ok(bytes)));
+                }
+                Reading::Over => return Poll::Ready(None),
+            };
+        }
+    }
+}
+
+fn read(mut file: File, start: Option<u64>, length: usize) -> Reading {
+    Reading::Piece(tokio::task::spawn_blocking(move || {
+        if let Some(start) = start {
+            file.seek(SeekFrom::Start(start))?;
+        }
+        let mut bytes = BytesMut::zeroed(length);
+        let read = file.read(&mut bytes)?;
+        if read == 0 {
+            // It has become shorter than the length that was announced.
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.truncate(read);
+        Ok((file, bytes.freeze()))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_below_the_root() {
+        for path in [
+            "/..",
+            "/../etc/passwd",
+            "/a/../../b",
+            "/%2e%2e/etc/passwd",
+            "/.%2e/x",
+            "/a%2f..%2f..%2fetc",
+            "/a\\..\\b",
+            "/a%5c..%5cb",
+            "/nul%00byte",
+            "/.git/config",
+            "/.",
+        ] {
+            assert_eq!(relative(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn names_are_decoded_once() {
+        assert_eq!(relative("/a%20b/c.txt"), Some(PathBuf::from("a b/c.txt")));
+        assert_eq!(relative("/%252e%252e"), Some(PathBuf::from("%2e%2e")));
+        assert_eq!(relative("//a///b/"), Some(PathBuf::from("a/b")));
+        assert_eq!(relative("/"), Some(PathBuf::new()));
+        assert_eq!(relative("/.well-known/x"), Some(PathBuf::from(".well-known/x")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_out_of_the_directory_leads_nowhere() {
+        let home = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(home.path()).unwrap().join("root");
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("inner.txt"), "inner").unwrap();
+        fs::write(root.join("../secret.txt"), "secret").unwrap();
+        std::os::unix::fs::symlink("inner.txt", root.join("good")).unwrap();
+        std::os::unix::fs::symlink("../secret.txt", root.join("bad")).unwrap();
+        std::os::unix::fs::symlink("..", root.join("up")).unwrap();
+        std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
+        let find = |name: &str| find(&root, Path::new(name), false);
+        assert!(matches!(find("good"), Ok(Found::File(..))));
+        for name in ["bad", "up", "up/secret.txt", "loop", "none", "inner.txt/x"] {
+            let outcome = find(name);
+            assert!(matches!(outcome, Err(cause) if is_missing(&cause)), "{name}");
+        }
+    }
+}

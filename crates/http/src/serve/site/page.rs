@@ -1,0 +1,43 @@
+//! The page at `/`: over which protocol did it come?
+
+use http::{HeaderValue, StatusCode, Version, header};
+
+use super::{
+    Link,
+    reply::{self, Reply},
+};
+use crate::serve::server::Shared;
+
+const TEMPLATE: &str = include_str!("page.html");
+
+/// The page, whole in itself and without scripts.
+pub(super) fn respond(shared: &Shared, link: &Link, version: Version) -> Reply {
+    let (protocol, carrier) = match (version, link.secure) {
+        (Version::HTTP_3, _) => ("HTTP/3", "QUIC, with TLS 1.3 inside"),
+        (Version::HTTP_2, true) => ("HTTP/2", "TCP and TLS"),
+        (Version::HTTP_2, false) => ("HTTP/2", "TCP, in clear text"),
+        (Version::HTTP_10, true) => ("HTTP/1.0", "TCP and TLS"),
+        (Version::HTTP_10, false) => ("HTTP/1.0", "TCP, in clear text"),
+        (_, true) => ("HTTP/1.1", "TCP and TLS"),
+        (_, false) => ("HTTP/1.1", "TCP, in clear text"),
+    };
+    let hint = match (version, &shared.alt_svc) {
+        (Version::HTTP_3, _) => "UDP gets through: nothing faster is on offer here.",
+        (_, Some(_)) => {
+            "This server speaks HTTP/3 too and has said so with Alt-Svc. Load the page again: a \
+             browser that trusts the certificate may come over QUIC then."
+        }
+        (_, None) => "This server does not announce HTTP/3.",
+    };
+    let class = protocol.replace(['/', '.'], "-").to_ascii_lowercase();
+    let html = TEMPLATE
+        .replace("{{protocol}}", protocol)
+        .replace("{{class}}", &class)
+        .replace("{{carrier}}", carrier)
+        .replace("{{hint}}", hint)
+        .replace("{{remote}}", &link.remote.to_string());
+    let mut reply = reply::typed(StatusCode::OK, "text/html; charset=utf-8", html);
+    // A stored page would name the protocol of another day.
+    reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    reply
+}

@@ -1,0 +1,120 @@
+//! Making responses.
+
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+
+use super::range::{self, Wanted};
+use crate::serve::body::{Content, RequestBody};
+
+/// A response before it is sent.
+pub(super) type Reply = Response<Content>;
+
+/// A response without content.
+pub(super) fn empty(status: StatusCode) -> Reply {
+    let mut reply = Response::new(Content::Empty);
+    *reply.status_mut() = status;
+    reply
+}
+
+/// A response of plain text.
+pub(super) fn text(status: StatusCode, text: String) -> Reply {
+    typed(status, "text/plain; charset=utf-8", text)
+}
+
+/// A response of this media type.
+pub(super) fn typed(status: StatusCode, media_type: &'static str, body: String) -> Reply {
+    let mut reply = empty(status);
+    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    *reply.body_mut() = Content::Full(body.into());
+    reply
+}
+
+/// An error that says what is wrong.
+pub(super) fn error(status: StatusCode, what: &str) -> Reply {
+    text(status, format!("{status}\n{what}\n"))
+}
+
+/// A redirection; a location that cannot be written in a field is an error of the server.
+pub(super) fn redirect(status: StatusCode, location: &str) -> Reply {
+    match HeaderValue::try_from(location) {
+        Ok(location) => {
+            let mut reply = empty(status);
+            reply.headers_mut().insert(header::LOCATION, location);
+            reply
+        }
+        Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "The redirection has no valid target."),
+    }
+}
+
+/// What to say to a request with none of these methods: OPTIONS is answered, the rest refused.
+pub(super) fn refusal(request: &Request<RequestBody>, methods: &[Method]) -> Option<Reply> {
+    if methods.contains(request.method()) {
+        return None;
+    }
+    if request.method() == Method::OPTIONS {
+        return Some(options(methods));
+    }
+    let what = format!("Use one of: {}.", names(methods));
+    let mut reply = error(StatusCode::METHOD_NOT_ALLOWED, &what);
+    allow_field(reply.headers_mut(), methods);
+    Some(reply)
+}
+
+/// The answer to OPTIONS.
+pub(super) fn options(methods: &[Method]) -> Reply {
+    let mut reply = empty(StatusCode::NO_CONTENT);
+    allow_field(reply.headers_mut(), methods);
+    reply
+}
+
+fn names(methods: &[Method]) -> String {
+    let names: Vec<&str> =
+        methods.iter().map(Method::as_str).chain([Method::OPTIONS.as_str()]).collect();
+    names.join(", ")
+}
+
+fn allow_field(headers: &mut HeaderMap, methods: &[Method]) {
+    if let Ok(field) = HeaderValue::try_from(names(methods)) {
+        headers.insert(header::ALLOW, field);
+    }
+}
+
+/// The representation, or the part that the request asks for.
+pub(super) fn ranged(
+    headers: &HeaderMap,
+    length: u64,
+    content: impl FnOnce(u64, u64) -> Content,
+) -> Reply {
+    let (status, start, end) = match range::wanted(headers, length) {
+        Wanted::All => (StatusCode::OK, 0, length),
+        Wanted::Part(start, end) => (StatusCode::PARTIAL_CONTENT, start, end),
+        Wanted::Nothing => {
+            let what = format!("There are {length} bytes.");
+            let mut reply = error(StatusCode::RANGE_NOT_SATISFIABLE, &what);
+            content_range(&mut reply, &format!("bytes */{length}"));
+            return reply;
+        }
+    };
+    let mut reply = empty(status);
+    *reply.body_mut() = content(start, end);
+    reply.headers_mut().insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    if status == StatusCode::PARTIAL_CONTENT {
+        content_range(&mut reply, &format!("bytes {start}-{}/{length}", end - 1));
+    }
+    reply
+}
+
+fn content_range(reply: &mut Reply, range: &str) {
+    if let Ok(field) = HeaderValue::try_from(range) {
+        reply.headers_mut().insert(header::CONTENT_RANGE, field);
+    }
+}
+
+/// Sets the media type, unless the response says its own already.
+pub(super) fn with_type(mut reply: Reply, media_type: &str) -> Reply {
+    if !reply.headers().contains_key(header::CONTENT_TYPE)
+        && let Ok(field) = HeaderValue::try_from(media_type)
+    {
+        reply.headers_mut().insert(header::CONTENT_TYPE, field);
+    }
+    reply
+}

@@ -1,0 +1,93 @@
+//! What a server has done so far.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use http::Version;
+
+/// A snapshot of a server's counters, all since its start unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Connections open now.
+    pub connections_open: u64,
+    /// TCP connections accepted.
+    pub tcp_connections: u64,
+    /// QUIC connections accepted, counted before their handshake.
+    pub quic_connections: u64,
+    /// Connections closed at once because a limit on connections was reached.
+    pub connections_refused: u64,
+    /// TLS or QUIC handshakes that failed or took too long.
+    pub handshakes_failed: u64,
+    /// Connections closed because they were idle, stalled, or slow with a request's head.
+    pub timed_out: u64,
+    /// Requests over HTTP/1.0.
+    pub http10_requests: u64,
+    /// Requests over HTTP/1.1.
+    pub http11_requests: u64,
+    /// Requests over HTTP/2.
+    pub http2_requests: u64,
+    /// Requests over HTTP/3.
+    pub http3_requests: u64,
+    /// Bytes of response bodies handed to the protocol.
+    pub body_bytes_sent: u64,
+    /// Bytes of request bodies read.
+    pub body_bytes_received: u64,
+}
+
+impl Stats {
+    /// Requests over all versions.
+    pub const fn requests(&self) -> u64 {
+        self.http10_requests + self.http11_requests + self.http2_requests + self.http3_requests
+    }
+}
+
+/// The live counters behind [`Stats`].
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) tcp_connections: AtomicU64,
+    pub(super) quic_connections: AtomicU64,
+    pub(super) connections_refused: AtomicU64,
+    pub(super) handshakes_failed: AtomicU64,
+    pub(super) timed_out: AtomicU64,
+    http10_requests: AtomicU64,
+    http11_requests: AtomicU64,
+    http2_requests: AtomicU64,
+    http3_requests: AtomicU64,
+    pub(super) body_bytes_sent: AtomicU64,
+    pub(super) body_bytes_received: AtomicU64,
+}
+
+impl Counters {
+    /// Adds one to a counter.
+    pub(super) fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a request by its version.
+    pub(super) fn request(&self, version: Version) {
+        Self::count(match version {
+            Version::HTTP_3 => &self.http3_requests,
+            Version::HTTP_2 => &self.http2_requests,
+            Version::HTTP_11 => &self.http11_requests,
+            _ => &self.http10_requests,
+        });
+    }
+
+    /// The counters now.
+    pub(super) fn snapshot(&self, open: usize) -> Stats {
+        Stats {
+            connections_open: open as u64,
+            tcp_connections: self.tcp_connections.load(Relaxed),
+            quic_connections: self.quic_connections.load(Relaxed),
+            connections_refused: self.connections_refused.load(Relaxed),
+            handshakes_failed: self.handshakes_failed.load(Relaxed),
+            timed_out: self.timed_out.load(Relaxed),
+            http10_requests: self.http10_requests.load(Relaxed),
+            http11_requests: self.http11_requests.load(Relaxed),
+            http2_requests: self.http2_requests.load(Relaxed),
+            http3_requests: self.http3_requests.load(Relaxed),
+            body_bytes_sent: self.body_bytes_sent.load(Relaxed),
+            body_bytes_received: self.body_bytes_received.load(Relaxed),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Slow, big and hostile clients.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas_http::serve::{Limits, Running, Server};
+use http::{Method, StatusCode};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    time::{sleep, timeout},
+};
+
+use crate::clients::{SOON, Speak, fetch, get, quic, raw, request, server, start, tcp};
+
+async fn plain(limits: impl FnOnce(&mut Limits)) -> Running {
+    start(Server::builder().plain().limits(changed(limits))).await
+}
+
+async fn secure(limits: impl FnOnce(&mut Limits)) -> Running {
+    start(Server::builder().limits(changed(limits))).await
+}
+
+fn changed(change: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    limits
+}
+
+#[tokio::test]
+async fn nonsense_is_answered_400() {
+    let running = start(Server::builder().plain()).await;
+    for request in [
+        "GET\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+        "\x16\x03\x01\x02\r\n\r\n",
+    ] {
+        let close = request.replace("Host: a\r\n", "Host: a\r\nConnection: close\r\n");
+        let close = close.replace("HTTP/1.1\r\n\r\n", "HTTP/1.1\r\nConnection: close\r\n\r\n");
+        let answer = raw(running.local_addr(), close.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{request:?}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn big_heads_are_answered_431() {
+    let big = "x".repeat(40 * 1024);
+    let running = start(Server::builder().plain()).await;
+    let head = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Big: {big}\r\n\r\n");
+    let answer = raw(running.local_addr(), head.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    let many = "X-Many: 1\r\n".repeat(101);
+    let head = format!("GET / HTTP/1.1\r\nHost: a\r\n{many}\r\n");
+    let answer = raw(running.local_addr(), head.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+
+    let running = server().await;
+    for speak in [Speak::Http2, Speak::Http3] {
+        let mut request = get("/");
+        request.headers_mut().insert("x-big", big.parse().unwrap());
+        let response = fetch(&running, speak, request).await;
+        assert_eq!(response.status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "{speak:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_endless_head_over_http3_is_cut_off() {
+    let running = server().await;
+    let (conn, _driver, _send) = quic(&running).await;
+    let (mut send, mut recv) = conn.open_bi().await.unwrap();
+    // HEADERS of 2^30 bytes.
+    send.write_all(&[0x01, 0xc0, 0, 0, 0, 0x40, 0, 0, 0]).await.unwrap();
+    let cut = timeout(SOON, async {
+        while send.write_all(&[0; 1024]).await.is_ok() {
+            sleep(Duration::from_millis(1)).await;
+        }
+        recv.read_to_end(1024).await
+    });
+    assert!(cut.await.expect("an end").is_err());
+    // The connection goes on for others.
+    let response = fetch(&running, Speak::Http3, get("/bytes/1")).await;
+    assert_eq!(response.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn big_bodies_are_refused_or_cut() {
+    let running = start(Server::builder().limits(changed(|limits| limits.body_bytes = 1000))).await;
+    for speak in Speak::SECURE {
+        let small = request(Method::POST, "/echo", Bytes::from(vec![1; 1000]));
+        assert_eq!(fetch(&running, speak, small).await.status(), StatusCode::OK, "{speak:?}");
+        let mut big = request(Method::POST, "/echo", Bytes::from(vec![1; 1001]));
+        big.headers_mut().insert("content-length", "1001".parse().unwrap());
+        let response = fetch(&running, speak, big).await;
+        assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE, "{speak:?}");
+    }
+    let plain = plain(|limits| limits.body_bytes = 1000).await;
+    let chunk = format!("3e9\r\n{}\r\n", "x".repeat(1001));
+    let head = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let answer = raw(plain.local_addr(), format!("{head}{chunk}0\r\n\r\n").as_bytes()).await;
+    assert!(!answer.ends_with("0\r\n\r\n"), "cut, not whole: {answer}");
+}
+
+#[tokio::test]
+async fn a_slow_loris_is_cut_and_harms_nobody() {
+    let running = plain(|limits| limits.header_read_time = Duration::from_millis(300)).await;
+    let mut loris = tcp(running.local_addr()).await;
+    loris.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+    let dribble = async {
+        loop {
+            if loris.write_all(b"X: y\r\n").await.is_err() {
+                return;
+            }
+            let mut byte = [0; 256];
+            if let Ok(Ok(0) | Err(_)) =
+                timeout(Duration::from_millis(20), loris.read(&mut byte)).await
+            {
+                return;
+            }
+        }
+    };
+    let other = async {
+        let response = fetch(&running, Speak::PlainHttp2, get("/bytes/10")).await;
+        assert_eq!(response.status(), StatusCode::OK);
+    };
+    timeout(SOON, async { tokio::join!(dribble, other) }).await.expect("the loris is cut");
+    assert!(running.stats().timed_out >= 1);
+}
+
+#[tokio::test]
+async fn who_says_nothing_is_closed() {
+    let idle = |limits: &mut Limits| {
+        limits.idle_time = Duration::from_millis(200);
+        limits.handshake_time = Duration::from_millis(200);
+    };
+    for running in [plain(idle).await, secure(idle).await] {
+        let mut silent = tcp(running.local_addr()).await;
+        let mut rest = Vec::new();
+        let closed = timeout(SOON, silent.read_to_end(&mut rest)).await;
+        assert!(closed.is_ok(), "closed by the server");
+    }
+    let running = secure(idle).await;
+    let (conn, mut driver, _send) = quic(&running).await;
+    tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
+    timeout(SOON, conn.closed()).await.expect("closed by the server");
+    assert_eq!(running.stats().timed_out, 1);
+}
+
+#[tokio::test]
+async fn who_does_not_read_is_closed() {
+    let running = plain(|limits| limits.idle_time = Duration::from_millis(300)).await;
+    let mut stalled = tcp(running.local_addr()).await;
+    stalled.write_all(b"GET /bytes/100000000 HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+    let closed = timeout(SOON, async {
+        while running.stats().requests() == 0 || running.stats().connections_open > 0 {
+            sleep(Duration::from_millis(20)).await;
+        }
+    });
+    closed.await.expect("closed by the server");
+    assert_eq!(running.stats().timed_out, 1);
+}
+
+#[tokio::test]
+async fn a_slow_answer_is_not_an_idle_connection() {
+    let running = secure(|limits| limits.idle_time = Duration::from_millis(100)).await;
+    for speak in Speak::SECURE {
+        let response = fetch(&running, speak, get("/slow?ms=600")).await;
+        assert_eq!(response.status(), StatusCode::OK, "{speak:?}");
+    }
+}
+
+#[tokio::test]
+async fn connections_above_the_limit_are_turned_away() {
+    let running = secure(|limits| limits.connections = 2).await;
+    let held = [tcp(running.local_addr()).await, tcp(running.local_addr()).await];
+    let counted = timeout(SOON, async {
+        while running.stats().connections_open < 2 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    });
+    counted.await.expect("both are open");
+    let mut third = tcp(running.local_addr()).await;
+    let mut rest = Vec::new();
+    let end = timeout(SOON, third.read_to_end(&mut rest)).await.expect("closed at once");
+    assert!(matches!(end, Ok(0) | Err(_)));
+    assert_eq!(running.stats().connections_refused, 1);
+    drop(held);
+    let room = timeout(SOON, async {
+        while running.stats().connections_open > 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    });
+    room.await.expect("room again");
+    let response = fetch(&running, Speak::Http3, get("/bytes/1")).await;
+    assert_eq!(response.status(), StatusCode::OK);
+}

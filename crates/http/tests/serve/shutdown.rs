@@ -1,0 +1,98 @@
+//! Stopping.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas_http::serve::{Running, pattern_byte};
+use http::Response;
+use tokio::time::{sleep, timeout};
+
+use crate::clients::{SOON, Speak, fetch, get, h3_exchange, quic, server, tcp};
+
+/// Waits until the server has seen a request.
+async fn asked(running: &Running) {
+    let seen = timeout(SOON, async {
+        while running.stats().requests() == 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    });
+    seen.await.expect("the request arrives");
+}
+
+fn whole(response: &Response<Bytes>, text: &str) {
+    assert_eq!(std::str::from_utf8(response.body()).unwrap(), text);
+}
+
+#[tokio::test]
+async fn running_responses_finish() {
+    for speak in Speak::SECURE {
+        let running = server().await;
+        let address = running.local_addr();
+        let (response, cut) = tokio::join!(
+            async {
+                // The requests keep a handle of nothing: the address is enough.
+                fetch(&running, speak, get("/slow?ms=400")).await
+            },
+            async {
+                asked(&running).await;
+            }
+        );
+        whole(&response, "waited 400 ms\n");
+        let () = cut;
+        assert_eq!(running.shutdown(SOON).await, 0, "{speak:?}");
+        assert!(tokio::net::TcpStream::connect(address).await.is_err(), "nobody listens");
+    }
+}
+
+#[tokio::test]
+async fn a_response_in_flight_survives_a_graceful_shutdown() {
+    let running = server().await;
+    let (_conn, mut driver, mut send) = quic(&running).await;
+    let driving =
+        tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
+    let request = tokio::spawn(async move {
+        let response = h3_exchange(&mut send, get("/slow?ms=400")).await;
+        (response, send)
+    });
+    asked(&running).await;
+    let cut = timeout(SOON, running.shutdown(SOON)).await.expect("the shutdown ends");
+    let (response, _send) = request.await.unwrap();
+    whole(&response, "waited 400 ms\n");
+    assert_eq!(cut, 0);
+    let ended = timeout(SOON, driving).await.expect("the connection ends").unwrap();
+    assert!(ended.is_h3_no_error(), "{ended}");
+}
+
+#[tokio::test]
+async fn a_deadline_cuts_what_will_not_end() {
+    let running = server().await;
+    let (_conn, mut driver, mut send) = quic(&running).await;
+    tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
+    let request = tokio::spawn(async move {
+        let mut stream =
+            send.send_request(get("/slow?ms=60000").map(|_| ())).await.expect("a stream");
+        stream.finish().await.expect("a request sent");
+        stream.recv_response().await.is_err()
+    });
+    let held = tcp(running.local_addr()).await;
+    asked(&running).await;
+    let grace = Duration::from_millis(100);
+    let cut = timeout(SOON, running.shutdown(grace)).await.expect("the shutdown ends");
+    assert!(cut >= 1, "{cut}");
+    assert!(request.await.unwrap(), "the request fails");
+    drop(held);
+}
+
+#[tokio::test]
+async fn large_responses_are_whole_after_a_shutdown() {
+    const COUNT: u64 = 8_000_000;
+    let running = server().await;
+    let (_conn, mut driver, mut send) = quic(&running).await;
+    tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
+    let path = format!("/bytes/{COUNT}");
+    let request = tokio::spawn(async move { h3_exchange(&mut send, get(&path)).await });
+    asked(&running).await;
+    assert_eq!(timeout(SOON, running.shutdown(SOON)).await.expect("the shutdown ends"), 0);
+    let response = request.await.unwrap();
+    assert!(*response.body() == (0..COUNT).map(pattern_byte).collect::<Vec<u8>>());
+}
