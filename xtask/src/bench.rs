@@ -1,6 +1,73 @@
-//! `cargo xtask bench`: the tables of `docs/benchmarks.md`.
+//! `cargo xtask bench`: the tables of `docs/benchmarks.md`, each with the command that made it.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `http` | time to first byte beside other clients, in interleaved rounds |
+//! | `cost` | CPU and memory per connection beside plain hyper and quinn |
+//! | `verdict` | whether the ratios that we want hold, in words |
+//! | `race` | instructions per operation of the race engine |
+//! | `arena` | a network namespace with Caddy in it, and packet filters |
+//! | `rival` | a client that answers rounds on its standard output |
+//! | `statistics` | median and 95th percentile |
+//! | `page` | writing between the marks of the page; machine and commit |
+
+mod arena;
+mod cost;
+mod http;
+mod page;
+mod race;
+mod rival;
+mod statistics;
+mod verdict;
 
 /// Runs the benchmark that the options name.
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {
-    Err(format!("bench knows http and race, not {options:?}"))
+    match options {
+        ["http", rest @ ..] => http::main(rest),
+        ["race", rest @ ..] => race::main(rest),
+        _ => Err("bench knows http and race".into()),
+    }
+}
+
+/// The options that both benchmarks take.
+struct Options {
+    /// Rounds to run; the benchmark's own number if it is not said.
+    rounds: Option<usize>,
+    /// Print the tables and leave the page as it is.
+    dry: bool,
+}
+
+impl Options {
+    fn parse(words: &[&str]) -> Result<Self, String> {
+        let mut options = Self { rounds: None, dry: false };
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            match *word {
+                "--dry" => options.dry = true,
+                "--rounds" => {
+                    let number = rest.next().and_then(|text| text.parse().ok());
+                    let number = number.filter(|number| *number > 0);
+                    options.rounds = Some(number.ok_or("--rounds wants a number above 0")?);
+                }
+                other => return Err(format!("bench knows --rounds N and --dry; not {other}")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options() {
+        let options = Options::parse(&["--rounds", "7", "--dry"]).unwrap();
+        assert_eq!((options.rounds, options.dry), (Some(7), true));
+        let options = Options::parse(&[]).unwrap();
+        assert_eq!((options.rounds, options.dry), (None, false));
+        assert!(Options::parse(&["--rounds"]).is_err());
+        assert!(Options::parse(&["--rounds", "0"]).is_err());
+        assert!(Options::parse(&["--fast"]).is_err());
+    }
 }

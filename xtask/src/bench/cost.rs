@@ -1,0 +1,157 @@
+//! CPU and memory per connection beside plain hyper and quinn: what the race, the pool and the
+//! memory cost when there is nothing to race.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use super::arena::{Arena, WELL};
+use super::http::{start_eyas, start_package};
+use super::rival::Rival;
+
+/// Connections of one measurement of CPU time; the kernel counts it in hundredths of a second.
+const MANY: u32 = 1000;
+/// Connections held open at once when memory is measured.
+const HELD: u32 = 500;
+/// Measurements of each kind, in turns; the smallest counts, for disturbance only adds.
+const TURNS: usize = 3;
+/// eyas may cost this much more than the plain libraries.
+const MOST: f64 = 1.05;
+const MODES: [&str; 3] = ["h1", "h2", "h3"];
+/// The kernel's unit of CPU time in `/proc`, in milliseconds.
+const TICK: f64 = 10.0;
+/// The kernel's page, in KiB.
+const PAGE: f64 = 4.0;
+
+/// What one connection costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cost {
+    /// CPU time of connecting, one request and closing, in milliseconds.
+    processor: f64,
+    /// Resident memory while it is open and idle, in KiB.
+    memory: f64,
+}
+
+/// The costs of one version of HTTP: of eyas, and of the plain libraries.
+pub(super) struct Row {
+    mode: &'static str,
+    eyas: Cost,
+    plain: Cost,
+}
+
+impl Row {
+    /// One figure of both.
+    fn of(&self, figure: impl Fn(&Cost) -> f64) -> (f64, f64) {
+        (figure(&self.eyas), figure(&self.plain))
+    }
+}
+
+/// Measures both clients in turns.
+pub(super) fn measure(arena: &Arena) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for mode in MODES {
+        println!("cost of {mode}");
+        let mut eyas = Vec::new();
+        let mut plain = Vec::new();
+        for _ in 0..TURNS {
+            // New processes: what an allocator has kept from before would hide what is taken now.
+            eyas.push(one(&mut start_eyas(arena)?, mode)?);
+            plain.push(one(&mut start_package(arena, "plain")?, mode)?);
+        }
+        rows.push(Row { mode, eyas: smallest(&eyas), plain: smallest(&plain) });
+    }
+    Ok(rows)
+}
+
+fn one(client: &mut Rival, mode: &str) -> Result<Cost, String> {
+    // The first connections make what all later ones share.
+    client.ask(&format!("many {mode} 20 {}", WELL.url()))?;
+    let before = resident(client.id())?;
+    client.ask(&format!("hold {mode} {HELD} {}", WELL.many_urls()))?;
+    let memory = (resident(client.id())? - before) / f64::from(HELD);
+    client.ask("drop")?;
+    let before = processor(client.id())?;
+    client.ask(&format!("many {mode} {MANY} {}", WELL.url()))?;
+    let processor = (processor(client.id())? - before) / f64::from(MANY);
+    Ok(Cost { processor, memory })
+}
+
+fn smallest(costs: &[Cost]) -> Cost {
+    let least = |of: fn(&Cost) -> f64| costs.iter().map(of).fold(f64::INFINITY, f64::min);
+    Cost { processor: least(|cost| cost.processor), memory: least(|cost| cost.memory) }
+}
+
+/// Both costs of both clients, and whether the ratios hold.
+pub(super) fn table(rows: &[Row]) -> String {
+    let mut text = String::from(
+        "| per connection | eyas | plain hyper, quinn | ratio | holds |\n\
+         | --- | ---: | ---: | ---: | --- |\n",
+    );
+    for row in rows {
+        let kinds =
+            [("CPU", "ms", row.of(|it| it.processor)), ("memory", "KiB", row.of(|it| it.memory))];
+        for (kind, unit, (ours, theirs)) in kinds {
+            let ratio = ours / theirs;
+            let holds = if ratio <= MOST { "yes" } else { "**no**" };
+            let _ = writeln!(
+                text,
+                "| {} {kind} | {ours:.2} {unit} | {theirs:.2} {unit} | {ratio:.2} | {holds} |",
+                row.mode
+            );
+        }
+    }
+    text
+}
+
+/// CPU time of a process so far, of user and kernel, in milliseconds.
+fn processor(id: u32) -> Result<f64, String> {
+    let path = format!("/proc/{id}/stat");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    ticks(&text).map(|ticks| ticks * TICK).ok_or_else(|| format!("{path} is not understood"))
+}
+
+/// Fields 14 and 15 of `stat`; the second one, in parentheses, may hold spaces.
+fn ticks(stat: &str) -> Option<f64> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11);
+    let user: f64 = fields.next()?.parse().ok()?;
+    let kernel: f64 = fields.next()?.parse().ok()?;
+    Some(user + kernel)
+}
+
+/// Resident memory of a process, in KiB.
+fn resident(id: u32) -> Result<f64, String> {
+    let path = format!("/proc/{id}/statm");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    let pages = text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok());
+    pages.map(|pages| pages * PAGE).ok_or_else(|| format!("{path} is not understood"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_of_a_stat_line() {
+        let line = "7 (a ) b) S 1 7 7 0 -1 4194304 100 0 0 0 12 30 0 0 20 0 1 0 5 6 7";
+        assert_eq!(ticks(line), Some(42.0));
+        assert_eq!(ticks("nothing"), None);
+    }
+
+    #[test]
+    fn this_process_costs_something() {
+        let id = std::process::id();
+        assert!(resident(id).unwrap() > 0.0);
+        assert!(processor(id).unwrap() >= 0.0);
+        assert!(processor(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn ratios() {
+        let cost = |processor, memory| Cost { processor, memory };
+        let row = Row { mode: "h2", eyas: cost(1.0, 30.0), plain: cost(1.0, 20.0) };
+        let text = table(&[row]);
+        assert!(text.contains("| h2 CPU | 1.00 ms | 1.00 ms | 1.00 | yes |"));
+        assert!(text.contains("| h2 memory | 30.00 KiB | 20.00 KiB | 1.50 | **no** |"));
+        assert_eq!(smallest(&[cost(1.0, 9.0), cost(2.0, 3.0)]), cost(1.0, 3.0));
+    }
+}

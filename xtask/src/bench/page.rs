@@ -1,0 +1,72 @@
+//! Writing between the marks of `docs/benchmarks.md`; what machine and what commit it was.
+
+use std::fs;
+
+use crate::run::{command, output, workspace};
+
+const PAGE: &str = "docs/benchmarks.md";
+
+/// Prints a table and, unless it is a dry run, puts it between the marks of that name.
+pub(super) fn publish(name: &str, table: &str, dry: bool) -> Result<(), String> {
+    println!("\n{table}");
+    if dry {
+        return Ok(());
+    }
+    let path = workspace().join(PAGE);
+    let text = fs::read_to_string(&path).map_err(|error| format!("{PAGE}: {error}"))?;
+    let text = replaced(&text, name, table)?;
+    fs::write(&path, text).map_err(|error| format!("{PAGE}: {error}"))?;
+    println!("written to {PAGE}");
+    Ok(())
+}
+
+/// The page with new content between `<!-- NAME -->` and `<!-- /NAME -->`.
+fn replaced(page: &str, name: &str, content: &str) -> Result<String, String> {
+    let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
+    let missing = || format!("{PAGE} has no {} … {close}", open.trim());
+    let (before, rest) = page.split_once(&open).ok_or_else(missing)?;
+    let (_, after) = rest.split_once(&close).ok_or_else(missing)?;
+    Ok(format!("{before}{open}{}\n{close}{after}", content.trim_end()))
+}
+
+/// One paragraph: the command, the commit, the machine.
+pub(super) fn circumstances(line: &str) -> String {
+    let ask = |program: &str, words: &[&str]| {
+        output(&mut command(program, words)).map(|text| text.trim().to_owned()).unwrap_or_default()
+    };
+    let commit = ask("git", &["rev-parse", "--short=12", "HEAD"]);
+    let changed = !ask("git", &["status", "--porcelain", "--untracked-files=no"]).is_empty();
+    let changed = if changed { " with changes" } else { "" };
+    let rust = ask("rustc", &["--version"]);
+    let kernel = ask("uname", &["-sr"]);
+    let day = ask("date", &["-u", "+%Y-%m-%d"]);
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let processor = processor();
+    format!("`{line}` at {commit}{changed}, {day}; {processor}, {cores} cores, {kernel}; {rust}.\n")
+}
+
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("model name"));
+    let name = line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim());
+    name.unwrap_or("unknown processor").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_is_replaced_between_the_marks_alone() {
+        let page = "a\n<!-- x -->\nold\n<!-- /x -->\nb\n<!-- y -->\nkept\n<!-- /y -->\n";
+        let expected = "a\n<!-- x -->\nnew\n<!-- /x -->\nb\n<!-- y -->\nkept\n<!-- /y -->\n";
+        assert_eq!(replaced(page, "x", "new\n").unwrap(), expected);
+        assert_eq!(replaced(expected, "x", "new").unwrap(), expected);
+    }
+
+    #[test]
+    fn missing_marks_are_named() {
+        assert!(replaced("a\n", "x", "new").unwrap_err().contains("<!-- x -->"));
+        assert!(replaced("<!-- x -->\n", "x", "new").unwrap_err().contains("<!-- /x -->"));
+    }
+}

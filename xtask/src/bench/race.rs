@@ -1,0 +1,98 @@
+//! `cargo xtask bench race`: instructions per operation of the race engine, counted by callgrind.
+//!
+//! A count is the same from run to run on a machine that is busy with other things, which a time
+//! is not. Each case runs with two numbers of repetitions; the difference is free of start-up.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Options, page};
+use crate::run::{command, output, works};
+
+/// Repetitions of the longer run over the shorter one.
+const REPETITIONS: u64 = 50;
+const BENCH: [&str; 4] = ["-p", "eyas-race", "--bench", "instructions"];
+
+/// Runs the benchmark and writes its table.
+pub(super) fn main(words: &[&str]) -> Result<(), String> {
+    let options = Options::parse(words)?;
+    if !works("valgrind", &["--version"]) {
+        return Err("valgrind is missing (Debian: valgrind)".into());
+    }
+    let binary = build()?;
+    let cases = output(&mut command(&binary.to_string_lossy(), &["list"]))?;
+    let mut text = page::circumstances("cargo xtask bench race");
+    text.push_str("\n| case | instructions per operation |\n| --- | ---: |\n");
+    for case in cases.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let base = instructions(&binary, case, 1)?;
+        let more = instructions(&binary, case, 1 + REPETITIONS)?;
+        let each = more.saturating_sub(base) / REPETITIONS;
+        println!("{case}: {each}");
+        text.push_str(&format!("| {case} | {} |\n", grouped(each)));
+    }
+    page::publish("race", &text, options.dry)
+}
+
+/// Builds the benchmark; cargo says where it is.
+fn build() -> Result<PathBuf, String> {
+    let words = [&["bench", "--no-run", "--message-format=json"][..], &BENCH].concat();
+    let messages = output(&mut command("cargo", &words))?;
+    let executable = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["target"]["name"] == "instructions")
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
+    executable.ok_or_else(|| "cargo says nothing of the benchmark's executable".into())
+}
+
+/// Instructions of one run, from the summary of callgrind's file.
+fn instructions(binary: &Path, case: &str, repetitions: u64) -> Result<u64, String> {
+    let file = std::env::temp_dir().join(format!("eyas-callgrind-{}", std::process::id()));
+    let mut valgrind = command("valgrind", &["--tool=callgrind", "--quiet"]);
+    valgrind.arg(format!("--callgrind-out-file={}", file.display()));
+    output(valgrind.arg(binary).args([case, &repetitions.to_string()]))?;
+    let text = std::fs::read_to_string(&file).map_err(|error| format!("{file:?}: {error}"))?;
+    std::fs::remove_file(&file).map_err(|error| format!("{file:?}: {error}"))?;
+    summary(&text).ok_or_else(|| format!("callgrind gave no summary for {case}"))
+}
+
+fn summary(text: &str) -> Option<u64> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("summary:").or_else(|| line.strip_prefix("totals:")))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// `1234567` as `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summary_of_callgrind() {
+        assert_eq!(summary("events: Ir\nsummary: 1234\n"), Some(1234));
+        assert_eq!(summary("events: Ir\ntotals: 77\n"), Some(77));
+        assert_eq!(summary("events: Ir\n"), None);
+    }
+
+    #[test]
+    fn digits_in_threes() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1,000");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+}

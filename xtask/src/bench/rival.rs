@@ -1,0 +1,87 @@
+//! A client that answers rounds: one line `MODE URL` in, one line of milliseconds out.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// One client, running.
+pub(super) struct Rival {
+    /// What the tables call it.
+    pub(super) name: &'static str,
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Rival {
+    /// Starts it.
+    pub(super) fn start(name: &'static str, mut command: Command) -> Result<Self, String> {
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = spawned.map_err(|error| format!("cannot start {name}: {error}"))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(format!("{name} has no pipes"));
+        };
+        Ok(Self { name, child, input, output: BufReader::new(output) })
+    }
+
+    /// Runs one round and gives its milliseconds.
+    pub(super) fn round(&mut self, mode: &str, url: &str) -> Result<f64, String> {
+        self.ask(&format!("{mode} {url}"))
+    }
+
+    /// Its process.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Says one line and gives the number that it answers; an error is what it said instead, or
+    /// says that the client is gone.
+    pub(super) fn ask(&mut self, line: &str) -> Result<f64, String> {
+        let gone = |error: std::io::Error| format!("{} is gone: {error}", self.name);
+        writeln!(self.input, "{line}").and_then(|()| self.input.flush()).map_err(gone)?;
+        let mut line = String::new();
+        if self.output.read_line(&mut line).map_err(gone)? == 0 {
+            return Err(format!("{} ended in the middle of a round", self.name));
+        }
+        parse(&line)
+    }
+}
+
+impl Drop for Rival {
+    fn drop(&mut self) {
+        // What cannot be ended has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Milliseconds, or `error` and what went wrong.
+fn parse(line: &str) -> Result<f64, String> {
+    let line = line.trim();
+    match line.parse::<f64>() {
+        Ok(time) if time.is_finite() && time >= 0.0 => Ok(time),
+        _ => Err(line.strip_prefix("error ").unwrap_or(line).to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers() {
+        assert_eq!(parse("1.25\n"), Ok(1.25));
+        assert_eq!(parse("error the status is 404\n"), Err("the status is 404".into()));
+        assert!(parse("NaN\n").is_err());
+        assert!(parse("-1\n").is_err());
+    }
+
+    #[test]
+    fn a_client_answers_until_it_ends() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "read line; echo 2.5; read line; echo error no; read line"]);
+        let mut rival = Rival::start("sh", command).unwrap();
+        assert_eq!(rival.round("h1", "https://a.test/"), Ok(2.5));
+        assert_eq!(rival.round("h1", "https://a.test/"), Err("no".into()));
+        assert!(rival.round("h1", "https://a.test/").unwrap_err().contains("ended"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Whether the ratios that we want hold, in words.
+
+use super::http::Results;
+
+/// The race may cost this much more than HTTP/3 alone, and a later request without UDP this much
+/// more than HTTP/2 alone.
+const RATIO: f64 = 1.05;
+/// Milliseconds within which the first request of a client without memory is answered.
+const FIRST: f64 = 60.0;
+/// Milliseconds until the race turns to the other address family, without memory: QUIC's head
+/// start and one Connection Attempt Delay.
+const OTHER_FAMILY: f64 = 300.0;
+
+/// One wish: what it is, how it came out, and whether it holds.
+struct Wish {
+    text: String,
+    holds: Option<bool>,
+}
+
+/// A list of wishes, each with its outcome.
+pub(super) fn text(results: &Results) -> String {
+    let mut text = String::from("| wanted | seen | holds |\n| --- | --- | --- |\n");
+    for wish in wishes(results) {
+        let holds = match wish.holds {
+            Some(true) => "yes",
+            Some(false) => "**no**",
+            None => "not measured",
+        };
+        text.push_str(&format!("| {} | {holds} |\n", wish.text));
+    }
+    text
+}
+
+fn wishes(results: &Results) -> Vec<Wish> {
+    let median = |client, column| results.get(&(client, column)).and_then(|it| it.median());
+    let mut wishes = Vec::new();
+    let columns = ["h1", "h2", "h3", "race", "no UDP, first", "no UDP, later", "no IPv6"];
+    for column in columns {
+        let wanted = format!("{column}: no higher than libcurl");
+        wishes.push(ratio(wanted, median("eyas", column), median("libcurl", column), 1.0));
+    }
+    let (race, h3) = (median("eyas", "race"), median("eyas", "h3"));
+    wishes.push(ratio(format!("race: at most {RATIO} × h3 alone"), race, h3, RATIO));
+    let first = median("eyas", "no UDP, first");
+    wishes.push(bound(format!("no UDP, first: within {FIRST} ms"), first, FIRST));
+    let (later, h2) = (median("eyas", "no UDP, later"), median("eyas", "h2"));
+    let wanted = format!("no UDP, later: at most {RATIO} × h2 alone");
+    wishes.push(ratio(wanted, later, h2, RATIO));
+    let wanted = format!("no IPv6: within {OTHER_FAMILY} ms, as the delays say");
+    wishes.push(bound(wanted, median("eyas", "no IPv6"), OTHER_FAMILY));
+    wishes
+}
+
+fn ratio(wanted: String, ours: Option<f64>, theirs: Option<f64>, most: f64) -> Wish {
+    match (ours, theirs) {
+        (Some(ours), Some(theirs)) => {
+            let ratio = ours / theirs;
+            let text = format!("{wanted} | {ours:.2} ms / {theirs:.2} ms = {ratio:.2}");
+            Wish { text, holds: Some(ratio <= most) }
+        }
+        _ => Wish { text: format!("{wanted} | –"), holds: None },
+    }
+}
+
+fn bound(wanted: String, ours: Option<f64>, most: f64) -> Wish {
+    match ours {
+        Some(ours) => Wish { text: format!("{wanted} | {ours:.2} ms"), holds: Some(ours <= most) },
+        None => Wish { text: format!("{wanted} | –"), holds: None },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::statistics::Rounds;
+    use super::*;
+
+    fn results(times: &[((&'static str, &'static str), f64)]) -> Results {
+        times
+            .iter()
+            .map(|(key, time)| (*key, Rounds { times: vec![*time], errors: Vec::new() }))
+            .collect()
+    }
+
+    #[test]
+    fn wishes_hold_or_not() {
+        let seen = results(&[
+            (("eyas", "h2"), 2.0),
+            (("libcurl", "h2"), 2.5),
+            (("eyas", "h3"), 2.0),
+            (("eyas", "race"), 2.2),
+            (("eyas", "no UDP, first"), 55.0),
+        ]);
+        let text = text(&seen);
+        assert!(text.contains("| h2: no higher than libcurl | 2.00 ms / 2.50 ms = 0.80 | yes |"));
+        assert!(text.contains("2.20 ms / 2.00 ms = 1.10 | **no** |"));
+        assert!(text.contains("within 60 ms | 55.00 ms | yes |"));
+        assert!(text.contains("| h1: no higher than libcurl | – | not measured |"));
+    }
+}
