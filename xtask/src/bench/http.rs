@@ -127,40 +127,38 @@ fn cell(rounds: &Rounds) -> String {
 
 /// The bench client of eyas-http.
 pub(super) fn start_eyas(arena: &Arena) -> Result<Rival, String> {
-    let places = [&WELL, &WITHOUT_UDP, &WITHOUT_IPV6].map(Place::resolve);
     let words = ["-p", "eyas-http", "--example", "ttfb"];
     let binary = built(Path::new("Cargo.toml"), &words)?.join("examples/ttfb");
-    let mut eyas = arena.inside(&binary);
-    eyas.arg(arena.authority()).args(places);
-    Rival::start("eyas", eyas)
+    start(arena, "eyas", arena.inside(&binary))
 }
 
 /// A client that is a Rust package of its own below `bench/rivals`.
 pub(super) fn start_package(arena: &Arena, name: &'static str) -> Result<Rival, String> {
     let manifest = Path::new("bench/rivals").join(name).join("Cargo.toml");
     let binary = built(&manifest, &[])?.join(format!("rival-{name}"));
-    let mut rival = arena.inside(&binary);
-    rival.arg(arena.authority());
-    Rival::start(name, rival)
+    start(arena, name, arena.inside(&binary))
 }
 
 fn start_rivals(arena: &Arena, python: &Path) -> Result<Vec<Rival>, String> {
     let mut rivals = vec![start_eyas(arena)?];
     for (name, script) in [("libcurl", "libcurl_rounds.py"), ("niquests", "niquests_rounds.py")] {
         let mut command = arena.inside(python);
-        command.arg(workspace().join("bench/rivals").join(script)).arg(arena.authority());
-        rivals.push(Rival::start(name, command)?);
+        command.arg(workspace().join("bench/rivals").join(script));
+        rivals.push(start(arena, name, command)?);
     }
     rivals.push(start_package(arena, "reqwest")?);
     match go() {
-        Ok(binary) => {
-            let mut go = arena.inside(&binary);
-            go.arg(arena.authority());
-            rivals.push(Rival::start("Go", go)?);
-        }
+        Ok(binary) => rivals.push(start(arena, "Go", arena.inside(&binary))?),
         Err(why) => println!("Go is left out: {why}"),
     }
     Ok(rivals)
+}
+
+/// Every client is told whom to trust, and the addresses of every place.
+fn start(arena: &Arena, name: &'static str, mut command: Command) -> Result<Rival, String> {
+    let places = [&WELL, &WITHOUT_UDP, &WITHOUT_IPV6].map(Place::resolve);
+    command.arg(arena.authority()).args(places);
+    Rival::start(name, command)
 }
 
 /// Builds a package of Rust with optimisation; the directory in which its binaries are.
@@ -172,6 +170,10 @@ fn built(manifest: &Path, words: &[&str]) -> Result<PathBuf, String> {
         _ => workspace().join("bench/.cache/target"),
     };
     let mut cargo = command("cargo", &["build", "--release", "--manifest-path"]);
+    if !ours {
+        // reqwest has HTTP/3 for those who say that they know it to be unstable.
+        cargo.env("RUSTFLAGS", "--cfg reqwest_unstable");
+    }
     check(cargo.arg(manifest).args(words).arg("--target-dir").arg(&target))?;
     Ok(target.join("release"))
 }
