@@ -143,6 +143,11 @@ pub enum Reason {
         /// Which.
         family: Family,
     },
+    /// The policy allows the other family only.
+    FamilyNotAllowed {
+        /// The one not allowed.
+        family: Family,
+    },
     /// There are HTTPS records, and none lists an application protocol over this transport.
     NotInAnyRecord {
         /// Which transport.

@@ -61,6 +61,7 @@ struct Question {
 pub struct Resolution {
     target: Target,
     network: NetworkView,
+    only_family: Option<Family>,
     prefer_ipv4: bool,
     rely_on_ech: bool,
     resolution_delay: Duration,
@@ -86,6 +87,7 @@ impl Resolution {
         let mut resolution = Self {
             target: target.clone(),
             network: network.clone(),
+            only_family: policy.only_family,
             prefer_ipv4: policy.prefer_ipv4,
             rely_on_ech: policy.rely_on_ech,
             resolution_delay: policy.resolution_delay,
@@ -98,17 +100,6 @@ impl Resolution {
         resolution.ask_first();
         resolution.note_first_address(now);
         resolution
-    }
-
-    /// Begins again on another network. Facts of the old one are forgotten, and answers to its
-    /// questions that are still on their way will be ignored.
-    pub fn restart(&mut self, network: &NetworkView, now: Duration) {
-        self.network = network.clone();
-        self.questions.clear();
-        self.protected = false;
-        self.first_address_at = None;
-        self.ask_first();
-        self.note_first_address(now);
     }
 
     /// The next question to ask, until there is none. New answers can lead to new questions.
@@ -138,12 +129,19 @@ impl Resolution {
     /// Delay. To be asked as long as the race has not begun.
     pub fn next_timeout(&self) -> Option<Duration> {
         let end = self.first_address_at?.saturating_add(self.resolution_delay);
-        let by_waiting = self.has_address() && !self.waits_for_records() && !self.is_settled();
+        let by_waiting = !self.is_complete()
+            && self.has_address()
+            && !self.waits_for_records()
+            && !self.is_settled();
         by_waiting.then_some(end)
     }
 
-    /// Whether there is enough to begin connecting (draft-ietf-happy-happyeyeballs-v3 §4.2).
+    /// Whether there is enough to begin connecting (draft-ietf-happy-happyeyeballs-v3 §4.2), or
+    /// nothing more to wait for.
     pub fn may_move_on(&self, now: Duration) -> bool {
+        if self.is_complete() {
+            return true;
+        }
         let Some(first) = self.first_address_at else { return false };
         if !self.has_address() || self.waits_for_records() {
             return false;
@@ -245,13 +243,21 @@ impl Resolution {
     /// both: a name can still be that of this machine, and the resolver knows better.
     fn ask_addresses(&mut self, name: &str) {
         let offline = self.network.is_offline();
-        if offline || self.network.has_connectivity(Family::V6) {
+        let has = |family| self.network.has_connectivity(family);
+        let wants_aaaa = self.allows(Family::V6) && (offline || has(Family::V6));
+        let has_nat64 = !self.network.pref64.is_empty();
+        let wants_a = self.allows(Family::V4) && (offline || has(Family::V4) || has_nat64);
+        if wants_aaaa {
             self.ask(name, RecordType::Aaaa);
         }
-        let has_ipv4 = self.network.has_connectivity(Family::V4);
-        if offline || has_ipv4 || !self.network.pref64.is_empty() {
+        if wants_a {
             self.ask(name, RecordType::A);
         }
+    }
+
+    /// Whether the policy allows addresses of this family.
+    fn allows(&self, family: Family) -> bool {
+        self.only_family.is_none_or(|only| only == family)
     }
 
     fn ask(&mut self, name: &str, record_type: RecordType) {
@@ -291,16 +297,15 @@ impl Resolution {
 
     fn is_usable(&self, service: &ServiceInfo) -> bool {
         let offline = self.network.is_offline();
-        service.addresses.iter().any(|address| offline || self.network.can_try(address.ip))
+        service.addresses.iter().any(|address| {
+            self.allows(Family::of(address.ip)) && (offline || self.network.can_try(address.ip))
+        })
     }
 
     /// Whether what is known is what the draft wants to be known: service information, and of a
     /// service that it names the answer of the preferred family. Addresses to which no record
     /// leads do not count while there are records: they belong at the end.
     fn is_settled(&self) -> bool {
-        if self.is_complete() {
-            return true;
-        }
         let chain = self.chain();
         if matches!(chain.end, End::Pending) {
             return false;
@@ -315,7 +320,8 @@ impl Resolution {
 
     /// A positive or negative answer of the preferred family, or its hint.
     fn has_preferred_family(&self, service: &ServiceInfo) -> bool {
-        let family = self.network.preferred_family(self.prefer_ipv4);
+        let family =
+            self.only_family.unwrap_or_else(|| self.network.preferred_family(self.prefer_ipv4));
         let record_type = match family {
             Family::V6 => RecordType::Aaaa,
             Family::V4 => RecordType::A,

@@ -175,8 +175,15 @@ fn add(
         found.ignored += 1;
         return;
     }
-    if let Err(reason) = offer {
-        found.dropped.push(Dropped { candidate, reasons: vec![reason.clone()] });
+    let family = Family::of(address.ip());
+    let excluded = request.policy.only_family.filter(|only| *only != family);
+    let reason = match (excluded, offer) {
+        (Some(_), _) => Some(Reason::FamilyNotAllowed { family }),
+        (None, Err(reason)) => Some(reason.clone()),
+        (None, Ok(_)) => None,
+    };
+    if let Some(reason) = reason {
+        found.dropped.push(Dropped { candidate, reasons: vec![reason] });
         return;
     }
     let mut draft = Draft { candidate, place, rtt: ordered.rtt, reasons };

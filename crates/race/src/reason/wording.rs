@@ -171,6 +171,9 @@ impl Reason {
             Self::NoRoute { family } => {
                 write!(f, "this network has no {} route", Named(*family))
             }
+            Self::FamilyNotAllowed { family } => {
+                write!(f, "{} was not asked for", Named(*family))
+            }
             Self::NotInAnyRecord { transport, wanted } => write!(
                 f,
                 "the host has HTTPS records, and none lists {}: nobody speaks it over {transport} there",

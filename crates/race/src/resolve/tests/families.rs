@@ -1,8 +1,11 @@
 //! Which families are asked: those with connectivity, and IPv4 behind a PREF64.
 
+use crate::candidate::Family;
 use crate::dns::DnsFailure;
-use crate::resolve::Resolution;
-use crate::vocabulary::{Ladder, dual_stack, https, ipv4_only, ipv6_only, ms, nat64, network};
+use crate::io::NetworkView;
+use crate::policy::Policy;
+use crate::reason::Reason;
+use crate::vocabulary::{Ladder, dual_stack, https, ipv6_only, nat64, network};
 
 /// ```text
 /// 10 ms  HTTPS, AAAA               start with IPv6: it is the only family
@@ -50,7 +53,7 @@ fn what_a_dns64_made_is_taken_back_before_sorting() {
 /// With an IPv4 route there is no need of the NAT64, even for what a DNS64 made.
 #[test]
 fn with_an_ipv4_route_nothing_is_synthesised() {
-    let network = crate::io::NetworkView { pref64: nat64().pref64, ..dual_stack() };
+    let network = NetworkView { pref64: nat64().pref64, ..dual_stack() };
     Ladder::on(network)
         .answers(&["example.com HTTPS -"])
         .answers(&["example.com AAAA 64:ff9b::192.0.2.1"])
@@ -71,7 +74,7 @@ fn offline_asks_for_both() {
 
 #[test]
 fn a_preference_for_ipv4_waits_for_a() {
-    let policy = crate::policy::Policy { prefer_ipv4: true, ..Default::default() };
+    let policy = Policy { prefer_ipv4: true, ..Policy::default() };
     Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
         .answers(&["example.com HTTPS -"])
         .answers(&["example.com AAAA 2001:db8::1"])
@@ -80,19 +83,17 @@ fn a_preference_for_ipv4_waits_for_a() {
         .starts_with(&["192.0.2.1", "2001:db8::1"]);
 }
 
+/// `-4`: the other family is neither asked nor tried, not even from a hint.
 #[test]
-fn another_network_is_another_resolution() {
-    let target = https("example.com", 443);
-    let policy = Default::default();
-    let mut resolution = Resolution::new(&target, &dual_stack(), &policy, 1, ms(0));
-    let old = resolution.poll_query().unwrap();
-    resolution.restart(&ipv4_only(), ms(10));
-    let mut ladder = Ladder::on(ipv4_only());
-    ladder.resolution = resolution;
-    let mut ladder = ladder.asks(&["example.com HTTPS", "example.com A"]);
-    let late = crate::dns::Records::Https(vec![crate::vocabulary::https_record("1 alt alpn=h3")]);
-    let answer = crate::dns::Answer { id: old.id, records: Ok(late), protected: false };
-    ladder.resolution.handle_answer(ms(20), answer);
-    assert!(!ladder.resolution.is_complete());
-    ladder.asks(&[]);
+fn the_only_family_allowed_is_asked_and_tried() {
+    let policy = Policy { only_family: Some(Family::V4), ..Policy::default() };
+    let ladder = Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
+        .asks(&["example.com HTTPS", "example.com A"])
+        .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1"])
+        .waits()
+        .answers(&["example.com A 192.0.2.1"])
+        .starts_with(&["192.0.2.1"]);
+    let dropped = ladder.plan().dropped;
+    let excluded = Reason::FamilyNotAllowed { family: Family::V6 };
+    assert!(dropped.iter().any(|dropped| dropped.reasons == [excluded.clone()]));
 }

@@ -1,0 +1,244 @@
+//! ServiceMode records: names, ports, hints, and what is not used.
+
+use alloc::{format, string::ToString, vec, vec::Vec};
+
+use crate::candidate::Origin;
+use crate::dns::{Answer, DnsFailure, QueryId, RecordType};
+use crate::policy::Policy;
+use crate::reason::{Reason, RecordFault};
+use crate::resolve::{MAX_ADDRESSES, MAX_NAMES, MAX_QUESTIONS, MAX_RECORDS, ServiceKind};
+use crate::vocabulary::{Ladder, addresses, dual_stack, https, ipv4_only, ms, records};
+
+fn origins(ladder: &Ladder) -> Vec<Origin> {
+    let services = ladder.resolution.services();
+    services.into_iter().flat_map(|service| service.addresses).map(|one| one.origin).collect()
+}
+
+/// RFC 9460 §9.1, and "." stands for the owner name, prefixes and all (§2.5.2).
+///
+/// ```text
+/// _8443._https.example.com HTTPS 1 svc.example. alpn=h2 port=9443
+/// ```
+#[test]
+fn other_ports_have_names_of_their_own() {
+    let target = https("example.com", 8443);
+    let ladder = Ladder::of(target, ipv4_only(), Policy::default(), 1)
+        .asks(&["_8443._https.example.com HTTPS", "example.com A"])
+        .answers(&["_8443._https.example.com HTTPS 1 svc.example. alpn=h2 port=9443"])
+        .asks(&["svc.example A"])
+        .answers(&["svc.example A 192.0.2.7"])
+        .answers(&["example.com A 192.0.2.1"])
+        .starts_with(&["192.0.2.7", "192.0.2.1"]);
+    let ports: Vec<u16> =
+        ladder.plan().entries.iter().map(|entry| entry.candidate.address.port()).collect();
+    assert_eq!(ports, [9443, 8443], "the record's port, and the host's own without a record");
+    Ladder::of(https("example.com", 8443), ipv4_only(), Policy::default(), 1)
+        .asks(&["_8443._https.example.com HTTPS", "example.com A"])
+        .answers(&["_8443._https.example.com HTTPS 1 . alpn=h2"])
+        .asks(&["_8443._https.example.com A"]);
+}
+
+/// ```text
+/// 0 ms   HTTPS with both hints      start with the hints
+/// 9 ms   AAAA (another), A (negative)
+/// ```
+#[test]
+fn answers_replace_hints_family_by_family() {
+    let ladder = Ladder::on(dual_stack())
+        .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1 ipv4hint=192.0.2.1"])
+        .starts_with(&["2001:db8::1", "192.0.2.1"]);
+    assert_eq!(origins(&ladder), [Origin::Hint, Origin::Hint]);
+    let ladder = ladder
+        .after(9)
+        .answers(&["example.com AAAA 2001:db8::2"])
+        .starts_with(&["2001:db8::2", "192.0.2.1"]);
+    assert_eq!(origins(&ladder), [Origin::Address, Origin::Hint]);
+    ladder.fails("example.com A -", DnsFailure::NoData).starts_with(&["2001:db8::2"]);
+}
+
+/// An answer that could not be had says nothing about the hint.
+#[test]
+fn a_server_failure_leaves_the_hint_standing() {
+    Ladder::on(ipv4_only())
+        .answers(&["example.com HTTPS 1 . alpn=h2 ipv4hint=192.0.2.1"])
+        .fails("example.com A -", DnsFailure::ServerFailure)
+        .starts_with(&["192.0.2.1"]);
+}
+
+/// A hint of the lesser family is an address, but not the preferred one.
+#[test]
+fn an_ipv4_hint_alone_waits_for_the_resolution_delay() {
+    Ladder::on(dual_stack())
+        .answers(&["example.com HTTPS 1 . alpn=h2 ipv4hint=192.0.2.1"])
+        .waits_for(50)
+        .fails("example.com AAAA -", DnsFailure::NoData)
+        .starts_with(&["192.0.2.1"]);
+}
+
+/// The address of the host is there, but the record leads elsewhere: there is something to wait
+/// for, no longer than the Resolution Delay.
+#[test]
+fn addresses_without_a_record_do_not_start_the_race_while_records_lead_elsewhere() {
+    Ladder::on(ipv4_only())
+        .answers(&["example.com HTTPS 1 cdn.example. alpn=h2"])
+        .answers(&["example.com A 192.0.2.1"])
+        .waits_for(50)
+        .after(50)
+        .starts_with(&["192.0.2.1"])
+        .answers(&["cdn.example A 192.0.2.7"])
+        .starts_with(&["192.0.2.7", "192.0.2.1"]);
+}
+
+/// ```text
+/// example.com HTTPS 1 a.example. alpn=h2 mandatory=alpn,key7 key7
+/// example.com HTTPS 2 b.example. alpn=h2 mandatory=alpn      key7
+/// ```
+#[test]
+fn a_record_with_unknown_mandatory_keys_is_ignored() {
+    let ladder = Ladder::on(ipv4_only())
+        .answers(&[
+            "example.com HTTPS 1 a.example. alpn=h2 mandatory=1,7 key7 ipv4hint=192.0.2.1",
+            "example.com HTTPS 2 b.example. alpn=h2 mandatory=1 key7 ipv4hint=192.0.2.2",
+        ])
+        .starts_with(&["192.0.2.2"]);
+    let note = Reason::MandatoryUnknown { name: "example.com".into(), keys: vec![7] };
+    assert_eq!(ladder.resolution.notes(), core::slice::from_ref(&note));
+    assert_eq!(ladder.plan().notes, [note]);
+}
+
+#[test]
+fn records_that_contradict_themselves_are_ignored() {
+    let cases = [
+        ("1 . alpn=h2 mandatory=0", RecordFault::Mandatory),
+        ("1 . alpn=h2 mandatory=3", RecordFault::Mandatory),
+        ("1 . no-default-alpn", RecordFault::NoAlpn),
+        ("1 . alpn=h2 port=0", RecordFault::Port),
+        ("1 a..b alpn=h2", RecordFault::Target),
+    ];
+    for (data, fault) in cases {
+        let ladder = Ladder::on(ipv4_only())
+            .answers(&[&format!("example.com HTTPS {data}")])
+            .answers(&["example.com A 192.0.2.1"])
+            .starts_with(&["192.0.2.1"]);
+        let note = Reason::MalformedRecord { name: "example.com".into(), fault };
+        assert_eq!(ladder.resolution.notes(), [note], "{data}");
+        assert_eq!(ladder.resolution.services()[0].kind, ServiceKind::Origin, "{data}");
+    }
+}
+
+/// Each record's set contains `http/1.1` unless it says otherwise (RFC 9460 §7.1.1, §9.2).
+#[test]
+fn the_default_protocol_belongs_to_the_set() {
+    let ladder = Ladder::on(ipv4_only()).answers(&[
+        "example.com HTTPS 1 a.example. alpn=h3",
+        "example.com HTTPS 2 b.example. alpn=h3 no-default-alpn",
+        "example.com HTTPS 3 c.example.",
+    ]);
+    let sets: Vec<Vec<_>> =
+        ladder.resolution.services().into_iter().map(|service| service.alpn).collect();
+    assert_eq!(sets[..3], [vec!["h3", "http/1.1"], vec!["h3"], vec!["http/1.1"]]);
+}
+
+/// The host itself comes last, unless a record leads to it with the same port.
+#[test]
+fn a_record_with_another_port_does_not_cover_the_host() {
+    let kinds = |line: &str| -> Vec<ServiceKind> {
+        let ladder = Ladder::on(ipv4_only()).answers(&[line]);
+        ladder.resolution.services().iter().map(|service| service.kind).collect()
+    };
+    assert_eq!(kinds("example.com HTTPS 1 . alpn=h2"), [ServiceKind::Record(1)]);
+    let other_port = kinds("example.com HTTPS 1 . alpn=h2 port=8443");
+    assert_eq!(other_port, [ServiceKind::Record(1), ServiceKind::Origin]);
+}
+
+/// ```text
+/// example.com AAAA, ten thousand times
+/// ```
+#[test]
+fn ten_thousand_addresses_are_bounded_and_said() {
+    let lines: Vec<_> =
+        (0..10_000).map(|at| format!("example.com AAAA 2001:db8::{at:x}:1")).collect();
+    let lines: Vec<_> = lines.iter().map(|line| line.as_str()).collect();
+    let ladder = Ladder::on(dual_stack()).answers(&["example.com HTTPS -"]).answers(&lines);
+    assert_eq!(addresses(&ladder.plan()).len(), MAX_ADDRESSES);
+    let note = Reason::TooManyAddresses {
+        name: "example.com".into(),
+        record_type: RecordType::Aaaa,
+        used: MAX_ADDRESSES,
+        ignored: 10_000 - MAX_ADDRESSES,
+    };
+    assert_eq!(ladder.plan().notes, [note]);
+}
+
+/// ```text
+/// example.com HTTPS 1000 s0.example. …   and so on, a thousand times, the best one last
+/// ```
+#[test]
+fn a_thousand_records_are_bounded_and_the_best_are_kept() {
+    let lines: Vec<_> = (0..1000)
+        .map(|at| format!("example.com HTTPS {} s{at}.example. alpn=h2", 1000 - at))
+        .collect();
+    let lines: Vec<_> = lines.iter().map(|line| line.as_str()).collect();
+    let mut ladder = Ladder::on(dual_stack()).answers(&lines);
+    let services = ladder.resolution.services();
+    assert_eq!(services.len(), MAX_RECORDS + 1);
+    assert_eq!(services[0].name, "s999.example");
+    let questions = core::iter::from_fn(|| ladder.resolution.poll_query()).count();
+    assert_eq!(questions, 2 * MAX_NAMES, "besides those of the host");
+    assert!(questions + 3 <= MAX_QUESTIONS);
+    let notes: Vec<_> = ladder.resolution.notes().iter().map(|note| note.to_string()).collect();
+    assert_eq!(
+        notes,
+        [
+            "example.com has 1000 HTTPS records: 32 are used",
+            "the HTTPS records lead to 32 names: 8 are asked for addresses"
+        ]
+    );
+}
+
+#[test]
+fn addresses_that_no_peer_can_have_are_not_tried() {
+    let ladder = Ladder::on(dual_stack())
+        .answers(&["example.com HTTPS -"])
+        .answers(&[
+            "example.com AAAA ::",
+            "example.com AAAA ff02::1",
+            "example.com AAAA ::ffff:192.0.2.1",
+            "example.com AAAA 2001:db8::1",
+        ])
+        .answers(&["example.com A 0.0.0.0", "example.com A 224.0.0.1", "example.com A 192.0.2.1"])
+        .starts_with(&["2001:db8::1", "192.0.2.1"]);
+    assert_eq!(ladder.resolution.notes().len(), 2);
+}
+
+/// What comes unasked, in the wrong type, or twice does no harm.
+#[test]
+fn strange_answers_do_no_harm() {
+    let mut ladder = Ladder::on(ipv4_only()).asks(&["example.com HTTPS", "example.com A"]);
+    let (_, _, unasked) = records(&["example.com A 192.0.2.66"]);
+    let unknown = Answer { id: QueryId(99), records: Ok(unasked.clone()), protected: false };
+    ladder.resolution.handle_answer(ms(1), unknown);
+    let of_wrong_type = Answer { id: QueryId(0), records: Ok(unasked), protected: false };
+    ladder.resolution.handle_answer(ms(1), of_wrong_type);
+    assert_eq!(ladder.resolution.failures(), [(RecordType::Https, DnsFailure::Malformed)]);
+    ladder
+        .answers(&["example.com A 192.0.2.1", "example.com A 192.0.2.1"])
+        .answers(&["example.com A 192.0.2.2"])
+        .starts_with(&["192.0.2.2"]);
+}
+
+#[test]
+fn failures_are_told_by_type() {
+    let ladder = Ladder::on(dual_stack())
+        .fails("example.com A -", DnsFailure::NoSuchName)
+        .answers(&["example.com AAAA -"])
+        .fails("example.com HTTPS -", DnsFailure::Timeout);
+    assert!(ladder.resolution.is_complete());
+    let expected = [
+        (RecordType::Https, DnsFailure::Timeout),
+        (RecordType::Aaaa, DnsFailure::NoData),
+        (RecordType::A, DnsFailure::NoSuchName),
+    ];
+    assert_eq!(ladder.resolution.failures(), expected);
+    ladder.starts_with(&[]);
+}
