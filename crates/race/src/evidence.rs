@@ -88,6 +88,22 @@ pub struct Failure {
     pub detail: String,
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let after = match self.reached {
+            Level::Started => "",
+            Level::Answered => " after an answer",
+            Level::Transport => " after the transport was up",
+            Level::Security => " after the security layer was up",
+            Level::FirstByte | Level::FullPacket => " after the first byte",
+        };
+        write!(f, "{}{after}", self.cause)?;
+        if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", self.detail) }
+    }
+}
+
+impl core::error::Error for Failure {}
+
 /// The network that a race runs on: a hash over default route and gateway (a PvD of RFC 7556).
 /// Evidence never crosses networks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

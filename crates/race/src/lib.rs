@@ -15,6 +15,9 @@
 //! | [`reason`] | why a candidate stands where it stands | |
 //! | [`network`] | families with a route, sources, NAT64 | HEv3 §4.1 |
 //! | [`nat64`] | IPv4 addresses inside IPv6 ones | RFC 6052 |
+//! | [`race`] | which attempts to start, when, and which one won | HEv3 §6, RFC 9621 §4 |
+//! | [`trace`] | a race recorded and run again | |
+//! | [`report`] | how a race ran, for people and for machines | |
 //! | [`memory`] | what earlier races learnt, per network | RFC 7556, NEAT, Chromium |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -30,9 +33,12 @@ pub mod nat64;
 pub mod network;
 pub mod plan;
 pub mod policy;
+pub mod race;
 pub mod reason;
+pub mod report;
 pub mod resolve;
 mod seed;
 pub mod target;
+pub mod trace;
 #[cfg(test)]
 mod vocabulary;

@@ -1,0 +1,160 @@
+//! One attempt: what is known of it, and where it stands.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::candidate::{Alpn, Candidate, Security, Transport};
+use crate::evidence::{Failure, Level};
+use crate::io::{AttemptId, CloseReason};
+use crate::plan::Reason;
+
+/// One attempt of a race.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Its number.
+    pub id: AttemptId,
+    /// What was tried.
+    pub candidate: Candidate,
+    /// When it started.
+    pub started: Duration,
+    /// Why it had its place in the plan.
+    pub reasons: Vec<Reason>,
+    /// Whether the memory gave it that place.
+    pub from_memory: bool,
+    /// Whether it started beside a connection that already worked.
+    pub background: bool,
+    /// The furthest level it came to.
+    pub level: Level,
+    /// When it last made progress; its start if it made none.
+    pub progress_at: Duration,
+    /// The handshake's round trip, if one was measured.
+    pub rtt: Option<Duration>,
+    /// Where it stands.
+    pub state: AttemptState,
+}
+
+/// Where an attempt stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AttemptState {
+    /// Not complete yet.
+    UnderWay(Purpose),
+    /// Complete, and waiting for the verdict.
+    Complete(Completion),
+    /// It won, and its connection was handed to the caller.
+    Usable(Completion),
+    /// It completed after the win, and was handed over as the more wanted one.
+    Better(Completion),
+    /// It failed.
+    Failed {
+        /// When.
+        at: Duration,
+        /// How.
+        failure: Failure,
+    },
+    /// It was closed.
+    Closed {
+        /// When.
+        at: Duration,
+        /// Why.
+        why: CloseReason,
+        /// When it had become complete, if it had.
+        completed: Option<Duration>,
+    },
+}
+
+/// What an attempt under way is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To win the race.
+    Win,
+    /// To become `Better`: a less wanted transport has won. Closed as silent at this time, unless
+    /// it has been answered.
+    Upgrade(Duration),
+    /// To learn whether what failed works again. Closed as silent at this time, unless it has
+    /// been answered.
+    Retest(Duration),
+    /// To end on its own, so that there is evidence; closed at this time.
+    Evidence(Duration),
+}
+
+/// How an attempt became complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// When.
+    pub at: Duration,
+    /// The application protocol agreed on.
+    pub alpn: Option<Alpn>,
+    /// The kernel gave plain TCP where MPTCP was asked.
+    pub fell_back: bool,
+}
+
+impl Attempt {
+    /// The level at which a connection of this candidate is complete.
+    pub fn complete_at(&self) -> Level {
+        match self.candidate.security {
+            Security::None => Level::Transport,
+            Security::Tls | Security::Dtls => Level::Security,
+        }
+    }
+
+    /// The transport spoken: plain TCP where MPTCP fell back.
+    pub fn transport(&self) -> Transport {
+        match self.completion() {
+            Some(Completion { fell_back: true, .. }) => Transport::Tcp,
+            _ => self.candidate.transport,
+        }
+    }
+
+    /// How it became complete, if it did and still is.
+    pub fn completion(&self) -> Option<&Completion> {
+        match &self.state {
+            AttemptState::Complete(completion)
+            | AttemptState::Usable(completion)
+            | AttemptState::Better(completion) => Some(completion),
+            _ => None,
+        }
+    }
+
+    /// When it ended, one way or another; when it became complete, if it did.
+    pub fn ended(&self) -> Option<Duration> {
+        match &self.state {
+            AttemptState::UnderWay(_) => None,
+            AttemptState::Complete(completion)
+            | AttemptState::Usable(completion)
+            | AttemptState::Better(completion) => Some(completion.at),
+            AttemptState::Closed { at, completed, .. } => Some(completed.unwrap_or(*at)),
+            AttemptState::Failed { at, .. } => Some(*at),
+        }
+    }
+
+    /// What it is for, while it is under way.
+    pub(super) fn purpose(&self) -> Option<Purpose> {
+        match self.state {
+            AttemptState::UnderWay(purpose) => Some(purpose),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        self.purpose().is_some()
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.level >= Level::Answered
+    }
+
+    /// When it became complete, if the verdict over it is still open.
+    pub(super) fn awaiting_verdict_since(&self) -> Option<Duration> {
+        match &self.state {
+            AttemptState::Complete(completion) => Some(completion.at),
+            _ => None,
+        }
+    }
+
+    pub(super) fn failure(&self) -> Option<&Failure> {
+        match &self.state {
+            AttemptState::Failed { failure, .. } => Some(failure),
+            _ => None,
+        }
+    }
+}

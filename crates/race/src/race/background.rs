@@ -1,0 +1,69 @@
+//! What runs beside a connection that already works.
+
+use core::time::Duration;
+
+use super::crown::index;
+use super::{Attempt, Purpose, Race, Stage};
+use crate::memory::Verdict;
+use crate::policy::ATTEMPT_DELAY_FLOOR;
+
+/// The most attempts that one race starts in the background. What is left over has its turn in
+/// the next race.
+pub const MAX_BACKGROUND: usize = 4;
+
+impl Race {
+    /// Starts what is due in the background.
+    pub(super) fn start_background(&mut self) {
+        while self.next_background_start().is_some_and(|due| due <= self.now) {
+            let Some(position) = self.next_in_background() else { return };
+            let Some(entry) = self.waiting.remove(position) else { return };
+            let until = self.now.saturating_add(self.setup.policy.late_switch_for);
+            self.start(entry, Purpose::Retest(until));
+        }
+    }
+
+    /// When the next background attempt is due.
+    pub(super) fn next_background_start(&self) -> Option<Duration> {
+        let Stage::Won { at, .. } = self.stage else { return None };
+        let started = || self.attempts.iter().filter(|attempt| attempt.background);
+        if !self.may_start() || started().count() >= MAX_BACKGROUND {
+            return None;
+        }
+        self.next_in_background()?;
+        let after_last = self
+            .attempts
+            .last()
+            .map_or(at, |last| last.started.saturating_add(ATTEMPT_DELAY_FLOOR));
+        let paced = started()
+            .next_back()
+            .map_or(at, |last| last.started.saturating_add(self.setup.policy.attempt_delay));
+        let due = at.max(after_last).max(paced);
+        (due < self.deadline()).then_some(due)
+    }
+
+    /// The place in the waiting list of what is to be tried beside the winner.
+    fn next_in_background(&self) -> Option<usize> {
+        let Stage::Won { best, .. } = self.stage else { return None };
+        let policy = &self.setup.policy;
+        if policy.exhaustive {
+            return None;
+        }
+        let standing = self.rank(&self.attempts[index(best)]);
+        self.waiting.iter().position(|waiting| {
+            let entry = &self.plan.entries[*waiting];
+            let transport = entry.candidate.transport;
+            let could_upgrade = policy.late_switch
+                && policy.rank(transport).is_some_and(|rank| rank < standing)
+                && !self.runs(|attempt| attempt.candidate.transport == transport)
+                && matches!(
+                    self.setup.view.verdict(&entry.candidate, self.now),
+                    Verdict::Good { .. } | Verdict::Unknown
+                );
+            entry.retest || could_upgrade
+        })
+    }
+
+    pub(super) fn runs(&self, which: impl Fn(&Attempt) -> bool) -> bool {
+        self.attempts.iter().any(|attempt| attempt.is_under_way() && which(attempt))
+    }
+}

@@ -1,0 +1,220 @@
+//! How a race ends: deadline, budgets, the caller, the network, or nothing left to do.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{Attempt, Purpose, Race, Stage};
+use crate::candidate::Candidate;
+use crate::evidence::{Cause, Failure};
+use crate::io::{CloseReason, NetworkChange, Output, RaceFailure};
+use crate::plan::Plan;
+
+impl Race {
+    /// The last moment of the race.
+    pub(super) fn deadline(&self) -> Duration {
+        self.started_at.saturating_add(self.setup.policy.deadline)
+    }
+
+    /// The deadline, unless a race that is won has nothing under way that it could end.
+    pub(super) fn deadline_if_it_matters(&self) -> Option<Duration> {
+        let is_won = matches!(self.stage, Stage::Won { .. });
+        (!is_won || self.runs(|_| true)).then(|| self.deadline())
+    }
+
+    /// Whether what DNS says still matters.
+    pub(super) fn heeds_dns(&self) -> bool {
+        match self.stage {
+            Stage::Racing | Stage::Elected(_) => true,
+            Stage::Won { at, .. } => self.now < self.dns_end(at),
+            Stage::Over => false,
+        }
+    }
+
+    /// Until when the race stays open after the win for answers that are still to come.
+    pub(super) fn dns_awaited_until(&self) -> Option<Duration> {
+        let Stage::Won { at, .. } = self.stage else { return None };
+        let until = self.dns_end(at);
+        (self.now < until && !self.lookup.is_complete()).then_some(until)
+    }
+
+    fn dns_end(&self, won_at: Duration) -> Duration {
+        won_at.saturating_add(self.setup.policy.dns_after_win).min(self.deadline())
+    }
+
+    /// Whether every candidate has been tried to its end.
+    pub(super) fn everything_ended(&self) -> bool {
+        self.lookup.is_complete() && self.waiting.is_empty() && !self.runs(|_| true)
+    }
+
+    /// Ends what may give evidence after the win and has had its time.
+    pub(super) fn end_budgets(&mut self) {
+        for index in 0..self.attempts.len() {
+            let attempt = &self.attempts[index];
+            if budget_end(attempt).is_none_or(|end| self.now < end) {
+                continue;
+            }
+            if !matches!(attempt.purpose(), Some(Purpose::Evidence(_))) {
+                self.learn_stuck(index);
+            }
+            self.close(index, CloseReason::BudgetSpent);
+        }
+    }
+
+    pub(super) fn next_budget_end(&self) -> Option<Duration> {
+        self.attempts.iter().filter_map(budget_end).min()
+    }
+
+    /// Ends everything once the deadline has come.
+    pub(super) fn meet_deadline(&mut self) {
+        if self.now < self.deadline() || self.stage == Stage::Over {
+            return;
+        }
+        let is_won = matches!(self.stage, Stage::Won { .. });
+        let best = if is_won { None } else { self.quickest_of_the_most_wanted() };
+        let tried = if is_won || best.is_some() { None } else { Some(self.tried()) };
+        for index in 0..self.attempts.len() {
+            let attempt = &self.attempts[index];
+            if !attempt.is_under_way() {
+                continue;
+            }
+            let ran = self.now.saturating_sub(attempt.started);
+            if ran >= self.setup.policy.late_switch_for {
+                self.learn_stuck(index);
+            }
+            self.close(index, CloseReason::Deadline);
+        }
+        if let Some(best) = best {
+            self.win(best);
+        }
+        if let Some(tried) = tried {
+            self.fail(match self.no_address() {
+                Some(failure) if tried.is_empty() => failure,
+                _ => RaceFailure::Deadline(tried),
+            });
+        }
+    }
+
+    /// Ends the race because nothing is left that could happen.
+    pub(super) fn finish(&mut self) {
+        match self.stage {
+            Stage::Won { .. } => {
+                let more = self.runs(|_| true)
+                    || self.dns_awaited_until().is_some()
+                    || self.next_background_start().is_some();
+                if !more {
+                    self.end();
+                }
+            }
+            Stage::Racing => {
+                let open = |attempt: &Attempt| attempt.awaiting_verdict_since().is_some();
+                if self.everything_ended() && !self.attempts.iter().any(open) {
+                    self.fail(self.why_nothing_worked());
+                }
+            }
+            Stage::Elected(_) | Stage::Over => {}
+        }
+    }
+
+    fn why_nothing_worked(&self) -> RaceFailure {
+        let failed: Vec<_> = self
+            .attempts
+            .iter()
+            .filter_map(|attempt| Some((attempt.candidate.clone(), attempt.failure()?.clone())))
+            .collect();
+        // A machine without a network fails each attempt as unreachable, which says less.
+        let nothing_reachable =
+            failed.iter().all(|(_, failure)| failure.cause == Cause::Unreachable);
+        if self.setup.network.is_offline() && nothing_reachable {
+            return RaceFailure::NoNetwork;
+        }
+        if !failed.is_empty() {
+            return RaceFailure::AllFailed(failed);
+        }
+        if !self.plan.dropped.is_empty() {
+            return RaceFailure::NoCandidate;
+        }
+        self.no_address().unwrap_or(RaceFailure::NoCandidate)
+    }
+
+    fn no_address(&self) -> Option<RaceFailure> {
+        let failures = self.lookup.failures();
+        (!failures.is_empty()).then_some(RaceFailure::NoAddress(failures))
+    }
+
+    /// What was tried, with its failure if it had one.
+    fn tried(&self) -> Vec<(Candidate, Option<Failure>)> {
+        self.attempts
+            .iter()
+            .filter(|attempt| attempt.failure().is_some() || attempt.ended().is_none())
+            .map(|attempt| (attempt.candidate.clone(), attempt.failure().cloned()))
+            .collect()
+    }
+
+    /// The caller gave up, or is done with what it has.
+    pub(super) fn cancel(&mut self) {
+        for index in 0..self.attempts.len() {
+            if self.is_silent_beside_winner(&self.attempts[index]) {
+                self.learn_stuck(index);
+            }
+        }
+        if matches!(self.stage, Stage::Won { .. }) {
+            self.close_all(CloseReason::Cancelled);
+            self.end();
+        } else {
+            self.close_all(CloseReason::Cancelled);
+            self.fail(RaceFailure::Cancelled);
+        }
+    }
+
+    /// On another network everything starts anew: the attempts' addresses are gone, and DNS may
+    /// answer otherwise. The deadline stays. A winner belongs to the caller and is left alone.
+    pub(super) fn change_network(&mut self, change: NetworkChange) {
+        let is_same = self.setup.network.id == change.network.id;
+        self.setup.network = change.network;
+        self.setup.view = change.view;
+        if is_same {
+            return self.lookup.invalidate_plan();
+        }
+        self.close_all(CloseReason::NetworkChanged);
+        match self.stage {
+            Stage::Racing | Stage::Elected(_) => {
+                self.stage = Stage::Racing;
+                self.first_here = self.attempts.len();
+                self.lookup.restart(&self.setup, self.now);
+                self.plan = Plan::default();
+                self.waiting.clear();
+            }
+            Stage::Won { .. } => self.end(),
+            Stage::Over => {}
+        }
+    }
+
+    fn close_all(&mut self, why: CloseReason) {
+        for index in 0..self.attempts.len() {
+            let attempt = &self.attempts[index];
+            if attempt.is_under_way() || attempt.awaiting_verdict_since().is_some() {
+                self.close(index, why);
+            }
+        }
+    }
+
+    fn fail(&mut self, failure: RaceFailure) {
+        self.outbox.push_back(Output::Failed(failure));
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.outbox.push_back(Output::Finished);
+        self.stage = Stage::Over;
+    }
+}
+
+/// When this attempt has had its time after the win. One that has been answered is left to the
+/// deadline, unless nobody hopes for it.
+fn budget_end(attempt: &Attempt) -> Option<Duration> {
+    match attempt.purpose()? {
+        Purpose::Evidence(end) => Some(end),
+        Purpose::Upgrade(end) | Purpose::Retest(end) => (!attempt.is_answered()).then_some(end),
+        Purpose::Win => None,
+    }
+}

@@ -1,0 +1,126 @@
+//! What is heard of attempts, and what there is to remember.
+
+use alloc::string::String;
+use core::time::Duration;
+
+use super::crown::index;
+use super::{Attempt, AttemptState, Purpose, Race, Stage, attempt::Completion};
+use crate::candidate::Alpn;
+use crate::evidence::{Cause, Evidence, Failure, Level};
+use crate::io::{AttemptId, Output};
+
+/// A caller who is done ends the race early. What has been silent for so many round trips of the
+/// winner by then is remembered as silent...
+const SILENT_ROUND_TRIPS: u32 = 4;
+/// ...if it has been silent for at least this long.
+const SILENT_LEAST: Duration = Duration::from_millis(40);
+
+impl Race {
+    pub(super) fn note_progress(&mut self, id: AttemptId, level: Level, rtt: Option<Duration>) {
+        let now = self.now;
+        let Some(attempt) = self.attempts.get_mut(index(id)) else { return };
+        let is_news = level > attempt.level;
+        match &attempt.state {
+            AttemptState::UnderWay(_) | AttemptState::Complete(_) => {
+                attempt.rtt = rtt.or(attempt.rtt);
+                if is_news {
+                    attempt.level = level;
+                    attempt.progress_at = now;
+                }
+            }
+            AttemptState::Usable(_) | AttemptState::Better(_) if is_news => {
+                attempt.level = level;
+                // The round trip of the handshake has been learnt already.
+                self.learn(index(id), None, None);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn note_ready(
+        &mut self,
+        id: AttemptId,
+        alpn: Option<Alpn>,
+        rtt: Option<Duration>,
+        fell_back: bool,
+    ) {
+        let at = self.now;
+        let Some(attempt) = self.attempts.get_mut(index(id)) else { return };
+        if !attempt.is_under_way() {
+            return;
+        }
+        attempt.level = attempt.level.max(attempt.complete_at());
+        attempt.progress_at = at;
+        attempt.rtt = rtt.or(attempt.rtt);
+        attempt.state = AttemptState::Complete(Completion { at, alpn, fell_back });
+        let rtt = attempt.rtt;
+        self.learn(index(id), None, rtt);
+    }
+
+    pub(super) fn note_failure(&mut self, id: AttemptId, failure: Failure) {
+        let at = self.now;
+        let Some(attempt) = self.attempts.get_mut(index(id)) else { return };
+        match attempt.state {
+            AttemptState::UnderWay(_) | AttemptState::Complete(_) => {
+                attempt.level = attempt.level.max(failure.reached);
+                attempt.state = AttemptState::Failed { at, failure: failure.clone() };
+            }
+            // A connection that breaks before the application heard a byte did not work.
+            AttemptState::Usable(_) | AttemptState::Better(_)
+                if attempt.level < Level::FirstByte => {}
+            _ => return,
+        }
+        self.learn(index(id), Some(failure), None);
+        if self.stage == Stage::Elected(id) {
+            self.reopen();
+        }
+    }
+
+    /// The elected attempt failed or stalled: everything else may win again.
+    pub(super) fn reopen(&mut self) {
+        self.stage = Stage::Racing;
+        self.lookup.invalidate_plan();
+        for attempt in &mut self.attempts {
+            if attempt.is_under_way() {
+                attempt.state = AttemptState::UnderWay(Purpose::Win);
+            }
+        }
+    }
+
+    /// Remembers that this attempt, still under way, has gone nowhere by now.
+    pub(super) fn learn_stuck(&mut self, index: usize) {
+        let attempt = &self.attempts[index];
+        let cause = if attempt.is_answered() { Cause::Deadline } else { Cause::Silent };
+        let failure = Failure { cause, reached: attempt.level, detail: String::new() };
+        self.learn(index, Some(failure), None);
+    }
+
+    /// Whether an early end leaves this attempt, still under way, as silent: it was meant to
+    /// become the better one, or to be re-tested, and heard nothing while the winner was heard
+    /// several times over.
+    pub(super) fn is_silent_beside_winner(&self, attempt: &Attempt) -> bool {
+        let Stage::Won { best, .. } = self.stage else { return false };
+        let meant_to_tell =
+            matches!(attempt.purpose(), Some(Purpose::Upgrade(_) | Purpose::Retest(_)));
+        let winner = &self.attempts[index(best)];
+        let round_trip = winner
+            .rtt
+            .unwrap_or_else(|| winner.ended().unwrap_or(self.now).saturating_sub(winner.started));
+        let patience = round_trip.saturating_mul(SILENT_ROUND_TRIPS).max(SILENT_LEAST);
+        let waited = self.now.saturating_sub(attempt.started);
+        meant_to_tell && !attempt.is_answered() && waited >= patience
+    }
+
+    fn learn(&mut self, index: usize, failure: Option<Failure>, rtt: Option<Duration>) {
+        let attempt = &self.attempts[index];
+        self.outbox.push_back(Output::Learn(Evidence {
+            at: self.now,
+            network: self.setup.network.id.clone(),
+            host: self.setup.target.host.clone(),
+            candidate: attempt.candidate.clone(),
+            level: attempt.level,
+            failure,
+            rtt,
+        }));
+    }
+}

@@ -1,0 +1,42 @@
+//! Facts of one instant, brought into one order.
+
+use alloc::vec::Vec;
+
+use crate::evidence::Level;
+use crate::io::Input;
+
+/// Inputs that were noted and not yet applied.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inbox(Vec<Input>);
+
+impl Inbox {
+    pub(super) fn push(&mut self, input: Input) {
+        self.0.push(input);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The inputs in an order that does not depend on the order of arrival.
+    pub(super) fn take(&mut self) -> Vec<Input> {
+        let mut inputs = core::mem::take(&mut self.0);
+        inputs.sort_by_key(rank);
+        inputs
+    }
+}
+
+/// The network first, since attempts of the old one end with it; an attempt's progress before
+/// its end; the caller's last word last.
+fn rank(input: &Input) -> (u8, u32, Level) {
+    match input {
+        Input::NetworkChanged(_) => (0, 0, Level::Started),
+        Input::Slots(_) => (1, 0, Level::Started),
+        Input::Answer(answer) => (2, answer.id.0, Level::Started),
+        Input::Progress { id, level, .. } => (3, id.0, *level),
+        Input::Ready { id, .. } => (4, id.0, Level::Started),
+        Input::Failed { id, .. } => (5, id.0, Level::Started),
+        Input::Cancel => (6, 0, Level::Started),
+        Input::Tick => (7, 0, Level::Started),
+    }
+}

@@ -1,0 +1,302 @@
+//! Which attempts to start, when, and which one won.
+//!
+//! [`Race`] is a value-passing machine: [`Race::handle_input`] notes a fact,
+//! [`Race::poll_output`] draws the conclusions. Conclusions are drawn from the stored facts as a
+//! whole, never from the order in which facts of one instant came in.
+//!
+//! # The race
+//!
+//! ```text
+//!            Cancel, deadline, nothing left to try
+//!        ┌────────────────────────────────────────────┐
+//!        │                                            ▼
+//!     Racing ───── an attempt is complete ──▶ Won ──▶ Over
+//!      ▲  │         (and came to win_at)       │ ▲
+//!      │  │                                    └─┘ a more wanted one is complete: Better
+//!      │  └─ an attempt came to win_at ─▶ Elected ──▶ Won   as soon as it is complete
+//!      └──────────────────────────────────── it failed, or made no progress for long
+//! ```
+//!
+//! # One attempt
+//!
+//! ```text
+//!                   ┌────────────▶ Failed
+//!                   │ Failed         ▲
+//!  Start ─▶ UnderWay ──── Ready ──▶ Complete ──▶ Usable        the winner
+//!           │  │  ▲ more wanted      │    │
+//!           │  └──┘ than the winner  │    └─────▶ Better       completed after the win
+//!           │   Win ▶ Upgrade        │
+//!           ├── lost, budget spent, ─┴──────────▶ Closed
+//!           └── deadline, cancelled, network changed
+//! ```
+//!
+//! An attempt under way has a [`Purpose`]: to win; to give an upgrade after a lesser one has won
+//! (the *late switch*); to be re-tested beside a working connection; or to end on its own so that
+//! there is evidence ([`Losers::Finish`](crate::policy::Losers)).
+//!
+//! # When the next attempt starts
+//!
+//! The delay stands in the plan. It counts from the last start, is extended while an attempt makes
+//! progress, and falls away once the last attempt has failed or nothing is under way. Two starts
+//! are never closer than [`ATTEMPT_DELAY_FLOOR`](crate::policy::ATTEMPT_DELAY_FLOOR), unless the
+//! policy asks for a simultaneous race. Nothing starts while the limits of the race or of the
+//! process are reached.
+//!
+//! # After the win
+//!
+//! DNS is read for [`Policy::dns_after_win`], so that a late HTTPS record still leads to an
+//! upgrade. What the plan marked for a re-test starts in the background, and with the late switch
+//! so does what is wanted more than the winner and was not yet tried. At most [`MAX_BACKGROUND`]
+//! such attempts run in one race. An attempt for an upgrade or a re-test that stays without an
+//! answer for [`Policy::late_switch_for`] is closed and remembered as silent; once it has been
+//! answered it has until the deadline.
+//!
+//! # Everything to its end
+//!
+//! With [`Policy::exhaustive`] nobody wins before every candidate has ended or the deadline has
+//! come. Then the most wanted transport among those that completed is `Usable`; within one
+//! transport the quickest handshake counts.
+
+mod attempt;
+mod background;
+mod crown;
+mod ending;
+mod evidence;
+mod inbox;
+mod lookup;
+mod schedule;
+
+#[cfg(test)]
+mod tests;
+
+use alloc::{collections::VecDeque, vec::Vec};
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use attempt::{Attempt, AttemptState, Purpose};
+pub use background::MAX_BACKGROUND;
+
+use crate::io::{AttemptId, Input, NetworkView, Output};
+use crate::memory::View;
+use crate::plan::Plan;
+use crate::policy::Policy;
+use crate::target::Target;
+use inbox::Inbox;
+use lookup::Lookup;
+
+/// What a race is about. Together with the inputs it determines every output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setup {
+    /// Whom to reach.
+    pub target: Target,
+    /// What the caller wants; see [`Policy::validated`].
+    pub policy: Policy,
+    /// What is remembered of the target on this network.
+    pub view: View,
+    /// The network that the race runs on.
+    pub network: NetworkView,
+    /// Decides what is random: the order of records of equal priority, and whether this race
+    /// probes what the network is held to swallow.
+    pub seed: u64,
+}
+
+/// Where the race as a whole stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nobody has won.
+    Racing,
+    /// This attempt came to `win_at` and is not complete yet; nothing else starts meanwhile.
+    Elected(AttemptId),
+    /// Somebody has won.
+    Won {
+        /// When.
+        at: Duration,
+        /// The most wanted complete attempt so far: the winner, or the last `Better`.
+        best: AttemptId,
+    },
+    /// `Finished` has been said.
+    Over,
+}
+
+/// A race to one target.
+#[derive(Clone, Debug)]
+pub struct Race {
+    setup: Setup,
+    started_at: Duration,
+    now: Duration,
+    stage: Stage,
+    inbox: Inbox,
+    outbox: VecDeque<Output>,
+    lookup: Lookup,
+    plan: Plan,
+    /// Indices into the plan's entries that have not been started, in order.
+    waiting: VecDeque<usize>,
+    /// In the order of starting: the index is the identifier.
+    attempts: Vec<Attempt>,
+    /// The first attempt that runs on the present network.
+    first_here: usize,
+    slots: Option<usize>,
+    settled: bool,
+}
+
+impl Race {
+    /// A race that starts now.
+    pub fn new(setup: Setup, now: Duration) -> Self {
+        let lookup = Lookup::new(&setup, now);
+        Self {
+            setup,
+            started_at: now,
+            now,
+            stage: Stage::Racing,
+            inbox: Inbox::default(),
+            outbox: VecDeque::new(),
+            lookup,
+            plan: Plan::default(),
+            waiting: VecDeque::new(),
+            attempts: Vec::new(),
+            first_here: 0,
+            slots: None,
+            settled: false,
+        }
+    }
+
+    /// Notes a fact. Conclusions are drawn by the next [`Race::poll_output`].
+    pub fn handle_input(&mut self, now: Duration, input: Input) {
+        if now > self.now && !self.inbox.is_empty() {
+            self.settle();
+        }
+        self.advance(now);
+        self.inbox.push(input);
+        self.settled = false;
+    }
+
+    /// What to do next; call it until it gives [`Output::Timeout`].
+    pub fn poll_output(&mut self, now: Duration) -> Output {
+        self.advance(now);
+        if !self.settled {
+            self.settle();
+        }
+        match self.outbox.pop_front() {
+            Some(output) => output,
+            None => Output::Timeout(self.next_timeout()),
+        }
+    }
+
+    /// What the race was set up with; the network and the view are the present ones.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// When the race started.
+    pub fn started_at(&self) -> Duration {
+        self.started_at
+    }
+
+    /// The plan as it stands, with the reasons of every entry.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Every attempt, in the order of starting.
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.attempts
+    }
+
+    /// The attempt of this number.
+    pub fn attempt(&self, id: AttemptId) -> Option<&Attempt> {
+        self.attempts.get(usize::try_from(id.0).ok()?)
+    }
+
+    /// Whether [`Output::Finished`] has been decided.
+    pub fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    fn advance(&mut self, now: Duration) {
+        if now > self.now {
+            self.now = now;
+            self.settled = false;
+        }
+    }
+
+    /// Draws every conclusion that the facts allow at this instant.
+    fn settle(&mut self) {
+        self.settled = true;
+        let is_cancelled = self.take_facts();
+        if self.stage == Stage::Over {
+            return;
+        }
+        if is_cancelled {
+            return self.cancel();
+        }
+        if self.election_end().is_some_and(|end| end <= self.now) {
+            self.reopen();
+        }
+        self.look_up();
+        self.crown();
+        self.end_budgets();
+        self.meet_deadline();
+        self.start_due();
+        self.start_background();
+        self.finish();
+    }
+
+    /// Applies the inputs of this instant; says whether the caller gave up.
+    fn take_facts(&mut self) -> bool {
+        let mut is_cancelled = false;
+        for input in self.inbox.take() {
+            match input {
+                Input::Tick => {}
+                Input::Slots(slots) => self.slots = Some(slots),
+                Input::NetworkChanged(change) => self.change_network(*change),
+                Input::Answer(answer) => self.lookup.handle_answer(self.now, answer),
+                Input::Progress { id, level, rtt } => self.note_progress(id, level, rtt),
+                Input::Ready { id, alpn, rtt, fell_back } => {
+                    self.note_ready(id, alpn, rtt, fell_back);
+                }
+                Input::Failed { id, failure } => self.note_failure(id, failure),
+                Input::Cancel => is_cancelled = true,
+            }
+        }
+        is_cancelled
+    }
+
+    /// Asks what there is to ask, and plans again if the facts have changed.
+    fn look_up(&mut self) {
+        if !self.heeds_dns() {
+            return;
+        }
+        while let Some(query) = self.lookup.poll_query() {
+            self.outbox.push_back(Output::Query(query));
+        }
+        if let Some(plan) = self.lookup.plan(&self.setup, self.now) {
+            self.adopt(plan);
+        }
+    }
+
+    fn adopt(&mut self, plan: Plan) {
+        self.plan = plan;
+        self.waiting = (0..self.plan.entries.len())
+            .filter(|index| !self.is_spent(&self.plan.entries[*index].candidate))
+            .collect();
+    }
+
+    /// The least time at which something is to be decided without an input.
+    fn next_timeout(&self) -> Option<Duration> {
+        if self.stage == Stage::Over {
+            return None;
+        }
+        let times = [
+            self.lookup.next_timeout().filter(|_| self.heeds_dns()),
+            self.dns_awaited_until(),
+            self.next_start(),
+            self.next_background_start(),
+            self.hold_until(),
+            self.election_end(),
+            self.next_budget_end(),
+            self.deadline_if_it_matters(),
+        ];
+        times.into_iter().flatten().filter(|time| *time > self.now).min()
+    }
+}

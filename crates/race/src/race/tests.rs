@@ -1,0 +1,12 @@
+//! Tests of the race, by topic. See [`scene`] for the vocabulary.
+
+mod after_win;
+mod endings;
+mod limits;
+mod networks;
+mod properties;
+
+mod scene;
+mod timing;
+mod winning;
+mod world;

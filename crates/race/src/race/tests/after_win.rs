@@ -1,0 +1,260 @@
+//! The late switch, losers, re-tests, and DNS after the win.
+
+use super::scene::*;
+use crate::candidate::{Candidate, Origin, Security, Transport};
+use crate::evidence::{Cause, Evidence, Failure, Level, NetworkId};
+use crate::io::Input;
+use crate::memory::{Config, Memory};
+use crate::policy::{Losers, Policy};
+use crate::race::Setup;
+use crate::target::Host;
+
+/// ```text
+/// 0     quic ──▶
+/// 50    tcp ──▶
+/// 90    tcp ◀── usable
+/// 200   quic ◀── better
+/// ```
+#[test]
+fn the_more_wanted_transport_goes_on_and_becomes_better() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(90);
+    scene.ready(1);
+    assert_eq!(scene.until(200), ["90 learn tcp good at Security", "90 usable 1"]);
+    scene.ready(0);
+    let lines = ["200 learn quic good at Security", "200 better 0", "200 finished"];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+#[test]
+fn a_less_wanted_transport_never_becomes_better() {
+    let mut scene =
+        Scene::new(&[V4], Policy { losers: Losers::Finish(ms(500)), ..Policy::default() });
+    scene.until(60);
+    scene.ready(0);
+    assert_eq!(scene.until(100), ["60 learn quic good at Security", "60 usable 0"]);
+    scene.ready(1);
+    let lines = ["100 learn tcp good at Security", "100 close 1 Lost", "100 finished"];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+/// ```text
+/// 90    tcp ◀── usable
+/// 3090  quic: silent since 0, remembered and closed
+/// ```
+#[test]
+fn silence_after_the_win_is_remembered() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(90);
+    scene.ready(1);
+    let lines = [
+        "90 learn tcp good at Security",
+        "90 usable 1",
+        "3090 learn quic silent at Started",
+        "3090 close 0 BudgetSpent",
+        "3090 finished",
+    ];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+#[test]
+fn an_upgrade_that_was_answered_has_until_the_deadline() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(90);
+    scene.ready(1);
+    scene.answered(0);
+    let lines = [
+        "90 learn tcp good at Security",
+        "90 usable 1",
+        "30000 learn quic deadline at Answered",
+        "30000 close 0 Deadline",
+        "30000 finished",
+    ];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+/// The caller is done after 60 ms: a server that completed TCP and TLS within 10 ms and has not
+/// answered one QUIC packet in 60 ms is silent.
+#[test]
+fn a_caller_who_is_done_early_still_teaches_silence() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(60);
+    scene.input(Input::Ready {
+        id: crate::io::AttemptId(1),
+        alpn: None,
+        rtt: Some(ms(4)),
+        fell_back: false,
+    });
+    scene.until(60);
+    scene.input(Input::Cancel);
+    let lines = ["60 learn quic silent at Started", "60 close 0 Cancelled", "60 finished"];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+#[test]
+fn but_not_before_the_round_trip_allowed_an_answer() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(60);
+    scene.ready(1);
+    scene.until(60);
+    scene.input(Input::Cancel);
+    assert_eq!(scene.until(60_000), ["60 close 0 Cancelled", "60 finished"]);
+}
+
+#[test]
+fn losers_may_finish_to_give_evidence() {
+    let policy = Policy {
+        transports: vec![Transport::Tcp],
+        losers: Losers::Finish(ms(500)),
+        ..Policy::default()
+    };
+    let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2", "192.0.2.3"], policy);
+    scene.until(550);
+    scene.ready(2);
+    scene.until(600);
+    scene.fails(0, Cause::Refused);
+    let lines = ["600 learn tcp refused at Started", "1050 close 1 BudgetSpent", "1050 finished"];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+#[test]
+fn more_than_one_switch_is_possible() {
+    let transports = vec![Transport::Quic, Transport::Mptcp, Transport::Tcp];
+    let policy = Policy { transports: transports.clone(), simultaneous: true, ..Policy::default() };
+    let mut setup = setup(policy);
+    setup.target.service = crate::target::Service::Plain { transports, alpn: Vec::new() };
+    let mut scene = Scene::with(setup, &[V4]);
+    let starts = scene.until(0);
+    let id = |transport: &str| {
+        let is_it = |line: &&String| line.contains(&format!(" {transport} "));
+        starts.iter().find(is_it).unwrap().split(' ').nth(2).unwrap().parse::<u32>().unwrap()
+    };
+    let mut said = Vec::new();
+    for (at, transport) in [(10, "tcp"), (20, "mptcp"), (30, "quic")] {
+        said.extend(scene.until(at));
+        scene.ready(id(transport));
+    }
+    said.extend(scene.until(30));
+    said.retain(|line| line.contains("usable") || line.contains("better"));
+    let expected = [
+        format!("10 usable {}", id("tcp")),
+        format!("20 better {}", id("mptcp")),
+        format!("30 better {}", id("quic")),
+    ];
+    assert_eq!(said, expected);
+}
+
+fn candidate(transport: Transport) -> Candidate {
+    Candidate {
+        address: "192.0.2.1:443".parse().unwrap(),
+        transport,
+        security: Security::Tls,
+        alpn: Vec::new(),
+        ech: None,
+        priority: None,
+        origin: Origin::Address,
+    }
+}
+
+/// A setup that remembers these outcomes, so many minutes ago.
+fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
+    let mut memory = Memory::new(Config::default());
+    let host = Host::Name("a.test".into());
+    for (transport, cause, minutes) in outcomes {
+        memory.learn(&Evidence {
+            at: EPOCH - core::time::Duration::from_mins(*minutes),
+            network: NetworkId("home".into()),
+            host: host.clone(),
+            candidate: candidate(*transport),
+            level: if cause.is_some() { Level::Started } else { Level::Security },
+            failure: cause.map(|cause| Failure {
+                cause,
+                reached: Level::Started,
+                detail: String::new(),
+            }),
+            rtt: None,
+        });
+    }
+    let view = memory.view(&NetworkId("home".into()), &host, EPOCH);
+    Setup { view, ..setup(Policy::default()) }
+}
+
+/// ```text
+/// 0     tcp ──▶            quic failed 2 min ago: it is not even tried
+/// 30    tcp ◀── usable
+/// ```
+#[test]
+fn what_failed_lately_is_left_alone() {
+    let setup =
+        remembering(&[(Transport::Quic, Some(Cause::Silent), 2), (Transport::Tcp, None, 2)]);
+    let mut scene = Scene::with(setup, &[V4]);
+    assert_eq!(scene.until(30), ["0 start 0 tcp 192.0.2.1"]);
+    scene.ready(0);
+    let lines = ["30 learn tcp good at Security", "30 usable 0", "30 finished"];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+/// ```text
+/// 0     tcp ──▶            quic failed 6 min ago: the back-off is over
+/// 30    tcp ◀── usable
+/// 30    quic ──▶           in the background
+/// 80    quic ◀── better
+/// ```
+#[test]
+fn what_failed_earlier_is_tested_again_beside_the_winner() {
+    let setup =
+        remembering(&[(Transport::Quic, Some(Cause::Silent), 6), (Transport::Tcp, None, 6)]);
+    let mut scene = Scene::with(setup, &[V4]);
+    assert_eq!(scene.until(30), ["0 start 0 tcp 192.0.2.1"]);
+    scene.ready(0);
+    let lines =
+        ["30 learn tcp good at Security", "30 usable 0", "30 start 1 quic 192.0.2.1 background"];
+    assert_eq!(scene.until(80), lines);
+    scene.ready(1);
+    let lines = ["80 learn quic good at Security", "80 better 1", "80 finished"];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+#[test]
+fn a_test_without_an_answer_is_bad_news_again() {
+    let setup =
+        remembering(&[(Transport::Quic, Some(Cause::Silent), 6), (Transport::Tcp, None, 6)]);
+    let mut scene = Scene::with(setup, &[V4]);
+    scene.until(30);
+    scene.ready(0);
+    scene.until(30);
+    let lines = ["3030 learn quic silent at Started", "3030 close 1 BudgetSpent", "3030 finished"];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+#[test]
+fn what_failed_is_tried_after_all_when_nothing_else_is_left() {
+    let setup = remembering(&[(Transport::Quic, Some(Cause::Silent), 2)]);
+    let mut scene = Scene::with(setup, &[V4]);
+    scene.until(30);
+    scene.fails(0, Cause::Refused);
+    let lines = ["30 learn tcp refused at Started", "30 start 1 quic 192.0.2.1"];
+    assert_eq!(scene.until(40), lines);
+    scene.ready(1);
+    assert!(scene.until(40).contains(&"40 usable 1".to_owned()));
+}
+
+#[test]
+fn a_winner_that_breaks_before_the_first_byte_is_bad_news() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(90);
+    scene.ready(1);
+    scene.until(90);
+    scene.fails(1, Cause::Reset);
+    assert_eq!(scene.until(90), ["90 learn tcp reset at Security"]);
+}
+
+#[test]
+fn the_first_byte_is_remembered_too() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(90);
+    scene.ready(1);
+    scene.until(90);
+    scene.reaches(1, Level::FirstByte, None);
+    assert_eq!(scene.until(90), ["90 learn tcp good at FirstByte"]);
+}

@@ -1,0 +1,99 @@
+//! How races end without a winner.
+
+use super::scene::*;
+use crate::evidence::Cause;
+use crate::io::{Input, RaceFailure};
+use crate::policy::Policy;
+
+/// The failure that a race ends with, and the lines before it.
+fn ending(mut scene: Scene, milliseconds: u64) -> Vec<String> {
+    let lines = scene.until(milliseconds);
+    assert_eq!(lines.last().map(|line| line.contains("finished")), Some(true), "{lines:?}");
+    assert!(scene.race.is_over());
+    lines
+}
+
+#[test]
+fn a_race_ends_when_everything_has_failed() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(100);
+    scene.fails(0, Cause::Silent);
+    scene.until(100);
+    scene.fails(1, Cause::Refused);
+    let lines = ending(scene, 100);
+    assert!(lines[1].contains("failed AllFailed"), "{lines:?}");
+    assert!(lines[1].find("Quic").unwrap() < lines[1].find("Tcp").unwrap());
+    assert!(lines[1].contains("as told"), "the failure says what the lower layer said");
+}
+
+#[test]
+fn a_race_ends_at_once_when_dns_knows_no_address() {
+    let scene = Scene::new(&[], Policy::default());
+    let lines = ending(scene, 60);
+    assert!(lines[0].contains("failed NoAddress([("), "{lines:?}");
+}
+
+#[test]
+fn the_deadline_ends_a_race() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(100);
+    scene.fails(0, Cause::Refused);
+    let lines = ending(scene, 30_000);
+    assert_eq!(lines[1], "30000 learn tcp silent at Started");
+    assert_eq!(lines[2], "30000 close 1 Deadline");
+    assert!(lines[3].starts_with("30000 failed Deadline([("), "{lines:?}");
+    assert!(lines[3].contains("None"), "tcp was still under way: {lines:?}");
+    assert!(lines[3].contains("Refused"), "quic had failed: {lines:?}");
+}
+
+#[test]
+fn what_started_just_before_the_deadline_is_no_evidence() {
+    let scene = Scene::new(&[V4], Policy { deadline: ms(1_000), ..Policy::default() });
+    let lines = ending(scene, 1_000);
+    assert!(lines.iter().all(|line| !line.contains("learn")), "{lines:?}");
+}
+
+#[test]
+fn the_deadline_ends_the_wait_for_dns() {
+    let scene = Scene::unanswered(setup(Policy::default()));
+    let lines = ending(scene, 30_000);
+    assert!(lines[0].starts_with("30000 failed "), "{lines:?}");
+}
+
+#[test]
+fn a_caller_who_gives_up_leaves_nothing_behind() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(60);
+    scene.input(Input::Cancel);
+    let lines =
+        ["60 close 0 Cancelled", "60 close 1 Cancelled", "60 failed Cancelled", "60 finished"];
+    assert_eq!(ending(scene, 60), lines);
+}
+
+#[test]
+fn a_finished_race_ignores_everything() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(40);
+    scene.ready(0);
+    scene.until(40);
+    assert!(scene.race.is_over());
+    scene.fails(0, Cause::Reset);
+    scene.ready(1);
+    scene.answered(7);
+    scene.input(Input::Cancel);
+    scene.moves_to("cafe");
+    assert!(scene.until(60_000).iter().all(|line| line.contains("learn")));
+}
+
+#[test]
+fn no_network_is_told_apart_from_no_candidate() {
+    let mut setup = setup(Policy::default());
+    setup.network.sources.clear();
+    let mut scene = Scene::with(setup, &[V4]);
+    let attempts = scene.until(60).len();
+    for id in 0..u32::try_from(attempts).unwrap() {
+        scene.fails(id, Cause::Unreachable);
+    }
+    let lines = ending(scene, 60);
+    assert!(lines.contains(&format!("60 failed {:?}", RaceFailure::NoNetwork)), "{lines:?}");
+}

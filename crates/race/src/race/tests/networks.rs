@@ -1,0 +1,86 @@
+//! The network changes in mid-race.
+
+use super::scene::*;
+use crate::evidence::Cause;
+use crate::io::{Input, NetworkChange};
+use crate::memory::View;
+use crate::policy::Policy;
+
+/// ```text
+/// 0     home: quic ──▶
+/// 50    home: tcp ──▶
+/// 70    cafe: everything is closed, DNS is asked again
+/// 70    cafe: quic ──▶
+/// 120   cafe: tcp ──▶
+/// ```
+#[test]
+fn on_another_network_the_race_starts_anew() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(70);
+    scene.moves_to("cafe");
+    assert_eq!(scene.until(70), ["70 close 0 NetworkChanged", "70 close 1 NetworkChanged"]);
+    scene.answer(&[V4]);
+    assert_eq!(scene.until(300), ["70 start 2 quic 192.0.2.1", "120 start 3 tcp 192.0.2.1"]);
+    scene.ready(3);
+    assert!(scene.until(300).contains(&"300 usable 3".to_owned()));
+}
+
+#[test]
+fn two_starts_stay_apart_across_networks() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(53);
+    scene.moves_to("cafe");
+    scene.until(53);
+    scene.answer(&[V4]);
+    assert_eq!(scene.until(61)[0], "60 start 2 quic 192.0.2.1");
+}
+
+#[test]
+fn answers_to_questions_of_the_old_network_are_ignored() {
+    let mut scene = Scene::unanswered(setup(Policy::default()));
+    let mut old = Scene::unanswered(setup(Policy::default()));
+    scene.moves_to("cafe");
+    scene.until(0);
+    // The same answers, as the old network's questions were numbered.
+    old.answer(&[V4]);
+    let stale = [0, 1].map(|id| crate::dns::Answer {
+        id: crate::dns::QueryId(id),
+        records: Ok(crate::dns::Records::A(vec![V4.parse().unwrap()])),
+        protected: false,
+    });
+    for answer in stale {
+        scene.input(Input::Answer(answer));
+    }
+    assert!(scene.until(1_000).is_empty());
+}
+
+#[test]
+fn new_addresses_on_the_same_network_leave_attempts_alone() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(20);
+    let mut renumbered = network("home");
+    renumbered.sources[0].address = "2001:db8::77".parse().unwrap();
+    let change = NetworkChange { network: renumbered, view: View::empty() };
+    scene.input(Input::NetworkChanged(Box::new(change)));
+    assert_eq!(scene.until(1_000), ["50 start 1 tcp 192.0.2.1"]);
+}
+
+#[test]
+fn after_the_win_a_change_ends_what_is_left() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(90);
+    scene.ready(1);
+    scene.until(90);
+    scene.moves_to("cafe");
+    assert_eq!(scene.until(60_000), ["90 close 0 NetworkChanged", "90 finished"]);
+}
+
+#[test]
+fn failures_of_the_old_network_are_not_learnt_on_the_new_one() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(70);
+    scene.moves_to("cafe");
+    scene.fails(0, Cause::Unreachable);
+    let lines = scene.until(70);
+    assert!(lines.iter().all(|line| !line.contains("learn")), "{lines:?}");
+}

@@ -1,0 +1,322 @@
+//! What holds for every race: invariant 3 of the design, and that the memory converges.
+
+use core::{net::IpAddr, net::SocketAddr, time::Duration};
+
+use proptest::prelude::*;
+
+use super::scene::{EPOCH, ms, setup};
+use super::world::{Fate, Run, World};
+use crate::candidate::{Candidate, Origin, Security, Transport};
+use crate::evidence::{Cause, Level, NetworkId};
+use crate::io::Output;
+use crate::memory::{
+    Config, Entry, Key, Memory, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost,
+};
+use crate::policy::{ATTEMPT_DELAY_FLOOR, Losers, Policy};
+use crate::race::{AttemptState, Setup};
+use crate::target::{Host, Service};
+use crate::trace::replay;
+
+const TRANSPORTS: [Transport; 3] = [Transport::Quic, Transport::Mptcp, Transport::Tcp];
+const ADDRESSES: [&str; 4] = ["2001:db8::1", "2001:db8::2", "192.0.2.1", "192.0.2.2"];
+
+/// Times in steps of 10 ms, so that many things happen in one instant.
+fn any_time() -> impl Strategy<Value = Duration> {
+    (1..40_u64).prop_map(|tens| ms(10 * tens))
+}
+
+fn any_cause() -> impl Strategy<Value = Cause> {
+    prop::sample::select(vec![
+        Cause::Refused,
+        Cause::Unreachable,
+        Cause::Silent,
+        Cause::Reset,
+        Cause::Tls,
+        Cause::Certificate,
+        Cause::Local,
+    ])
+}
+
+fn any_fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        3 => any_time().prop_map(Fate::Works),
+        2 => Just(Fate::Silent),
+        1 => any_time().prop_map(Fate::Stalls),
+        2 => (any_cause(), any_time()).prop_map(|(cause, after)| Fate::Fails(cause, after)),
+    ]
+}
+
+fn any_world() -> impl Strategy<Value = World> {
+    let addresses = prop::sample::subsequence(ADDRESSES.to_vec(), 0..=ADDRESSES.len());
+    let fates = prop::collection::vec(any_fate(), ADDRESSES.len() * TRANSPORTS.len());
+    (addresses, fates, any_time(), any_time()).prop_map(|(addresses, fates, aaaa, a)| {
+        let mut fates = fates.into_iter();
+        let mut world = World { dns: [aaaa, a], ..World::default() };
+        for address in addresses {
+            let ip: IpAddr = address.parse().unwrap();
+            world.addresses.push(ip);
+            for (transport, fate) in TRANSPORTS.into_iter().zip(fates.by_ref()) {
+                world.fates.insert((transport, SocketAddr::new(ip, 443)), fate);
+            }
+        }
+        world
+    })
+}
+
+fn any_policy() -> impl Strategy<Value = Policy> {
+    let transports = prop::sample::subsequence(TRANSPORTS.to_vec(), 1..=TRANSPORTS.len());
+    let levels = prop::sample::select(vec![Level::Answered, Level::Transport, Level::Security]);
+    let losers = prop_oneof![Just(Losers::Cancel), any_time().prop_map(Losers::Finish)];
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let shape = (transports, levels, losers, flags);
+    (shape, any_time(), 1..9_usize, 0..4_u64).prop_map(|(shape, delay, in_flight, grace)| {
+        let (transports, win_at, losers, (simultaneous, late_switch, exhaustive)) = shape;
+        Policy {
+            transports,
+            win_at,
+            losers,
+            simultaneous,
+            late_switch,
+            exhaustive,
+            grace: ms(20 * grace),
+            attempt_delay: delay.max(ms(100)),
+            max_in_flight: in_flight,
+            ..Policy::default()
+        }
+    })
+}
+
+fn host() -> Host {
+    Host::Name("a.test".into())
+}
+
+fn home() -> NetworkId {
+    NetworkId("home".into())
+}
+
+fn candidate(transport: Transport, address: &str) -> Candidate {
+    Candidate {
+        address: SocketAddr::new(address.parse().unwrap(), 443),
+        transport,
+        security: Security::Tls,
+        alpn: Vec::new(),
+        ech: None,
+        priority: None,
+        origin: Origin::Address,
+    }
+}
+
+/// Seconds before (or a little after) the epoch of the tests, up to three days.
+fn any_past() -> impl Strategy<Value = Duration> {
+    (0..260_000_u64).prop_map(|seconds| EPOCH + ms(30_000) - Duration::from_secs(seconds))
+}
+
+fn any_outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        Just(Outcome::Good { level: Level::Security }),
+        (any_cause(), 0..40_u32).prop_map(|(cause, strikes)| Outcome::Bad {
+            cause,
+            reached: Level::Started,
+            strikes
+        }),
+    ]
+}
+
+/// Any memory of the host's candidates, and of the network.
+fn any_memory() -> impl Strategy<Value = Memory> {
+    let peers = prop::collection::vec(
+        prop::option::of((any_outcome(), any_past(), prop::option::of(any_time()))),
+        ADDRESSES.len() * TRANSPORTS.len(),
+    );
+    let paths = prop::collection::vec(
+        prop::option::of((any_past(), prop::option::of(any_past()), 0..6_u64)),
+        2 * TRANSPORTS.len(),
+    );
+    (peers, paths).prop_map(|(peers, paths)| {
+        let mut memory = Memory::new(Config::default());
+        let everything = TRANSPORTS.into_iter().flat_map(|t| ADDRESSES.map(|a| candidate(t, a)));
+        for (candidate, row) in everything.zip(peers) {
+            let Some((outcome, at, rtt)) = row else { continue };
+            let entry = PeerEntry { at, outcome, round_trip: rtt.map(RoundTrip::first) };
+            memory.insert(Key::peer(&home(), &host(), &candidate), Entry::Peer(entry));
+        }
+        let ways = TRANSPORTS
+            .into_iter()
+            .flat_map(|t| ["2001:db8::1", "192.0.2.1"].map(|a| candidate(t, a)));
+        for (candidate, row) in ways.zip(paths) {
+            let Some((at, heard_at, silent)) = row else { continue };
+            let silent = (0..silent).map(|host| SilentHost { host, at }).collect();
+            let entry = PathEntry { at, heard_at, silent };
+            memory.insert(Key::path(&home(), &candidate), Entry::Path(entry));
+        }
+        memory
+    })
+}
+
+fn setup_of(policy: Policy, memory: &Memory, now: Duration, seed: u64) -> Setup {
+    let mut setup = setup(policy);
+    setup.view = memory.view(&home(), &host(), now);
+    setup.target.service = Service::Plain { transports: TRANSPORTS.to_vec(), alpn: Vec::new() };
+    Setup { seed, ..setup }
+}
+
+fn check_starts(run: &Run, policy: &Policy) {
+    let starts = run.starts();
+    for pair in starts.windows(2) {
+        let gap = pair[1].0 - pair[0].0;
+        assert!(policy.simultaneous || gap >= ATTEMPT_DELAY_FLOOR, "{gap:?} between two starts");
+        assert_eq!(pair[1].1.0, pair[0].1.0 + 1);
+    }
+    for (_, _, candidate) in &starts {
+        assert!(policy.transports.contains(&candidate.transport));
+        assert_eq!(candidate.security, Security::Tls, "security is the caller's");
+    }
+}
+
+fn check_ending(run: &Run) {
+    let usable = run.count(|output| matches!(output, Output::Usable(_)));
+    let failed = run.count(|output| matches!(output, Output::Failed(_)));
+    assert_eq!(usable + failed, 1, "one winner or one failure");
+    assert_eq!(run.count(|output| *output == Output::Finished), 1);
+    assert_eq!(run.outputs.last().map(|(_, output)| output), Some(&Output::Finished));
+}
+
+/// Every attempt ends in exactly one way.
+fn check_attempts(run: &Run) {
+    for (_, id, _) in run.starts() {
+        let closed =
+            run.count(|output| matches!(output, Output::Close { id: of, .. } if *of == id));
+        let kept =
+            run.count(|output| *output == Output::Usable(id) || *output == Output::Better(id));
+        let failed = run.failed.iter().filter(|of| **of == id).count();
+        assert_eq!(closed + kept + failed, 1, "attempt {id:?}: {:?}", run.outputs);
+    }
+}
+
+fn check_in_flight(run: &Run, policy: &Policy) {
+    let race = replay(&run.trace).expect("a recording replays");
+    for (at, ..) in run.starts() {
+        let running = race.attempts().iter().filter(|attempt| {
+            attempt.started <= at && attempt.ended().is_none_or(|ended| ended > at)
+        });
+        assert!(running.count() <= policy.max_in_flight, "at {at:?}");
+    }
+    let plan = race.plan();
+    for entry in &plan.entries {
+        let tried = race.attempts().iter().any(|a| a.candidate.is_same_attempt(&entry.candidate));
+        assert!(tried || !entry.reasons.is_empty(), "{} has no reason", entry.candidate);
+    }
+    assert!(plan.dropped.iter().all(|dropped| !dropped.reasons.is_empty()));
+    let winners = race.attempts().iter().filter(|a| matches!(a.state, AttemptState::Usable(_)));
+    assert!(winners.count() <= 1);
+}
+
+/// A race in which something works, and the limits leave room for it, finds a connection.
+fn check_success(run: &Run, world: &World, policy: &Policy) {
+    let candidates = world.fates.len();
+    let works = |transport: &Transport| {
+        world.fates.iter().any(|((t, _), fate)| t == transport && matches!(fate, Fate::Works(_)))
+    };
+    if candidates <= policy.max_in_flight && policy.transports.iter().any(works) {
+        let (at, _) = run.usable().expect("something works");
+        assert!(at <= run.started_at + policy.deadline);
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_race_keeps_the_invariants(
+        world in any_world(),
+        policy in any_policy(),
+        memory in any_memory(),
+        seed in 0..8_u64,
+        cancel_at in prop::option::weighted(0.2, any_time()),
+    ) {
+        let run = world.run(setup_of(policy.clone(), &memory, EPOCH, seed), EPOCH, cancel_at);
+        check_starts(&run, &policy);
+        check_ending(&run);
+        check_attempts(&run);
+        check_in_flight(&run, &policy);
+        if cancel_at.is_none() {
+            check_success(&run, &world, &policy);
+        }
+    }
+
+    #[test]
+    fn the_order_of_inputs_in_one_instant_makes_no_difference(
+        world in any_world(),
+        policy in any_policy(),
+        memory in any_memory(),
+        seed in 0..8_u64,
+    ) {
+        let setup = setup_of(policy, &memory, EPOCH, seed);
+        let forwards = world.run(setup.clone(), EPOCH, None);
+        let backwards = World { backwards: true, ..world }.run(setup, EPOCH, None);
+        prop_assert_eq!(forwards.outputs, backwards.outputs);
+    }
+
+    /// From any memory, against any stationary network, repeated races end at the most wanted
+    /// transport that works, and go there at once unless DNS names its address later than another.
+    /// The bound: back-offs last two days at most, so races over sixty hours test everything
+    /// again; then a race goes straight to the goal.
+    #[test]
+    fn the_memory_converges(world in any_world(), memory in any_memory(), seed in 0..8_u64) {
+        let policy = Policy { transports: TRANSPORTS.to_vec(), max_in_flight: 12, ..Policy::default() };
+        let goal = TRANSPORTS.into_iter().find(|transport| {
+            world.fates.iter().any(|((t, _), fate)| t == transport && matches!(fate, Fate::Works(_)))
+        });
+        prop_assume!(goal.is_some());
+        let (mut memory, mut now) = (memory, EPOCH);
+        let gaps = [5 * 60; 12].into_iter().chain([2; 4]).map(Duration::from_mins);
+        for (race, gap) in gaps.enumerate() {
+            let run = world.run(setup_of(policy.clone(), &memory, now, seed + race as u64), now, None);
+            run.learnt().for_each(|evidence| memory.learn(evidence));
+            now += gap;
+        }
+        let run = world.run(setup_of(policy.clone(), &memory, now, seed), now, None);
+        prop_assert_eq!(run.last_transport(), goal, "{:?}", run.outputs);
+
+        let at_once = World { dns: [ms(10); 2], ..world };
+        let run = at_once.run(setup_of(policy, &memory, now, seed), now, None);
+        prop_assert_eq!(run.last_transport(), goal, "{:?}", run.outputs);
+        let (_, _, first) = run.starts().into_iter().next().expect("something starts");
+        prop_assert_eq!(Some(first.transport), goal, "{:?}", run.outputs);
+        prop_assert!(matches!(at_once.fate_of(&first), Fate::Works(_)), "{:?}", run.outputs);
+    }
+}
+
+/// The three steps that the documents promise: find out, go straight there, find the way back.
+#[test]
+fn a_network_that_swallows_udp_is_learnt_and_unlearnt() {
+    let mut world = World { addresses: vec!["192.0.2.1".parse().unwrap()], ..World::default() };
+    let tcp = candidate(Transport::Tcp, "192.0.2.1");
+    let quic = candidate(Transport::Quic, "192.0.2.1");
+    world.fates.insert((Transport::Tcp, tcp.address), Fate::Works(ms(10)));
+    let config = Config { retest_after: Some(Duration::from_secs(2)), ..Config::default() };
+    let mut memory = Memory::new(config);
+    let mut race = |world: &World, after: Duration| {
+        let now = EPOCH + after;
+        let run = world.run(setup_of(Policy::default(), &memory, now, 1), now, None);
+        run.learnt().for_each(|evidence| memory.learn(evidence));
+        run.starts()
+            .into_iter()
+            .map(|(at, _, candidate)| (candidate.transport, at - now))
+            .collect::<Vec<_>>()
+    };
+    let first = race(&world, ms(0));
+    assert_eq!(
+        first.iter().map(|start| start.0).collect::<Vec<_>>(),
+        [Transport::Quic, Transport::Tcp]
+    );
+    let second = race(&world, ms(4_000));
+    assert_eq!(second.iter().map(|start| start.0).collect::<Vec<_>>(), [Transport::Tcp]);
+
+    world.fates.insert((Transport::Quic, quic.address), Fate::Works(ms(10)));
+    let third = race(&world, ms(6_000));
+    assert_eq!(
+        third.iter().map(|start| start.0).collect::<Vec<_>>(),
+        [Transport::Tcp, Transport::Quic]
+    );
+    let fourth = race(&world, ms(8_000));
+    assert_eq!(fourth.iter().map(|start| start.0).collect::<Vec<_>>(), [Transport::Quic]);
+}

@@ -1,0 +1,190 @@
+//! The vocabulary of the tests. A [`Scene`] is a race whose DNS has answered; the test says what
+//! the attempts do, and reads what the race did as lines such as `50 start 1 tcp 192.0.2.1`:
+//! milliseconds, then the output.
+
+use core::{net::IpAddr, time::Duration};
+
+use crate::dns::{Answer, DnsFailure, Query, RecordType, Records};
+use crate::evidence::{Cause, Failure, Level, NetworkId};
+use crate::io::{AttemptId, Input, NetworkChange, NetworkView, Output, SourceAddress};
+use crate::memory::View;
+use crate::policy::Policy;
+use crate::race::{Race, Setup};
+use crate::target::{Host, Target};
+
+pub(super) const EPOCH: Duration = Duration::from_hours(500_000);
+pub(super) const V4: &str = "192.0.2.1";
+pub(super) const V6: &str = "2001:db8::1";
+
+pub(super) fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+pub(super) fn network(name: &str) -> NetworkView {
+    let source = |address: &str, prefix_len| SourceAddress {
+        address: address.parse().unwrap(),
+        prefix_len,
+        deprecated: false,
+        routed: true,
+    };
+    NetworkView {
+        id: NetworkId(name.into()),
+        sources: vec![source("2001:db8::99", 64), source("198.51.100.9", 24)],
+        pref64: Vec::new(),
+    }
+}
+
+pub(super) fn target() -> Target {
+    use crate::candidate::{Security, Transport};
+    let transports = vec![Transport::Quic, Transport::Tcp];
+    Target::plain(Host::Name("a.test".into()), 443, transports, Security::Tls)
+}
+
+pub(super) fn setup(policy: Policy) -> Setup {
+    Setup { target: target(), policy, view: View::empty(), network: network("home"), seed: 1 }
+}
+
+/// A race under way.
+pub(super) struct Scene {
+    pub(super) race: Race,
+    now: Duration,
+    queries: Vec<Query>,
+}
+
+impl Scene {
+    /// A race without a memory to these addresses.
+    pub(super) fn new(addresses: &[&str], policy: Policy) -> Self {
+        Self::with(setup(policy), addresses)
+    }
+
+    /// A race whose DNS answers at once.
+    pub(super) fn with(setup: Setup, addresses: &[&str]) -> Self {
+        let mut scene = Self::unanswered(setup);
+        scene.answer(addresses);
+        scene
+    }
+
+    /// A race whose DNS has not answered.
+    pub(super) fn unanswered(setup: Setup) -> Self {
+        let mut scene = Self { race: Race::new(setup, EPOCH), now: EPOCH, queries: Vec::new() };
+        assert_eq!(scene.until(0), Vec::<String>::new());
+        scene
+    }
+
+    /// DNS answers everything that was asked: these addresses, or that there are none.
+    pub(super) fn answer(&mut self, addresses: &[&str]) {
+        for query in core::mem::take(&mut self.queries) {
+            let answer =
+                Answer { id: query.id, records: records(&query, addresses), protected: false };
+            self.input(Input::Answer(answer));
+        }
+    }
+
+    /// DNS answers the questions of one type.
+    pub(super) fn answer_only(&mut self, record_type: RecordType, addresses: &[&str]) {
+        let (asked, rest) = core::mem::take(&mut self.queries)
+            .into_iter()
+            .partition(|q| q.record_type == record_type);
+        self.queries = asked;
+        self.answer(addresses);
+        self.queries = rest;
+    }
+
+    pub(super) fn input(&mut self, input: Input) {
+        self.race.handle_input(self.now, input);
+    }
+
+    pub(super) fn answered(&mut self, id: u32) {
+        self.reaches(id, Level::Answered, Some(ms(20)));
+    }
+
+    pub(super) fn reaches(&mut self, id: u32, level: Level, rtt: Option<Duration>) {
+        self.input(Input::Progress { id: AttemptId(id), level, rtt });
+    }
+
+    pub(super) fn ready(&mut self, id: u32) {
+        let rtt = Some(ms(20));
+        self.input(Input::Ready { id: AttemptId(id), alpn: None, rtt, fell_back: false });
+    }
+
+    pub(super) fn fails(&mut self, id: u32, cause: Cause) {
+        let failure = Failure { cause, reached: Level::Started, detail: "as told".into() };
+        self.input(Input::Failed { id: AttemptId(id), failure });
+    }
+
+    pub(super) fn moves_to(&mut self, name: &str) {
+        let change = NetworkChange { network: network(name), view: View::empty() };
+        self.input(Input::NetworkChanged(Box::new(change)));
+    }
+
+    /// What the race does until this time in milliseconds, that time included.
+    pub(super) fn until(&mut self, milliseconds: u64) -> Vec<String> {
+        let end = EPOCH + ms(milliseconds);
+        let mut lines = Vec::new();
+        loop {
+            match self.race.poll_output(self.now) {
+                Output::Timeout(Some(next)) if next <= end => {
+                    assert!(next > self.now, "the race asks to be woken in the past");
+                    self.now = next;
+                }
+                Output::Timeout(_) => {
+                    self.now = end;
+                    // Time has passed, and the race must not care that nobody asked it to wake.
+                    assert!(matches!(self.race.poll_output(end), Output::Timeout(_)));
+                    return lines;
+                }
+                Output::Query(query) => self.queries.push(query),
+                output => {
+                    lines.push(format!("{} {}", (self.now - EPOCH).as_millis(), line(&output)))
+                }
+            }
+        }
+    }
+}
+
+fn records(query: &Query, addresses: &[&str]) -> Result<Records, DnsFailure> {
+    let addresses = addresses.iter().map(|text| text.parse::<IpAddr>().unwrap());
+    let v6 = addresses.clone().filter_map(|ip| match ip {
+        IpAddr::V6(ip) => Some(ip),
+        IpAddr::V4(_) => None,
+    });
+    let v4 = addresses.filter_map(|ip| match ip {
+        IpAddr::V4(ip) => Some(ip),
+        IpAddr::V6(_) => None,
+    });
+    let records = match query.record_type {
+        RecordType::Https => return Err(DnsFailure::NoData),
+        RecordType::Aaaa => Records::Aaaa(v6.collect()),
+        RecordType::A => Records::A(v4.collect()),
+    };
+    match &records {
+        Records::Aaaa(list) if list.is_empty() => Err(DnsFailure::NoData),
+        Records::A(list) if list.is_empty() => Err(DnsFailure::NoData),
+        _ => Ok(records),
+    }
+}
+
+/// One output as a line.
+pub(super) fn line(output: &Output) -> String {
+    match output {
+        Output::Query(query) => format!("ask {:?} {}", query.record_type, query.name),
+        Output::Start { id, candidate, background, .. } => {
+            let ip = candidate.address.ip();
+            let background = if *background { " background" } else { "" };
+            format!("start {} {} {ip}{background}", id.0, candidate.transport)
+        }
+        Output::Close { id, why } => format!("close {} {why:?}", id.0),
+        Output::Usable(id) => format!("usable {}", id.0),
+        Output::Better(id) => format!("better {}", id.0),
+        Output::Learn(evidence) => {
+            let outcome = match &evidence.failure {
+                Some(failure) => format!("{} at", failure.cause),
+                None => "good at".to_owned(),
+            };
+            format!("learn {} {outcome} {:?}", evidence.candidate.transport, evidence.level)
+        }
+        Output::Failed(failure) => format!("failed {failure:?}"),
+        Output::Finished => "finished".to_owned(),
+        Output::Timeout(_) => "wait".to_owned(),
+    }
+}

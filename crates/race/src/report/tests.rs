@@ -1,0 +1,131 @@
+//! Tests of what a report says.
+
+use core::time::Duration;
+
+use super::*;
+use crate::dns::{DnsFailure, Records};
+use crate::evidence::{Cause, Failure, NetworkId};
+use crate::io::{AttemptId, NetworkView, SourceAddress};
+use crate::memory::View;
+use crate::policy::Policy;
+use crate::race::Setup;
+use crate::target::{Host, Target};
+use crate::trace::Recorder;
+
+fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(1_000_000 + milliseconds)
+}
+
+fn drain(recorder: &mut Recorder, now: Duration) {
+    let mut questions = Vec::new();
+    loop {
+        match recorder.poll_output(now) {
+            Output::Timeout(_) => break,
+            Output::Query(query) => questions.push(query),
+            _ => {}
+        }
+    }
+    for query in questions {
+        let records = match query.record_type {
+            RecordType::A => Ok(Records::A(vec!["192.0.2.1".parse().unwrap()])),
+            _ => Err(DnsFailure::NoData),
+        };
+        let answer = Answer { id: query.id, records, protected: false };
+        recorder.handle_input(now + Duration::from_micros(1_500), Input::Answer(answer));
+    }
+}
+
+fn recorder() -> Recorder {
+    let source = SourceAddress {
+        address: "198.51.100.9".parse().unwrap(),
+        prefix_len: 24,
+        deprecated: false,
+        routed: true,
+    };
+    let network =
+        NetworkView { id: NetworkId("home".into()), sources: vec![source], pref64: Vec::new() };
+    let transports = vec![Transport::Quic, Transport::Tcp];
+    let setup = Setup {
+        target: Target::plain(Host::Name("a.test".into()), 443, transports, Security::Tls),
+        policy: Policy::default(),
+        view: View::empty(),
+        network,
+        seed: 7,
+    };
+    let mut recorder = Recorder::new(setup, ms(0));
+    drain(&mut recorder, ms(0));
+    drain(&mut recorder, ms(2));
+    drain(&mut recorder, ms(60));
+    recorder
+}
+
+fn ready(recorder: &mut Recorder, id: u32, at: u64) {
+    let rtt = Some(Duration::from_millis(9));
+    let id = AttemptId(id);
+    recorder.handle_input(ms(at), Input::Ready { id, alpn: None, rtt, fell_back: false });
+    drain(recorder, ms(at));
+}
+
+#[test]
+fn a_report_tells_the_whole_race() {
+    let mut recorder = recorder();
+    ready(&mut recorder, 1, 80);
+    ready(&mut recorder, 0, 200);
+    let report = Report::from_trace(recorder.trace()).unwrap();
+    let winner = report.winner.unwrap();
+    assert_eq!((winner.transport, winner.ready_ms), (Transport::Tcp, 80.0));
+    assert_eq!(winner.address, "192.0.2.1:443");
+    let upgrade = report.upgraded_to.unwrap();
+    assert_eq!((upgrade.transport, upgrade.ready_ms), (Transport::Quic, 200.0));
+    assert!(!report.from_memory);
+    assert_eq!(report.failure, None);
+    let outcomes: Vec<_> = report.attempts.iter().map(|attempt| attempt.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Upgraded, Outcome::Won]);
+    assert!(report.attempts.iter().all(|attempt| !attempt.reason.is_empty()));
+    let answered: Vec<_> = report.dns.iter().map(|dns| (dns.asked_ms, dns.answered_ms)).collect();
+    assert!(!answered.is_empty());
+    assert!(answered.iter().all(|times| *times == (0.0, Some(1.5))), "{answered:?}");
+}
+
+#[test]
+fn a_report_of_a_race_that_failed_says_why() {
+    let mut recorder = recorder();
+    for (id, cause) in [(0, Cause::Silent), (1, Cause::Certificate)] {
+        let failure =
+            Failure { cause, reached: Level::Transport, detail: "expired yesterday".into() };
+        recorder.handle_input(ms(90), Input::Failed { id: AttemptId(id), failure });
+    }
+    drain(&mut recorder, ms(90));
+    let report = Report::from_trace(recorder.trace()).unwrap();
+    assert_eq!(report.winner, None);
+    assert!(matches!(report.failure, Some(RaceFailure::AllFailed(_))));
+    let tcp = &report.attempts[1];
+    assert_eq!(tcp.outcome, Outcome::Failed);
+    assert_eq!(tcp.reason, "certificate after the transport was up: expired yesterday");
+    assert_eq!(tcp.ended_ms, Some(90.0));
+}
+
+#[test]
+fn a_report_can_be_had_in_mid_race() {
+    let recorder = recorder();
+    let report = Report::of(recorder.race(), recorder.trace());
+    assert_eq!(report.winner, None);
+    assert!(report.attempts.iter().all(|attempt| attempt.outcome == Outcome::UnderWay));
+}
+
+#[test]
+fn a_report_has_the_field_names_of_the_documents() {
+    let mut recorder = recorder();
+    ready(&mut recorder, 1, 80);
+    let report = Report::of(recorder.race(), recorder.trace());
+    let json = serde_json::to_value(&report).unwrap();
+    for field in ["transport", "security", "address", "ready_ms"] {
+        assert!(!json["winner"][field].is_null(), "winner.{field}");
+    }
+    for field in ["transport", "security", "address", "started_ms", "outcome", "reason"] {
+        assert!(!json["attempts"][1][field].is_null(), "attempts[].{field}");
+    }
+    assert_eq!(json["attempts"][1]["outcome"], Outcome::Won.name());
+    assert_eq!(json["from_memory"], false);
+    assert!(json["upgraded_to"].is_null());
+}

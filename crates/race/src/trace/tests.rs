@@ -1,0 +1,118 @@
+//! Tests of recording and replay.
+
+use core::time::Duration;
+
+use super::*;
+use crate::candidate::{Security, Transport};
+use crate::evidence::NetworkId;
+use crate::io::{AttemptId, NetworkView, SourceAddress};
+use crate::memory::View;
+use crate::policy::Policy;
+use crate::target::{Host, Target};
+
+fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+fn drain(recorder: &mut Recorder, now: Duration) {
+    while !matches!(recorder.poll_output(now), Output::Timeout(_)) {}
+}
+
+/// TCP wins at 80 ms, QUIC becomes better at 200 ms.
+fn recording() -> Trace {
+    let literal = Host::Literal("192.0.2.1".parse().unwrap(), 0);
+    let transports = vec![Transport::Quic, Transport::Tcp];
+    let source = SourceAddress {
+        address: "198.51.100.9".parse().unwrap(),
+        prefix_len: 24,
+        deprecated: false,
+        routed: true,
+    };
+    let network =
+        NetworkView { id: NetworkId("home".into()), sources: vec![source], pref64: Vec::new() };
+    let setup = Setup {
+        target: Target::plain(literal, 443, transports, Security::Tls),
+        policy: Policy::default(),
+        view: View::empty(),
+        network,
+        seed: 7,
+    };
+    let mut recorder = Recorder::new(setup, ms(0));
+    drain(&mut recorder, ms(0));
+    drain(&mut recorder, ms(50));
+    for (at, id) in [(80, 1), (200, 0)] {
+        let id = AttemptId(id);
+        let ready = Input::Ready { id, alpn: None, rtt: Some(ms(9)), fell_back: false };
+        recorder.handle_input(ms(at), ready);
+        drain(&mut recorder, ms(at));
+    }
+    assert!(recorder.race().is_over());
+    recorder.into_trace()
+}
+
+#[test]
+fn a_recording_replays_to_the_same_outputs() {
+    let trace = recording();
+    let race = replay(&trace).unwrap();
+    assert_eq!(race.attempts().len(), 2);
+}
+
+#[test]
+fn a_recording_survives_json_lines_byte_for_byte() {
+    let trace = recording();
+    let mut lines = vec![serde_json::to_string(&trace.header).unwrap()];
+    lines.extend(trace.steps.iter().map(|step| serde_json::to_string(step).unwrap()));
+
+    let version: HeaderVersion = serde_json::from_str(&lines[0]).unwrap();
+    assert_eq!(version.check(), Ok(()));
+    let read = Trace {
+        header: serde_json::from_str(&lines[0]).unwrap(),
+        steps: lines[1..].iter().map(|line| serde_json::from_str(line).unwrap()).collect(),
+    };
+    assert_eq!(read, trace);
+    replay(&read).unwrap();
+    let again: Vec<String> =
+        read.steps.iter().map(|step| serde_json::to_string(step).unwrap()).collect();
+    assert_eq!(again, lines[1..]);
+}
+
+#[test]
+fn a_divergence_names_the_first_step_that_differs() {
+    let mut trace = recording();
+    let usable = Event::Output(Box::new(Output::Usable(AttemptId(1))));
+    let step = trace.steps.iter().position(|step| step.event == usable).unwrap();
+    trace.steps[step].event = Event::Output(Box::new(Output::Usable(AttemptId(0))));
+    let Err(Divergence::Output { step: found, recorded, replayed, .. }) = replay(&trace) else {
+        panic!("the change went unnoticed");
+    };
+    assert_eq!(found, step);
+    assert_eq!(*recorded, Output::Usable(AttemptId(0)));
+    assert_eq!(*replayed, Output::Usable(AttemptId(1)));
+}
+
+#[test]
+fn an_unknown_version_is_set_aside() {
+    let mut trace = recording();
+    trace.header.version = SCHEMA_VERSION + 1;
+    let unknown = UnknownVersion(SCHEMA_VERSION + 1);
+    assert_eq!(replay(&trace).unwrap_err(), Divergence::Version(unknown));
+    let future = format!(r#"{{"version":{},"of":["things","to","come"]}}"#, SCHEMA_VERSION + 1);
+    let version: HeaderVersion = serde_json::from_str(&future).unwrap();
+    assert_eq!(version.check(), Err(unknown));
+}
+
+#[test]
+fn a_recording_is_bounded() {
+    let trace = recording();
+    let mut recorder = Recorder::new(trace.header.setup, ms(0));
+    for _ in 0..MAX_STEPS + 10 {
+        recorder.handle_input(ms(0), Input::Tick);
+        if recorder.trace().steps.len() == MAX_STEPS {
+            break;
+        }
+        drain(&mut recorder, ms(0));
+    }
+    recorder.handle_input(ms(0), Input::Cancel);
+    assert_eq!(recorder.trace().steps.len(), MAX_STEPS);
+    replay(recorder.trace()).unwrap();
+}
