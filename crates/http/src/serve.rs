@@ -39,6 +39,7 @@ mod body;
 mod error;
 mod fault;
 mod limits;
+pub mod personality;
 mod quic;
 mod server;
 mod site;

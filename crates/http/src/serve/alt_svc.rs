@@ -8,7 +8,7 @@ use http::HeaderValue;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AltSvcPolicy {
-    /// `h3=":PORT"; ma=SECONDS`, with the port of the server.
+    /// `h3=":PORT"; ma=SECONDS`, with the port of the server, if it serves HTTP/3.
     Announce {
         /// For how long a client may rely on it, in whole seconds.
         max_age: Duration,
@@ -20,14 +20,14 @@ pub enum AltSvcPolicy {
 }
 
 impl AltSvcPolicy {
-    /// The field for a server on this port.
-    pub(super) fn field(&self, port: u16) -> Option<HeaderValue> {
+    /// The field for a server on this port that serves HTTP/3 or does not.
+    pub(super) fn field(&self, port: u16, with_http3: bool) -> Option<HeaderValue> {
         match self {
-            Self::Announce { max_age } => {
+            Self::Announce { max_age } if with_http3 => {
                 HeaderValue::try_from(format!("h3=\":{port}\"; ma={}", max_age.as_secs())).ok()
             }
             Self::Field(field) => Some(field.clone()),
-            Self::Off => None,
+            Self::Announce { .. } | Self::Off => None,
         }
     }
 }
@@ -45,8 +45,9 @@ mod tests {
 
     #[test]
     fn the_field_is_as_the_rfc_writes_it() {
-        let field = AltSvcPolicy::default().field(4433).unwrap();
+        let field = AltSvcPolicy::default().field(4433, true).unwrap();
         assert_eq!(field, "h3=\":4433\"; ma=86400");
-        assert_eq!(AltSvcPolicy::Off.field(4433), None);
+        assert_eq!(AltSvcPolicy::Off.field(4433, true), None);
+        assert_eq!(AltSvcPolicy::default().field(4433, false), None);
     }
 }

@@ -135,6 +135,22 @@ impl ServerBuilder {
 
     /// Binds the sockets and starts serving.
     pub async fn start(mut self) -> Result<Running, ServeError> {
+        if matches!(self.security, Security::Plain) {
+            self.versions.http3 = false;
+        }
+        let with_tcp = self.versions.http1 || self.versions.http2;
+        if !with_tcp && !self.versions.http3 {
+            return Err(ServeError::NoVersion);
+        }
+        if self.addresses.is_empty() {
+            self.addresses.push(SocketAddr::from(([127, 0, 0, 1], 0)));
+        }
+        let bound = sockets::bind(&self.addresses, with_tcp, self.versions.http3)?;
+        self.start_on(bound)
+    }
+
+    /// Starts serving on sockets that are bound already, at least one.
+    pub(super) fn start_on(mut self, bound: Vec<Bound>) -> Result<Running, ServeError> {
         let limits = self.limits.clone().usable();
         let identity = match std::mem::replace(&mut self.security, Security::Plain) {
             Security::Plain => None,
@@ -144,25 +160,15 @@ impl ServerBuilder {
                 Some(ServerIdentity::self_signed(names).map_err(ServeError::identity)?)
             }
         };
-        if identity.is_none() && self.versions.http3 {
-            self.versions.http3 = false;
-        }
-        let with_tcp = self.versions.http1 || self.versions.http2;
-        if !with_tcp && !self.versions.http3 {
-            return Err(ServeError::NoVersion);
-        }
-        let directory = match &self.directory {
-            Some(path) => Some(
-                std::fs::canonicalize(path)
-                    .map_err(|cause| ServeError::Directory { path: path.clone(), cause })?,
-            ),
+        let directory = match self.directory.take() {
+            Some(path) => match std::fs::canonicalize(&path) {
+                Ok(path) => Some(path),
+                Err(cause) => return Err(ServeError::Directory { path, cause }),
+            },
             None => None,
         };
-        if self.addresses.is_empty() {
-            self.addresses.push(SocketAddr::from(([127, 0, 0, 1], 0)));
-        }
-        let bound = sockets::bind(&self.addresses, with_tcp, self.versions.http3)?;
         let addresses: Vec<SocketAddr> = bound.iter().map(|bound| bound.address).collect();
+        let port = addresses.first().map_or(0, SocketAddr::port);
         let shared = Arc::new(Shared {
             admission: Admission::new(&limits),
             limits,
@@ -171,16 +177,12 @@ impl ServerBuilder {
             drain: CancellationToken::new(),
             abort: CancellationToken::new(),
             tasks: TaskTracker::new(),
-            alt_svc: self.alt_svc_field(addresses[0].port()),
+            alt_svc: self.alt_svc.field(port, self.versions.http3),
             directory,
             fault: self.fault.take(),
         });
         let endpoints = self.spawn(&shared, bound, identity.as_ref())?;
         Ok(Running { shared, addresses, identity, endpoints })
-    }
-
-    fn alt_svc_field(&self, port: u16) -> Option<HeaderValue> {
-        self.versions.http3.then(|| self.alt_svc.field(port)).flatten()
     }
 
     fn spawn(

@@ -104,7 +104,8 @@ fn socket(
     Ok(socket)
 }
 
-fn tcp_listener(address: SocketAddr, v6_only: bool) -> io::Result<TcpListener> {
+/// A listener; `v6_only` counts for IPv6 alone.
+pub(super) fn tcp_listener(address: SocketAddr, v6_only: bool) -> io::Result<TcpListener> {
     let socket = socket(address, Type::STREAM, Protocol::TCP, v6_only)?;
     // A server that starts again must not wait for the connections of its predecessor.
     #[cfg(unix)]
@@ -114,7 +115,8 @@ fn tcp_listener(address: SocketAddr, v6_only: bool) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-fn udp_socket(address: SocketAddr, v6_only: bool) -> io::Result<UdpSocket> {
+/// A socket for QUIC; `v6_only` counts for IPv6 alone.
+pub(super) fn udp_socket(address: SocketAddr, v6_only: bool) -> io::Result<UdpSocket> {
     let socket = socket(address, Type::DGRAM, Protocol::UDP, v6_only)?;
     // As much as the kernel gives: with less, throughput suffers and nothing else.
     let _ = socket.set_recv_buffer_size(UDP_BUFFER);

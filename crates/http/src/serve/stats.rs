@@ -41,6 +41,28 @@ impl Stats {
     }
 }
 
+impl std::ops::Add for Stats {
+    type Output = Self;
+
+    /// The counters of two servers together.
+    fn add(self, other: Self) -> Self {
+        Self {
+            connections_open: self.connections_open + other.connections_open,
+            tcp_connections: self.tcp_connections + other.tcp_connections,
+            quic_connections: self.quic_connections + other.quic_connections,
+            connections_refused: self.connections_refused + other.connections_refused,
+            handshakes_failed: self.handshakes_failed + other.handshakes_failed,
+            timed_out: self.timed_out + other.timed_out,
+            http10_requests: self.http10_requests + other.http10_requests,
+            http11_requests: self.http11_requests + other.http11_requests,
+            http2_requests: self.http2_requests + other.http2_requests,
+            http3_requests: self.http3_requests + other.http3_requests,
+            body_bytes_sent: self.body_bytes_sent + other.body_bytes_sent,
+            body_bytes_received: self.body_bytes_received + other.body_bytes_received,
+        }
+    }
+}
+
 /// The live counters behind [`Stats`].
 #[derive(Debug, Default)]
 pub(super) struct Counters {

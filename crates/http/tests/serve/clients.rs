@@ -3,16 +3,17 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes, BytesMut};
-use eyas_http::serve::{Running, Server, ServerBuilder, ServerIdentity};
+use eyas_http::serve::{Running, Server, ServerBuilder};
 use http::{Method, Request, Response, Version};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use quinn::crypto::rustls::QuicClientConfig;
-use rustls_pki_types::ServerName;
+use rustls_pki_types::{CertificateDer, ServerName};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpStream,
 };
+use tokio_rustls::client::TlsStream;
 
 /// A generous bound for anything that must happen at all.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -83,6 +84,7 @@ pub(crate) async fn fetch(
         }
     };
     let response = tokio::time::timeout(SOON, exchange).await.expect("an answer in time");
+    let response = response.expect("a whole response");
     assert_eq!(response.version(), speak.version());
     response
 }
@@ -91,20 +93,25 @@ pub(crate) async fn tcp(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).await.expect("a connection")
 }
 
-pub(crate) async fn tls(
-    running: &Running,
-    alpn: &[u8],
-) -> tokio_rustls::client::TlsStream<TcpStream> {
-    let identity = running.identity().expect("a server with TLS");
-    let connector = tokio_rustls::TlsConnector::from(Arc::new(trust(identity, alpn)));
-    let name = ServerName::try_from("localhost").expect("a name");
-    let stream = tcp(running.local_addr()).await;
-    connector.connect(name, stream).await.expect("a TLS handshake")
+pub(crate) async fn tls(running: &Running, alpn: &[u8]) -> TlsStream<TcpStream> {
+    let root = running.identity().expect("a server with TLS").certificate();
+    tls_to(running.local_addr(), root, alpn).await.expect("a TLS handshake")
 }
 
-pub(crate) fn trust(identity: &ServerIdentity, alpn: &[u8]) -> rustls::ClientConfig {
+/// TLS as a client that trusts `root` alone and wants `localhost`.
+pub(crate) async fn tls_to(
+    address: SocketAddr,
+    root: &CertificateDer<'static>,
+    alpn: &[u8],
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(trust(root, alpn)));
+    let name = ServerName::try_from("localhost").expect("a name");
+    connector.connect(name, TcpStream::connect(address).await?).await
+}
+
+fn trust(root: &CertificateDer<'static>, alpn: &[u8]) -> rustls::ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
-    roots.add(identity.certificate().clone()).expect("a root");
+    roots.add(root.clone()).expect("a root");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -115,7 +122,7 @@ pub(crate) fn trust(identity: &ServerIdentity, alpn: &[u8]) -> rustls::ClientCon
     config
 }
 
-async fn http1<T>(io: T, request: Request<Bytes>) -> Response<Bytes>
+pub(crate) async fn http1<T>(io: T, request: Request<Bytes>) -> Fetched
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -127,10 +134,10 @@ where
     let path = parts.uri.path_and_query().expect("a path").as_str().to_owned();
     parts.uri = path.parse().expect("a path");
     let request = Request::from_parts(parts, Full::new(body));
-    gather(send.send_request(request).await.expect("a response")).await
+    gather(send.send_request(request).await?).await
 }
 
-async fn http2<T>(io: T, request: Request<Bytes>) -> Response<Bytes>
+pub(crate) async fn http2<T>(io: T, request: Request<Bytes>) -> Fetched
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -139,13 +146,16 @@ where
         .await
         .expect("a connection");
     tokio::spawn(conn);
-    gather(send.send_request(request.map(Full::new)).await.expect("a response")).await
+    gather(send.send_request(request.map(Full::new)).await?).await
 }
 
-async fn gather(response: Response<hyper::body::Incoming>) -> Response<Bytes> {
+/// A response, or why there is no whole one.
+pub(crate) type Fetched = Result<Response<Bytes>, Box<dyn std::error::Error + Send + Sync>>;
+
+async fn gather(response: Response<hyper::body::Incoming>) -> Fetched {
     let (parts, body) = response.into_parts();
-    let body = body.collect().await.expect("a whole body").to_bytes();
-    Response::from_parts(parts, body)
+    let body = body.collect().await?.to_bytes();
+    Ok(Response::from_parts(parts, body))
 }
 
 pub(crate) type H3Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
@@ -153,25 +163,36 @@ pub(crate) type H3Driver = h3::client::Connection<h3_quinn::Connection, Bytes>;
 
 /// An HTTP/3 connection, to be driven by the caller.
 pub(crate) async fn quic(running: &Running) -> (quinn::Connection, H3Driver, H3Sender) {
-    let config = trust(running.identity().expect("a server with TLS"), b"h3");
-    let crypto = QuicClientConfig::try_from(config).expect("a QUIC configuration");
-    let mut endpoint =
-        quinn::Endpoint::client(SocketAddr::from(([127, 0, 0, 1], 0))).expect("an endpoint");
-    endpoint.set_default_client_config(quinn::ClientConfig::new(Arc::new(crypto)));
-    let conn = endpoint
-        .connect(running.local_addr(), "localhost")
-        .expect("a valid target")
-        .await
-        .expect("a QUIC handshake");
-    let (driver, send) = h3::client::builder()
-        .send_grease(false)
-        .build(h3_quinn::Connection::new(conn.clone()))
-        .await
-        .expect("an HTTP/3 connection");
+    let root = running.identity().expect("a server with TLS").certificate();
+    let conn = quic_to(running.local_addr(), root).await.expect("a QUIC handshake");
+    let (driver, send) = h3_over(conn.clone()).await;
     (conn, driver, send)
 }
 
-async fn http3(running: &Running, request: Request<Bytes>) -> Response<Bytes> {
+/// QUIC as a client that trusts `root` alone and wants `localhost`.
+pub(crate) async fn quic_to(
+    address: SocketAddr,
+    root: &CertificateDer<'static>,
+) -> Result<quinn::Connection, quinn::ConnectionError> {
+    let crypto = QuicClientConfig::try_from(trust(root, b"h3")).expect("a QUIC configuration");
+    let local = match address {
+        SocketAddr::V4(_) => SocketAddr::from(([127, 0, 0, 1], 0)),
+        SocketAddr::V6(_) => SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, 0)),
+    };
+    let mut endpoint = quinn::Endpoint::client(local).expect("an endpoint");
+    endpoint.set_default_client_config(quinn::ClientConfig::new(Arc::new(crypto)));
+    endpoint.connect(address, "localhost").expect("a valid target").await
+}
+
+pub(crate) async fn h3_over(conn: quinn::Connection) -> (H3Driver, H3Sender) {
+    h3::client::builder()
+        .send_grease(false)
+        .build(h3_quinn::Connection::new(conn))
+        .await
+        .expect("an HTTP/3 connection")
+}
+
+async fn http3(running: &Running, request: Request<Bytes>) -> Fetched {
     let (_conn, mut driver, mut send) = quic(running).await;
     let exchange = async { h3_exchange(&mut send, request).await };
     let driving = std::future::poll_fn(|cx| driver.poll_close(cx));
@@ -181,24 +202,23 @@ async fn http3(running: &Running, request: Request<Bytes>) -> Response<Bytes> {
     }
 }
 
-pub(crate) async fn h3_exchange(send: &mut H3Sender, request: Request<Bytes>) -> Response<Bytes> {
+pub(crate) async fn h3_exchange(send: &mut H3Sender, request: Request<Bytes>) -> Fetched {
     let (parts, body) = request.into_parts();
-    let mut stream =
-        send.send_request(Request::from_parts(parts, ())).await.expect("a request stream");
+    let mut stream = send.send_request(Request::from_parts(parts, ())).await?;
     if !body.is_empty() {
-        stream.send_data(body).await.expect("a body sent");
+        stream.send_data(body).await?;
     }
-    stream.finish().await.expect("a request sent");
-    let response = stream.recv_response().await.expect("a response");
+    stream.finish().await?;
+    let response = stream.recv_response().await?;
     let mut body = BytesMut::new();
-    while let Some(mut data) = stream.recv_data().await.expect("a whole body") {
+    while let Some(mut data) = stream.recv_data().await? {
         let length = data.remaining();
         body.extend_from_slice(&data.copy_to_bytes(length));
     }
     let (mut parts, ()) = response.into_parts();
     // h3 leaves the version of responses at its default.
     parts.version = Version::HTTP_3;
-    Response::from_parts(parts, body.freeze())
+    Ok(Response::from_parts(parts, body.freeze()))
 }
 
 /// Sends bytes as they are and reads to the end of the connection.

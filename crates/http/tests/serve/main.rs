@@ -3,5 +3,6 @@
 mod clients;
 mod files;
 mod limits;
+mod personalities;
 mod routes;
 mod shutdown;

@@ -57,7 +57,7 @@ async fn a_response_in_flight_survives_a_graceful_shutdown() {
     asked(&running).await;
     let cut = timeout(SOON, running.shutdown(SOON)).await.expect("the shutdown ends");
     let (response, _send) = request.await.unwrap();
-    whole(&response, "waited 400 ms\n");
+    whole(&response.expect("a whole response"), "waited 400 ms\n");
     assert_eq!(cut, 0);
     let ended = timeout(SOON, driving).await.expect("the connection ends").unwrap();
     assert!(ended.is_h3_no_error(), "{ended}");
@@ -93,6 +93,6 @@ async fn large_responses_are_whole_after_a_shutdown() {
     let request = tokio::spawn(async move { h3_exchange(&mut send, get(&path)).await });
     asked(&running).await;
     assert_eq!(timeout(SOON, running.shutdown(SOON)).await.expect("the shutdown ends"), 0);
-    let response = request.await.unwrap();
+    let response = request.await.unwrap().expect("a whole response");
     assert!(*response.body() == (0..COUNT).map(pattern_byte).collect::<Vec<u8>>());
 }

@@ -1,0 +1,79 @@
+//! The certificates of a test: one authority, good and bad certificates of it.
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    date_time_ymd,
+};
+use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+
+use super::Credentials;
+use crate::serve::{ServeError, ServerIdentity};
+
+/// The name in certificates that are for somebody else.
+const OTHER_NAME: &str = "somebody-else.test";
+
+/// A certificate authority made on the spot.
+pub struct Authority {
+    root: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+    names: Vec<String>,
+}
+
+impl Authority {
+    /// An authority whose good certificates are for these names and addresses, beside
+    /// `localhost`, 127.0.0.1 and ::1.
+    pub fn new<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Result<Self, ServeError> {
+        let mut all: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(String::from).into();
+        all.extend(names.into_iter().map(Into::into));
+        let (root, issuer) = authority("eyas test authority")?;
+        Ok(Self { root, issuer, names: all })
+    }
+
+    /// The root certificate that a client must trust.
+    pub fn root(&self) -> &CertificateDer<'static> {
+        &self.root
+    }
+
+    /// A server's certificate and key.
+    pub fn identity(&self, credentials: Credentials) -> Result<ServerIdentity, ServeError> {
+        let names = match credentials {
+            Credentials::WrongName => vec![OTHER_NAME.to_owned()],
+            _ => self.names.clone(),
+        };
+        let key = KeyPair::generate().map_err(ServeError::identity)?;
+        let mut params = CertificateParams::new(names).map_err(ServeError::identity)?;
+        params.distinguished_name.push(DnType::CommonName, "eyas test server");
+        if credentials == Credentials::Expired {
+            params.not_before = date_time_ymd(2001, 1, 1);
+            params.not_after = date_time_ymd(2002, 1, 1);
+        }
+        let certificate = if credentials == Credentials::UnknownIssuer {
+            let (_, stranger) = authority("an authority that nobody trusts")?;
+            params.signed_by(&key, &stranger)
+        } else {
+            params.signed_by(&key, &self.issuer)
+        };
+        let certificate = certificate.map_err(ServeError::identity)?;
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+        ServerIdentity::from_der(vec![certificate.der().clone()], key.into())
+            .map_err(ServeError::identity)
+    }
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authority").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+fn authority(
+    name: &str,
+) -> Result<(CertificateDer<'static>, Issuer<'static, KeyPair>), ServeError> {
+    let key = KeyPair::generate().map_err(ServeError::identity)?;
+    let mut params = CertificateParams::new(Vec::new()).map_err(ServeError::identity)?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params.distinguished_name.push(DnType::CommonName, name);
+    let root = params.self_signed(&key).map_err(ServeError::identity)?;
+    Ok((root.der().clone(), Issuer::new(params, key)))
+}

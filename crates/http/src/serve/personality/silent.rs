@@ -1,0 +1,64 @@
+//! Sockets that say nothing.
+
+use std::{collections::VecDeque, io, net::SocketAddr, time::Duration};
+
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::{sleep, timeout},
+};
+
+/// Connections that a silent server holds; the oldest goes when another comes.
+const MAX_HELD: usize = 256;
+
+/// A connection to a full listener gets no answer for this long before the listener counts as
+/// full; an answer on this machine takes microseconds.
+const FULL_AFTER: Duration = Duration::from_millis(100);
+
+/// Connections that fill a listener's queue: one fits a queue of length 0 on Linux; other kernels
+/// are more generous.
+const MAX_FILLERS: usize = 16;
+
+/// After a failed accept nothing is accepted for this long.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Accepts every connection and never says a word.
+pub(super) async fn accept(listener: TcpListener) {
+    let mut held = VecDeque::new();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                held.truncate(MAX_HELD - 1);
+                held.push_front(stream);
+            }
+            Err(_) => sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+/// Fills a listener's queue, so that the kernel drops further SYNs. What comes back keeps it full.
+pub(super) async fn fill(listener: TcpListener) -> io::Result<(TcpListener, Vec<TcpStream>)> {
+    SockRef::from(&listener).listen(0)?;
+    let address = listener.local_addr()?;
+    let mut fillers = Vec::new();
+    while fillers.len() < MAX_FILLERS {
+        match timeout(FULL_AFTER, TcpStream::connect(address)).await {
+            Ok(filler) => fillers.push(filler?),
+            Err(_) => return Ok((listener, fillers)),
+        }
+    }
+    Err(io::Error::other("this system does not drop SYNs to a full queue"))
+}
+
+/// A socket that has the port and does not listen.
+pub(super) fn hold(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+/// Holds something for as long as the server runs.
+pub(super) async fn stand<T>(held: T) {
+    std::future::pending::<()>().await;
+    drop(held);
+}

@@ -1,0 +1,186 @@
+//! Putting a test server together from its faces.
+
+use std::{
+    net::{IpAddr, SocketAddr, UdpSocket},
+    time::Duration,
+};
+
+use tokio::{net::TcpListener, task::JoinSet};
+
+use super::{Authority, Face, Faces, Reach, silent, tcp_shim, udp_shim};
+use crate::serve::{
+    AltSvcPolicy, Running, ServeError, Server, ServerBuilder, Stats, Versions,
+    sockets::{self, Bound},
+};
+
+/// The application protocol of a server that speaks nothing a client wants.
+const STRANGE_ALPN: &[u8] = b"eyas-strange";
+
+/// A test server that runs. Dropping it stops everything.
+#[derive(Debug)]
+pub struct TestServer {
+    addresses: Vec<SocketAddr>,
+    servers: Vec<Running>,
+    /// Shims, and sockets that only stand there.
+    tasks: JoinSet<()>,
+}
+
+impl TestServer {
+    /// Starts a server at each of these addresses, on one free port number, with faces of its own
+    /// at each.
+    pub async fn start(
+        authority: &Authority,
+        stages: &[(IpAddr, Faces)],
+    ) -> Result<Self, ServeError> {
+        let wanted: Vec<SocketAddr> = stages.iter().map(|(ip, _)| (*ip, 0).into()).collect();
+        let bound = sockets::bind(&wanted, true, true)?;
+        let addresses = bound.iter().map(|bound| bound.address).collect();
+        let mut this = Self { addresses, servers: Vec::new(), tasks: JoinSet::new() };
+        for (Bound { address, tcp, udp }, (_, faces)) in bound.into_iter().zip(stages) {
+            if let Some(tcp) = tcp {
+                this.stage_tcp(authority, faces, address, tcp).await?;
+            }
+            if let Some(udp) = udp {
+                this.stage_quic(authority, faces, address, udp)?;
+            }
+        }
+        Ok(this)
+    }
+
+    /// The first address, with the port that was chosen.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.addresses[0]
+    }
+
+    /// All addresses, in the order asked for.
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// What all its servers together have done so far.
+    pub fn stats(&self) -> Stats {
+        self.servers.iter().map(Running::stats).fold(Stats::default(), |sum, one| sum + one)
+    }
+
+    /// Stops everything, gracefully where there is something to finish.
+    pub async fn shutdown(mut self, grace: Duration) {
+        for server in self.servers.drain(..) {
+            server.shutdown(grace).await;
+        }
+        self.tasks.shutdown().await;
+    }
+
+    async fn stage_tcp(
+        &mut self,
+        authority: &Authority,
+        faces: &Faces,
+        address: SocketAddr,
+        tcp: TcpListener,
+    ) -> Result<(), ServeError> {
+        let cannot = |cause| ServeError::Bind { address, cause };
+        match faces.tcp.reach {
+            Reach::Open => self.serve_tcp(authority, faces, address, tcp),
+            Reach::Slow(by) => {
+                let listener = sockets::tcp_listener(anywhere(address), true).map_err(cannot)?;
+                let inner = listener.local_addr().map_err(cannot)?;
+                self.serve_tcp(authority, faces, address, listener)?;
+                self.tasks.spawn(tcp_shim::run(tcp, inner, by));
+                Ok(())
+            }
+            Reach::Silent => {
+                self.tasks.spawn(silent::accept(tcp));
+                Ok(())
+            }
+            Reach::Swallowed => {
+                let full = silent::fill(tcp).await.map_err(cannot)?;
+                self.tasks.spawn(silent::stand(full));
+                Ok(())
+            }
+            Reach::Refused => {
+                drop(tcp);
+                // Bound but not listening: refused, and nobody else gets the port.
+                let held = silent::hold(address).map_err(cannot)?;
+                self.tasks.spawn(silent::stand(held));
+                Ok(())
+            }
+        }
+    }
+
+    fn stage_quic(
+        &mut self,
+        authority: &Authority,
+        faces: &Faces,
+        address: SocketAddr,
+        udp: UdpSocket,
+    ) -> Result<(), ServeError> {
+        let cannot = |cause| ServeError::Bind { address, cause };
+        match faces.quic.reach {
+            Reach::Open => self.serve_quic(authority, faces, address, udp),
+            Reach::Slow(by) => {
+                let socket = sockets::udp_socket(anywhere(address), true).map_err(cannot)?;
+                let inner = socket.local_addr().map_err(cannot)?;
+                self.serve_quic(authority, faces, inner, socket)?;
+                let outer = tokio::net::UdpSocket::from_std(udp).map_err(cannot)?;
+                self.tasks.spawn(udp_shim::run(outer, inner, by));
+                Ok(())
+            }
+            Reach::Silent | Reach::Swallowed => {
+                self.tasks.spawn(silent::stand(udp));
+                Ok(())
+            }
+            Reach::Refused => Ok(()),
+        }
+    }
+
+    /// HTTP/1.1 and 2 on this listener, for clients that know the server at `public`.
+    fn serve_tcp(
+        &mut self,
+        authority: &Authority,
+        faces: &Faces,
+        public: SocketAddr,
+        tcp: TcpListener,
+    ) -> Result<(), ServeError> {
+        let versions = Versions { http3: false, ..Versions::ALL };
+        let alt_svc = match faces.quic.reach {
+            Reach::Refused => AltSvcPolicy::Off,
+            _ => AltSvcPolicy::default()
+                .field(public.port(), true)
+                .map_or(AltSvcPolicy::Off, AltSvcPolicy::Field),
+        };
+        let builder = builder(authority, &faces.tcp, faces)?.versions(versions).alt_svc(alt_svc);
+        let bound = Bound { address: public, tcp: Some(tcp), udp: None };
+        self.servers.push(builder.start_on(vec![bound])?);
+        Ok(())
+    }
+
+    /// HTTP/3 on this socket.
+    fn serve_quic(
+        &mut self,
+        authority: &Authority,
+        faces: &Faces,
+        address: SocketAddr,
+        udp: UdpSocket,
+    ) -> Result<(), ServeError> {
+        let versions = Versions { http1: false, http2: false, http3: true };
+        let builder = builder(authority, &faces.quic, faces)?.versions(versions);
+        let bound = Bound { address, tcp: None, udp: Some(udp) };
+        self.servers.push(builder.start_on(vec![bound])?);
+        Ok(())
+    }
+}
+
+/// A free port at the same address, for what stands behind a detour.
+fn anywhere(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip(), 0)
+}
+
+fn builder(authority: &Authority, face: &Face, faces: &Faces) -> Result<ServerBuilder, ServeError> {
+    let mut builder = Server::builder().identity(authority.identity(face.credentials)?);
+    if face.speaks_nothing {
+        builder = builder.alpn(vec![STRANGE_ALPN.to_vec()]);
+    }
+    if let Some(mishap) = faces.mishap {
+        builder = builder.fault(mishap);
+    }
+    Ok(builder)
+}

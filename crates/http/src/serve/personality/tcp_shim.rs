@@ -1,0 +1,92 @@
+//! A detour for TCP: what a client sends arrives later.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until},
+};
+
+/// Connections on the detour at once; more are closed.
+const MAX_CONNECTIONS: usize = 256;
+
+/// Pieces under way on one connection; beyond it the client's kernel has to keep them.
+const MAX_PIECES: usize = 64;
+
+/// The most bytes of one piece.
+const PIECE: usize = 16 * 1024;
+
+/// After a failed accept nothing is accepted for this long.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Forwards connections to `inner`, what clients send `by` later.
+pub(super) async fn run(listener: TcpListener, inner: SocketAddr, by: Duration) {
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((client, _)) if connections.len() < MAX_CONNECTIONS => {
+                connections.spawn(forward(client, inner, by));
+            }
+            Ok(_) => {}
+            Err(_) => sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+async fn forward(client: TcpStream, inner: SocketAddr, by: Duration) {
+    // A detour that breaks is a connection that breaks; there is nobody else to tell.
+    let _ = try_forward(client, inner, by).await;
+}
+
+async fn try_forward(client: TcpStream, inner: SocketAddr, by: Duration) -> io::Result<()> {
+    let server = TcpStream::connect(inner).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (from_client, mut to_client) = client.into_split();
+    let (mut from_server, to_server) = server.into_split();
+    let (queue, pieces) = mpsc::channel(MAX_PIECES);
+    let back = async {
+        tokio::io::copy(&mut from_server, &mut to_client).await?;
+        to_client.shutdown().await
+    };
+    tokio::try_join!(gather(from_client, queue, by), deliver(pieces, to_server), back)?;
+    Ok(())
+}
+
+async fn gather(
+    mut from: OwnedReadHalf,
+    queue: mpsc::Sender<(Instant, Bytes)>,
+    by: Duration,
+) -> io::Result<()> {
+    loop {
+        let mut piece = BytesMut::with_capacity(PIECE);
+        let is_end = from.read_buf(&mut piece).await? == 0;
+        // An empty piece is the end, which is late too.
+        let sent = queue.send((Instant::now() + by, piece.freeze())).await;
+        if is_end || sent.is_err() {
+            return Ok(());
+        }
+    }
+}
+
+async fn deliver(
+    mut pieces: mpsc::Receiver<(Instant, Bytes)>,
+    mut to: OwnedWriteHalf,
+) -> io::Result<()> {
+    while let Some((due, piece)) = pieces.recv().await {
+        sleep_until(due).await;
+        if piece.is_empty() {
+            return to.shutdown().await;
+        }
+        to.write_all(&piece).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! A detour for UDP: what a client sends arrives later.
+
+use std::{collections::HashMap, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use tokio::{
+    net::UdpSocket,
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant, sleep_until, timeout},
+};
+
+/// Clients on the detour at once; datagrams of more are lost.
+const MAX_CLIENTS: usize = 256;
+
+/// Datagrams of one client under way; more are lost, as in any queue of a router.
+const MAX_DATAGRAMS: usize = 1024;
+
+/// A client that has sent nothing for this long is forgotten.
+const CLIENT_IDLE: Duration = Duration::from_secs(120);
+
+/// The biggest datagram.
+const DATAGRAM: usize = 65_536;
+
+type Queue = mpsc::Sender<(Instant, Bytes)>;
+
+/// Forwards datagrams to `inner`, what clients send `by` later.
+pub(super) async fn run(outer: UdpSocket, inner: SocketAddr, by: Duration) {
+    let outer = Arc::new(outer);
+    let mut clients: HashMap<SocketAddr, Queue> = HashMap::new();
+    let mut tasks = JoinSet::new();
+    let mut buffer = vec![0; DATAGRAM];
+    loop {
+        while tasks.try_join_next().is_some() {}
+        // An error here is about an earlier answer (ICMP), not about what comes next.
+        let Ok((length, client)) = outer.recv_from(&mut buffer).await else { continue };
+        clients.retain(|_, queue| !queue.is_closed());
+        if !clients.contains_key(&client) && clients.len() < MAX_CLIENTS {
+            let (queue, datagrams) = mpsc::channel(MAX_DATAGRAMS);
+            tasks.spawn(forward(Arc::clone(&outer), client, inner, datagrams));
+            clients.insert(client, queue);
+        }
+        if let Some(queue) = clients.get(&client) {
+            let _ =
+                queue.try_send((Instant::now() + by, Bytes::copy_from_slice(&buffer[..length])));
+        }
+    }
+}
+
+/// One client's detour; it ends when the client is idle.
+async fn forward(
+    outer: Arc<UdpSocket>,
+    client: SocketAddr,
+    inner: SocketAddr,
+    mut datagrams: mpsc::Receiver<(Instant, Bytes)>,
+) {
+    let Ok(upstream) = connected(inner).await else { return };
+    let there = async {
+        while let Ok(Some((due, datagram))) = timeout(CLIENT_IDLE, datagrams.recv()).await {
+            sleep_until(due).await;
+            let _ = upstream.send(&datagram).await;
+        }
+    };
+    let back = async {
+        let mut buffer = vec![0; DATAGRAM];
+        loop {
+            if let Ok(length) = upstream.recv(&mut buffer).await {
+                let _ = outer.send_to(&buffer[..length], client).await;
+            }
+        }
+    };
+    tokio::select! {
+        () = there => {}
+        () = back => {}
+    }
+}
+
+async fn connected(inner: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(SocketAddr::new(inner.ip(), 0)).await?;
+    socket.connect(inner).await?;
+    Ok(socket)
+}

@@ -1,0 +1,265 @@
+//! Each personality does what it says.
+
+use std::{io, net::IpAddr, time::Duration};
+
+use bytes::Bytes;
+use eyas_http::serve::personality::{Authority, Faces, Personality, Side, TestServer};
+use http::{Request, Version, header};
+use tokio::{
+    net::{TcpStream, UdpSocket},
+    time::{Instant, timeout},
+};
+
+use crate::clients::{Fetched, SOON, get, h3_exchange, h3_over, http1, http2, quic_to, tls_to};
+
+/// Long enough for anything on this machine that is not held up on purpose.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+struct Stage {
+    authority: Authority,
+    server: TestServer,
+}
+
+async fn stage(personality: Personality) -> Stage {
+    let authority = Authority::new(["peer.test"]).unwrap();
+    let server = personality.start(&authority).await.unwrap();
+    Stage { authority, server }
+}
+
+impl Stage {
+    async fn over_tcp(&self, version: Version, request: Request<Bytes>) -> Fetched {
+        let alpn: &[u8] = if version == Version::HTTP_2 { b"h2" } else { b"http/1.1" };
+        let exchange = async {
+            let io = tls_to(self.server.local_addr(), self.authority.root(), alpn).await?;
+            if version == Version::HTTP_2 {
+                http2(io, request).await
+            } else {
+                http1(io, request).await
+            }
+        };
+        timeout(SOON, exchange).await.expect("an end")
+    }
+
+    async fn over_quic(&self, request: Request<Bytes>) -> Fetched {
+        let exchange = async {
+            let conn = quic_to(self.server.local_addr(), self.authority.root()).await?;
+            let (mut driver, mut send) = h3_over(conn).await;
+            let driving =
+                tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
+            let response = h3_exchange(&mut send, request).await;
+            drop(send);
+            driving.abort();
+            response
+        };
+        timeout(SOON, exchange).await.expect("an end")
+    }
+
+    async fn tcp_works(&self) {
+        for version in [Version::HTTP_11, Version::HTTP_2] {
+            let response = self.over_tcp(version, get("/bytes/1000")).await.expect("a response");
+            assert_eq!(response.body().len(), 1000);
+        }
+    }
+
+    async fn quic_works(&self) {
+        let response = self.over_quic(get("/bytes/1000")).await.expect("a response");
+        assert_eq!(response.body().len(), 1000);
+    }
+}
+
+/// An error and all its causes.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(|cause| format!("{cause} / {cause:?}")).collect::<Vec<_>>().join(": ")
+}
+
+fn failure(outcome: Fetched) -> String {
+    match outcome {
+        Ok(response) => panic!("a whole response: {response:?}"),
+        Err(error) => chain(&*error),
+    }
+}
+
+#[tokio::test]
+async fn well() {
+    let stage = stage(Personality::Well).await;
+    stage.tcp_works().await;
+    stage.quic_works().await;
+    assert_eq!(stage.server.stats().requests(), 3);
+    stage.server.shutdown(SOON).await;
+}
+
+#[tokio::test]
+async fn udp_swallowed() {
+    let stage = stage(Personality::UdpSwallowed).await;
+    stage.tcp_works().await;
+    let response = stage.over_tcp(Version::HTTP_2, get("/")).await.unwrap();
+    let port = stage.server.local_addr().port();
+    assert_eq!(response.headers()[header::ALT_SVC], format!("h3=\":{port}\"; ma=86400"));
+    let quic = quic_to(stage.server.local_addr(), stage.authority.root());
+    assert!(timeout(PATIENCE, quic).await.is_err(), "no answer at all");
+}
+
+#[tokio::test]
+async fn tcp_only() {
+    let stage = stage(Personality::TcpOnly).await;
+    stage.tcp_works().await;
+    let response = stage.over_tcp(Version::HTTP_2, get("/")).await.unwrap();
+    assert!(!response.headers().contains_key(header::ALT_SVC));
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    socket.connect(stage.server.local_addr()).await.unwrap();
+    socket.send(b"hello").await.unwrap();
+    let error = timeout(SOON, socket.recv(&mut [0; 8])).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+}
+
+#[tokio::test]
+async fn http3_only() {
+    let stage = stage(Personality::Http3Only).await;
+    stage.quic_works().await;
+    let error = TcpStream::connect(stage.server.local_addr()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn tcp_swallowed() {
+    let stage = stage(Personality::TcpSwallowed).await;
+    let tcp = TcpStream::connect(stage.server.local_addr());
+    assert!(timeout(PATIENCE, tcp).await.is_err(), "no answer at all");
+    stage.quic_works().await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn all_swallowed() {
+    let stage = stage(Personality::AllSwallowed).await;
+    let tcp = TcpStream::connect(stage.server.local_addr());
+    assert!(timeout(PATIENCE, tcp).await.is_err(), "no answer at all");
+    let quic = quic_to(stage.server.local_addr(), stage.authority.root());
+    assert!(timeout(PATIENCE, quic).await.is_err(), "no answer at all");
+}
+
+#[tokio::test]
+async fn tcp_slow() {
+    let by = Duration::from_millis(200);
+    let stage = stage(Personality::TcpSlow { by }).await;
+    let start = Instant::now();
+    let tcp = tls_to(stage.server.local_addr(), stage.authority.root(), b"h2").await;
+    assert!(tcp.is_ok() && start.elapsed() >= by);
+    stage.tcp_works().await;
+    stage.quic_works().await;
+}
+
+#[tokio::test]
+async fn quic_slow() {
+    let by = Duration::from_millis(200);
+    let stage = stage(Personality::QuicSlow { by }).await;
+    let start = Instant::now();
+    let quic = quic_to(stage.server.local_addr(), stage.authority.root()).await;
+    assert!(quic.is_ok() && start.elapsed() >= by);
+    stage.tcp_works().await;
+    stage.quic_works().await;
+}
+
+#[tokio::test]
+async fn tcp_silent() {
+    let stage = stage(Personality::TcpSilent).await;
+    assert!(TcpStream::connect(stage.server.local_addr()).await.is_ok());
+    let tls = tls_to(stage.server.local_addr(), stage.authority.root(), b"h2");
+    assert!(timeout(PATIENCE, tls).await.is_err(), "accepted and silent");
+    stage.quic_works().await;
+}
+
+/// The personality fails on its side with this word in the error, and works on the other.
+async fn fails(personality: impl Fn(Side) -> Personality, word: &str) {
+    let on_tcp = stage(personality(Side::Tcp)).await;
+    let error = failure(on_tcp.over_tcp(Version::HTTP_2, get("/")).await);
+    assert!(error.contains(word), "{error}");
+    on_tcp.quic_works().await;
+    let on_quic = stage(personality(Side::Quic)).await;
+    let error = failure(on_quic.over_quic(get("/")).await);
+    assert!(error.contains(word), "{error}");
+    on_quic.tcp_works().await;
+    let on_both = stage(personality(Side::Both)).await;
+    for error in [
+        failure(on_both.over_tcp(Version::HTTP_11, get("/")).await),
+        failure(on_both.over_quic(get("/")).await),
+    ] {
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_certificate() {
+    fails(Personality::WrongCertificate, "UnknownIssuer").await;
+}
+
+#[tokio::test]
+async fn expired_certificate() {
+    fails(Personality::ExpiredCertificate, "expired").await;
+}
+
+#[tokio::test]
+async fn wrong_name() {
+    fails(Personality::WrongName, "not valid for name").await;
+}
+
+#[tokio::test]
+async fn no_common_alpn() {
+    // 120 is the alert's number (RFC 7301); QUIC adds 0x100.
+    let both = stage(Personality::NoCommonAlpn(Side::Both)).await;
+    let error = failure(both.over_tcp(Version::HTTP_2, get("/")).await);
+    assert!(error.contains("NoApplicationProtocol"), "{error}");
+    let error = failure(both.over_quic(get("/")).await);
+    assert!(error.contains("120"), "{error}");
+}
+
+#[tokio::test]
+async fn reset_in_body() {
+    let stage = stage(Personality::ResetInBody { after: 5000 }).await;
+    stage.tcp_works().await;
+    stage.quic_works().await;
+    for version in [Version::HTTP_11, Version::HTTP_2] {
+        let error = failure(stage.over_tcp(version, get("/bytes/100000")).await);
+        assert!(error.contains("ConnectionReset"), "{version:?}: {error}");
+    }
+    let error = failure(stage.over_quic(get("/bytes/100000")).await);
+    assert!(error.contains("H3_INTERNAL_ERROR"), "{error}");
+}
+
+#[tokio::test]
+async fn truncated_body() {
+    let stage = stage(Personality::TruncatedBody { after: 5000 }).await;
+    stage.tcp_works().await;
+    stage.quic_works().await;
+    let error = failure(stage.over_tcp(Version::HTTP_11, get("/bytes/100000")).await);
+    assert!(
+        error.contains("before message completed") || error.contains("UnexpectedEof"),
+        "{error}"
+    );
+    let error = failure(stage.over_tcp(Version::HTTP_2, get("/bytes/100000")).await);
+    assert!(error.contains("PROTOCOL_ERROR"), "{error}");
+    // h3 leaves it to its user to hold the length against what was announced.
+    let response = stage.over_quic(get("/bytes/100000")).await.unwrap();
+    assert_eq!(response.headers()[header::CONTENT_LENGTH], "100000");
+    assert_eq!(response.body().len(), 5000);
+}
+
+#[tokio::test]
+async fn each_address_has_its_own_faces() {
+    let authority = Authority::new(["peer.test"]).unwrap();
+    let stages: [(IpAddr, Faces); 2] = [
+        ("::1".parse().unwrap(), Personality::TcpSilent.faces()),
+        ("127.0.0.1".parse().unwrap(), Personality::Http3Only.faces()),
+    ];
+    let server = TestServer::start(&authority, &stages).await.unwrap();
+    let [v6, v4] = *server.local_addrs() else { panic!("two addresses") };
+    assert_eq!(v6.port(), v4.port());
+    assert!(TcpStream::connect(v6).await.is_ok());
+    assert!(TcpStream::connect(v4).await.is_err());
+    for address in [v6, v4] {
+        let quic = timeout(SOON, quic_to(address, authority.root())).await.expect("an end");
+        assert!(quic.is_ok(), "{address}: {quic:?}");
+    }
+}
