@@ -4,14 +4,19 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::Setup;
-use crate::dns::{Answer, DnsFailure, Query, RecordType};
+use crate::dns::{Answer, DnsFailure, Query, QueryId, RecordType};
 use crate::plan::{Plan, PlanRequest, plan};
 use crate::resolve::{Resolution, ServiceInfo};
 
-/// A resolution, and what of it the race has already planned with.
+/// A resolution, and what of it the race has already planned with. Each network has a resolution
+/// of its own, and the queries of the race are numbered through.
 #[derive(Clone, Debug)]
 pub(super) struct Lookup {
     resolution: Resolution,
+    /// Added to the resolution's own numbers.
+    base: u32,
+    /// The least number that no query has had.
+    next: u32,
     news: News,
 }
 
@@ -28,14 +33,13 @@ enum News {
 
 impl Lookup {
     pub(super) fn new(setup: &Setup, now: Duration) -> Self {
-        let Setup { target, network, policy, seed, .. } = setup;
-        let resolution = Resolution::new(target, network, policy, *seed, now);
-        Self { resolution, news: News::Everything }
+        Self { resolution: resolution(setup, now), base: 0, next: 0, news: News::Everything }
     }
 
     /// Starts again, on another network. Answers to older queries are ignored from now on.
     pub(super) fn restart(&mut self, setup: &Setup, now: Duration) {
-        self.resolution.restart(&setup.network, now);
+        self.resolution = resolution(setup, now);
+        self.base = self.next;
         self.news = News::Everything;
     }
 
@@ -45,10 +49,15 @@ impl Lookup {
     }
 
     pub(super) fn poll_query(&mut self) -> Option<Query> {
-        self.resolution.poll_query()
+        let mut query = self.resolution.poll_query()?;
+        query.id = QueryId(query.id.0.saturating_add(self.base));
+        self.next = self.next.max(query.id.0.saturating_add(1));
+        Some(query)
     }
 
-    pub(super) fn handle_answer(&mut self, now: Duration, answer: Answer) {
+    pub(super) fn handle_answer(&mut self, now: Duration, mut answer: Answer) {
+        let Some(id) = answer.id.0.checked_sub(self.base) else { return };
+        answer.id = QueryId(id);
         self.resolution.handle_answer(now, answer);
         if let News::None(planned) = &mut self.news {
             self.news = News::Since(core::mem::take(planned));
@@ -95,4 +104,9 @@ impl Lookup {
     pub(super) fn failures(&self) -> Vec<(RecordType, DnsFailure)> {
         self.resolution.failures()
     }
+}
+
+fn resolution(setup: &Setup, now: Duration) -> Resolution {
+    let Setup { target, network, policy, seed, .. } = setup;
+    Resolution::new(target, network, policy, *seed, now)
 }
