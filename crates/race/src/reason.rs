@@ -59,15 +59,15 @@ pub enum Reason {
         /// The family over which it does.
         family: Family,
     },
-    /// This machine cannot speak the transport.
-    Unsupported {
-        /// Which.
-        transport: Transport,
-    },
     /// Left out by a rule, but nothing else is left.
     LastResort,
     /// The caller's most wanted transport.
     FirstChoice {
+        /// Which.
+        transport: Transport,
+    },
+    /// The most wanted transport of those that are left.
+    NextChoice {
         /// Which.
         transport: Transport,
     },

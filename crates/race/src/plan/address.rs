@@ -1,12 +1,16 @@
 //! The order of the addresses of one service (draft-ietf-happy-happyeyeballs-v3 §5.3).
 
 use alloc::vec::Vec;
-use core::{net::SocketAddr, time::Duration};
+use core::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use super::PlanRequest;
+use super::candidates::security;
 use super::destination::{self, Rank};
 use super::interleave::interleave;
-use crate::candidate::{Candidate, Family, Origin, Transport};
+use crate::candidate::{Candidate, Family, Transport};
 use crate::memory::Verdict;
 use crate::reason::Reason;
 use crate::resolve::{ServiceAddress, ServiceInfo};
@@ -76,19 +80,24 @@ fn history(
     if request.policy.ignore_memory || request.view.is_empty() {
         return (None, false);
     }
+    let on_the_wire = match address.ip {
+        IpAddr::V4(ip) => request.network.synthesised(ip).map_or(address.ip, IpAddr::V6),
+        IpAddr::V6(_) => address.ip,
+    };
     let mut candidate = Candidate {
-        address: SocketAddr::new(address.ip, service.port),
+        address: SocketAddr::new(on_the_wire, service.port),
         transport: Transport::Tcp,
         security: request.target.security,
         alpn: Vec::new(),
         ech: None,
         priority: None,
-        origin: Origin::Address,
+        origin: address.origin.clone(),
     };
     let mut least: Option<Duration> = None;
     let mut used = false;
     for transport in &request.policy.transports {
         candidate.transport = *transport;
+        candidate.security = security(*transport, request.target.security);
         if let Some(round_trip) = request.view.round_trip(&candidate, request.now) {
             least = Some(least.map_or(round_trip.smoothed, |rtt| rtt.min(round_trip.smoothed)));
         }

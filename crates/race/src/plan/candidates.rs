@@ -120,7 +120,7 @@ fn offer(
 
 /// QUIC carries TLS itself, and DTLS is nothing that TCP could carry: each transport gets the
 /// equivalent that it has (RFC 9621 §3.2).
-const fn security(transport: Transport, wanted: Security) -> Security {
+pub(super) const fn security(transport: Transport, wanted: Security) -> Security {
     match (transport, wanted) {
         (Transport::Tcp | Transport::Mptcp | Transport::Quic, Security::Dtls) => Security::Tls,
         _ => wanted,

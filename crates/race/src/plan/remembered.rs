@@ -9,7 +9,6 @@ use alloc::vec::Vec;
 
 use super::{Draft, Dropped, PlanRequest};
 use crate::candidate::{Family, Transport};
-use crate::evidence::Cause;
 use crate::memory::Verdict;
 use crate::reason::Reason;
 use crate::seed;
@@ -45,13 +44,12 @@ pub(super) fn weigh(request: &PlanRequest<'_>, drafts: Vec<Draft>) -> Blocks {
     let mut weighed: Vec<Weighed> =
         drafts.into_iter().map(|draft| Weighed::new(request, draft)).collect();
     let any_good = weighed.iter().any(|one| one.standing == Standing::Good);
-    let all_out = weighed.iter().all(|one| one.standing == Standing::Out);
     for one in &mut weighed {
-        let is_swallowed = one.says(|reason| matches!(reason, Reason::NetworkSilent { .. }));
+        let is_swallowed =
+            one.draft.reasons.iter().any(|reason| matches!(reason, Reason::NetworkSilent { .. }));
+        // What works stays in the plan, so it is never emptied by this.
         if one.standing == Standing::Bad && is_swallowed && any_good && !exhaustive {
             one.standing = Standing::Out;
-        } else if one.standing == Standing::Out && (all_out || exhaustive) {
-            one.standing = Standing::Bad;
         }
     }
     weighed.sort_by_key(|one| one.key());
@@ -88,10 +86,6 @@ impl Weighed {
         Self { from_memory: standing == Standing::Good, retest: false, draft, standing }
     }
 
-    fn says(&self, what: impl Fn(&Reason) -> bool) -> bool {
-        self.draft.reasons.iter().any(what)
-    }
-
     /// What works and what is untried stay with their priority; the rest goes behind all.
     fn block(&self) -> (Standing, (u8, u32), Standing) {
         let class = match self.standing {
@@ -116,9 +110,6 @@ fn judge(request: &PlanRequest<'_>, draft: &Draft, verdict: Verdict) -> (Standin
     match verdict {
         Verdict::Unknown => (Standing::Untried, Vec::new()),
         Verdict::Good { rtt } => (Standing::Good, alloc::vec![Reason::KnownGood { rtt }]),
-        Verdict::Bad { cause: Cause::Unsupported, .. } => {
-            (Standing::Out, alloc::vec![Reason::Unsupported { transport }])
-        }
         Verdict::Bad { cause, until } => {
             let retest_in = until.saturating_sub(request.now);
             (Standing::Bad, alloc::vec![Reason::KnownBad { cause, retest_in }])

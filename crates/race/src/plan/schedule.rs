@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::remembered::Weighed;
 use super::{Entry, Reason};
+use crate::candidate::Transport;
 use crate::policy::{ATTEMPT_DELAY_FLOOR, Policy};
 
 /// A first retransmission comes after three round trips when one sample is all there is: SRTT +
@@ -36,11 +37,12 @@ pub(super) fn entries(policy: &Policy, blocks: Vec<Vec<Weighed>>) -> Vec<Entry> 
     timed
         .into_iter()
         .map(|Timed { start, weighed }| {
-            let delay = match previous {
-                None => Duration::ZERO,
-                Some(_) if policy.simultaneous => Duration::ZERO,
-                Some(previous) => start.saturating_sub(previous).max(ATTEMPT_DELAY_FLOOR),
+            let start = match previous {
+                None => start,
+                Some(previous) if policy.simultaneous => previous,
+                Some(previous) => start.max(previous.saturating_add(ATTEMPT_DELAY_FLOOR)),
             };
+            let delay = start.saturating_sub(previous.unwrap_or(start));
             previous = Some(start);
             let Weighed { draft, from_memory, retest, .. } = weighed;
             Entry {
@@ -63,6 +65,7 @@ fn lanes(policy: &Policy, base: Option<(Duration, Reason)>, block: Vec<Weighed>)
         None => (Duration::ZERO, None),
     };
     let mut timed: Vec<Timed> = Vec::with_capacity(block.len());
+    let mut opener_rtt: Option<Duration> = None;
     // Candidates of a block come sorted by transport, so a lane ends where the transport changes.
     for mut weighed in block {
         let transport = weighed.draft.candidate.transport;
@@ -71,22 +74,21 @@ fn lanes(policy: &Policy, base: Option<(Duration, Reason)>, block: Vec<Weighed>)
             (draft.candidate.transport, last.start, draft.rtt)
         });
         let (start, reason) = match previous {
-            None => (lane_start, first_reason.take()),
             Some((same, start, rtt)) if same == transport => {
                 let (delay, rtt) = attempt_delay(policy, rtt);
-                (start.saturating_add(delay), Some(Reason::AttemptDelay { delay, rtt }))
+                (start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
             }
             Some((of, _, _)) => {
-                let (delay, rtt) = head_start(policy, first_rtt(&timed, lane_start));
+                let (delay, rtt) = head_start(policy, opener_rtt);
                 lane_start = lane_start.saturating_add(delay);
-                (lane_start, Some(Reason::HeadStart { of, delay, rtt }))
+                (lane_start, Reason::HeadStart { of, delay, rtt })
             }
+            None => (lane_start, first_reason.take().unwrap_or_else(|| choice(policy, transport))),
         };
-        let reason = match reason {
-            None if policy.rank(transport) == Some(0) => Some(Reason::FirstChoice { transport }),
-            reason => reason,
-        };
-        weighed.draft.reasons.extend(reason);
+        if start == lane_start {
+            opener_rtt = weighed.draft.rtt;
+        }
+        weighed.draft.reasons.push(reason);
         timed.push(Timed { start, weighed });
     }
     // Stable: of two that start together the more wanted transport is first.
@@ -94,9 +96,12 @@ fn lanes(policy: &Policy, base: Option<(Duration, Reason)>, block: Vec<Weighed>)
     timed
 }
 
-/// The remembered round trip of the attempt that opened the lane.
-fn first_rtt(timed: &[Timed], lane_start: Duration) -> Option<Duration> {
-    timed.iter().rev().find(|one| one.start == lane_start)?.weighed.draft.rtt
+/// Why the first attempt of all goes over this transport.
+fn choice(policy: &Policy, transport: Transport) -> Reason {
+    match policy.rank(transport) {
+        Some(0) => Reason::FirstChoice { transport },
+        _ => Reason::NextChoice { transport },
+    }
 }
 
 /// The Connection Attempt Delay after an attempt with this remembered round trip, and the round

@@ -99,9 +99,6 @@ impl Reason {
                 "{than} over {} works, but this is more wanted and untried: tried beside the working connection",
                 Named(*family)
             ),
-            Self::Unsupported { transport } => {
-                write!(f, "this machine cannot speak {transport}")
-            }
             Self::LastResort => f.write_str("tried all the same, for nothing else is left"),
             _ => self.say_order(f),
         }
@@ -112,6 +109,9 @@ impl Reason {
         match self {
             Self::FirstChoice { transport } => {
                 write!(f, "{transport} is the most wanted transport")
+            }
+            Self::NextChoice { transport } => {
+                write!(f, "{transport} is the most wanted transport that is left")
             }
             Self::HeadStart { of, delay, rtt: None } => {
                 write!(f, "{of} is more wanted and gets a head start of {}", Span(*delay))

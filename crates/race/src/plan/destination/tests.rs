@@ -1,1 +1,115 @@
-//! t
+//! The examples of RFC 6724 §10.2, and what else decides.
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::*;
+use crate::vocabulary::{ip, ms, nat64, network};
+
+/// Sorts destinations as seen from these sources, each with a prefix of 64 or 24 bits.
+fn sorted(sources: &[&str], destinations: &[&str]) -> Vec<String> {
+    let sources: Vec<(&str, u8)> = sources
+        .iter()
+        .map(|source| (*source, if source.contains(':') { 64 } else { 24 }))
+        .collect();
+    let network = network(&sources);
+    let mut ranked: Vec<(Rank, IpAddr)> = destinations
+        .iter()
+        .map(|destination| (Rank::of(&network, ip(destination), None, false), ip(destination)))
+        .collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, address)| address.to_string()).collect()
+}
+
+fn rule(sources: &[(&str, u8)], better: &str, worse: &str) -> AddressRule {
+    let network = network(sources);
+    let better = Rank::of(&network, ip(better), None, false);
+    let worse = Rank::of(&network, ip(worse), None, false);
+    assert!(better < worse);
+    rule_between(&better, &worse)
+}
+
+#[test]
+fn the_examples_of_the_rfc() {
+    let cases: [(&[&str], [&str; 2]); 7] = [
+        (&["2001:db8:1::2", "fe80::1", "169.254.13.78"], ["2001:db8:1::1", "198.51.100.121"]),
+        (&["fe80::1", "198.51.100.117"], ["198.51.100.121", "2001:db8:1::1"]),
+        (&["2001:db8:1::2", "fe80::1", "10.1.2.4"], ["2001:db8:1::1", "10.1.2.3"]),
+        (&["2001:db8:1::2", "fe80::2"], ["fe80::1", "2001:db8:1::1"]),
+        (&["2001:db8:1::2", "2001:db8:3f44::2", "fe80::2"], ["2001:db8:1::1", "2001:db8:3ffe::1"]),
+        (&["2002:c633:6401::2", "fe80::2"], ["2002:c633:6401::1", "2001:db8:1::1"]),
+        (
+            &["2002:c633:6401::2", "2001:db8:1::2", "fe80::2"],
+            ["2001:db8:1::1", "2002:c633:6401::1"],
+        ),
+    ];
+    for (at, (sources, expected)) in cases.into_iter().enumerate() {
+        let turned = [expected[1], expected[0]];
+        assert_eq!(sorted(sources, &expected), expected, "example {}", at + 1);
+        assert_eq!(sorted(sources, &turned), expected, "example {} turned", at + 1);
+    }
+}
+
+#[test]
+fn each_rule_is_named() {
+    let global = [("2001:db8:1::2", 64), ("fe80::2", 64), ("192.0.2.9", 24)];
+    assert_eq!(rule(&global, "2001:db8::1", "192.0.2.1"), AddressRule::Precedence);
+    assert_eq!(rule(&global, "fe80::1", "2001:db8::1"), AddressRule::SmallerScope);
+    assert_eq!(rule(&global, "2001:db8:1::1", "2001:db8:2::1"), AddressRule::LongestPrefix);
+    assert_eq!(rule(&global, "2001:db8:1::1", "2002:c633:6401::1"), AddressRule::MatchingLabel);
+    assert_eq!(rule(&global[2..], "192.0.2.1", "2001:db8::1"), AddressRule::Unusable);
+    let ula = [("2001:db8:1::2", 64), ("192.0.2.9", 24)];
+    assert_eq!(rule(&ula, "192.0.2.1", "fd00::1"), AddressRule::MatchingLabel);
+    let ula = [("fd00::2", 64), ("192.0.2.9", 24)];
+    assert_eq!(rule(&ula, "192.0.2.1", "fd00::1"), AddressRule::Precedence);
+}
+
+#[test]
+fn a_deprecated_source_counts_against_its_destination() {
+    let mut network = network(&[("2001:db8:1::2", 64), ("192.0.2.9", 24)]);
+    network.sources[0].deprecated = true;
+    let ipv6 = Rank::of(&network, ip("2001:db8::1"), None, false);
+    let ipv4 = Rank::of(&network, ip("192.0.2.1"), None, false);
+    assert!(ipv4 < ipv6);
+    assert_eq!(rule_between(&ipv4, &ipv6), AddressRule::Deprecated);
+}
+
+/// The draft's two rules between 8 and 9.
+#[test]
+fn history_decides_between_equals() {
+    let network = network(&[("198.51.100.9", 24)]);
+    let rank = |rtt, used| Rank::of(&network, ip("192.0.2.1"), rtt, used);
+    let (near, far) = (rank(Some(ms(20)), false), rank(Some(ms(80)), true));
+    assert!(near < far);
+    assert_eq!(rule_between(&near, &far), AddressRule::RoundTrip);
+    let (used, unused) = (rank(None, true), rank(None, false));
+    assert!(used < unused);
+    assert_eq!(rule_between(&used, &unused), AddressRule::UsedBefore);
+}
+
+/// Rule 10, and IPv4 outside the source's subnet: the order of the answer is DNS's round robin.
+#[test]
+fn equals_stay_in_the_order_of_the_answer() {
+    let answer = ["203.0.113.7", "192.0.2.1", "203.0.113.1"];
+    assert_eq!(sorted(&["192.51.100.9"], &answer), answer);
+    let network = network(&[("198.51.100.9", 24)]);
+    let rank = |address| Rank::of(&network, ip(address), None, false);
+    assert_eq!(rule_between(&rank(answer[0]), &rank(answer[1])), AddressRule::AsAnswered);
+    assert_eq!(
+        sorted(&["192.0.2.9"], &["203.0.113.7", "192.0.2.1"]),
+        ["192.0.2.1", "203.0.113.7"],
+        "but one on the own subnet is near"
+    );
+}
+
+/// The draft's §8.2: what stands for IPv4 is sorted as IPv4, and it can be reached.
+#[test]
+fn ipv4_behind_nat64_is_sorted_as_ipv4() {
+    let network = nat64();
+    let ipv6 = Rank::of(&network, ip("2001:db8::1"), None, false);
+    let ipv4 = Rank::of(&network, ip("192.0.2.1"), None, false);
+    assert!(ipv6 < ipv4);
+    assert_eq!(rule_between(&ipv6, &ipv4), AddressRule::Precedence);
+}

@@ -1,19 +1,173 @@
 //! Transports, families and delays without memory.
 
-use crate::vocabulary::{Ladder, dual_stack, timetable};
+use alloc::{format, string::String, vec, vec::Vec};
+use core::time::Duration;
+
+use crate::candidate::{Security, Transport};
+use crate::plan::{MAX_CANDIDATES, Plan, Reason};
+use crate::policy::Policy;
+use crate::target::{Host, Target};
+use crate::vocabulary::{Ladder, addresses, dual_stack, https, ms, timetable};
 
 /// ```text
 /// example.com AAAA 2001:db8::1
 /// example.com A    192.0.2.1
 /// ```
-#[test]
-fn two_lanes_with_alternating_families() {
-    let ladder = Ladder::on(dual_stack())
+fn two_addresses(policy: Policy) -> Plan {
+    Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
         .answers(&["example.com HTTPS -"])
+        .answers(&["example.com AAAA 2001:db8::1"])
+        .answers(&["example.com A 192.0.2.1"])
+        .plan()
+}
+
+#[test]
+fn each_transport_is_a_lane_with_alternating_families() {
+    assert_eq!(
+        timetable(&two_addresses(Policy::default())),
+        ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "250 quic 192.0.2.1", "300 tcp 192.0.2.1"]
+    );
+}
+
+#[test]
+fn the_order_of_transports_is_the_callers() {
+    let policy = Policy {
+        transports: vec![Transport::Tcp, Transport::Quic],
+        head_start: ms(20),
+        ..Policy::default()
+    };
+    assert_eq!(
+        timetable(&two_addresses(policy)),
+        ["0 tcp 2001:db8::1", "20 quic 2001:db8::1", "250 tcp 192.0.2.1", "270 quic 192.0.2.1"]
+    );
+}
+
+/// DESIGN: no two attempts within 10 ms, even if lanes would meet.
+#[test]
+fn lanes_that_meet_keep_the_floor() {
+    let policy = Policy { head_start: ms(250), ..Policy::default() };
+    assert_eq!(
+        timetable(&two_addresses(policy)),
+        ["0 quic 2001:db8::1", "250 quic 192.0.2.1", "260 tcp 2001:db8::1", "500 tcp 192.0.2.1"]
+    );
+    let together = Policy { head_start: Duration::ZERO, ..Policy::default() };
+    assert_eq!(
+        timetable(&two_addresses(together)),
+        ["0 quic 2001:db8::1", "10 tcp 2001:db8::1", "250 quic 192.0.2.1", "260 tcp 192.0.2.1"]
+    );
+}
+
+/// RFC 9621 §4.1, when the caller asks for it.
+#[test]
+fn a_simultaneous_race_has_no_delays() {
+    let plan = two_addresses(Policy { simultaneous: true, ..Policy::default() });
+    assert_eq!(plan.entries.len(), 4);
+    assert!(plan.entries.iter().all(|entry| entry.delay.is_zero()));
+}
+
+/// The six candidates that the paper of 2016 leaves to future work.
+#[test]
+fn six_candidates_of_three_transports() {
+    let transports = vec![Transport::Sctp, Transport::SctpUdp, Transport::Tcp];
+    let policy = Policy { transports: transports.clone(), ..Policy::default() };
+    let host = Host::parse("example.com").unwrap();
+    let target = Target::plain(host, 7, transports, Security::Tls);
+    let ladder = Ladder::of(target, dual_stack(), policy, 1)
         .answers(&["example.com AAAA 2001:db8::1"])
         .answers(&["example.com A 192.0.2.1"]);
     assert_eq!(
         timetable(&ladder.plan()),
-        ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "250 quic 192.0.2.1", "300 tcp 192.0.2.1"]
+        [
+            "0 sctp 2001:db8::1",
+            "50 sctp-udp 2001:db8::1",
+            "100 tcp 2001:db8::1",
+            "250 sctp 192.0.2.1",
+            "300 sctp-udp 192.0.2.1",
+            "350 tcp 192.0.2.1",
+        ]
     );
+}
+
+/// Security is the caller's: what cannot have it is left out, and nothing is made weaker.
+#[test]
+fn each_transport_has_the_security_asked_for() {
+    let all = Transport::ALL.to_vec();
+    let policy = Policy { transports: all.clone(), ..Policy::default() };
+    let plan = |security| {
+        let host = Host::parse("192.0.2.1").unwrap();
+        let target = Target::plain(host, 7, all.clone(), security);
+        Ladder::of(target, dual_stack(), policy.clone(), 1).plan()
+    };
+    let securities = |plan: &Plan| -> Vec<_> {
+        let of = |entry: &crate::plan::Entry| (entry.candidate.transport, entry.candidate.security);
+        plan.entries.iter().map(of).collect()
+    };
+    let (none, tls, dtls) = (Security::None, Security::Tls, Security::Dtls);
+    use Transport::{Mptcp, Quic, Sctp, SctpUdp, Tcp};
+    assert_eq!(
+        securities(&plan(tls)),
+        [(Tcp, tls), (Mptcp, tls), (Quic, tls), (Sctp, tls), (SctpUdp, tls)]
+    );
+    assert_eq!(
+        securities(&plan(dtls)),
+        [(Tcp, tls), (Mptcp, tls), (Quic, tls), (Sctp, dtls), (SctpUdp, dtls)]
+    );
+    let clear = plan(none);
+    assert_eq!(securities(&clear), [(Tcp, none), (Mptcp, none), (Sctp, none), (SctpUdp, none)]);
+    assert_eq!(clear.notes, [Reason::AlwaysSecure { transport: Quic }]);
+}
+
+/// draft-ietf-happy-happyeyeballs-v3 §9: Preferred Address Family Count.
+#[test]
+fn more_of_the_preferred_family_can_go_first() {
+    let policy =
+        Policy { transports: vec![Transport::Tcp], preferred_family_count: 2, ..Policy::default() };
+    let ladder = Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
+        .answers(&["example.com HTTPS -"])
+        .answers(&[
+            "example.com AAAA 2001:db8::1",
+            "example.com AAAA 2001:db8::2",
+            "example.com AAAA 2001:db8::3",
+        ])
+        .answers(&["example.com A 192.0.2.1", "example.com A 192.0.2.2"]);
+    assert_eq!(
+        addresses(&ladder.plan()),
+        ["2001:db8::1", "2001:db8::2", "192.0.2.1", "2001:db8::3", "192.0.2.2"]
+    );
+}
+
+/// The draft's §7 example: IPv4 that comes late stands next, not last.
+#[test]
+fn late_answers_take_the_place_they_would_have_had() {
+    let ladder = Ladder::on(dual_stack()).answers(&["example.com HTTPS -"]).answers(&[
+        "example.com AAAA 2001:db8::1",
+        "example.com AAAA 2001:db8::2",
+        "example.com AAAA 2001:db8::3",
+    ]);
+    assert_eq!(addresses(&ladder.plan()), ["2001:db8::1", "2001:db8::2", "2001:db8::3"]);
+    let ladder = ladder.after(80).answers(&["example.com A 192.0.2.1"]);
+    assert_eq!(
+        addresses(&ladder.plan()),
+        ["2001:db8::1", "192.0.2.1", "2001:db8::2", "2001:db8::3"]
+    );
+}
+
+/// As many candidates as there can be: bounded, said, and no transport cut off.
+#[test]
+fn candidates_are_bounded() {
+    let lines: Vec<String> = (1..=32)
+        .map(|at| {
+            let hints: Vec<String> = (0..64).map(|hint| format!("192.0.{at}.{hint}")).collect();
+            format!("example.com HTTPS {at} s{at}.example. alpn=h2,h3 ipv4hint={}", hints.join(","))
+        })
+        .collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let plan = Ladder::on(dual_stack()).answers(&lines).plan();
+    assert_eq!(plan.entries.len(), MAX_CANDIDATES);
+    let over = |transport| {
+        plan.entries.iter().filter(|entry| entry.candidate.transport == transport).count()
+    };
+    assert_eq!(over(Transport::Quic), over(Transport::Tcp));
+    let ignored = 32 * 64 * 2 - MAX_CANDIDATES;
+    assert!(plan.notes.contains(&Reason::TooManyCandidates { used: MAX_CANDIDATES, ignored }));
 }

@@ -1,0 +1,108 @@
+//! What people read: a whole plan, as `eyas plan` prints it.
+
+use alloc::{format, string::String, vec::Vec};
+
+use crate::plan::Plan;
+use crate::policy::Policy;
+use crate::vocabulary::{Ladder, dual_stack, https, ipv6_only, nat64};
+
+fn told(plan: &Plan) -> Vec<String> {
+    let because = |reasons: &[crate::plan::Reason]| {
+        let reasons: Vec<String> = reasons.iter().map(|reason| format!("{reason}")).collect();
+        reasons.join("; ")
+    };
+    let mut lines: Vec<String> = plan
+        .entries
+        .iter()
+        .map(|entry| {
+            let delay = entry.delay.as_millis();
+            format!("+{delay} {}: {}", entry.candidate, because(&entry.reasons))
+        })
+        .collect();
+    let dropped = plan.dropped.iter();
+    lines.extend(dropped.map(|one| format!("not {}: {}", one.candidate, because(&one.reasons))));
+    lines.extend(plan.notes.iter().map(|note| format!("note: {note}")));
+    lines
+}
+
+#[test]
+fn a_dual_stack_host_without_records() {
+    let ladder = Ladder::on(dual_stack())
+        .answers(&["example.com HTTPS -"])
+        .answers(&["example.com AAAA 2001:db8::1", "example.com AAAA 2001:db8::2"])
+        .answers(&["example.com A 192.0.2.1"]);
+    let expected = [
+        "+0 quic [2001:db8::1]:443: no HTTPS record announces QUIC; it is tried on the same port \
+         all the same; quic is the most wanted transport",
+        "+50 tcp [2001:db8::1]:443 tls: quic is more wanted and gets a head start of 50 ms",
+        "+200 quic 192.0.2.1:443: no HTTPS record announces QUIC; it is tried on the same port all \
+         the same; IPv4's turn: the families alternate; starts 250 ms after the attempt that it \
+         follows",
+        "+50 tcp 192.0.2.1:443 tls: IPv4's turn: the families alternate; starts 250 ms after the \
+         attempt that it follows",
+        "+200 quic [2001:db8::2]:443: no HTTPS record announces QUIC; it is tried on the same port \
+         all the same; IPv6's turn: the families alternate; starts 250 ms after the attempt that \
+         it follows",
+        "+50 tcp [2001:db8::2]:443 tls: IPv6's turn: the families alternate; starts 250 ms after \
+         the attempt that it follows",
+    ];
+    assert_eq!(told(&ladder.plan()), expected);
+}
+
+#[test]
+fn records_that_lead_elsewhere_and_one_that_is_ignored() {
+    let ladder = Ladder::on(dual_stack())
+        .answers(&[
+            "example.com HTTPS 1 cdn.example. alpn=h2 ipv4hint=192.0.2.7",
+            "example.com HTTPS 2 new.example. alpn=h3 mandatory=9 key9",
+        ])
+        .answers(&["example.com A 192.0.2.1"]);
+    let expected = [
+        "+0 tcp 192.0.2.7:443 tls: HTTPS record for cdn.example with priority 1; hint of the HTTPS \
+         record, until the address of cdn.example itself is in; tcp is the most wanted transport \
+         that is left",
+        "+250 tcp 192.0.2.1:443 tls: address of example.com, to which no HTTPS record leads: \
+         behind those that have one; starts 250 ms after the attempt that it follows",
+        "not quic 192.0.2.7:443: the host has HTTPS records, and none lists h3: nobody speaks it \
+         over quic there",
+        "not quic 192.0.2.1:443: the host has HTTPS records, and none lists h3: nobody speaks it \
+         over quic there",
+        "note: HTTPS record of example.com ignored: it demands key 9, which is unknown here",
+    ];
+    assert_eq!(told(&ladder.plan()), expected);
+}
+
+#[test]
+fn networks_of_one_family() {
+    let policy =
+        Policy { transports: [crate::candidate::Transport::Tcp].into(), ..Policy::default() };
+    let ladder = |network| {
+        Ladder::of(https("example.com", 443), network, policy.clone(), 1)
+            .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1 ipv4hint=192.0.2.1"])
+    };
+    let record = "HTTPS record for example.com with priority 1";
+    let hint = "hint of the HTTPS record, until the address of example.com itself is in";
+    let after = "starts 250 ms after the attempt that it follows";
+    let left = "tcp is the most wanted transport";
+    assert_eq!(
+        told(&ladder(ipv6_only()).plan()),
+        [
+            format!("+0 tcp [2001:db8::1]:443 tls: {record}; {hint}; {left}"),
+            format!(
+                "not tcp 192.0.2.1:443 tls: this network has no IPv4 route; {record}; IPv4's turn: \
+                 the families alternate; {hint}"
+            ),
+        ]
+    );
+    assert_eq!(
+        told(&ladder(nat64()).plan()),
+        [
+            format!("+0 tcp [2001:db8::1]:443 tls: {record}; {hint}; {left}"),
+            format!(
+                "+250 tcp [64:ff9b::c000:201]:443 tls: {record}; IPv4's turn: the families \
+                 alternate; {hint}; stands for 192.0.2.1 through the network's NAT64 prefix \
+                 64:ff9b::/96; {after}"
+            ),
+        ]
+    );
+}

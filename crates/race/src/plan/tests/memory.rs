@@ -1,0 +1,315 @@
+//! What the memory makes of a plan.
+
+use alloc::{string::String, vec::Vec};
+use core::time::Duration;
+
+use crate::candidate::{Candidate, Transport};
+use crate::evidence::{Cause, Evidence, Failure, Level};
+use crate::memory::{Config, Memory};
+use crate::plan::{Plan, Reason};
+use crate::policy::Policy;
+use crate::target::Host;
+use crate::vocabulary::{Ladder, dual_stack, https, ms, timetable};
+
+/// When the lessons were learnt.
+const LEARNT: Duration = Duration::from_hours(1000);
+
+/// ```text
+/// example.com AAAA 2001:db8::1
+/// example.com A    192.0.2.1
+/// ```
+struct Lesson {
+    ladder: Ladder,
+    memory: Memory,
+}
+
+impl Lesson {
+    fn new() -> Self {
+        Self::under(Policy::default())
+    }
+
+    fn under(policy: Policy) -> Self {
+        let ladder = Ladder::of(https("example.com", 443), dual_stack(), policy, 3)
+            .answers(&["example.com HTTPS -"])
+            .answers(&["example.com AAAA 2001:db8::1"])
+            .answers(&["example.com A 192.0.2.1"]);
+        Self { ladder, memory: Memory::new(Config::default()) }
+    }
+
+    fn candidate(&self, transport: Transport, ip: &str) -> Candidate {
+        let mut plain = Ladder::on(dual_stack());
+        plain.resolution = self.ladder.resolution.clone();
+        let is_wanted = |candidate: &Candidate| {
+            candidate.transport == transport && candidate.address.ip() == crate::vocabulary::ip(ip)
+        };
+        let entries = plain.plan().entries.into_iter().map(|entry| entry.candidate);
+        entries.into_iter().find(is_wanted).unwrap()
+    }
+
+    fn learn(mut self, host: &str, candidate: Candidate, outcome: Result<u64, Cause>) -> Self {
+        let failure = outcome.err().map(|cause| Failure {
+            cause,
+            reached: Level::Started,
+            detail: String::new(),
+        });
+        self.memory.learn(&Evidence {
+            at: LEARNT,
+            network: self.ladder.network.id.clone(),
+            host: Host::parse(host).unwrap(),
+            candidate,
+            level: if outcome.is_ok() { Level::Security } else { Level::Started },
+            failure,
+            rtt: outcome.ok().map(ms),
+        });
+        self
+    }
+
+    fn good(self, transport: Transport, ip: &str, rtt: u64) -> Self {
+        let candidate = self.candidate(transport, ip);
+        self.learn("example.com", candidate, Ok(rtt))
+    }
+
+    fn bad(self, transport: Transport, ip: &str, cause: Cause) -> Self {
+        let candidate = self.candidate(transport, ip);
+        self.learn("example.com", candidate, Err(cause))
+    }
+
+    /// Other hosts were silent this way, and so it goes nowhere here.
+    fn swallowed(mut self, transport: Transport, ip: &str) -> Self {
+        for host in ["a.example", "b.example", "c.example"] {
+            let candidate = self.candidate(transport, ip);
+            self = self.learn(host, candidate, Err(Cause::Silent));
+        }
+        self
+    }
+
+    /// The plan so many seconds after the lessons.
+    fn plan_after(&mut self, seconds: u64) -> Plan {
+        self.ladder.now = LEARNT + Duration::from_secs(seconds);
+        let host = &self.ladder.target.host;
+        self.ladder.view = self.memory.view(&self.ladder.network.id, host, self.ladder.now);
+        self.ladder.plan()
+    }
+
+    fn timetable_after(&mut self, seconds: u64) -> Vec<String> {
+        timetable(&self.plan_after(seconds))
+    }
+}
+
+use Transport::{Quic, Tcp};
+
+/// The next connection goes straight to what works, and to what is more wanted beside it.
+#[test]
+fn what_works_goes_first_and_the_more_wanted_is_tried_beside_it() {
+    let mut lesson = Lesson::new().good(Tcp, "2001:db8::1", 20);
+    let plan = lesson.plan_after(60);
+    assert_eq!(
+        timetable(&plan),
+        [
+            "0 tcp 2001:db8::1",
+            "100 quic 2001:db8::1 retest",
+            "150 tcp 192.0.2.1",
+            "200 quic 192.0.2.1",
+        ]
+    );
+    assert!(plan.entries[0].from_memory && !plan.entries[1].from_memory);
+    assert_eq!(plan.entries[0].initial_rtt, Some(ms(20)));
+    assert!(matches!(plan.entries[0].reasons[0], Reason::KnownGood { .. }));
+    assert!(matches!(plan.entries[1].reasons[0], Reason::MoreWanted { .. }));
+}
+
+/// The most wanted works: there is nothing to find out.
+#[test]
+fn when_the_most_wanted_works_nothing_is_retested() {
+    let mut lesson = Lesson::new().good(Quic, "2001:db8::1", 20);
+    assert_eq!(
+        lesson.timetable_after(60),
+        ["0 quic 2001:db8::1", "100 quic 192.0.2.1", "150 tcp 2001:db8::1", "250 tcp 192.0.2.1"]
+    );
+}
+
+/// IPv4 works, IPv6 was never tried: it is more wanted.
+#[test]
+fn a_more_wanted_family_is_tried_beside_what_works() {
+    let mut lesson = Lesson::new().good(Quic, "192.0.2.1", 20);
+    let plan = lesson.plan_after(60);
+    assert_eq!(timetable(&plan)[..2], ["0 quic 192.0.2.1", "100 quic 2001:db8::1 retest"]);
+}
+
+/// Issue: with UDP swallowed, the second connection goes to TCP at once.
+#[test]
+fn what_failed_goes_behind_everything() {
+    let mut lesson =
+        Lesson::new().bad(Quic, "2001:db8::1", Cause::Silent).good(Tcp, "2001:db8::1", 20);
+    let plan = lesson.plan_after(60);
+    assert_eq!(
+        timetable(&plan),
+        [
+            "0 tcp 2001:db8::1",
+            "100 quic 192.0.2.1 retest",
+            "150 tcp 192.0.2.1",
+            "400 quic 2001:db8::1",
+        ]
+    );
+    let told = plan.entries[3].reasons[0].to_string();
+    assert_eq!(told, "was silent lately; retest in 4 min");
+}
+
+#[test]
+fn what_failed_is_retested_beside_what_works() {
+    let mut lesson = Lesson::new()
+        .bad(Quic, "2001:db8::1", Cause::Silent)
+        .bad(Quic, "192.0.2.1", Cause::Silent)
+        .good(Tcp, "2001:db8::1", 20);
+    assert_eq!(
+        lesson.timetable_after(301),
+        [
+            "0 tcp 2001:db8::1",
+            "100 tcp 192.0.2.1",
+            "350 quic 2001:db8::1 retest",
+            "450 quic 192.0.2.1 retest",
+        ]
+    );
+}
+
+/// Nothing works, nothing is new: what failed longest ago has its turn like any other.
+#[test]
+fn when_everything_failed_everything_is_tried() {
+    let mut lesson = Lesson::new();
+    for transport in [Quic, Tcp] {
+        for ip in ["2001:db8::1", "192.0.2.1"] {
+            lesson = lesson.bad(transport, ip, Cause::Refused);
+        }
+    }
+    let expected =
+        ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "250 quic 192.0.2.1", "300 tcp 192.0.2.1"];
+    assert_eq!(lesson.timetable_after(60), expected, "during the back-off");
+    assert_eq!(
+        lesson.timetable_after(301),
+        expected,
+        "after it: no working connection to wait for"
+    );
+}
+
+/// "QUIC to this network's UDP/443 has been silent": hosts that were never tried profit too.
+#[test]
+fn what_the_network_swallows_is_dropped_where_something_works() {
+    let mut lesson = Lesson::new()
+        .swallowed(Quic, "2001:db8::1")
+        .swallowed(Quic, "192.0.2.1")
+        .good(Tcp, "2001:db8::1", 20);
+    lesson.ladder.seed = 2;
+    let plan = lesson.plan_after(60);
+    assert_eq!(timetable(&plan), ["0 tcp 2001:db8::1", "100 tcp 192.0.2.1"]);
+    assert_eq!(plan.dropped.len(), 2);
+    assert_eq!(
+        plan.dropped[0].reasons[0].to_string(),
+        "quic to port 443 over IPv6 has been silent on this network for 3 other hosts"
+    );
+}
+
+#[test]
+fn what_the_network_swallows_goes_last_where_nothing_is_known_to_work() {
+    let mut lesson = Lesson::new().swallowed(Quic, "2001:db8::1").swallowed(Quic, "192.0.2.1");
+    lesson.ladder.seed = 2;
+    assert_eq!(
+        lesson.timetable_after(60),
+        ["0 tcp 2001:db8::1", "250 tcp 192.0.2.1", "500 quic 2001:db8::1", "750 quic 192.0.2.1"]
+    );
+}
+
+/// One race in four asks the network again, beside a working connection.
+#[test]
+fn the_network_is_probed_by_some_races() {
+    let mut lesson = Lesson::new().swallowed(Quic, "2001:db8::1").good(Tcp, "2001:db8::1", 20);
+    let mut probing = 0;
+    for seed in 0..400 {
+        lesson.ladder.seed = seed;
+        let plan = lesson.plan_after(60);
+        let probes = |reason: &Reason| matches!(reason, Reason::Probe { one_in: 4 });
+        probing += plan
+            .entries
+            .iter()
+            .filter(|entry| entry.retest && entry.reasons.iter().any(probes))
+            .count();
+    }
+    assert!((60..140).contains(&probing), "{probing} of 400");
+}
+
+/// `race --all` and a caller who does not trust the memory.
+#[test]
+fn the_memory_can_be_ignored_and_never_hides_what_is_wanted_whole() {
+    let exhaustive = Policy { exhaustive: true, ..Policy::default() };
+    let mut lesson = Lesson::under(exhaustive)
+        .swallowed(Quic, "2001:db8::1")
+        .bad(Quic, "192.0.2.1", Cause::Refused)
+        .good(Tcp, "2001:db8::1", 20);
+    let plan = lesson.plan_after(60);
+    assert_eq!((plan.entries.len(), plan.dropped.len()), (4, 0));
+    assert!(plan.entries.iter().all(|entry| !entry.retest));
+    let ignorant = Policy { ignore_memory: true, ..Policy::default() };
+    let mut lesson = Lesson::under(ignorant).good(Tcp, "192.0.2.1", 400);
+    let expected =
+        ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "250 quic 192.0.2.1", "300 tcp 192.0.2.1"];
+    assert_eq!(lesson.timetable_after(60), expected);
+}
+
+/// The delays follow the remembered round trip, within the draft's bounds.
+#[test]
+fn delays_come_from_remembered_round_trips() {
+    let timetable = |rtt| {
+        let lesson = Lesson::new().good(Quic, "2001:db8::1", rtt).good(Quic, "192.0.2.1", rtt);
+        let mut lesson = lesson.good(Tcp, "2001:db8::1", rtt).good(Tcp, "192.0.2.1", rtt);
+        lesson.timetable_after(60)
+    };
+    assert_eq!(
+        timetable(200),
+        ["0 quic 2001:db8::1", "400 tcp 2001:db8::1", "600 quic 192.0.2.1", "1000 tcp 192.0.2.1"]
+    );
+    assert_eq!(
+        timetable(1),
+        ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "100 quic 192.0.2.1", "150 tcp 192.0.2.1"],
+        "not below the recommended minimum"
+    );
+    assert_eq!(
+        timetable(900),
+        ["0 quic 2001:db8::1", "1800 tcp 2001:db8::1", "2000 quic 192.0.2.1", "3800 tcp 192.0.2.1"],
+        "not above the maximum"
+    );
+}
+
+/// The memory sorts within a priority and never against one.
+///
+/// ```text
+/// example.com HTTPS 1 a.example. alpn=h2 ipv4hint=192.0.2.1
+/// example.com HTTPS 2 b.example. alpn=h2 ipv4hint=192.0.2.2    works
+/// ```
+#[test]
+fn priorities_of_the_zone_stand_above_the_memory() {
+    let lines = [
+        "example.com HTTPS 1 a.example. alpn=h2 ipv4hint=192.0.2.1",
+        "example.com HTTPS 2 b.example. alpn=h2 ipv4hint=192.0.2.2",
+    ];
+    let mut lesson = Lesson::new();
+    lesson.ladder = Ladder::on(dual_stack()).answers(&lines);
+    let mut lesson = lesson.good(Tcp, "192.0.2.2", 20);
+    assert_eq!(lesson.timetable_after(60), ["0 tcp 192.0.2.1", "250 tcp 192.0.2.2"]);
+    let equal = lines.map(|line| line.replace("HTTPS 2", "HTTPS 1"));
+    let equal: Vec<&str> = equal.iter().map(String::as_str).collect();
+    for seed in 0..8 {
+        lesson.ladder = Ladder::on(dual_stack()).answers(&equal);
+        lesson.ladder.seed = seed;
+        assert_eq!(lesson.timetable_after(60)[0], "0 tcp 192.0.2.2", "equals are told apart");
+    }
+}
+
+/// draft-ietf-happy-happyeyeballs-v3 §5.3: the nearer of two addresses of one family.
+#[test]
+fn the_nearer_address_goes_first() {
+    let mut lesson = Lesson::new();
+    lesson.ladder = Ladder::on(dual_stack())
+        .answers(&["example.com HTTPS 1 . alpn=h2"])
+        .answers(&["example.com A 192.0.2.1", "example.com A 192.0.2.2"]);
+    let mut lesson = lesson.good(Tcp, "192.0.2.1", 80).good(Tcp, "192.0.2.2", 20);
+    assert_eq!(lesson.timetable_after(60), ["0 tcp 192.0.2.2", "100 tcp 192.0.2.1"]);
+}

@@ -1,0 +1,170 @@
+//! What HTTPS records make of the order: priorities, protocols, ports.
+
+use alloc::{string::String, vec, vec::Vec};
+
+use crate::candidate::Transport;
+use crate::plan::Reason;
+use crate::policy::Policy;
+use crate::target::{Service, Target};
+use crate::vocabulary::{Ladder, addresses, dual_stack, https, ipv4_only, timetable};
+
+fn with_seed(seed: u64) -> Ladder {
+    Ladder::of(https("example.com", 443), ipv4_only(), Policy::default(), seed)
+}
+
+/// ```text
+/// example.com HTTPS 2 b.example. alpn=h2 ipv4hint=192.0.2.2
+/// example.com HTTPS 1 a.example. alpn=h2 ipv4hint=192.0.2.1
+/// example.com A     192.0.2.9
+/// ```
+#[test]
+fn services_go_by_priority_and_the_host_itself_last() {
+    let ladder = with_seed(1)
+        .answers(&[
+            "example.com HTTPS 2 b.example. alpn=h2 ipv4hint=192.0.2.2",
+            "example.com HTTPS 1 a.example. alpn=h2 ipv4hint=192.0.2.1",
+        ])
+        .answers(&["example.com A 192.0.2.9"]);
+    assert_eq!(
+        timetable(&ladder.plan()),
+        ["0 tcp 192.0.2.1", "250 tcp 192.0.2.2", "500 tcp 192.0.2.9"]
+    );
+}
+
+/// Each priority is raced over all its transports before the next one's turn.
+#[test]
+fn a_priority_is_a_block() {
+    let ladder = with_seed(1).answers(&[
+        "example.com HTTPS 1 a.example. alpn=h2 ipv4hint=192.0.2.1",
+        "example.com HTTPS 2 b.example. alpn=h2,h3 ipv4hint=192.0.2.2",
+    ]);
+    assert_eq!(
+        timetable(&ladder.plan()),
+        ["0 tcp 192.0.2.1", "250 quic 192.0.2.2", "300 tcp 192.0.2.2"]
+    );
+}
+
+/// ```text
+/// example.com HTTPS 1 a.example. …    equal priorities: drawn by the seed, and so balanced
+/// example.com HTTPS 1 b.example. …
+/// example.com HTTPS 1 c.example. …
+/// ```
+#[test]
+fn equal_priorities_are_shuffled_by_the_seed() {
+    let lines = [
+        "example.com HTTPS 1 a.example. alpn=h2 ipv4hint=192.0.2.1",
+        "example.com HTTPS 1 b.example. alpn=h2 ipv4hint=192.0.2.2",
+        "example.com HTTPS 1 c.example. alpn=h2 ipv4hint=192.0.2.3",
+    ];
+    let order = |seed, lines: &[&str]| addresses(&with_seed(seed).answers(lines).plan());
+    let mut first = [0; 3];
+    for seed in 0..300 {
+        let drawn: Vec<String> = order(seed, &lines);
+        assert_eq!(drawn.len(), 3);
+        let turned = [lines[2], lines[0], lines[1]];
+        assert_eq!(drawn, order(seed, &turned), "the server's order does not count");
+        for (at, count) in first.iter_mut().enumerate() {
+            *count += usize::from(drawn[0] == alloc::format!("192.0.2.{}", at + 1));
+        }
+    }
+    assert!(first.iter().all(|count| (60..140).contains(count)), "{first:?}");
+}
+
+/// The paper of 2022: HTTP/3 is raced even if nothing announces it.
+#[test]
+fn without_records_quic_is_tried_on_the_same_port() {
+    let plan = with_seed(1).answers(&["example.com A 192.0.2.1"]).plan();
+    assert_eq!(timetable(&plan), ["0 quic 192.0.2.1", "50 tcp 192.0.2.1"]);
+    assert!(plan.entries[0].reasons.contains(&Reason::QuicUnannounced));
+    assert_eq!(plan.entries[0].candidate.alpn, ["h3"]);
+    assert_eq!(plan.entries[1].candidate.alpn, ["h2", "http/1.1"]);
+}
+
+/// With records, their word counts.
+#[test]
+fn without_h3_in_any_record_quic_is_dropped() {
+    let plan = with_seed(1)
+        .answers(&["example.com HTTPS 1 . alpn=h2"])
+        .answers(&["example.com A 192.0.2.1"])
+        .plan();
+    assert_eq!(timetable(&plan), ["0 tcp 192.0.2.1"]);
+    assert_eq!(plan.dropped.len(), 1);
+    let expected = Reason::NotInAnyRecord { transport: Transport::Quic, wanted: vec!["h3".into()] };
+    assert_eq!(plan.dropped[0].reasons, [expected]);
+    assert_eq!(plan.dropped[0].candidate.transport, Transport::Quic);
+}
+
+/// ```text
+/// example.com HTTPS 1 a.example. alpn=h3 no-default-alpn
+/// example.com HTTPS 2 b.example. alpn=h2
+/// ```
+#[test]
+fn each_record_decides_for_its_own_service() {
+    let plan = with_seed(1)
+        .answers(&[
+            "example.com HTTPS 1 a.example. alpn=h3 no-default-alpn ipv4hint=192.0.2.1",
+            "example.com HTTPS 2 b.example. alpn=h2 ipv4hint=192.0.2.2",
+        ])
+        .plan();
+    assert_eq!(timetable(&plan), ["0 quic 192.0.2.1", "250 tcp 192.0.2.2"]);
+    let dropped: Vec<_> = plan.dropped.iter().map(|one| one.candidate.transport).collect();
+    assert_eq!(dropped, [Transport::Tcp, Transport::Quic]);
+    for dropped in &plan.dropped {
+        assert!(matches!(dropped.reasons[..], [Reason::NotInRecord { .. }]));
+    }
+}
+
+/// RFC 9460 §7.1.2: a record opens or closes a transport; what TLS negotiates stays whole, so
+/// that nobody who can change DNS can choose an older protocol.
+#[test]
+fn a_record_does_not_narrow_what_is_offered() {
+    let plan = with_seed(1).answers(&["example.com HTTPS 1 . ipv4hint=192.0.2.1"]).plan();
+    assert_eq!(plan.entries[0].candidate.alpn, ["h2", "http/1.1"]);
+}
+
+/// The draft's §6.2 example: a caller without HTTP/3 and a service with nothing else.
+#[test]
+fn a_service_that_speaks_nothing_of_ours_is_not_tried() {
+    let target = Target {
+        service: Service::Http {
+            stream_alpn: vec!["h2".into(), "http/1.1".into()],
+            quic_alpn: vec![],
+        },
+        ..https("example.com", 443)
+    };
+    let plan = Ladder::of(target, dual_stack(), Policy::default(), 1)
+        .answers(&[
+            "example.com HTTPS 1 svc1.example. alpn=h3 no-default-alpn ipv6hint=2001:db8::2",
+        ])
+        .answers(&["example.com A 192.0.2.1"])
+        .plan();
+    assert_eq!(timetable(&plan), ["0 tcp 192.0.2.1"], "the host itself, to which no record leads");
+    assert_eq!(plan.dropped.len(), 1);
+    assert_eq!(plan.notes, [Reason::NotSpoken { transport: Transport::Quic }]);
+}
+
+/// A record that comes late replaces what was assumed without it.
+#[test]
+fn a_late_record_is_obeyed() {
+    let ladder = with_seed(1).answers(&["example.com A 192.0.2.1"]).after(60);
+    assert_eq!(timetable(&ladder.plan()), ["0 quic 192.0.2.1", "50 tcp 192.0.2.1"]);
+    let ladder = ladder.answers(&["example.com HTTPS 1 . alpn=h2 port=8443"]);
+    let plan = ladder.plan();
+    let sockets: Vec<_> =
+        plan.entries.iter().map(|entry| entry.candidate.address.to_string()).collect();
+    assert_eq!(sockets, ["192.0.2.1:8443", "192.0.2.1:443"]);
+}
+
+/// The same address under two names is one thing on the wire.
+#[test]
+fn what_is_the_same_on_the_wire_is_tried_once() {
+    let plan = with_seed(1)
+        .answers(&[
+            "example.com HTTPS 1 a.example. alpn=h2 ipv4hint=192.0.2.1",
+            "example.com HTTPS 2 b.example. alpn=h2 ipv4hint=192.0.2.1",
+        ])
+        .answers(&["example.com A 192.0.2.1"])
+        .plan();
+    assert_eq!(timetable(&plan), ["0 tcp 192.0.2.1"]);
+    assert_eq!(plan.entries[0].candidate.priority, Some(1));
+}
