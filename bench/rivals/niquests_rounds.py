@@ -26,7 +26,7 @@ def main() -> None:
     authority = sys.argv[1]
 
     def session_for(mode: str, url: str) -> niquests.Session:
-        session = niquests.Session(happy_eyeballs=True, **WITHOUT[mode])
+        session = niquests.Session(**WITHOUT[mode])
         session.verify = authority
         session.trust_env = False
         if mode in ("h3", "race"):

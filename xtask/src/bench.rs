@@ -7,6 +7,7 @@
 //! | `verdict` | whether the ratios that we want hold, in words |
 //! | `race` | instructions per operation of the race engine |
 //! | `arena` | a network namespace with Caddy in it, and packet filters |
+//! | `programs` | where the programs are, how they are installed and started |
 //! | `rival` | a client that answers rounds on its standard output |
 //! | `statistics` | median and 95th percentile |
 //! | `page` | writing between the marks of the page; machine and commit |
@@ -15,6 +16,7 @@ mod arena;
 mod cost;
 mod http;
 mod page;
+mod programs;
 mod race;
 mod rival;
 mod statistics;
@@ -35,21 +37,30 @@ struct Options {
     rounds: Option<usize>,
     /// Print the tables and leave the page as it is.
     dry: bool,
+    /// Measure little: to see that all works, not for the page.
+    quick: bool,
+    /// Said by the benchmark to itself: the namespaces are there.
+    inside: bool,
 }
 
 impl Options {
     fn parse(words: &[&str]) -> Result<Self, String> {
-        let mut options = Self { rounds: None, dry: false };
+        let mut options = Self { rounds: None, dry: false, quick: false, inside: false };
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             match *word {
                 "--dry" => options.dry = true,
+                "--inside" => options.inside = true,
+                // What is measured in a hurry does not go into the page.
+                "--quick" => (options.quick, options.dry) = (true, true),
                 "--rounds" => {
                     let number = rest.next().and_then(|text| text.parse().ok());
                     let number = number.filter(|number| *number > 0);
                     options.rounds = Some(number.ok_or("--rounds wants a number above 0")?);
                 }
-                other => return Err(format!("bench knows --rounds N and --dry; not {other}")),
+                other => {
+                    return Err(format!("bench knows --rounds N, --quick and --dry; not {other}"));
+                }
             }
         }
         Ok(options)
@@ -66,6 +77,8 @@ mod tests {
         assert_eq!((options.rounds, options.dry), (Some(7), true));
         let options = Options::parse(&[]).unwrap();
         assert_eq!((options.rounds, options.dry), (None, false));
+        let options = Options::parse(&["--quick"]).unwrap();
+        assert!(options.quick && options.dry && !options.inside);
         assert!(Options::parse(&["--rounds"]).is_err());
         assert!(Options::parse(&["--rounds", "0"]).is_err());
         assert!(Options::parse(&["--fast"]).is_err());

@@ -20,7 +20,7 @@ cargo xtask COMMAND
   ci [--only STEP]... [--skip STEP]... [--list]
                         every check that guards main, one after another
   tidy                  the house rules: dependencies, lengths, marks, purity
-  bench http [--rounds N] [--dry]
+  bench http [--rounds N] [--quick] [--dry]
                         time to first byte beside other clients, into docs/benchmarks.md
   bench race [--dry]    instructions per operation of the race engine, into docs/benchmarks.md
 ";

@@ -2,9 +2,11 @@
 //!
 //! Everything is on the namespace's own loopback interface; a cable that leads nowhere has the
 //! default routes, so that clients find themselves on a network. The host's own network is
-//! neither used nor changed.
+//! neither used nor changed. The namespaces have no names: they are gone with the last process in
+//! them, however it ends.
 
 use std::fs;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -50,7 +52,8 @@ impl Place {
         }
     }
 
-    /// The same for connections that are all to different hosts; `*` is a number.
+    /// The same page for connections that are all to different hosts; `*` is a number. These
+    /// hosts have their IPv4 address alone.
     pub(super) fn many_urls(&self) -> String {
         format!("https://c*.bench.test:{}/", self.port)
     }
@@ -61,21 +64,30 @@ impl Place {
     }
 }
 
-/// The namespace, taken down when dropped.
+/// Runs this program again in namespaces of its own for network and mounts.
+pub(super) fn enter(words: &[&str]) -> Result<(), String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    let mut unshare = command("unshare", &["--net", "--mount"]);
+    if output(&mut command("id", &["-u"]))?.trim() != "0" {
+        unshare.arg("--map-root-user");
+    }
+    check(unshare.arg(program).args(words))
+}
+
+/// What is laid into the namespaces that [`enter`] made.
 pub(super) struct Arena {
-    name: String,
     directory: PathBuf,
     caddy: Option<Child>,
 }
 
 impl Arena {
-    /// Makes the namespace, the certificates with `certificate.py`, and starts Caddy.
+    /// Lays the network, makes the certificates with `certificate.py`, and starts Caddy.
     pub(super) fn new(caddy: &Path, python: &Path) -> Result<Self, String> {
-        let name = format!("eyas-bench-{}", std::process::id());
-        let directory = workspace().join("bench/.cache").join(&name);
+        let directory = workspace().join(format!("bench/.cache/arena-{}", std::process::id()));
         fs::create_dir_all(&directory).map_err(|error| format!("{directory:?}: {error}"))?;
-        let mut arena = Self { name, directory, caddy: None };
+        let mut arena = Self { directory, caddy: None };
         arena.lay_network()?;
+        arena.name_hosts()?;
         arena.filter()?;
         let script = workspace().join("bench/rivals/certificate.py");
         let mut certificate = Command::new(python);
@@ -89,15 +101,7 @@ impl Arena {
         self.directory.join("authority.pem")
     }
 
-    /// A command that will run in the namespace.
-    pub(super) fn inside(&self, program: &Path) -> Command {
-        let mut command = command("ip", &["netns", "exec", &self.name]);
-        command.arg(program);
-        command
-    }
-
     fn lay_network(&self) -> Result<(), String> {
-        ip(&["netns", "add", &self.name])?;
         for words in [
             &["link", "set", "lo", "up"][..],
             &["link", "add", "wire", "type", "veth", "peer", "name", "nowhere"],
@@ -108,21 +112,21 @@ impl Arena {
             &["route", "add", "default", "dev", "wire"],
             &["-6", "route", "add", "default", "dev", "wire"],
         ] {
-            ip(&[&["-n", &self.name], words].concat())?;
+            output(&mut command("ip", words))?;
         }
-        // `ip netns exec` lays this file over the host's own.
+        Ok(())
+    }
+
+    /// Lays a hosts file over the host's own, in this mount namespace alone.
+    fn name_hosts(&self) -> Result<(), String> {
         let hosts: String = PLACES
             .iter()
             .map(|place| format!("{IPV6} {host}\n{IPV4} {host}\n", host = place.host))
             .collect();
-        let directory = self.files();
-        fs::create_dir_all(&directory).map_err(|error| format!("{directory:?}: {error}"))?;
-        fs::write(directory.join("hosts"), hosts).map_err(|error| format!("hosts: {error}"))
-    }
-
-    /// Where `ip netns exec` looks for files that the namespace has for itself.
-    fn files(&self) -> PathBuf {
-        Path::new("/etc/netns").join(&self.name)
+        let file = self.directory.join("hosts");
+        fs::write(&file, hosts).map_err(|error| format!("{file:?}: {error}"))?;
+        let mut mount = command("mount", &["--bind"]);
+        output(mount.arg(file).arg("/etc/hosts")).map(|_| ())
     }
 
     fn filter(&self) -> Result<(), String> {
@@ -134,17 +138,18 @@ impl Arena {
         rules.push_str("}\n}\n");
         let file = self.directory.join("filter.nft");
         fs::write(&file, rules).map_err(|error| format!("{file:?}: {error}"))?;
-        check(self.inside(Path::new("nft")).arg("-f").arg(file))
+        check(command("nft", &["-f"]).arg(file))
     }
 
     fn start_caddy(&mut self, caddy: &Path) -> Result<(), String> {
         let file = self.directory.join("caddy.json");
         let configuration = configuration(&self.directory).to_string();
         fs::write(&file, configuration).map_err(|error| format!("{file:?}: {error}"))?;
-        let log = self.directory.join("caddy.log");
-        let log = fs::File::create(&log).map_err(|error| format!("{log:?}: {error}"))?;
-        let child = self
-            .inside(caddy)
+        let said = self.directory.join("caddy.log");
+        let log = fs::File::create(&said).map_err(|error| format!("{said:?}: {error}"))?;
+        // It must not outlive this program, not even when that is killed.
+        let child = command("setpriv", &["--pdeathsig", "KILL"])
+            .arg(caddy)
             .args(["run", "--config"])
             .arg(file)
             .env("XDG_DATA_HOME", &self.directory)
@@ -155,15 +160,13 @@ impl Arena {
         self.caddy = Some(child.map_err(|error| format!("cannot start Caddy: {error}"))?);
         let deadline = Instant::now() + READY_WITHIN;
         while Instant::now() < deadline {
-            let probe = format!("exec 3<>/dev/tcp/{IPV4}/{}", WELL.port);
-            let mut bash = self.inside(Path::new("bash"));
-            let probed = bash.args(["-c", &probe]).stderr(Stdio::null()).status();
-            if probed.is_ok_and(|status| status.success()) {
+            if TcpStream::connect((IPV4, WELL.port)).is_ok() {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        Err(format!("Caddy does not listen; see {:?}", self.directory.join("caddy.log")))
+        let said = fs::read_to_string(&said).unwrap_or_default();
+        Err(format!("Caddy does not listen; it said: {}", said.trim()))
     }
 }
 
@@ -174,16 +177,8 @@ impl Drop for Arena {
             let _ = caddy.kill();
             let _ = caddy.wait();
         }
-        if let Err(error) = ip(&["netns", "delete", &self.name]) {
-            eprintln!("the namespace is still there: {error}");
-        }
-        for directory in [self.files(), self.directory.clone()] {
-            if !directory.exists() {
-                continue;
-            }
-            if let Err(error) = fs::remove_dir_all(&directory) {
-                eprintln!("{directory:?} is still there: {error}");
-            }
+        if let Err(error) = fs::remove_dir_all(&self.directory) {
+            eprintln!("{:?} is still there: {error}", self.directory);
         }
     }
 }
@@ -211,8 +206,4 @@ fn configuration(directory: &Path) -> serde_json::Value {
             "pki": { "certificate_authorities": { "local": { "install_trust": false } } },
         },
     })
-}
-
-fn ip(words: &[&str]) -> Result<(), String> {
-    output(&mut command("ip", words)).map(|_| ())
 }

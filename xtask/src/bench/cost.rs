@@ -5,15 +5,19 @@ use std::fmt::Write as _;
 use std::fs;
 
 use super::arena::{Arena, WELL};
-use super::http::{start_eyas, start_package};
+use super::programs::Programs;
 use super::rival::Rival;
 
 /// Connections of one measurement of CPU time; the kernel counts it in hundredths of a second.
-const MANY: u32 = 1000;
+const MANY: u32 = 3000;
+/// The same, for a quick look.
+const QUICK_MANY: u32 = 300;
 /// Connections held open at once when memory is measured.
 const HELD: u32 = 500;
 /// Measurements of each kind, in turns; the smallest counts, for disturbance only adds.
 const TURNS: usize = 3;
+/// The same, for a quick look.
+const QUICK_TURNS: usize = 1;
 /// eyas may cost this much more than the plain libraries.
 const MOST: f64 = 1.05;
 const MODES: [&str; 3] = ["h1", "h2", "h3"];
@@ -46,32 +50,33 @@ impl Row {
 }
 
 /// Measures both clients in turns.
-pub(super) fn measure(arena: &Arena) -> Result<Vec<Row>, String> {
+pub(super) fn measure(programs: &Programs, arena: &Arena, quick: bool) -> Result<Vec<Row>, String> {
+    let (turns, many) = if quick { (QUICK_TURNS, QUICK_MANY) } else { (TURNS, MANY) };
     let mut rows = Vec::new();
     for mode in MODES {
         println!("cost of {mode}");
         let mut eyas = Vec::new();
         let mut plain = Vec::new();
-        for _ in 0..TURNS {
+        for _ in 0..turns {
             // New processes: what an allocator has kept from before would hide what is taken now.
-            eyas.push(one(&mut start_eyas(arena)?, mode)?);
-            plain.push(one(&mut start_package(arena, "plain")?, mode)?);
+            eyas.push(one(&mut programs.start_eyas(arena)?, mode, many)?);
+            plain.push(one(&mut programs.start_plain(arena)?, mode, many)?);
         }
         rows.push(Row { mode, eyas: smallest(&eyas), plain: smallest(&plain) });
     }
     Ok(rows)
 }
 
-fn one(client: &mut Rival, mode: &str) -> Result<Cost, String> {
+fn one(client: &mut Rival, mode: &str, many: u32) -> Result<Cost, String> {
     // The first connections make what all later ones share.
-    client.ask(&format!("many {mode} 20 {}", WELL.url()))?;
+    client.ask(&format!("many {mode} 20 {}", WELL.many_urls()))?;
     let before = resident(client.id())?;
     client.ask(&format!("hold {mode} {HELD} {}", WELL.many_urls()))?;
     let memory = (resident(client.id())? - before) / f64::from(HELD);
     client.ask("drop")?;
     let before = processor(client.id())?;
-    client.ask(&format!("many {mode} {MANY} {}", WELL.url()))?;
-    let processor = (processor(client.id())? - before) / f64::from(MANY);
+    client.ask(&format!("many {mode} {many} {}", WELL.many_urls()))?;
+    let processor = (processor(client.id())? - before) / f64::from(many);
     Ok(Cost { processor, memory })
 }
 

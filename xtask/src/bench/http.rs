@@ -6,21 +6,24 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use super::arena::{Arena, Place, WELL, WITHOUT_IPV6, WITHOUT_UDP};
+use super::arena::{self, Arena, Place, WELL, WITHOUT_IPV6, WITHOUT_UDP};
+use super::programs::Programs;
 use super::rival::Rival;
 use super::statistics::Rounds;
 use super::{Options, cost, page, verdict};
-use crate::run::{check, command, works, workspace};
 
 /// Rounds, if the caller does not say how many.
-const ROUNDS: usize = 200;
+const ROUNDS: usize = 1000;
+/// Rounds of a quick look.
+const QUICK_ROUNDS: usize = 40;
 /// Rounds before counting starts: caches, lazily made tables and the server's own are warm then.
-const WARM_UP: usize = 5;
-/// A scenario in which something is waited for runs only in every so manieth round.
-const SLOW_EVERY: usize = 5;
+const WARM_UP: usize = 20;
+/// Milliseconds. A client that takes longer in a scenario waits for something there, which differs
+/// little from round to round.
+const SLOW: f64 = 20.0;
+/// Such a client is asked only in every so manieth round.
+const SLOW_EVERY: usize = 20;
 
 /// One column of the table.
 pub(super) struct Scenario {
@@ -29,40 +32,43 @@ pub(super) struct Scenario {
     /// What the clients are told to do.
     mode: &'static str,
     place: &'static Place,
-    slow: bool,
 }
 
 /// All well; UDP swallowed, first and later; both swallowed on IPv6.
 pub(super) const SCENARIOS: [Scenario; 7] = [
-    Scenario { name: "h1", mode: "h1", place: &WELL, slow: false },
-    Scenario { name: "h2", mode: "h2", place: &WELL, slow: false },
-    Scenario { name: "h3", mode: "h3", place: &WELL, slow: false },
-    Scenario { name: "race", mode: "race", place: &WELL, slow: false },
-    Scenario { name: "no UDP, first", mode: "race", place: &WITHOUT_UDP, slow: true },
-    Scenario { name: "no UDP, later", mode: "later", place: &WITHOUT_UDP, slow: true },
-    Scenario { name: "no IPv6", mode: "race", place: &WITHOUT_IPV6, slow: true },
+    Scenario { name: "h1", mode: "h1", place: &WELL },
+    Scenario { name: "h2", mode: "h2", place: &WELL },
+    Scenario { name: "h3", mode: "h3", place: &WELL },
+    Scenario { name: "race", mode: "race", place: &WELL },
+    Scenario { name: "no UDP, first", mode: "race", place: &WITHOUT_UDP },
+    Scenario { name: "no UDP, later", mode: "later", place: &WITHOUT_UDP },
+    Scenario { name: "no IPv6", mode: "race", place: &WITHOUT_IPV6 },
 ];
 
 /// The rounds of each client, by client and head of the column.
 pub(super) type Results = BTreeMap<(&'static str, &'static str), Rounds>;
 
-/// Runs the benchmark and writes its table.
+/// Runs the benchmark and writes its table. What is measured runs in namespaces of its own, which
+/// this program enters by starting itself again.
 pub(super) fn main(words: &[&str]) -> Result<(), String> {
     let options = Options::parse(words)?;
-    let rounds = options.rounds.unwrap_or(ROUNDS);
-    let python = python()?;
-    let arena = Arena::new(&caddy()?, &python)?;
-    let mut rivals = start_rivals(&arena, &python)?;
+    if !options.inside {
+        Programs::install()?;
+        return arena::enter(&[&["bench", "http", "--inside"], words].concat());
+    }
+    let rounds = options.rounds.unwrap_or(if options.quick { QUICK_ROUNDS } else { ROUNDS });
+    let programs = Programs::installed();
+    let arena = Arena::new(&programs.caddy, &programs.python)?;
+    let mut rivals = programs.start_all(&arena)?;
     let results = run(&mut rivals, rounds);
     let names: Vec<_> = rivals.iter().map(|rival| rival.name).collect();
-    let line = format!("cargo xtask bench http --rounds {rounds}");
-    let mut text = page::circumstances(&line);
+    drop(rivals);
+    let mut text = page::circumstances(&format!("cargo xtask bench http --rounds {rounds}"));
     text.push('\n');
     text.push_str(&table(&names, &results));
     text.push('\n');
     text.push_str(&verdict::text(&results));
-    drop(rivals);
-    let costs = cost::measure(&arena)?;
+    let costs = cost::measure(&programs, &arena, options.quick)?;
     text.push('\n');
     text.push_str(&cost::table(&costs));
     page::publish("http", &text, options.dry)
@@ -70,23 +76,35 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
 
 fn run(rivals: &mut [Rival], rounds: usize) -> Results {
     let mut results = Results::new();
+    // When each client was last asked in a scenario, and whether it took long.
+    let mut last: BTreeMap<(&str, &str), (usize, bool)> = BTreeMap::new();
     for round in 0..WARM_UP + rounds {
-        if round >= WARM_UP && (round - WARM_UP).is_multiple_of(20) {
+        if round >= WARM_UP && (round - WARM_UP).is_multiple_of(100) {
             println!("round {} of {rounds}", round - WARM_UP);
         }
         for scenario in &SCENARIOS {
-            if scenario.slow && !round.is_multiple_of(SLOW_EVERY) {
-                continue;
-            }
             let url = scenario.place.url();
             for turn in 0..rivals.len() {
                 let index = (turn + round) % rivals.len();
                 let rival = &mut rivals[index];
+                let key = (rival.name, scenario.name);
+                if last.get(&key).is_some_and(|(then, slow)| *slow && round < then + SLOW_EVERY) {
+                    continue;
+                }
                 let answer = rival.round(scenario.mode, &url);
+                let slow = answer.as_ref().map_or(true, |time| *time > SLOW);
+                last.insert(key, (round, slow));
                 if round >= WARM_UP {
-                    results.entry((rival.name, scenario.name)).or_default().add(answer);
+                    results.entry(key).or_default().add(answer);
                 }
             }
+        }
+    }
+    for ((client, column), rounds) in &results {
+        // A client that does not know a mode says so; that is a dash in the table.
+        let errors = rounds.errors.iter().filter(|error| !error.contains(" not know "));
+        for error in errors.take(1) {
+            println!("{client}, {column}: {} failed, as with: {error}", rounds.errors.len());
         }
     }
     results
@@ -123,91 +141,6 @@ fn cell(rounds: &Rounds) -> String {
         }
         _ => "–".into(),
     }
-}
-
-/// The bench client of eyas-http.
-pub(super) fn start_eyas(arena: &Arena) -> Result<Rival, String> {
-    let words = ["-p", "eyas-http", "--example", "ttfb"];
-    let binary = built(Path::new("Cargo.toml"), &words)?.join("examples/ttfb");
-    start(arena, "eyas", arena.inside(&binary))
-}
-
-/// A client that is a Rust package of its own below `bench/rivals`.
-pub(super) fn start_package(arena: &Arena, name: &'static str) -> Result<Rival, String> {
-    let manifest = Path::new("bench/rivals").join(name).join("Cargo.toml");
-    let binary = built(&manifest, &[])?.join(format!("rival-{name}"));
-    start(arena, name, arena.inside(&binary))
-}
-
-fn start_rivals(arena: &Arena, python: &Path) -> Result<Vec<Rival>, String> {
-    let mut rivals = vec![start_eyas(arena)?];
-    for (name, script) in [("libcurl", "libcurl_rounds.py"), ("niquests", "niquests_rounds.py")] {
-        let mut command = arena.inside(python);
-        command.arg(workspace().join("bench/rivals").join(script));
-        rivals.push(start(arena, name, command)?);
-    }
-    rivals.push(start_package(arena, "reqwest")?);
-    match go() {
-        Ok(binary) => rivals.push(start(arena, "Go", arena.inside(&binary))?),
-        Err(why) => println!("Go is left out: {why}"),
-    }
-    Ok(rivals)
-}
-
-/// Every client is told whom to trust, and the addresses of every place.
-fn start(arena: &Arena, name: &'static str, mut command: Command) -> Result<Rival, String> {
-    let places = [&WELL, &WITHOUT_UDP, &WITHOUT_IPV6].map(Place::resolve);
-    command.arg(arena.authority()).args(places);
-    Rival::start(name, command)
-}
-
-/// Builds a package of Rust with optimisation; the directory in which its binaries are.
-fn built(manifest: &Path, words: &[&str]) -> Result<PathBuf, String> {
-    let ours = manifest == Path::new("Cargo.toml");
-    let target = match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(directory) if ours => workspace().join(directory),
-        None if ours => workspace().join("target"),
-        _ => workspace().join("bench/.cache/target"),
-    };
-    let mut cargo = command("cargo", &["build", "--release", "--manifest-path"]);
-    if !ours {
-        // reqwest has HTTP/3 for those who say that they know it to be unstable.
-        cargo.env("RUSTFLAGS", "--cfg reqwest_unstable");
-    }
-    check(cargo.arg(manifest).args(words).arg("--target-dir").arg(&target))?;
-    Ok(target.join("release"))
-}
-
-fn go() -> Result<PathBuf, String> {
-    if !works("go", &["version"]) {
-        return Err("go is not installed".into());
-    }
-    let binary = workspace().join("bench/.cache/rival-go");
-    let mut build: Command = command("go", &["build", "-o"]);
-    check(build.arg(&binary).arg(".").current_dir(workspace().join("bench/rivals/go")))?;
-    Ok(binary)
-}
-
-/// Caddy, from where the interop run installs it.
-fn caddy() -> Result<PathBuf, String> {
-    check(&mut command("interop/install", &["caddy"]))?;
-    let peers = std::env::var_os("EYAS_PEERS")
-        .map_or_else(|| workspace().join("interop/.peers"), PathBuf::from);
-    let binary = peers.join("bin/caddy");
-    if binary.exists() { Ok(binary) } else { Err("Caddy could not be installed".into()) }
-}
-
-/// A virtual environment with the rivals from PyPI.
-fn python() -> Result<PathBuf, String> {
-    let home = workspace().join("bench/.cache/venv");
-    let python = home.join("bin/python");
-    if !python.exists() {
-        check(command("python3", &["-m", "venv"]).arg(&home))?;
-    }
-    let requirements = "bench/rivals/requirements.txt";
-    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-    check(command(&python.to_string_lossy(), &words).arg(requirements))?;
-    Ok(python)
 }
 
 #[cfg(test)]

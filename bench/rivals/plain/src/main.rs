@@ -4,8 +4,8 @@
 //! | line on standard input | answer |
 //! | --- | --- |
 //! | `MODE URL` | milliseconds to the head of the answer over a fresh connection |
-//! | `many MODE N URL` | milliseconds for N such rounds, one after another |
-//! | `hold MODE N URL` | opens N connections, asks once on each and keeps them; `*` in the URL is the number |
+//! | `many MODE N URL` | milliseconds for N such rounds, one after another; `*` in the URL is the number |
+//! | `hold MODE N URL` | opens N connections, asks once on each and keeps them; `*` as above |
 //! | `drop` | closes them |
 //!
 //! Every name is taken to be 127.0.0.1.
@@ -96,7 +96,7 @@ impl Shared {
                 udp::read(&mut answer).await?;
                 (elapsed, Held::Http3(connection))
             }
-            _ => return Err(format!("no mode is called {mode}").into()),
+            _ => return Err(format!("plain hyper and quinn do not know {mode}").into()),
         })
     }
 
@@ -105,15 +105,14 @@ impl Shared {
         match words.as_slice() {
             ["many", mode, count, url] => {
                 let started = Instant::now();
-                for _ in 0..count.parse::<usize>()? {
-                    self.ask(mode, url).await?;
+                for number in 0..count.parse::<usize>()? {
+                    self.ask(mode, &numbered(url, number)).await?;
                 }
                 Ok(format!("{:.4}", started.elapsed().as_secs_f64() * 1000.0))
             }
             ["hold", mode, count, url] => {
                 for number in 0..count.parse::<usize>()? {
-                    let url = url.replace('*', &number.to_string());
-                    held.push(self.ask(mode, &url).await?.1);
+                    held.push(self.ask(mode, &numbered(url, number)).await?.1);
                 }
                 Ok(held.len().to_string())
             }
@@ -130,6 +129,10 @@ impl Shared {
             _ => Err("no such line".into()),
         }
     }
+}
+
+fn numbered(url: &str, number: usize) -> String {
+    url.replace('*', &number.to_string())
 }
 
 impl Held {

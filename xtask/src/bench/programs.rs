@@ -1,0 +1,124 @@
+//! The programs that are measured: where they are, how they are installed and started.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::arena::{Arena, Place, WELL, WITHOUT_IPV6, WITHOUT_UDP};
+use super::rival::Rival;
+use crate::run::{check, command, works, workspace};
+
+/// Where each program is, once installed.
+pub(super) struct Programs {
+    /// The server.
+    pub(super) caddy: PathBuf,
+    /// An interpreter with the rivals from PyPI.
+    pub(super) python: PathBuf,
+    eyas: PathBuf,
+    reqwest: PathBuf,
+    plain: PathBuf,
+    go: PathBuf,
+}
+
+impl Programs {
+    /// Installs or builds whatever is not up to date.
+    pub(super) fn install() -> Result<(), String> {
+        let programs = Self::installed();
+        check(&mut command("interop/install", &["caddy"]))?;
+        if !programs.caddy.exists() {
+            return Err("Caddy could not be installed".into());
+        }
+        programs.install_python()?;
+        let ours = ["-p", "eyas-http", "--example", "ttfb"];
+        check(build(Path::new("Cargo.toml"), &our_target()).args(ours))?;
+        for name in ["reqwest", "plain"] {
+            let manifest = Path::new("bench/rivals").join(name).join("Cargo.toml");
+            // reqwest has HTTP/3 for those who say that they know it to be unstable.
+            let mut build = build(&manifest, &cache().join("target"));
+            check(build.env("RUSTFLAGS", "--cfg reqwest_unstable"))?;
+        }
+        if works("go", &["version"]) {
+            let directory = workspace().join("bench/rivals/go");
+            let mut build = command("go", &["build", "-o"]);
+            check(build.arg(&programs.go).arg(".").current_dir(directory))
+        } else {
+            println!("go is not installed: its client is left out");
+            Ok(())
+        }
+    }
+
+    /// Where everything is.
+    pub(super) fn installed() -> Self {
+        let peers = std::env::var_os("EYAS_PEERS")
+            .map_or_else(|| workspace().join("interop/.peers"), PathBuf::from);
+        let rivals = cache().join("target/release");
+        Self {
+            caddy: peers.join("bin/caddy"),
+            python: cache().join("venv/bin/python"),
+            eyas: our_target().join("release/examples/ttfb"),
+            reqwest: rivals.join("rival-reqwest"),
+            plain: rivals.join("rival-plain"),
+            go: cache().join("rival-go"),
+        }
+    }
+
+    fn install_python(&self) -> Result<(), String> {
+        if !self.python.exists() {
+            check(command("python3", &["-m", "venv"]).arg(cache().join("venv")))?;
+        }
+        let requirements = "bench/rivals/requirements.txt";
+        let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
+        check(command(&self.python.to_string_lossy(), &words).arg(requirements))
+    }
+
+    /// Starts every client.
+    pub(super) fn start_all(&self, arena: &Arena) -> Result<Vec<Rival>, String> {
+        let mut rivals = vec![self.start_eyas(arena)?];
+        for (name, script) in [("libcurl", "libcurl_rounds.py"), ("niquests", "niquests_rounds.py")]
+        {
+            let mut command = Command::new(&self.python);
+            command.arg(workspace().join("bench/rivals").join(script));
+            rivals.push(start(arena, name, command)?);
+        }
+        rivals.push(start(arena, "reqwest", Command::new(&self.reqwest))?);
+        if self.go.exists() {
+            rivals.push(start(arena, "Go", Command::new(&self.go))?);
+        }
+        rivals.push(self.start_plain(arena)?);
+        Ok(rivals)
+    }
+
+    /// Starts the client of eyas-http.
+    pub(super) fn start_eyas(&self, arena: &Arena) -> Result<Rival, String> {
+        start(arena, "eyas", Command::new(&self.eyas))
+    }
+
+    /// Starts plain hyper and quinn.
+    pub(super) fn start_plain(&self, arena: &Arena) -> Result<Rival, String> {
+        start(arena, "plain hyper, quinn", Command::new(&self.plain))
+    }
+}
+
+/// Every client is told whom to trust, and the addresses of every place.
+fn start(arena: &Arena, name: &'static str, mut command: Command) -> Result<Rival, String> {
+    let places = [&WELL, &WITHOUT_UDP, &WITHOUT_IPV6].map(Place::resolve);
+    command.arg(arena.authority()).args(places);
+    Rival::start(name, command)
+}
+
+/// A build of a package of Rust, with optimisation.
+fn build(manifest: &Path, target: &Path) -> Command {
+    let mut cargo = command("cargo", &["build", "--release", "--manifest-path"]);
+    cargo.arg(manifest).arg("--target-dir").arg(target);
+    cargo
+}
+
+/// Where the workspace's own binaries are built.
+fn our_target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| workspace().join("target"), |directory| workspace().join(directory))
+}
+
+/// What git ignores and a second run finds again.
+fn cache() -> PathBuf {
+    workspace().join("bench/.cache")
+}
