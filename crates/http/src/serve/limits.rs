@@ -5,7 +5,6 @@ use std::time::Duration;
 /// The bounds of a [`Server`](super::Server). Every one of them is there because a peer could
 /// otherwise grow something without end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Limits {
     /// Connections open at once, over all transports and addresses: 4096. A connection above it is
     /// closed (TCP) or refused (QUIC) at once.

@@ -103,7 +103,6 @@ impl fmt::Display for Side {
 
 /// How a test server looks at one address.
 #[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
 pub struct Faces {
     /// Over TCP.
     pub tcp: Face,
@@ -111,11 +110,12 @@ pub struct Faces {
     pub quic: Face,
     /// What long bodies come to.
     pub mishap: Option<Mishap>,
+    /// Whether QUIC takes 0-RTT data.
+    pub early_data: bool,
 }
 
 /// How a test server looks over one transport at one address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Face {
     /// Whether and how it can be reached.
     pub reach: Reach,
@@ -163,7 +163,7 @@ impl Personality {
         let reach = |tcp, quic| Faces {
             tcp: Face { reach: tcp, ..Face::default() },
             quic: Face { reach: quic, ..Face::default() },
-            mishap: None,
+            ..Faces::default()
         };
         let mishap =
             |after, reset| Faces { mishap: Some(Mishap { after, reset }), ..Faces::default() };

@@ -55,10 +55,15 @@ const CLOSING_TIME: Duration = Duration::from_secs(5);
 pub(super) fn server_config(
     identity: &ServerIdentity,
     alpn: Vec<Vec<u8>>,
-    limits: &super::Limits,
+    shared: &Shared,
 ) -> Result<quinn::ServerConfig, ServeError> {
     let mut tls = identity.server_config().map_err(ServeError::identity)?;
+    let limits = &shared.limits;
     tls.alpn_protocols = alpn;
+    if shared.early_data {
+        // The only values that QUIC knows are none and this (RFC 9001 §4.6.1).
+        tls.max_early_data_size = u32::MAX;
+    }
     let crypto = QuicServerConfig::try_from(tls).map_err(ServeError::identity)?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
     let mut transport = TransportConfig::default();
@@ -110,17 +115,9 @@ pub(super) async fn accept(shared: Arc<Shared>, endpoint: quinn::Endpoint) {
 }
 
 async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Permit) {
-    let handshake = async {
-        let conn = incoming.accept().ok()?.await.ok()?;
-        Some(conn)
-    };
-    let conn = {
-        let _under_way = shared.handshake();
-        timeout(shared.limits.handshake_time, handshake).await
-    };
-    let Ok(Some(conn)) = conn else {
-        Counters::count(&shared.counters.handshakes_failed);
-        return;
+    let is_early = Arc::<AtomicBool>::default();
+    let Some(conn) = handshake(&shared, incoming, &is_early).await else {
+        return Counters::count(&shared.counters.handshakes_failed);
     };
     let activity = Arc::<Activity>::default();
     let closing = Arc::<AtomicBool>::default();
@@ -135,9 +132,45 @@ async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Per
     let Ok(Ok(h3)) = timeout(shared.limits.handshake_time, builder.build(streams)).await else {
         return;
     };
-    let link =
-        Link { remote: conn.remote_address(), secure: true, activity, tear_down: Arc::default() };
+    let link = Link {
+        remote: conn.remote_address(),
+        secure: true,
+        is_early,
+        activity,
+        tear_down: Arc::default(),
+    };
     Connection { shared, link: Arc::new(link), closing, conn, h3 }.run().await;
+}
+
+/// Completes the handshake, or, where 0-RTT data is wanted, begins it: then `is_early` says how
+/// long it goes on beside the first requests.
+async fn handshake(
+    shared: &Arc<Shared>,
+    incoming: quinn::Incoming,
+    is_early: &Arc<AtomicBool>,
+) -> Option<quinn::Connection> {
+    let limit = shared.limits.handshake_time;
+    let mut connecting = incoming.accept().ok()?;
+    if shared.early_data {
+        connecting = match connecting.into_0rtt() {
+            Ok((conn, complete)) => {
+                is_early.store(true, Relaxed);
+                let (early, is_early) = (conn.clone(), Arc::clone(is_early));
+                let shared_task = Arc::clone(shared);
+                shared.tasks.spawn(async move {
+                    let _under_way = shared_task.handshake();
+                    match timeout(limit, complete).await {
+                        Ok(_) => is_early.store(false, Relaxed),
+                        Err(_) => early.close(VarInt::from_u32(0), b"the handshake took too long"),
+                    }
+                });
+                return Some(conn);
+            }
+            Err(connecting) => connecting,
+        };
+    }
+    let _under_way = shared.handshake();
+    timeout(limit, connecting).await.ok()?.ok()
 }
 
 struct Connection {

@@ -18,7 +18,7 @@ use super::{
     admission::Admission,
     fault::Mishap,
     quic,
-    sockets::{self, Bound},
+    sockets::{self, Bound, Wanted},
     stats::Counters,
     stream,
 };
@@ -44,6 +44,8 @@ impl Server {
             alt_svc: AltSvcPolicy::default(),
             directory: None,
             limits: Limits::default(),
+            early_data: false,
+            mptcp: false,
             alpn: None,
             fault: None,
         }
@@ -59,6 +61,8 @@ pub struct ServerBuilder {
     alt_svc: AltSvcPolicy,
     directory: Option<PathBuf>,
     limits: Limits,
+    early_data: bool,
+    mptcp: bool,
     alpn: Option<Vec<Vec<u8>>>,
     fault: Option<Mishap>,
 }
@@ -121,6 +125,19 @@ impl ServerBuilder {
         self
     }
 
+    /// Accepts 0-RTT data over QUIC (RFC 9001 §4.6). What comes early may be a replay: before the
+    /// handshake is complete safe methods are served and others are answered 425 (RFC 8470).
+    pub fn early_data(mut self, early_data: bool) -> Self {
+        self.early_data = early_data;
+        self
+    }
+
+    /// Lets clients use Multipath TCP (RFC 8684) where the kernel can; plain TCP works as before.
+    pub fn mptcp(mut self, mptcp: bool) -> Self {
+        self.mptcp = mptcp;
+        self
+    }
+
     /// Offers these application protocols and no others, for a server that is meant to fail.
     pub fn alpn(mut self, alpn: Vec<Vec<u8>>) -> Self {
         self.alpn = Some(alpn);
@@ -145,7 +162,8 @@ impl ServerBuilder {
         if self.addresses.is_empty() {
             self.addresses.push(SocketAddr::from(([127, 0, 0, 1], 0)));
         }
-        let bound = sockets::bind(&self.addresses, with_tcp, self.versions.http3)?;
+        let wanted = Wanted { tcp: with_tcp, mptcp: self.mptcp, udp: self.versions.http3 };
+        let bound = sockets::bind(&self.addresses, wanted)?;
         self.start_on(bound)
     }
 
@@ -179,6 +197,7 @@ impl ServerBuilder {
             tasks: TaskTracker::new(),
             alt_svc: self.alt_svc.field(port, self.versions.http3),
             directory,
+            early_data: self.early_data,
             fault: self.fault.take(),
         });
         let endpoints = self.spawn(&shared, bound, identity.as_ref())?;
@@ -205,7 +224,7 @@ impl ServerBuilder {
                 shared.tasks.spawn(accepting);
             }
             if let (Some(socket), Some(identity)) = (udp, identity) {
-                let config = quic::server_config(identity, quic_alpn.clone(), &shared.limits)?;
+                let config = quic::server_config(identity, quic_alpn.clone(), shared)?;
                 let endpoint = sockets::endpoint(socket, config)?;
                 shared.tasks.spawn(quic::accept(Arc::clone(shared), endpoint.clone()));
                 endpoints.push(endpoint);
@@ -231,6 +250,7 @@ pub(super) struct Shared {
     pub(super) alt_svc: Option<HeaderValue>,
     /// Canonical, so that a path can be held against it.
     pub(super) directory: Option<PathBuf>,
+    pub(super) early_data: bool,
     pub(super) fault: Option<Mishap>,
 }
 

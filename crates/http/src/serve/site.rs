@@ -8,7 +8,14 @@ mod page;
 mod range;
 mod reply;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use tokio::sync::Notify;
@@ -31,6 +38,8 @@ pub const MAX_REDIRECTS: u32 = 100;
 pub(super) struct Link {
     pub(super) remote: SocketAddr,
     pub(super) secure: bool,
+    /// Whether the handshake still goes on, so that what comes may be a replay.
+    pub(super) is_early: Arc<AtomicBool>,
     pub(super) activity: Arc<Activity>,
     /// Told when a faulty server wants the connection reset.
     pub(super) tear_down: Arc<Notify>,
@@ -47,7 +56,14 @@ pub(super) async fn respond(
     let is_head = request.method() == Method::HEAD;
     shared.counters.request(version);
     let work = exchange.work();
-    let reply = match objection(shared, &request) {
+    tracing::info!(
+        target: "eyas_http::serve::access",
+        remote = %link.remote,
+        version = ?version,
+        method = %request.method(),
+        path = request.uri().path(),
+    );
+    let reply = match objection(shared, link, &request) {
         None => route(shared, link, request).await,
         Some(objection) => objection,
     };
@@ -64,7 +80,11 @@ pub(super) async fn respond(
 }
 
 /// Turns away what no route should see.
-fn objection(shared: &Shared, request: &Request<RequestBody>) -> Option<Reply> {
+fn objection(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Option<Reply> {
+    // RFC 8470 §5.2: what is not safe to repeat is asked for again after the handshake.
+    if link.is_early.load(Relaxed) && !request.method().is_safe() {
+        return Some(error(StatusCode::TOO_EARLY, "Send this again after the handshake."));
+    }
     // RFC 9112 §3.2: one Host field in every HTTP/1.1 request.
     if request.version() == Version::HTTP_11
         && request.headers().get_all(header::HOST).iter().count() != 1

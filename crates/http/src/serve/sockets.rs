@@ -28,17 +28,22 @@ pub(super) struct Bound {
     pub(super) udp: Option<UdpSocket>,
 }
 
+/// Which sockets an address gets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) tcp: bool,
+    /// TCP that takes Multipath TCP as well, where the kernel can.
+    pub(super) mptcp: bool,
+    pub(super) udp: bool,
+}
+
 /// Binds all addresses; those with port 0 share one free port.
-pub(super) fn bind(
-    addresses: &[SocketAddr],
-    tcp: bool,
-    udp: bool,
-) -> Result<Vec<Bound>, ServeError> {
+pub(super) fn bind(addresses: &[SocketAddr], wanted: Wanted) -> Result<Vec<Bound>, ServeError> {
     let free = addresses.iter().any(|address| address.port() == 0);
     let tries = if free { PORT_TRIES } else { 1 };
     let mut last = None;
     for _ in 0..tries {
-        match bind_once(addresses, tcp, udp) {
+        match bind_once(addresses, wanted) {
             Ok(bound) => return Ok(bound),
             Err((address, cause)) => {
                 let taken = cause.kind() == io::ErrorKind::AddrInUse;
@@ -54,29 +59,29 @@ pub(super) fn bind(
 
 fn bind_once(
     addresses: &[SocketAddr],
-    tcp: bool,
-    udp: bool,
+    wanted: Wanted,
 ) -> Result<Vec<Bound>, (SocketAddr, io::Error)> {
     let mut port = 0;
     let mut bound = Vec::with_capacity(addresses.len());
-    for wanted in addresses {
-        let mut address = *wanted;
+    for asked in addresses {
+        let mut address = *asked;
         if address.port() == 0 {
             address.set_port(port);
         }
         let v6_only = !serves_ipv4_too(address, addresses);
         let mut one = Bound { address, tcp: None, udp: None };
-        if tcp {
-            let listener = tcp_listener(one.address, v6_only).map_err(|e| (address, e))?;
+        if wanted.tcp {
+            let listener =
+                listener(one.address, v6_only, wanted.mptcp).map_err(|e| (address, e))?;
             one.address = listener.local_addr().map_err(|e| (address, e))?;
             one.tcp = Some(listener);
         }
-        if udp {
+        if wanted.udp {
             let socket = udp_socket(one.address, v6_only).map_err(|e| (address, e))?;
             one.address = socket.local_addr().map_err(|e| (address, e))?;
             one.udp = Some(socket);
         }
-        if wanted.port() == 0 {
+        if asked.port() == 0 {
             port = one.address.port();
         }
         bound.push(one);
@@ -104,9 +109,22 @@ fn socket(
     Ok(socket)
 }
 
+/// A listener, of Multipath TCP if that is wanted and the kernel can.
+fn listener(address: SocketAddr, v6_only: bool, mptcp: bool) -> io::Result<TcpListener> {
+    #[cfg(target_os = "linux")]
+    if mptcp && let Ok(socket) = socket(address, Type::STREAM, Protocol::MPTCP, v6_only) {
+        return listening(socket, address);
+    }
+    let _ = mptcp;
+    tcp_listener(address, v6_only)
+}
+
 /// A listener; `v6_only` counts for IPv6 alone.
 pub(super) fn tcp_listener(address: SocketAddr, v6_only: bool) -> io::Result<TcpListener> {
-    let socket = socket(address, Type::STREAM, Protocol::TCP, v6_only)?;
+    listening(socket(address, Type::STREAM, Protocol::TCP, v6_only)?, address)
+}
+
+fn listening(socket: Socket, address: SocketAddr) -> io::Result<TcpListener> {
     // A server that starts again must not wait for the connections of its predecessor.
     #[cfg(unix)]
     socket.set_reuse_address(true)?;

@@ -154,6 +154,7 @@ async fn connection(
     let link = Arc::new(Link {
         remote,
         secure: protocol.acceptor.is_some(),
+        is_early: Arc::default(),
         activity: Arc::clone(&activity),
         tear_down: Arc::default(),
     });

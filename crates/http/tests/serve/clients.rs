@@ -109,7 +109,8 @@ pub(crate) async fn tls_to(
     connector.connect(name, TcpStream::connect(address).await?).await
 }
 
-fn trust(root: &CertificateDer<'static>, alpn: &[u8]) -> rustls::ClientConfig {
+/// A client's TLS that trusts `root` alone.
+pub(crate) fn trust(root: &CertificateDer<'static>, alpn: &[u8]) -> rustls::ClientConfig {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(root.clone()).expect("a root");
     let provider = Arc::new(rustls::crypto::ring::default_provider());

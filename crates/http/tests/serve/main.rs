@@ -1,6 +1,7 @@
 //! The server, seen by clients that are not ours: hyper, h3 over quinn, and raw sockets.
 
 mod clients;
+mod early_data;
 mod files;
 mod limits;
 mod personalities;

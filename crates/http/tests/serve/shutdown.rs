@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas_http::serve::{Running, pattern_byte};
-use http::Response;
+use http::{Response, Version};
 use tokio::time::{sleep, timeout};
 
-use crate::clients::{SOON, Speak, fetch, get, h3_exchange, quic, server, tcp};
+use crate::clients::{SOON, get, h3_exchange, http1, http2, quic, server, tcp, tls};
 
 /// Waits until the server has seen a request.
 async fn asked(running: &Running) {
@@ -24,22 +24,20 @@ fn whole(response: &Response<Bytes>, text: &str) {
 }
 
 #[tokio::test]
-async fn running_responses_finish() {
-    for speak in Speak::SECURE {
+async fn running_responses_over_tcp_finish() {
+    for version in [Version::HTTP_11, Version::HTTP_2] {
         let running = server().await;
         let address = running.local_addr();
-        let (response, cut) = tokio::join!(
-            async {
-                // The requests keep a handle of nothing: the address is enough.
-                fetch(&running, speak, get("/slow?ms=400")).await
-            },
-            async {
-                asked(&running).await;
-            }
-        );
-        whole(&response, "waited 400 ms\n");
-        let () = cut;
-        assert_eq!(running.shutdown(SOON).await, 0, "{speak:?}");
+        let alpn: &[u8] = if version == Version::HTTP_2 { b"h2" } else { b"http/1.1" };
+        let io = tls(&running, alpn).await;
+        let request = tokio::spawn(async move {
+            let slow = get("/slow?ms=400");
+            if version == Version::HTTP_2 { http2(io, slow).await } else { http1(io, slow).await }
+        });
+        asked(&running).await;
+        let cut = timeout(SOON, running.shutdown(SOON)).await.expect("the shutdown ends");
+        assert_eq!(cut, 0, "{version:?}");
+        whole(&request.await.unwrap().expect("a whole response"), "waited 400 ms\n");
         assert!(tokio::net::TcpStream::connect(address).await.is_err(), "nobody listens");
     }
 }

@@ -10,7 +10,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use super::{Authority, Face, Faces, Reach, silent, tcp_shim, udp_shim};
 use crate::serve::{
     AltSvcPolicy, Running, ServeError, Server, ServerBuilder, Stats, Versions,
-    sockets::{self, Bound},
+    sockets::{self, Bound, Wanted},
 };
 
 /// The application protocol of a server that speaks nothing a client wants.
@@ -33,7 +33,7 @@ impl TestServer {
         stages: &[(IpAddr, Faces)],
     ) -> Result<Self, ServeError> {
         let wanted: Vec<SocketAddr> = stages.iter().map(|(ip, _)| (*ip, 0).into()).collect();
-        let bound = sockets::bind(&wanted, true, true)?;
+        let bound = sockets::bind(&wanted, Wanted { tcp: true, mptcp: false, udp: true })?;
         let addresses = bound.iter().map(|bound| bound.address).collect();
         let mut this = Self { addresses, servers: Vec::new(), tasks: JoinSet::new() };
         for (Bound { address, tcp, udp }, (_, faces)) in bound.into_iter().zip(stages) {
@@ -175,7 +175,9 @@ fn anywhere(address: SocketAddr) -> SocketAddr {
 }
 
 fn builder(authority: &Authority, face: &Face, faces: &Faces) -> Result<ServerBuilder, ServeError> {
-    let mut builder = Server::builder().identity(authority.identity(face.credentials)?);
+    let mut builder = Server::builder()
+        .identity(authority.identity(face.credentials)?)
+        .early_data(faces.early_data);
     if face.speaks_nothing {
         builder = builder.alpn(vec![STRANGE_ALPN.to_vec()]);
     }
