@@ -24,6 +24,7 @@ mod failure;
 mod feedback;
 mod identity;
 mod listener;
+mod memory_store;
 #[cfg(feature = "quic")]
 mod network;
 #[cfg(feature = "quic")]
@@ -37,5 +38,6 @@ pub use endpoint::{Endpoint, EndpointBuilder};
 pub use error::Error;
 pub use identity::{ServerIdentity, certificates_from_pem, private_key_from_pem};
 pub use listener::{ListenParameters, Listener};
+pub use memory_store::MemoryStore;
 pub use resolver::Resolver;
 pub use security::SecurityParameters;

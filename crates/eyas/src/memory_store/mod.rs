@@ -1,0 +1,179 @@
+//! Where the memory of the races is kept: in one SQLite file that several processes share, in
+//! this process only, or nowhere.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use eyas_race::evidence::{Evidence, NetworkId};
+use eyas_race::memory::{Config, Memory, Record, View};
+use eyas_race::target::Host;
+
+#[cfg(feature = "sqlite")]
+mod file;
+#[cfg(feature = "sqlite")]
+mod set_aside;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+#[cfg(feature = "sqlite")]
+use file::File;
+
+/// Warnings kept for the caller; the oldest go first.
+const MAX_WARNINGS: usize = 32;
+
+/// What earlier races learnt (RFC 9622 §6: cached state). Cheap to clone; clones share it.
+///
+/// It never fails: what goes wrong with a file becomes a warning, and what is learnt stays in
+/// this process. It is a browsing history, so the file is for its owner only.
+#[derive(Clone, Debug)]
+pub struct MemoryStore {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    config: Config,
+    kept: Mutex<Kept>,
+    warnings: Mutex<VecDeque<String>>,
+}
+
+#[derive(Debug)]
+enum Kept {
+    Nowhere,
+    Here(Memory),
+    #[cfg(feature = "sqlite")]
+    File(Box<File>),
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::in_memory(Config::default())
+    }
+}
+
+impl MemoryStore {
+    /// Keeps what is learnt in this SQLite file, made if need be, with mode 0600. A file that is
+    /// damaged or of an unknown version is set aside under another name, with a warning.
+    #[cfg(feature = "sqlite")]
+    pub fn open(path: impl AsRef<std::path::Path>, config: Config) -> Self {
+        let mut warnings = Vec::new();
+        let file = File::open(path.as_ref(), &config, now(), &mut warnings);
+        let store = Self::new(config, Kept::File(Box::new(file)));
+        store.warn(warnings);
+        store
+    }
+
+    /// Keeps what is learnt as long as this process lives.
+    pub fn in_memory(config: Config) -> Self {
+        Self::new(config.clone(), Kept::Here(Memory::new(config)))
+    }
+
+    /// Keeps nothing and knows nothing: private mode.
+    pub fn none() -> Self {
+        Self::new(Config::default(), Kept::Nowhere)
+    }
+
+    fn new(config: Config, kept: Kept) -> Self {
+        let warnings = Mutex::default();
+        Self { inner: Arc::new(Inner { config, kept: Mutex::new(kept), warnings }) }
+    }
+
+    /// The numbers it goes by.
+    pub fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    /// Every row that still has something to say, in the order of keys.
+    pub fn entries(&self) -> Vec<Record> {
+        let now = now();
+        let mut records = match &mut *self.kept() {
+            Kept::Nowhere => Vec::new(),
+            Kept::Here(memory) => memory.records().collect(),
+            #[cfg(feature = "sqlite")]
+            Kept::File(file) => self.heed(file.records()),
+        };
+        records.retain(|record| !record.entry.is_expired(now, &self.inner.config));
+        records
+    }
+
+    /// Forgets this host on every network. Gives the number of rows deleted.
+    pub fn forget(&self, host: &Host) -> usize {
+        match &mut *self.kept() {
+            Kept::Nowhere => 0,
+            Kept::Here(memory) => memory.forget(host),
+            #[cfg(feature = "sqlite")]
+            Kept::File(file) => self.heed(file.forget(host)),
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        match &mut *self.kept() {
+            Kept::Nowhere => {}
+            Kept::Here(memory) => memory.clear(),
+            #[cfg(feature = "sqlite")]
+            Kept::File(file) => self.heed(file.clear()),
+        }
+    }
+
+    /// What went wrong with the file so far, for people. Each is given once.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.inner.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.drain(..).collect()
+    }
+
+    /// What a race with this host on this network needs to know.
+    pub fn view(&self, network: &NetworkId, host: &Host) -> View {
+        let now = now();
+        match &mut *self.kept() {
+            Kept::Nowhere => View::empty(),
+            Kept::Here(memory) => memory.view(network, host, now),
+            #[cfg(feature = "sqlite")]
+            Kept::File(file) => {
+                let rows = self.heed(file.rows_for(network, host));
+                View::from_rows(rows, now, &self.inner.config)
+            }
+        }
+    }
+
+    /// Takes one outcome in.
+    pub fn learn(&self, evidence: &Evidence) {
+        match &mut *self.kept() {
+            Kept::Nowhere => {}
+            Kept::Here(memory) => memory.learn(evidence),
+            #[cfg(feature = "sqlite")]
+            Kept::File(file) => self.heed(file.learn(evidence, &self.inner.config)),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.inner.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(feature = "sqlite")]
+    fn heed<T>(&self, outcome: file::Outcome<T>) -> T {
+        self.warn(outcome.warnings);
+        outcome.value
+    }
+
+    #[cfg(feature = "sqlite")]
+    fn warn(&self, new: Vec<String>) {
+        let mut warnings = self.inner.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        for warning in new {
+            tracing::warn!("{warning}");
+            if warnings.len() >= MAX_WARNINGS {
+                warnings.pop_front();
+            }
+            warnings.push_back(warning);
+        }
+    }
+}
+
+/// The wall clock, as the memory counts time.
+pub(crate) fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests;
