@@ -25,7 +25,6 @@ mod feedback;
 mod identity;
 mod listener;
 mod memory_store;
-#[cfg(feature = "quic")]
 mod network;
 #[cfg(feature = "quic")]
 mod quic_stream;

@@ -83,10 +83,7 @@ impl File {
     ) -> (Option<T>, Vec<String>) {
         let Some(sqlite) = &mut self.sqlite else { return (None, Vec::new()) };
         match action(sqlite) {
-            Ok(value) => {
-                self.in_trouble = false;
-                (Some(value), Vec::new())
-            }
+            Ok(value) => (Some(value), Vec::new()),
             Err(Trouble::Damaged(why)) => {
                 let warning = self.put_aside(&why, super::now());
                 self.sqlite = Sqlite::open(&self.path, &Config::default(), super::now()).ok();
@@ -132,6 +129,9 @@ impl File {
 
     pub(super) fn learn(&mut self, evidence: &Evidence, config: &Config) -> Outcome<()> {
         let (learnt, warnings) = self.with_file(|sqlite| sqlite.learn(evidence, config));
+        if learnt.is_some() {
+            self.in_trouble = false;
+        }
         let unwritten = &mut self.unwritten;
         if learnt.is_some() && unwritten.is_empty() {
             return Outcome { value: (), warnings };

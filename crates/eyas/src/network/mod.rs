@@ -1,3 +1,164 @@
 //! Which network this is, and how it changes.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use eyas_race::evidence::NetworkId;
+use eyas_race::io::NetworkView;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::Resolver;
+
+mod identity;
+mod pref64;
+mod routes;
 pub(crate) mod sources;
+mod watcher;
+
+use identity::Identity;
+
+/// How long a look at the network is good where the kernel gives no notice of changes.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
+/// Changes come in bursts (link, then addresses, then routes): the look is taken when they pause.
+const SETTLE_TIME: Duration = Duration::from_millis(100);
+
+/// The network as it is now, for all races of an endpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct Network {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    resolver: Resolver,
+    state: Mutex<State>,
+    changes: watch::Sender<Option<Arc<NetworkView>>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    seen: Option<Seen>,
+    watching: Option<Watching>,
+}
+
+#[derive(Clone, Debug)]
+struct Seen {
+    identity: Identity,
+    view: Arc<NetworkView>,
+    at: Instant,
+}
+
+/// Ends with the endpoint.
+#[derive(Debug)]
+struct Watching(JoinHandle<()>);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Network {
+    pub(crate) fn new(resolver: Resolver) -> Self {
+        let changes = watch::Sender::new(None);
+        Self { shared: Arc::new(Shared { resolver, state: Mutex::default(), changes }) }
+    }
+
+    /// The network as it is now.
+    pub(crate) async fn view(&self) -> Arc<NetworkView> {
+        if let Some(view) = self.known() {
+            return view;
+        }
+        self.look().await
+    }
+
+    /// Gives every change from now on.
+    pub(crate) fn changes(&self) -> watch::Receiver<Option<Arc<NetworkView>>> {
+        self.shared.changes.subscribe()
+    }
+
+    /// The identity under which to remember what was seen on a network: the gateway's hardware
+    /// address may have become known only since, by the very packets that were sent.
+    pub(crate) fn settled(&self, id: &NetworkId) -> NetworkId {
+        let mut state = self.lock();
+        let Some(seen) = state.seen.as_mut() else { return id.clone() };
+        if seen.identity.is_provisional() && seen.identity.id() == *id {
+            let now = Identity::read();
+            if now.is_same_network(&seen.identity) {
+                seen.identity = now;
+                let view = NetworkView { id: seen.identity.id(), ..(*seen.view).clone() };
+                seen.view = Arc::new(view);
+            }
+        }
+        if seen.identity.id_before_settling() == *id { seen.identity.id() } else { id.clone() }
+    }
+
+    fn known(&self) -> Option<Arc<NetworkView>> {
+        let mut state = self.lock();
+        let is_watched = match &state.watching {
+            Some(watching) => !watching.0.is_finished(),
+            None => {
+                state.watching = self.start_watching();
+                state.watching.is_some()
+            }
+        };
+        let seen = state.seen.as_ref()?;
+        (is_watched || seen.at.elapsed() < LOOK_AGAIN_AFTER).then(|| Arc::clone(&seen.view))
+    }
+
+    async fn look(&self) -> Arc<NetworkView> {
+        let identity = Identity::read();
+        let mut view = NetworkView {
+            id: identity.id(),
+            sources: sources::sources(identity.routes()),
+            pref64: Vec::new(),
+        };
+        view.pref64 = pref64::discover(&view, &self.shared.resolver).await;
+        let mut state = self.lock();
+        let before = state.seen.as_ref();
+        let is_same = before.is_some_and(|seen| {
+            seen.identity.is_same_network(&identity)
+                && seen.view.sources == view.sources
+                && seen.view.pref64 == view.pref64
+        });
+        let is_first = before.is_none();
+        let view = match before {
+            Some(seen) if is_same && !seen.identity.is_provisional() => Arc::clone(&seen.view),
+            _ => Arc::new(view),
+        };
+        state.seen = Some(Seen { identity, view: Arc::clone(&view), at: Instant::now() });
+        drop(state);
+        if !is_same && !is_first {
+            self.shared.resolver.clear_cache();
+            self.shared.changes.send_replace(Some(Arc::clone(&view)));
+        }
+        view
+    }
+
+    fn start_watching(&self) -> Option<Watching> {
+        let mut watcher = match watcher::Watcher::new() {
+            Ok(watcher) => watcher,
+            Err(error) => {
+                tracing::debug!(%error, "no notice of network changes");
+                return None;
+            }
+        };
+        let shared = Arc::downgrade(&self.shared);
+        Some(Watching(tokio::spawn(async move {
+            while watcher.changed().await.is_ok() {
+                tokio::time::sleep(SETTLE_TIME).await;
+                watcher.drain();
+                let Some(shared) = shared.upgrade() else { return };
+                Self { shared }.look().await;
+            }
+        })))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

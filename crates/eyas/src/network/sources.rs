@@ -1,7 +1,28 @@
 //! The local addresses that can be sources (RFC 6724 §4).
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use eyas_race::io::SourceAddress;
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+use nix::sys::socket::SockaddrStorage;
+
+use super::routes::Route;
+
+/// Addresses kept; a machine with more has no use for the rest in a race.
+const MAX_SOURCES: usize = 256;
+/// `IFA_F_DEPRECATED` of `linux/if_addr.h`.
+const DEPRECATED: u8 = 0x20;
+/// `IFA_F_TENTATIVE` of `linux/if_addr.h`: no source before duplicate detection is over.
+const TENTATIVE: u8 = 0x40;
+/// Addresses that are anywhere on the Internet, to ask the routing table about; nothing is sent
+/// there. Policy routing, as VPNs use it, shows only so.
+const FAR_AWAY: [IpAddr; 2] = [
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0x500, 0x2, 0, 0, 0, 0, 0xc)),
+    IpAddr::V4(Ipv4Addr::new(192, 33, 4, 12)),
+];
 
 /// The source address that the kernel would use towards `peer`. Connecting a UDP socket asks
 /// the routing table and sends nothing.
@@ -11,4 +32,73 @@ pub(crate) fn source_towards(peer: SocketAddr) -> io::Result<IpAddr> {
     let socket = UdpSocket::bind((any, 0))?;
     socket.connect(peer)?;
     Ok(socket.local_addr()?.ip())
+}
+
+/// Every usable address; of each family first the one that the kernel uses to go far.
+pub(super) fn sources(routes: &[Route]) -> Vec<SourceAddress> {
+    let chosen: Vec<IpAddr> =
+        FAR_AWAY.iter().filter_map(|far| source_towards((*far, 53).into()).ok()).collect();
+    let flags = v6_flags(&std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default());
+    let Ok(interfaces) = getifaddrs() else { return Vec::new() };
+    let mut sources: Vec<SourceAddress> = interfaces
+        .filter(|interface| interface.flags.contains(InterfaceFlags::IFF_UP))
+        .filter_map(|interface| {
+            let address = ip_of(interface.address.as_ref()?)?;
+            let flags = flags.get(&address).copied().unwrap_or_default();
+            let mask = interface.netmask.as_ref().and_then(ip_of);
+            (flags & TENTATIVE == 0).then(|| SourceAddress {
+                address,
+                prefix_len: mask.map_or(full_length(address), ones),
+                deprecated: flags & DEPRECATED != 0,
+                routed: chosen.contains(&address)
+                    || leads_out(routes, &interface.interface_name, address),
+            })
+        })
+        .take(MAX_SOURCES)
+        .collect();
+    sources.sort_by_key(|source| (!chosen.contains(&source.address), !source.routed));
+    sources
+}
+
+/// Whether a route through a gateway, or one wider than any link, leaves by this interface.
+fn leads_out(routes: &[Route], interface: &str, source: IpAddr) -> bool {
+    routes.iter().any(|route| {
+        route.interface == interface
+            && route.destination.is_ipv4() == source.is_ipv4()
+            && !route.destination.is_multicast()
+            && (route.is_default() || route.gateway.is_some())
+    })
+}
+
+fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
+    match (address.as_sockaddr_in(), address.as_sockaddr_in6()) {
+        (Some(v4), _) => Some(v4.ip().into()),
+        (_, Some(v6)) => Some(v6.ip().into()),
+        _ => None,
+    }
+}
+
+fn full_length(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+fn ones(mask: IpAddr) -> u8 {
+    let ones = match mask {
+        IpAddr::V4(mask) => mask.to_bits().count_ones(),
+        IpAddr::V6(mask) => mask.to_bits().count_ones(),
+    };
+    u8::try_from(ones).unwrap_or(u8::MAX)
+}
+
+/// Reads `/proc/net/if_inet6`: address, index, prefix length, scope, flags, interface.
+fn v6_flags(table: &str) -> BTreeMap<IpAddr, u8> {
+    table
+        .lines()
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let [address, _, _, _, flags, _] = fields[..] else { return None };
+            let address = u128::from_str_radix(address, 16).ok()?;
+            Some((Ipv6Addr::from_bits(address).into(), u8::from_str_radix(flags, 16).ok()?))
+        })
+        .collect()
 }

@@ -1,0 +1,128 @@
+//! Which network this is: a fingerprint of default routes and gateways (a PvD of RFC 7556).
+
+use std::fmt::Write;
+use std::net::IpAddr;
+
+use eyas_race::evidence::NetworkId;
+
+use super::routes::{self, Route};
+
+/// What tells one network from another. Two homes may both have 192.168.1.1 on `wlan0`, so the
+/// gateway's hardware address counts where the kernel knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    routes: Vec<Route>,
+    /// Interface and gateway of every default route of the least metric, per family; the
+    /// prefixes on link where there is none.
+    base: String,
+    /// The hardware address of the IPv4 gateway. IPv6 gateways have link-local addresses, which
+    /// tell as much.
+    hardware: Option<String>,
+    /// Whether there is a gateway whose hardware address is not known yet.
+    awaits_hardware: bool,
+}
+
+impl Identity {
+    pub(super) fn read() -> Self {
+        let neighbours = std::fs::read_to_string("/proc/net/arp").unwrap_or_default();
+        Self::of(routes::read(), &neighbours)
+    }
+
+    pub(super) fn of(routes: Vec<Route>, neighbours: &str) -> Self {
+        let mut defaults: Vec<&Route> = [true, false]
+            .into_iter()
+            .filter_map(|v4| {
+                routes
+                    .iter()
+                    .filter(|route| route.is_default() && route.destination.is_ipv4() == v4)
+                    .min_by_key(|route| route.metric)
+            })
+            .collect();
+        if defaults.is_empty() {
+            defaults = routes.iter().filter(|route| !is_of_every_network(route)).collect();
+            defaults.sort_unstable();
+        }
+        let mut base = String::new();
+        for route in &defaults {
+            // Writing to a string cannot fail.
+            let _ = write!(base, "{}/{} by ", route.destination, route.prefix_len);
+            match route.gateway {
+                Some(gateway) => _ = write!(base, "{gateway} on {};", route.interface),
+                None => _ = write!(base, "{};", route.interface),
+            }
+        }
+        let gateway = defaults.iter().find_map(|route| match route.gateway {
+            Some(IpAddr::V4(gateway)) => Some((gateway, route.interface.as_str())),
+            _ => None,
+        });
+        let hardware = gateway.and_then(|(gateway, interface)| {
+            hardware_of(neighbours, &gateway.to_string(), interface)
+        });
+        let awaits_hardware = gateway.is_some() && hardware.is_none();
+        Self { routes, base, hardware, awaits_hardware }
+    }
+
+    pub(super) fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+
+    /// Says nothing about the network to who reads it.
+    pub(super) fn id(&self) -> NetworkId {
+        match &self.hardware {
+            Some(hardware) => NetworkId(hash(&format!("{} at {hardware}", self.base))),
+            None => self.id_before_settling(),
+        }
+    }
+
+    /// The identity as it was before the gateway's hardware address was known.
+    pub(super) fn id_before_settling(&self) -> NetworkId {
+        NetworkId(hash(&self.base))
+    }
+
+    pub(super) fn is_provisional(&self) -> bool {
+        self.awaits_hardware
+    }
+
+    /// Whether nothing says that these are two networks.
+    pub(super) fn is_same_network(&self, other: &Self) -> bool {
+        self.base == other.base
+            && (self.hardware == other.hardware
+                || self.hardware.is_none()
+                || other.hardware.is_none())
+    }
+}
+
+/// Link-local and multicast prefixes are everywhere.
+fn is_of_every_network(route: &Route) -> bool {
+    match route.destination {
+        IpAddr::V6(destination) => {
+            destination.is_unicast_link_local()
+                || destination.is_multicast()
+                || route.prefix_len == 128
+        }
+        IpAddr::V4(destination) => destination.is_link_local() || destination.is_loopback(),
+    }
+}
+
+/// Reads `/proc/net/arp`: address, type, flags, hardware address, mask, device.
+fn hardware_of(neighbours: &str, gateway: &str, interface: &str) -> Option<String> {
+    neighbours.lines().skip(1).find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        match fields[..] {
+            [address, _, _, hardware, _, device]
+                if address == gateway && device == interface && hardware != "00:00:00:00:00:00" =>
+            {
+                Some(hardware.to_owned())
+            }
+            _ => None,
+        }
+    })
+}
+
+/// FNV-1a, 64 bits, in hexadecimal: stable across processes and machines.
+fn hash(text: &str) -> String {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    let hash = text.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    format!("{hash:016x}")
+}

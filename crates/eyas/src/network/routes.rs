@@ -1,0 +1,90 @@
+//! The kernel's routes, as `/proc/net/route` and `/proc/net/ipv6_route` list them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// `RTF_UP` of `linux/route.h`.
+const UP: u32 = 0x0001;
+/// `RTF_REJECT` of `linux/route.h`.
+const REJECT: u32 = 0x0200;
+/// Routes read of one table; a router with the whole Internet has no use for more.
+const MAX_ROUTES: usize = 4096;
+
+/// One route.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Route {
+    pub(super) destination: IpAddr,
+    pub(super) prefix_len: u8,
+    pub(super) gateway: Option<IpAddr>,
+    pub(super) metric: u32,
+    pub(super) interface: String,
+}
+
+impl Route {
+    pub(super) fn is_default(&self) -> bool {
+        self.prefix_len == 0
+    }
+}
+
+/// Every route that leads somewhere, both families.
+pub(super) fn read() -> Vec<Route> {
+    let table = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let mut routes = parse_v4(&table("/proc/net/route"));
+    routes.extend(parse_v6(&table("/proc/net/ipv6_route")));
+    routes
+}
+
+pub(super) fn parse_v4(table: &str) -> Vec<Route> {
+    table.lines().skip(1).take(MAX_ROUTES).filter_map(v4_line).collect()
+}
+
+fn v4_line(line: &str) -> Option<Route> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let [interface, destination, gateway, flags, _, _, metric, mask, ..] = fields[..] else {
+        return None;
+    };
+    let flags = u32::from_str_radix(flags, 16).ok()?;
+    if flags & UP == 0 || flags & REJECT != 0 {
+        return None;
+    }
+    let gateway = v4(gateway)?;
+    Some(Route {
+        destination: v4(destination)?.into(),
+        prefix_len: u8::try_from(v4(mask)?.to_bits().count_ones()).ok()?,
+        gateway: (!gateway.is_unspecified()).then_some(gateway.into()),
+        metric: metric.parse().ok()?,
+        interface: interface.to_owned(),
+    })
+}
+
+/// The kernel prints the number as it lies in memory, in network order.
+fn v4(hex: &str) -> Option<Ipv4Addr> {
+    u32::from_str_radix(hex, 16).ok().map(|bits| Ipv4Addr::from(bits.to_ne_bytes()))
+}
+
+pub(super) fn parse_v6(table: &str) -> Vec<Route> {
+    table.lines().take(MAX_ROUTES).filter_map(v6_line).collect()
+}
+
+fn v6_line(line: &str) -> Option<Route> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let [destination, prefix_len, _, _, gateway, metric, _, _, flags, interface] = fields[..]
+    else {
+        return None;
+    };
+    let flags = u32::from_str_radix(flags, 16).ok()?;
+    if flags & UP == 0 || flags & REJECT != 0 || interface == "lo" {
+        return None;
+    }
+    let gateway = v6(gateway)?;
+    Some(Route {
+        destination: v6(destination)?.into(),
+        prefix_len: u8::from_str_radix(prefix_len, 16).ok()?,
+        gateway: (!gateway.is_unspecified()).then_some(gateway.into()),
+        metric: u32::from_str_radix(metric, 16).ok()?,
+        interface: interface.to_owned(),
+    })
+}
+
+fn v6(hex: &str) -> Option<Ipv6Addr> {
+    u128::from_str_radix(hex, 16).ok().map(Ipv6Addr::from_bits)
+}

@@ -1,0 +1,77 @@
+use std::net::{IpAddr, Ipv6Addr};
+
+use super::identity::Identity;
+use super::routes::{parse_v4, parse_v6};
+use super::{Network, pref64};
+use crate::Resolver;
+
+const V4: &str = "\
+Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT
+eth0 00000000 010200C0 0003 0 0 0 00000000 0 0 0
+eth0 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0
+eth1 00000000 00000000 0201 0 0 0 00000000 0 0 0
+not a route";
+
+const V6: &str = "\
+20010db8000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001 eth0
+00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000400 00000002 00000000 00000003 eth0
+00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200 lo";
+
+const NEIGHBOURS: &str = "\
+IP address HW type Flags HW address Mask Device
+192.0.2.1 0x1 0x2 02:fc:00:00:00:05 * eth0
+192.0.2.9 0x1 0x2 02:fc:00:00:00:09 * eth0";
+
+#[test]
+fn routes_are_read_and_rejects_left_out() {
+    let v4 = parse_v4(V4);
+    assert_eq!(v4.len(), 2);
+    assert!(v4[0].is_default());
+    assert_eq!(v4[0].gateway, Some("192.0.2.1".parse().unwrap()));
+    assert_eq!((v4[1].destination, v4[1].prefix_len), ("192.0.2.0".parse().unwrap(), 24));
+    let v6 = parse_v6(V6);
+    assert_eq!(v6.len(), 2);
+    assert_eq!((v6[0].destination, v6[0].prefix_len), ("2001:db8::".parse().unwrap(), 64));
+    assert_eq!(v6[1].gateway, Some("fe80::1".parse().unwrap()));
+}
+
+#[test]
+fn the_gateway_tells_networks_apart() {
+    let here = Identity::of(parse_v4(V4), NEIGHBOURS);
+    let there = Identity::of(parse_v4(V4), &NEIGHBOURS.replace("00:05", "00:06"));
+    assert_ne!(here.id(), there.id());
+    assert!(!here.is_same_network(&there));
+    assert_eq!(here.id(), Identity::of(parse_v4(V4), NEIGHBOURS).id());
+    let dual = parse_v4(V4).into_iter().chain(parse_v6(V6)).collect();
+    assert_ne!(Identity::of(dual, NEIGHBOURS).id(), here.id());
+}
+
+#[test]
+fn a_gateway_that_becomes_known_is_no_other_network() {
+    let cold = Identity::of(parse_v4(V4), "");
+    let warm = Identity::of(parse_v4(V4), NEIGHBOURS);
+    assert!(cold.is_provisional() && !warm.is_provisional());
+    assert!(cold.is_same_network(&warm));
+    assert_eq!(cold.id(), warm.id_before_settling());
+}
+
+#[test]
+fn prefixes_are_found_in_the_well_known_name() {
+    let of = |text: &str| pref64::prefixes(&[text.parse().unwrap()]);
+    let prefix = |text: &str, len| vec![(text.parse::<Ipv6Addr>().unwrap(), len)];
+    assert_eq!(of("64:ff9b::192.0.0.170"), prefix("64:ff9b::", 96));
+    assert_eq!(of("2001:db8:c000:aa::"), prefix("2001:db8::", 32));
+    assert_eq!(of("2001:db8:1:2:c0:0:ab00:0"), prefix("2001:db8:1:2::", 64));
+    assert_eq!(of("2001:db8::1"), vec![], "no well-known address inside");
+}
+
+#[tokio::test]
+async fn this_machine_has_a_loopback_and_one_identity() {
+    let network = Network::new(Resolver::server("127.0.0.1:9".parse().unwrap()));
+    let view = network.view().await;
+    let loopback = |ip: IpAddr| view.sources.iter().any(|source| source.address == ip);
+    assert!(loopback("127.0.0.1".parse().unwrap()), "{view:?}");
+    let again = network.view().await;
+    assert_eq!(view.sources, again.sources);
+    assert_eq!(network.settled(&view.id), network.settled(&again.id));
+}
