@@ -15,10 +15,15 @@ pub(crate) struct Connector {
     #[cfg(feature = "quic")]
     quic_sockets: crate::attempt::quic::Sockets,
     fast_open: bool,
+    mptcp: bool,
 }
 
 impl Connector {
-    pub(crate) fn new(security: &SecurityParameters, fast_open: bool) -> Result<Self, Error> {
+    pub(crate) fn new(
+        security: &SecurityParameters,
+        fast_open: bool,
+        mptcp: bool,
+    ) -> Result<Self, Error> {
         Ok(Self {
             stream_tls: security.client_config()?,
             // Of its own, for a session of TLS over TCP must not be resumed over QUIC.
@@ -27,6 +32,7 @@ impl Connector {
             #[cfg(feature = "quic")]
             quic_sockets: crate::attempt::quic::Sockets::default(),
             fast_open,
+            mptcp,
         })
     }
 
@@ -42,6 +48,11 @@ impl Connector {
     #[cfg(feature = "quic")]
     pub(crate) fn quic_sockets(&self) -> &crate::attempt::quic::Sockets {
         &self.quic_sockets
+    }
+
+    /// Whether MPTCP is spoken where TCP was planned.
+    pub(crate) fn mptcp(&self) -> bool {
+        self.mptcp
     }
 
     pub(crate) fn fast_open(&self) -> bool {

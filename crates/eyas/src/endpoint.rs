@@ -5,14 +5,20 @@ use std::time::{Duration, Instant};
 
 use eyas_race::candidate::Candidate;
 use eyas_race::evidence::Failure;
-use eyas_race::target::Host;
+use eyas_race::io::NetworkView;
+use eyas_race::target::{Host, Target};
 
 use crate::attempt::{Attempt, Reporter, server_name};
 use crate::connector::Connector;
-use crate::{Connection, Error, Feedback, Resolver, SecurityParameters};
+use crate::limit::{AttemptLimit, DEFAULT_ATTEMPTS};
+use crate::network::Network;
+use crate::{
+    Connection, Error, Feedback, MemoryStore, Preconnection, Resolver, SecurityParameters,
+};
 
-/// What all connections of a program share: security parameters, resolver, and one UDP socket
-/// per address family for all of QUIC. Cheap to clone.
+/// What all connections of a program share: security parameters, resolver, memory, and one UDP
+/// socket per address family for all of QUIC. Cheap to clone; the last clone or connection that
+/// is dropped closes the sockets.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     shared: Arc<Shared>,
@@ -22,15 +28,34 @@ pub struct Endpoint {
 struct Shared {
     connector: Connector,
     resolver: Resolver,
+    memory: MemoryStore,
+    network: Network,
+    limit: AttemptLimit,
 }
 
 /// Settles what an [`Endpoint`] is made of.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct EndpointBuilder {
     security: SecurityParameters,
     resolver: Resolver,
+    memory: MemoryStore,
+    max_attempts_in_flight: usize,
+    mptcp: bool,
     fast_open: bool,
+}
+
+impl Default for EndpointBuilder {
+    fn default() -> Self {
+        Self {
+            security: SecurityParameters::default(),
+            resolver: Resolver::default(),
+            memory: MemoryStore::default(),
+            max_attempts_in_flight: DEFAULT_ATTEMPTS,
+            mptcp: false,
+            fast_open: false,
+        }
+    }
 }
 
 impl EndpointBuilder {
@@ -46,6 +71,25 @@ impl EndpointBuilder {
         self
     }
 
+    /// Where to keep what races learn; in this process unless said.
+    pub fn memory(mut self, memory: MemoryStore) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// How many attempts all races together may have in flight: 256 unless said, at least 1.
+    pub fn max_attempts_in_flight(mut self, attempts: usize) -> Self {
+        self.max_attempts_in_flight = attempts;
+        self
+    }
+
+    /// Speaks MPTCP where a policy asks for TCP: it falls back by itself where the peer or the
+    /// path has none, at the cost of an option in the first packet. Off unless asked.
+    pub fn mptcp(mut self, mptcp: bool) -> Self {
+        self.mptcp = mptcp;
+        self
+    }
+
     /// TCP Fast Open (RFC 7413) where nothing races: in a race it would win before the peer has
     /// answered. Off unless asked, for some paths swallow it.
     pub fn fast_open(mut self, fast_open: bool) -> Self {
@@ -55,8 +99,15 @@ impl EndpointBuilder {
 
     /// Makes the endpoint. Sockets are opened when they are needed.
     pub fn build(self) -> Result<Endpoint, Error> {
-        let connector = Connector::new(&self.security, self.fast_open)?;
-        Ok(Endpoint { shared: Arc::new(Shared { connector, resolver: self.resolver }) })
+        let connector = Connector::new(&self.security, self.fast_open, self.mptcp)?;
+        let shared = Shared {
+            connector,
+            network: Network::new(self.resolver.clone()),
+            resolver: self.resolver,
+            memory: self.memory,
+            limit: AttemptLimit::new(self.max_attempts_in_flight),
+        };
+        Ok(Endpoint { shared: Arc::new(shared) })
     }
 }
 
@@ -69,6 +120,33 @@ impl Endpoint {
     /// The resolver in use.
     pub fn resolver(&self) -> &Resolver {
         &self.shared.resolver
+    }
+
+    /// The memory in use.
+    pub fn memory(&self) -> &MemoryStore {
+        &self.shared.memory
+    }
+
+    /// Begins to describe a connection to this target.
+    pub fn preconnection(&self, target: Target) -> Preconnection {
+        Preconnection::new(self.clone(), target)
+    }
+
+    /// The network as it is now.
+    pub async fn network_view(&self) -> NetworkView {
+        (*self.shared.network.view().await).clone()
+    }
+
+    pub(crate) fn network(&self) -> &Network {
+        &self.shared.network
+    }
+
+    pub(crate) fn limit(&self) -> &AttemptLimit {
+        &self.shared.limit
+    }
+
+    pub(crate) fn connector(&self) -> &Connector {
+        &self.shared.connector
     }
 
     /// Connects to exactly this candidate, without a race, without memory. The certificate must

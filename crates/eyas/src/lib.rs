@@ -3,8 +3,10 @@
 //! | module or type | job | source |
 //! | --- | --- | --- |
 //! | [`Endpoint`] | what all connections of a program share | RFC 9622 §6 |
+//! | [`Preconnection`], [`Initiation`] | from a target to a connection, and a better one | RFC 9622 §6, §7 |
 //! | [`Connection`], [`ByteStream`] | what won, and what there is to say about it | RFC 9622 §9 |
 //! | [`Listener`] | the passive side: TCP, MPTCP, TLS and QUIC on one port number | RFC 9622 §7.2 |
+//! | [`MemoryStore`] | what earlier races learnt, in one file for several processes | RFC 9622 §6 |
 //! | [`Resolver`] | DNS, each record type on its own query | HEv3 §4 |
 //! | [`SecurityParameters`], [`ServerIdentity`] | trust and own certificates | RFC 9622 §6.3 |
 //! | [`race`] | what to try, when, and what won | HEv3 |
@@ -16,27 +18,36 @@ pub use quinn;
 
 mod attempt;
 mod byte_stream;
+mod clock;
+mod connect_error;
 mod connection;
 mod connector;
+mod driver;
 mod endpoint;
 mod error;
 mod failure;
 mod feedback;
 mod identity;
+mod initiation;
+mod limit;
 mod listener;
 mod memory_store;
 mod network;
+mod preconnection;
 #[cfg(feature = "quic")]
 mod quic_stream;
 mod resolver;
 mod security;
 
 pub use byte_stream::ByteStream;
+pub use connect_error::ConnectError;
 pub use connection::{Connection, ConnectionInfo, Feedback, Timings};
 pub use endpoint::{Endpoint, EndpointBuilder};
 pub use error::Error;
 pub use identity::{ServerIdentity, certificates_from_pem, private_key_from_pem};
+pub use initiation::Initiation;
 pub use listener::{ListenParameters, Listener};
 pub use memory_store::MemoryStore;
+pub use preconnection::Preconnection;
 pub use resolver::Resolver;
 pub use security::SecurityParameters;

@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Security, Transport};
 use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::io::AttemptId;
 use eyas_race::target::Host;
 use rustls_pki_types::ServerName;
+use tokio::sync::mpsc;
 
 use crate::byte_stream::Carrier;
 use crate::connection::{ConnectionInfo, Timings};
 use crate::connector::Connector;
+use crate::driver::Happening;
 use crate::failure::failure;
 
 pub(crate) mod mptcp;
@@ -21,6 +24,13 @@ pub(crate) mod quic;
 pub(crate) mod quic_failure;
 pub(crate) mod tcp;
 pub(crate) mod tls;
+
+/// What an attempt tells its driver.
+pub(crate) enum Event {
+    Progress { level: Level, rtt: Option<Duration> },
+    Ready(Box<Established>),
+    Failed(Failure),
+}
 
 /// An attempt that is complete.
 pub(crate) struct Established {
@@ -39,17 +49,30 @@ pub(crate) struct Attempt {
     pub(crate) alone: bool,
 }
 
-/// Carries progress to whom it concerns, in the order of happening.
-pub(crate) struct Reporter;
+/// Carries what an attempt tells, in the order of happening.
+pub(crate) struct Reporter {
+    to: Option<(AttemptId, mpsc::Sender<Happening>)>,
+}
 
 impl Reporter {
     /// For an attempt that nobody watches.
     pub(crate) const fn none() -> Self {
-        Self
+        Self { to: None }
+    }
+
+    pub(crate) const fn new(id: AttemptId, to: mpsc::Sender<Happening>) -> Self {
+        Self { to: Some((id, to)) }
+    }
+
+    pub(crate) async fn report(&self, event: Event) {
+        if let Some((id, sender)) = &self.to {
+            // A driver that is gone has dropped the attempt too, or is about to.
+            let _ = sender.send(Happening::Attempt(*id, event)).await;
+        }
     }
 
     async fn progress(&self, level: Level, rtt: Option<Duration>) {
-        tracing::trace!(?level, ?rtt, "attempt came further");
+        self.report(Event::Progress { level, rtt }).await;
     }
 }
 

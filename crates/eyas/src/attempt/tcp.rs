@@ -27,7 +27,8 @@ pub(super) async fn run(
     reporter: &Reporter,
 ) -> Result<Established, Failure> {
     let mut info = attempt.info();
-    let wants_mptcp = attempt.candidate.transport == Transport::Mptcp;
+    let is_planned = attempt.candidate.transport == Transport::Mptcp;
+    let wants_mptcp = is_planned || connector.mptcp();
     let fast_open = attempt.alone && connector.fast_open();
     let start = Instant::now();
     let stream = connect(attempt.candidate.address, wants_mptcp, fast_open)
@@ -42,9 +43,10 @@ pub(super) async fn run(
     }
     info.rtt = rtt;
     info.local = stream.local_addr().ok();
-    if wants_mptcp && !mptcp::is_in_use(&stream) {
-        info.transport = Transport::Tcp;
-        info.fell_back = true;
+    if wants_mptcp {
+        let is_mptcp = mptcp::is_in_use(&stream);
+        info.transport = if is_mptcp { Transport::Mptcp } else { Transport::Tcp };
+        info.fell_back = is_planned && !is_mptcp;
     }
     reporter.progress(reached, rtt).await;
     match attempt.candidate.security {

@@ -20,6 +20,7 @@ mod sqlite;
 use file::File;
 
 /// Warnings kept for the caller; the oldest go first.
+#[cfg(feature = "sqlite")]
 const MAX_WARNINGS: usize = 32;
 
 /// What earlier races learnt (RFC 9622 §6: cached state). Cheap to clone; clones share it.

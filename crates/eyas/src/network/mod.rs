@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use eyas_race::evidence::NetworkId;
 use eyas_race::io::NetworkView;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 
 use crate::Resolver;
+use crate::initiation::AbortOnDrop;
 
 mod identity;
 mod pref64;
@@ -39,7 +39,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     seen: Option<Seen>,
-    watching: Option<Watching>,
+    /// Ends with the endpoint.
+    watching: Option<AbortOnDrop>,
 }
 
 #[derive(Clone, Debug)]
@@ -47,16 +48,6 @@ struct Seen {
     identity: Identity,
     view: Arc<NetworkView>,
     at: Instant,
-}
-
-/// Ends with the endpoint.
-#[derive(Debug)]
-struct Watching(JoinHandle<()>);
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl Network {
@@ -71,6 +62,14 @@ impl Network {
             return view;
         }
         self.look().await
+    }
+
+    /// The network as far as it can be told without asking anybody: NAT64 prefixes may be missing.
+    pub(crate) fn glance(&self) -> Arc<NetworkView> {
+        match self.lock().seen.as_ref() {
+            Some(seen) => Arc::clone(&seen.view),
+            None => Arc::new(view_of(&Identity::read())),
+        }
     }
 
     /// Gives every change from now on.
@@ -97,7 +96,7 @@ impl Network {
     fn known(&self) -> Option<Arc<NetworkView>> {
         let mut state = self.lock();
         let is_watched = match &state.watching {
-            Some(watching) => !watching.0.is_finished(),
+            Some(watching) => !watching.is_finished(),
             None => {
                 state.watching = self.start_watching();
                 state.watching.is_some()
@@ -109,11 +108,7 @@ impl Network {
 
     async fn look(&self) -> Arc<NetworkView> {
         let identity = Identity::read();
-        let mut view = NetworkView {
-            id: identity.id(),
-            sources: sources::sources(identity.routes()),
-            pref64: Vec::new(),
-        };
+        let mut view = view_of(&identity);
         view.pref64 = pref64::discover(&view, &self.shared.resolver).await;
         let mut state = self.lock();
         let before = state.seen.as_ref();
@@ -136,8 +131,8 @@ impl Network {
         view
     }
 
-    fn start_watching(&self) -> Option<Watching> {
-        let mut watcher = match watcher::Watcher::new() {
+    fn start_watching(&self) -> Option<AbortOnDrop> {
+        let watcher = match watcher::Watcher::new() {
             Ok(watcher) => watcher,
             Err(error) => {
                 tracing::debug!(%error, "no notice of network changes");
@@ -145,19 +140,24 @@ impl Network {
             }
         };
         let shared = Arc::downgrade(&self.shared);
-        Some(Watching(tokio::spawn(async move {
+        Some(AbortOnDrop::spawn(async move {
             while watcher.changed().await.is_ok() {
                 tokio::time::sleep(SETTLE_TIME).await;
                 watcher.drain();
                 let Some(shared) = shared.upgrade() else { return };
                 Self { shared }.look().await;
             }
-        })))
+        }))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn view_of(identity: &Identity) -> NetworkView {
+    let sources = sources::sources(identity.routes());
+    NetworkView { id: identity.id(), sources, pref64: Vec::new() }
 }
 
 #[cfg(test)]

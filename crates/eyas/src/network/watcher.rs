@@ -1,14 +1,13 @@
 //! Notice of changes from the kernel (rtnetlink(7)).
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::AsRawFd;
 
 use nix::libc;
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
+    AddressFamily, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, socket,
 };
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::net::UdpSocket;
 
 /// Links, addresses and routes of both families.
 const GROUPS: libc::c_int = libc::RTMGRP_LINK
@@ -23,7 +22,9 @@ const BUFFER: usize = 4096;
 /// Hears of every change of links, addresses and routes.
 #[derive(Debug)]
 pub(super) struct Watcher {
-    socket: AsyncFd<OwnedFd>,
+    /// A netlink socket. To the runtime every socket of datagrams is alike, and it has no type
+    /// of its own for this family.
+    socket: UdpSocket,
 }
 
 impl Watcher {
@@ -34,35 +35,27 @@ impl Watcher {
             SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
             SockProtocol::NetlinkRoute,
         )?;
-        use std::os::fd::AsRawFd;
         let groups = u32::try_from(GROUPS).unwrap_or_default();
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
-        Ok(Self { socket: AsyncFd::try_with_interest(socket, Interest::READABLE)? })
+        Ok(Self { socket: UdpSocket::from_std(socket.into())? })
     }
 
     /// Something changed.
-    pub(super) async fn changed(&mut self) -> io::Result<()> {
-        loop {
-            let mut guard = self.socket.readable_mut().await?;
-            match guard.try_io(|socket| read(socket.get_ref())) {
-                Ok(result) => return result,
-                Err(_would_block) => {}
-            }
-        }
+    pub(super) async fn changed(&self) -> io::Result<()> {
+        heard(self.socket.recv(&mut [0; BUFFER]).await)
     }
 
     /// Takes what else has come.
-    pub(super) fn drain(&mut self) {
-        while read(self.socket.get_ref()).is_ok() {}
+    pub(super) fn drain(&self) {
+        while heard(self.socket.try_recv(&mut [0; BUFFER])).is_ok() {}
     }
 }
 
-fn read(socket: &OwnedFd) -> io::Result<()> {
-    use std::os::fd::AsRawFd;
-    match recv(socket.as_raw_fd(), &mut [0; BUFFER], MsgFlags::empty()) {
+fn heard(received: io::Result<usize>) -> io::Result<()> {
+    match received {
         Ok(_) => Ok(()),
         // The queue overflowed: then surely something changed.
-        Err(nix::errno::Errno::ENOBUFS) => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(()),
+        Err(error) => Err(error),
     }
 }

@@ -1,16 +1,13 @@
 //! One candidate at a time, over real sockets on loopback.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use eyas::race::candidate::{Candidate, Origin, Security, Transport};
 use eyas::race::evidence::{Cause, Failure, Level};
 use eyas::race::target::Host;
 use eyas::{Connection, Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Far longer than anything on loopback takes, so that a hang becomes a failure.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::common::{ping_pong, wait};
 
 fn candidate(address: SocketAddr, transport: Transport, security: Security) -> Candidate {
     Candidate {
@@ -42,29 +39,7 @@ fn any_port() -> SocketAddr {
 }
 
 async fn try_one(endpoint: &Endpoint, candidate: Candidate) -> Result<Connection, Failure> {
-    tokio::time::timeout(PATIENCE, endpoint.attempt(&localhost(), candidate, None)).await.unwrap()
-}
-
-/// The client says `ping`, the server answers `pong`, both over the whole connection.
-async fn ping_pong(listener: &Listener, mut client: Connection) {
-    let serve = async {
-        let mut server = listener.accept().await;
-        let mut said = [0; 4];
-        server.read_exact(&mut said).await.unwrap();
-        assert_eq!(&said, b"ping");
-        server.write_all(b"pong").await.unwrap();
-        server.flush().await.unwrap();
-        server
-    };
-    let ask = async {
-        client.write_all(b"ping").await.unwrap();
-        client.flush().await.unwrap();
-        let mut said = [0; 4];
-        client.read_exact(&mut said).await.unwrap();
-        assert_eq!(&said, b"pong");
-    };
-    let (_server, ()) =
-        tokio::time::timeout(PATIENCE, async { tokio::join!(serve, ask) }).await.unwrap();
+    wait(endpoint.attempt(&localhost(), candidate, None)).await
 }
 
 #[tokio::test]
@@ -122,7 +97,7 @@ async fn mptcp_is_seen_on_both_ends() {
     let client = try_one(&endpoint, wanted).await.unwrap();
     assert_eq!(client.info().transport, Transport::Mptcp);
     assert!(!client.info().fell_back);
-    let server = tokio::time::timeout(PATIENCE, listener.accept()).await.unwrap();
+    let server = wait(listener.accept()).await;
     assert_eq!(server.info().transport, Transport::Mptcp);
 }
 

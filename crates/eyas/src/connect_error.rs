@@ -1,0 +1,187 @@
+//! Why no connection could be made.
+
+use std::fmt;
+
+use eyas_race::candidate::Candidate;
+use eyas_race::dns::{DnsFailure, RecordType};
+use eyas_race::evidence::{Cause, Failure};
+use eyas_race::io::RaceFailure;
+use eyas_race::target::{Host, Target};
+use eyas_race::trace::Trace;
+
+/// Candidates named in a message; the trace has them all.
+const MAX_NAMED: usize = 8;
+
+/// Why no connection could be made: what was tried, what became of it, and what to do next.
+#[derive(Clone, Debug)]
+pub struct ConnectError {
+    target: Box<Target>,
+    failure: RaceFailure,
+    trace: Box<Trace>,
+}
+
+impl ConnectError {
+    pub(crate) fn new(target: Target, failure: RaceFailure, trace: Trace) -> Self {
+        Self { target: Box::new(target), failure, trace: Box::new(trace) }
+    }
+
+    /// Whom the caller wanted to reach.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// What the race found.
+    pub fn failure(&self) -> &RaceFailure {
+        &self.failure
+    }
+
+    /// How the race ran.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// How every candidate that was tried failed, in the order of starting.
+    pub fn attempts(&self) -> Vec<(&Candidate, Option<&Failure>)> {
+        match &self.failure {
+            RaceFailure::AllFailed(tried) => {
+                tried.iter().map(|(candidate, failure)| (candidate, Some(failure))).collect()
+            }
+            RaceFailure::Deadline(tried) => {
+                tried.iter().map(|(candidate, failure)| (candidate, failure.as_ref())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The cause that tells most: what the peer itself said (its certificate, its TLS, its
+    /// protocol) before what the network did, and a refusal before silence.
+    pub fn cause(&self) -> Option<Cause> {
+        let causes = self
+            .attempts()
+            .into_iter()
+            .map(|(_, failure)| failure.map_or(Cause::Deadline, |failure| failure.cause));
+        causes.min_by_key(|cause| match cause {
+            Cause::Certificate => 0,
+            Cause::Tls => 1,
+            Cause::Protocol => 2,
+            Cause::Reset => 3,
+            Cause::Refused => 4,
+            Cause::Unreachable => 5,
+            Cause::Silent => 6,
+            Cause::Deadline => 7,
+            _ => 8,
+        })
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let port = self.target.port;
+        match &self.target.host {
+            Host::Name(name) => write!(f, "cannot connect to {name}:{port}: ")?,
+            Host::Literal(ip, _) if ip.is_ipv6() => write!(f, "cannot connect to [{ip}]:{port}: ")?,
+            Host::Literal(ip, _) => write!(f, "cannot connect to {ip}:{port}: ")?,
+        }
+        match &self.failure {
+            RaceFailure::NoAddress(failures) => no_address(f, failures),
+            RaceFailure::NoCandidate => f.write_str(
+                "none of its addresses fits what is allowed here; allow another transport or \
+                 address family, or see the plan for the reasons",
+            ),
+            RaceFailure::AllFailed(_) => {
+                f.write_str("every way failed")?;
+                self.write_attempts(f)?;
+                self.write_advice(f)
+            }
+            RaceFailure::Deadline(_) => {
+                f.write_str("nothing worked within the time allowed")?;
+                self.write_attempts(f)?;
+                f.write_str("; allow more time, or ask why the peer does not answer")
+            }
+            RaceFailure::Cancelled => f.write_str("it was cancelled"),
+            RaceFailure::NoNetwork => f.write_str(
+                "this machine has no network: no route leads anywhere; check cable, radio or VPN",
+            ),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+impl ConnectError {
+    fn write_attempts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let attempts = self.attempts();
+        for (n, (candidate, failure)) in attempts.iter().take(MAX_NAMED).enumerate() {
+            f.write_str(if n == 0 { ": " } else { "; " })?;
+            match failure {
+                Some(failure) => write!(f, "{candidate}: {}", told(failure))?,
+                None => write!(f, "{candidate}: still waiting for the peer")?,
+            }
+        }
+        match attempts.len().saturating_sub(MAX_NAMED) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+
+    fn write_advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let advice = match self.cause() {
+            Some(Cause::Certificate) => "check the name, and which roots are trusted here",
+            Some(Cause::Tls | Cause::Protocol) => "check that the port speaks what is expected",
+            Some(Cause::Refused) => "check the port, and that the service runs",
+            Some(Cause::Unreachable) => "check the routes to it",
+            Some(Cause::Silent | Cause::Deadline) => {
+                "check that the host is up and no firewall swallows the packets"
+            }
+            Some(Cause::Unsupported) => "allow a transport that this machine can speak",
+            Some(Cause::Local) => "check this machine's limits",
+            _ => return Ok(()),
+        };
+        write!(f, "; {advice}")
+    }
+}
+
+fn told(failure: &Failure) -> String {
+    if failure.detail.is_empty() {
+        failure.cause.to_string()
+    } else {
+        format!("{} ({})", failure.cause, failure.detail)
+    }
+}
+
+fn no_address(f: &mut fmt::Formatter<'_>, failures: &[(RecordType, DnsFailure)]) -> fmt::Result {
+    f.write_str("DNS gave no address")?;
+    for (n, (record_type, failure)) in failures.iter().enumerate() {
+        f.write_str(if n == 0 { ": " } else { ", " })?;
+        write!(f, "{} {}", record_name(*record_type), said(failure))?;
+    }
+    let has = |wanted: DnsFailure| failures.iter().any(|(_, failure)| *failure == wanted);
+    f.write_str(if has(DnsFailure::NoSuchName) {
+        "; check the spelling of the name"
+    } else if has(DnsFailure::Unreachable) || has(DnsFailure::Timeout) {
+        "; check the resolver's configuration and that its server can be reached"
+    } else {
+        "; ask another resolver, or give the address yourself"
+    })
+}
+
+fn record_name(record_type: RecordType) -> &'static str {
+    match record_type {
+        RecordType::Https => "HTTPS",
+        RecordType::Aaaa => "AAAA",
+        RecordType::A => "A",
+    }
+}
+
+fn said(failure: &DnsFailure) -> &'static str {
+    match failure {
+        DnsFailure::NoData => "has no record",
+        DnsFailure::NoSuchName => "says there is no such name",
+        DnsFailure::ServerFailure => "failed at the server",
+        DnsFailure::Timeout => "had no answer in time",
+        DnsFailure::Malformed => "had an answer that makes no sense",
+        DnsFailure::Unreachable => "could not be asked: no server is reached",
+        _ => "failed",
+    }
+}

@@ -1,0 +1,136 @@
+//! A race under way (RFC 9622 §7.1).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use eyas_race::io::RaceFailure;
+use eyas_race::plan::Plan;
+use eyas_race::policy::Policy;
+use eyas_race::target::Target;
+use eyas_race::trace::{Recorder, Trace};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use crate::clock::Clock;
+use crate::driver::{self, Outlets};
+use crate::preconnection::setup;
+use crate::{ConnectError, Connection, Endpoint};
+
+/// Better connections that wait for the caller; a race has few transports to climb.
+const MAX_BETTER: usize = 4;
+
+/// A race under way: first [`usable`](Self::usable), then perhaps [`better`](Self::better).
+/// Dropping it ends the race and closes everything but the connections handed out.
+#[derive(Debug)]
+pub struct Initiation {
+    target: Target,
+    usable: Option<oneshot::Receiver<Result<Connection, RaceFailure>>>,
+    better: mpsc::Receiver<Connection>,
+    finished: watch::Receiver<bool>,
+    record: Record,
+    task: Option<AbortOnDrop>,
+}
+
+/// The race and how it has run so far, shared with its driver.
+#[derive(Clone, Debug)]
+pub(crate) struct Record(Arc<Mutex<Recorder>>);
+
+impl Record {
+    fn new(recorder: Recorder) -> Self {
+        Self(Arc::new(Mutex::new(recorder)))
+    }
+
+    pub(crate) fn with<T>(&self, action: impl FnOnce(&mut Recorder) -> T) -> T {
+        action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A task that ends with its owner.
+#[derive(Debug)]
+pub(crate) struct AbortOnDrop(Option<JoinHandle<()>>);
+
+impl AbortOnDrop {
+    pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(Some(tokio::spawn(task)))
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.0.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    fn detach(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
+}
+
+impl Initiation {
+    pub(crate) fn start(endpoint: Endpoint, target: Target, policy: Policy, seed: u64) -> Self {
+        let (usable_sender, usable) = oneshot::channel();
+        let (better_sender, better) = mpsc::channel(MAX_BETTER);
+        let (finished_sender, finished) = watch::channel(false);
+        let clock = Clock::start();
+        let network = endpoint.network().glance();
+        let setup = setup(&endpoint, &target, &policy, seed, &network);
+        let record = Record::new(Recorder::new(setup, clock.now()));
+        let outlets = Outlets {
+            usable: Some(usable_sender),
+            better: better_sender,
+            finished: finished_sender,
+            record: record.clone(),
+        };
+        let task = Some(AbortOnDrop::spawn(driver::run(endpoint, clock, outlets)));
+        Self { target, usable: Some(usable), better, finished, record, task }
+    }
+
+    /// Waits for the first connection that works; once it was given, there is no other.
+    /// Cancel-safe.
+    ///
+    /// # Errors
+    /// Names every candidate and its cause.
+    pub async fn usable(&mut self) -> Result<Connection, ConnectError> {
+        let outcome = match &mut self.usable {
+            // The driver only leaves without a word if the runtime is being shut down.
+            Some(usable) => usable.await.unwrap_or(Err(RaceFailure::Cancelled)),
+            None => Err(RaceFailure::Cancelled),
+        };
+        self.usable = None;
+        outcome.map_err(|failure| ConnectError::new(self.target.clone(), failure, self.trace()))
+    }
+
+    /// Waits for a connection over a more wanted transport than the last one given; `None` once
+    /// none will come any more. May give several, each better than the last. Cancel-safe.
+    pub async fn better(&mut self) -> Option<Connection> {
+        self.better.recv().await
+    }
+
+    /// Waits until the race is over and everything it learnt is remembered. Cancel-safe.
+    pub async fn finished(&mut self) {
+        // A driver that is gone has finished too.
+        let _ = self.finished.wait_for(|finished| *finished).await;
+    }
+
+    /// How the race has run so far; at any time, also after a failure.
+    pub fn trace(&self) -> Trace {
+        self.record.with(|recorded| recorded.trace().clone())
+    }
+
+    /// The plan as it stands, with the reasons of every entry.
+    pub fn plan(&self) -> Plan {
+        self.record.with(|recorded| recorded.race().plan().clone())
+    }
+
+    /// Lets the race go on without the caller: it re-tests and learns within the policy's
+    /// budgets, and closes what it still connects.
+    pub fn detach(mut self) {
+        if let Some(task) = self.task.take() {
+            task.detach();
+        }
+    }
+}

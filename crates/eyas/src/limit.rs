@@ -1,0 +1,54 @@
+//! How many attempts all races of an endpoint may have in flight.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+/// Attempts in flight at once unless the caller says otherwise: enough for a burst of a browser's
+/// size, and well below the usual limit of 1024 descriptors.
+pub(crate) const DEFAULT_ATTEMPTS: usize = 256;
+
+/// Counts the attempts of all races.
+#[derive(Clone, Debug)]
+pub(crate) struct AttemptLimit {
+    free: Arc<Semaphore>,
+    freed: watch::Sender<()>,
+}
+
+/// One attempt in flight; dropping it makes room.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    permit: Option<OwnedSemaphorePermit>,
+    freed: watch::Sender<()>,
+}
+
+impl AttemptLimit {
+    pub(crate) fn new(attempts: usize) -> Self {
+        let attempts = attempts.clamp(1, Semaphore::MAX_PERMITS);
+        Self { free: Arc::new(Semaphore::new(attempts)), freed: watch::Sender::new(()) }
+    }
+
+    /// How many more may start now.
+    pub(crate) fn free(&self) -> usize {
+        self.free.available_permits()
+    }
+
+    /// Tells every time that one has ended.
+    pub(crate) fn freed(&self) -> watch::Receiver<()> {
+        self.freed.subscribe()
+    }
+
+    /// Takes a slot, waiting for one if another race was quicker.
+    pub(crate) async fn take(&self) -> Slot {
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.free).acquire_owned().await.ok();
+        Slot { permit, freed: self.freed.clone() }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        drop(self.permit.take());
+        self.freed.send_replace(());
+    }
+}

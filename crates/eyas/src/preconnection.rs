@@ -1,0 +1,124 @@
+//! What is wanted, before anything is done about it (RFC 9622 §6).
+
+use std::time::Duration;
+
+use eyas_race::io::NetworkView;
+use eyas_race::plan::{Plan, PlanRequest, plan};
+use eyas_race::policy::Policy;
+use eyas_race::race::Setup;
+use eyas_race::resolve::Resolution;
+use eyas_race::target::Target;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+
+use crate::clock::Clock;
+use crate::{ConnectError, Connection, Endpoint, Initiation};
+
+/// How long a dry run waits for DNS.
+const PLAN_TIME: Duration = Duration::from_secs(10);
+
+/// Whom to reach and how, before anything is done about it.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Preconnection {
+    endpoint: Endpoint,
+    target: Target,
+    policy: Policy,
+    seed: Option<u64>,
+}
+
+impl Preconnection {
+    pub(crate) fn new(endpoint: Endpoint, target: Target) -> Self {
+        Self { endpoint, target, policy: Policy::default(), seed: None }
+    }
+
+    /// What the caller wants; [`Policy::default`] unless said.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// What chance decides, so that a race can be run again alike. Drawn anew unless said.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Races to the target, and gives the first connection that works. What the race goes on to
+    /// try only teaches the memory; [`initiate`](Self::initiate) gives the better connection too.
+    ///
+    /// # Errors
+    /// Names every candidate and its cause. Dropping the future closes everything.
+    pub async fn connect(self) -> Result<Connection, ConnectError> {
+        let mut initiation = self.initiate();
+        let connection = initiation.usable().await?;
+        initiation.detach();
+        Ok(connection)
+    }
+
+    /// Starts the race. Must be called inside a tokio runtime.
+    pub fn initiate(self) -> Initiation {
+        let seed = self.drawn_seed();
+        Initiation::start(self.endpoint, self.target, self.policy, seed)
+    }
+
+    /// What would be tried, in which order and why: DNS is asked, nothing is connected to.
+    pub async fn plan(&self) -> Plan {
+        let clock = Clock::start();
+        let network = self.endpoint.network().view().await;
+        let seed = self.drawn_seed();
+        let setup = setup(&self.endpoint, &self.target, &self.policy, seed, &network);
+        let mut resolution =
+            Resolution::new(&setup.target, &setup.network, &setup.policy, setup.seed, clock.now());
+        let resolver = self.endpoint.resolver();
+        let resolve = async {
+            let mut asked = FuturesUnordered::new();
+            loop {
+                while let Some(query) = resolution.poll_query() {
+                    asked.push(async move { resolver.query(&query, self.target.port).await });
+                }
+                let Some(answer) = asked.next().await else { break };
+                resolution.handle_answer(clock.now(), answer);
+            }
+        };
+        // What has not come by then is planned without.
+        let _ = tokio::time::timeout(PLAN_TIME, resolve).await;
+        plan(&PlanRequest {
+            target: &setup.target,
+            policy: &setup.policy,
+            services: &resolution.services(),
+            notes: &resolution.notes(),
+            view: &setup.view,
+            network: &setup.network,
+            seed: setup.seed,
+            now: clock.now(),
+        })
+    }
+
+    fn drawn_seed(&self) -> u64 {
+        self.seed.unwrap_or_else(draw)
+    }
+}
+
+/// A seed that nobody can foresee, from the keys that the standard library draws for its maps.
+fn draw() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0_u8)
+}
+
+/// What a race needs to know at its start.
+pub(crate) fn setup(
+    endpoint: &Endpoint,
+    target: &Target,
+    policy: &Policy,
+    seed: u64,
+    network: &NetworkView,
+) -> Setup {
+    Setup {
+        target: target.clone(),
+        policy: policy.clone(),
+        view: endpoint.memory().view(&network.id, &target.host),
+        network: network.clone(),
+        seed,
+    }
+}

@@ -1,0 +1,176 @@
+//! Servers, relays and words for the tests over real sockets.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use eyas::race::candidate::Transport;
+use eyas::race::target::{Host, Target};
+use eyas::{
+    Connection, Endpoint, EndpointBuilder, ListenParameters, Listener, MemoryStore, Resolver,
+    SecurityParameters, ServerIdentity,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UdpSocket;
+use tokio::task::JoinHandle;
+
+pub(crate) mod dns;
+
+/// Far longer than anything on loopback takes, so that a hang becomes a failure.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The name that every server here has, and every resolver here knows as 127.0.0.1.
+pub(crate) const NAME: &str = "eyas.test";
+
+/// Waits, but not for ever.
+pub(crate) async fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("it takes too long")
+}
+
+pub(crate) fn https(port: u16) -> Target {
+    Target::https(Host::Name(NAME.into()), port)
+}
+
+pub(crate) fn identity() -> ServerIdentity {
+    ServerIdentity::self_signed([NAME]).unwrap()
+}
+
+/// Good for the name, and out of date.
+pub(crate) fn expired_identity() -> ServerIdentity {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec![NAME.to_owned()]).unwrap();
+    params.not_before = rcgen::date_time_ymd(2001, 1, 1);
+    params.not_after = rcgen::date_time_ymd(2002, 1, 1);
+    let certificate = params.self_signed(&key).unwrap();
+    ServerIdentity::from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes()).unwrap()
+}
+
+/// A server over these transports for `h3` and `h2`.
+pub(crate) async fn listen(
+    identity: &ServerIdentity,
+    transports: impl IntoIterator<Item = Transport>,
+) -> Listener {
+    let parameters = ListenParameters::new((Ipv4Addr::LOCALHOST, 0).into())
+        .transports(transports)
+        .security(identity.clone())
+        .alpn(["h3", "h2"]);
+    Listener::bind(parameters).await.unwrap()
+}
+
+/// An endpoint that trusts these servers and knows where `NAME` is, at this port.
+pub(crate) fn builder_for(trusted: &[ServerIdentity], port: u16) -> EndpointBuilder {
+    let roots = trusted.iter().map(|identity| identity.certificate().clone());
+    let resolver = Resolver::server((Ipv4Addr::LOCALHOST, 9).into());
+    Endpoint::builder()
+        .security(SecurityParameters::platform().with_roots(roots))
+        .resolver(resolver.overriding(NAME, port, vec![Ipv4Addr::LOCALHOST.into()]))
+        .memory(MemoryStore::default())
+}
+
+/// A server, and an endpoint that reaches and trusts it.
+pub(crate) struct Scene {
+    pub(crate) listener: Listener,
+    pub(crate) endpoint: Endpoint,
+}
+
+impl Scene {
+    pub(crate) async fn new(transports: impl IntoIterator<Item = Transport>) -> Self {
+        Self::with(transports, |builder| builder).await
+    }
+
+    pub(crate) async fn with(
+        transports: impl IntoIterator<Item = Transport>,
+        change: impl FnOnce(EndpointBuilder) -> EndpointBuilder,
+    ) -> Self {
+        let identity = identity();
+        let listener = listen(&identity, transports).await;
+        let port = listener.local_addr().port();
+        let endpoint = change(builder_for(std::slice::from_ref(&identity), port)).build().unwrap();
+        Self { listener, endpoint }
+    }
+
+    pub(crate) fn target(&self) -> Target {
+        https(self.listener.local_addr().port())
+    }
+}
+
+/// A port that nobody listens on.
+pub(crate) fn closed_port() -> SocketAddr {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// The client says `ping`, the server answers `pong`.
+pub(crate) async fn ping_pong(listener: &Listener, client: Connection) {
+    ping_pong_with(listener.accept(), client).await;
+}
+
+pub(crate) async fn ping_pong_with(
+    server: impl Future<Output = Connection>,
+    mut client: Connection,
+) {
+    let serve = async {
+        let mut server = server.await;
+        let mut said = [0; 4];
+        server.read_exact(&mut said).await.unwrap();
+        assert_eq!(&said, b"ping");
+        server.write_all(b"pong").await.unwrap();
+        server.flush().await.unwrap();
+        server
+    };
+    let ask = async {
+        client.write_all(b"ping").await.unwrap();
+        client.flush().await.unwrap();
+        let mut said = [0; 4];
+        client.read_exact(&mut said).await.unwrap();
+        assert_eq!(&said, b"pong");
+    };
+    wait(async { tokio::join!(serve, ask) }).await;
+}
+
+/// Relays UDP, every packet late by the same time: a path that is far longer than TCP's.
+pub(crate) struct SlowUdp {
+    pub(crate) address: SocketAddr,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl SlowUdp {
+    /// Serves one client.
+    pub(crate) async fn towards(server: SocketAddr, delay: Duration) -> Self {
+        let outside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        let inside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+        inside.connect(server).await.unwrap();
+        let address = outside.local_addr().unwrap();
+        let client = Arc::new(std::sync::OnceLock::new());
+        let there = {
+            let (outside, inside, client) = (outside.clone(), inside.clone(), client.clone());
+            tokio::spawn(async move {
+                let mut buffer = vec![0; 2048];
+                while let Ok((len, from)) = outside.recv_from(&mut buffer).await {
+                    client.get_or_init(|| from);
+                    let (inside, packet) = (inside.clone(), buffer[..len].to_vec());
+                    tokio::spawn(async move {
+                        tokio::time::sleep(delay).await;
+                        let _ = inside.send(&packet).await;
+                    });
+                }
+            })
+        };
+        let back = tokio::spawn(async move {
+            let mut buffer = vec![0; 2048];
+            while let Ok(len) = inside.recv(&mut buffer).await {
+                if let Some(client) = client.get() {
+                    let _ = outside.send_to(&buffer[..len], *client).await;
+                }
+            }
+        });
+        Self { address, tasks: vec![there, back] }
+    }
+}
+
+impl Drop for SlowUdp {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Whole races over real sockets on loopback.
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use crate::common::dns::{self, Says};
+use crate::common::{self, NAME, Scene, SlowUdp, builder_for, https, ping_pong, wait};
+use eyas::race::candidate::Transport;
+use eyas::race::evidence::Cause;
+use eyas::race::io::RaceFailure;
+use eyas::race::policy::Policy;
+use eyas::race::trace;
+use eyas::{Endpoint, ListenParameters, Listener, MemoryStore, ServerIdentity};
+
+#[tokio::test]
+async fn quic_wins_where_it_works() {
+    let scene = Scene::new([Transport::Tcp, Transport::Quic]).await;
+    let connection = wait(scene.endpoint.preconnection(scene.target()).connect()).await.unwrap();
+    assert_eq!(connection.info().transport, Transport::Quic);
+    assert!(!connection.info().from_memory);
+    assert!(!connection.info().reasons.is_empty());
+    ping_pong(&scene.listener, connection).await;
+}
+
+#[tokio::test]
+async fn tcp_wins_where_there_is_no_quic() {
+    let scene = Scene::new([Transport::Tcp]).await;
+    let connection = wait(scene.endpoint.preconnection(scene.target()).connect()).await.unwrap();
+    assert_eq!(connection.info().transport, Transport::Tcp);
+    assert_eq!(connection.info().alpn.as_deref(), Some("h2"));
+    ping_pong(&scene.listener, connection).await;
+}
+
+#[tokio::test]
+async fn swallowed_udp_is_remembered() {
+    let scene = Scene::new([Transport::Tcp]).await;
+    // It takes every packet and answers none.
+    let _hole = UdpSocket::bind(scene.listener.local_addr()).unwrap();
+    let policy = Policy { late_switch_for: Duration::from_millis(300), ..Policy::default() };
+    let first = scene.endpoint.preconnection(scene.target()).policy(policy.clone());
+    let mut initiation = first.initiate();
+    let connection = wait(initiation.usable()).await.unwrap();
+    assert_eq!(connection.info().transport, Transport::Tcp);
+    assert!(!connection.info().from_memory);
+    wait(initiation.finished()).await;
+    let mut second = scene.endpoint.preconnection(scene.target()).policy(policy).initiate();
+    let connection = wait(second.usable()).await.unwrap();
+    assert_eq!(connection.info().transport, Transport::Tcp);
+    assert!(connection.info().from_memory);
+    let first_tried = &second.plan().entries[0].candidate;
+    assert_eq!(first_tried.transport, Transport::Tcp, "it goes straight there");
+}
+
+#[tokio::test]
+async fn a_slower_and_more_wanted_transport_is_the_better_one() {
+    let identity = common::identity();
+    let quic = common::listen(&identity, [Transport::Quic]).await;
+    let relay = SlowUdp::towards(quic.local_addr(), Duration::from_millis(400)).await;
+    let tcp = Listener::bind(
+        ListenParameters::new(relay.address).security(identity.clone()).alpn(["h2"]),
+    )
+    .await
+    .unwrap();
+    let endpoint = builder_for(&[identity], relay.address.port()).build().unwrap();
+    let mut initiation = endpoint.preconnection(https(relay.address.port())).initiate();
+    let usable = wait(initiation.usable()).await.unwrap();
+    assert_eq!(usable.info().transport, Transport::Tcp);
+    ping_pong(&tcp, usable).await;
+    let better = wait(initiation.better()).await.unwrap();
+    assert_eq!(better.info().transport, Transport::Quic);
+    ping_pong(&quic, better).await;
+    wait(initiation.finished()).await;
+    assert!(wait(initiation.better()).await.is_none());
+    trace::replay(&initiation.trace()).unwrap();
+}
+
+#[tokio::test]
+async fn a_refused_connection_names_candidate_cause_and_what_to_do() {
+    let closed = common::closed_port();
+    let endpoint = builder_for(&[common::identity()], closed.port()).build().unwrap();
+    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
+    let connecting = endpoint.preconnection(https(closed.port())).policy(policy).connect();
+    let error = wait(connecting).await.unwrap_err();
+    assert_eq!(error.cause(), Some(Cause::Refused));
+    let text = error.to_string();
+    for part in [&format!("tcp {closed}"), NAME, "refused", "check the port"] {
+        assert!(text.contains(part), "`{part}` is missing in: {text}");
+    }
+    trace::replay(error.trace()).unwrap();
+}
+
+#[tokio::test]
+async fn certificates_that_are_wrong_are_told_as_such() {
+    let unknown = common::identity();
+    let expired = common::expired_identity();
+    let elsewhere = ServerIdentity::self_signed(["somebody.else.example"]).unwrap();
+    let trusted = [expired.clone(), elsewhere.clone()];
+    for (identity, word) in
+        [(unknown, "not trusted"), (expired, "expired"), (elsewhere, "somebody.else.example")]
+    {
+        let listener = common::listen(&identity, [Transport::Tcp, Transport::Quic]).await;
+        let port = listener.local_addr().port();
+        let endpoint = builder_for(&trusted, port).build().unwrap();
+        let error = wait(endpoint.preconnection(https(port)).connect()).await.unwrap_err();
+        let RaceFailure::AllFailed(tried) = error.failure() else { panic!("{error}") };
+        assert!(tried.iter().any(|(candidate, _)| candidate.transport == Transport::Quic));
+        for (candidate, failure) in tried {
+            assert_eq!(failure.cause, Cause::Certificate, "{candidate}: {failure:?}");
+        }
+        assert!(error.to_string().contains(word), "`{word}` is missing in: {error}");
+    }
+}
+
+#[tokio::test]
+async fn no_common_application_protocol_fails_on_every_transport() {
+    let identity = common::identity();
+    let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap())
+        .transports([Transport::Tcp, Transport::Quic])
+        .security(identity.clone())
+        .alpn(["something-else"]);
+    let listener = Listener::bind(parameters).await.unwrap();
+    let port = listener.local_addr().port();
+    let endpoint = builder_for(&[identity], port).build().unwrap();
+    let error = wait(endpoint.preconnection(https(port)).connect()).await.unwrap_err();
+    assert_eq!(error.cause(), Some(Cause::Tls), "{error}");
+    assert!(error.to_string().contains("application protocols"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_accepts_and_stays_silent_is_given_up_at_the_deadline() {
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = mute.local_addr().unwrap();
+    let _hole = UdpSocket::bind(address).unwrap();
+    let endpoint = builder_for(&[common::identity()], address.port()).build().unwrap();
+    let policy = Policy { deadline: Duration::from_millis(700), ..Policy::default() };
+    let connecting = endpoint.preconnection(https(address.port())).policy(policy).connect();
+    let error = wait(connecting).await.unwrap_err();
+    assert!(matches!(error.failure(), RaceFailure::Deadline(_)), "{error}");
+    for transport in ["tcp", "quic"] {
+        assert!(error.to_string().contains(&format!("{transport} {address}")), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_connects_to_nothing() {
+    let scene = Scene::new([Transport::Tcp]).await;
+    let plan = wait(scene.endpoint.preconnection(scene.target()).plan()).await;
+    let planned: Vec<_> = plan.entries.iter().map(|entry| entry.candidate.transport).collect();
+    assert!(planned.contains(&Transport::Quic) && planned.contains(&Transport::Tcp), "{planned:?}");
+    let accepted = tokio::time::timeout(Duration::from_millis(200), scene.listener.accept()).await;
+    assert!(accepted.is_err());
+}
+
+#[tokio::test]
+async fn a_name_that_dns_does_not_know_is_said() {
+    let server = dns::serve(Says::NoSuchName).await;
+    let endpoint = Endpoint::builder()
+        .resolver(eyas::Resolver::server(server.address))
+        .memory(MemoryStore::none())
+        .build()
+        .unwrap();
+    let host = eyas::race::target::Host::parse("nowhere.example").unwrap();
+    let target = eyas::race::target::Target::https(host, 443);
+    let error = wait(endpoint.preconnection(target).connect()).await.unwrap_err();
+    assert!(matches!(error.failure(), RaceFailure::NoAddress(_)), "{error}");
+    assert!(error.to_string().contains("no such name"), "{error}");
+}
+
+#[tokio::test]
+async fn all_races_together_keep_the_limit() {
+    let transports = [Transport::Tcp, Transport::Quic];
+    let scene = Scene::with(transports, |builder| builder.max_attempts_in_flight(1)).await;
+    let races: Vec<_> = (0..4)
+        .map(|_| tokio::spawn(scene.endpoint.preconnection(scene.target()).connect()))
+        .collect();
+    for race in races {
+        assert!(wait(race).await.unwrap().is_ok());
+    }
+}
+
+#[test]
+fn the_api_can_cross_threads() {
+    fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<eyas::Connection>();
+    is_send_and_sync::<eyas::ByteStream>();
+    is_send_and_sync::<eyas::Endpoint>();
+    is_send_and_sync::<eyas::Initiation>();
+    is_send_and_sync::<eyas::Listener>();
+    is_send_and_sync::<eyas::ConnectError>();
+}
