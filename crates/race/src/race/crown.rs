@@ -52,12 +52,20 @@ impl Race {
         if self.stage != Stage::Racing || self.setup.policy.exhaustive {
             return None;
         }
-        let far_enough = self.attempts.iter().filter(|attempt| {
-            attempt.is_under_way()
-                && attempt.level >= self.setup.policy.win_at
-                && self.now < self.stalled_at(attempt)
-        });
-        Some(far_enough.min_by_key(|attempt| (self.rank(attempt), attempt.id))?.id)
+        let came_far = || {
+            let here = self.attempts[self.first_here..].iter();
+            here.filter(|attempt| attempt.level >= self.setup.policy.win_at)
+        };
+        // Once such an attempt has come to nothing, the level proves nothing here.
+        let came_to_nothing = |attempt: &Attempt| {
+            attempt.failure().is_some()
+                || attempt.completion().is_none() && self.stalled_at(attempt) <= self.now
+        };
+        if came_far().any(came_to_nothing) {
+            return None;
+        }
+        let under_way = came_far().filter(|attempt| attempt.is_under_way());
+        Some(under_way.min_by_key(|attempt| (self.rank(attempt), attempt.id))?.id)
     }
 
     /// When the elected attempt, if there is one, counts as stalled, and the race is open again.

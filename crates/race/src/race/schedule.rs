@@ -99,14 +99,15 @@ impl Race {
     }
 
     /// Whether this candidate was tried and need not be tried again. What a change of network
-    /// closed is to be tried anew, and so is what lost to an attempt that failed after all.
+    /// closed is to be tried anew, and so is what made room for an attempt that failed after all.
     pub(super) fn is_spent(&self, candidate: &Candidate) -> bool {
+        let made_room = [CloseReason::Lost, CloseReason::BudgetSpent];
         self.attempts[self.first_here..]
             .iter()
             .filter(|attempt| attempt.candidate.is_same_attempt(candidate))
             .any(|attempt| match attempt.state {
                 AttemptState::Closed { why, .. } => {
-                    why != CloseReason::Lost || self.stage != Stage::Racing
+                    self.stage != Stage::Racing || !made_room.contains(&why)
                 }
                 _ => true,
             })

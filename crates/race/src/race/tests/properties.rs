@@ -218,7 +218,9 @@ fn check_success(run: &Run, world: &World, policy: &Policy) {
         world.fates.iter().any(|((t, _), fate)| t == transport && matches!(fate, Fate::Works(_)))
     };
     if candidates <= policy.max_in_flight && policy.transports.iter().any(works) {
-        let (at, _) = run.usable().expect("something works");
+        let Some((at, _)) = run.usable() else {
+            panic!("something works, but {:?}", run.outputs);
+        };
         assert!(at <= run.started_at + policy.deadline);
     }
 }
