@@ -25,6 +25,7 @@ fn any_time() -> impl Strategy<Value = Duration> {
     (1..40_u64).prop_map(|tens| ms(10 * tens))
 }
 
+/// Trouble of this machine is left out: it is nothing that the memory learns.
 fn any_cause() -> impl Strategy<Value = Cause> {
     prop::sample::select(vec![
         Cause::Refused,
@@ -33,7 +34,7 @@ fn any_cause() -> impl Strategy<Value = Cause> {
         Cause::Reset,
         Cause::Tls,
         Cause::Certificate,
-        Cause::Local,
+        Cause::Deadline,
     ])
 }
 
@@ -259,7 +260,7 @@ proptest! {
 
     /// From any memory, against any stationary network, repeated races end at the most wanted
     /// transport that works, and go there at once unless DNS names its address later than another.
-    /// The bound: back-offs last two days at most, so races over sixty hours test everything
+    /// The bound: back-offs last two days at most, so races over seventy hours test everything
     /// again; then a race goes straight to the goal.
     #[test]
     fn the_memory_converges(world in any_world(), memory in any_memory(), seed in 0..8_u64) {
@@ -269,7 +270,7 @@ proptest! {
         });
         prop_assume!(goal.is_some());
         let (mut memory, mut now) = (memory, EPOCH);
-        let gaps = [5 * 60; 12].into_iter().chain([2; 4]).map(Duration::from_mins);
+        let gaps = [10 * 60; 7].into_iter().chain([2; 3]).map(Duration::from_mins);
         for (race, gap) in gaps.enumerate() {
             let run = world.run(setup_of(policy.clone(), &memory, now, seed + race as u64), now, None);
             run.learnt().for_each(|evidence| memory.learn(evidence));
