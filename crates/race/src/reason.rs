@@ -14,6 +14,9 @@ use crate::evidence::Cause;
 
 mod wording;
 
+#[cfg(test)]
+mod tests;
+
 /// One reason. Its `Display` is a clear sentence; its serialised form names the kind in `reason`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]

@@ -72,6 +72,22 @@ pub struct Resolution {
     protected: bool,
     /// When the first usable address was known.
     first_address_at: Option<Duration>,
+    known: Known,
+}
+
+/// What the facts come to. Only an answer changes it, so it is derived with each answer and read
+/// as often as anybody asks.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    services: Vec<ServiceInfo>,
+    /// Some positive answer is there: an address that can be tried from here.
+    has_address: bool,
+    /// Whether what the draft wants to be known is known.
+    is_settled: bool,
+    /// Whether nothing may begin before the records are in.
+    waits_for_records: bool,
+    /// Whether every question has its answer.
+    is_complete: bool,
 }
 
 impl Resolution {
@@ -96,9 +112,10 @@ impl Resolution {
             next_id: 0,
             protected: false,
             first_address_at: None,
+            known: Known::default(),
         };
         resolution.ask_first();
-        resolution.note_first_address(now);
+        resolution.derive(now);
         resolution
     }
 
@@ -122,50 +139,30 @@ impl Resolution {
         question.answer = Some(answer.records.and_then(|records| Kept::of(record_type, records)));
         self.protected |= answer.protected;
         self.ask_what_follows();
-        self.note_first_address(now);
+        self.derive(now);
     }
 
     /// When [`Resolution::may_move_on`] becomes true by waiting alone: the end of the Resolution
     /// Delay. To be asked as long as the race has not begun.
     pub fn next_timeout(&self) -> Option<Duration> {
         let end = self.first_address_at?.saturating_add(self.resolution_delay);
-        let by_waiting = !self.is_complete()
-            && self.has_address()
-            && !self.waits_for_records()
-            && !self.is_settled();
-        by_waiting.then_some(end)
+        let Known { has_address, is_settled, waits_for_records, is_complete, .. } = self.known;
+        (has_address && !is_settled && !waits_for_records && !is_complete).then_some(end)
     }
 
     /// Whether there is enough to begin connecting (draft-ietf-happy-happyeyeballs-v3 §4.2), or
     /// nothing more to wait for.
     pub fn may_move_on(&self, now: Duration) -> bool {
-        if self.is_complete() {
-            return true;
-        }
-        let Some(first) = self.first_address_at else { return false };
-        if !self.has_address() || self.waits_for_records() {
-            return false;
-        }
-        self.is_settled() || now >= first.saturating_add(self.resolution_delay)
+        let Known { has_address, is_settled, waits_for_records, is_complete, .. } = self.known;
+        let Some(first) = self.first_address_at else { return is_complete };
+        let delay_is_over = now >= first.saturating_add(self.resolution_delay);
+        is_complete || (has_address && !waits_for_records && (is_settled || delay_is_over))
     }
 
     /// What is known so far, in the order of preference, without duplicates. Services whose
     /// addresses are not known yet are there too.
     pub fn services(&self) -> Vec<ServiceInfo> {
-        let local = match &self.target.host {
-            Host::Literal(ip, scope_id) => {
-                Some(service::local(&self.target, &[(*ip, *scope_id)], Origin::Literal))
-            }
-            host if host.is_localhost() => {
-                Some(service::local(&self.target, &service::LOCALHOST, Origin::Localhost))
-            }
-            Host::Name(_) => None,
-        };
-        if let Some(local) = local {
-            return alloc::vec![local];
-        }
-        let chain = self.chain();
-        if self.is_given_up(&chain) { Vec::new() } else { service::list(self, &chain) }
+        self.known.services.clone()
     }
 
     /// What was ignored in the answers, and why.
@@ -185,8 +182,8 @@ impl Resolution {
     }
 
     /// Whether every question has its answer.
-    pub fn is_complete(&self) -> bool {
-        self.questions.iter().all(|question| question.answer.is_some())
+    pub const fn is_complete(&self) -> bool {
+        self.known.is_complete
     }
 
     /// How the questions failed, each kind of failure once for each type.
@@ -284,15 +281,37 @@ impl Resolution {
         })
     }
 
-    fn note_first_address(&mut self, now: Duration) {
-        if self.first_address_at.is_none() && self.has_address() {
+    /// Brings [`Known`] up to date with the facts.
+    fn derive(&mut self, now: Duration) {
+        let chain = self.chain();
+        let services = self.services_of(&chain);
+        // Records that anybody can withhold are not worth waiting for; behind protected DNS only
+        // the zone can (draft-ietf-happy-happyeyeballs-v3 §6.3).
+        let relies = self.rely_on_ech && self.protected;
+        self.known = Known {
+            has_address: services.iter().any(|service| self.is_usable(service)),
+            is_settled: self.is_settled(&chain, &services),
+            waits_for_records: relies && chain.end == End::Pending,
+            is_complete: self.questions.iter().all(|question| question.answer.is_some()),
+            services,
+        };
+        if self.known.has_address && self.first_address_at.is_none() {
             self.first_address_at = Some(now);
         }
     }
 
-    /// Some positive answer is there: an address that can be tried from here.
-    fn has_address(&self) -> bool {
-        self.services().iter().any(|service| self.is_usable(service))
+    fn services_of(&self, chain: &Chain) -> Vec<ServiceInfo> {
+        match &self.target.host {
+            Host::Literal(ip, scope_id) => {
+                let address = [(*ip, *scope_id)];
+                alloc::vec![service::local(&self.target, &address, Origin::Literal)]
+            }
+            host if host.is_localhost() => {
+                alloc::vec![service::local(&self.target, &service::LOCALHOST, Origin::Localhost)]
+            }
+            Host::Name(_) if self.is_given_up(chain) => Vec::new(),
+            Host::Name(_) => service::list(self, chain),
+        }
     }
 
     fn is_usable(&self, service: &ServiceInfo) -> bool {
@@ -305,17 +324,14 @@ impl Resolution {
     /// Whether what is known is what the draft wants to be known: service information, and of a
     /// service that it names the answer of the preferred family. Addresses to which no record
     /// leads do not count while there are records: they belong at the end.
-    fn is_settled(&self) -> bool {
-        let chain = self.chain();
-        if matches!(chain.end, End::Pending) {
-            return false;
-        }
+    fn is_settled(&self, chain: &Chain, services: &[ServiceInfo]) -> bool {
         let has_records = !chain.records.is_empty();
-        self.services().iter().any(|service| {
-            (!has_records || service.priority().is_some())
-                && self.is_usable(service)
-                && self.has_preferred_family(service)
-        })
+        let counts = |service: &&ServiceInfo| !has_records || service.priority().is_some();
+        chain.end != End::Pending
+            && services
+                .iter()
+                .filter(counts)
+                .any(|service| self.is_usable(service) && self.has_preferred_family(service))
     }
 
     /// A positive or negative answer of the preferred family, or its hint.
@@ -332,15 +348,9 @@ impl Resolution {
                 .is_none_or(|question| question.answer.is_some())
     }
 
-    /// Nothing begins before the records are in: the caller relies on ECH, and DNS is protected,
-    /// so that nobody but the zone can withhold them (draft-ietf-happy-happyeyeballs-v3 §6.3).
-    fn waits_for_records(&self) -> bool {
-        self.rely_on_ech && self.protected && matches!(self.chain().end, End::Pending)
-    }
-
     /// The records are relied on and cannot be had (RFC 9460 §3.1).
     fn is_given_up(&self, chain: &Chain) -> bool {
-        self.rely_on_ech && self.protected && matches!(chain.end, End::Unavailable)
+        self.rely_on_ech && self.protected && chain.end == End::Unavailable
     }
 }
 

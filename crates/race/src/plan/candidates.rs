@@ -54,6 +54,10 @@ pub(super) fn find(request: &PlanRequest<'_>) -> Found {
         })
         .collect();
     for (at, service) in request.services.iter().enumerate() {
+        if found.len() >= MAX_CANDIDATES {
+            found.ignored += service.addresses.len() * spoken.len();
+            continue;
+        }
         let offers: Vec<_> = spoken
             .iter()
             .map(|(rank, transport)| (*rank, *transport, offer(request, service, *transport)))

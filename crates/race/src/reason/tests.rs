@@ -1,0 +1,184 @@
+//! Every reason has a sentence, and survives JSON.
+
+use alloc::{
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
+
+use super::*;
+
+const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+fn name() -> String {
+    "example.com".into()
+}
+
+fn of_memory() -> Vec<(Reason, &'static str)> {
+    let (transport, family) = (Transport::Quic, Family::V6);
+    vec![
+        (Reason::KnownGood { rtt: None }, "worked lately on this network"),
+        (
+            Reason::KnownGood { rtt: Some(ms(31)) },
+            "worked lately on this network, round trip 31 ms",
+        ),
+        (
+            Reason::KnownBad { cause: Cause::Silent, retest_in: Duration::from_secs(241) },
+            "was silent lately; retest in 4 min",
+        ),
+        (
+            Reason::RetestDue { cause: Cause::Refused },
+            "refused earlier; due for a retest beside a working connection",
+        ),
+        (
+            Reason::NetworkSilent { transport, family, port: 443, silent_hosts: 5 },
+            "quic to port 443 over IPv6 has been silent on this network for 5 other hosts",
+        ),
+        (
+            Reason::Probe { one_in: 4 },
+            "one race in 4 asks again, beside a working connection, whether that still holds",
+        ),
+        (
+            Reason::MoreWanted { than: Transport::Tcp, family: Family::V4 },
+            "tcp over IPv4 works, but this is more wanted and untried: tried beside the working \
+             connection",
+        ),
+        (Reason::LastResort, "tried all the same, for nothing else is left"),
+    ]
+}
+
+fn of_order() -> Vec<(Reason, &'static str)> {
+    let transport = Transport::Quic;
+    vec![
+        (Reason::FirstChoice { transport }, "quic is the most wanted transport"),
+        (Reason::NextChoice { transport }, "quic is the most wanted transport that is left"),
+        (
+            Reason::HeadStart { of: transport, delay: ms(80), rtt: Some(ms(40)) },
+            "quic is more wanted and gets a head start of 80 ms, from a round trip of 40 ms",
+        ),
+        (
+            Reason::AttemptDelay { delay: ms(1500), rtt: Some(ms(500)) },
+            "starts 1500 ms after the attempt that it follows, from a round trip of 500 ms",
+        ),
+        (
+            Reason::Service { name: name(), priority: 1, shuffled: true },
+            "HTTPS record for example.com with priority 1, drawn among equals",
+        ),
+        (
+            Reason::Alias { name: name() },
+            "address of the alias example.com, which has no HTTPS record of its own",
+        ),
+        (Reason::Ech, "its record has an ECH configuration, which is relied on"),
+        (
+            Reason::AddressRule { rule: AddressRule::Precedence },
+            "behind the address before it: its precedence is lower (RFC 6724 rule 6)",
+        ),
+        (Reason::FamilyTurn { family: Family::V4 }, "IPv4's turn: the families alternate"),
+        (
+            Reason::Synthesised {
+                from: Ipv4Addr::new(192, 0, 2, 1),
+                prefix: crate::nat64::WELL_KNOWN_PREFIX.0,
+                prefix_len: 96,
+            },
+            "stands for 192.0.2.1 through the network's NAT64 prefix 64:ff9b::/96",
+        ),
+        (Reason::Literal, "the address was given"),
+        (Reason::Localhost, "localhost is this machine; DNS is not asked"),
+        (Reason::NoRoute { family: Family::V6 }, "this network has no IPv6 route"),
+        (Reason::FamilyNotAllowed { family: Family::V6 }, "IPv6 was not asked for"),
+        (
+            Reason::NotInRecord { name: name(), transport, listed: vec!["h2".into()] },
+            "the HTTPS record for example.com lists h2, nothing that is spoken over quic here",
+        ),
+        (Reason::NotSpoken { transport }, "the target is not spoken to over quic"),
+        (
+            Reason::AlwaysSecure { transport },
+            "quic always encrypts, and a connection in the clear was asked for",
+        ),
+    ]
+}
+
+fn of_bounds() -> Vec<(Reason, &'static str)> {
+    let record_type = RecordType::Aaaa;
+    vec![
+        (
+            Reason::TooManyAddresses { name: name(), record_type, used: 64, ignored: 9936 },
+            "AAAA answer for example.com: 64 addresses are used, 9936 more are not",
+        ),
+        (
+            Reason::NotUnicast { name: name(), record_type, ignored: 2 },
+            "AAAA answer for example.com: 2 ignored, no peer can have such an address",
+        ),
+        (
+            Reason::TooManyCandidates { used: 256, ignored: 44 },
+            "there are 300 candidates: 256 are used",
+        ),
+        (
+            Reason::MalformedRecord { name: name(), fault: RecordFault::Port },
+            "HTTPS record of example.com ignored: its port is 0",
+        ),
+        (
+            Reason::AliasLoop { name: name() },
+            "the aliases of the HTTPS records lead back to example.com: the host's own addresses \
+             are used",
+        ),
+        (
+            Reason::AliasTooLong { followed: 8, name: name() },
+            "the aliases of the HTTPS records go on after 8, at example.com: the host's own \
+             addresses are used",
+        ),
+        (
+            Reason::AliasToNothing { name: name() },
+            "the HTTPS record of example.com says that the service is not available: its own \
+             addresses are tried all the same",
+        ),
+        (
+            Reason::RecordsUnavailable { name: name() },
+            "DNS is protected and the HTTPS records of example.com cannot be had: connecting \
+             without them would weaken ECH",
+        ),
+    ]
+}
+
+#[test]
+fn sentences_are_clear() {
+    for (reason, sentence) in of_memory().into_iter().chain(of_order()).chain(of_bounds()) {
+        assert_eq!(reason.to_string(), sentence);
+    }
+}
+
+#[test]
+fn reasons_survive_json_under_their_names() {
+    for (reason, _) in of_memory().into_iter().chain(of_order()).chain(of_bounds()) {
+        let json = serde_json::to_string(&reason).unwrap();
+        assert!(json.starts_with(r#"{"reason":""#), "{json}");
+        assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), reason);
+    }
+    let json = serde_json::to_string(&Reason::NoRoute { family: Family::V6 }).unwrap();
+    assert_eq!(json, r#"{"reason":"no-route","family":"v6"}"#);
+}
+
+/// Spans are as coarse as people say them.
+#[test]
+fn spans_are_told_coarsely() {
+    let told = |retest_in| {
+        let reason = Reason::KnownBad { cause: Cause::Tls, retest_in };
+        reason.to_string().rsplit("retest in ").next().map(String::from)
+    };
+    let cases = [
+        (ms(0), "0 ms"),
+        (Duration::from_micros(250), "250 µs"),
+        (ms(999), "999 ms"),
+        (ms(2500), "2500 ms"),
+        (Duration::from_secs(9), "9 s"),
+        (Duration::from_secs(99), "99 s"),
+        (Duration::from_mins(5), "5 min"),
+        (Duration::from_hours(3), "3 h"),
+        (Duration::from_hours(48), "2 days"),
+    ];
+    for (span, expected) in cases {
+        assert_eq!(told(span).as_deref(), Some(expected));
+    }
+}
