@@ -15,22 +15,30 @@ def load(world: World, path: str, quic: bool) -> clients.Page:
     return clients.chromium(url, HOST, ipv4(EYAS), world.identity.spki, world.directory, quic)
 
 
+def check(world: World, quic: bool, session: str, protocol: str) -> None:
+    """The page of the server says over what it came, and so does Chromium's own log."""
+    page = load(world, "/", quic)
+    good = f">{protocol}<" in page.text and page.sessions == {session}
+    heading = next((line.strip() for line in page.text.splitlines() if "<h1" in line), "no heading")
+    detail = f"{heading} {sorted(page.sessions)}"
+    if not good:
+        detail += f" {page.text[-300:]} {page.complained[-300:]}"
+    world.report.check("chromium", f"the page says {protocol}", good, detail)
+    page = load(world, "/page.html", quic)
+    good = "loaded from eyas" in page.text and page.sessions == {session}
+    world.report.check("chromium", f"a file over {protocol}", good, page.text)
+
+
 @about("chromium")
 def case_page_over_h3(world: World) -> None:
-    """The page comes, and Chromium's own log has a QUIC session and none of HTTP/2."""
-    page = load(world, "/page.html", quic=True)
-    good = "loaded from eyas" in page.text and page.sessions == {"QUIC_SESSION"}
-    detail = f"{page.text} {sorted(page.sessions)}" + ("" if good else page.complained[-300:])
-    world.report.check("chromium", "a page over h3", good, detail)
+    """Over QUIC from the first packet."""
+    check(world, True, "QUIC_SESSION", "HTTP/3")
 
 
 @about("chromium")
 def case_page_over_h2(world: World) -> None:
-    """The same without QUIC."""
-    page = load(world, "/page.html", quic=False)
-    good = "loaded from eyas" in page.text and page.sessions == {"HTTP2_SESSION"}
-    detail = f"{page.text} {sorted(page.sessions)}" + ("" if good else page.complained[-300:])
-    world.report.check("chromium", "a page over h2", good, detail)
+    """Without QUIC."""
+    check(world, False, "HTTP2_SESSION", "HTTP/2")
 
 
 CASES = [case_page_over_h3, case_page_over_h2]
