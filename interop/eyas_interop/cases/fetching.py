@@ -50,7 +50,7 @@ def case_race_all(world: World, peer: str) -> None:
     up = {
         (it["transport"], "6" if it["address"].startswith("[") else "4")
         for it in ran.attempts
-        if it.get("outcome") in ("won", "ready", "usable", "better", "works", "completed")
+        if it.get("outcome") in ("won", "lost", "upgraded")
     }
     wanted = {(transport, family) for transport in ("tcp", "quic") for family in "46"}
     good = ran.status == 0 and wanted <= up
