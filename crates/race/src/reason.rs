@@ -299,4 +299,6 @@ pub enum RecordFault {
     Port,
     /// A TargetName that is no host name.
     Target,
+    /// An ECH configuration longer than is taken.
+    Ech,
 }

@@ -33,7 +33,7 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-pub use intake::{MAX_ADDRESSES, MAX_ALPN, MAX_RECORDS};
+pub use intake::{MAX_ADDRESSES, MAX_ALPN, MAX_ECH, MAX_RECORDS};
 pub use service::{ServiceAddress, ServiceInfo, ServiceKind};
 
 use chain::{Chain, End};

@@ -319,6 +319,7 @@ impl fmt::Display for RecordFault {
             Self::NoAlpn => "it has no-default-alpn without alpn",
             Self::Port => "its port is 0",
             Self::Target => "its target is no host name",
+            Self::Ech => "its ECH configuration is too long",
         })
     }
 }

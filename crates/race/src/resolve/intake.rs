@@ -15,6 +15,10 @@ pub const MAX_RECORDS: usize = 32;
 /// Application protocols used of one record.
 pub const MAX_ALPN: usize = 32;
 
+/// Octets of an `ECHConfigList` that is taken: a few configurations with post-quantum keys. It goes
+/// into every candidate of its record.
+pub const MAX_ECH: usize = 8192;
+
 /// What is kept of one answer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {

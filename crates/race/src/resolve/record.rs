@@ -3,6 +3,7 @@
 use alloc::{string::String, vec::Vec};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+use super::intake::MAX_ECH;
 use super::names::target_name;
 use crate::candidate::Alpn;
 use crate::dns::HttpsRecord;
@@ -17,6 +18,9 @@ const PORT: u16 = 3;
 const IPV4_HINT: u16 = 4;
 const ECH: u16 = 5;
 const IPV6_HINT: u16 = 6;
+
+/// Unknown mandatory keys that a note names.
+const KEYS_TOLD: usize = 8;
 
 /// The default protocol of HTTPS records (RFC 9460 §9.2).
 const DEFAULT_ALPN: &str = "http/1.1";
@@ -90,7 +94,7 @@ fn alias(owner: &str, records: &[HttpsRecord], draw_from: u64, notes: &mut Vec<R
 fn service(owner: &str, record: &HttpsRecord) -> Result<ServiceRecord, Reason> {
     let malformed = |fault| Reason::MalformedRecord { name: owner.into(), fault };
     let unknown: Vec<u16> =
-        record.mandatory.iter().copied().filter(|key| *key > IPV6_HINT).collect();
+        record.mandatory.iter().copied().filter(|key| *key > IPV6_HINT).take(KEYS_TOLD).collect();
     if !unknown.is_empty() {
         return Err(Reason::MandatoryUnknown { name: owner.into(), keys: unknown });
     }
@@ -102,6 +106,9 @@ fn service(owner: &str, record: &HttpsRecord) -> Result<ServiceRecord, Reason> {
     }
     if record.port == Some(0) {
         return Err(malformed(RecordFault::Port));
+    }
+    if record.ech.as_ref().is_some_and(|ech| ech.len() > MAX_ECH) {
+        return Err(malformed(RecordFault::Ech));
     }
     let name = match record.target.as_str() {
         "" | "." => owner.into(),

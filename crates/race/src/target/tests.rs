@@ -2,6 +2,8 @@
 
 use alloc::string::ToString;
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn name(text: &str) -> Host {
@@ -104,4 +106,24 @@ fn only_https_at_a_dns_name_asks_for_https_records() {
     assert!(!Target::http(name("example.com"), 80).asks_https_records());
     let plain = Target::plain(name("example.com"), 7, vec![Transport::Tcp], Security::Tls);
     assert!(!plain.asks_https_records());
+}
+
+proptest! {
+    /// Whatever is typed: no panic, and one spelling for each host.
+    #[test]
+    fn a_host_that_is_read_again_is_the_same(text in "\\PC{0,40}") {
+        if let Ok(host) = Host::parse(&text) {
+            prop_assert_eq!(Host::parse(&host.to_string()), Ok(host));
+        }
+    }
+
+    /// The same for what looks like hosts and addresses.
+    #[test]
+    fn a_likely_host_that_is_read_again_is_the_same(
+        text in "[\\[]?[0-9a-fA-Fx%:.\u{fc}\u{3002}_-]{0,24}[\\]]?"
+    ) {
+        if let Ok(host) = Host::parse(&text) {
+            prop_assert_eq!(Host::parse(&host.to_string()), Ok(host));
+        }
+    }
 }

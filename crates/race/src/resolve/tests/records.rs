@@ -6,7 +6,7 @@ use crate::candidate::Origin;
 use crate::dns::{Answer, DnsFailure, QueryId, RecordType};
 use crate::policy::Policy;
 use crate::reason::{Reason, RecordFault};
-use crate::resolve::{MAX_ADDRESSES, MAX_NAMES, MAX_QUESTIONS, MAX_RECORDS, ServiceKind};
+use crate::resolve::{MAX_ADDRESSES, MAX_ECH, MAX_NAMES, MAX_QUESTIONS, MAX_RECORDS, ServiceKind};
 use crate::vocabulary::{Ladder, addresses, dual_stack, https, ipv4_only, ms, records};
 
 fn origins(ladder: &Ladder) -> Vec<Origin> {
@@ -108,7 +108,9 @@ fn a_record_with_unknown_mandatory_keys_is_ignored() {
 
 #[test]
 fn records_that_contradict_themselves_are_ignored() {
+    let long_ech = format!("1 . alpn=h2 ech={}", "x".repeat(MAX_ECH + 1));
     let cases = [
+        (long_ech.as_str(), RecordFault::Ech),
         ("1 . alpn=h2 mandatory=0", RecordFault::Mandatory),
         ("1 . alpn=h2 mandatory=3", RecordFault::Mandatory),
         ("1 . no-default-alpn", RecordFault::NoAlpn),
