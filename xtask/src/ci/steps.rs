@@ -7,6 +7,8 @@ use crate::run::{check, command, output, works, workspace};
 
 /// How often each property test draws (the tests' own default is 256).
 const PROPERTY_CASES: &str = "10000";
+/// How many draws that an assumption turns down are put up with; the default goes with 256 cases.
+const PROPERTY_REJECTS: &str = "100000";
 /// Seconds that each fuzz target runs here; a release wants ten minutes each.
 const FUZZ_SECONDS: u32 = 10;
 /// The target without an operating system that proves the pure crates pure.
@@ -101,8 +103,10 @@ fn features_of(metadata: &Value, package: &str) -> Result<Vec<String>, String> {
 fn properties() -> Result<Outcome, String> {
     // Optimised, for a thousand times the default would take minutes otherwise.
     let arguments = ["test", "--release", "-p", "eyas-race", "--lib", "--tests"];
-    check(command("cargo", &arguments).env("PROPTEST_CASES", PROPERTY_CASES))
-        .map(|()| Outcome::Passed)
+    let mut tests = command("cargo", &arguments);
+    tests.env("PROPTEST_CASES", PROPERTY_CASES);
+    tests.env("PROPTEST_MAX_GLOBAL_REJECTS", PROPERTY_REJECTS);
+    check(&mut tests).map(|()| Outcome::Passed)
 }
 
 fn msrv() -> Result<Outcome, String> {
