@@ -17,12 +17,12 @@ use bytes::Bytes;
 use h3::server::{RequestResolver, RequestStream};
 use http_body_util::BodyExt;
 use quinn::{TransportConfig, VarInt, crypto::rustls::QuicServerConfig};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use self::streams::{Receiving, Sending, Streams};
 use super::{
     ServeError, ServerIdentity,
-    activity::{Activity, Quiet},
+    activity::{Activity, Exchange, Quiet},
     admission::Permit,
     body::{RequestBody, ResponseBody},
     server::Shared,
@@ -47,6 +47,12 @@ const RECEIVE_WINDOW: u32 = 8 * 1024 * 1024;
 /// Handshakes under way above which a client must show that its address is its own (RFC 9000
 /// §8.1.2), as a share of the limit on connections.
 const RETRY_SHARE: usize = 4;
+
+/// Round trips between a GOAWAY and the close.
+const FAREWELL_ROUND_TRIPS: u32 = 2;
+
+/// The longest time between a GOAWAY and the close.
+const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
 /// After a graceful close, the peer gets this long to read the rest and to close.
 const CLOSING_TIME: Duration = Duration::from_secs(5);
@@ -188,7 +194,6 @@ impl Connection {
         let mut quiet = pin!(link.activity.quiet(shared.limits.idle_time));
         let mut draining = pin!(shared.drain.cancelled());
         let mut stopped = pin!(shared.abort.cancelled());
-        let mut torn_down = pin!(link.tear_down.notified());
         loop {
             tokio::select! {
                 accepted = self.h3.accept() => match accepted {
@@ -199,11 +204,10 @@ impl Connection {
                 why = &mut quiet => {
                     Counters::count(&shared.counters.timed_out);
                     if why == Quiet::Idle {
-                        self.close_gracefully(tokio::time::sleep(CLOSING_TIME)).await;
+                        self.close_gracefully(sleep(CLOSING_TIME)).await;
                     }
                     return;
                 }
-                () = &mut torn_down => return,
                 () = &mut stopped => return,
             }
         }
@@ -214,9 +218,11 @@ impl Connection {
         let shared = Arc::clone(&self.shared);
         let link = Arc::clone(&self.link);
         let conn = self.conn.clone();
+        // Begun here and not in the task: a shutdown in between must not miss it.
+        let begun = link.activity.begin();
         self.shared.tasks.spawn(async move {
             tokio::select! {
-                () = exchange(shared, link, resolver) => {}
+                () = exchange(shared, link, begun, resolver) => {}
                 // Nobody is there to answer to.
                 _ = conn.closed() => {}
             }
@@ -231,7 +237,13 @@ impl Connection {
             return;
         }
         let link = Arc::clone(&self.link);
-        let mut answered = pin!(link.activity.answered());
+        let rtt = self.conn.rtt();
+        let mut answered = pin!(async {
+            link.activity.answered().await;
+            // A close would overtake the GOAWAY, and who hears only a close must fear that what
+            // it has just sent was served.
+            sleep((rtt * FAREWELL_ROUND_TRIPS).min(FAREWELL_MAX)).await;
+        });
         let mut deadline = pin!(deadline);
         loop {
             tokio::select! {
@@ -247,8 +259,12 @@ impl Connection {
     }
 }
 
-async fn exchange(shared: Arc<Shared>, link: Arc<Link>, resolver: RequestResolver<Streams, Bytes>) {
-    let exchange = link.activity.begin();
+async fn exchange(
+    shared: Arc<Shared>,
+    link: Arc<Link>,
+    exchange: Exchange,
+    resolver: RequestResolver<Streams, Bytes>,
+) {
     let limit = shared.limits.header_read_time;
     let (request, stream) = match timeout(limit, resolver.resolve_request()).await {
         Ok(Ok(resolved)) => resolved,

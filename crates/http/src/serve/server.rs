@@ -1,7 +1,7 @@
 //! Building, starting and stopping a server.
 
 use std::{
-    net::SocketAddr,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -34,7 +34,7 @@ const FAREWELL_TIME: Duration = Duration::from_secs(1);
 pub struct Server;
 
 impl Server {
-    /// A server on a free port of 127.0.0.1, with all versions of HTTP, a certificate made on the
+    /// A server on a free port of this machine alone ([`ServerBuilder::listen_locally`]), with all versions of HTTP, a certificate made on the
     /// spot and no directory, until told otherwise.
     pub fn builder() -> ServerBuilder {
         ServerBuilder {
@@ -80,6 +80,16 @@ impl ServerBuilder {
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.addresses.push(address);
         self
+    }
+
+    /// Listens on 127.0.0.1 and, where the machine has it, on ::1: `localhost` is both, and
+    /// browsers try ::1 first.
+    pub fn listen_locally(self, port: u16) -> Self {
+        let this = self.listen((Ipv4Addr::LOCALHOST, port).into());
+        match std::net::UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)) {
+            Ok(_) => this.listen((Ipv6Addr::LOCALHOST, port).into()),
+            Err(_) => this,
+        }
     }
 
     /// Uses this certificate and key.
@@ -160,7 +170,7 @@ impl ServerBuilder {
             return Err(ServeError::NoVersion);
         }
         if self.addresses.is_empty() {
-            self.addresses.push(SocketAddr::from(([127, 0, 0, 1], 0)));
+            self = self.listen_locally(0);
         }
         let wanted = Wanted { tcp: with_tcp, mptcp: self.mptcp, udp: self.versions.http3 };
         let bound = sockets::bind(&self.addresses, wanted)?;

@@ -39,6 +39,10 @@ const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
 /// Bytes of a response that HTTP/2 keeps for a stream until the peer takes them.
 const STREAM_SEND_BUFFER: usize = 256 * 1024;
 
+/// hyper's own limit on the fields of a request. To name it, or any other, costs an allocation per
+/// request.
+const HYPER_HEADER_FIELDS: usize = 100;
+
 type Hyper = auto::Builder<TokioExecutor>;
 
 /// How TCP connections are spoken to.
@@ -76,8 +80,10 @@ impl Protocol {
             .timer(TokioTimer::new())
             .header_read_timeout(limits.header_read_time)
             .max_buf_size(limits.header_bytes)
-            .max_headers(limits.header_fields)
             .half_close(false);
+        if limits.header_fields != HYPER_HEADER_FIELDS {
+            builder.http1().max_headers(limits.header_fields);
+        }
         builder
             .http2()
             .timer(TokioTimer::new())

@@ -187,6 +187,10 @@ async fn plain_mode_speaks_both_versions_and_the_old_one() {
     assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
     assert!(answer.ends_with("\r\n\r\n\0\u{1}\u{2}"), "{answer}");
     assert_eq!(running.stats().http10_requests, 1);
+    let kept = "GET /bytes/3 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n".repeat(2);
+    let kept = format!("{kept}GET /echo HTTP/1.0\r\n\r\n");
+    let answer = raw(running.local_addr(), kept.as_bytes()).await;
+    assert_eq!(answer.matches("HTTP/1.0 200 OK\r\n").count(), 3, "{answer}");
 }
 
 #[tokio::test]
