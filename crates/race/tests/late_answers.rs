@@ -1,0 +1,181 @@
+//! From DNS to attempts: answers that come while a race is under way.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use eyas_race::candidate::Transport;
+use eyas_race::dns::{Answer, HttpsRecord, Query, RecordType, Records};
+use eyas_race::evidence::NetworkId;
+use eyas_race::io::{Input, NetworkView, Output, SourceAddress};
+use eyas_race::memory::View;
+use eyas_race::policy::Policy;
+use eyas_race::race::{Race, Setup};
+use eyas_race::target::{Host, Target};
+
+/// A race to `https://example.com/` on a dual-stack network, whose attempts are all silent.
+struct Scene {
+    race: Race,
+    now: Duration,
+    queries: Vec<Query>,
+    starts: Vec<String>,
+}
+
+impl Scene {
+    fn new(policy: Policy) -> Self {
+        let source = |address: &str, prefix_len| SourceAddress {
+            address: address.parse().unwrap(),
+            prefix_len,
+            deprecated: false,
+            routed: true,
+        };
+        let network = NetworkView {
+            id: NetworkId("home".into()),
+            sources: vec![source("2001:db8:ffff::9", 64), source("198.51.100.9", 24)],
+            pref64: vec![],
+        };
+        let target = Target::https(Host::parse("example.com").unwrap(), 443);
+        let setup = Setup { target, policy, view: View::empty(), network, seed: 1 };
+        let now = Duration::ZERO;
+        let race = Race::new(setup, now);
+        let mut scene = Self { race, now, queries: vec![], starts: vec![] };
+        scene.drain();
+        scene
+    }
+
+    /// Takes outputs until there is none, and says when to come again.
+    fn drain(&mut self) -> Option<Duration> {
+        loop {
+            match self.race.poll_output(self.now) {
+                Output::Query(query) => self.queries.push(query),
+                Output::Start { candidate, .. } => self.starts.push(format!(
+                    "{} {} {}",
+                    self.now.as_millis(),
+                    candidate.transport,
+                    candidate.address
+                )),
+                Output::Timeout(at) => return at,
+                _ => {}
+            }
+        }
+    }
+
+    /// Lets time pass.
+    fn until(&mut self, milliseconds: u64) {
+        let end = Duration::from_millis(milliseconds);
+        while let Some(at) = self.drain().filter(|at| *at <= end) {
+            self.now = at;
+            self.race.handle_input(at, Input::Tick);
+        }
+        self.now = end;
+        self.race.handle_input(end, Input::Tick);
+        self.drain();
+    }
+
+    fn answer(&mut self, records: Records) {
+        let record_type = match records {
+            Records::Https(_) => RecordType::Https,
+            Records::Aaaa(_) => RecordType::Aaaa,
+            Records::A(_) => RecordType::A,
+        };
+        let of_type = |query: &Query| query.record_type == record_type;
+        let at = self.queries.iter().position(of_type).expect("it was asked");
+        let id = self.queries.remove(at).id;
+        let answer = Answer { id, records: Ok(records), protected: false };
+        self.race.handle_input(self.now, Input::Answer(answer));
+        self.drain();
+    }
+
+    /// The attempts started since this was last asked.
+    fn started(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.starts)
+    }
+}
+
+fn addresses(list: &[&str]) -> Records {
+    let parsed: Vec<IpAddr> = list.iter().map(|address| address.parse().unwrap()).collect();
+    let v6 = |ip: &IpAddr| if let IpAddr::V6(ip) = ip { Some(*ip) } else { None };
+    let v4 = |ip: &IpAddr| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None };
+    match parsed[0] {
+        IpAddr::V6(_) => Records::Aaaa(parsed.iter().filter_map(v6).collect()),
+        IpAddr::V4(_) => Records::A(parsed.iter().filter_map(v4).collect()),
+    }
+}
+
+fn tcp_only() -> Policy {
+    Policy { transports: vec![Transport::Tcp], ..Policy::default() }
+}
+
+/// draft-ietf-happy-happyeyeballs-v3 §7: with one IPv6 attempt under way, IPv4 that comes late is
+/// next, ahead of the IPv6 addresses that are left.
+///
+/// ```text
+///   0 ms  HTTPS (none), AAAA (3 addresses)
+/// 100 ms  A
+/// ```
+#[test]
+fn late_ipv4_is_next() {
+    let mut scene = Scene::new(tcp_only());
+    scene.answer(Records::Https(vec![]));
+    scene.answer(addresses(&["2001:db8::1", "2001:db8::2", "2001:db8::3"]));
+    scene.until(100);
+    scene.answer(addresses(&["192.0.2.1"]));
+    scene.until(800);
+    assert_eq!(
+        scene.started(),
+        [
+            "0 tcp [2001:db8::1]:443",
+            "250 tcp 192.0.2.1:443",
+            "500 tcp [2001:db8::2]:443",
+            "750 tcp [2001:db8::3]:443",
+        ]
+    );
+}
+
+/// A record that comes after the Resolution Delay decides about what has not been started: another
+/// port, and no HTTP/3. What has been started goes on.
+///
+/// ```text
+///   0 ms  AAAA, A              start after the Resolution Delay
+/// 120 ms  HTTPS 1 . alpn=h2 port=8443
+/// ```
+#[test]
+fn a_late_record_decides_about_what_is_left() {
+    let mut scene = Scene::new(Policy::default());
+    scene.answer(addresses(&["2001:db8::1"]));
+    scene.answer(addresses(&["192.0.2.1"]));
+    scene.until(120);
+    assert_eq!(scene.started(), ["50 quic [2001:db8::1]:443", "100 tcp [2001:db8::1]:443"]);
+    scene.answer(Records::Https(vec![HttpsRecord {
+        priority: 1,
+        alpn: vec!["h2".into()],
+        port: Some(8443),
+        ..HttpsRecord::default()
+    }]));
+    scene.until(1500);
+    let started = scene.started();
+    let what: Vec<&str> = started.iter().filter_map(|line| Some(line.split_once(' ')?.1)).collect();
+    assert_eq!(what, ["tcp [2001:db8::1]:8443", "tcp 192.0.2.1:8443", "tcp 192.0.2.1:443"]);
+}
+
+/// Hints start a race at once; the address that replaces one is tried, and the hint is not.
+///
+/// ```text
+///   0 ms  HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1 ipv4hint=192.0.2.66
+/// 100 ms  AAAA 2001:db8::1, A 192.0.2.1
+/// ```
+#[test]
+fn an_address_takes_the_place_of_its_hint() {
+    let mut scene = Scene::new(tcp_only());
+    scene.answer(Records::Https(vec![HttpsRecord {
+        priority: 1,
+        alpn: vec!["h2".into()],
+        ipv6_hint: vec!["2001:db8::1".parse().unwrap()],
+        ipv4_hint: vec!["192.0.2.66".parse().unwrap()],
+        ..HttpsRecord::default()
+    }]));
+    scene.until(100);
+    scene.answer(addresses(&["2001:db8::1"]));
+    scene.answer(addresses(&["192.0.2.1"]));
+    scene.until(1500);
+    assert_eq!(scene.started(), ["0 tcp [2001:db8::1]:443", "250 tcp 192.0.2.1:443"]);
+}
