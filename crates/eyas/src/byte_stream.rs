@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
@@ -19,6 +20,8 @@ pub struct ByteStream {
     carrier: Carrier,
     info: Arc<ConnectionInfo>,
     feedback: Feedback,
+    /// What the peer said before the caller had the stream, and the caller has not read.
+    said: Bytes,
     read_any: bool,
 }
 
@@ -31,8 +34,13 @@ pub(crate) enum Carrier {
 }
 
 impl ByteStream {
-    pub(crate) fn new(carrier: Carrier, info: Arc<ConnectionInfo>, feedback: Feedback) -> Self {
-        Self { carrier, info, feedback, read_any: false }
+    pub(crate) fn new(
+        carrier: Carrier,
+        info: Arc<ConnectionInfo>,
+        feedback: Feedback,
+        said: Bytes,
+    ) -> Self {
+        Self { carrier, info, feedback, said, read_any: false }
     }
 
     #[cfg(feature = "quic")]
@@ -57,6 +65,11 @@ impl AsyncRead for ByteStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.said.is_empty() {
+            let len = self.said.len().min(buf.remaining());
+            buf.put_slice(&self.said.split_to(len));
+            return Poll::Ready(Ok(()));
+        }
         let before = buf.filled().len();
         ready!(match &mut self.carrier {
             Carrier::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buf),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use eyas_race::candidate::{Alpn, Security, Transport};
 use rustls_pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf};
@@ -72,8 +73,14 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(carrier: Carrier, info: ConnectionInfo, feedback: Feedback) -> Self {
-        Self { stream: ByteStream::new(carrier, Arc::new(info), feedback) }
+    /// `said` is what the peer has said already.
+    pub(crate) fn new(
+        carrier: Carrier,
+        info: ConnectionInfo,
+        feedback: Feedback,
+        said: Bytes,
+    ) -> Self {
+        Self { stream: ByteStream::new(carrier, Arc::new(info), feedback, said) }
     }
 
     /// What the connection is, where it runs, and why it was chosen.

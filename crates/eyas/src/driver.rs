@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Transport};
 use eyas_race::dns::{Answer, Query, Records};
-use eyas_race::evidence::Evidence;
+use eyas_race::evidence::{Evidence, Level};
 use eyas_race::io::{AttemptId, Input, NetworkChange, NetworkView, Output, RaceFailure};
 use eyas_race::target::Target;
 use eyas_race::trace::Recorder;
@@ -53,6 +53,7 @@ struct Driver {
     /// Complete, and not handed out.
     complete: BTreeMap<AttemptId, Box<Established>>,
     sender: mpsc::Sender<Happening>,
+    max_in_flight: usize,
     slots_told: Option<usize>,
     first_address: Option<Duration>,
 }
@@ -61,8 +62,13 @@ pub(crate) async fn run(endpoint: Endpoint, clock: Clock, outlets: Outlets) {
     let mut network = endpoint.network().changes();
     let mut slots = endpoint.limit().freed();
     let (sender, mut happenings) = mpsc::channel(MAX_HAPPENINGS);
+    let (target, max_in_flight) = outlets.record.with(|recorder| {
+        let setup = recorder.race().setup();
+        (setup.target.clone(), setup.policy.max_in_flight)
+    });
     let mut driver = Driver {
-        target: outlets.record.with(|recorder| recorder.race().setup().target.clone()),
+        target,
+        max_in_flight,
         endpoint,
         clock,
         outlets,
@@ -77,13 +83,14 @@ pub(crate) async fn run(endpoint: Endpoint, clock: Clock, outlets: Outlets) {
     driver.complete_setup().await;
     driver.tell_slots();
     while let Some(wait_until) = driver.drain() {
+        let is_tight = driver.slots_told.is_some();
         let mut happening = tokio::select! {
             Some(happening) = happenings.recv() => happening,
             Ok(()) = network.changed() => match network.borrow_and_update().clone() {
                 Some(view) => Happening::Network(view),
                 None => Happening::TimeCame,
             },
-            Ok(()) = slots.changed() => Happening::SlotFreed,
+            Ok(()) = slots.changed(), if is_tight => Happening::SlotFreed,
             () = until(driver.wake_at(wait_until)) => Happening::TimeCame,
         };
         for _ in 0..MAX_BURST {
@@ -93,6 +100,7 @@ pub(crate) async fn run(endpoint: Endpoint, clock: Clock, outlets: Outlets) {
                 Err(_) => break,
             }
         }
+        driver.tell_slots();
     }
     driver.outlets.finished.send_replace(true);
 }
@@ -152,7 +160,8 @@ impl Driver {
     fn take_in(&mut self, happening: Happening) {
         let input = match happening {
             Happening::TimeCame => Input::Tick,
-            Happening::SlotFreed => return self.tell_slots(),
+            // What is free is told before the race is asked.
+            Happening::SlotFreed => return,
             Happening::Answer(answer) => {
                 self.note_address(&answer);
                 Input::Answer(answer)
@@ -206,6 +215,7 @@ impl Driver {
             initial_rtt,
             origin: self.clock.origin(),
             alone: false,
+            until_first_byte: self.wins_at() >= Level::FirstByte,
         };
         let reporter = Reporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();
@@ -221,6 +231,10 @@ impl Driver {
         self.attempts.insert(id, task);
     }
 
+    fn wins_at(&self) -> Level {
+        self.outlets.record.with(|recorder| recorder.race().setup().policy.win_at)
+    }
+
     fn note_address(&mut self, answer: &Answer) {
         if self.first_address.is_none()
             && matches!(&answer.records, Ok(Records::A(_) | Records::Aaaa(_)))
@@ -233,9 +247,7 @@ impl Driver {
     /// may use by its own policy, and from then on at every change.
     fn tell_slots(&mut self) {
         let free = self.endpoint.limit().free();
-        let wanted =
-            self.outlets.record.with(|recorder| recorder.race().setup().policy.max_in_flight);
-        let is_tight = self.slots_told.is_some() || free < wanted;
+        let is_tight = self.slots_told.is_some() || free < self.max_in_flight;
         if is_tight && self.slots_told != Some(free) {
             self.slots_told = Some(free);
             self.put_in(Input::Slots(free));
@@ -271,7 +283,7 @@ impl Driver {
 
     /// The complete attempt as the caller gets it.
     fn connection(&mut self, id: AttemptId) -> Option<Connection> {
-        let Established { carrier, mut info } = *self.complete.remove(&id)?;
+        let Established { carrier, mut info, said } = *self.complete.remove(&id)?;
         info.timings.dns = self.first_address;
         self.outlets.record.with(|recorder| {
             if let Some(attempt) = recorder.race().attempt(id) {
@@ -283,7 +295,7 @@ impl Driver {
         if info.fell_back {
             candidate.transport = Transport::Tcp;
         }
-        Some(Connection::new(carrier, info, self.feedback(candidate)))
+        Some(Connection::new(carrier, info, self.feedback(candidate), said))
     }
 
     fn feedback(&self, candidate: Candidate) -> Feedback {

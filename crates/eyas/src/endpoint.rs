@@ -167,8 +167,14 @@ impl Endpoint {
             initial_rtt,
             origin: Instant::now(),
             alone: true,
+            until_first_byte: false,
         };
         let established = attempt.run(&self.shared.connector, &Reporter::none()).await?;
-        Ok(Connection::new(established.carrier, established.info, Feedback::none()))
+        Ok(Connection::new(
+            established.carrier,
+            established.info,
+            Feedback::none(),
+            established.said,
+        ))
     }
 }

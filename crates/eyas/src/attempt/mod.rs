@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use eyas_race::candidate::{Candidate, Security, Transport};
 use eyas_race::evidence::{Cause, Failure, Level};
 use eyas_race::io::AttemptId;
@@ -17,6 +18,7 @@ use crate::connector::Connector;
 use crate::driver::Happening;
 use crate::failure::failure;
 
+mod first_byte;
 pub(crate) mod mptcp;
 #[cfg(feature = "quic")]
 pub(crate) mod quic;
@@ -36,6 +38,8 @@ pub(crate) enum Event {
 pub(crate) struct Established {
     pub(crate) carrier: Carrier,
     pub(crate) info: ConnectionInfo,
+    /// What the peer has said already.
+    pub(crate) said: Bytes,
 }
 
 /// What to try, and what the transport needs to know beyond the candidate.
@@ -47,6 +51,8 @@ pub(crate) struct Attempt {
     pub(crate) origin: Instant,
     /// No other attempt races it.
     pub(crate) alone: bool,
+    /// It is complete only when the peer's application has said something.
+    pub(crate) until_first_byte: bool,
 }
 
 /// Carries what an attempt tells, in the order of happening.
@@ -88,6 +94,21 @@ pub(crate) fn server_name(host: &Host) -> Result<ServerName<'static>, String> {
 impl Attempt {
     /// Connects.
     pub(crate) async fn run(
+        self,
+        connector: &Connector,
+        reporter: &Reporter,
+    ) -> Result<Established, Failure> {
+        let until_first_byte = self.until_first_byte;
+        let mut established = self.establish(connector, reporter).await?;
+        if until_first_byte {
+            reporter.progress(Level::Security, established.info.rtt).await;
+            first_byte::wait(&mut established).await?;
+            reporter.progress(Level::FirstByte, established.info.rtt).await;
+        }
+        Ok(established)
+    }
+
+    async fn establish(
         self,
         connector: &Connector,
         reporter: &Reporter,

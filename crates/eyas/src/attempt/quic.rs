@@ -4,6 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{Cause, Failure, Level};
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
@@ -89,7 +90,7 @@ pub(super) async fn run(
     info.protocol = Some("TLSv1.3");
     describe(&mut info, &connection);
     let carrier = Carrier::Quic(Box::new(QuicStream::new(connection, Role::Client)));
-    Ok(Established { carrier, info })
+    Ok(Established { carrier, info, said: Bytes::new() })
 }
 
 fn client_config(attempt: &Attempt, connector: &Connector) -> Result<quinn::ClientConfig, Failure> {

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::{Failure, Level};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
@@ -50,14 +51,16 @@ pub(super) async fn run(
     }
     reporter.progress(reached, rtt).await;
     match attempt.candidate.security {
-        Security::None | Security::Dtls => Ok(Established { carrier: Carrier::Tcp(stream), info }),
+        Security::None | Security::Dtls => {
+            Ok(Established { carrier: Carrier::Tcp(stream), info, said: Bytes::new() })
+        }
         Security::Tls => {
             let config = connector.stream_tls(&attempt.candidate.alpn);
             let stream = tls::connect(stream, config, &attempt, reached).await?;
             info.timings.security = Some(attempt.origin.elapsed());
             tls::describe(&mut info, stream.get_ref().1);
             let carrier = Carrier::Tls(Box::new(stream.into()));
-            Ok(Established { carrier, info })
+            Ok(Established { carrier, info, said: Bytes::new() })
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
 use quinn::crypto::rustls::QuicServerConfig;
 use tokio::task::JoinSet;
@@ -83,5 +84,5 @@ async fn shake(incoming: quinn::Incoming, port: u16) -> Result<Connection, quinn
     };
     describe(&mut info, &connection);
     let carrier = Carrier::Quic(Box::new(QuicStream::new(connection, Role::Server)));
-    Ok(Connection::new(carrier, info, Feedback::none()))
+    Ok(Connection::new(carrier, info, Feedback::none(), Bytes::new()))
 }

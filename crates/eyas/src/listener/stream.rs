@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -88,11 +89,11 @@ async fn shake(
         peer_certificates: Vec::new(),
     };
     let Some(acceptor) = tls else {
-        return Ok(Connection::new(Carrier::Tcp(stream), info, Feedback::none()));
+        return Ok(Connection::new(Carrier::Tcp(stream), info, Feedback::none(), Bytes::new()));
     };
     let stream = acceptor.accept(stream).await?;
     info.timings.security = since(start);
     tls::describe(&mut info, stream.get_ref().1);
     let carrier = Carrier::Tls(Box::new(stream.into()));
-    Ok(Connection::new(carrier, info, Feedback::none()))
+    Ok(Connection::new(carrier, info, Feedback::none(), Bytes::new()))
 }

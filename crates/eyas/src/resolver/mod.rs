@@ -39,6 +39,8 @@ pub struct Resolver {
 #[derive(Debug)]
 struct Shared {
     source: Source,
+    #[cfg(feature = "encrypted-dns")]
+    security: crate::SecurityParameters,
     client: OnceCell<TokioResolver>,
 }
 
@@ -76,6 +78,16 @@ impl Resolver {
         Self::of(Source::Tls(address, name.into()))
     }
 
+    /// Whom to trust as a DoT or DoH server; what the platform trusts unless said. Nothing else
+    /// of the parameters counts here.
+    #[cfg(feature = "encrypted-dns")]
+    #[must_use]
+    pub fn with_security(self, security: crate::SecurityParameters) -> Self {
+        let source = self.shared.source.clone();
+        let shared = Arc::new(Shared { source, security, client: OnceCell::new() });
+        Self { shared, ..self }
+    }
+
     /// Asks this server over HTTPS (DoH, RFC 8484), such as `https://dns.example/dns-query`. A
     /// name in the URL is resolved by the system's resolver.
     #[cfg(feature = "encrypted-dns")]
@@ -84,10 +96,13 @@ impl Resolver {
     }
 
     fn of(source: Source) -> Self {
-        Self {
-            shared: Arc::new(Shared { source, client: OnceCell::new() }),
-            overrides: Arc::new(Overrides::default()),
-        }
+        let shared = Shared {
+            source,
+            #[cfg(feature = "encrypted-dns")]
+            security: crate::SecurityParameters::platform(),
+            client: OnceCell::new(),
+        };
+        Self { shared: Arc::new(shared), overrides: Arc::new(Overrides::default()) }
     }
 
     /// Answers for `host` at `port` with these addresses and asks DNS nothing about it: curl's
@@ -100,7 +115,7 @@ impl Resolver {
 
     /// Asks one question about the target that has this port. Dropping the future cancels it.
     pub async fn query(&self, query: &Query, port: u16) -> Answer {
-        let protected = self.is_protected();
+        let protected = self.shared.source.is_protected();
         if let Some(records) = self.overrides.answer(query, port) {
             return Answer { id: query.id, records, protected: true };
         }
@@ -121,31 +136,39 @@ impl Resolver {
         }
     }
 
-    fn is_protected(&self) -> bool {
-        match self.shared.source {
-            Source::System | Source::Server(_) => false,
-            #[cfg(feature = "encrypted-dns")]
-            Source::Tls(..) | Source::Https(_) => true,
-        }
-    }
-
     async fn client(&self) -> Result<&TokioResolver, NetError> {
-        self.shared.client.get_or_try_init(|| self.shared.source.connect()).await
+        self.shared.client.get_or_try_init(|| self.shared.connect()).await
+    }
+}
+
+impl Shared {
+    async fn connect(&self) -> Result<TokioResolver, NetError> {
+        let mut builder = match &self.source {
+            Source::System => TokioResolver::builder_tokio()?,
+            Source::Server(address) => of_server(plain_server(*address)),
+            #[cfg(feature = "encrypted-dns")]
+            Source::Tls(address, name) => of_server(encrypted::tls_server(*address, name)),
+            #[cfg(feature = "encrypted-dns")]
+            Source::Https(server) => of_server(server.resolve().await?),
+        };
+        adjust(builder.options_mut());
+        #[cfg(feature = "encrypted-dns")]
+        if self.source.is_protected() {
+            let trust = self.security.client_config();
+            let trust = trust.map_err(|error| NetError::Msg(error.to_string()))?;
+            builder = builder.with_tls_config(trust);
+        }
+        builder.build()
     }
 }
 
 impl Source {
-    async fn connect(&self) -> Result<TokioResolver, NetError> {
-        let mut builder = match self {
-            Self::System => TokioResolver::builder_tokio()?,
-            Self::Server(address) => of_server(plain_server(*address)),
+    fn is_protected(&self) -> bool {
+        match self {
+            Self::System | Self::Server(_) => false,
             #[cfg(feature = "encrypted-dns")]
-            Self::Tls(address, name) => of_server(encrypted::tls_server(*address, name)),
-            #[cfg(feature = "encrypted-dns")]
-            Self::Https(server) => of_server(server.resolve().await?),
-        };
-        adjust(builder.options_mut());
-        builder.build()
+            Self::Tls(..) | Self::Https(_) => true,
+        }
     }
 }
 

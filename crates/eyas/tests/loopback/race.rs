@@ -3,10 +3,12 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
 use crate::common::dns::{self, Says};
 use crate::common::{self, NAME, Scene, SlowUdp, builder_for, https, ping_pong, wait};
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::{Cause, Level};
 use eyas::race::io::RaceFailure;
 use eyas::race::policy::Policy;
 use eyas::race::trace;
@@ -176,6 +178,31 @@ async fn all_races_together_keep_the_limit() {
     for race in races {
         assert!(wait(race).await.unwrap().is_ok());
     }
+}
+
+#[tokio::test]
+async fn a_peer_that_says_nothing_does_not_win_where_the_first_byte_counts() {
+    let identity = common::identity();
+    let quic = common::listen(&identity, [Transport::Quic]).await;
+    let parameters = ListenParameters::new(quic.local_addr()).security(identity.clone());
+    let tcp = Listener::bind(parameters.alpn(["h2"])).await.unwrap();
+    let serve = tokio::spawn(async move {
+        // QUIC comes up and stays mute; TCP speaks first.
+        let mut connection = tcp.accept().await;
+        connection.write_all(b"hello").await.unwrap();
+        connection.flush().await.unwrap();
+        connection
+    });
+    let port = quic.local_addr().port();
+    let endpoint = builder_for(&[identity], port).build().unwrap();
+    let policy = Policy { win_at: Level::FirstByte, ..Policy::default() };
+    let connecting = endpoint.preconnection(https(port)).policy(policy).connect();
+    let mut connection = wait(connecting).await.unwrap();
+    assert_eq!(connection.info().transport, Transport::Tcp);
+    let mut said = [0; 5];
+    wait(connection.read_exact(&mut said)).await.unwrap();
+    assert_eq!(&said, b"hello", "nothing of it is lost");
+    drop(wait(serve).await.unwrap());
 }
 
 #[test]

@@ -66,3 +66,14 @@ fn answer(question: &[u8], says: Says) -> Option<Vec<u8>> {
     }
     Some(answer)
 }
+
+/// The answer to a question for A: this address.
+#[cfg(feature = "encrypted-dns")]
+pub(crate) fn answer_with_address(question: &[u8], address: [u8; 4]) -> Vec<u8> {
+    let mut answer = answer(question, Says::NoData).unwrap();
+    answer[7] = 1;
+    // The question's name, type A, class IN, 60 s, 4 octets.
+    answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
+    answer.extend(address);
+    answer
+}

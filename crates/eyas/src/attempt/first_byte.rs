@@ -1,0 +1,46 @@
+//! Waiting until the peer's application says something.
+
+use bytes::{Bytes, BytesMut};
+use eyas_race::evidence::{Cause, Failure, Level};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::Established;
+use crate::byte_stream::Carrier;
+use crate::failure::{failure, of_io};
+
+/// The most that is read ahead of the caller: one TLS record.
+const MAX_AHEAD: usize = 16 * 1024;
+/// quinn tells what has come, but not when: it is asked so often.
+#[cfg(feature = "quic")]
+const ASK_AGAIN: std::time::Duration = std::time::Duration::from_millis(2);
+
+/// Waits for the first byte. Over TCP it is kept for the caller; over QUIC it stays in its stream.
+pub(super) async fn wait(established: &mut Established) -> Result<(), Failure> {
+    match &mut established.carrier {
+        Carrier::Tcp(tcp) => established.said = read_some(tcp).await?,
+        Carrier::Tls(tls) => established.said = read_some(tls).await?,
+        #[cfg(feature = "quic")]
+        Carrier::Quic(stream) => {
+            let connection = stream.connection();
+            while connection.stats().frame_rx.stream == 0 {
+                if let Some(reason) = connection.close_reason() {
+                    return Err(super::quic_failure::of_connection(&reason, Level::Security));
+                }
+                tokio::time::sleep(ASK_AGAIN).await;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn read_some(stream: &mut (impl AsyncRead + Unpin)) -> Result<Bytes, Failure> {
+    let mut said = BytesMut::with_capacity(MAX_AHEAD);
+    match stream.read_buf(&mut said).await {
+        Ok(0) => {
+            let detail = "the peer closed the connection before it said anything";
+            Err(failure(Cause::Reset, Level::Security, detail))
+        }
+        Ok(_) => Ok(said.freeze()),
+        Err(error) => Err(of_io(&error, Level::Security)),
+    }
+}
