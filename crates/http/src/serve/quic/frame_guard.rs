@@ -151,4 +151,23 @@ mod tests {
         assert_eq!(guard.check(&qpack), Ok(()));
         assert_eq!(guard.check(&[0]), Err(TooLong));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn the_cut_of_the_stream_does_not_matter(
+            stream in proptest::collection::vec(proptest::num::u8::ANY, 0..200),
+            cut in 0_usize..200,
+            is_request in proptest::bool::ANY,
+        ) {
+            let guard = || match is_request {
+                true => FrameGuard::request(40),
+                false => FrameGuard::unidirectional(40),
+            };
+            let whole = check(guard, &stream);
+            let (first, second) = stream.split_at(cut.min(stream.len()));
+            let mut halves = guard();
+            let halves = halves.check(first).and_then(|()| halves.check(second));
+            proptest::prop_assert_eq!(whole, halves);
+        }
+    }
 }

@@ -108,12 +108,12 @@ fn find(root: &Path, relative: &Path, is_slashed: bool) -> io::Result<Found> {
     let metadata = fs::metadata(&path)?;
     if !metadata.is_dir() {
         // `name/` is not `name`.
-        return if is_slashed { Err(missing()) } else { open(path) };
+        return if is_slashed { Err(missing()) } else { open(root, path) };
     }
     if !is_slashed {
         return Ok(Found::Slashless);
     }
-    match inside(root, &path.join(INDEX)).and_then(open) {
+    match inside(root, &path.join(INDEX)).and_then(|index| open(root, index)) {
         Err(cause) if is_missing(&cause) => Ok(Found::Directory(listing::read(&path)?)),
         index => index,
     }
@@ -134,16 +134,43 @@ fn missing() -> io::Error {
 }
 
 /// Opens a regular file; a pipe would block, a device has no end.
-fn open(path: PathBuf) -> io::Result<Found> {
+fn open(root: &Path, path: PathBuf) -> io::Result<Found> {
     if !fs::symlink_metadata(&path)?.is_file() {
         return Err(missing());
     }
-    let file = File::open(&path)?;
+    let file = open_beneath(root, &path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(missing());
     }
     Ok(Found::File(file, metadata, path))
+}
+
+/// Opens a file that was found below `root`, if it still is there: the kernel looks again, so that
+/// a link put in its way meanwhile leads nowhere.
+#[cfg(target_os = "linux")]
+fn open_beneath(root: &Path, path: &Path) -> io::Result<File> {
+    use rustix::{
+        fs::{Mode, OFlags, ResolveFlags, open, openat2},
+        io::Errno,
+    };
+    let relative = path.strip_prefix(root).map_err(|_| missing())?;
+    let directory = open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    match openat2(&directory, relative, flags, Mode::empty(), resolve) {
+        Ok(file) => Ok(file.into()),
+        Err(Errno::XDEV | Errno::LOOP) => Err(missing()),
+        // Kernels before 5.6, and sandboxes that do not know the call.
+        Err(Errno::NOSYS | Errno::PERM) => File::open(path),
+        Err(cause) => Err(cause.into()),
+    }
+}
+
+/// Opens a file that was found below `root`.
+#[cfg(not(target_os = "linux"))]
+fn open_beneath(_: &Path, path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 fn file(headers: &HeaderMap, file: File, metadata: &Metadata, path: &Path) -> Reply {
@@ -279,6 +306,16 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn no_path_climbs(path in "(/|\\\\|\\.|%2e|%2F|%5c|%00|a|\u{e4}|%){0,12}") {
+            if let Some(relative) = relative(&path) {
+                let is_plain = |part| matches!(part, std::path::Component::Normal(_));
+                proptest::prop_assert!(relative.components().all(is_plain), "{relative:?}");
+            }
+        }
+    }
+
     #[test]
     fn names_are_decoded_once() {
         assert_eq!(relative("/a%20b/c.txt"), Some(PathBuf::from("a b/c.txt")));
@@ -286,6 +323,23 @@ mod tests {
         assert_eq!(relative("//a///b/"), Some(PathBuf::from("a/b")));
         assert_eq!(relative("/"), Some(PathBuf::new()));
         assert_eq!(relative("/.well-known/x"), Some(PathBuf::from(".well-known/x")));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_link_put_in_the_way_leads_nowhere() {
+        let home = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(home.path()).unwrap().join("root");
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("../secret.txt"), "secret").unwrap();
+        fs::write(root.join("note.txt"), "note").unwrap();
+        std::os::unix::fs::symlink("../secret.txt", root.join("late")).unwrap();
+        std::os::unix::fs::symlink("..", root.join("up")).unwrap();
+        assert!(open_beneath(&root, &root.join("note.txt")).is_ok());
+        for name in ["late", "up/secret.txt"] {
+            let cause = open_beneath(&root, &root.join(name)).unwrap_err();
+            assert!(is_missing(&cause), "{name}: {cause}");
+        }
     }
 
     #[cfg(unix)]

@@ -92,4 +92,16 @@ mod tests {
         }
         assert_eq!(wanted(&HeaderMap::new(), 10), Wanted::All);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn a_part_is_never_empty_and_never_beyond(
+            field in "bytes ?= ?[0-9]{0,22}-[0-9]{0,22}",
+            length in 0_u64..100,
+        ) {
+            if let Wanted::Part(start, end) = of(&field, length) {
+                proptest::prop_assert!(start < end && end <= length);
+            }
+        }
+    }
 }
