@@ -3,6 +3,7 @@
 mod clients;
 mod early_data;
 mod files;
+mod hostile;
 mod limits;
 mod personalities;
 mod routes;
