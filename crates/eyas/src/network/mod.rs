@@ -1,5 +1,6 @@
 //! Which network this is, and how it changes.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -111,20 +112,25 @@ impl Network {
         let mut view = view_of(&identity);
         view.pref64 = pref64::discover(&view, &self.shared.resolver).await;
         let mut state = self.lock();
-        let before = state.seen.as_ref();
-        let is_same = before.is_some_and(|seen| {
-            seen.identity.is_same_network(&identity)
-                && seen.view.sources == view.sources
-                && seen.view.pref64 == view.pref64
+        let before = state.seen.take();
+        // What is told apart only by the gateway's hardware address keeps the name it had.
+        let keeps_name = before.as_ref().is_some_and(|seen| {
+            !seen.identity.is_provisional() && seen.identity.is_same_network(&identity)
         });
-        let is_first = before.is_none();
-        let view = match before {
-            Some(seen) if is_same && !seen.identity.is_provisional() => Arc::clone(&seen.view),
-            _ => Arc::new(view),
+        if let (Some(seen), true) = (&before, keeps_name) {
+            view.id = seen.view.id.clone();
+        }
+        let is_moved = before.as_ref().is_some_and(|seen| {
+            !seen.identity.is_same_network(&identity) || is_moved(&seen.view, &view)
+        });
+        let identity = match before {
+            Some(seen) if keeps_name => seen.identity,
+            _ => identity,
         };
+        let view = Arc::new(view);
         state.seen = Some(Seen { identity, view: Arc::clone(&view), at: Instant::now() });
         drop(state);
-        if !is_same && !is_first {
+        if is_moved {
             self.shared.resolver.clear_cache();
             self.shared.changes.send_replace(Some(Arc::clone(&view)));
         }
@@ -152,6 +158,28 @@ impl Network {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether races have to start anew. What comes and goes on single links (a container's
+/// interface, a link-local address) moves nobody.
+fn is_moved(before: &NetworkView, now: &NetworkView) -> bool {
+    let ways_out = |view: &NetworkView| {
+        let routed = view.sources.iter().filter(|source| source.routed);
+        let mut ways: Vec<IpAddr> = routed
+            .map(|source| source.address)
+            .filter(|address| !is_link_local(*address))
+            .collect();
+        ways.sort_unstable();
+        ways
+    };
+    before.pref64 != now.pref64 || ways_out(before) != ways_out(now)
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
     }
 }
 

@@ -1,8 +1,12 @@
 use std::net::{IpAddr, Ipv6Addr};
 
+use eyas_race::evidence::NetworkId;
+use eyas_race::io::{NetworkView, SourceAddress};
+use eyas_race::nat64::WELL_KNOWN_PREFIX;
+
 use super::identity::Identity;
 use super::routes::{parse_v4, parse_v6};
-use super::{Network, pref64};
+use super::{Network, is_moved, pref64};
 use crate::Resolver;
 
 const V4: &str = "\
@@ -53,6 +57,30 @@ fn a_gateway_that_becomes_known_is_no_other_network() {
     assert!(cold.is_provisional() && !warm.is_provisional());
     assert!(cold.is_same_network(&warm));
     assert_eq!(cold.id(), warm.id_before_settling());
+}
+
+#[test]
+fn only_a_way_out_that_changes_moves_a_race() {
+    let source = |address: &str, routed| SourceAddress {
+        address: address.parse().unwrap(),
+        prefix_len: 64,
+        deprecated: false,
+        routed,
+    };
+    let view = |sources: &[SourceAddress]| NetworkView {
+        id: NetworkId("same".into()),
+        sources: sources.to_vec(),
+        pref64: vec![],
+    };
+    let way_out = source("2001:db8::1", true);
+    let before = view(&[way_out]);
+    let container = source("172.17.0.1", false);
+    let link_local = source("fe80::1", true);
+    assert!(!is_moved(&before, &view(&[container, way_out, link_local])));
+    assert!(is_moved(&before, &view(&[source("2001:db8::2", true)])));
+    assert!(is_moved(&before, &view(&[])));
+    let translated = NetworkView { pref64: vec![WELL_KNOWN_PREFIX], ..before.clone() };
+    assert!(is_moved(&before, &translated));
 }
 
 #[test]

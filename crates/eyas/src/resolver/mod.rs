@@ -20,9 +20,9 @@ mod records;
 
 use overrides::Overrides;
 
-/// What a server has to answer one query before it is asked again.
+/// What a server that the caller names has to answer one query before it is asked again.
 const QUERY_TIME: Duration = Duration::from_secs(2);
-/// How often a query is asked again.
+/// How often such a query is asked again. The system's configuration has its own numbers.
 const RETRIES: usize = 2;
 /// Answers kept in the cache.
 const CACHED_ANSWERS: u64 = 512;
@@ -182,12 +182,13 @@ fn plain_server(address: SocketAddr) -> NameServerConfig {
 
 fn of_server(server: NameServerConfig) -> hickory_resolver::ResolverBuilder<TokioRuntimeProvider> {
     let config = ResolverConfig::from_name_servers(vec![server]);
-    TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
+    let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    builder.options_mut().timeout = QUERY_TIME;
+    builder.options_mut().attempts = RETRIES;
+    builder
 }
 
 fn adjust(options: &mut ResolverOpts) {
-    options.timeout = QUERY_TIME;
-    options.attempts = RETRIES;
     options.cache_size = CACHED_ANSWERS;
     // HTTPS records with hints and ECH outgrow 512 octets.
     options.edns0 = true;
