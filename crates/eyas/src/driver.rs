@@ -8,7 +8,7 @@ use eyas_race::candidate::{Candidate, Transport};
 use eyas_race::dns::{Answer, Query, Records};
 use eyas_race::evidence::{Evidence, Level};
 use eyas_race::io::{AttemptId, Input, NetworkChange, NetworkView, Output, RaceFailure};
-use eyas_race::target::Target;
+use eyas_race::target::{Host, Target};
 use eyas_race::trace::Recorder;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -43,6 +43,7 @@ pub(crate) enum Happening {
 struct Driver {
     endpoint: Endpoint,
     target: Target,
+    certificate_host: Host,
     clock: Clock,
     outlets: Outlets,
     /// Attempts under way; dropping one ends it.
@@ -58,7 +59,12 @@ struct Driver {
     first_address: Option<Duration>,
 }
 
-pub(crate) async fn run(endpoint: Endpoint, clock: Clock, outlets: Outlets) {
+pub(crate) async fn run(
+    endpoint: Endpoint,
+    certificate_host: Host,
+    clock: Clock,
+    outlets: Outlets,
+) {
     let mut network = endpoint.network().changes();
     let mut slots = endpoint.limit().freed();
     let (sender, mut happenings) = mpsc::channel(MAX_HAPPENINGS);
@@ -70,6 +76,7 @@ pub(crate) async fn run(endpoint: Endpoint, clock: Clock, outlets: Outlets) {
         target,
         max_in_flight,
         endpoint,
+        certificate_host,
         clock,
         outlets,
         attempts: BTreeMap::new(),
@@ -211,7 +218,7 @@ impl Driver {
         self.candidates.insert(id, candidate.clone());
         let attempt = Attempt {
             candidate,
-            server_name: server_name(&self.target.host),
+            server_name: server_name(&self.certificate_host),
             initial_rtt,
             origin: self.clock.origin(),
             alone: false,

@@ -16,6 +16,8 @@ use crate::{
     Connection, Error, Feedback, MemoryStore, Preconnection, Resolver, SecurityParameters,
 };
 
+mod secure;
+
 /// What all connections of a program share: security parameters, resolver, memory, and one UDP
 /// socket per address family for all of QUIC. Cheap to clone; the last clone or connection that
 /// is dropped closes the sockets.

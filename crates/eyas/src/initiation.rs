@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use eyas_race::io::RaceFailure;
 use eyas_race::plan::Plan;
 use eyas_race::policy::Policy;
-use eyas_race::target::Target;
+use eyas_race::target::{Host, Target};
 use eyas_race::trace::{Recorder, Trace};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -44,6 +44,17 @@ impl Record {
     }
 }
 
+/// The record of a race, to be looked at while the race runs and afterwards. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Recording(Record);
+
+impl Recording {
+    /// How the race has run so far.
+    pub fn trace(&self) -> Trace {
+        self.0.with(|recorder| recorder.trace().clone())
+    }
+}
+
 /// A task that ends with its owner.
 #[derive(Debug)]
 pub(crate) struct AbortOnDrop(Option<JoinHandle<()>>);
@@ -71,7 +82,13 @@ impl Drop for AbortOnDrop {
 }
 
 impl Initiation {
-    pub(crate) fn start(endpoint: Endpoint, target: Target, policy: Policy, seed: u64) -> Self {
+    pub(crate) fn start(
+        endpoint: Endpoint,
+        target: Target,
+        certificate_host: Host,
+        policy: Policy,
+        seed: u64,
+    ) -> Self {
         let (usable_sender, usable) = oneshot::channel();
         let (better_sender, better) = mpsc::channel(MAX_BETTER);
         let (finished_sender, finished) = watch::channel(false);
@@ -85,7 +102,8 @@ impl Initiation {
             finished: finished_sender,
             record: record.clone(),
         };
-        let task = Some(AbortOnDrop::spawn(driver::run(endpoint, clock, outlets)));
+        let task =
+            Some(AbortOnDrop::spawn(driver::run(endpoint, certificate_host, clock, outlets)));
         Self { target, usable: Some(usable), better, finished, record, task }
     }
 
@@ -119,6 +137,11 @@ impl Initiation {
     /// How the race has run so far; at any time, also after a failure.
     pub fn trace(&self) -> Trace {
         self.record.with(|recorded| recorded.trace().clone())
+    }
+
+    /// A handle on the record of the race, which outlives `self`.
+    pub fn recording(&self) -> Recording {
+        Recording(self.record.clone())
     }
 
     /// The plan as it stands, with the reasons of every entry.

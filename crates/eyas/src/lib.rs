@@ -45,7 +45,7 @@ pub use connection::{Connection, ConnectionInfo, Feedback, Timings};
 pub use endpoint::{Endpoint, EndpointBuilder};
 pub use error::Error;
 pub use identity::{ServerIdentity, certificates_from_pem, private_key_from_pem};
-pub use initiation::Initiation;
+pub use initiation::{Initiation, Recording};
 pub use listener::{ListenParameters, Listener};
 pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;

@@ -7,7 +7,7 @@ use eyas_race::plan::{Plan, PlanRequest, plan};
 use eyas_race::policy::Policy;
 use eyas_race::race::Setup;
 use eyas_race::resolve::Resolution;
-use eyas_race::target::Target;
+use eyas_race::target::{Host, Target};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 
@@ -25,11 +25,12 @@ pub struct Preconnection {
     target: Target,
     policy: Policy,
     seed: Option<u64>,
+    certificate_host: Option<Host>,
 }
 
 impl Preconnection {
     pub(crate) fn new(endpoint: Endpoint, target: Target) -> Self {
-        Self { endpoint, target, policy: Policy::default(), seed: None }
+        Self { endpoint, target, policy: Policy::default(), seed: None, certificate_host: None }
     }
 
     /// What the caller wants; [`Policy::default`] unless said.
@@ -41,6 +42,14 @@ impl Preconnection {
     /// What chance decides, so that a race can be run again alike. Drawn anew unless said.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
+        self
+    }
+
+    /// The host that the peer's certificate must be good for, and that is named to the peer, if it
+    /// is another than the target's: an alternative service must prove itself with the certificate
+    /// of its origin (RFC 7838 §2.1). The memory still goes by the target.
+    pub fn certificate_for(mut self, host: Host) -> Self {
+        self.certificate_host = Some(host);
         self
     }
 
@@ -59,7 +68,8 @@ impl Preconnection {
     /// Starts the race. Must be called inside a tokio runtime.
     pub fn initiate(self) -> Initiation {
         let seed = self.drawn_seed();
-        Initiation::start(self.endpoint, self.target, self.policy, seed)
+        let certificate_host = self.certificate_host.unwrap_or_else(|| self.target.host.clone());
+        Initiation::start(self.endpoint, self.target, certificate_host, self.policy, seed)
     }
 
     /// What would be tried, in which order and why: DNS is asked, nothing is connected to.

@@ -1,0 +1,36 @@
+//! TLS over a stream that somebody else made, such as a tunnel through a proxy.
+
+use eyas_race::candidate::Alpn;
+use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_race::target::Host;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::Endpoint;
+use crate::attempt::server_name;
+use crate::failure::{failure, of_io};
+
+impl Endpoint {
+    /// Secures a stream by TLS, under the security parameters of the endpoint. The certificate
+    /// must be good for `host`.
+    ///
+    /// # Errors
+    /// What the handshake met, as an attempt of a race would say it.
+    pub async fn secure<S>(
+        &self,
+        stream: S,
+        host: &Host,
+        alpn: &[Alpn],
+    ) -> Result<TlsStream<S>, Failure>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let name = server_name(host)
+            .map_err(|detail| failure(Cause::Certificate, Level::Transport, detail))?;
+        TlsConnector::from(self.shared.connector.stream_tls(alpn))
+            .connect(name, stream)
+            .await
+            .map_err(|error| of_io(&error, Level::Transport))
+    }
+}
