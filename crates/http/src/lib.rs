@@ -1,4 +1,39 @@
 //! HTTP/1.1, 2 and 3 over eyas.
+//!
+//! | module or type | job | source |
+//! | --- | --- | --- |
+//! | [`Client`] | a request to its response, over the best transport that works | RFC 9110, 9112, 9113, 9114 |
+//! | [`HttpPolicy`] | in which order HTTP/3 and the older versions are tried | HEv3, RFC 7838 |
+//! | [`Body`] | what is sent and received, in memory or as a stream | |
+//! | [`Error`], [`Kind`] | what went wrong, with which candidate, and what to do next | |
+//! | [`alt_svc`] | alternative services: parser, cache, what was found broken | RFC 7838 |
+//! | [`serve`] | a server of all versions on one port | |
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), eyas_http::Error> {
+//! let client = eyas_http::Client::builder().build()?;
+//! let response = client.get("https://example.com/").send().await?;
+//! println!("{:?} over {}", response.version(), response.connection().transport);
+//! println!("{}", response.text().await?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Deliberately absent: an upgrade of `http` URLs by HTTPS records (RFC 9460 §9.5), HTTP/2
+//! without TLS, server push, and HTTP/2 ALTSVC frames, which the HTTP/2 library does not show.
 
 pub mod alt_svc;
 pub mod serve;
+
+mod body;
+mod client;
+mod error;
+mod pool;
+mod protocol;
+mod version;
+
+pub use body::Body;
+pub use client::{Client, ClientBuilder, HttpPolicy, Proxy, RequestBuilder, Response};
+pub use error::{Error, Kind};
+pub use pool::PoolLimits;
+pub use version::Versions;

@@ -1,0 +1,181 @@
+//! Bodies of requests and responses: nothing, octets in memory, or a stream.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, TryStreamExt};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
+use tokio::io::AsyncRead;
+
+use crate::{Error, Kind};
+
+/// How much is read from a caller's reader at once, in bytes.
+const READ_CHUNK: usize = 64 * 1024;
+
+/// A body. What is in memory can be sent again (after a redirect, on a fresh connection); a
+/// stream cannot.
+pub struct Body(Content);
+
+enum Content {
+    Empty,
+    Full(Bytes),
+    Stream(UnsyncBoxBody<Bytes, Error>),
+}
+
+impl Body {
+    /// No body.
+    pub const fn empty() -> Self {
+        Self(Content::Empty)
+    }
+
+    /// Any other implementation of [`http_body::Body`].
+    pub fn wrap<B>(body: B) -> Self
+    where
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let body = body.map_err(|error| Error::from_source(Kind::RequestBody, error));
+        Self(Content::Stream(UnsyncBoxBody::new(body)))
+    }
+
+    /// A body whose errors are ours already.
+    pub(crate) fn boxed(body: impl HttpBody<Data = Bytes, Error = Error> + Send + 'static) -> Self {
+        Self(Content::Stream(UnsyncBoxBody::new(body)))
+    }
+
+    /// A stream of chunks, as they become available.
+    pub fn from_stream<S, E>(stream: S) -> Self
+    where
+        S: Stream<Item = Result<Bytes, E>> + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        Self::wrap(StreamBody::new(stream.map_ok(Frame::data)))
+    }
+
+    /// What a reader gives, until its end.
+    pub fn from_reader(reader: impl AsyncRead + Send + 'static) -> Self {
+        Self::from_stream(tokio_util::io::ReaderStream::with_capacity(reader, READ_CHUNK))
+    }
+
+    /// Another body with the same octets, if this one is in memory.
+    pub fn try_clone(&self) -> Option<Self> {
+        match &self.0 {
+            Content::Empty => Some(Self::empty()),
+            Content::Full(bytes) => Some(Self(Content::Full(bytes.clone()))),
+            Content::Stream(_) => None,
+        }
+    }
+
+    /// The next chunk, or `None` at the end. Trailers are skipped.
+    ///
+    /// # Errors
+    /// What the connection or the source of the stream met; of a response, one of the kinds that
+    /// [`Kind::is_body`] or [`Kind::is_timeout`] names.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+        while let Some(frame) = self.frame().await {
+            if let Ok(data) = frame?.into_data() {
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The whole body. Its size is bounded by the `max_body` of the client, if one is set.
+    ///
+    /// # Errors
+    /// As [`chunk`](Self::chunk).
+    pub async fn bytes(self) -> Result<Bytes, Error> {
+        match self.0 {
+            Content::Empty => Ok(Bytes::new()),
+            Content::Full(bytes) => Ok(bytes),
+            Content::Stream(body) => Ok(body.collect().await?.to_bytes()),
+        }
+    }
+
+    /// The chunks as a stream.
+    pub fn into_stream(self) -> impl Stream<Item = Result<Bytes, Error>> + Send {
+        http_body_util::BodyStream::new(self).filter_map(|frame| {
+            std::future::ready(frame.map(|frame| frame.into_data().ok()).transpose())
+        })
+    }
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Content::Empty => f.write_str("Body(empty)"),
+            Content::Full(bytes) => write!(f, "Body({} bytes)", bytes.len()),
+            Content::Stream(_) => f.write_str("Body(stream)"),
+        }
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        if bytes.is_empty() { Self::empty() } else { Self(Content::Full(bytes)) }
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Bytes::from(text).into()
+    }
+}
+
+impl From<&'static str> for Body {
+    fn from(text: &'static str) -> Self {
+        Bytes::from_static(text.as_bytes()).into()
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        match std::mem::replace(&mut self.0, Content::Empty) {
+            Content::Empty => Poll::Ready(None),
+            Content::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+            Content::Stream(mut body) => {
+                let polled = Pin::new(&mut body).poll_frame(cx);
+                self.0 = Content::Stream(body);
+                polled
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Content::Empty => true,
+            Content::Full(_) => false,
+            Content::Stream(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Content::Empty => SizeHint::with_exact(0),
+            Content::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Content::Stream(body) => body.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The client: one call from a request to its response, over the best transport that works.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `builder` | what a client is made of |
+//! | `request`, `response` | the convenience API |
+//! | `exchange` | redirects, cookies, decompression, the time allowed |
+//! | `attempt` | one request on one connection, and when it may go on another |
+//! | `route` | where a URL leads |
+//! | `connect`, `dial` | from a target to a connection: the race and its late switch |
+//! | `alternatives` | when an alternative service is tried |
+//! | `proxy`, `proxied` | the proxy before a URL, and the way through it |
+
+mod alternatives;
+mod attempt;
+mod builder;
+mod connect;
+mod cookies;
+mod decode;
+mod dial;
+mod exchange;
+mod guard;
+mod policy;
+mod proxied;
+mod proxy;
+mod redirect;
+mod report;
+mod request;
+mod response;
+mod route;
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use eyas::Endpoint;
+use http::{Method, Request};
+use tokio::time::Instant;
+use tower_service::Service;
+
+pub(crate) use self::report::ConnectionReport;
+pub use self::{
+    builder::ClientBuilder, policy::HttpPolicy, proxy::Proxy, request::RequestBuilder,
+    response::Response,
+};
+use self::{builder::Config, cookies::Cookies, dial::Dialler};
+use crate::{Body, Error, alt_svc, pool::Pool};
+
+/// An HTTP client. Cheap to clone; clones share connections, cookies and what was learnt.
+///
+/// Dropping the future of a request cancels it; dropping the last clone closes all connections
+/// that carry no response.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    dialler: Arc<Dialler>,
+    config: Config,
+    pool: Pool,
+    alt_svc: Mutex<alt_svc::Cache>,
+    dialling: alternatives::Dialling,
+    cookies: Option<Cookies>,
+    /// What the times of the alternative services count from.
+    epoch: Instant,
+}
+
+impl Inner {
+    fn alternatives(&self) -> MutexGuard<'_, alt_svc::Cache> {
+        self.alt_svc.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+}
+
+impl Client {
+    /// Starts with the defaults: race, all versions, redirects, decompression, proxies of the
+    /// environment.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    fn new(endpoint: Endpoint, config: Config) -> Self {
+        let dialler = Dialler {
+            endpoint,
+            race: config.race.clone(),
+            versions: config.versions,
+            policy: config.policy,
+        };
+        Self(Arc::new(Inner {
+            dialler: Arc::new(dialler),
+            pool: Pool::new(config.pool.clone()),
+            alt_svc: Mutex::default(),
+            dialling: alternatives::Dialling::default(),
+            cookies: config.cookies.then(Cookies::default),
+            epoch: Instant::now(),
+            config,
+        }))
+    }
+
+    /// A GET request.
+    pub fn get(&self, url: impl AsRef<str>) -> RequestBuilder {
+        self.request(Method::GET, url)
+    }
+
+    /// A HEAD request.
+    pub fn head(&self, url: impl AsRef<str>) -> RequestBuilder {
+        self.request(Method::HEAD, url)
+    }
+
+    /// A POST request.
+    pub fn post(&self, url: impl AsRef<str>) -> RequestBuilder {
+        self.request(Method::POST, url)
+    }
+
+    /// A PUT request.
+    pub fn put(&self, url: impl AsRef<str>) -> RequestBuilder {
+        self.request(Method::PUT, url)
+    }
+
+    /// A DELETE request.
+    pub fn delete(&self, url: impl AsRef<str>) -> RequestBuilder {
+        self.request(Method::DELETE, url)
+    }
+
+    /// A request of any method.
+    pub fn request(&self, method: Method, url: impl AsRef<str>) -> RequestBuilder {
+        RequestBuilder::new(self.clone(), method, url.as_ref())
+    }
+
+    /// The host has moved to another network: idle connections are closed, requests in flight go
+    /// on as long as they can, and of the alternative services only those that persist stay.
+    pub fn network_changed(&self) {
+        self.0.alternatives().network_changed();
+        self.0.pool.clear();
+    }
+
+    /// How many `Alt-Svc` fields could not be read.
+    pub fn malformed_alt_svc(&self) -> u64 {
+        self.0.alternatives().malformed()
+    }
+
+    fn inner(&self) -> &Arc<Inner> {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("config", &self.0.config).finish_non_exhaustive()
+    }
+}
+
+/// The response carries its [`eyas::ConnectionInfo`] and its [`url::Url`] as extensions.
+impl Service<Request<Body>> for Client {
+    type Response = http::Response<Body>;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        // The pool makes requests wait where its bounds say so, not here.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move {
+            let url = request::parse(&request.uri().to_string())?;
+            let answered = exchange::run(&inner, request, url.clone()).await;
+            let (mut response, exchanged) = answered.map_err(|error| error.at(&url))?;
+            response.extensions_mut().insert(exchanged.report.info().clone());
+            response.extensions_mut().insert(exchanged.url);
+            Ok(response)
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! When an alternative service is tried (RFC 7838 §2.4): on the next request after its field was
+//! seen, for a bounded time before the request goes to the origin.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use super::{HttpPolicy, Inner, report::ConnectionReport, route::Route};
+use crate::{alt_svc::Service, pool::Key};
+
+/// How long a request waits for the alternative before it goes to the origin, as browsers do
+/// while they know no round trip: 300 ms. The attempt goes on, and later requests use it.
+const WAIT: Duration = Duration::from_millis(300);
+
+/// Attempts at alternatives under way at once; beyond, requests go to their origins.
+const MAX_DIALLING: usize = 32;
+
+/// Which origins have an attempt at an alternative under way.
+#[derive(Default)]
+pub(super) struct Dialling(Mutex<BTreeMap<Key, watch::Receiver<()>>>);
+
+/// Gives an alternative of the route's origin its chance, if there is one that is not in use.
+pub(super) async fn consult(inner: &Arc<Inner>, route: &Route) {
+    let policy = inner.config.policy;
+    if !policy.uses_alt_svc()
+        || !route.key.https
+        || route.proxy.is_some()
+        || inner.pool.has_http3(&route.key)
+    {
+        return;
+    }
+    let wanted = |service: &Service| is_wanted(inner, route, service);
+    let Some(service) = inner.alternatives().best(&route.origin(), inner.now(), wanted) else {
+        return;
+    };
+    let Some(mut ended) = join(inner, route, service) else { return };
+    let wait = match policy {
+        // The race has its own head start for QUIC; the alternative gets the same.
+        HttpPolicy::RaceAltSvc => inner.config.race.head_start,
+        _ => WAIT,
+    };
+    // The sender is dropped when the attempt has ended, whichever way.
+    let _ = tokio::time::timeout(wait, ended.changed()).await;
+}
+
+fn is_wanted(inner: &Inner, route: &Route, service: &Service) -> bool {
+    let elsewhere = service.port != route.key.port
+        || service.host.as_ref().is_some_and(|host| *host != route.key.host);
+    match service.protocol.as_slice() {
+        // The race tries the origin's own port by itself.
+        b"h3" => {
+            inner.config.versions.http3 && (elsewhere || inner.config.policy == HttpPolicy::AltSvc)
+        }
+        b"h2" => inner.config.versions.http2 && elsewhere,
+        b"http/1.1" => inner.config.versions.http1 && elsewhere,
+        _ => false,
+    }
+}
+
+/// Waits along with the attempt under way, or starts one.
+fn join(inner: &Arc<Inner>, route: &Route, service: Service) -> Option<watch::Receiver<()>> {
+    let mut dialling = inner.dialling.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(ended) = dialling.get(&route.key) {
+        return Some(ended.clone());
+    }
+    if dialling.len() >= MAX_DIALLING {
+        return None;
+    }
+    let (end, ended) = watch::channel(());
+    dialling.insert(route.key.clone(), ended.clone());
+    let ending = Ending { inner: Arc::downgrade(inner), key: route.key.clone(), _end: end };
+    let dialler = Arc::clone(&inner.dialler);
+    let (origin, host) = (route.origin(), route.host.clone());
+    inner.pool.spawn(async move {
+        let outcome = dialler.alternative(&origin, &host, &service).await;
+        let Some(inner) = ending.inner.upgrade() else { return };
+        match outcome {
+            Ok((sender, report)) => inner.pool.upgrade(&ending.key, sender, Arc::new(report)),
+            Err(error) => {
+                tracing::debug!(%error, %service, "alternative failed");
+                inner.alternatives().failed(&origin, &service, inner.now());
+            }
+        }
+    });
+    Some(ended)
+}
+
+/// Takes the attempt off the list at its end, also when it is cancelled.
+struct Ending {
+    inner: Weak<Inner>,
+    key: Key,
+    _end: watch::Sender<()>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.dialling.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        }
+    }
+}
+
+/// The alternative said that it does not speak for the origin: it is taken off the list, and the
+/// request goes elsewhere.
+pub(super) fn misdirected(inner: &Inner, route: &Route, report: &ConnectionReport) {
+    if let Some(service) = report.alternative() {
+        inner.alternatives().misdirected(&route.origin(), service);
+    }
+    inner.pool.retire_where(&route.key, |other| std::ptr::eq(other, report));
+}
+
+/// The alternative connected and then gave no response.
+pub(super) fn failed(inner: &Inner, route: &Route, report: &ConnectionReport) {
+    if let Some(service) = report.alternative() {
+        inner.alternatives().failed(&route.origin(), service, inner.now());
+    }
+}

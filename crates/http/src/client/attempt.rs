@@ -1,0 +1,230 @@
+//! One request on one connection, and when it may go on another.
+//!
+//! A request goes out again only if that is safe: nothing of it was sent, or the peer has said
+//! that it did not process it, or it is idempotent, its connection had been used before (and may
+//! have gone stale in the pool), and nothing of a response was seen. The last happens once.
+
+use std::sync::Arc;
+
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version,
+    header::{AGE, ALT_SVC, PROXY_AUTHORIZATION},
+};
+
+use super::{Inner, alternatives, connect, redirect::Hop, report::ConnectionReport, route::Route};
+use crate::{
+    Body, Error, Kind,
+    pool::{Checkout, Hold, Leased},
+    protocol::SendFailure,
+};
+
+/// Connections tried for one request, for whatever reasons.
+const MAX_TRIES: usize = 4;
+
+const ALT_USED: http::HeaderName = http::HeaderName::from_static("alt-used");
+
+/// A response's head with what carried it.
+pub(super) struct Answered {
+    pub(super) response: Response<Body>,
+    pub(super) report: Arc<ConnectionReport>,
+    pub(super) hold: Hold,
+    pub(super) version: Version,
+    pub(super) reused: bool,
+}
+
+/// Which second chances a request has had.
+#[derive(Default)]
+struct Chances {
+    tries: usize,
+    repeated: bool,
+    misdirected: bool,
+}
+
+/// Sends the request of this hop. Leaves a copy of its body in the hop if there can be one.
+pub(super) async fn send(
+    inner: &Arc<Inner>,
+    hop: &mut Hop,
+    route: &Route,
+    added: &HeaderMap,
+) -> Result<Answered, Error> {
+    let mut chances = Chances::default();
+    loop {
+        chances.tries += 1;
+        let leased = within_connect_timeout(inner, lease(inner, route)).await?;
+        let report = Arc::clone(leased.report());
+        match once(inner, hop, route, added, leased).await {
+            Ok(answered) if is_misdirected(&answered, &report, hop, &chances) => {
+                chances.misdirected = true;
+                alternatives::misdirected(inner, route, &report);
+            }
+            Ok(answered) => return Ok(answered),
+            Err(Failed { failure, reused, sent_body }) => {
+                let again = may_go_again(&failure, reused, hop, sent_body, &mut chances);
+                if !again || chances.tries >= MAX_TRIES {
+                    return Err(failure.error.on(&*report));
+                }
+                if let Some(body) = failure.unsent {
+                    hop.body = Some(body);
+                }
+                tracing::debug!(error = %failure.error, "request goes on another connection");
+            }
+        }
+    }
+}
+
+/// Whether the alternative does not speak for the origin (RFC 7838 §6); the request was not
+/// processed then, whatever its method (RFC 9110 §15.5.20).
+fn is_misdirected(
+    answered: &Answered,
+    report: &ConnectionReport,
+    hop: &Hop,
+    chances: &Chances,
+) -> bool {
+    answered.response.status() == StatusCode::MISDIRECTED_REQUEST
+        && report.alternative().is_some()
+        && hop.body.is_some()
+        && !chances.misdirected
+}
+
+struct Failed {
+    failure: SendFailure,
+    reused: bool,
+    /// Whether a body that cannot be had again is gone.
+    sent_body: bool,
+}
+
+async fn once(
+    inner: &Arc<Inner>,
+    hop: &mut Hop,
+    route: &Route,
+    added: &HeaderMap,
+    mut leased: Leased,
+) -> Result<Answered, Failed> {
+    let body = hop.body.take().unwrap_or_default();
+    hop.body = body.try_clone();
+    let request = request(hop, route, added, &leased, body);
+    let reused = leased.reused;
+    let sent = within_idle_timeout(inner, leased.sender.send(request)).await;
+    let report = Arc::clone(leased.report());
+    match sent {
+        Ok(response) => {
+            report.first_byte_seen();
+            learn(inner, route, &report, response.headers());
+            let (hold, version) = (leased.hold(), leased.version());
+            inner.pool.give_back(&route.key, leased);
+            Ok(Answered { response, report, hold, version, reused })
+        }
+        Err(failure) => {
+            let closed = leased.sender.is_closed();
+            if closed || failure.unprocessed || failure.unsent.is_some() {
+                inner.pool.retire(&route.key, &leased);
+            }
+            // A connection that served before and closed since has merely grown old.
+            if closed && !reused {
+                alternatives::failed(inner, route, &report);
+                report.failed(&failure.error);
+            }
+            Err(Failed { failure, reused, sent_body: hop.body.is_none() })
+        }
+    }
+}
+
+fn may_go_again(
+    failure: &SendFailure,
+    reused: bool,
+    hop: &Hop,
+    sent_body: bool,
+    chances: &mut Chances,
+) -> bool {
+    if failure.unsent.is_some() {
+        return true;
+    }
+    if sent_body || failure.error.kind() != Kind::Protocol {
+        return false;
+    }
+    if failure.unprocessed {
+        return true;
+    }
+    let may = reused && is_idempotent(&hop.method) && !chances.repeated;
+    chances.repeated |= may;
+    may
+}
+
+/// RFC 9110 §9.2.2.
+fn is_idempotent(method: &Method) -> bool {
+    matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
+}
+
+/// A connection from the pool, or a new one.
+async fn lease(inner: &Arc<Inner>, route: &Route) -> Result<Leased, Error> {
+    alternatives::consult(inner, route).await;
+    match inner.pool.checkout(&route.key).await {
+        Checkout::Ready(leased) => Ok(leased),
+        Checkout::Dial(permit) => connect::open(inner, route, permit).await,
+    }
+}
+
+fn request(
+    hop: &Hop,
+    route: &Route,
+    added: &HeaderMap,
+    leased: &Leased,
+    body: Body,
+) -> Request<Body> {
+    let mut request = Request::new(body);
+    *request.method_mut() = hop.method.clone();
+    *request.uri_mut() = route.uri.clone();
+    let mut headers = hop.headers.clone();
+    headers.extend(added.clone());
+    if let Some(service) = leased.report().alternative()
+        && let Ok(value) = HeaderValue::from_str(&service.alt_used(&route.key.host))
+    {
+        headers.insert(ALT_USED, value);
+    }
+    if route.is_forwarded()
+        && let Some(proxy) = &route.proxy
+        && let Some(authorization) = &proxy.authorization
+    {
+        headers.insert(PROXY_AUTHORIZATION, authorization.clone());
+    }
+    *request.headers_mut() = headers;
+    request
+}
+
+/// Takes what the response says of alternative services.
+fn learn(inner: &Inner, route: &Route, report: &ConnectionReport, headers: &HeaderMap) {
+    if !inner.config.policy.uses_alt_svc() || !route.key.https || route.proxy.is_some() {
+        return;
+    }
+    let fields: Vec<&[u8]> = headers.get_all(ALT_SVC).iter().map(HeaderValue::as_bytes).collect();
+    let age = headers.get(AGE).and_then(|age| age.to_str().ok()?.trim().parse().ok());
+    let age = std::time::Duration::from_secs(age.unwrap_or(0));
+    let mut cache = inner.alternatives();
+    if let Some(service) = report.alternative() {
+        cache.worked(&route.origin(), service);
+    }
+    if !fields.is_empty() {
+        cache.learn(&route.origin(), &fields.join(&b","[..]), age, inner.now());
+    }
+}
+
+async fn within_connect_timeout(
+    inner: &Inner,
+    lease: impl Future<Output = Result<Leased, Error>>,
+) -> Result<Leased, Error> {
+    let Some(limit) = inner.config.connect_timeout else { return lease.await };
+    tokio::time::timeout(limit, lease).await.unwrap_or_else(|_| {
+        Err(Error::new(Kind::ConnectTimeout, format!("none was ready after {limit:?}")))
+    })
+}
+
+async fn within_idle_timeout(
+    inner: &Inner,
+    send: impl Future<Output = Result<Response<Body>, SendFailure>>,
+) -> Result<Response<Body>, SendFailure> {
+    let Some(limit) = inner.config.idle_timeout else { return send.await };
+    tokio::time::timeout(limit, send).await.unwrap_or_else(|_| {
+        let error = Error::new(Kind::IdleTimeout, format!("no response after {limit:?}"));
+        Err(SendFailure { error, unsent: None, unprocessed: false })
+    })
+}

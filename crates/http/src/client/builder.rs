@@ -1,0 +1,188 @@
+//! What a client is made of.
+
+use std::time::Duration;
+
+use eyas::{Endpoint, race::policy::Policy};
+use http::{HeaderMap, HeaderValue, header::USER_AGENT};
+
+use super::{Client, HttpPolicy, Proxy};
+use crate::{Error, Kind, PoolLimits, Versions};
+
+/// Redirects followed unless the caller says otherwise.
+const DEFAULT_REDIRECTS: usize = 10;
+
+/// Settles what a [`Client`] is made of.
+#[derive(Debug)]
+#[must_use]
+pub struct ClientBuilder {
+    pub(super) endpoint: Option<Endpoint>,
+    pub(super) config: Config,
+}
+
+#[derive(Debug)]
+pub(super) struct Config {
+    pub(super) policy: HttpPolicy,
+    pub(super) race: Policy,
+    pub(super) versions: Versions,
+    pub(super) redirects: usize,
+    pub(super) allow_downgrade: bool,
+    pub(super) decompress: bool,
+    pub(super) cookies: bool,
+    pub(super) early_data: bool,
+    pub(super) proxy: Proxy,
+    pub(super) pool: PoolLimits,
+    pub(super) connect_timeout: Option<Duration>,
+    pub(super) total_timeout: Option<Duration>,
+    pub(super) idle_timeout: Option<Duration>,
+    pub(super) max_body: Option<u64>,
+    pub(super) headers: HeaderMap,
+}
+
+impl Default for ClientBuilder {
+    fn default() -> Self {
+        let agent = HeaderValue::from_static(concat!("eyas/", env!("CARGO_PKG_VERSION")));
+        Self {
+            endpoint: None,
+            config: Config {
+                policy: HttpPolicy::default(),
+                race: Policy::default(),
+                versions: Versions::ALL,
+                redirects: DEFAULT_REDIRECTS,
+                allow_downgrade: false,
+                decompress: true,
+                cookies: false,
+                early_data: false,
+                proxy: Proxy::from_env(),
+                pool: PoolLimits::default(),
+                connect_timeout: None,
+                total_timeout: None,
+                idle_timeout: None,
+                max_body: None,
+                headers: HeaderMap::from_iter([(USER_AGENT, agent)]),
+            },
+        }
+    }
+}
+
+impl ClientBuilder {
+    /// The endpoint whose sockets, resolver, trust and memory are used; one with the defaults
+    /// unless given.
+    pub fn endpoint(mut self, endpoint: Endpoint) -> Self {
+        self.endpoint = Some(endpoint);
+        self
+    }
+
+    /// In which order HTTP/3 and the older versions are tried; [`HttpPolicy::Race`] unless said.
+    pub fn policy(mut self, policy: HttpPolicy) -> Self {
+        self.config.policy = policy;
+        self
+    }
+
+    /// The values that races run by, such as delays, address family and deadline. Its transports
+    /// are an upper bound: what the [versions](Self::versions) do not need is left out.
+    pub fn race(mut self, policy: Policy) -> Self {
+        self.config.race = policy;
+        self
+    }
+
+    /// The versions of HTTP that may be spoken; all unless said.
+    pub fn versions(mut self, versions: Versions) -> Self {
+        self.config.versions = versions;
+        self
+    }
+
+    /// How many redirects are followed: 10 unless said. With 0 a redirect is a response like any
+    /// other.
+    pub fn redirects(mut self, limit: usize) -> Self {
+        self.config.redirects = limit;
+        self
+    }
+
+    /// Lets a redirect lead from `https` to `http`. Off unless asked.
+    pub fn allow_downgrade(mut self, allow: bool) -> Self {
+        self.config.allow_downgrade = allow;
+        self
+    }
+
+    /// Whether responses may come compressed (gzip, br, zstd, deflate) and are decompressed while
+    /// they are read. On unless said.
+    pub fn decompress(mut self, decompress: bool) -> Self {
+        self.config.decompress = decompress;
+        self
+    }
+
+    /// Whether cookies are kept and sent back. Off unless asked.
+    pub fn cookies(mut self, cookies: bool) -> Self {
+        self.config.cookies = cookies;
+        self
+    }
+
+    /// Whether requests of safe methods may go out as 0-RTT data, where the endpoint's security
+    /// parameters allow it too. An attacker can replay those. Off unless asked.
+    pub fn early_data(mut self, early_data: bool) -> Self {
+        self.config.early_data = early_data;
+        self
+    }
+
+    /// Which proxies are used; those of the environment unless said.
+    pub fn proxy(mut self, proxy: Proxy) -> Self {
+        self.config.proxy = proxy;
+        self
+    }
+
+    /// Bounds of the connection pool.
+    pub fn pool(mut self, limits: PoolLimits) -> Self {
+        self.config.pool = limits;
+        self
+    }
+
+    /// How long a request may wait for its connection; without a limit the race's own deadline
+    /// holds.
+    pub fn connect_timeout(mut self, limit: Duration) -> Self {
+        self.config.connect_timeout = Some(limit);
+        self
+    }
+
+    /// How long an exchange may take in all, from the call to the last byte of the body.
+    pub fn total_timeout(mut self, limit: Duration) -> Self {
+        self.config.total_timeout = Some(limit);
+        self
+    }
+
+    /// How long the peer may be silent, before the response and between chunks of its body.
+    pub fn idle_timeout(mut self, limit: Duration) -> Self {
+        self.config.idle_timeout = Some(limit);
+        self
+    }
+
+    /// The largest response body that is handed over, in bytes after decompression. A few bytes
+    /// can decompress to very many: set this where the server is not trusted.
+    pub fn max_body(mut self, bytes: u64) -> Self {
+        self.config.max_body = Some(bytes);
+        self
+    }
+
+    /// Header fields that every request gets unless it has its own.
+    pub fn default_headers(mut self, headers: HeaderMap) -> Self {
+        self.config.headers.extend(headers);
+        self
+    }
+
+    /// Makes the client. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// [`Kind::Tls`] if no endpoint was given and one with the defaults cannot be made,
+    /// [`Kind::Request`] if no version of HTTP is allowed.
+    pub fn build(self) -> Result<Client, Error> {
+        if !self.config.versions.over_streams() && !self.config.versions.http3 {
+            return Err(Error::new(Kind::Request, "no version of HTTP is allowed"));
+        }
+        let endpoint = match self.endpoint {
+            Some(endpoint) => endpoint,
+            None => {
+                Endpoint::builder().build().map_err(|error| Error::from_source(Kind::Tls, error))?
+            }
+        };
+        Ok(Client::new(endpoint, self.config))
+    }
+}

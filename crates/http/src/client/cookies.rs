@@ -1,0 +1,138 @@
+//! Cookies (RFC 6265), only if asked.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cookie_store::{CookieStore, RawCookie};
+use http::{
+    HeaderMap, HeaderValue,
+    header::{COOKIE, SET_COOKIE},
+};
+use url::Url;
+
+/// Cookies taken of one response.
+const MAX_PER_RESPONSE: usize = 50;
+
+/// Cookies kept in total.
+const MAX_COOKIES: usize = 3000;
+
+/// The longest `Set-Cookie` value that is read, in bytes (RFC 6265 §6.1 wants 4096 at least).
+const MAX_COOKIE_BYTES: usize = 8 * 1024;
+
+/// The cookies of one client.
+#[derive(Default)]
+pub(super) struct Cookies(Mutex<CookieStore>);
+
+impl Cookies {
+    /// Adds the cookies that belong to the URL, unless the caller has set some itself.
+    pub(super) fn add(&self, url: &Url, headers: &mut HeaderMap) {
+        if headers.contains_key(COOKIE) {
+            return;
+        }
+        let pairs: Vec<String> = self
+            .lock()
+            .get_request_values(url)
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        if let Ok(value) = HeaderValue::from_str(&pairs.join("; "))
+            && !pairs.is_empty()
+        {
+            headers.insert(COOKIE, value);
+        }
+    }
+
+    /// Takes the cookies of a response. What cannot be read is ignored (RFC 6265 §5.2).
+    pub(super) fn take(&self, url: &Url, headers: &HeaderMap) {
+        let cookies = headers
+            .get_all(SET_COOKIE)
+            .iter()
+            .filter(|value| value.len() <= MAX_COOKIE_BYTES)
+            .filter_map(|value| RawCookie::parse(value.to_str().ok()?.to_owned()).ok())
+            .filter(|cookie| !is_for_a_suffix(cookie, url))
+            .take(MAX_PER_RESPONSE);
+        let mut store = self.lock();
+        for cookie in cookies {
+            if store.iter_any().count() >= MAX_COOKIES {
+                tracing::debug!("no room for another cookie");
+                return;
+            }
+            if let Err(error) = store.insert_raw(&cookie, url) {
+                tracing::debug!(%error, "cookie refused");
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CookieStore> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the cookie is meant for a whole public suffix, as far as one is known without a list
+/// of them: a domain of one label. A cookie for a longer suffix (`co.uk`) is not told apart.
+fn is_for_a_suffix(cookie: &RawCookie<'_>, url: &Url) -> bool {
+    cookie.domain().is_some_and(|domain| {
+        let domain = domain.trim_start_matches('.');
+        !domain.contains('.') && url.host_str() != Some(domain)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        text.parse().expect("a URL")
+    }
+
+    fn set(cookies: &[&'static str]) -> HeaderMap {
+        cookies.iter().map(|cookie| (SET_COOKIE, HeaderValue::from_static(cookie))).collect()
+    }
+
+    fn sent(cookies: &Cookies, to: &str) -> Option<String> {
+        let mut headers = HeaderMap::new();
+        cookies.add(&url(to), &mut headers);
+        headers.get(COOKIE).map(|value| value.to_str().expect("text").to_owned())
+    }
+
+    #[test]
+    fn a_cookie_goes_back_where_it_belongs() {
+        let cookies = Cookies::default();
+        let from = url("https://a.example/dir/page");
+        cookies.take(&from, &set(&["a=1; Path=/; Secure", "b=2; Max-Age=0", "c=3; Path=/other"]));
+        assert_eq!(sent(&cookies, "https://a.example/").as_deref(), Some("a=1"));
+        assert_eq!(sent(&cookies, "http://a.example/"), None);
+        assert_eq!(sent(&cookies, "https://b.example/"), None);
+    }
+
+    #[test]
+    fn a_cookie_of_another_domain_or_of_a_suffix_is_refused() {
+        let cookies = Cookies::default();
+        let from = url("https://a.example/");
+        cookies.take(&from, &set(&["x=1; Domain=example", "y=2; Domain=b.example", "z", "=", ""]));
+        assert_eq!(sent(&cookies, "https://c.example/"), None);
+        assert_eq!(sent(&cookies, "https://b.example/"), None);
+    }
+
+    #[test]
+    fn cookies_of_the_caller_stay_as_they_are() {
+        let cookies = Cookies::default();
+        cookies.take(&url("https://a.example/"), &set(&["a=1"]));
+        let own = HeaderValue::from_static("own=1");
+        let mut headers = HeaderMap::from_iter([(COOKIE, own.clone())]);
+        cookies.add(&url("https://a.example/"), &mut headers);
+        assert_eq!(headers[COOKIE], own);
+    }
+
+    #[test]
+    fn the_store_is_bounded() {
+        let cookies = Cookies::default();
+        for host in 0..100 {
+            let headers: HeaderMap = (0..60)
+                .map(|n| (SET_COOKIE, HeaderValue::from_str(&format!("c{n}=1")).expect("text")))
+                .collect();
+            cookies.take(&url(&format!("https://h{host}.example/")), &headers);
+        }
+        assert_eq!(cookies.lock().iter_any().count(), MAX_COOKIES);
+        let first = sent(&cookies, "https://h0.example/").expect("cookies");
+        assert_eq!(first.split("; ").count(), MAX_PER_RESPONSE);
+    }
+}

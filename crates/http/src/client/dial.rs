@@ -1,0 +1,220 @@
+//! From a target to a connection that speaks HTTP.
+
+use std::time::Duration;
+
+use eyas::{
+    ConnectError, Connection, Endpoint, Initiation, Recording,
+    race::{
+        candidate::{Alpn, Security, Transport},
+        evidence::Cause,
+        io::RaceFailure,
+        policy::Policy,
+        target::{Host, Service as Spoken, Target},
+    },
+};
+
+use super::{HttpPolicy, report::ConnectionReport};
+use crate::{
+    Error, Kind, Versions, alt_svc,
+    protocol::{Http1, Http2, Http3, Sender},
+};
+
+/// How long one transport may take under [`HttpPolicy::Serial`] before the next has its turn.
+const SERIAL_TURN: Duration = Duration::from_secs(5);
+
+/// How long an alternative may take to connect.
+const ALTERNATIVE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// What is needed to connect, and nothing that keeps connections alive.
+pub(super) struct Dialler {
+    pub(super) endpoint: Endpoint,
+    pub(super) race: Policy,
+    pub(super) versions: Versions,
+    pub(super) policy: HttpPolicy,
+}
+
+/// A connection ready for requests, and what may follow it.
+pub(super) struct Dialled {
+    pub(super) sender: Sender,
+    pub(super) report: ConnectionReport,
+    pub(super) later: Option<Later>,
+}
+
+/// A race that has been won and goes on.
+pub(super) struct Later {
+    initiation: Initiation,
+}
+
+impl Later {
+    /// The next better connection, until there is none any more.
+    pub(super) async fn better(
+        &mut self,
+        dialler: &Dialler,
+    ) -> Option<Result<(Sender, ConnectionReport), Error>> {
+        let connection = self.initiation.better().await?;
+        Some(dialler.speak(connection, self.initiation.recording()).await)
+    }
+
+    /// Waits until the race has learnt what it can.
+    pub(super) async fn finished(mut self) {
+        self.initiation.finished().await;
+    }
+}
+
+impl Dialler {
+    /// Connects under the client's policy.
+    pub(super) async fn dial(&self, target: Target) -> Result<Dialled, Error> {
+        let target = self.speaking(target);
+        let turns: &[&[Transport]] = match self.policy {
+            HttpPolicy::Race | HttpPolicy::RaceAltSvc => &[&Transport::ALL],
+            HttpPolicy::AltSvc if self.versions.over_streams() => &[&STREAMS],
+            HttpPolicy::AltSvc => &[&[Transport::Quic]],
+            HttpPolicy::Serial => &[&[Transport::Quic], &STREAMS],
+        };
+        let mut failed = None;
+        for turn in turns {
+            let Some(policy) = self.policy_of(turn, &target) else { continue };
+            match self.race(target.clone(), policy, None).await {
+                Ok(dialled) => return Ok(dialled),
+                Err(error) => failed = Some(error),
+            }
+        }
+        Err(failed.unwrap_or_else(|| {
+            Error::new(Kind::Connect, "no transport is allowed that carries the versions allowed")
+        }))
+    }
+
+    /// Connects to an alternative of `origin`; the certificate must be the origin's.
+    pub(super) async fn alternative(
+        &self,
+        origin: &alt_svc::Origin,
+        host: &Host,
+        service: &alt_svc::Service,
+    ) -> Result<(Sender, ConnectionReport), Error> {
+        let alpn = String::from_utf8_lossy(&service.protocol).into_owned();
+        let over_quic = service.protocol == b"h3";
+        let there = match &service.host {
+            None => host.clone(),
+            Some(text) if *text == origin.host => host.clone(),
+            Some(text) => {
+                Host::parse(text).map_err(|error| Error::new(Kind::Url, error.to_string()))?
+            }
+        };
+        let mut target = Target::https(there, service.port);
+        target.service = match over_quic {
+            true => Spoken::Http { stream_alpn: Vec::new(), quic_alpn: vec![alpn] },
+            false => Spoken::Http { stream_alpn: vec![alpn], quic_alpn: Vec::new() },
+        };
+        let transports: &[Transport] = if over_quic { &[Transport::Quic] } else { &STREAMS };
+        let mut policy = self
+            .policy_of(transports, &target)
+            .ok_or_else(|| Error::new(Kind::Connect, "its transport is not allowed"))?;
+        policy.deadline = policy.deadline.min(ALTERNATIVE_DEADLINE);
+        policy.late_switch = false;
+        let dialled = self.race(target, policy, Some(host.clone())).await?;
+        Ok((dialled.sender, dialled.report.of_alternative(service)))
+    }
+
+    async fn race(
+        &self,
+        target: Target,
+        policy: Policy,
+        identity: Option<Host>,
+    ) -> Result<Dialled, Error> {
+        let mut preconnection = self.endpoint.preconnection(target).policy(policy);
+        if let Some(identity) = identity {
+            preconnection = preconnection.certificate_for(identity);
+        }
+        let mut initiation = preconnection.initiate();
+        let connection = initiation.usable().await.map_err(connect_error)?;
+        let (sender, report) = self.speak(connection, initiation.recording()).await?;
+        Ok(Dialled { sender, report, later: Some(Later { initiation }) })
+    }
+
+    /// The target with the versions that the client may speak.
+    fn speaking(&self, mut target: Target) -> Target {
+        if target.security != Security::None {
+            target.service = Spoken::Http {
+                stream_alpn: self.versions.stream_alpn(),
+                quic_alpn: self.versions.quic_alpn(),
+            };
+        }
+        target
+    }
+
+    /// The policy of a race over these of the transports that the caller and the versions allow.
+    fn policy_of(&self, transports: &[Transport], target: &Target) -> Option<Policy> {
+        let Spoken::Http { stream_alpn, quic_alpn } = &target.service else { return None };
+        let is_spoken = |transport: &Transport| match transport {
+            Transport::Quic => !quic_alpn.is_empty(),
+            Transport::Tcp | Transport::Mptcp => !stream_alpn.is_empty(),
+            _ => false,
+        };
+        let mut policy = self.race.clone();
+        policy.transports.retain(|one| transports.contains(one) && is_spoken(one));
+        if self.policy == HttpPolicy::Serial {
+            policy.max_in_flight = 1;
+            policy.late_switch = false;
+            policy.deadline = policy.deadline.min(SERIAL_TURN);
+        }
+        (!policy.transports.is_empty()).then_some(policy)
+    }
+
+    /// Speaks the version of HTTP that the connection has agreed on.
+    async fn speak(
+        &self,
+        connection: Connection,
+        recording: Recording,
+    ) -> Result<(Sender, ConnectionReport), Error> {
+        let info = connection.info().clone();
+        let report = ConnectionReport::new(info, connection.feedback(), recording);
+        let sender = match connection.quic().cloned() {
+            Some(quic) => Http3::start(quic).await.map(Sender::Http3),
+            None => self.speak_on_stream(connection).await,
+        };
+        let sender = sender.map_err(|error| error.on(&report))?;
+        Ok((sender, report))
+    }
+
+    async fn speak_on_stream(&self, connection: Connection) -> Result<Sender, Error> {
+        let alpn = connection.info().alpn.clone();
+        let stream = connection
+            .into_stream()
+            .map_err(|_| Error::new(Kind::Protocol, "it closed before it was used"))?;
+        self.speak_alpn(stream, alpn.as_ref()).await
+    }
+
+    /// HTTP/2 or 1.1, as ALPN said; a peer without ALPN speaks HTTP/1.1 (RFC 9112 §9.8).
+    pub(super) async fn speak_alpn<S>(
+        &self,
+        stream: S,
+        alpn: Option<&Alpn>,
+    ) -> Result<Sender, Error>
+    where
+        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
+    {
+        match alpn.map(String::as_str) {
+            Some("h2") => Http2::start(stream).await.map(Sender::Http2),
+            _ if self.versions.http1 => Http1::start(stream, false).await.map(Sender::Http1),
+            _ => Err(Error::new(Kind::Tls, "the peer speaks none of the HTTP versions allowed")),
+        }
+    }
+}
+
+/// The transports that carry a stream of bytes for HTTP.
+const STREAMS: [Transport; 2] = [Transport::Tcp, Transport::Mptcp];
+
+/// A race that found no connection.
+pub(super) fn connect_error(error: ConnectError) -> Error {
+    let kind = match (error.failure(), error.cause()) {
+        (RaceFailure::NoAddress(_), _) => Kind::Dns,
+        (RaceFailure::Cancelled, _) => Kind::Closed,
+        (_, Some(Cause::Certificate | Cause::Tls)) => Kind::Tls,
+        (RaceFailure::Deadline(_), None | Some(Cause::Silent | Cause::Deadline)) => {
+            Kind::ConnectTimeout
+        }
+        _ => Kind::Connect,
+    };
+    let trace = error.trace().clone();
+    Error::from_source(kind, error).with_advice().with_trace(trace)
+}

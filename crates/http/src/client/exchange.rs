@@ -1,0 +1,139 @@
+//! One exchange as the caller sees it: redirects, cookies, decompression, the time allowed.
+
+use std::{sync::Arc, time::Duration};
+
+use http::{HeaderMap, Method, Request, Response, Version};
+use tokio::time::Instant;
+use url::Url;
+
+use super::{
+    Inner, attempt, decode, guard,
+    redirect::{self, Hop},
+    report::Exchanged,
+    request,
+    route::Route,
+};
+use crate::{Body, Error, Kind};
+
+/// How much of a redirect's body is read so that its connection can be used again, in bytes.
+const REDIRECT_BODY: u64 = 16 * 1024;
+
+/// How long that may take.
+const REDIRECT_BODY_TIME: Duration = Duration::from_millis(500);
+
+/// Carries out a request; the URL in its head is not looked at.
+pub(super) async fn run(
+    inner: &Arc<Inner>,
+    request: Request<Body>,
+    url: Url,
+) -> Result<(Response<Body>, Exchanged), Error> {
+    let deadline = inner.config.total_timeout.map(|limit| Instant::now() + limit);
+    let run = follow(inner, request, url, deadline);
+    let Some(at) = deadline else { return run.await };
+    match tokio::time::timeout_at(at, run).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Error::new(Kind::TotalTimeout, "no response had come")),
+    }
+}
+
+async fn follow(
+    inner: &Arc<Inner>,
+    request: Request<Body>,
+    mut url: Url,
+    deadline: Option<Instant>,
+) -> Result<(Response<Body>, Exchanged), Error> {
+    let (head, body) = request.into_parts();
+    let mut headers = head.headers;
+    request::complete(&mut headers, &inner.config.headers, &mut url);
+    let codings_offered = inner.config.decompress && {
+        let chosen = headers.contains_key(http::header::ACCEPT_ENCODING);
+        decode::offer(&mut headers);
+        !chosen && headers.contains_key(http::header::ACCEPT_ENCODING)
+    };
+    let mut hop = Hop { method: head.method, url, headers, body: Some(body) };
+    let rules = redirect::Rules { allow_downgrade: inner.config.allow_downgrade };
+    let mut redirects = 0;
+    loop {
+        let answered = one(inner, &mut hop).await.map_err(|error| error.at(&hop.url))?;
+        let (status, fields) = (answered.response.status(), answered.response.headers());
+        if inner.config.redirects == 0 || !redirect::is_redirect(status, fields) {
+            let codings = codings_offered;
+            return Ok(finish(inner, answered, &hop, &Ending { deadline, codings, redirects }));
+        }
+        if redirects == inner.config.redirects {
+            let detail = format!("{redirects} redirects were followed already");
+            return Err(Error::new(Kind::Redirect, detail).at(&hop.url));
+        }
+        redirects += 1;
+        let fields = answered.response.headers().clone();
+        hop.follow(status, &fields, &rules).map_err(|error| error.at(&hop.url))?;
+        let ending = Ending { deadline, codings: false, redirects };
+        drain(finish(inner, answered, &hop, &ending).0.into_body()).await;
+    }
+}
+
+/// One request of the chain, with the client's own cookies.
+async fn one(inner: &Arc<Inner>, hop: &mut Hop) -> Result<attempt::Answered, Error> {
+    let Some(cookies) = &inner.cookies else {
+        let route = Route::new(inner, &hop.url)?;
+        return attempt::send(inner, hop, &route, &HeaderMap::new()).await;
+    };
+    let mut added = HeaderMap::new();
+    if !hop.headers.contains_key(http::header::COOKIE) {
+        cookies.add(&hop.url, &mut added);
+    }
+    let route = Route::new(inner, &hop.url)?;
+    let answered = attempt::send(inner, hop, &route, &added).await?;
+    cookies.take(&hop.url, answered.response.headers());
+    Ok(answered)
+}
+
+struct Ending {
+    deadline: Option<Instant>,
+    codings: bool,
+    redirects: usize,
+}
+
+/// Puts the layers around the body.
+fn finish(
+    inner: &Arc<Inner>,
+    answered: attempt::Answered,
+    hop: &Hop,
+    ending: &Ending,
+) -> (Response<Body>, Exchanged) {
+    let attempt::Answered { response, report, hold, version, reused } = answered;
+    let limits = guard::Limits { idle: inner.config.idle_timeout, deadline: ending.deadline };
+    let (mut head, body) = response.into_parts();
+    head.version = shown_version(head.version, version);
+    let expected = guard::expected_length(&hop.method, head.status, &head.headers);
+    let place = (hop.url.clone(), report.to_string());
+    let body = Body::boxed(guard::Guarded::new(body, expected, &limits, place, hold));
+    let mut response = Response::from_parts(head, body);
+    if ending.codings && hop.method != Method::HEAD {
+        response = decode::decode(response);
+    }
+    if let Some(limit) = inner.config.max_body {
+        response = response.map(|body| Body::boxed(guard::Bounded::new(body, limit)));
+    }
+    let redirects = ending.redirects;
+    (response, Exchanged { report, url: hop.url.clone(), redirects, reused })
+}
+
+/// An HTTP/1.0 server says so itself; the other versions are the connection's.
+fn shown_version(said: Version, spoken: Version) -> Version {
+    if said < Version::HTTP_11 { said } else { spoken }
+}
+
+/// Reads a small body to its end, so that an HTTP/1.1 connection can be used again.
+async fn drain(mut body: Body) {
+    let all = async {
+        let mut left = REDIRECT_BODY;
+        while let Ok(Some(chunk)) = body.chunk().await {
+            match left.checked_sub(chunk.len() as u64) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    };
+    let _ = tokio::time::timeout(REDIRECT_BODY_TIME, all).await;
+}

@@ -1,0 +1,76 @@
+//! Connections through a proxy: TCP to it, a tunnel for `https`, the request itself for `http`.
+
+use eyas::race::{
+    candidate::{Security, Transport},
+    evidence::{Cause, Failure},
+    target::{Host, Target},
+};
+
+use super::{
+    dial::{Dialled, Dialler, connect_error},
+    proxy::{self, ProxyAddress},
+    report::ConnectionReport,
+    route::Route,
+};
+use crate::{
+    Error, Kind,
+    protocol::{Http1, Sender},
+};
+
+impl Dialler {
+    /// Connects to the route's peer through a proxy.
+    pub(super) async fn through(
+        &self,
+        proxy: &ProxyAddress,
+        route: &Route,
+    ) -> Result<Dialled, Error> {
+        if !self.versions.over_streams() {
+            return Err(Error::new(Kind::Proxy, "HTTP/3 does not go through a proxy"));
+        }
+        let host = Host::parse(&proxy.host)
+            .map_err(|error| Error::new(Kind::Proxy, format!("{}: {error}", proxy.name())))?;
+        let security = if proxy.tls { Security::Tls } else { Security::None };
+        let target = Target::plain(host, proxy.port, vec![Transport::Tcp], security);
+        let mut policy = self.race.clone();
+        policy.transports = vec![Transport::Tcp];
+        let mut initiation = self.endpoint.preconnection(target).policy(policy).initiate();
+        let connection = initiation
+            .usable()
+            .await
+            .map_err(|error| connect_error(error).with_kind(Kind::Proxy))?;
+        let info = connection.info().clone();
+        let report = ConnectionReport::new(info, connection.feedback(), initiation.recording())
+            .through_proxy(&proxy.name());
+        let stream = connection
+            .into_stream()
+            .map_err(|_| Error::new(Kind::Proxy, "it closed before it was used"))?;
+        let sender = match route.is_forwarded() {
+            true => Http1::start(stream, true).await.map(Sender::Http1),
+            false => self.tunnelled(stream, proxy, route).await,
+        };
+        let sender = sender.map_err(|error| error.on(&report))?;
+        Ok(Dialled { sender, report, later: None })
+    }
+
+    async fn tunnelled(
+        &self,
+        stream: eyas::ByteStream,
+        proxy: &ProxyAddress,
+        route: &Route,
+    ) -> Result<Sender, Error> {
+        let tunnel = proxy::tunnel(stream, &route.authority(), proxy).await?;
+        let alpn = self.versions.stream_alpn();
+        let tls = self.endpoint.secure(tunnel, &route.host, &alpn).await.map_err(tls_error)?;
+        let agreed = tls.get_ref().1.alpn_protocol();
+        let agreed = agreed.map(|name| String::from_utf8_lossy(name).into_owned());
+        self.speak_alpn(tls, agreed.as_ref()).await
+    }
+}
+
+fn tls_error(failure: Failure) -> Error {
+    let kind = match failure.cause {
+        Cause::Certificate | Cause::Tls => Kind::Tls,
+        _ => Kind::Proxy,
+    };
+    Error::new(kind, format!("through the proxy: {}: {}", failure.cause, failure.detail))
+}

@@ -1,0 +1,177 @@
+//! Whether a response sends the request elsewhere, and what of it may go there (RFC 9110 §15.4).
+
+use http::{
+    HeaderMap, Method, StatusCode,
+    header::{
+        AUTHORIZATION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_LOCATION,
+        CONTENT_TYPE, COOKIE, HOST, HeaderName, LOCATION, PROXY_AUTHORIZATION, TRANSFER_ENCODING,
+    },
+};
+use url::Url;
+
+use crate::{Body, Error, Kind};
+
+/// Fields that describe a body, and go with it.
+const BODY_FIELDS: [HeaderName; 6] = [
+    CONTENT_ENCODING,
+    CONTENT_LANGUAGE,
+    CONTENT_LENGTH,
+    CONTENT_LOCATION,
+    CONTENT_TYPE,
+    TRANSFER_ENCODING,
+];
+
+/// Fields meant for one origin only.
+const ORIGIN_FIELDS: [HeaderName; 4] = [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, HOST];
+
+/// One request of a chain.
+pub(super) struct Hop {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    /// `None` once it has been sent and cannot be sent again.
+    pub(super) body: Option<Body>,
+}
+
+/// What is needed to follow a redirect.
+pub(super) struct Rules {
+    /// Whether `https` may lead to `http`.
+    pub(super) allow_downgrade: bool,
+}
+
+/// Whether the response is a redirect that names a place.
+pub(super) fn is_redirect(status: StatusCode, headers: &HeaderMap) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) && headers.contains_key(LOCATION)
+}
+
+impl Hop {
+    /// Turns into the request that the redirect asks for.
+    pub(super) fn follow(
+        &mut self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        rules: &Rules,
+    ) -> Result<(), Error> {
+        let to = self.location(headers, rules)?;
+        let becomes_get = match status {
+            StatusCode::SEE_OTHER => !matches!(self.method, Method::GET | Method::HEAD),
+            StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => self.method == Method::POST,
+            _ => false,
+        };
+        if becomes_get {
+            self.method = Method::GET;
+            self.body = Some(Body::empty());
+            for name in &BODY_FIELDS {
+                self.headers.remove(name);
+            }
+        } else if self.body.is_none() {
+            let detail =
+                format!("{} asks for the body again, and a stream has only one go", status);
+            return Err(Error::new(Kind::Redirect, detail));
+        }
+        if to.origin() != self.url.origin() {
+            for name in &ORIGIN_FIELDS {
+                self.headers.remove(name);
+            }
+        }
+        self.url = to;
+        Ok(())
+    }
+
+    fn location(&self, headers: &HeaderMap, rules: &Rules) -> Result<Url, Error> {
+        let refuse = |why: String| Error::new(Kind::Redirect, why);
+        let location = headers
+            .get(LOCATION)
+            .and_then(|value| std::str::from_utf8(value.as_bytes()).ok())
+            .ok_or_else(|| refuse("its Location is not text".to_owned()))?;
+        let mut to = self
+            .url
+            .join(location)
+            .map_err(|error| refuse(format!("its Location {location:?} is no URL: {error}")))?;
+        if !matches!(to.scheme(), "http" | "https") || !to.has_host() {
+            return Err(refuse(format!("it leads out of HTTP, to {to}")));
+        }
+        if self.url.scheme() == "https" && to.scheme() == "http" && !rules.allow_downgrade {
+            return Err(refuse(format!("it leads from https to {to}, which is not protected")));
+        }
+        if to.fragment().is_none() {
+            to.set_fragment(self.url.fragment());
+        }
+        Ok(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn hop(method: Method, url: &str) -> Hop {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, HeaderValue::from_static("secret"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        Hop { method, url: url.parse().expect("a URL"), headers, body: Some("body".into()) }
+    }
+
+    fn to(location: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(LOCATION, HeaderValue::from_static(location))])
+    }
+
+    const STRICT: Rules = Rules { allow_downgrade: false };
+
+    #[test]
+    fn the_method_changes_as_the_status_says() {
+        for (status, method, becomes) in [
+            (301, Method::POST, Method::GET),
+            (302, Method::POST, Method::GET),
+            (301, Method::PUT, Method::PUT),
+            (302, Method::HEAD, Method::HEAD),
+            (303, Method::PUT, Method::GET),
+            (303, Method::HEAD, Method::HEAD),
+            (307, Method::POST, Method::POST),
+            (308, Method::POST, Method::POST),
+        ] {
+            let mut hop = hop(method.clone(), "https://a.example/x/y");
+            let status = StatusCode::from_u16(status).expect("a status");
+            hop.follow(status, &to("z?q"), &STRICT).expect("followed");
+            assert_eq!(hop.method, becomes, "{status} of {method}");
+            assert_eq!(hop.url.as_str(), "https://a.example/x/z?q");
+            let changed = becomes != method;
+            assert_eq!(hop.headers.contains_key(CONTENT_TYPE), !changed);
+            let body = hop.body.expect("a body");
+            assert_eq!(http_body::Body::is_end_stream(&body), changed);
+            assert!(hop.headers.contains_key(AUTHORIZATION));
+        }
+    }
+
+    #[test]
+    fn what_is_secret_stays_with_its_origin() {
+        for other in ["https://b.example/", "https://a.example:8443/", "//b.example/"] {
+            let mut hop = hop(Method::GET, "https://a.example/");
+            hop.follow(StatusCode::FOUND, &to(other), &STRICT).expect("followed");
+            assert!(!hop.headers.contains_key(AUTHORIZATION), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_stream_is_not_sent_twice() {
+        let mut hop = hop(Method::POST, "https://a.example/");
+        hop.body = None;
+        let error = hop.follow(StatusCode::PERMANENT_REDIRECT, &to("/b"), &STRICT).expect_err("no");
+        assert_eq!(error.kind(), Kind::Redirect);
+        hop.follow(StatusCode::SEE_OTHER, &to("/b"), &STRICT).expect("GET has no body");
+    }
+
+    #[test]
+    fn where_it_may_not_lead() {
+        for location in ["http://a.example/", "ftp://a.example/", "https://", "http://[/"] {
+            let mut hop = hop(Method::GET, "https://a.example/");
+            let error = hop.follow(StatusCode::FOUND, &to(location), &STRICT).expect_err(location);
+            assert_eq!(error.kind(), Kind::Redirect);
+        }
+        let mut hop = hop(Method::GET, "https://a.example/");
+        let lax = Rules { allow_downgrade: true };
+        hop.follow(StatusCode::FOUND, &to("http://a.example/"), &lax).expect("asked for");
+    }
+}

@@ -1,0 +1,85 @@
+//! What a connection and an exchange have to say about themselves.
+
+use std::{fmt, sync::Arc};
+
+use eyas::{
+    ConnectionInfo, Feedback, Recording,
+    race::{
+        evidence::{Cause, Failure, Level},
+        trace::Trace,
+    },
+};
+use url::Url;
+
+use crate::{Error, alt_svc::Service};
+
+/// What there is to say about a connection.
+pub(crate) struct ConnectionReport {
+    info: ConnectionInfo,
+    feedback: Feedback,
+    alternative: Option<Service>,
+    recording: Recording,
+}
+
+impl ConnectionReport {
+    pub(super) fn new(info: ConnectionInfo, feedback: Feedback, recording: Recording) -> Self {
+        Self { info, feedback, alternative: None, recording }
+    }
+
+    /// Says that the connection leads to an alternative service.
+    pub(super) fn of_alternative(mut self, service: &Service) -> Self {
+        self.info.reasons.push(format!("the origin announced the alternative {service}"));
+        self.alternative = Some(service.clone());
+        self
+    }
+
+    /// Says that a proxy is in between.
+    pub(super) fn through_proxy(mut self, proxy: &str) -> Self {
+        self.info.reasons.push(format!("TCP only: the peer is reached through the proxy {proxy}"));
+        self
+    }
+
+    pub(super) fn info(&self) -> &ConnectionInfo {
+        &self.info
+    }
+
+    pub(super) fn alternative(&self) -> Option<&Service> {
+        self.alternative.as_ref()
+    }
+
+    pub(super) fn trace(&self) -> Trace {
+        self.recording.trace()
+    }
+
+    /// The peer's application answered.
+    pub(super) fn first_byte_seen(&self) {
+        self.feedback.first_byte_seen();
+    }
+
+    /// The connection came up and then ended without a response: the memory is told.
+    pub(super) fn failed(&self, error: &Error) {
+        let (cause, reached) = (Cause::Reset, Level::Security);
+        self.feedback.broke(Failure { cause, reached, detail: error.detail().to_owned() });
+    }
+}
+
+impl fmt::Display for ConnectionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.info.transport, self.info.remote)
+    }
+}
+
+impl fmt::Debug for ConnectionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectionReport").field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+/// What there is to say about an exchange besides its response.
+#[derive(Debug)]
+pub(super) struct Exchanged {
+    pub(super) report: Arc<ConnectionReport>,
+    pub(super) url: Url,
+    pub(super) redirects: usize,
+    pub(super) reused: bool,
+}

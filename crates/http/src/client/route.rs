@@ -1,0 +1,62 @@
+//! Where a URL leads: its origin, its connections, the proxy before it.
+
+use eyas::race::target::{Host, Target};
+use http::Uri;
+use url::{Position, Url};
+
+use super::{Inner, proxy::ProxyAddress};
+use crate::{Error, Kind, alt_svc, pool::Key};
+
+/// What must be known of a URL to send a request there.
+pub(super) struct Route {
+    pub(super) key: Key,
+    pub(super) host: Host,
+    pub(super) uri: Uri,
+    pub(super) proxy: Option<ProxyAddress>,
+}
+
+impl Route {
+    pub(super) fn new(inner: &Inner, url: &Url) -> Result<Self, Error> {
+        let refuse = |why: String| Error::new(Kind::Url, why);
+        let host_text = url.host_str().ok_or_else(|| refuse("it has no host".to_owned()))?;
+        let host = Host::parse(host_text).map_err(|error| refuse(error.to_string()))?;
+        let https = url.scheme() == "https";
+        let port = url.port_or_known_default().unwrap_or(if https { 443 } else { 80 });
+        let text =
+            format!("{}://{}", url.scheme(), &url[Position::BeforeHost..Position::AfterQuery]);
+        let uri: Uri =
+            text.parse().map_err(|error: http::uri::InvalidUri| refuse(error.to_string()))?;
+        let intercept = inner.config.proxy.before(&uri);
+        let proxy = intercept.as_ref().map(ProxyAddress::of).transpose()?;
+        let key = Key {
+            https,
+            host: host_text.to_owned(),
+            port,
+            proxy: proxy.as_ref().map(ProxyAddress::name),
+        };
+        Ok(Self { key, host, uri, proxy })
+    }
+
+    /// Whom to reach.
+    pub(super) fn target(&self) -> Target {
+        match self.key.https {
+            true => Target::https(self.host.clone(), self.key.port),
+            false => Target::http(self.host.clone(), self.key.port),
+        }
+    }
+
+    /// The origin, as alternative services know it.
+    pub(super) fn origin(&self) -> alt_svc::Origin {
+        alt_svc::Origin { host: self.key.host.clone(), port: self.key.port }
+    }
+
+    /// `host:port`, as a proxy is asked for it.
+    pub(super) fn authority(&self) -> String {
+        format!("{}:{}", self.key.host, self.key.port)
+    }
+
+    /// Whether the request itself goes to the proxy, rather than through a tunnel.
+    pub(super) fn is_forwarded(&self) -> bool {
+        self.proxy.is_some() && !self.key.https
+    }
+}

@@ -1,0 +1,299 @@
+//! What went wrong, with which candidate, and what to do next.
+
+use std::{error::Error as StdError, fmt};
+
+use eyas::race::trace::Trace;
+
+/// What went wrong, as far as a program or an exit code tells failures apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The URL cannot be used: malformed, no host, a scheme other than `http` and `https`.
+    Url,
+    /// The request cannot be sent as it is (a field value that is none, a method that is none).
+    Request,
+    /// DNS gave no address.
+    Dns,
+    /// No candidate came up: refused, unreachable, silent, no network.
+    Connect,
+    /// The security layer failed: handshake, certificate, no common ALPN.
+    Tls,
+    /// The proxy could not be reached or refused.
+    Proxy,
+    /// No connection in the time allowed for connecting.
+    ConnectTimeout,
+    /// The whole exchange took longer than allowed.
+    TotalTimeout,
+    /// The peer stayed silent for longer than allowed.
+    IdleTimeout,
+    /// The peer broke HTTP, or closed before it answered.
+    Protocol,
+    /// Too many redirects, or one that may not be followed.
+    Redirect,
+    /// The response's body was reset in the middle.
+    BodyReset,
+    /// The response's body ended before its end.
+    BodyTruncated,
+    /// The response's body is longer or shorter than its `Content-Length`.
+    BodyLength,
+    /// The response's body is larger than the caller allows.
+    BodyTooLarge,
+    /// The response's body cannot be decompressed.
+    BodyDecode,
+    /// The request's body could not be read from the caller.
+    RequestBody,
+    /// The client was dropped while the request ran.
+    Closed,
+}
+
+impl Kind {
+    /// The name used in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Url => "url",
+            Self::Request => "request",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Proxy => "proxy",
+            Self::ConnectTimeout => "connect-timeout",
+            Self::TotalTimeout => "total-timeout",
+            Self::IdleTimeout => "idle-timeout",
+            Self::Protocol => "protocol",
+            Self::Redirect => "redirect",
+            Self::BodyReset => "body-reset",
+            Self::BodyTruncated => "body-truncated",
+            Self::BodyLength => "body-length",
+            Self::BodyTooLarge => "body-too-large",
+            Self::BodyDecode => "body-decode",
+            Self::RequestBody => "request-body",
+            Self::Closed => "closed",
+        }
+    }
+
+    /// Whether the response's body is at fault: its head had arrived in good order.
+    pub const fn is_body(self) -> bool {
+        matches!(
+            self,
+            Self::BodyReset
+                | Self::BodyTruncated
+                | Self::BodyLength
+                | Self::BodyTooLarge
+                | Self::BodyDecode
+        )
+    }
+
+    /// Whether a time limit of the caller was reached.
+    pub const fn is_timeout(self) -> bool {
+        matches!(self, Self::ConnectTimeout | Self::TotalTimeout | Self::IdleTimeout)
+    }
+
+    const fn summary(self) -> &'static str {
+        match self {
+            Self::Url => "cannot use this URL",
+            Self::Request => "cannot send this request",
+            Self::Dns => "cannot resolve the host",
+            Self::Connect => "cannot connect",
+            Self::Tls => "cannot secure the connection",
+            Self::Proxy => "the proxy failed",
+            Self::ConnectTimeout => "no connection in the time allowed",
+            Self::TotalTimeout => "not done in the time allowed",
+            Self::IdleTimeout => "the peer stays silent",
+            Self::Protocol => "the exchange failed",
+            Self::Redirect => "cannot follow the redirect",
+            Self::BodyReset => "the response was reset in mid-body",
+            Self::BodyTruncated => "the response's body is truncated",
+            Self::BodyLength => "the response's body does not match its Content-Length",
+            Self::BodyTooLarge => "the response's body is too large",
+            Self::BodyDecode => "the response's body cannot be decompressed",
+            Self::RequestBody => "cannot read the request's body",
+            Self::Closed => "the client was closed",
+        }
+    }
+
+    const fn next_step(self) -> &'static str {
+        match self {
+            Self::Url => "give an absolute URL such as https://example.com/",
+            Self::Request => "check the method and the header fields",
+            Self::Dns => "check the name, or name a DNS server that knows it",
+            Self::Connect => "race all candidates to see what each of them meets",
+            Self::Tls => "check the certificate and the clock, or name the root to trust",
+            Self::Proxy => "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY",
+            Self::ConnectTimeout => "allow more time, or race all candidates to see who is silent",
+            Self::TotalTimeout => "allow more time",
+            Self::IdleTimeout => "try again later, or allow more idle time",
+            Self::Protocol => "try again, or restrict the HTTP versions",
+            Self::Redirect => "allow more redirects, or fetch the location by itself",
+            Self::BodyReset | Self::BodyTruncated => "try again; what came is incomplete",
+            Self::BodyLength => "what came is not what the server meant to send",
+            Self::BodyTooLarge => "allow a larger body",
+            Self::BodyDecode => "ask without decompression",
+            Self::RequestBody => "check where the body comes from",
+            Self::Closed => "keep the client alive until its responses are read",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Why an exchange failed.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: Kind,
+    url: Option<String>,
+    candidate: Option<String>,
+    detail: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+    trace: Option<Box<Trace>>,
+    /// The detail says what to do next, better than the kind could.
+    advised: bool,
+}
+
+impl Error {
+    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            url: None,
+            candidate: None,
+            detail: detail.into(),
+            source: None,
+            trace: None,
+            advised: false,
+        }))
+    }
+
+    /// An error whose detail is what the source says, with all that lies beneath it.
+    pub(crate) fn from_source(
+        kind: Kind,
+        source: impl Into<Box<dyn StdError + Send + Sync>>,
+    ) -> Self {
+        let source = source.into();
+        let mut error = Self::new(kind, chain(source.as_ref()));
+        error.0.source = Some(source);
+        error
+    }
+
+    pub(crate) fn with_kind(mut self, kind: Kind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
+    /// Names the URL, unless a layer below has named one.
+    pub(crate) fn at(mut self, url: &url::Url) -> Self {
+        self.0.url.get_or_insert_with(|| without_password(url));
+        self
+    }
+
+    /// Names the candidate, unless a layer below has named one.
+    pub(crate) fn on(mut self, candidate: impl fmt::Display) -> Self {
+        self.0.candidate.get_or_insert_with(|| candidate.to_string());
+        self
+    }
+
+    /// The detail says what to do next.
+    pub(crate) fn with_advice(mut self) -> Self {
+        self.0.advised = true;
+        self
+    }
+
+    pub(crate) fn with_trace(mut self, trace: Trace) -> Self {
+        self.0.trace = Some(Box::new(trace));
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// The URL that was asked for, without its password.
+    pub fn url(&self) -> Option<&str> {
+        self.0.url.as_deref()
+    }
+
+    /// The candidate that carried the exchange, such as `quic 192.0.2.1:443`.
+    pub fn candidate(&self) -> Option<&str> {
+        self.0.candidate.as_deref()
+    }
+
+    /// What the layers below said.
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    /// What to do next.
+    pub fn next_step(&self) -> &'static str {
+        self.0.kind.next_step()
+    }
+
+    /// The trace of the race, if the failure is a race's.
+    pub fn trace(&self) -> Option<&Trace> {
+        self.0.trace.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(url) = &self.0.url {
+            write!(f, "{url}: ")?;
+        }
+        f.write_str(self.0.kind.summary())?;
+        if let Some(candidate) = &self.0.candidate {
+            write!(f, " [{candidate}]")?;
+        }
+        if !self.0.detail.is_empty() {
+            write!(f, ": {}", self.0.detail)?;
+        }
+        if self.0.advised {
+            return Ok(());
+        }
+        write!(f, "; {}", self.0.kind.next_step())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("url", &self.0.url)
+            .field("candidate", &self.0.candidate)
+            .field("detail", &self.0.detail)
+            .finish_non_exhaustive()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+/// An error and what lies beneath it, each said once.
+pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        next = cause.source();
+    }
+    text
+}
+
+fn without_password(url: &url::Url) -> String {
+    if url.password().is_none() {
+        return url.to_string();
+    }
+    let mut shown = url.clone();
+    // A URL with a password has a host, so this does not fail.
+    let _ = shown.set_password(None);
+    shown.to_string()
+}

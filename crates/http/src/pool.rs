@@ -1,0 +1,159 @@
+//! Connections kept for the next request, and who may open another.
+//!
+//! Per origin there is at most one shared connection (HTTP/3 or 2) on which all requests go, and
+//! some idle HTTP/1.1 ones. Concurrent requests to an origin without a connection do not
+//! stampede: one opens a connection, the others wait to see whether it can be shared. When a
+//! better connection arrives later (the late switch), it takes the place of the shared one and of
+//! the idle ones; what is in flight ends where it began.
+
+mod checkout;
+mod connection;
+mod origins;
+mod reaper;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub(crate) use self::{
+    checkout::{Checkout, Permit},
+    connection::{Hold, Leased},
+};
+use self::{connection::Connection, origins::Origins};
+use crate::{client::ConnectionReport, protocol::Sender};
+
+/// Bounds of a connection pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolLimits {
+    /// How long a connection without a request is kept: 90 s.
+    pub idle_timeout: Duration,
+    /// Connections per origin, HTTP/1.1 included: 6.
+    pub per_origin: usize,
+    /// Connections in total: 256. When it is reached, the longest idle one is closed for a new
+    /// one; if none is idle, the request waits.
+    pub total: usize,
+}
+
+impl Default for PoolLimits {
+    fn default() -> Self {
+        Self { idle_timeout: Duration::from_secs(90), per_origin: 6, total: 256 }
+    }
+}
+
+/// What connections may be shared by: scheme, host and port, and the proxy in between.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key {
+    pub(crate) https: bool,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) proxy: Option<String>,
+}
+
+/// The connections of one client; clones share them.
+#[derive(Clone)]
+pub(crate) struct Pool(Arc<Shared>);
+
+struct Shared {
+    limits: PoolLimits,
+    origins: Mutex<Origins>,
+    /// Rung whenever a connection comes free, arrives or goes.
+    changed: Arc<Notify>,
+    /// Ends what runs in the background when the last handle is dropped.
+    background: CancellationToken,
+    _ends_background: DropGuard,
+}
+
+impl Pool {
+    pub(crate) fn new(limits: PoolLimits) -> Self {
+        let limits = PoolLimits {
+            per_origin: limits.per_origin.max(1),
+            total: limits.total.max(1),
+            ..limits
+        };
+        let background = CancellationToken::new();
+        Self(Arc::new(Shared {
+            limits,
+            origins: Mutex::default(),
+            changed: Arc::new(Notify::new()),
+            _ends_background: background.clone().drop_guard(),
+            background,
+        }))
+    }
+
+    /// Runs in the background until it is done or the last handle of the pool is dropped. It
+    /// must not hold a handle itself while it waits.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let cancelled = self.0.background.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = cancelled.cancelled() => {}
+                () = work => {}
+            }
+        });
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakPool {
+        WeakPool(Arc::downgrade(&self.0))
+    }
+
+    /// Whether the origin has an HTTP/3 connection that can take a request.
+    pub(crate) fn has_http3(&self, key: &Key) -> bool {
+        self.0.lock().has_http3(key)
+    }
+
+    /// Puts a better connection into the place of what the origin has.
+    pub(crate) fn upgrade(&self, key: &Key, sender: Sender, report: Arc<ConnectionReport>) {
+        let connection = Connection::new(sender, report, self.0.slot(key));
+        // A connection takes the lock when it is dropped, so none is dropped under it.
+        let replaced = self.0.lock().insert(key, connection);
+        drop(replaced);
+        self.after_insert();
+    }
+
+    /// Takes a connection out: it failed, and no further request is to go there. If it had served
+    /// before, the idle ones of its origin are as old as it was, and go too.
+    pub(crate) fn retire(&self, key: &Key, leased: &Leased) {
+        let report = leased.report();
+        self.retire_where(key, |other| leased.reused || std::ptr::eq(other, &**report));
+    }
+
+    /// Takes out the connections of an origin whose report is this one.
+    pub(crate) fn retire_where(&self, key: &Key, is: impl Fn(&ConnectionReport) -> bool) {
+        let retired = self.0.lock().retire_where(key, is);
+        drop(retired);
+        self.0.changed.notify_waiters();
+    }
+
+    /// Closes what is idle and lets what is in flight end: the network has changed.
+    pub(crate) fn clear(&self) {
+        let closing = self.0.lock().clear();
+        drop(closing);
+        self.0.changed.notify_waiters();
+    }
+
+    fn after_insert(&self) {
+        reaper::ensure(self);
+        self.0.changed.notify_waiters();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Origins> {
+        // Nothing panics while it holds the lock; if it did, the maps are still whole.
+        self.origins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A handle that keeps no connection alive.
+#[derive(Clone)]
+pub(crate) struct WeakPool(Weak<Shared>);
+
+impl WeakPool {
+    pub(crate) fn upgrade(&self) -> Option<Pool> {
+        self.0.upgrade().map(Pool)
+    }
+}

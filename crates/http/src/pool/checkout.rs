@@ -1,0 +1,108 @@
+//! How a request comes to a connection.
+
+use std::{sync::Arc, time::Duration};
+
+use http::Version;
+use tokio::time::Instant;
+
+use super::{
+    Key, Leased, Pool, WeakPool,
+    connection::Connection,
+    origins::{Look, Next},
+};
+use crate::{client::ConnectionReport, protocol::Sender};
+
+/// How long a request waits for an HTTP/1.1 connection whose last response has been read to its
+/// end, rather than open another.
+const RETURN_TIME: Duration = Duration::from_millis(10);
+
+/// What [`Pool::checkout`] gives.
+pub(crate) enum Checkout {
+    /// A connection to use.
+    Ready(Leased),
+    /// The permission to open one; others may be waiting to share it.
+    Dial(Permit),
+}
+
+/// The permission to open one connection. Dropping it passes the turn on.
+pub(crate) struct Permit {
+    pool: WeakPool,
+    key: Key,
+}
+
+impl Pool {
+    /// Waits for a connection or for the permission to open one.
+    pub(crate) async fn checkout(&self, key: &Key) -> Checkout {
+        let mut patient = true;
+        loop {
+            // Made before the look, so that no change in between is missed.
+            let changed = Arc::clone(&self.0.changed).notified_owned();
+            let mut closing = Vec::new();
+            let look = Look { limits: &self.0.limits, now: Instant::now(), patient };
+            let next = self.0.lock().next(key, &look, &mut closing);
+            drop(closing);
+            match next {
+                Next::Use(leased) => return Checkout::Ready(leased),
+                Next::Dial => {
+                    return Checkout::Dial(Permit { pool: self.downgrade(), key: key.clone() });
+                }
+                Next::Wait => changed.await,
+                Next::WaitBriefly => {
+                    patient = tokio::time::timeout(RETURN_TIME, changed).await.is_ok();
+                }
+            }
+        }
+    }
+
+    /// Takes back an HTTP/1.1 connection once its exchange is over; the others were never gone.
+    pub(crate) fn give_back(&self, key: &Key, leased: Leased) {
+        if leased.version() >= Version::HTTP_2 {
+            return;
+        }
+        let (weak, key) = (self.downgrade(), key.clone());
+        let mut connection = leased.into_connection();
+        self.spawn(async move {
+            if let Sender::Http1(sender) = connection.sender_mut()
+                && !sender.is_reusable().await
+            {
+                return;
+            }
+            if let Some(pool) = weak.upgrade() {
+                let replaced = pool.0.lock().insert(&key, connection);
+                drop(replaced);
+                pool.after_insert();
+            }
+        });
+    }
+}
+
+impl Permit {
+    /// Makes the new connection known and gives a hold on it.
+    pub(crate) fn opened(self, sender: Sender, report: Arc<ConnectionReport>) -> Option<Leased> {
+        let pool = self.pool.upgrade()?;
+        let connection = Connection::new(sender, report, pool.0.slot(&self.key));
+        let leased = match connection.share() {
+            Some(leased) => {
+                let replaced = pool.0.lock().insert(&self.key, connection);
+                drop(replaced);
+                leased
+            }
+            None => {
+                let leased = connection.into_lease();
+                pool.0.lock().lent(&self.key, &leased);
+                leased
+            }
+        };
+        pool.after_insert();
+        Some(leased)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.0.lock().dial_ended(&self.key);
+            pool.0.changed.notify_waiters();
+        }
+    }
+}

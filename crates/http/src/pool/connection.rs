@@ -1,0 +1,161 @@
+//! One connection of the pool, and a request's hold on it.
+
+use std::sync::{
+    Arc, Mutex, PoisonError, Weak,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use http::Version;
+use tokio::time::Instant;
+
+use super::{Key, Shared, WeakPool};
+use crate::{client::ConnectionReport, protocol::Sender};
+
+/// A place among the connections that are counted; dropping it frees the place.
+pub(super) struct Slot {
+    pool: WeakPool,
+    key: Key,
+}
+
+impl Shared {
+    /// Takes a place; whether there is one was decided before.
+    pub(super) fn slot(self: &Arc<Self>, key: &Key) -> Slot {
+        self.lock().open(key);
+        Slot { pool: WeakPool(Arc::downgrade(self)), key: key.clone() }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let Some(shared) = self.pool.0.upgrade() {
+            shared.lock().closed(&self.key);
+            shared.changed.notify_waiters();
+        }
+    }
+}
+
+/// A connection with its place. Its sender is taken out by the request that uses it, if the
+/// version does not multiplex.
+pub(super) struct Connection {
+    sender: Sender,
+    pub(super) state: Arc<State>,
+}
+
+pub(super) struct State {
+    report: Arc<ConnectionReport>,
+    pub(super) version: Version,
+    in_flight: AtomicUsize,
+    used: AtomicBool,
+    last_used: Mutex<Instant>,
+    _slot: Slot,
+}
+
+impl Connection {
+    /// The sender, for who waits until the exchange is over.
+    pub(super) fn sender_mut(&mut self) -> &mut Sender {
+        &mut self.sender
+    }
+
+    pub(super) fn new(sender: Sender, report: Arc<ConnectionReport>, slot: Slot) -> Self {
+        let state = State {
+            report,
+            version: sender.version(),
+            in_flight: AtomicUsize::new(0),
+            used: AtomicBool::new(false),
+            last_used: Mutex::new(Instant::now()),
+            _slot: slot,
+        };
+        Self { sender, state: Arc::new(state) }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    pub(super) fn report(&self) -> &ConnectionReport {
+        &self.state.report
+    }
+
+    /// Since when it has been without a request, if it is.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        (!self.state.is_in_use()).then(|| self.last_used())
+    }
+
+    /// When a request last ended on it.
+    pub(super) fn last_used(&self) -> Instant {
+        *self.state.last_used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hold for one more request, if the version multiplexes.
+    pub(super) fn share(&self) -> Option<Leased> {
+        self.sender.share().map(|sender| Leased::new(sender, Arc::clone(&self.state)))
+    }
+
+    /// The hold of the one request that it can take.
+    pub(super) fn into_lease(self) -> Leased {
+        Leased::new(self.sender, self.state)
+    }
+}
+
+/// A request's hold on a connection.
+pub(crate) struct Leased {
+    pub(crate) sender: Sender,
+    hold: Hold,
+    /// Whether an earlier request had used the connection: it may have gone stale.
+    pub(crate) reused: bool,
+}
+
+/// Keeps a connection counted as in use. The response's body carries it.
+#[derive(Clone)]
+pub(crate) struct Hold(Arc<Use>);
+
+struct Use(Arc<State>);
+
+impl Leased {
+    fn new(sender: Sender, state: Arc<State>) -> Self {
+        state.in_flight.fetch_add(1, Ordering::AcqRel);
+        let reused = state.used.swap(true, Ordering::AcqRel);
+        Self { sender, hold: Hold(Arc::new(Use(state))), reused }
+    }
+
+    /// What there is to say about the connection.
+    pub(crate) fn report(&self) -> &Arc<ConnectionReport> {
+        &self.state().report
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        self.state().version
+    }
+
+    pub(crate) fn hold(&self) -> Hold {
+        self.hold.clone()
+    }
+
+    fn state(&self) -> &Arc<State> {
+        &self.hold.0.0
+    }
+
+    /// Back into a connection that can be kept. It counts as in use only as long as the body of
+    /// its last response is held.
+    pub(super) fn into_connection(self) -> Connection {
+        Connection { sender: self.sender, state: Arc::clone(&self.hold.0.0) }
+    }
+
+    /// To see later whether the connection is still in use.
+    pub(super) fn watch(&self) -> Weak<State> {
+        Arc::downgrade(self.state())
+    }
+}
+
+impl State {
+    pub(super) fn is_in_use(&self) -> bool {
+        self.in_flight.load(Ordering::Acquire) > 0
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        *self.0.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.0.in_flight.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,264 @@
+//! What each origin has: the bookkeeping under the lock, free of time and tasks.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+};
+
+use http::Version;
+use tokio::time::Instant;
+
+use super::{
+    Key, PoolLimits,
+    connection::{Connection, Leased, State},
+};
+use crate::client::ConnectionReport;
+
+/// All origins.
+#[derive(Default)]
+pub(super) struct Origins {
+    origins: BTreeMap<Key, Origin>,
+    /// Connections open in total, those in use included.
+    open: usize,
+    pub(super) reaper_runs: bool,
+}
+
+#[derive(Default)]
+struct Origin {
+    shared: Option<Connection>,
+    /// HTTP/1.1 connections without a request, the longest idle first.
+    idle: Vec<Connection>,
+    /// HTTP/1.1 connections with a request.
+    lent: Vec<Weak<State>>,
+    /// Connections open, those in use included.
+    open: usize,
+    /// Requests that are opening a connection.
+    dialling: usize,
+    /// The last connection could not be shared, so waiting for another's is of no use.
+    speaks_http1: bool,
+}
+
+/// What a request that needs a connection is to do.
+pub(super) enum Next {
+    /// Use this one.
+    Use(Leased),
+    /// Open one.
+    Dial,
+    /// Wait until something changes.
+    Wait,
+    /// Wait until something changes, but not for long.
+    WaitBriefly,
+}
+
+/// What a look for a connection depends on.
+pub(super) struct Look<'a> {
+    pub(super) limits: &'a PoolLimits,
+    pub(super) now: Instant,
+    /// Whether to wait for what is about to come back.
+    pub(super) patient: bool,
+}
+
+impl Origins {
+    pub(super) fn open(&mut self, key: &Key) {
+        self.open += 1;
+        self.origins.entry(key.clone()).or_default().open += 1;
+    }
+
+    pub(super) fn closed(&mut self, key: &Key) {
+        self.open = self.open.saturating_sub(1);
+        if let Some(origin) = self.origins.get_mut(key) {
+            origin.open = origin.open.saturating_sub(1);
+        }
+        self.forget_if_empty(key);
+    }
+
+    pub(super) fn dial_ended(&mut self, key: &Key) {
+        if let Some(origin) = self.origins.get_mut(key) {
+            origin.dialling = origin.dialling.saturating_sub(1);
+        }
+        self.forget_if_empty(key);
+    }
+
+    /// Decides; what is to be dropped after the lock is released goes to `closing`.
+    pub(super) fn next(
+        &mut self,
+        key: &Key,
+        look: &Look<'_>,
+        closing: &mut Vec<Connection>,
+    ) -> Next {
+        let limits = look.limits;
+        let origin = self.origins.entry(key.clone()).or_default();
+        origin.drop_closed(closing);
+        if let Some(leased) = origin.ready(look, closing) {
+            return Next::Use(leased);
+        }
+        if look.patient && origin.is_about_to_return() {
+            return Next::WaitBriefly;
+        }
+        let others = origin.dialling;
+        if others > 0 && !origin.speaks_http1 {
+            return Next::Wait;
+        }
+        if origin.open + others >= limits.per_origin {
+            return Next::Wait;
+        }
+        let dialling: usize = self.origins.values().map(|origin| origin.dialling).sum();
+        if self.open + dialling >= limits.total {
+            // Its place comes free when it is dropped; whoever waits is told then.
+            closing.extend(self.longest_idle());
+            return Next::Wait;
+        }
+        if let Some(origin) = self.origins.get_mut(key) {
+            origin.dialling += 1;
+        }
+        Next::Dial
+    }
+
+    fn longest_idle(&mut self) -> Option<Connection> {
+        let key = self
+            .origins
+            .iter()
+            .filter_map(|(key, origin)| Some((origin.idle_since()?, key)))
+            .min_by_key(|(since, _)| *since)
+            .map(|(_, key)| key.clone())?;
+        self.origins.get_mut(&key)?.take_longest_idle()
+    }
+
+    /// Keeps a connection; gives back what it takes the place of.
+    pub(super) fn insert(&mut self, key: &Key, connection: Connection) -> Vec<Connection> {
+        let origin = self.origins.entry(key.clone()).or_default();
+        if connection.state.version < Version::HTTP_2 {
+            origin.speaks_http1 = origin.shared.is_none();
+            origin.lent.retain(|state| state.as_ptr() != Arc::as_ptr(&connection.state));
+            return match origin.shared {
+                Some(_) => vec![connection],
+                None => {
+                    origin.idle.push(connection);
+                    Vec::new()
+                }
+            };
+        }
+        origin.speaks_http1 = false;
+        if let Some(present) = &origin.shared
+            && !present.is_closed()
+            && present.state.version > connection.state.version
+        {
+            return vec![connection];
+        }
+        let mut replaced = std::mem::take(&mut origin.idle);
+        replaced.extend(origin.shared.replace(connection));
+        replaced
+    }
+
+    /// The last connection turned out to be HTTP/1.1, in use by the request that opened it.
+    pub(super) fn lent(&mut self, key: &Key, leased: &Leased) {
+        let origin = self.origins.entry(key.clone()).or_default();
+        origin.speaks_http1 = origin.shared.is_none();
+        origin.lent(leased);
+    }
+
+    pub(super) fn retire_where(
+        &mut self,
+        key: &Key,
+        is: impl Fn(&ConnectionReport) -> bool,
+    ) -> Vec<Connection> {
+        let Some(origin) = self.origins.get_mut(key) else { return Vec::new() };
+        let mut retired: Vec<_> = origin.idle.extract_if(.., |idle| is(idle.report())).collect();
+        retired.extend(origin.shared.take_if(|shared| is(shared.report())));
+        retired
+    }
+
+    pub(super) fn clear(&mut self) -> Vec<Connection> {
+        let mut taken = Vec::new();
+        for origin in self.origins.values_mut() {
+            taken.append(&mut origin.idle);
+            taken.extend(origin.shared.take());
+            origin.speaks_http1 = false;
+        }
+        taken
+    }
+
+    /// Takes out what is closed or has been idle since before `deadline`. Says whether anything
+    /// is left to watch.
+    pub(super) fn sweep(&mut self, deadline: Instant) -> (Vec<Connection>, bool) {
+        let mut taken = Vec::new();
+        for origin in self.origins.values_mut() {
+            origin.drop_closed(&mut taken);
+            taken.extend(origin.idle.extract_if(.., |idle| is_idle_since(idle, deadline)));
+            taken.extend(origin.shared.take_if(|shared| is_idle_since(shared, deadline)));
+        }
+        let left =
+            self.origins.values().any(|origin| origin.shared.is_some() || !origin.idle.is_empty());
+        (taken, left)
+    }
+
+    pub(super) fn has_http3(&self, key: &Key) -> bool {
+        self.origins
+            .get(key)
+            .and_then(|origin| origin.shared.as_ref())
+            .is_some_and(|shared| shared.state.version == Version::HTTP_3 && !shared.is_closed())
+    }
+
+    fn forget_if_empty(&mut self, key: &Key) {
+        if self.origins.get(key).is_some_and(|origin| {
+            origin.open == 0
+                && origin.dialling == 0
+                && origin.shared.is_none()
+                && origin.idle.is_empty()
+        }) {
+            self.origins.remove(key);
+        }
+    }
+}
+
+fn is_idle_since(connection: &Connection, deadline: Instant) -> bool {
+    connection.idle_since().is_some_and(|since| since <= deadline)
+}
+
+impl Origin {
+    fn drop_closed(&mut self, closing: &mut Vec<Connection>) {
+        closing.extend(self.shared.take_if(|shared| shared.is_closed()));
+        closing.extend(self.idle.extract_if(.., |idle| idle.is_closed()));
+    }
+
+    /// The shared connection, or the idle one that was used last.
+    fn ready(&mut self, look: &Look<'_>, closing: &mut Vec<Connection>) -> Option<Leased> {
+        if let Some(leased) = self.shared.as_ref().and_then(Connection::share) {
+            return Some(leased);
+        }
+        let newest = self.idle.pop()?;
+        let since = newest.last_used();
+        if look.now.saturating_duration_since(since) >= look.limits.idle_timeout {
+            // The newest is too old, so all are.
+            closing.push(newest);
+            closing.append(&mut self.idle);
+            return None;
+        }
+        let leased = newest.into_lease();
+        self.lent(&leased);
+        Some(leased)
+    }
+
+    fn lent(&mut self, leased: &Leased) {
+        self.lent.retain(|state| state.strong_count() > 0);
+        self.lent.push(leased.watch());
+    }
+
+    /// Whether a connection's last response has been read, and it has not come back yet.
+    fn is_about_to_return(&self) -> bool {
+        self.lent.iter().filter_map(Weak::upgrade).any(|state| !state.is_in_use())
+    }
+
+    fn idle_since(&self) -> Option<Instant> {
+        self.idle.iter().chain(&self.shared).filter_map(Connection::idle_since).min()
+    }
+
+    fn take_longest_idle(&mut self) -> Option<Connection> {
+        let since = self.idle_since()?;
+        if self.shared.as_ref().and_then(Connection::idle_since) == Some(since) {
+            return self.shared.take();
+        }
+        let at = self.idle.iter().position(|idle| idle.idle_since() == Some(since))?;
+        Some(self.idle.remove(at))
+    }
+}

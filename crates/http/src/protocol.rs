@@ -1,0 +1,82 @@
+//! One established connection, whatever version of HTTP it speaks.
+//!
+//! Everything here works on any byte stream or QUIC connection; who made it is no matter.
+
+mod fields;
+mod h1;
+mod h2;
+mod h3;
+mod wire_body;
+
+use http::{Request, Response, Version};
+
+pub(crate) use self::{h1::Http1, h2::Http2, h3::Http3};
+use crate::{Body, Error};
+
+/// The largest response head that is read, in bytes, over any version.
+pub(crate) const MAX_HEAD_BYTES: usize = 256 * 1024;
+
+/// The most header fields that a response head may have.
+pub(crate) const MAX_HEAD_FIELDS: usize = 512;
+
+/// The sending side of a connection.
+pub(crate) enum Sender {
+    Http1(Http1),
+    Http2(Http2),
+    Http3(Http3),
+}
+
+/// Why a request got no response.
+pub(crate) struct SendFailure {
+    pub(crate) error: Error,
+    /// The request's body, untouched: nothing of the request was sent.
+    pub(crate) unsent: Option<Body>,
+    /// The peer has said that it did not process the request: any method may be sent again.
+    pub(crate) unprocessed: bool,
+}
+
+impl SendFailure {
+    fn new(error: Error) -> Self {
+        Self { error, unsent: None, unprocessed: false }
+    }
+}
+
+impl Sender {
+    /// Another handle on the same connection, if the version multiplexes.
+    pub(crate) fn share(&self) -> Option<Self> {
+        match self {
+            Self::Http1(_) => None,
+            Self::Http2(sender) => Some(Self::Http2(sender.clone())),
+            Self::Http3(sender) => Some(Self::Http3(sender.clone())),
+        }
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        match self {
+            Self::Http1(_) => Version::HTTP_11,
+            Self::Http2(_) => Version::HTTP_2,
+            Self::Http3(_) => Version::HTTP_3,
+        }
+    }
+
+    /// Whether the connection is known to be unfit for another request.
+    pub(crate) fn is_closed(&self) -> bool {
+        match self {
+            Self::Http1(sender) => sender.is_closed(),
+            Self::Http2(sender) => sender.is_closed(),
+            Self::Http3(sender) => sender.is_closed(),
+        }
+    }
+
+    /// Sends a request with an absolute URI and waits for the head of its response.
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, SendFailure> {
+        match self {
+            Self::Http1(sender) => sender.send(request).await,
+            Self::Http2(sender) => sender.send(request).await,
+            Self::Http3(sender) => sender.send(request).await,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! HTTP/1.1 by hyper.
+
+use http::{Request, Response, Version};
+use hyper::{body::Incoming, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{MAX_HEAD_BYTES, MAX_HEAD_FIELDS, SendFailure, fields, wire_body};
+use crate::{Body, Error, Kind};
+
+/// One HTTP/1.1 connection; one request at a time.
+pub(crate) struct Http1 {
+    sender: http1::SendRequest<Body>,
+    /// Requests carry the whole URI, as a proxy wants it (RFC 9112 §3.2.2).
+    to_proxy: bool,
+}
+
+impl Http1 {
+    /// Takes over a stream. The connection runs in its own task, which ends with this handle.
+    pub(crate) async fn start<S>(stream: S, to_proxy: bool) -> Result<Self, Error>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let (sender, connection) = http1::Builder::new()
+            .max_buf_size(MAX_HEAD_BYTES)
+            .max_headers(MAX_HEAD_FIELDS)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| Error::from_source(Kind::Protocol, error))?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.with_upgrades().await {
+                tracing::debug!(%error, "HTTP/1.1 connection ended");
+            }
+        });
+        Ok(Self { sender, to_proxy })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// Waits until the exchange before is over; `false` if the connection ended with it.
+    pub(crate) async fn is_reusable(&mut self) -> bool {
+        self.sender.ready().await.is_ok()
+    }
+
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, SendFailure> {
+        Ok(self.exchange(request).await?.map(wire_body::from_hyper))
+    }
+
+    /// As [`send`](Self::send), with the response as it can be upgraded.
+    pub(crate) async fn exchange(
+        &mut self,
+        mut request: Request<Body>,
+    ) -> Result<Response<Incoming>, SendFailure> {
+        fields::set_host(&mut request);
+        *request.version_mut() = Version::HTTP_11;
+        if !self.to_proxy && request.method() != http::Method::CONNECT {
+            *request.uri_mut() = fields::origin_form(request.uri());
+        }
+        match self.sender.try_send_request(request).await {
+            Ok(response) => Ok(response),
+            Err(mut failure) => {
+                let unsent = failure.take_message().map(Request::into_body);
+                let error = wire_body::request_error(failure.into_error());
+                Err(SendFailure { error, unsent, unprocessed: false })
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! HTTP/2 by hyper.
+
+use http::{Request, Response, Version};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{MAX_HEAD_BYTES, SendFailure, fields, wire_body};
+use crate::{Body, Error, Kind};
+
+/// What a stream may have under way towards us, in bytes: the receiver's buffer is bounded by it.
+const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
+
+/// What all streams of a connection together may have under way, in bytes.
+const CONNECTION_WINDOW: u32 = 5 * 1024 * 1024;
+
+/// One HTTP/2 connection; clones share it.
+#[derive(Clone)]
+pub(crate) struct Http2 {
+    sender: http2::SendRequest<Body>,
+}
+
+impl Http2 {
+    /// Takes over a stream. The connection runs in its own task, which ends with the last handle.
+    pub(crate) async fn start<S>(stream: S) -> Result<Self, Error>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX))
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| Error::from_source(Kind::Protocol, error))?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "HTTP/2 connection ended");
+            }
+        });
+        Ok(Self { sender })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    pub(crate) async fn send(
+        &mut self,
+        mut request: Request<Body>,
+    ) -> Result<Response<Body>, SendFailure> {
+        fields::strip_connection_fields(request.headers_mut());
+        *request.version_mut() = Version::HTTP_2;
+        match self.sender.try_send_request(request).await {
+            Ok(response) => Ok(response.map(wire_body::from_hyper)),
+            Err(mut failure) => {
+                let unsent = failure.take_message().map(Request::into_body);
+                let error = failure.into_error();
+                let unprocessed = wire_body::is_unprocessed(&error);
+                Err(SendFailure { error: wire_body::request_error(error), unsent, unprocessed })
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! HTTP/3 by h3 over quinn.
+
+mod receive;
+mod transmit;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use bytes::Bytes;
+use h3::error::{Code, ConnectionError, StreamError};
+use http::{Request, Response, Version};
+
+use self::receive::ReceivedBody;
+use super::{MAX_HEAD_BYTES, SendFailure, fields};
+use crate::{Body, Error, Kind};
+
+/// Informational responses read before the final one (RFC 9110 §15.2).
+const MAX_INFORMATIONAL: usize = 16;
+
+type OpenStreams = h3_quinn::OpenStreams;
+
+/// One HTTP/3 connection; clones share it.
+#[derive(Clone)]
+pub(crate) struct Http3 {
+    sender: h3::client::SendRequest<OpenStreams, Bytes>,
+    quic: quinn::Connection,
+    /// The peer has said that it takes no further request (GOAWAY).
+    going_away: Arc<AtomicBool>,
+}
+
+impl Http3 {
+    /// Takes over a QUIC connection. The HTTP/3 connection runs in its own task, which ends with
+    /// the last handle.
+    pub(crate) async fn start(quic: quinn::Connection) -> Result<Self, Error> {
+        let (mut connection, sender) = h3::client::builder()
+            .max_field_section_size(MAX_HEAD_BYTES as u64)
+            .build(h3_quinn::Connection::new(quic.clone()))
+            .await
+            .map_err(|error| connection_error(Kind::Protocol, &error))?;
+        tokio::spawn(async move {
+            let error = connection.wait_idle().await;
+            if !error.is_h3_no_error() {
+                tracing::debug!(%error, "HTTP/3 connection ended");
+            }
+        });
+        Ok(Self { sender, quic, going_away: Arc::default() })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.going_away.load(Ordering::Relaxed) || self.quic.close_reason().is_some()
+    }
+
+    pub(crate) async fn send(
+        &mut self,
+        mut request: Request<Body>,
+    ) -> Result<Response<Body>, SendFailure> {
+        if self.is_closed() {
+            let error = Error::new(Kind::Protocol, "the connection was closed");
+            return Err(SendFailure {
+                error,
+                unsent: Some(request.into_body()),
+                unprocessed: true,
+            });
+        }
+        fields::strip_connection_fields(request.headers_mut());
+        fields::set_content_length(&mut request);
+        *request.version_mut() = Version::HTTP_3;
+        let (parts, body) = request.into_parts();
+        let stream = match self.sender.send_request(Request::from_parts(parts, ())).await {
+            Ok(stream) => stream,
+            Err(error @ StreamError::RemoteClosing { .. }) => {
+                self.going_away.store(true, Ordering::Relaxed);
+                return Err(SendFailure { unsent: Some(body), ..failure(&error) });
+            }
+            Err(error) => return Err(failure(&error)),
+        };
+        let (transmit, receive) = stream.split();
+        let mut transmission = transmit::start(transmit, body).await.map_err(SendFailure::new)?;
+        let mut receive = ReceivedBody::new(receive, self.clone());
+        let head = tokio::select! {
+            // The response first: a server may answer before it has read the whole body.
+            biased;
+            head = receive.head() => head?,
+            error = transmission.failed() => return Err(SendFailure::new(error)),
+        };
+        Ok(head.map(|()| Body::boxed(receive.with_transmission(transmission))))
+    }
+}
+
+fn failure(error: &StreamError) -> SendFailure {
+    let rejected = match error {
+        StreamError::RemoteTerminate { code, .. } | StreamError::StreamError { code, .. } => {
+            *code == Code::H3_REQUEST_REJECTED
+        }
+        StreamError::RemoteClosing { .. } => true,
+        _ => false,
+    };
+    SendFailure { error: stream_error(Kind::Protocol, error), unsent: None, unprocessed: rejected }
+}
+
+fn stream_error(kind: Kind, error: &StreamError) -> Error {
+    match error {
+        StreamError::ConnectionError { 0: error, .. } => connection_error(kind, error),
+        StreamError::RemoteTerminate { code, .. } => {
+            Error::new(kind, format!("the peer reset the stream: {code}"))
+        }
+        StreamError::RemoteClosing { .. } => Error::new(kind, "the peer is closing the connection"),
+        error => Error::new(kind, error.to_string()),
+    }
+}
+
+fn connection_error(kind: Kind, error: &ConnectionError) -> Error {
+    match error {
+        ConnectionError::Timeout { .. } => Error::new(kind, "the QUIC connection fell silent"),
+        error => Error::new(kind, error.to_string()),
+    }
+}

@@ -1,0 +1,136 @@
+//! The response on its way in.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::{Buf as _, Bytes};
+use h3::{
+    client::RequestStream,
+    error::{Code, StreamError},
+};
+use http::Response;
+use http_body::Frame;
+
+use super::{Http3, MAX_INFORMATIONAL, SendFailure, failure, stream_error, transmit::Transmission};
+use crate::{Error, Kind};
+
+/// The receiving side of one request. Dropping it before the end tells the peer to stop.
+pub(super) struct ReceivedBody {
+    stream: RequestStream<h3_quinn::RecvStream, Bytes>,
+    state: State,
+    transmission: Option<Transmission>,
+    /// A read is under way: it owns the stream, and the stream cannot be told to stop (h3-quinn
+    /// 0.0.10 panics). Dropping the read tells the peer by itself, with code 0.
+    reading: bool,
+    /// The connection lives as long as one of its responses is being read.
+    _connection: Http3,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Data,
+    Trailers,
+    Ended,
+}
+
+impl ReceivedBody {
+    pub(super) fn new(
+        stream: RequestStream<h3_quinn::RecvStream, Bytes>,
+        connection: Http3,
+    ) -> Self {
+        Self {
+            stream,
+            state: State::Data,
+            transmission: None,
+            reading: false,
+            _connection: connection,
+        }
+    }
+
+    /// The final response's head.
+    pub(super) async fn head(&mut self) -> Result<Response<()>, SendFailure> {
+        for _ in 0..MAX_INFORMATIONAL {
+            self.reading = true;
+            let response = self.stream.recv_response().await;
+            self.reading = false;
+            let response = response.map_err(|error| failure(&error))?;
+            if !response.status().is_informational() {
+                return Ok(response);
+            }
+        }
+        Err(SendFailure::new(Error::new(Kind::Protocol, "too many informational responses")))
+    }
+
+    pub(super) fn with_transmission(mut self, transmission: Transmission) -> Self {
+        self.transmission = Some(transmission);
+        self
+    }
+}
+
+impl http_body::Body for ReceivedBody {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let polled = self.poll(cx);
+        self.reading = polled.is_pending();
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.state == State::Ended
+    }
+}
+
+impl ReceivedBody {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        loop {
+            match self.state {
+                State::Data => match ready!(self.stream.poll_recv_data(cx)) {
+                    Ok(Some(mut data)) if data.has_remaining() => {
+                        let data = data.copy_to_bytes(data.remaining());
+                        return Poll::Ready(Some(Ok(Frame::data(data))));
+                    }
+                    Ok(Some(_)) => {}
+                    Ok(None) => self.state = State::Trailers,
+                    Err(error) => return Poll::Ready(Some(Err(self.fail(&error)))),
+                },
+                State::Trailers => match ready!(self.stream.poll_recv_trailers(cx)) {
+                    Ok(trailers) => {
+                        self.state = State::Ended;
+                        if let Some(trailers) = trailers {
+                            return Poll::Ready(Some(Ok(Frame::trailers(trailers))));
+                        }
+                    }
+                    Err(error) => return Poll::Ready(Some(Err(self.fail(&error)))),
+                },
+                State::Ended => return Poll::Ready(None),
+            }
+        }
+    }
+
+    fn fail(&mut self, error: &StreamError) -> Error {
+        self.state = State::Ended;
+        let kind = match error {
+            StreamError::StreamError { code, .. } if *code == Code::H3_REQUEST_INCOMPLETE => {
+                Kind::BodyTruncated
+            }
+            StreamError::StreamError { .. } | StreamError::HeaderTooBig { .. } => Kind::Protocol,
+            _ => Kind::BodyReset,
+        };
+        stream_error(kind, error)
+    }
+}
+
+impl Drop for ReceivedBody {
+    fn drop(&mut self) {
+        if self.state != State::Ended && !self.reading {
+            self.stream.stop_sending(Code::H3_REQUEST_CANCELLED);
+        }
+    }
+}

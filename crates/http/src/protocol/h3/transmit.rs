@@ -1,0 +1,83 @@
+//! The request's body on its way out, beside the response's on its way in.
+
+use bytes::{Buf as _, Bytes};
+use h3::{client::RequestStream, error::Code};
+use http_body_util::BodyExt;
+use tokio::sync::oneshot;
+
+use super::stream_error;
+use crate::{Body, Error, Kind};
+
+type SendStream = RequestStream<h3_quinn::SendStream<Bytes>, Bytes>;
+
+/// A body being sent in a task of its own. Dropping this resets the stream, so that a body cut
+/// short never looks whole to the peer.
+pub(super) struct Transmission {
+    outcome: Option<oneshot::Receiver<Result<(), Error>>>,
+}
+
+/// Sends the body: an empty one at once, another in the background.
+pub(super) async fn start(mut stream: SendStream, body: Body) -> Result<Transmission, Error> {
+    if http_body::Body::is_end_stream(&body) {
+        // A refusal to read what is nothing (STOP_SENDING) is no failure of the request.
+        let _ = stream.finish().await;
+        return Ok(Transmission { outcome: None });
+    }
+    let (mut report, outcome) = oneshot::channel();
+    tokio::spawn(async move {
+        let done = tokio::select! {
+            done = transmit(&mut stream, body) => Some(done),
+            () = report.closed() => None,
+        };
+        match done {
+            Some(Ok(())) => {
+                let _ = report.send(Ok(()));
+            }
+            Some(Err(error)) => {
+                stream.stop_stream(Code::H3_REQUEST_CANCELLED);
+                let _ = report.send(Err(error));
+            }
+            None => stream.stop_stream(Code::H3_REQUEST_CANCELLED),
+        }
+    });
+    Ok(Transmission { outcome: Some(outcome) })
+}
+
+async fn transmit(stream: &mut SendStream, mut body: Body) -> Result<(), Error> {
+    while let Some(frame) = body.frame().await {
+        match frame?.into_data() {
+            Ok(data) if data.has_remaining() => match stream.send_data(data).await {
+                // The peer has heard enough (RFC 9114 §4.1): its response says what it thinks.
+                Err(h3::error::StreamError::RemoteTerminate { code, .. })
+                    if code == Code::H3_NO_ERROR =>
+                {
+                    return Ok(());
+                }
+                sent => sent.map_err(|error| stream_error(Kind::Protocol, &error))?,
+            },
+            Ok(_) => {}
+            Err(frame) => {
+                if let Ok(trailers) = frame.into_trailers() {
+                    let sent = stream.send_trailers(trailers).await;
+                    sent.map_err(|error| stream_error(Kind::Protocol, &error))?;
+                }
+            }
+        }
+    }
+    stream.finish().await.map_err(|error| stream_error(Kind::Protocol, &error))
+}
+
+impl Transmission {
+    /// Gives the error if sending fails; never returns otherwise.
+    pub(super) async fn failed(&mut self) -> Error {
+        let outcome = match &mut self.outcome {
+            Some(outcome) => outcome.await,
+            None => return std::future::pending().await,
+        };
+        self.outcome = None;
+        match outcome {
+            Ok(Err(error)) => error,
+            _ => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Response bodies as hyper gives them, and what its errors mean.
+
+use std::{error::Error as StdError, io};
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use crate::{Body, Error, Kind};
+
+pub(super) fn from_hyper(body: Incoming) -> Body {
+    Body::boxed(body.map_err(body_error))
+}
+
+/// The first error of this type in the chain.
+fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// What a failure means that came before the response's head.
+pub(super) fn request_error(error: hyper::Error) -> Error {
+    // What our own body source said is the cause, not the connection.
+    if let Some(own) = find::<Error>(&error) {
+        return Error::new(own.kind(), own.detail().to_owned());
+    }
+    let detail = find::<io::Error>(&error).map(io::Error::kind);
+    match detail {
+        _ if error.is_incomplete_message() => {
+            Error::new(Kind::Protocol, "the peer closed before it answered")
+        }
+        Some(io::ErrorKind::ConnectionReset) => {
+            Error::new(Kind::Protocol, "the peer reset the connection before it answered")
+        }
+        _ => Error::from_source(Kind::Protocol, error),
+    }
+}
+
+/// Whether an HTTP/2 peer has said that it did not process the request (RFC 9113 §8.7): by
+/// REFUSED_STREAM, or by a GOAWAY that excludes the stream.
+pub(super) fn is_unprocessed(error: &hyper::Error) -> bool {
+    find::<h2::Error>(error).is_some_and(|error| {
+        error.reason() == Some(h2::Reason::REFUSED_STREAM)
+            || (error.is_go_away()
+                && error.is_remote()
+                && error.reason() == Some(h2::Reason::NO_ERROR))
+    })
+}
+
+/// What a failure means that came in the body.
+fn body_error(error: hyper::Error) -> Error {
+    let kind = match (find::<h2::Error>(&error), find::<io::Error>(&error).map(io::Error::kind)) {
+        // The library's own objection to a stream in its body is about its length.
+        (Some(cause), _)
+            if cause.is_library() && cause.reason() == Some(h2::Reason::PROTOCOL_ERROR) =>
+        {
+            Kind::BodyLength
+        }
+        (Some(cause), _) if cause.is_reset() || cause.is_go_away() => Kind::BodyReset,
+        _ if error.is_incomplete_message() => Kind::BodyTruncated,
+        (_, Some(io::ErrorKind::UnexpectedEof)) => Kind::BodyTruncated,
+        (_, Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)) => Kind::Protocol,
+        _ => Kind::BodyReset,
+    };
+    Error::from_source(kind, error)
+}

@@ -1,0 +1,56 @@
+//! Which versions of HTTP a client may speak.
+
+use http::Version;
+
+/// A set of HTTP versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions {
+    /// HTTP/1.1 (RFC 9112).
+    pub http1: bool,
+    /// HTTP/2 over TLS (RFC 9113).
+    pub http2: bool,
+    /// HTTP/3 (RFC 9114).
+    pub http3: bool,
+}
+
+impl Versions {
+    /// All of them.
+    pub const ALL: Self = Self { http1: true, http2: true, http3: true };
+    /// HTTP/1.1 alone.
+    pub const HTTP_1: Self = Self { http1: true, http2: false, http3: false };
+    /// HTTP/2 alone.
+    pub const HTTP_2: Self = Self { http1: false, http2: true, http3: false };
+    /// HTTP/3 alone.
+    pub const HTTP_3: Self = Self { http1: false, http2: false, http3: true };
+
+    /// Whether any version of the set runs over TCP.
+    pub const fn over_streams(self) -> bool {
+        self.http1 || self.http2
+    }
+
+    /// The ALPN names to offer over TCP, best first.
+    pub(crate) fn stream_alpn(self) -> Vec<String> {
+        let offered = [(self.http2, "h2"), (self.http1, "http/1.1")];
+        offered.iter().filter(|(wanted, _)| *wanted).map(|(_, name)| (*name).to_owned()).collect()
+    }
+
+    /// The ALPN names to offer over QUIC, best first.
+    pub(crate) fn quic_alpn(self) -> Vec<String> {
+        if self.http3 { vec!["h3".to_owned()] } else { Vec::new() }
+    }
+
+    /// Whether the set holds this version.
+    pub fn contains(self, version: Version) -> bool {
+        match version {
+            Version::HTTP_2 => self.http2,
+            Version::HTTP_3 => self.http3,
+            _ => self.http1,
+        }
+    }
+}
+
+impl Default for Versions {
+    fn default() -> Self {
+        Self::ALL
+    }
+}

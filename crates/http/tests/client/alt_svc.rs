@@ -1,0 +1,224 @@
+//! Alternative services against real servers (RFC 7838).
+
+use eyas_http::{Client, HttpPolicy, Versions};
+use http::Version;
+
+use crate::rig::{NAME, Plan, Reply, Seen, Site, builder, builder_for, identity};
+
+fn announcing(field: impl Into<String>) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
+    let field = field.into();
+    move |_| Reply::text("here").header("alt-svc", field.clone())
+}
+
+fn browser(sites: &[&Site]) -> Client {
+    builder(sites).policy(HttpPolicy::AltSvc).build().expect("a client")
+}
+
+async fn ask(client: &Client, site: &Site) -> Version {
+    let response = client.get(site.url("/")).send().await.expect("a response");
+    let version = response.version();
+    response.bytes().await.expect("a body");
+    version
+}
+
+/// An origin on TCP that names an alternative on QUIC at another port.
+async fn pair(parameters: &str) -> (Site, Site) {
+    let id = identity(&[NAME]);
+    let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
+    let field = format!("h3=\":{}\"{parameters}", quic.address.port());
+    let origin = Plan::tcp("h2").identity(&id).start(announcing(field)).await;
+    (origin, quic)
+}
+
+#[tokio::test]
+async fn tcp_first_and_http_3_on_the_next_request() {
+    let site = Plan::default();
+    let id = identity(&[NAME]);
+    let site = site.identity(&id).start(|_| Reply::text("here")).await;
+    let (origin, quic) = pair("").await;
+    let client = browser(&[&origin, &quic, &site]);
+    assert_eq!(ask(&client, &site).await, Version::HTTP_2, "nothing was announced");
+    assert_eq!(ask(&client, &site).await, Version::HTTP_2, "nothing was announced");
+    assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+    assert_eq!(ask(&client, &origin).await, Version::HTTP_3);
+    assert_eq!(ask(&client, &origin).await, Version::HTTP_3);
+    assert_eq!((origin.seen().len(), quic.seen().len()), (1, 2));
+    let used = quic.seen()[0].headers["alt-used"].to_str().expect("text").to_owned();
+    assert_eq!(used, format!("{NAME}:{}", quic.address.port()));
+    let authority = format!("{NAME}:{}", origin.address.port());
+    assert!(quic.seen()[0].target.contains(&authority), "the origin is asked for");
+}
+
+#[tokio::test]
+async fn the_reasons_say_that_an_alternative_is_used() {
+    let (origin, quic) = pair("").await;
+    let client = browser(&[&origin, &quic]);
+    ask(&client, &origin).await;
+    let response = client.get(origin.url("/")).send().await.expect("a response");
+    let reasons = response.connection().reasons.join("\n");
+    assert!(reasons.contains("alternative h3=:"), "{reasons}");
+    assert_eq!(response.connection().remote, quic.address);
+}
+
+#[tokio::test]
+async fn another_host_must_show_the_certificate_of_the_origin() {
+    for (certificate, version) in [(NAME, Version::HTTP_3), ("b.example", Version::HTTP_2)] {
+        let id = identity(&[certificate]);
+        let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
+        let field = format!("h3=\"b.example:{}\"", quic.address.port());
+        let origin = Plan::tcp("h2").start(announcing(field)).await;
+        let client = browser(&[&origin, &quic]);
+        ask(&client, &origin).await;
+        assert_eq!(ask(&client, &origin).await, version, "{certificate}");
+    }
+}
+
+#[tokio::test]
+async fn an_alternative_that_fails_is_left_alone_afterwards() {
+    let id = identity(&["nobody.example"]);
+    let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
+    let field = format!("h3=\":{}\"", quic.address.port());
+    let origin = Plan::tcp("h2").start(announcing(field)).await;
+    let client = browser(&[&origin, &quic]);
+    for _ in 0..4 {
+        assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+    }
+    assert_eq!(origin.connections(), 1);
+    assert!(quic.seen().is_empty());
+}
+
+#[tokio::test]
+async fn the_first_that_works_of_several_alternatives() {
+    let (origin, quic) = {
+        let id = identity(&[NAME]);
+        let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
+        // A protocol nobody speaks, a port where nobody listens, and then the one that works.
+        let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let closed = nobody.local_addr().expect("an address").port();
+        drop(nobody);
+        let field = format!("h9=\":1\", h3=\":{closed}\", h3=\":{}\"; x=y", quic.address.port());
+        (Plan::tcp("h2").identity(&id).start(announcing(field)).await, quic)
+    };
+    let client = browser(&[&origin, &quic]);
+    let mut versions = Vec::new();
+    for _ in 0..100 {
+        versions.push(ask(&client, &origin).await);
+        if versions.last() == Some(&Version::HTTP_3) {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("never HTTP/3: {versions:?}");
+}
+
+#[tokio::test]
+async fn clear_and_a_lifetime_of_nothing() {
+    for field in ["clear", "h3=\":443\"; ma=0"] {
+        let id = identity(&[NAME]);
+        let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
+        let announced = format!("h3=\":{}\"", quic.address.port());
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let origin = Plan::tcp("h2")
+            .identity(&id)
+            .start(move |_| {
+                let first = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+                let field = if first { announced.clone() } else { field.to_owned() };
+                Reply::text("here").header("alt-svc", field)
+            })
+            .await;
+        // Two requests at once: the second field comes before the first is used.
+        let client = browser(&[&origin, &quic]);
+        let (one, two) = tokio::join!(ask(&client, &origin), ask(&client, &origin));
+        assert_eq!([one, two], [Version::HTTP_2; 2]);
+        assert_eq!(ask(&client, &origin).await, Version::HTTP_2, "{field}");
+        assert!(quic.seen().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_malformed_field_is_counted_and_ignored() {
+    let origin = Plan::tcp("h2").start(announcing("h3=:443; what")).await;
+    let client = browser(&[&origin]);
+    assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+    assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+    assert_eq!(client.malformed_alt_svc(), 2);
+}
+
+#[tokio::test]
+async fn a_change_of_network_forgets_what_does_not_persist() {
+    for (parameters, version) in [("", Version::HTTP_2), ("; persist=1", Version::HTTP_3)] {
+        let (origin, quic) = pair(parameters).await;
+        let client = browser(&[&origin, &quic]);
+        ask(&client, &origin).await;
+        client.network_changed();
+        assert_eq!(ask(&client, &origin).await, version, "{parameters}");
+    }
+}
+
+#[tokio::test]
+async fn an_alternative_that_says_421_does_not_speak_for_the_origin() {
+    let id = identity(&[NAME]);
+    let quic = Plan::quic().identity(&id).start(|_| Reply::status(421)).await;
+    let field = format!("h3=\":{}\"", quic.address.port());
+    let origin = Plan::tcp("h2").identity(&id).start(announcing(field)).await;
+    let client = browser(&[&origin, &quic]);
+    client.get(origin.url("/")).send().await.expect("a response");
+    let request = client.post(origin.url("/")).body("data");
+    let response = request.send().await.expect("a response");
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.version(), Version::HTTP_2);
+    assert_eq!(quic.seen().len(), 1);
+    assert_eq!(&origin.seen()[1].body[..], b"data");
+}
+
+#[tokio::test]
+async fn http_2_at_another_port_is_an_alternative_too() {
+    let id = identity(&[NAME]);
+    let there = Plan::tcp("h2").identity(&id).start(|_| Reply::text("there")).await;
+    let field = format!("h2=\":{}\"", there.address.port());
+    let origin = Plan::tcp("h2").identity(&id).start(announcing(field)).await;
+    let client = browser(&[&origin, &there]);
+    ask(&client, &origin).await;
+    ask(&client, &origin).await;
+    assert_eq!((origin.seen().len(), there.seen().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn the_race_finds_an_alternative_elsewhere_only_if_asked() {
+    for (policy, version) in
+        [(HttpPolicy::Race, Version::HTTP_2), (HttpPolicy::RaceAltSvc, Version::HTTP_3)]
+    {
+        let (origin, quic) = pair("").await;
+        let client = builder(&[&origin, &quic]).policy(policy).build().expect("a client");
+        let mut last = ask(&client, &origin).await;
+        for _ in 0..20 {
+            last = ask(&client, &origin).await;
+            if last == Version::HTTP_3 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        assert_eq!(last, version, "{policy}");
+    }
+}
+
+#[tokio::test]
+async fn fields_of_plain_http_and_versions_that_are_not_allowed_count_for_nothing() {
+    let (origin, quic) = pair("").await;
+    let client = builder(&[&origin, &quic])
+        .policy(HttpPolicy::AltSvc)
+        .versions(Versions { http3: false, ..Versions::ALL });
+    let client = client.build().expect("a client");
+    ask(&client, &origin).await;
+    assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+
+    let field = format!("h3=\":{}\"", quic.address.port());
+    let plain = Plan::plain().start(announcing(field)).await;
+    let client = builder_for(&[plain.address.port()], &[&quic.identity]);
+    let client = client.policy(HttpPolicy::AltSvc).build().expect("a client");
+    for _ in 0..2 {
+        let response = client.get(plain.plain_url("/")).send().await.expect("a response");
+        assert_eq!(response.version(), Version::HTTP_11);
+    }
+    assert!(quic.seen().is_empty());
+}

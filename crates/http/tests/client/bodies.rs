@@ -1,0 +1,157 @@
+//! What can be wrong with a response's body, and the limits on it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas_http::{Kind, Versions};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+use crate::rig::{End, Plan, Reply, builder, builder_for, echo_path};
+
+const EACH: [Versions; 3] = [Versions::HTTP_1, Versions::HTTP_2, Versions::HTTP_3];
+
+/// A server that sends these octets to whoever asks, and then closes.
+async fn octets(reply: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut request = [0; 4096];
+                let _ = stream.read(&mut request).await;
+                let _ = stream.write_all(reply).await;
+                let _ = stream.shutdown().await;
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn a_reset_in_mid_body_is_an_error_of_its_own() {
+    let site = Plan::default().start(|_| Reply::text("half").end(End::Reset)).await;
+    for versions in [Versions::HTTP_2, Versions::HTTP_3] {
+        let client = builder(&[&site]).versions(versions).build().expect("a client");
+        let mut response = client.get(site.url("/")).send().await.expect("a head");
+        assert_eq!(response.chunk().await.expect("a chunk").as_deref(), Some(&b"half"[..]));
+        let error = response.chunk().await.expect_err("a reset");
+        assert_eq!(error.kind(), Kind::BodyReset, "{error}");
+        assert!(error.to_string().contains(&site.url("/")), "{error}");
+        assert!(error.candidate().is_some());
+        assert!(response.chunk().await.expect("the end").is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_truncated_body_over_http_1() {
+    for reply in [
+        &b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf"[..],
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+    ] {
+        let port = octets(reply).await;
+        let client = builder_for(&[port], &[]).build().expect("a client");
+        let response = client.get(format!("http://127.0.0.1:{port}/")).send().await;
+        let error = response.expect("a head").bytes().await.expect_err("truncated");
+        assert_eq!(error.kind(), Kind::BodyTruncated, "{error}");
+        assert!(error.kind().is_body());
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_ends_with_the_connection_is_whole() {
+    let port = octets(b"HTTP/1.0 200 OK\r\n\r\nall of it").await;
+    let client = builder_for(&[port], &[]).build().expect("a client");
+    let response = client.get(format!("http://127.0.0.1:{port}/")).send().await.expect("a head");
+    assert_eq!(response.version(), http::Version::HTTP_10);
+    assert_eq!(response.text().await.expect("a body"), "all of it");
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_as_long_as_announced() {
+    for (announced, body) in [("10", "short"), ("3", "too long")] {
+        let site = Plan::default()
+            .start(move |_| Reply::text(body).header("content-length", announced))
+            .await;
+        let client = builder(&[&site]).versions(Versions::HTTP_3).build().expect("a client");
+        let response = client.get(site.url("/")).send().await.expect("a head");
+        let error = response.bytes().await.expect_err("the wrong length");
+        assert_eq!(error.kind(), Kind::BodyLength, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn silence_in_mid_body_and_before_the_response() {
+    let site = Plan::default().start(|_| Reply::text("half").end(End::Never)).await;
+    let idle = Duration::from_millis(200);
+    for versions in EACH {
+        let client = builder(&[&site]).versions(versions).idle_timeout(idle).build();
+        let response = client.expect("a client").get(site.url("/")).send().await.expect("a head");
+        let error = response.bytes().await.expect_err("silence");
+        assert_eq!(error.kind(), Kind::IdleTimeout, "{error}");
+        assert!(error.kind().is_timeout());
+    }
+}
+
+#[tokio::test]
+async fn the_time_for_everything_holds_for_the_body_too() {
+    let site = Plan::default().start(|_| Reply::text("half").end(End::Never)).await;
+    let total = Duration::from_millis(400);
+    for versions in EACH {
+        let client = builder(&[&site]).versions(versions).total_timeout(total).build();
+        let response = client.expect("a client").get(site.url("/")).send().await.expect("a head");
+        let error = response.bytes().await.expect_err("too late");
+        assert_eq!(error.kind(), Kind::TotalTimeout, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_larger_than_allowed_is_cut_off_after_decompression() {
+    use async_compression::tokio::bufread::GzipEncoder;
+    let mut bomb = Vec::new();
+    let zeros = vec![0; 1_000_000];
+    GzipEncoder::new(&zeros[..]).read_to_end(&mut bomb).await.expect("coded");
+    assert!(bomb.len() < 10_000);
+    let bomb = Bytes::from(bomb);
+    let site = Plan::default()
+        .start(move |_| Reply::text(bomb.clone()).header("content-encoding", "gzip"))
+        .await;
+    for versions in EACH {
+        let client = builder(&[&site]).versions(versions).max_body(10_000).build();
+        let response = client.expect("a client").get(site.url("/")).send().await.expect("a head");
+        let error = response.bytes().await.expect_err("too large");
+        assert_eq!(error.kind(), Kind::BodyTooLarge, "{error}");
+        let client = builder(&[&site]).versions(versions).max_body(1_000_000).build();
+        let response = client.expect("a client").get(site.url("/")).send().await.expect("a head");
+        assert_eq!(response.bytes().await.expect("all").len(), 1_000_000);
+    }
+}
+
+#[tokio::test]
+async fn decompression_can_be_left_out() {
+    let site = Plan::default().start(echo_path).await;
+    let plain = builder(&[&site]).decompress(false).build().expect("a client");
+    plain.get(site.url("/")).send().await.expect("a response");
+    assert!(!site.seen()[0].headers.contains_key("accept-encoding"));
+    let usual = builder(&[&site]).build().expect("a client");
+    usual.get(site.url("/")).send().await.expect("a response");
+    assert_eq!(site.seen()[1].headers["accept-encoding"], "gzip, br, zstd, deflate");
+}
+
+#[tokio::test]
+async fn a_body_given_up_does_not_disturb_the_next_request() {
+    let site = Plan::default()
+        .start(|seen| match seen.target.ends_with("/endless") {
+            true => Reply::text("half").end(End::Never),
+            false => Reply::text("whole"),
+        })
+        .await;
+    for versions in EACH {
+        let client = builder(&[&site]).versions(versions).build().expect("a client");
+        drop(client.get(site.url("/endless")).send().await.expect("a head"));
+        let response = client.get(site.url("/")).send().await.expect("a response");
+        assert_eq!(response.text().await.expect("a body"), "whole");
+    }
+}

@@ -1,0 +1,140 @@
+//! What a request meets when its peer is not well: each has its kind, and names what it met.
+
+use std::time::Duration;
+
+use eyas::race::policy::Policy;
+use eyas_http::{Error, Kind, Versions};
+use tokio::net::TcpListener;
+
+use crate::rig::{Plan, SOON, Site, builder, builder_for, client, echo_path, identity};
+
+async fn fails(request: eyas_http::RequestBuilder, kind: Kind) -> Error {
+    let failure = tokio::time::timeout(SOON, request.send()).await.expect("an end");
+    let error = failure.expect_err("a failure");
+    assert_eq!(error.kind(), kind, "{error}");
+    error
+}
+
+async fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+#[tokio::test]
+async fn a_server_that_accepts_and_stays_silent() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let silent = tokio::spawn(async move {
+        let mut kept = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            kept.push(stream);
+        }
+    });
+    let limit = Duration::from_millis(300);
+    let client = builder_for(&[port], &[]).connect_timeout(limit).idle_timeout(limit).build();
+    let client = client.expect("a client");
+    fails(client.get(format!("https://a.example:{port}/")), Kind::ConnectTimeout).await;
+    fails(client.get(format!("http://a.example:{port}/")), Kind::IdleTimeout).await;
+    let client = builder_for(&[port], &[]).total_timeout(limit).build().expect("a client");
+    fails(client.get(format!("http://a.example:{port}/")), Kind::TotalTimeout).await;
+    silent.abort();
+}
+
+#[tokio::test]
+async fn nobody_listens() {
+    let port = free_port().await;
+    // Over UDP a refusal is not told from silence, so the race runs to its deadline.
+    let race = Policy { deadline: Duration::from_secs(1), ..Policy::default() };
+    let client = builder_for(&[port], &[]).race(race).build().expect("a client");
+    let url = format!("https://a.example:{port}/");
+    let error = fails(client.get(&url), Kind::Connect).await;
+    assert_eq!(error.url(), Some(&*url));
+    let told = error.to_string();
+    assert!(told.contains("quic 127.0.0.1") && told.contains("tcp 127.0.0.1"), "{told}");
+    assert!(!error.trace().expect("a trace").steps.is_empty());
+}
+
+#[tokio::test]
+async fn a_certificate_of_nobody_known_and_one_of_another_name() {
+    let site = Plan::default().start(echo_path).await;
+    let stranger = builder_for(&[site.address.port()], &[]).build().expect("a client");
+    fails(stranger.get(site.url("/")), Kind::Tls).await;
+    let other = Plan::default().identity(&identity(&["other.example"])).start(echo_path).await;
+    fails(client(&[&other]).get(other.url("/")), Kind::Tls).await;
+    assert!(site.seen().is_empty() && other.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_wrong_on_one_transport_only() {
+    let good = identity(&[crate::rig::NAME]);
+    let tcp = Plan::tcp("h2").identity(&good).start(echo_path).await;
+    let port = tcp.address.port();
+    let bad = identity(&["other.example"]);
+    let quic = Plan::quic().identity(&bad).port(port).start(echo_path).await;
+    let response = builder_for(&[port], &[&good, &bad]).build().expect("a client");
+    let response = response.get(tcp.url("/")).send().await.expect("a response");
+    assert_eq!(response.version(), http::Version::HTTP_2);
+    assert!(quic.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_name_that_dns_does_not_know() {
+    let site = Plan::default().start(echo_path).await;
+    // The resolver of these tests asks a port where nobody listens.
+    let error = fails(client(&[&site]).get("https://unknown.example/"), Kind::Dns).await;
+    assert!(error.to_string().contains("unknown.example"), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_not_http() {
+    for reply in [&b"SSH-2.0-OpenSSH_9.9\r\n"[..], b"\0\x01\x02", b"HTTP/1.1 abc\r\n\r\n", b""] {
+        let port = speak(reply).await;
+        let client = builder_for(&[port], &[]).build().expect("a client");
+        fails(client.get(format!("http://a.example:{port}/")), Kind::Protocol).await;
+    }
+}
+
+#[tokio::test]
+async fn a_head_without_end_is_not_read_to_its_end() {
+    let mut endless = b"HTTP/1.1 200 OK\r\n".to_vec();
+    for number in 0..100_000 {
+        endless.extend(format!("x-{number}: {}\r\n", "y".repeat(50)).into_bytes());
+    }
+    let port = speak(endless.leak()).await;
+    let client = builder_for(&[port], &[]).build().expect("a client");
+    fails(client.get(format!("http://a.example:{port}/")), Kind::Protocol).await;
+}
+
+async fn speak(reply: &'static [u8]) -> u16 {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let _ = stream.read(&mut [0; 4096]).await;
+                let _ = stream.write_all(reply).await;
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn a_connection_cut_in_mid_body() {
+    let site: Site = Plan::default()
+        .start(|_| crate::rig::Reply::text("half").end(crate::rig::End::Never))
+        .await;
+    for versions in [Versions::HTTP_1, Versions::HTTP_2, Versions::HTTP_3] {
+        let client = builder(&[&site]).versions(versions).build().expect("a client");
+        let mut response = client.get(site.url("/")).send().await.expect("a head");
+        assert!(response.chunk().await.expect("a chunk").is_some());
+        site.cut();
+        let error = tokio::time::timeout(SOON, response.chunk()).await.expect("an end");
+        let error = error.expect_err("cut");
+        assert!(
+            matches!(error.kind(), Kind::BodyReset | Kind::BodyTruncated),
+            "{versions:?}: {error}"
+        );
+    }
+}

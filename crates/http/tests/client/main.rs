@@ -1,0 +1,13 @@
+//! The client against real servers on loopback.
+
+mod alt_svc;
+mod bodies;
+mod faults;
+mod pool;
+mod proxy;
+mod race;
+mod redirects;
+mod repeats;
+mod rig;
+mod service;
+mod versions;

@@ -1,0 +1,168 @@
+//! The race as a request sees it: HTTP/3 first, TCP when UDP is swallowed, the late switch.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use eyas::race::candidate::Transport;
+use eyas_http::{HttpPolicy, Kind, Versions};
+use http::Version;
+use tokio::{
+    net::UdpSocket,
+    sync::{Mutex, watch},
+};
+
+use crate::rig::{Plan, Reply, SOON, Site, builder, builder_for, client, echo_path, identity};
+
+/// A UDP port that takes everything and answers nothing.
+async fn swallow(port: u16) -> UdpSocket {
+    UdpSocket::bind(("127.0.0.1", port)).await.expect("the UDP port beside the TCP one")
+}
+
+/// Passes datagrams between one client and `to`, once `open` says so; holds them back before.
+async fn gate(
+    at: u16,
+    to: SocketAddr,
+    mut open: watch::Receiver<bool>,
+) -> tokio::task::JoinSet<()> {
+    let outer = Arc::new(UdpSocket::bind(("127.0.0.1", at)).await.expect("the UDP port"));
+    let inner = Arc::new(UdpSocket::bind("127.0.0.1:0").await.expect("a UDP port"));
+    let client = Arc::new(Mutex::new(None));
+    let mut tasks = tokio::task::JoinSet::new();
+    let (outer_in, inner_out, peer) = (Arc::clone(&outer), Arc::clone(&inner), Arc::clone(&client));
+    tasks.spawn(async move {
+        let _ = open.wait_for(|open| *open).await;
+        let mut datagram = [0; 65536];
+        while let Ok((size, from)) = outer_in.recv_from(&mut datagram).await {
+            *peer.lock().await = Some(from);
+            let _ = inner_out.send_to(&datagram[..size], to).await;
+        }
+    });
+    tasks.spawn(async move {
+        let mut datagram = [0; 65536];
+        while let Ok(size) = inner.recv(&mut datagram).await {
+            if let Some(from) = *client.lock().await {
+                let _ = outer.send_to(&datagram[..size], from).await;
+            }
+        }
+    });
+    tasks
+}
+
+/// Requests until one goes over HTTP/3, or patience ends.
+async fn until_http_3(client: &eyas_http::Client, site: &Site) -> Version {
+    let asking = async {
+        loop {
+            let response = client.get(site.url("/later")).send().await.expect("a response");
+            if response.version() == Version::HTTP_3 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    match tokio::time::timeout(SOON, asking).await {
+        Ok(()) => Version::HTTP_3,
+        Err(_) => Version::HTTP_2,
+    }
+}
+
+#[tokio::test]
+async fn http_3_wins_where_both_work() {
+    let site = Plan::default().start(echo_path).await;
+    let response = client(&[&site]).get(site.url("/")).send().await.expect("a response");
+    assert_eq!(response.version(), Version::HTTP_3);
+    assert_eq!(response.connection().transport, Transport::Quic);
+    assert!(!response.trace().steps.is_empty());
+    assert_eq!(site.versions(), [Version::HTTP_3]);
+}
+
+#[tokio::test]
+async fn where_udp_is_swallowed_http_2_wins() {
+    let site = Plan::tcp("h2").start(echo_path).await;
+    let _hole = swallow(site.address.port()).await;
+    let client = client(&[&site]);
+    for _ in 0..2 {
+        let response = client.get(site.url("/")).send().await.expect("a response");
+        assert_eq!(response.version(), Version::HTTP_2);
+        assert_eq!(response.connection().transport, Transport::Tcp);
+    }
+    assert_eq!(site.connections(), 1);
+}
+
+#[tokio::test]
+async fn the_late_switch_sends_the_first_request_once_and_the_next_over_http_3() {
+    let identity = identity(&[crate::rig::NAME]);
+    let tcp = Plan::tcp("h2").identity(&identity).start(echo_path).await;
+    let quic = Plan::quic().identity(&identity).start(echo_path).await;
+    let (open, gate_open) = watch::channel(false);
+    let _gate = gate(tcp.address.port(), quic.address, gate_open).await;
+    let client = client(&[&tcp]);
+    let first = client.get(tcp.url("/first")).send().await.expect("a response");
+    assert_eq!(first.version(), Version::HTTP_2);
+    assert_eq!(first.text().await.expect("a body"), "/first");
+    open.send(true).expect("a gate");
+    assert_eq!(until_http_3(&client, &tcp).await, Version::HTTP_3);
+    let firsts = |site: &Site| site.seen().iter().filter(|s| s.target.ends_with("/first")).count();
+    assert_eq!((firsts(&tcp), firsts(&quic)), (1, 0));
+    assert!(quic.seen().iter().all(|seen| seen.target.ends_with("/later")));
+    // From here on nothing goes over TCP any more.
+    let before = tcp.seen().len();
+    client.get(tcp.url("/last")).send().await.expect("a response");
+    assert_eq!(tcp.seen().len(), before);
+}
+
+#[tokio::test]
+async fn a_body_under_way_is_not_interrupted_by_the_switch() {
+    let identity = identity(&[crate::rig::NAME]);
+    let long = |seen: &crate::rig::Seen| match seen.target.ends_with("/long") {
+        true => Reply { chunks: vec![vec![7; 100_000].into(); 50], ..Reply::status(200) },
+        false => echo_path(seen),
+    };
+    let tcp = Plan::tcp("h2").identity(&identity).start(long).await;
+    let quic = Plan::quic().identity(&identity).start(long).await;
+    let (open, gate_open) = watch::channel(false);
+    let _gate = gate(tcp.address.port(), quic.address, gate_open).await;
+    let client = client(&[&tcp]);
+    let mut under_way = client.get(tcp.url("/long")).send().await.expect("a response");
+    let first = under_way.chunk().await.expect("a chunk").expect("a chunk").len();
+    open.send(true).expect("a gate");
+    assert_eq!(until_http_3(&client, &tcp).await, Version::HTTP_3);
+    let rest = under_way.bytes().await.expect("the rest").len();
+    assert_eq!(first + rest, 5_000_000);
+}
+
+#[tokio::test]
+async fn serial_tries_quic_to_its_end_and_then_tcp() {
+    let site = Plan::tcp("h2").start(echo_path).await;
+    // Nobody listens on the UDP port: QUIC is refused, not swallowed.
+    let client = builder(&[&site]).policy(HttpPolicy::Serial).build().expect("a client");
+    let response = client.get(site.url("/")).send().await.expect("a response");
+    assert_eq!(response.version(), Version::HTTP_2);
+    let both = Plan::default().start(echo_path).await;
+    let client = builder(&[&both]).policy(HttpPolicy::Serial).build().expect("a client");
+    client.get(both.url("/")).send().await.expect("a response");
+    assert_eq!(both.versions(), [Version::HTTP_3]);
+    assert_eq!(both.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_version_that_is_not_allowed_is_not_spoken() {
+    let site = Plan::tcp("http/1.1").start(echo_path).await;
+    let client = builder(&[&site]).versions(Versions::HTTP_2).build().expect("a client");
+    let error = client.get(site.url("/")).send().await.expect_err("no common version");
+    assert_eq!(error.kind(), Kind::Tls, "{error}");
+}
+
+#[tokio::test]
+async fn dropping_the_client_ends_the_race() {
+    let site = Plan::tcp("h2").start(echo_path).await;
+    let hole = swallow(site.address.port()).await;
+    let client = builder_for(&[site.address.port()], &[&site.identity]).build().expect("a client");
+    client.get(site.url("/")).send().await.expect("a response");
+    drop(client);
+    // QUIC sends its first flight again and again; after the drop it falls silent.
+    let mut datagram = [0; 2048];
+    let silent = async {
+        while tokio::time::timeout(Duration::from_secs(4), hole.recv(&mut datagram)).await.is_ok() {
+        }
+    };
+    tokio::time::timeout(SOON * 2, silent).await.expect("silence");
+}
