@@ -1,4 +1,4 @@
-//! Facts of one instant, brought into one order.
+//! Facts that came in together, brought into one order.
 
 use alloc::vec::Vec;
 
@@ -12,10 +12,6 @@ pub(super) struct Inbox(Vec<Input>);
 impl Inbox {
     pub(super) fn push(&mut self, input: Input) {
         self.0.push(input);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     /// The inputs in an order that does not depend on the order of arrival.

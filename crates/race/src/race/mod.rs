@@ -163,9 +163,6 @@ impl Race {
 
     /// Notes a fact. Conclusions are drawn by the next [`Race::poll_output`].
     pub fn handle_input(&mut self, now: Duration, input: Input) {
-        if now > self.now && !self.inbox.is_empty() {
-            self.settle();
-        }
         self.advance(now);
         self.inbox.push(input);
         self.settled = false;
@@ -174,7 +171,8 @@ impl Race {
     /// What to do next; call it until it gives [`Output::Timeout`].
     pub fn poll_output(&mut self, now: Duration) -> Output {
         self.advance(now);
-        if !self.settled {
+        // What was decided is said before anything new is decided.
+        if !self.settled && self.outbox.is_empty() {
             self.settle();
         }
         match self.outbox.pop_front() {

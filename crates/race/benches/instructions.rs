@@ -1,0 +1,216 @@
+//! Work for an instruction counter: `instructions CASE N` does the case's operation N times.
+//!
+//! ```text
+//! cargo bench -p eyas-race --bench instructions -- list
+//! valgrind --tool=callgrind target/release/deps/instructions-… race-20 1000
+//! ```
+//!
+//! Counts, unlike times, are the same on a busy machine. What a case sets up once is part of
+//! every count; two counts with different N give the cost of one operation.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "this is a program beside the core: it reads its arguments and prints"
+)]
+
+use std::{
+    hint::black_box,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    process::ExitCode,
+    time::Duration,
+};
+
+use eyas_race::candidate::{Candidate, Origin, Security, Transport};
+use eyas_race::dns::{Answer, DnsFailure, Query, RecordType, Records};
+use eyas_race::evidence::{Cause, Evidence, Failure, Level, NetworkId};
+use eyas_race::io::{AttemptId, Input, NetworkView, Output, SourceAddress};
+use eyas_race::memory::{Config, Memory, View};
+use eyas_race::plan::{PlanRequest, plan};
+use eyas_race::policy::Policy;
+use eyas_race::race::{Race, Setup};
+use eyas_race::resolve::Resolution;
+use eyas_race::target::{Host, Target};
+
+/// The cases with what one operation is.
+const CASES: [(&str, Case, &str); 4] = [
+    ("event", event, "one input to a race of four attempts, and draining it"),
+    ("race-2", race_of_2, "a whole race of 2 candidates: DNS, starts, win, end"),
+    ("race-20", race_of_20, "a whole race of 20 candidates of which the last one works"),
+    ("plan-10000", plan_10000, "a view of a memory of 10,000 rows, and a plan of 20 candidates"),
+];
+
+type Case = fn(u64);
+
+const NOW: Duration = Duration::from_secs(1_800_000_000);
+const TRANSPORTS: [Transport; 2] = [Transport::Quic, Transport::Tcp];
+
+fn main() -> ExitCode {
+    // `cargo bench` adds `--bench` of its own.
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] | ["list"] => CASES.iter().for_each(|(name, ..)| println!("{name}")),
+        [name, repetitions] => {
+            let case = CASES.iter().find(|(known, ..)| known == name);
+            let (Some((_, case, _)), Ok(repetitions)) = (case, repetitions.parse()) else {
+                return usage();
+            };
+            case(repetitions);
+        }
+        _ => return usage(),
+    }
+    ExitCode::SUCCESS
+}
+
+fn usage() -> ExitCode {
+    eprintln!("instructions list\ninstructions CASE N");
+    for (name, _, about) in CASES {
+        eprintln!("  {name:12} {about}");
+    }
+    ExitCode::FAILURE
+}
+
+fn network() -> NetworkView {
+    let source = SourceAddress {
+        address: IpAddr::V4(Ipv4Addr::new(198, 51, 100, 9)),
+        prefix_len: 24,
+        deprecated: false,
+        routed: true,
+    };
+    NetworkView { id: NetworkId("home".into()), sources: vec![source], pref64: Vec::new() }
+}
+
+fn host(number: u32) -> Host {
+    Host::Name(format!("host{number}.test"))
+}
+
+fn setup(view: View) -> Setup {
+    let target = Target::plain(host(0), 443, TRANSPORTS.to_vec(), Security::Tls);
+    let policy = Policy { max_in_flight: 20, ..Policy::default() };
+    Setup { target, policy, view, network: network(), seed: 1 }
+}
+
+/// As many addresses as asked, or that there are none of this type.
+fn answer(query: &Query, addresses: u8) -> Answer {
+    let records = match query.record_type {
+        RecordType::A => {
+            Ok(Records::A((1..=addresses).map(|n| Ipv4Addr::new(192, 0, 2, n)).collect()))
+        }
+        _ => Err(DnsFailure::NoData),
+    };
+    Answer { id: query.id, records, protected: false }
+}
+
+fn ready(id: u32) -> Input {
+    let rtt = Some(Duration::from_millis(10));
+    Input::Ready { id: AttemptId(id), alpn: None, rtt, fell_back: false }
+}
+
+/// Runs a race until nothing more happens by itself or `starts` attempts have started.
+fn run(race: &mut Race, mut now: Duration, addresses: u8, starts: u32) -> Duration {
+    let mut started = 0;
+    loop {
+        match race.poll_output(now) {
+            Output::Query(query) => {
+                race.handle_input(now, Input::Answer(answer(&query, addresses)))
+            }
+            Output::Start { .. } => {
+                started += 1;
+                if started == starts {
+                    return now;
+                }
+            }
+            Output::Timeout(Some(next)) => now = next,
+            Output::Timeout(None) => return now,
+            output => {
+                black_box(output);
+            }
+        }
+    }
+}
+
+fn event(repetitions: u64) {
+    let mut race = Race::new(setup(View::empty()), NOW);
+    let now = run(&mut race, NOW, 2, 4);
+    for n in 0..repetitions {
+        let now = now + Duration::from_nanos(n);
+        let (id, level) = (AttemptId(3), Level::Answered);
+        race.handle_input(now, Input::Progress { id, level, rtt: Some(now - NOW) });
+        while !matches!(black_box(race.poll_output(now)), Output::Timeout(_)) {}
+    }
+}
+
+fn whole_race(addresses: u8, candidates: u32) {
+    let mut race = Race::new(setup(View::empty()), NOW);
+    let mut now = run(&mut race, NOW, addresses, candidates);
+    now += Duration::from_millis(5);
+    for id in 0..candidates - 1 {
+        let failure =
+            Failure { cause: Cause::Refused, reached: Level::Started, detail: String::new() };
+        race.handle_input(now, Input::Failed { id: AttemptId(id), failure });
+    }
+    race.handle_input(now, ready(candidates - 1));
+    run(&mut race, now, addresses, u32::MAX);
+    assert!(race.is_over());
+    black_box(race);
+}
+
+fn race_of_2(repetitions: u64) {
+    (0..repetitions).for_each(|_| whole_race(1, 2));
+}
+
+fn race_of_20(repetitions: u64) {
+    (0..repetitions).for_each(|_| whole_race(10, 20));
+}
+
+fn memory(rows: u32) -> Memory {
+    let mut memory = Memory::new(Config::default());
+    let mut next = 0;
+    while memory.len() < rows as usize - 1 {
+        let octets = [192, 0, 2, 1 + (next % 10) as u8];
+        memory.learn(&Evidence {
+            at: NOW - Duration::from_secs(60),
+            network: NetworkId("home".into()),
+            host: host(next / 20),
+            candidate: Candidate {
+                address: SocketAddr::new(IpAddr::from(octets), 443),
+                transport: TRANSPORTS[(next / 10 % 2) as usize],
+                security: Security::Tls,
+                alpn: Vec::new(),
+                ech: None,
+                priority: None,
+                origin: Origin::Address,
+            },
+            level: Level::Security,
+            failure: None,
+            rtt: Some(Duration::from_millis(u64::from(next % 300))),
+        });
+        next += 1;
+    }
+    memory
+}
+
+fn plan_10000(repetitions: u64) {
+    let memory = memory(10_000);
+    let setup = setup(View::empty());
+    let Setup { target, policy, network, seed, .. } = &setup;
+    let mut resolution = Resolution::new(target, network, policy, *seed, NOW);
+    while let Some(query) = resolution.poll_query() {
+        resolution.handle_answer(NOW, answer(&query, 10));
+    }
+    let (services, notes) = (resolution.services(), resolution.notes());
+    for _ in 0..repetitions {
+        let view = memory.view(&network.id, &target.host, NOW);
+        let plan = plan(&PlanRequest {
+            target,
+            policy,
+            services: &services,
+            notes: &notes,
+            view: &view,
+            network,
+            seed: *seed,
+            now: NOW,
+        });
+        assert_eq!(black_box(plan).entries.len(), 20);
+    }
+}

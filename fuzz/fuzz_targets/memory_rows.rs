@@ -1,0 +1,80 @@
+//! Arbitrary bytes as rows of a memory file: never a panic, and what is read is what was written.
+#![no_main]
+
+use std::time::Duration;
+
+use eyas_race::candidate::{Candidate, Origin, Security, Transport};
+use eyas_race::evidence::{Evidence, Level, NetworkId};
+use eyas_race::memory::{Config, Entry, Key, Memory, PathEntry, Record, View, forget_row};
+use eyas_race::target::Host;
+use libfuzzer_sys::fuzz_target;
+
+const NOW: Duration = Duration::from_secs(1_800_000_000);
+
+fn candidate(transport: Transport) -> Candidate {
+    Candidate {
+        address: "192.0.2.1:443".parse().expect("a constant"),
+        transport,
+        security: Security::Tls,
+        alpn: Vec::new(),
+        ech: None,
+        priority: None,
+        origin: Origin::Address,
+    }
+}
+
+fn evidence(host: Host, network: NetworkId, transport: Transport) -> Evidence {
+    Evidence {
+        at: NOW,
+        network,
+        host,
+        candidate: candidate(transport),
+        level: Level::Security,
+        failure: None,
+        rtt: Some(Duration::from_millis(20)),
+    }
+}
+
+/// A line is a record as JSON, or `KEY ENTRY` as a store with two columns keeps it.
+fn row(line: &[u8]) -> Option<(Key, Entry)> {
+    if let Ok(Record { key, entry }) = serde_json::from_slice(line) {
+        return Some((key, entry));
+    }
+    let text = std::str::from_utf8(line).ok()?;
+    let (key, entry) = text.split_once(' ')?;
+    Some((key.parse().ok()?, serde_json::from_str(entry).ok()?))
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let rows: Vec<(Key, Entry)> = bytes.split(|byte| *byte == b'\n').filter_map(row).collect();
+    let config = Config { max_rows: 64, max_rows_per_host: 8, ..Config::default() };
+    let mut memory = Memory::new(config.clone());
+    for (key, entry) in rows.clone() {
+        // An address loses its flow label on its way through the text, and nothing else.
+        let once: Key = key.to_string().parse().expect("the text form of a key is a key");
+        assert_eq!(once.to_string().parse(), Ok(once));
+        memory.insert(key, entry);
+        assert!(memory.len() <= config.max_rows);
+    }
+    let view = View::from_rows(rows.clone(), NOW, &config);
+    for transport in Transport::ALL {
+        view.verdict(&candidate(transport), NOW);
+        view.verdict(&candidate(transport), Duration::MAX);
+        view.round_trip(&candidate(transport), NOW);
+    }
+    for (key, entry) in rows {
+        let Some(host) = key.host().cloned() else { continue };
+        memory.learn(&evidence(host.clone(), key.network.clone(), Transport::Quic));
+        memory.view(&key.network, &host, NOW);
+        forget_row(&key, entry, &host);
+        memory.forget(&host);
+        assert!(memory.records().all(|record| record.key.host() != Some(&host)));
+    }
+    for record in memory.records() {
+        if let Entry::Path(PathEntry { silent, .. }) = record.entry {
+            std::hint::black_box(silent.len());
+        }
+    }
+    memory.expire(Duration::MAX);
+    assert!(memory.is_empty());
+});

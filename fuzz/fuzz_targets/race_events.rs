@@ -1,0 +1,289 @@
+//! Arbitrary inputs into a race: never a panic, and the invariants of the design hold.
+#![no_main]
+
+use std::{net::Ipv4Addr, net::Ipv6Addr, time::Duration};
+
+use arbitrary::Arbitrary;
+use eyas_race::candidate::{Security, Transport};
+use eyas_race::dns::{Answer, DnsFailure, HttpsRecord, QueryId, Records};
+use eyas_race::evidence::{Cause, Failure, Level, NetworkId};
+use eyas_race::io::{AttemptId, Input, NetworkChange, NetworkView, Output, SourceAddress};
+use eyas_race::memory::View;
+use eyas_race::policy::{ATTEMPT_DELAY_FLOOR, Losers, Policy};
+use eyas_race::race::Setup;
+use eyas_race::report::Report;
+use eyas_race::target::{Host, Target};
+use eyas_race::trace::{Recorder, replay};
+use libfuzzer_sys::fuzz_target;
+
+const NOW: Duration = Duration::from_secs(1_800_000_000);
+/// Inputs of one run; more find nothing new.
+const MAX_EVENTS: usize = 200;
+
+#[derive(Debug, Arbitrary)]
+struct Run {
+    is_https: bool,
+    simultaneous: bool,
+    late_switch: bool,
+    exhaustive: bool,
+    finish_losers: Option<u16>,
+    win_at: u8,
+    max_in_flight: u8,
+    delays_ms: [u16; 4],
+    seed: u64,
+    events: Vec<Event>,
+}
+
+#[derive(Debug, Arbitrary)]
+enum Event {
+    Wait {
+        ms: u16,
+    },
+    Poll,
+    Https {
+        id: u8,
+        priority: u16,
+        target: u8,
+        alpn: u8,
+        port: Option<u16>,
+        v4: Vec<u8>,
+        v6: Vec<u8>,
+    },
+    Aaaa {
+        id: u8,
+        hosts: Vec<u8>,
+    },
+    A {
+        id: u8,
+        hosts: Vec<u8>,
+    },
+    NoAnswer {
+        id: u8,
+        failure: u8,
+    },
+    Progress {
+        id: u8,
+        level: u8,
+        rtt_ms: Option<u16>,
+    },
+    Ready {
+        id: u8,
+        rtt_ms: Option<u16>,
+        fell_back: bool,
+    },
+    Failed {
+        id: u8,
+        cause: u8,
+        level: u8,
+    },
+    Slots(u8),
+    Network {
+        id: u8,
+        v4: bool,
+        v6: bool,
+    },
+    Cancel,
+}
+
+fn ms(milliseconds: u16) -> Duration {
+    Duration::from_millis(milliseconds.into())
+}
+
+fn level(byte: u8) -> Level {
+    let levels = [
+        Level::Started,
+        Level::Answered,
+        Level::Transport,
+        Level::Security,
+        Level::FirstByte,
+        Level::FullPacket,
+    ];
+    levels[usize::from(byte) % levels.len()]
+}
+
+fn cause(byte: u8) -> Cause {
+    let causes = [
+        Cause::Refused,
+        Cause::Silent,
+        Cause::Reset,
+        Cause::Tls,
+        Cause::Certificate,
+        Cause::Unreachable,
+        Cause::Deadline,
+        Cause::Local,
+    ];
+    causes[usize::from(byte) % causes.len()]
+}
+
+fn v4(host: u8) -> Ipv4Addr {
+    Ipv4Addr::new(192, 0, 2, host)
+}
+
+fn v6(host: u8) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host.into())
+}
+
+fn network(id: u8, has_v4: bool, has_v6: bool) -> NetworkView {
+    let source = |address: &str| SourceAddress {
+        address: address.parse().expect("a constant"),
+        prefix_len: 24,
+        deprecated: false,
+        routed: true,
+    };
+    let mut sources = Vec::new();
+    sources.extend(has_v6.then(|| source("2001:db8::99")));
+    sources.extend(has_v4.then(|| source("198.51.100.9")));
+    NetworkView { id: NetworkId(id.to_string()), sources, pref64: Vec::new() }
+}
+
+impl Run {
+    fn setup(&self) -> Setup {
+        let host = Host::Name("a.test".into());
+        let transports = vec![Transport::Quic, Transport::Mptcp, Transport::Tcp];
+        let target = if self.is_https {
+            Target::https(host, 443)
+        } else {
+            Target::plain(host, 443, transports.clone(), Security::Tls)
+        };
+        let [resolution, attempt, head_start, grace] = self.delays_ms.map(ms);
+        let policy = Policy {
+            transports,
+            simultaneous: self.simultaneous,
+            late_switch: self.late_switch,
+            exhaustive: self.exhaustive,
+            losers: self.finish_losers.map_or(Losers::Cancel, |budget| Losers::Finish(ms(budget))),
+            win_at: level(self.win_at),
+            max_in_flight: self.max_in_flight.into(),
+            resolution_delay: resolution,
+            attempt_delay: attempt,
+            head_start,
+            grace,
+            ..Policy::default()
+        };
+        let view = View::empty();
+        Setup { target, policy, view, network: network(0, true, true), seed: self.seed }
+    }
+}
+
+fn answer(id: u8, records: Result<Records, DnsFailure>) -> Input {
+    Input::Answer(Answer { id: QueryId(id.into()), records, protected: false })
+}
+
+fn input(event: &Event) -> Option<Input> {
+    Some(match event {
+        Event::Wait { .. } | Event::Poll => return None,
+        Event::Https { id, priority, target, alpn, port, v4: hosts4, v6: hosts6 } => {
+            let names = ["", "a.test", "b.test", "_443._https.a.test"];
+            let protocols = ["h3", "h2", "http/1.1", "x"];
+            let record = HttpsRecord {
+                priority: *priority,
+                target: names[usize::from(*target) % names.len()].into(),
+                alpn: vec![protocols[usize::from(*alpn) % protocols.len()].into()],
+                port: *port,
+                ipv4_hint: hosts4.iter().copied().map(v4).collect(),
+                ipv6_hint: hosts6.iter().copied().map(v6).collect(),
+                ..HttpsRecord::default()
+            };
+            answer(*id, Ok(Records::Https(vec![record])))
+        }
+        Event::Aaaa { id, hosts } => {
+            answer(*id, Ok(Records::Aaaa(hosts.iter().copied().map(v6).collect())))
+        }
+        Event::A { id, hosts } => {
+            answer(*id, Ok(Records::A(hosts.iter().copied().map(v4).collect())))
+        }
+        Event::NoAnswer { id, failure } => {
+            let failures = [DnsFailure::NoData, DnsFailure::NoSuchName, DnsFailure::Timeout];
+            answer(*id, Err(failures[usize::from(*failure) % failures.len()].clone()))
+        }
+        Event::Progress { id, level: reached, rtt_ms } => Input::Progress {
+            id: AttemptId((*id).into()),
+            level: level(*reached),
+            rtt: rtt_ms.map(ms),
+        },
+        Event::Ready { id, rtt_ms, fell_back } => Input::Ready {
+            id: AttemptId((*id).into()),
+            alpn: None,
+            rtt: rtt_ms.map(ms),
+            fell_back: *fell_back,
+        },
+        Event::Failed { id, cause: why, level: reached } => {
+            let failure =
+                Failure { cause: cause(*why), reached: level(*reached), detail: String::new() };
+            Input::Failed { id: AttemptId((*id).into()), failure }
+        }
+        Event::Slots(slots) => Input::Slots((*slots).into()),
+        Event::Network { id, v4, v6 } => Input::NetworkChanged(Box::new(NetworkChange {
+            network: network(*id, *v4, *v6),
+            view: View::empty(),
+        })),
+        Event::Cancel => Input::Cancel,
+    })
+}
+
+/// What the outputs of a race must keep to.
+#[derive(Default)]
+struct Referee {
+    last_start: Option<Duration>,
+    starts: u32,
+    verdicts: u32,
+    is_finished: bool,
+}
+
+impl Referee {
+    fn see(&mut self, now: Duration, output: &Output, simultaneous: bool) {
+        match output {
+            Output::Start { id, .. } => {
+                assert!(!self.is_finished);
+                assert_eq!(id.0, self.starts);
+                self.starts += 1;
+                let apart = self.last_start.is_none_or(|last| now - last >= ATTEMPT_DELAY_FLOOR);
+                assert!(apart || simultaneous, "two starts are too close");
+                self.last_start = Some(now);
+            }
+            Output::Usable(_) | Output::Failed(_) => {
+                assert!(!self.is_finished);
+                self.verdicts += 1;
+                assert_eq!(self.verdicts, 1, "a second winner or failure");
+            }
+            Output::Better(_) => assert!(!self.is_finished && self.verdicts == 1),
+            Output::Finished => {
+                assert!(!self.is_finished && self.verdicts == 1);
+                self.is_finished = true;
+            }
+            Output::Timeout(Some(next)) => assert!(!self.is_finished && *next > now),
+            _ => {}
+        }
+    }
+}
+
+fuzz_target!(|run: Run| {
+    let mut race = Recorder::new(run.setup(), NOW);
+    let mut referee = Referee::default();
+    let mut now = NOW;
+    let mut drain = |race: &mut Recorder, now: Duration| loop {
+        let output = race.poll_output(now);
+        referee.see(now, &output, run.simultaneous);
+        if let Output::Timeout(next) = output {
+            return next;
+        }
+    };
+    for event in run.events.iter().take(MAX_EVENTS) {
+        if let Event::Wait { ms: wait } = event {
+            now += ms(*wait);
+        }
+        match input(event) {
+            Some(input) => race.handle_input(now, input),
+            None => {
+                drain(&mut race, now);
+            }
+        }
+    }
+    // Left alone, every race ends by itself.
+    while let Some(next) = drain(&mut race, now) {
+        now = next;
+    }
+    assert!(race.race().is_over(), "the race waits for ever");
+    Report::from_trace(race.trace()).expect("a race replays");
+    replay(race.trace()).expect("a race replays");
+});
