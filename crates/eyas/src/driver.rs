@@ -109,6 +109,7 @@ pub(crate) async fn run(
         }
         driver.tell_slots();
     }
+    driver.endpoint.memory().settle().await;
     driver.outlets.finished.send_replace(true);
 }
 
@@ -285,7 +286,7 @@ impl Driver {
 
     fn learn(&self, mut evidence: Evidence) {
         evidence.network = self.endpoint.network().settled(&evidence.network);
-        self.endpoint.memory().learn(&evidence);
+        self.endpoint.memory().learn_soon(evidence);
     }
 
     /// The complete attempt as the caller gets it.
@@ -312,7 +313,7 @@ impl Driver {
             (setup.network.id.clone(), setup.target.host.clone())
         });
         Feedback::new(move |level, failure| {
-            endpoint.memory().learn(&Evidence {
+            endpoint.memory().learn_soon(Evidence {
                 at: crate::memory_store::now(),
                 network: endpoint.network().settled(&network),
                 host: host.clone(),

@@ -10,6 +10,26 @@
 //! | [`Resolver`] | DNS, each record type on its own query | HEv3 §4 |
 //! | [`SecurityParameters`], [`ServerIdentity`] | trust and own certificates | RFC 9622 §6.3 |
 //! | [`race`] | what to try, when, and what won | HEv3 |
+//!
+//! ```no_run
+//! use eyas::race::target::{Host, Target};
+//! use eyas::{Endpoint, MemoryStore};
+//!
+//! # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
+//! let endpoint = Endpoint::builder().memory(MemoryStore::default()).build()?;
+//! let target = Target::https(Host::parse("www.example.org")?, 443);
+//! let mut initiation = endpoint.preconnection(target).initiate();
+//! let usable = initiation.usable().await?;
+//! println!("{} to {}", usable.info().transport, usable.info().remote);
+//! if let Some(better) = initiation.better().await {
+//!     println!("from now on over {}", better.info().transport);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Dropping any future, an [`Initiation`], a [`Connection`] or a [`Listener`] closes what it had
+//! open and leaves nothing behind. The crate runs on Linux, inside a tokio runtime.
 
 pub use eyas_race as race;
 /// The QUIC implementation, for who speaks QUIC itself.

@@ -33,7 +33,8 @@ impl Preconnection {
         Self { endpoint, target, policy: Policy::default(), seed: None, certificate_host: None }
     }
 
-    /// What the caller wants; [`Policy::default`] unless said.
+    /// What the caller wants; [`Policy::default`] unless said. What users type in is first to be
+    /// checked by [`Policy::validated`].
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self

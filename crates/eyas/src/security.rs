@@ -104,7 +104,8 @@ impl SecurityParameters {
     }
 
     /// Lets sessions be resumed with 0-RTT data (RFC 8446 §2.3). What goes out early can be
-    /// replayed by an attacker. Off unless asked; a 0-RTT flight alone wins no race.
+    /// replayed by an attacker. Off unless asked. A 0-RTT flight alone wins no race, so the
+    /// connections of a race are handed out after the whole handshake and carry none.
     #[must_use]
     pub fn with_early_data(mut self, early_data: bool) -> Self {
         self.early_data = early_data;

@@ -23,19 +23,36 @@ use file::File;
 #[cfg(feature = "sqlite")]
 const MAX_WARNINGS: usize = 32;
 
+/// Outcomes that wait to be written; beyond it whoever learns waits for the disk.
+const MAX_QUEUED: usize = 256;
+
 /// What earlier races learnt (RFC 9622 §6: cached state). Cheap to clone; clones share it.
 ///
 /// It never fails: what goes wrong with a file becomes a warning, and what is learnt stays in
 /// this process. It is a browsing history, so the file is for its owner only.
 #[derive(Clone, Debug)]
 pub struct MemoryStore {
-    inner: Arc<Inner>,
+    handle: Arc<Handle>,
+}
+
+/// What the clones share; the last one writes what is still to be written.
+#[derive(Debug)]
+struct Handle(Arc<Inner>);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.write_queued();
+    }
 }
 
 #[derive(Debug)]
 struct Inner {
     config: Config,
+    /// Whether writing waits for a disk.
+    is_slow: bool,
     kept: Mutex<Kept>,
+    /// Learnt and not yet written; emptied only by who holds `kept`, so that order is kept.
+    queued: Mutex<VecDeque<Evidence>>,
     warnings: Mutex<VecDeque<String>>,
 }
 
@@ -61,7 +78,7 @@ impl MemoryStore {
         let mut warnings = Vec::new();
         let file = File::open(path.as_ref(), &config, now(), &mut warnings);
         let store = Self::new(config, Kept::File(Box::new(file)));
-        store.warn(warnings);
+        store.inner().warn(warnings);
         store
     }
 
@@ -76,13 +93,20 @@ impl MemoryStore {
     }
 
     fn new(config: Config, kept: Kept) -> Self {
-        let warnings = Mutex::default();
-        Self { inner: Arc::new(Inner { config, kept: Mutex::new(kept), warnings }) }
+        let is_slow = !matches!(kept, Kept::Nowhere | Kept::Here(_));
+        let inner = Inner {
+            config,
+            is_slow,
+            kept: Mutex::new(kept),
+            queued: Mutex::default(),
+            warnings: Mutex::default(),
+        };
+        Self { handle: Arc::new(Handle(Arc::new(inner))) }
     }
 
     /// The numbers it goes by.
     pub fn config(&self) -> &Config {
-        &self.inner.config
+        &self.inner().config
     }
 
     /// Every row that still has something to say, in the order of keys.
@@ -94,7 +118,7 @@ impl MemoryStore {
             #[cfg(feature = "sqlite")]
             Kept::File(file) => self.heed(file.records()),
         };
-        records.retain(|record| !record.entry.is_expired(now, &self.inner.config));
+        records.retain(|record| !record.entry.is_expired(now, &self.inner().config));
         records
     }
 
@@ -120,8 +144,9 @@ impl MemoryStore {
 
     /// What went wrong with the file so far, for people. Each is given once.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.inner.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        warnings.drain(..).collect()
+        // What is still to be written may go wrong too.
+        self.inner().write_queued();
+        lock(&self.inner().warnings).drain(..).collect()
     }
 
     /// What a race with this host on this network needs to know.
@@ -133,23 +158,76 @@ impl MemoryStore {
             #[cfg(feature = "sqlite")]
             Kept::File(file) => {
                 let rows = self.heed(file.rows_for(network, host));
-                View::from_rows(rows, now, &self.inner.config)
+                View::from_rows(rows, now, &self.inner().config)
             }
         }
     }
 
     /// Takes one outcome in.
     pub fn learn(&self, evidence: &Evidence) {
-        match &mut *self.kept() {
-            Kept::Nowhere => {}
-            Kept::Here(memory) => memory.learn(evidence),
-            #[cfg(feature = "sqlite")]
-            Kept::File(file) => self.heed(file.learn(evidence, &self.inner.config)),
+        self.inner().learn(&mut self.kept(), evidence);
+    }
+
+    /// Takes one outcome in without waiting for the disk. Whoever looks into this store sees it.
+    pub(crate) fn learn_soon(&self, evidence: Evidence) {
+        let queued = {
+            let mut queued = lock(&self.inner().queued);
+            queued.push_back(evidence);
+            queued.len()
+        };
+        let inner = Arc::clone(self.inner());
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) if inner.is_slow && queued < MAX_QUEUED => {
+                drop(runtime.spawn_blocking(move || inner.write_queued()));
+            }
+            _ => inner.write_queued(),
         }
     }
 
+    /// Waits until all that was learnt so far is written.
+    pub(crate) async fn settle(&self) {
+        let inner = Arc::clone(self.inner());
+        if inner.is_slow && !lock(&inner.queued).is_empty() {
+            // If the runtime is being shut down, the last handle writes.
+            let _ = tokio::task::spawn_blocking(move || inner.write_queued()).await;
+        }
+    }
+
+    fn inner(&self) -> &Arc<Inner> {
+        &self.handle.0
+    }
+
+    /// What is kept, with everything that was learnt so far.
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.inner.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner().up_to_date()
+    }
+
+    #[cfg(feature = "sqlite")]
+    fn heed<T>(&self, outcome: file::Outcome<T>) -> T {
+        self.inner().heed(outcome)
+    }
+}
+
+impl Inner {
+    fn write_queued(&self) {
+        drop(self.up_to_date());
+    }
+
+    fn up_to_date(&self) -> MutexGuard<'_, Kept> {
+        let mut kept = lock(&self.kept);
+        loop {
+            let Some(evidence) = lock(&self.queued).pop_front() else { return kept };
+            self.learn(&mut kept, &evidence);
+        }
+    }
+
+    fn learn(&self, kept: &mut Kept, evidence: &Evidence) {
+        match kept {
+            Kept::Nowhere => {}
+            Kept::Here(memory) => memory.learn(evidence),
+            #[cfg(feature = "sqlite")]
+            Kept::File(file) => self.heed(file.learn(evidence, &self.config)),
+        }
     }
 
     #[cfg(feature = "sqlite")]
@@ -160,7 +238,7 @@ impl MemoryStore {
 
     #[cfg(feature = "sqlite")]
     fn warn(&self, new: Vec<String>) {
-        let mut warnings = self.inner.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = lock(&self.warnings);
         for warning in new {
             tracing::warn!("{warning}");
             if warnings.len() >= MAX_WARNINGS {
@@ -169,6 +247,10 @@ impl MemoryStore {
             warnings.push_back(warning);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The wall clock, as the memory counts time.

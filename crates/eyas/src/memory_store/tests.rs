@@ -255,6 +255,21 @@ fn a_host_has_no_more_rows_than_allowed() {
     assert_eq!(of_host, 4);
 }
 
+#[tokio::test]
+async fn what_waits_for_the_disk_is_seen_at_once_and_never_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("memory.db");
+    let (store, other) = (open(&path), open(&path));
+    store.learn_soon(evidence("a.example", 443, None));
+    assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
+    store.learn_soon(evidence("b.example", 443, None));
+    store.settle().await;
+    assert!(matches!(verdict(&other, "b.example"), Verdict::Good { .. }), "settled is written");
+    store.learn_soon(evidence("c.example", 443, None));
+    drop(store);
+    assert!(matches!(verdict(&other, "c.example"), Verdict::Good { .. }), "the last one writes");
+}
+
 #[test]
 fn private_mode_writes_and_knows_nothing() {
     let store = MemoryStore::none();
