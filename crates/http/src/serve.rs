@@ -46,9 +46,10 @@ mod site;
 mod sockets;
 mod stats;
 mod stream;
-mod versions;
 
 pub use eyas::ServerIdentity;
+
+pub use crate::Versions;
 
 pub use self::{
     alt_svc::AltSvcPolicy,
@@ -61,5 +62,4 @@ pub use self::{
         bytes::{MAX_BYTES, PATTERN_PERIOD, pattern_byte},
     },
     stats::Stats,
-    versions::Versions,
 };

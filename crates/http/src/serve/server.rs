@@ -214,18 +214,24 @@ impl ServerBuilder {
         Ok(Running { shared, addresses, identity, endpoints })
     }
 
+    /// The names that are offered instead of these, if there are any.
+    fn alpn_or(&self, names: Vec<String>) -> Vec<Vec<u8>> {
+        let names = || names.into_iter().map(String::into_bytes).collect();
+        self.alpn.clone().unwrap_or_else(names)
+    }
+
     fn spawn(
         &self,
         shared: &Arc<Shared>,
         bound: Vec<Bound>,
         identity: Option<&ServerIdentity>,
     ) -> Result<Vec<quinn::Endpoint>, ServeError> {
-        let stream_alpn = self.alpn.clone().unwrap_or_else(|| stream::alpn(self.versions));
+        let stream_alpn = self.alpn_or(self.versions.stream_alpn());
         let acceptor = match identity {
             Some(identity) => Some(stream::acceptor(identity, stream_alpn)?),
             None => None,
         };
-        let quic_alpn = self.alpn.clone().unwrap_or_else(|| vec![b"h3".to_vec()]);
+        let quic_alpn = self.alpn_or(self.versions.quic_alpn());
         let protocol = stream::Protocol::new(&shared.limits, self.versions, acceptor);
         let mut endpoints = Vec::new();
         for Bound { tcp, udp, .. } in bound {

@@ -54,12 +54,6 @@ pub(super) struct Protocol {
     http2: Arc<Hyper>,
 }
 
-/// The names to offer over TLS, best first.
-pub(super) fn alpn(versions: Versions) -> Vec<Vec<u8>> {
-    let offered = [(versions.http2, "h2"), (versions.http1, "http/1.1")];
-    offered.iter().filter(|offer| offer.0).map(|offer| offer.1.into()).collect()
-}
-
 /// The TLS side of the server.
 pub(super) fn acceptor(
     identity: &ServerIdentity,

@@ -1,0 +1,132 @@
+//! What a client makes of each personality.
+
+use std::time::Duration;
+
+use eyas::{MemoryStore, race::memory::Config};
+use eyas_http::{
+    Error, Kind,
+    serve::personality::{Personality, Side},
+};
+use http::Version;
+use tokio::time::{sleep, timeout};
+
+use crate::stage::{SOON, Stage};
+
+async fn version(stage: &Stage) -> Version {
+    let response = stage.client().get(stage.url("/bytes/1000")).send();
+    let response = timeout(SOON, response).await.expect("an end").expect("a response");
+    let version = response.version();
+    assert_eq!(response.bytes().await.expect("a body").len(), 1000);
+    version
+}
+
+async fn failure(stage: &Stage) -> Error {
+    let response = stage.client().get(stage.url("/bytes/1000")).send();
+    timeout(SOON, response).await.expect("an end").expect_err("no response")
+}
+
+#[tokio::test]
+async fn what_works_is_found() {
+    let slow = Duration::from_millis(100);
+    let cases = [
+        (Personality::Well, Version::HTTP_3),
+        (Personality::UdpSwallowed, Version::HTTP_2),
+        (Personality::TcpOnly, Version::HTTP_2),
+        (Personality::Http3Only, Version::HTTP_3),
+        (Personality::TcpSlow { by: slow }, Version::HTTP_3),
+        (Personality::TcpSilent, Version::HTTP_3),
+    ];
+    for (personality, wanted) in cases {
+        let stage = Stage::new(personality).await;
+        assert_eq!(version(&stage).await, wanted, "{personality}");
+        assert_eq!(stage.server.stats().requests(), 1, "{personality}: sent once");
+    }
+}
+
+#[tokio::test]
+async fn a_fault_on_one_transport_leaves_the_other() {
+    let faults: [fn(Side) -> Personality; 4] = [
+        Personality::WrongCertificate,
+        Personality::ExpiredCertificate,
+        Personality::WrongName,
+        Personality::NoCommonAlpn,
+    ];
+    for fault in faults {
+        let on_tcp = Stage::new(fault(Side::Tcp)).await;
+        assert_eq!(version(&on_tcp).await, Version::HTTP_3, "{}", fault(Side::Tcp));
+        let on_quic = Stage::new(fault(Side::Quic)).await;
+        assert_eq!(version(&on_quic).await, Version::HTTP_2, "{}", fault(Side::Quic));
+    }
+}
+
+#[tokio::test]
+async fn a_fault_on_both_is_said_for_each_candidate() {
+    let cases = [
+        (Personality::WrongCertificate(Side::Both), "UnknownIssuer"),
+        (Personality::ExpiredCertificate(Side::Both), "expired"),
+        (Personality::WrongName(Side::Both), "not valid for name"),
+        (Personality::NoCommonAlpn(Side::Both), "application protocol"),
+    ];
+    for (personality, word) in cases {
+        let stage = Stage::new(personality).await;
+        let error = failure(&stage).await;
+        assert_eq!(error.kind(), Kind::Tls, "{personality}: {error}");
+        let said = error.to_string();
+        for part in ["quic", "tcp", "127.0.0.1", word] {
+            assert!(said.contains(part), "{personality}: {said} lacks {part}");
+        }
+        assert_eq!(stage.server.stats().requests(), 0);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn where_everything_is_swallowed_the_time_allowed_ends_it() {
+    let stage = Stage::new(Personality::AllSwallowed).await;
+    let memory = MemoryStore::in_memory(Config::default());
+    let client = stage.remembering(&memory).connect_timeout(Duration::from_millis(500));
+    let client = client.build().expect("a client");
+    let response = timeout(SOON, client.get(stage.url("/")).send()).await.expect("an end");
+    let error = response.expect_err("no response");
+    assert_eq!(error.kind(), Kind::ConnectTimeout, "{error}");
+}
+
+#[tokio::test]
+async fn swallowed_udp_is_remembered_by_the_next_client() {
+    let stage = Stage::new(Personality::UdpSwallowed).await;
+    let memory = MemoryStore::in_memory(Config::default());
+    let first = stage.remembering(&memory).build().expect("a client");
+    let response = first.get(stage.url("/")).send().await.expect("a response");
+    assert_eq!(response.version(), Version::HTTP_2);
+    // What TCP was good for is remembered with the win; that QUIC stays silent comes later.
+    let known = timeout(SOON, async {
+        while memory.entries().len() < 2 {
+            sleep(Duration::from_millis(20)).await;
+        }
+    });
+    known.await.expect("both outcomes are remembered");
+    let second = stage.remembering(&memory).build().expect("a client");
+    let response = second.get(stage.url("/")).send().await.expect("a response");
+    assert_eq!(response.version(), Version::HTTP_2);
+    assert!(response.connection().from_memory);
+}
+
+#[tokio::test]
+async fn quic_that_is_late_takes_over() {
+    let stage = Stage::new(Personality::QuicSlow { by: Duration::from_millis(150) }).await;
+    let client = stage.client();
+    let first = client.get(stage.url("/bytes/10")).send().await.expect("a response");
+    assert_eq!(first.version(), Version::HTTP_2);
+    let switched = timeout(SOON, async {
+        loop {
+            let later = client.get(stage.url("/bytes/10")).send().await.expect("a response");
+            if later.version() == Version::HTTP_3 {
+                return;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    });
+    switched.await.expect("HTTP/3 in the end");
+    let stats = stage.server.stats();
+    assert_eq!(stats.http3_requests, 1, "the switch repeats nothing");
+}
