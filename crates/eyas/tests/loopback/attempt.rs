@@ -110,6 +110,40 @@ async fn a_closed_port_refuses() {
     assert_eq!((failure.cause, failure.reached), (Cause::Refused, Level::Started));
 }
 
+/// Takes one connection, says this, and closes it.
+fn server_that_says(said: &'static [u8]) -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = listener.accept().unwrap();
+        // The ClientHello is read, for unread octets would turn the close into a reset.
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(said);
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_peer_that_hangs_up_in_the_handshake_has_reset() {
+    let address = server_that_says(b"");
+    let endpoint = trusting(&identity());
+    let wanted = candidate(address, Transport::Tcp, Security::Tls);
+    let failure = try_one(&endpoint, wanted).await.unwrap_err();
+    assert_eq!((failure.cause, failure.reached), (Cause::Reset, Level::Transport));
+    assert!(failure.detail.contains("closed"), "{failure:?}");
+}
+
+#[tokio::test]
+async fn a_peer_that_does_not_speak_tls_breaks_the_protocol() {
+    let address = server_that_says(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    let endpoint = trusting(&identity());
+    let wanted = candidate(address, Transport::Tcp, Security::Tls);
+    let failure = try_one(&endpoint, wanted).await.unwrap_err();
+    assert_eq!(failure.cause, Cause::Protocol, "{failure:?}");
+    assert!(failure.detail.contains("does not speak TLS"), "{failure:?}");
+}
+
 #[cfg(feature = "quic")]
 mod quic {
     use super::*;

@@ -1,6 +1,5 @@
 //! Whole races over real sockets on loopback.
 
-use std::net::UdpSocket;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -8,8 +7,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::common::dns::{self, Says};
 use crate::common::{self, NAME, Scene, SlowUdp, builder_for, https, ping_pong, wait};
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::{Cause, Level};
+use eyas::race::evidence::{Cause, Failure, Level};
 use eyas::race::io::RaceFailure;
+use eyas::race::memory::{Entry, Outcome};
 use eyas::race::policy::Policy;
 use eyas::race::trace;
 use eyas::{Endpoint, ListenParameters, Listener, MemoryStore, ServerIdentity};
@@ -17,7 +17,10 @@ use eyas::{Endpoint, ListenParameters, Listener, MemoryStore, ServerIdentity};
 #[tokio::test]
 async fn quic_wins_where_it_works() {
     let scene = Scene::new([Transport::Tcp, Transport::Quic]).await;
-    let connection = wait(scene.endpoint.preconnection(scene.target()).connect()).await.unwrap();
+    // So long a start that no busy machine lets TCP overtake.
+    let policy = Policy { head_start: Duration::from_secs(2), ..Policy::default() };
+    let connecting = scene.endpoint.preconnection(scene.target()).policy(policy).connect();
+    let connection = wait(connecting).await.unwrap();
     assert_eq!(connection.info().transport, Transport::Quic);
     assert!(!connection.info().from_memory);
     assert!(!connection.info().reasons.is_empty());
@@ -35,17 +38,19 @@ async fn tcp_wins_where_there_is_no_quic() {
 
 #[tokio::test]
 async fn swallowed_udp_is_remembered() {
-    let scene = Scene::new([Transport::Tcp]).await;
+    let identity = common::identity();
     // It takes every packet and answers none.
-    let _hole = UdpSocket::bind(scene.listener.local_addr()).unwrap();
+    let (tcp, _hole) = common::listen_beside_udp(&identity).await;
+    let port = tcp.local_addr().port();
+    let endpoint = builder_for(&[identity], port).build().unwrap();
     let policy = Policy { late_switch_for: Duration::from_millis(300), ..Policy::default() };
-    let first = scene.endpoint.preconnection(scene.target()).policy(policy.clone());
+    let first = endpoint.preconnection(https(port)).policy(policy.clone());
     let mut initiation = first.initiate();
     let connection = wait(initiation.usable()).await.unwrap();
     assert_eq!(connection.info().transport, Transport::Tcp);
     assert!(!connection.info().from_memory);
     wait(initiation.finished()).await;
-    let mut second = scene.endpoint.preconnection(scene.target()).policy(policy).initiate();
+    let mut second = endpoint.preconnection(https(port)).policy(policy).initiate();
     let connection = wait(second.usable()).await.unwrap();
     assert_eq!(connection.info().transport, Transport::Tcp);
     assert!(connection.info().from_memory);
@@ -57,14 +62,12 @@ async fn swallowed_udp_is_remembered() {
 async fn a_slower_and_more_wanted_transport_is_the_better_one() {
     let identity = common::identity();
     let quic = common::listen(&identity, [Transport::Quic]).await;
-    let relay = SlowUdp::towards(quic.local_addr(), Duration::from_millis(400)).await;
-    let tcp = Listener::bind(
-        ListenParameters::new(relay.address).security(identity.clone()).alpn(["h2"]),
-    )
-    .await
-    .unwrap();
-    let endpoint = builder_for(&[identity], relay.address.port()).build().unwrap();
-    let mut initiation = endpoint.preconnection(https(relay.address.port())).initiate();
+    let (tcp, udp) = common::listen_beside_udp(&identity).await;
+    let _relay = SlowUdp::towards(quic.local_addr(), udp, Duration::from_secs(1)).await;
+    let port = tcp.local_addr().port();
+    let endpoint = builder_for(&[identity], port).build().unwrap();
+    let policy = Policy { late_switch_for: Duration::from_secs(20), ..Policy::default() };
+    let mut initiation = endpoint.preconnection(https(port)).policy(policy).initiate();
     let usable = wait(initiation.usable()).await.unwrap();
     assert_eq!(usable.info().transport, Transport::Tcp);
     ping_pong(&tcp, usable).await;
@@ -130,9 +133,8 @@ async fn no_common_application_protocol_fails_on_every_transport() {
 
 #[tokio::test]
 async fn a_server_that_accepts_and_stays_silent_is_given_up_at_the_deadline() {
-    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = mute.local_addr().unwrap();
-    let _hole = UdpSocket::bind(address).unwrap();
+    let (tcp, _hole) = common::mute();
+    let address = tcp.local_addr().unwrap();
     let endpoint = builder_for(&[common::identity()], address.port()).build().unwrap();
     let policy = Policy { deadline: Duration::from_millis(700), ..Policy::default() };
     let connecting = endpoint.preconnection(https(address.port())).policy(policy).connect();
@@ -169,6 +171,49 @@ async fn a_name_that_dns_does_not_know_is_said() {
 }
 
 #[tokio::test]
+async fn what_the_application_saw_is_remembered() {
+    let scene = Scene::new([Transport::Tcp, Transport::Quic]).await;
+    let connection = wait(scene.endpoint.preconnection(scene.target()).connect()).await.unwrap();
+    let feedback = connection.feedback();
+    let outcomes = || -> Vec<Outcome> {
+        let rows = scene.endpoint.memory().entries().into_iter();
+        rows.filter_map(|row| match row.entry {
+            Entry::Peer(peer) => Some(peer.outcome),
+            Entry::Path(_) => None,
+        })
+        .collect()
+    };
+    assert!(!outcomes().contains(&Outcome::Good { level: Level::FirstByte }));
+    ping_pong(&scene.listener, connection).await;
+    assert!(outcomes().contains(&Outcome::Good { level: Level::FirstByte }), "{:?}", outcomes());
+    feedback.broke(Failure {
+        cause: Cause::Silent,
+        reached: Level::FirstByte,
+        detail: "it went dead".into(),
+    });
+    let is_bad = |outcome: &Outcome| matches!(outcome, Outcome::Bad { cause: Cause::Silent, .. });
+    assert!(outcomes().iter().any(is_bad), "{:?}", outcomes());
+}
+
+#[tokio::test]
+async fn mptcp_is_spoken_where_tcp_was_planned() {
+    let identity = common::identity();
+    let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap())
+        .transports([Transport::Mptcp])
+        .security(identity.clone())
+        .alpn(["h2"]);
+    // A kernel without MPTCP cannot listen for it: then there is nothing to see.
+    let Ok(listener) = Listener::bind(parameters).await else { return };
+    let port = listener.local_addr().port();
+    let endpoint = builder_for(&[identity], port).mptcp(true).build().unwrap();
+    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
+    let connecting = endpoint.preconnection(https(port)).policy(policy).connect();
+    let connection = wait(connecting).await.unwrap();
+    assert_eq!(connection.info().transport, Transport::Mptcp);
+    ping_pong(&listener, connection).await;
+}
+
+#[tokio::test]
 async fn all_races_together_keep_the_limit() {
     let transports = [Transport::Tcp, Transport::Quic];
     let scene = Scene::with(transports, |builder| builder.max_attempts_in_flight(1)).await;
@@ -182,21 +227,23 @@ async fn all_races_together_keep_the_limit() {
 
 #[tokio::test]
 async fn a_peer_that_says_nothing_does_not_win_where_the_first_byte_counts() {
-    let identity = common::identity();
-    let quic = common::listen(&identity, [Transport::Quic]).await;
-    let parameters = ListenParameters::new(quic.local_addr()).security(identity.clone());
-    let tcp = Listener::bind(parameters.alpn(["h2"])).await.unwrap();
+    let scene = Scene::new([Transport::Tcp, Transport::Quic]).await;
+    let target = scene.target();
+    let (listener, endpoint) = (scene.listener, scene.endpoint);
     let serve = tokio::spawn(async move {
-        // QUIC comes up and stays mute; TCP speaks first.
-        let mut connection = tcp.accept().await;
-        connection.write_all(b"hello").await.unwrap();
-        connection.flush().await.unwrap();
-        connection
+        let mut mute = Vec::new();
+        loop {
+            let mut connection = listener.accept().await;
+            if connection.info().transport == Transport::Tcp {
+                connection.write_all(b"hello").await.unwrap();
+                connection.flush().await.unwrap();
+                return (connection, mute);
+            }
+            mute.push(connection);
+        }
     });
-    let port = quic.local_addr().port();
-    let endpoint = builder_for(&[identity], port).build().unwrap();
     let policy = Policy { win_at: Level::FirstByte, ..Policy::default() };
-    let connecting = endpoint.preconnection(https(port)).policy(policy).connect();
+    let connecting = endpoint.preconnection(target).policy(policy).connect();
     let mut connection = wait(connecting).await.unwrap();
     assert_eq!(connection.info().transport, Transport::Tcp);
     let mut said = [0; 5];

@@ -94,6 +94,29 @@ impl Scene {
     }
 }
 
+/// A TCP server for `h2`, and the UDP socket of the same number.
+pub(crate) async fn listen_beside_udp(
+    identity: &ServerIdentity,
+) -> (Listener, std::net::UdpSocket) {
+    loop {
+        let listener = listen(identity, [Transport::Tcp]).await;
+        // Somebody else may have the number on UDP.
+        if let Ok(udp) = std::net::UdpSocket::bind(listener.local_addr()) {
+            return (listener, udp);
+        }
+    }
+}
+
+/// Accepts on TCP and takes on UDP, and never answers.
+pub(crate) fn mute() -> (std::net::TcpListener, std::net::UdpSocket) {
+    loop {
+        let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        if let Ok(udp) = std::net::UdpSocket::bind(tcp.local_addr().unwrap()) {
+            return (tcp, udp);
+        }
+    }
+}
+
 /// A port that nobody listens on.
 pub(crate) fn closed_port() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
@@ -129,17 +152,20 @@ pub(crate) async fn ping_pong_with(
 
 /// Relays UDP, every packet late by the same time: a path that is far longer than TCP's.
 pub(crate) struct SlowUdp {
-    pub(crate) address: SocketAddr,
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl SlowUdp {
-    /// Serves one client.
-    pub(crate) async fn towards(server: SocketAddr, delay: Duration) -> Self {
-        let outside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    /// Serves one client at this socket.
+    pub(crate) async fn towards(
+        server: SocketAddr,
+        outside: std::net::UdpSocket,
+        delay: Duration,
+    ) -> Self {
+        outside.set_nonblocking(true).unwrap();
+        let outside = Arc::new(UdpSocket::from_std(outside).unwrap());
         let inside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
         inside.connect(server).await.unwrap();
-        let address = outside.local_addr().unwrap();
         let client = Arc::new(std::sync::OnceLock::new());
         let there = {
             let (outside, inside, client) = (outside.clone(), inside.clone(), client.clone());
@@ -163,7 +189,7 @@ impl SlowUdp {
                 }
             }
         });
-        Self { address, tasks: vec![there, back] }
+        Self { tasks: vec![there, back] }
     }
 }
 
