@@ -16,7 +16,14 @@ use crate::{
     Connection, Error, Feedback, MemoryStore, Preconnection, Resolver, SecurityParameters,
 };
 
+#[cfg(feature = "quic")]
+mod early;
+mod moves;
 mod secure;
+
+#[cfg(feature = "quic")]
+pub use early::Early;
+pub use moves::Moves;
 
 /// What all connections of a program share: security parameters, resolver, memory, and one UDP
 /// socket per address family for all of QUIC. Cheap to clone; the last clone or connection that

@@ -62,7 +62,9 @@ mod security;
 pub use byte_stream::ByteStream;
 pub use connect_error::ConnectError;
 pub use connection::{Connection, ConnectionInfo, Feedback, Timings};
-pub use endpoint::{Endpoint, EndpointBuilder};
+#[cfg(feature = "quic")]
+pub use endpoint::Early;
+pub use endpoint::{Endpoint, EndpointBuilder, Moves};
 pub use error::Error;
 pub use identity::{ServerIdentity, certificates_from_pem, private_key_from_pem};
 pub use initiation::{Initiation, Recording};

@@ -58,6 +58,25 @@ pub(super) async fn run(
     connector: &Connector,
     reporter: &Reporter,
 ) -> Result<Established, Failure> {
+    let start = Instant::now();
+    let (mut connecting, mut info) = begin(&attempt, connector).await?;
+    connecting
+        .handshake_data()
+        .await
+        .map_err(|error| quic_failure::of_connection(&error, Level::Started))?;
+    info.timings.answered = Some(attempt.origin.elapsed());
+    info.timings.transport = info.timings.answered;
+    reporter.progress(Level::Transport, Some(start.elapsed())).await;
+    let connection =
+        connecting.await.map_err(|error| quic_failure::of_connection(&error, Level::Transport))?;
+    Ok(established(connection, info, attempt.origin))
+}
+
+/// Sends the first packet. What is known by then goes into the [`ConnectionInfo`].
+async fn begin(
+    attempt: &Attempt,
+    connector: &Connector,
+) -> Result<(quinn::Connecting, ConnectionInfo), Failure> {
     let mut info = attempt.info();
     let peer = attempt.candidate.address;
     // The shared socket swallows what the kernel says about one destination; a connected socket
@@ -70,27 +89,55 @@ pub(super) async fn run(
         .server_name
         .as_ref()
         .map_err(|detail| failure(Cause::Certificate, Level::Started, detail.clone()))?;
-    let config = client_config(&attempt, connector)?;
-    let start = Instant::now();
-    let mut connecting = endpoint
+    let config = client_config(attempt, connector)?;
+    let connecting = endpoint
         .connect_with(config, peer, &name.to_str())
         .map_err(|error| quic_failure::of_start(&error))?;
-    connecting
-        .handshake_data()
-        .await
-        .map_err(|error| quic_failure::of_connection(&error, Level::Started))?;
-    info.timings.answered = Some(attempt.origin.elapsed());
-    info.timings.transport = info.timings.answered;
-    reporter.progress(Level::Transport, Some(start.elapsed())).await;
-    let connection =
-        connecting.await.map_err(|error| quic_failure::of_connection(&error, Level::Transport))?;
-    info.timings.security = Some(attempt.origin.elapsed());
+    Ok((connecting, info))
+}
+
+/// What there is to say once the handshake is complete.
+fn established(
+    connection: quinn::Connection,
+    mut info: ConnectionInfo,
+    origin: Instant,
+) -> Established {
+    info.timings.security = Some(origin.elapsed());
     info.rtt = Some(connection.rtt());
     info.security = Security::Tls;
     info.protocol = Some("TLSv1.3");
     describe(&mut info, &connection);
     let carrier = Carrier::Quic(Box::new(QuicStream::new(connection, Role::Client)));
-    Ok(Established { carrier, info, said: Bytes::new() })
+    Established { carrier, info, said: Bytes::new() }
+}
+
+/// A connection on which data can be sent before its handshake is complete (RFC 9001 §4.6).
+pub(crate) struct EarlyQuic {
+    pub(crate) connection: quinn::Connection,
+    pub(crate) info: ConnectionInfo,
+    accepted: quinn::ZeroRttAccepted,
+    origin: Instant,
+}
+
+/// Resumes a session with 0-RTT, if there is one that allows it.
+pub(crate) async fn early(attempt: &Attempt, connector: &Connector) -> Option<EarlyQuic> {
+    let (connecting, mut info) = begin(attempt, connector).await.ok()?;
+    let (connection, accepted) = connecting.into_0rtt().ok()?;
+    info.security = Security::Tls;
+    info.protocol = Some("TLSv1.3");
+    info.alpn = attempt.candidate.alpn.first().cloned();
+    Some(EarlyQuic { connection, info, accepted, origin: attempt.origin })
+}
+
+impl EarlyQuic {
+    /// Waits for the handshake. Says whether the peer took the early data.
+    pub(crate) async fn confirmed(self) -> Result<(Established, bool), Failure> {
+        let accepted = self.accepted.await;
+        if let Some(error) = self.connection.close_reason() {
+            return Err(quic_failure::of_connection(&error, Level::Started));
+        }
+        Ok((established(self.connection, self.info, self.origin), accepted))
+    }
 }
 
 fn client_config(attempt: &Attempt, connector: &Connector) -> Result<quinn::ClientConfig, Failure> {

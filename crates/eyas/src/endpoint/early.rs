@@ -1,0 +1,65 @@
+//! Data before the handshake is complete: 0-RTT over QUIC (RFC 9001 §4.6).
+
+use std::time::Instant;
+
+use eyas_race::candidate::Candidate;
+use eyas_race::evidence::Failure;
+use eyas_race::target::Host;
+
+use super::Endpoint;
+use crate::attempt::quic::{self, EarlyQuic};
+use crate::attempt::{Attempt, server_name};
+use crate::{Connection, ConnectionInfo, Feedback};
+
+/// A QUIC connection on which data can be sent while its handshake is under way.
+///
+/// An attacker can replay what is sent before [`confirmed`](Self::confirmed): send only what is
+/// safe to receive twice. The peer may also refuse to read it; streams opened until then have
+/// failed in that case, and the connection is good for new ones.
+pub struct Early(EarlyQuic);
+
+impl Early {
+    /// The connection to send on.
+    pub fn quic(&self) -> &quinn::Connection {
+        &self.0.connection
+    }
+
+    /// What is known of it before the handshake is complete.
+    pub fn info(&self) -> &ConnectionInfo {
+        &self.0.info
+    }
+
+    /// Waits until the handshake is complete. Says whether the peer took the early data.
+    ///
+    /// # Errors
+    /// Says what ended the attempt.
+    pub async fn confirmed(self) -> Result<(Connection, bool), Failure> {
+        let (done, accepted) = self.0.confirmed().await?;
+        let connection = Connection::new(done.carrier, done.info, Feedback::none(), done.said);
+        Ok((connection, accepted))
+    }
+}
+
+impl std::fmt::Debug for Early {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Early").field("info", self.info()).finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// Resumes a session with exactly this QUIC candidate, if the
+    /// [security parameters](crate::SecurityParameters::with_early_data) and an earlier connection
+    /// allow data before the handshake is complete; `None` otherwise. No race and no memory: who
+    /// calls this has another way at hand if nothing comes of it.
+    pub async fn early(&self, host: &Host, candidate: Candidate) -> Option<Early> {
+        let attempt = Attempt {
+            candidate,
+            server_name: server_name(host),
+            initial_rtt: None,
+            origin: Instant::now(),
+            alone: true,
+            until_first_byte: false,
+        };
+        quic::early(&attempt, self.connector()).await.map(Early)
+    }
+}
