@@ -8,6 +8,7 @@
 //! | `attempt` | one request on one connection, and when it may go on another |
 //! | `route` | where a URL leads |
 //! | `connect`, `dial` | from a target to a connection: the race and its late switch |
+//! | `early` | requests as 0-RTT data |
 //! | `alternatives` | when an alternative service is tried |
 //! | `proxy`, `proxied` | the proxy before a URL, and the way through it |
 
@@ -18,6 +19,7 @@ mod connect;
 mod cookies;
 mod decode;
 mod dial;
+mod early;
 mod exchange;
 mod guard;
 mod policy;
@@ -32,7 +34,10 @@ mod route;
 use std::{
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -64,6 +69,9 @@ struct Inner {
     alt_svc: Mutex<alt_svc::Cache>,
     dialling: alternatives::Dialling,
     cookies: Option<Cookies>,
+    known: early::Known,
+    /// Whether moves to other networks are watched for.
+    watches_moves: AtomicBool,
     /// What the times of the alternative services count from.
     epoch: Instant,
 }
@@ -75,6 +83,26 @@ impl Inner {
 
     fn now(&self) -> Duration {
         self.epoch.elapsed()
+    }
+
+    fn network_changed(&self) {
+        self.alternatives().network_changed();
+        self.pool.clear();
+    }
+
+    /// Hears of moves to other networks from the first connection on.
+    fn watch_moves(self: &Arc<Self>) {
+        if self.watches_moves.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut moves = self.dialler.endpoint.moves();
+        let weak = Arc::downgrade(self);
+        self.pool.spawn(async move {
+            while moves.next().await.is_some() {
+                let Some(inner) = weak.upgrade() else { return };
+                inner.network_changed();
+            }
+        });
     }
 }
 
@@ -98,6 +126,8 @@ impl Client {
             alt_svc: Mutex::default(),
             dialling: alternatives::Dialling::default(),
             cookies: config.cookies.then(Cookies::default),
+            known: early::Known::default(),
+            watches_moves: AtomicBool::new(false),
             epoch: Instant::now(),
             config,
         }))
@@ -134,10 +164,10 @@ impl Client {
     }
 
     /// The host has moved to another network: idle connections are closed, requests in flight go
-    /// on as long as they can, and of the alternative services only those that persist stay.
+    /// on as long as they can, and of the alternative services only those that persist stay. The
+    /// client does this by itself where the kernel tells of such moves.
     pub fn network_changed(&self) {
-        self.0.alternatives().network_changed();
-        self.0.pool.clear();
+        self.0.network_changed();
     }
 
     /// How many `Alt-Svc` fields could not be read.

@@ -11,7 +11,9 @@ use http::{
     header::{AGE, ALT_SVC, PROXY_AUTHORIZATION},
 };
 
-use super::{Inner, alternatives, connect, redirect::Hop, report::ConnectionReport, route::Route};
+use super::{
+    Inner, alternatives, connect, early, redirect::Hop, report::ConnectionReport, route::Route,
+};
 use crate::{
     Body, Error, Kind,
     pool::{Checkout, Hold, Leased},
@@ -38,6 +40,8 @@ struct Chances {
     tries: usize,
     repeated: bool,
     misdirected: bool,
+    /// May the next connection carry it before its handshake is complete?
+    early: bool,
 }
 
 /// Sends the request of this hop. Leaves a copy of its body in the hop if there can be one.
@@ -47,17 +51,24 @@ pub(super) async fn send(
     route: &Route,
     added: &HeaderMap,
 ) -> Result<Answered, Error> {
-    let mut chances = Chances::default();
+    let early = early::is_allowed(inner, hop, route);
+    let mut chances = Chances { early, ..Chances::default() };
     loop {
         chances.tries += 1;
-        let leased = within_connect_timeout(inner, lease(inner, route)).await?;
-        let report = Arc::clone(leased.report());
+        let lease = lease(inner, route, std::mem::take(&mut chances.early));
+        let leased = within_connect_timeout(inner, lease).await?;
+        let (report, early) = (Arc::clone(leased.report()), leased.early);
         match once(inner, hop, route, added, leased).await {
             Ok(answered) if is_misdirected(&answered, &report, hop, &chances) => {
                 chances.misdirected = true;
                 alternatives::misdirected(inner, route, &report);
             }
+            // RFC 8470 §5.2: once more, without early data.
+            Ok(answered) if early && answered.response.status() == StatusCode::TOO_EARLY => {}
             Ok(answered) => return Ok(answered),
+            Err(failed) if early => {
+                tracing::debug!(error = %failed.failure.error, "early request goes the usual way");
+            }
             Err(Failed { failure, reused, sent_body }) => {
                 let again = may_go_again(&failure, reused, hop, sent_body, &mut chances);
                 if !again || chances.tries >= MAX_TRIES {
@@ -120,7 +131,7 @@ async fn once(
                 inner.pool.retire(&route.key, &leased);
             }
             // A connection that served before and closed since has merely grown old.
-            if closed && !reused {
+            if closed && !reused && !leased.early {
                 alternatives::failed(inner, route, &report);
                 report.failed(&failure.error);
             }
@@ -156,11 +167,18 @@ fn is_idempotent(method: &Method) -> bool {
 }
 
 /// A connection from the pool, or a new one.
-async fn lease(inner: &Arc<Inner>, route: &Route) -> Result<Leased, Error> {
+async fn lease(inner: &Arc<Inner>, route: &Route, early: bool) -> Result<Leased, Error> {
     alternatives::consult(inner, route).await;
-    match inner.pool.checkout(&route.key).await {
-        Checkout::Ready(leased) => Ok(leased),
-        Checkout::Dial(permit) => connect::open(inner, route, permit).await,
+    let permit = match inner.pool.checkout(&route.key).await {
+        Checkout::Ready(leased) => return Ok(leased),
+        Checkout::Dial(permit) => permit,
+    };
+    if !early {
+        return connect::open(inner, route, permit).await;
+    }
+    match early::open(inner, route, permit).await {
+        Ok(leased) => Ok(leased),
+        Err(permit) => connect::open(inner, route, permit).await,
     }
 }
 

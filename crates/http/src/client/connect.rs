@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{
     Inner,
-    dial::{Dialled, Dialler, Later},
+    dial::{Dialled, Later},
     route::Route,
 };
 use crate::{
     Error, Kind,
-    pool::{Key, Leased, Permit, Pool},
+    pool::{Key, Leased, Permit},
 };
 
 /// Opens a connection for the route; the permit says that this request is to do it.
@@ -22,25 +22,28 @@ pub(super) async fn open(
         Some(proxy) => inner.dialler.through(proxy, route).await?,
         None => inner.dialler.dial(route.target()).await?,
     };
+    inner.watch_moves();
+    inner.known.learn(&route.key, &report);
     let leased = permit
         .opened(sender, Arc::new(report))
         .ok_or_else(|| Error::new(Kind::Closed, "it was dropped while it connected"))?;
     if let Some(later) = later {
-        await_better(&inner.pool, &inner.dialler, route.key.clone(), later);
+        await_better(inner, route.key.clone(), later);
     }
     Ok(leased)
 }
 
 /// The late switch: what arrives after the race was won is used for what follows.
-fn await_better(pool: &Pool, dialler: &Arc<Dialler>, key: Key, later: Later) {
-    let (weak, dialler) = (pool.downgrade(), Arc::clone(dialler));
-    pool.spawn(async move {
+fn await_better(inner: &Arc<Inner>, key: Key, later: Later) {
+    let (weak, dialler) = (Arc::downgrade(inner), Arc::clone(&inner.dialler));
+    inner.pool.spawn(async move {
         let mut later = later;
         while let Some(better) = later.better(&dialler).await {
             match better {
                 Ok((sender, report)) => {
-                    let Some(pool) = weak.upgrade() else { return };
-                    pool.upgrade(&key, sender, Arc::new(report));
+                    let Some(inner) = weak.upgrade() else { return };
+                    inner.known.learn(&key, &report);
+                    inner.pool.upgrade(&key, sender, Arc::new(report));
                 }
                 Err(error) => tracing::debug!(%error, "the better connection failed"),
             }

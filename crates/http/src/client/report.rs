@@ -33,6 +33,17 @@ impl ConnectionReport {
         self
     }
 
+    /// Says that the request went out before the handshake was complete.
+    pub(super) fn sent_early(mut self) -> Self {
+        self.info.reasons.push("the request went out as 0-RTT data, as asked".to_owned());
+        self
+    }
+
+    /// What belongs to the candidate rather than to this connection.
+    pub(super) fn handles(&self) -> (Recording, Feedback) {
+        (self.recording.clone(), self.feedback.clone())
+    }
+
     /// Says that a proxy is in between.
     pub(super) fn through_proxy(mut self, proxy: &str) -> Self {
         self.info.reasons.push(format!("TCP only: the peer is reached through the proxy {proxy}"));

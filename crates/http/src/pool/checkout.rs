@@ -77,6 +77,20 @@ impl Pool {
 }
 
 impl Permit {
+    /// Whose connection it is about.
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// A hold on a new connection that no other request is to share.
+    pub(crate) fn apart(&self, sender: Sender, report: Arc<ConnectionReport>) -> Option<Leased> {
+        let pool = self.pool.upgrade()?;
+        let connection = Connection::new(sender, report, pool.0.slot(&self.key));
+        let mut leased = connection.into_lease();
+        leased.early = true;
+        Some(leased)
+    }
+
     /// Makes the new connection known and gives a hold on it.
     pub(crate) fn opened(self, sender: Sender, report: Arc<ConnectionReport>) -> Option<Leased> {
         let pool = self.pool.upgrade()?;

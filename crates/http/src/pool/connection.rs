@@ -103,6 +103,8 @@ pub(crate) struct Leased {
     hold: Hold,
     /// Whether an earlier request had used the connection: it may have gone stale.
     pub(crate) reused: bool,
+    /// Whether what is sent goes out before the handshake is complete.
+    pub(crate) early: bool,
 }
 
 /// Keeps a connection counted as in use. The response's body carries it.
@@ -115,7 +117,7 @@ impl Leased {
     fn new(sender: Sender, state: Arc<State>) -> Self {
         state.in_flight.fetch_add(1, Ordering::AcqRel);
         let reused = state.used.swap(true, Ordering::AcqRel);
-        Self { sender, hold: Hold(Arc::new(Use(state))), reused }
+        Self { sender, hold: Hold(Arc::new(Use(state))), reused, early: false }
     }
 
     /// What there is to say about the connection.

@@ -2,6 +2,7 @@
 
 mod alt_svc;
 mod bodies;
+mod early;
 mod faults;
 mod pool;
 mod proxy;

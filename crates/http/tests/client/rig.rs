@@ -175,6 +175,44 @@ impl Plan {
     }
 }
 
+/// A server of HTTP/3 alone that takes 0-RTT data, with a session store of its own.
+pub(crate) fn start_early(
+    identity: &ServerIdentity,
+    port: u16,
+    handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
+) -> Site {
+    let mut tls = identity.server_config().expect("a configuration");
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    tls.max_early_data_size = u32::MAX;
+    let tls = quinn::crypto::rustls::QuicServerConfig::try_from(tls).expect("a cipher suite");
+    let config = quinn::ServerConfig::with_crypto(Arc::new(tls));
+    let endpoint = quinn::Endpoint::server(config, (Ipv4Addr::LOCALHOST, port).into());
+    let endpoint = endpoint.expect("a free port");
+    let mut site = Site {
+        address: endpoint.local_addr().expect("an address"),
+        identity: identity.clone(),
+        log: Arc::default(),
+        connections: Arc::default(),
+        live: Arc::default(),
+        _tasks: JoinSet::new(),
+    };
+    let desk = Desk { handler: Arc::new(handler), log: Arc::clone(&site.log) };
+    let connections = Arc::clone(&site.connections);
+    site._tasks.spawn(async move {
+        let mut serving = JoinSet::new();
+        while let Some(incoming) = endpoint.accept().await {
+            let desk = desk.clone();
+            connections.fetch_add(1, Ordering::SeqCst);
+            serving.spawn(async move {
+                if let Ok(quic) = incoming.await {
+                    serve_h3(quic, desk).await;
+                }
+            });
+        }
+    });
+    site
+}
+
 /// A certificate for these names and the loopback address.
 pub(crate) fn identity(names: &[&str]) -> ServerIdentity {
     let names = names.iter().copied().chain(["127.0.0.1", "localhost"]);

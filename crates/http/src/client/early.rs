@@ -1,0 +1,124 @@
+//! Requests as 0-RTT data (RFC 8470), only if asked.
+//!
+//! A request may go out early if its method is safe, it has no body, and its origin was reached
+//! over HTTP/3 before. The connection stays apart from the pool until its handshake is complete,
+//! so that nothing else goes out early. If the peer says 425 (Too Early), refuses the early data,
+//! or does not complete the handshake soon, the request goes the usual way, once more.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use eyas::{
+    Early, Feedback, Recording,
+    race::candidate::{Candidate, Origin, Security, Transport},
+};
+use http::Method;
+use http_body::Body as _;
+
+use super::{Inner, redirect::Hop, report::ConnectionReport, route::Route};
+use crate::{
+    pool::{Key, Leased, Permit},
+    protocol::{Http3, Sender},
+};
+
+/// How long the handshake may take before the request goes the usual way.
+pub(super) const HANDSHAKE_TIME: Duration = Duration::from_millis(500);
+
+/// Origins whose last HTTP/3 address is known.
+const MAX_KNOWN: usize = 1024;
+
+/// Where origins were last reached over HTTP/3, and by which race.
+#[derive(Default)]
+pub(super) struct Known(Mutex<BTreeMap<Key, (SocketAddr, Recording, Feedback)>>);
+
+impl Known {
+    /// Remembers where a race has reached the origin over HTTP/3.
+    pub(super) fn learn(&self, key: &Key, report: &ConnectionReport) {
+        if report.info().transport != Transport::Quic || report.alternative().is_some() {
+            return;
+        }
+        let mut known = self.lock();
+        if known.len() >= MAX_KNOWN && !known.contains_key(key) {
+            known.pop_first();
+        }
+        let (recording, feedback) = report.handles();
+        known.insert(key.clone(), (report.info().remote, recording, feedback));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, (SocketAddr, Recording, Feedback)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the request may be received twice (RFC 8470 §4).
+pub(super) fn is_allowed(inner: &Inner, hop: &Hop, route: &Route) -> bool {
+    inner.config.early_data
+        && inner.config.versions.http3
+        && route.key.https
+        && route.proxy.is_none()
+        && [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE].contains(&hop.method)
+        && hop.body.as_ref().is_some_and(|body| body.is_end_stream())
+}
+
+/// Opens a connection to send on at once, if there is a session to resume; otherwise the permit
+/// is still good.
+pub(super) async fn open(
+    inner: &Arc<Inner>,
+    route: &Route,
+    permit: Permit,
+) -> Result<Leased, Permit> {
+    let known = inner.known.lock().get(&route.key).cloned();
+    let Some((address, recording, feedback)) = known else { return Err(permit) };
+    let candidate = Candidate {
+        address,
+        transport: Transport::Quic,
+        security: Security::Tls,
+        alpn: inner.config.versions.quic_alpn(),
+        ech: None,
+        priority: None,
+        origin: Origin::Address,
+    };
+    let endpoint = &inner.dialler.endpoint;
+    let Some(early) = endpoint.early(&route.host, candidate).await else { return Err(permit) };
+    let Ok(sender) = Http3::start(early.quic().clone()).await else { return Err(permit) };
+    let report = ConnectionReport::new(early.info().clone(), feedback.clone(), recording.clone());
+    let apart = permit.apart(Sender::Http3(sender.clone()), Arc::new(report.sent_early()));
+    let Some(leased) = apart else { return Err(permit) };
+    confirm(inner, permit, early, sender, (recording, feedback));
+    Ok(leased)
+}
+
+/// Shares the connection once its handshake is complete. Until then the permit keeps other
+/// requests of the origin waiting, rather than racing.
+fn confirm(
+    inner: &Arc<Inner>,
+    permit: Permit,
+    early: Early,
+    sender: Http3,
+    (recording, feedback): (Recording, Feedback),
+) {
+    let weak = Arc::downgrade(inner);
+    inner.pool.spawn(async move {
+        let quic = early.quic().clone();
+        match tokio::time::timeout(HANDSHAKE_TIME, early.confirmed()).await {
+            Ok(Ok((connection, true))) => {
+                let info = connection.info().clone();
+                let report = ConnectionReport::new(info, feedback, recording);
+                drop(permit.opened(Sender::Http3(sender), Arc::new(report)));
+            }
+            // What was sent is void, and HTTP/3 cannot start over on the same connection.
+            Ok(Ok((_, false))) => tracing::debug!("early data refused"),
+            Ok(Err(_)) | Err(_) => {
+                // Ends the request that waits on it: it goes the usual way then.
+                quic.close(0u32.into(), b"");
+                if let Some(inner) = weak.upgrade() {
+                    inner.known.lock().remove(permit.key());
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,136 @@
+//! Requests as 0-RTT data (RFC 8470).
+
+use std::{
+    net::Ipv4Addr,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use eyas::{Endpoint, Resolver, SecurityParameters};
+use eyas_http::{Client, Proxy, Response};
+use http::Method;
+
+use crate::rig::{NAME, Reply, Site, echo_path, identity, start_early};
+
+fn client(site: &Site, early_data: bool) -> Client {
+    let security = SecurityParameters::platform()
+        .with_roots([site.identity.certificate().clone()])
+        .with_early_data(true);
+    let resolver = Resolver::server((Ipv4Addr::LOCALHOST, 9).into()).overriding(
+        NAME,
+        site.address.port(),
+        vec![Ipv4Addr::LOCALHOST.into()],
+    );
+    let endpoint = Endpoint::builder().security(security).resolver(resolver);
+    let endpoint = endpoint.build().expect("an endpoint");
+    let builder = Client::builder().endpoint(endpoint).proxy(Proxy::none());
+    builder.early_data(early_data).build().expect("a client")
+}
+
+async fn ask(client: &Client, site: &Site, method: Method) -> Response {
+    client.request(method, site.url("/")).send().await.expect("a response")
+}
+
+/// Makes a session to resume, and leaves no connection.
+async fn prepare(client: &Client, site: &Site) {
+    ask(client, site, Method::GET).await.bytes().await.expect("a body");
+    // The ticket comes after the handshake.
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    client.network_changed();
+}
+
+fn was_early(response: &Response) -> bool {
+    response.connection().reasons.iter().any(|reason| reason.contains("0-RTT"))
+}
+
+#[tokio::test]
+async fn a_safe_request_goes_early_if_asked_and_the_connection_is_shared_afterwards() {
+    let site = start_early(&identity(&[NAME]), 0, echo_path);
+    let client = client(&site, true);
+    prepare(&client, &site).await;
+    let response = ask(&client, &site, Method::GET).await;
+    assert!(was_early(&response));
+    assert_eq!(response.text().await.expect("a body"), "/");
+    let response = ask(&client, &site, Method::GET).await;
+    assert!(!was_early(&response));
+    assert_eq!((site.connections(), site.seen().len()), (2, 3));
+}
+
+#[tokio::test]
+async fn nothing_goes_early_unasked_nor_what_is_not_safe() {
+    let site = start_early(&identity(&[NAME]), 0, echo_path);
+    let unasked = client(&site, false);
+    prepare(&unasked, &site).await;
+    assert!(!was_early(&ask(&unasked, &site, Method::GET).await));
+    let asked = client(&site, true);
+    prepare(&asked, &site).await;
+    for method in [Method::POST, Method::PUT, Method::DELETE] {
+        asked.network_changed();
+        assert!(!was_early(&ask(&asked, &site, method).await));
+    }
+}
+
+#[tokio::test]
+async fn too_early_is_answered_by_asking_once_more() {
+    let asked = AtomicUsize::new(0);
+    let site = start_early(&identity(&[NAME]), 0, move |_| {
+        // The second request is the early one.
+        match asked.fetch_add(1, Ordering::SeqCst) {
+            1 => Reply::status(425),
+            _ => Reply::text("ok"),
+        }
+    });
+    let client = client(&site, true);
+    prepare(&client, &site).await;
+    let response = ask(&client, &site, Method::GET).await;
+    assert_eq!(response.status(), 200);
+    assert!(!was_early(&response));
+    assert_eq!((site.connections(), site.seen().len()), (2, 3));
+}
+
+#[tokio::test]
+async fn too_early_for_a_request_that_was_not_early_is_the_answer() {
+    let site = start_early(&identity(&[NAME]), 0, |_| Reply::status(425));
+    assert_eq!(ask(&client(&site, true), &site, Method::GET).await.status(), 425);
+    assert_eq!(site.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn early_data_that_is_refused_is_sent_the_usual_way() {
+    let id = identity(&[NAME]);
+    let first = start_early(&id, 0, echo_path);
+    let client = client(&first, true);
+    prepare(&client, &first).await;
+    let port = first.address.port();
+    drop(first);
+    // The same address, without the session.
+    let second = restart(&id, port).await;
+    let response = ask(&client, &second, Method::GET).await;
+    assert!(!was_early(&response));
+    assert_eq!(response.text().await.expect("a body"), "/");
+    assert_eq!(second.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn an_origin_that_fell_silent_over_udp_is_reached_the_usual_way() {
+    let id = identity(&[NAME]);
+    let first = start_early(&id, 0, echo_path);
+    let client = client(&first, true);
+    prepare(&client, &first).await;
+    let port = first.address.port();
+    drop(first);
+    let tcp = crate::rig::Plan::tcp("h2").identity(&id).port(port).start(echo_path).await;
+    let response = ask(&client, &tcp, Method::GET).await;
+    assert_eq!(response.version(), http::Version::HTTP_2);
+    assert_eq!(tcp.seen().len(), 1);
+}
+
+/// The port comes free once the old endpoint has gone.
+async fn restart(id: &eyas::ServerIdentity, port: u16) -> Site {
+    for _ in 0..200 {
+        if std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return start_early(id, port, echo_path);
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    panic!("port {port} stays taken");
+}
