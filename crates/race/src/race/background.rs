@@ -38,7 +38,7 @@ impl Race {
             .next_back()
             .map_or(at, |last| last.started.saturating_add(self.setup.policy.attempt_delay));
         let due = at.max(after_last).max(paced);
-        (due < self.deadline()).then_some(due)
+        (self.now.max(due) < self.deadline()).then_some(due)
     }
 
     /// The place in the waiting list of what is to be tried beside the winner.
@@ -54,13 +54,31 @@ impl Race {
             let transport = entry.candidate.transport;
             let could_upgrade = policy.late_switch
                 && policy.rank(transport).is_some_and(|rank| rank < standing)
-                && !self.runs(|attempt| attempt.candidate.transport == transport)
+                && !self.runs(|attempt| {
+                    attempt.candidate.transport == transport
+                        && self.now < self.patience_end(attempt)
+                })
                 && matches!(
                     self.setup.view.verdict(&entry.candidate, self.now),
                     Verdict::Good { .. } | Verdict::Unknown
                 );
             entry.retest || could_upgrade
         })
+    }
+
+    /// When an attempt has gone on for so long without progress that the next one of its transport
+    /// is worth a try.
+    fn patience_end(&self, attempt: &Attempt) -> Duration {
+        attempt.progress_at.saturating_add(self.setup.policy.late_switch_for)
+    }
+
+    /// When the next attempt loses the patience that keeps others from the background.
+    pub(super) fn next_patience_end(&self) -> Option<Duration> {
+        if !matches!(self.stage, Stage::Won { .. }) || self.waiting.is_empty() {
+            return None;
+        }
+        let running = self.attempts.iter().filter(|attempt| attempt.is_under_way());
+        running.map(|attempt| self.patience_end(attempt)).filter(|end| *end > self.now).min()
     }
 
     pub(super) fn runs(&self, which: impl Fn(&Attempt) -> bool) -> bool {

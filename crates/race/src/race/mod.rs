@@ -290,6 +290,7 @@ impl Race {
             self.dns_awaited_until(),
             self.next_start(),
             self.next_background_start(),
+            self.next_patience_end(),
             self.hold_until(),
             self.election_end(),
             self.next_budget_end(),

@@ -73,6 +73,39 @@ fn an_upgrade_that_was_answered_has_until_the_deadline() {
     assert_eq!(scene.until(60_000), lines);
 }
 
+/// ```text
+/// 0     quic 1 ──▶
+/// 50    tcp 1 ──▶
+/// 60    quic 1 ◀── answered, and then nothing more
+/// 90    tcp 1 ◀── usable
+/// 3060  quic 2 ──▶        in the background: quic 1 has had its time
+/// ```
+#[test]
+fn an_upgrade_that_stalls_does_not_keep_the_next_one_out() {
+    let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2"], Policy::default());
+    scene.until(60);
+    scene.answered(0);
+    scene.until(90);
+    scene.ready(1);
+    let lines =
+        ["90 learn tcp good at Security", "90 usable 1", "3060 start 2 quic 192.0.2.2 background"];
+    assert_eq!(scene.until(3_100), lines);
+    scene.ready(2);
+    let lines =
+        ["3100 learn quic good at Security", "3100 better 2", "3100 close 0 Lost", "3100 finished"];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+#[test]
+fn nothing_starts_at_the_deadline() {
+    let policy = Policy { deadline: ms(1_000), ..Policy::default() };
+    let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2"], policy);
+    scene.until(90);
+    scene.ready(1);
+    scene.until(90);
+    assert_eq!(scene.until(60_000), ["1000 close 0 Deadline", "1000 finished"]);
+}
+
 /// The caller is done after 60 ms: a server that completed TCP and TLS within 10 ms and has not
 /// answered one QUIC packet in 60 ms is silent.
 #[test]
