@@ -69,7 +69,9 @@ pub struct Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Losers {
-    /// They are closed at once and teach nothing.
+    /// They are closed at once and teach nothing. With the late switch, those that stood before
+    /// the winner and were not answered are closed at their first answer instead, or remembered
+    /// as silent.
     Cancel,
     /// They may go on for this long after the win, to give evidence; then they are closed.
     Finish(Duration),

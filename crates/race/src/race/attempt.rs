@@ -73,6 +73,9 @@ pub enum Purpose {
     /// To learn whether what failed works again. Closed as silent at this time, unless it has
     /// been answered.
     Retest(Duration),
+    /// To learn whether it is silent: it stood before the winner and had not been answered. Closed
+    /// at its first answer, or as silent at this time.
+    Silence(Duration),
     /// To end on its own, so that there is evidence; closed at this time.
     Evidence(Duration),
 }

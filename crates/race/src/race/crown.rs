@@ -154,6 +154,12 @@ impl Race {
                     self.attempts[loser].state =
                         AttemptState::UnderWay(Purpose::Upgrade(late_until));
                 }
+                (AttemptState::UnderWay(Purpose::Win), Losers::Cancel)
+                    if late_switch && loser < index(winner) && !attempt.is_answered() =>
+                {
+                    self.attempts[loser].state =
+                        AttemptState::UnderWay(Purpose::Silence(late_until));
+                }
                 (AttemptState::UnderWay(Purpose::Win), Losers::Finish(budget)) => {
                     let until = self.now.saturating_add(budget);
                     self.attempts[loser].state = AttemptState::UnderWay(Purpose::Evidence(until));
@@ -189,6 +195,7 @@ impl Race {
             let is_pointless = match attempt.state {
                 AttemptState::Complete(_) => true,
                 AttemptState::UnderWay(Purpose::Upgrade(_)) => self.rank(attempt) >= standing,
+                AttemptState::UnderWay(Purpose::Silence(_)) => attempt.is_answered(),
                 _ => false,
             };
             if is_pointless {

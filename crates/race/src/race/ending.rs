@@ -214,7 +214,9 @@ impl Race {
 fn budget_end(attempt: &Attempt) -> Option<Duration> {
     match attempt.purpose()? {
         Purpose::Evidence(end) => Some(end),
-        Purpose::Upgrade(end) | Purpose::Retest(end) => (!attempt.is_answered()).then_some(end),
+        Purpose::Upgrade(end) | Purpose::Retest(end) | Purpose::Silence(end) => {
+            (!attempt.is_answered()).then_some(end)
+        }
         Purpose::Win => None,
     }
 }

@@ -100,8 +100,10 @@ impl Race {
     /// several times over.
     pub(super) fn is_silent_beside_winner(&self, attempt: &Attempt) -> bool {
         let Stage::Won { best, .. } = self.stage else { return false };
-        let meant_to_tell =
-            matches!(attempt.purpose(), Some(Purpose::Upgrade(_) | Purpose::Retest(_)));
+        let meant_to_tell = matches!(
+            attempt.purpose(),
+            Some(Purpose::Upgrade(_) | Purpose::Retest(_) | Purpose::Silence(_))
+        );
         let winner = &self.attempts[index(best)];
         let round_trip = winner
             .rtt

@@ -31,8 +31,9 @@
 //! ```
 //!
 //! An attempt under way has a [`Purpose`]: to win; to give an upgrade after a lesser one has won
-//! (the *late switch*); to be re-tested beside a working connection; or to end on its own so that
-//! there is evidence ([`Losers::Finish`](crate::policy::Losers)).
+//! (the *late switch*); to be re-tested beside a working connection; to show whether it is silent,
+//! because it stood before the winner and was not answered; or to end on its own so that there is
+//! evidence ([`Losers::Finish`](crate::policy::Losers)).
 //!
 //! # When the next attempt starts
 //!
@@ -49,7 +50,10 @@
 //! so does what is wanted more than the winner and was not yet tried. At most [`MAX_BACKGROUND`]
 //! such attempts run in one race. An attempt for an upgrade or a re-test that stays without an
 //! answer for [`Policy::late_switch_for`] is closed and remembered as silent; once it has been
-//! answered it has until the deadline.
+//! answered it has until the deadline. With the late switch, what stood before the winner and was
+//! not answered goes on as long, be it wanted more or not: it is closed at its first answer, and
+//! remembered if there is none. Otherwise an address that goes nowhere would delay every race
+//! whose memory of the winner has faded.
 //!
 //! # Everything to its end
 //!

@@ -96,6 +96,39 @@ fn an_upgrade_that_stalls_does_not_keep_the_next_one_out() {
     assert_eq!(scene.until(60_000), lines);
 }
 
+/// ```text
+/// 0     v6 ──▶
+/// 250   v4 ──▶
+/// 300   v4 ◀── usable; v6, not answered in 300 ms, goes on
+/// 3300  v6: silent, remembered and closed
+/// ```
+#[test]
+fn an_address_that_goes_nowhere_is_remembered() {
+    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
+    let mut scene = Scene::new(&[V6, V4], policy);
+    scene.until(300);
+    scene.ready(1);
+    let lines = [
+        "300 learn tcp good at Security",
+        "300 usable 1",
+        "3300 learn tcp silent at Started",
+        "3300 close 0 BudgetSpent",
+        "3300 finished",
+    ];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+#[test]
+fn but_one_that_answers_late_is_let_go_at_once() {
+    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
+    let mut scene = Scene::new(&[V6, V4], policy);
+    scene.until(300);
+    scene.ready(1);
+    scene.until(400);
+    scene.answered(0);
+    assert_eq!(scene.until(60_000), ["400 close 0 Lost", "400 finished"]);
+}
+
 #[test]
 fn nothing_starts_at_the_deadline() {
     let policy = Policy { deadline: ms(1_000), ..Policy::default() };
