@@ -1,0 +1,187 @@
+//! Time to the head of a response, each over a fresh connection: the client of eyas that
+//! `cargo xtask bench http` measures beside others.
+//!
+//! `ttfb AUTHORITY.pem [HOST:PORT:ADDRESS,ADDRESS]...` trusts that authority alone, asks no DNS
+//! about those hosts, and reads lines from standard input. `bench/rivals/README.md` says which;
+//! each is answered with a line, with `error` and the reason if it failed.
+
+use std::error::Error;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters, race::memory};
+use eyas_http::{Client, PoolLimits, Proxy, Versions};
+use rustls_pki_types::{CertificateDer, pem::PemObject};
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+type Failure = Box<dyn Error>;
+
+/// Connections that `hold` may keep open.
+const MAX_HELD: usize = 4096;
+
+/// What all clients are made with.
+struct Shared {
+    roots: Vec<CertificateDer<'static>>,
+    resolver: Resolver,
+    /// Knows nothing and learns nothing.
+    inexperienced: Endpoint,
+    /// Remembers how earlier connections went.
+    experienced: Endpoint,
+}
+
+impl Shared {
+    fn new(authority: &str, told: impl Iterator<Item = String>) -> Result<Self, Failure> {
+        let roots = CertificateDer::pem_file_iter(authority)?.collect::<Result<Vec<_>, _>>()?;
+        let mut resolver = Resolver::system();
+        for argument in told {
+            let (host, port, addresses) = addresses(&argument)?;
+            resolver = resolver.overriding(host, port, addresses);
+        }
+        let inexperienced = endpoint(&roots, &resolver, MemoryStore::none())?;
+        let memory = MemoryStore::in_memory(memory::Config::default());
+        let experienced = endpoint(&roots, &resolver, memory)?;
+        Ok(Self { roots, resolver, inexperienced, experienced })
+    }
+
+    /// A client that has no connection yet.
+    fn client(&self, mode: &str) -> Result<Client, Failure> {
+        let endpoint = if mode == "later" { &self.experienced } else { &self.inexperienced };
+        client(endpoint, mode, PoolLimits::default())
+    }
+
+    /// A client that finds `*` hosts of a URL, one for each number below `count`, on loopback.
+    fn client_of_many(
+        &self,
+        mode: &str,
+        url: &str,
+        count: usize,
+        limits: PoolLimits,
+    ) -> Result<Client, Failure> {
+        let url = url::Url::parse(&numbered(url, 0))?;
+        let port = url.port_or_known_default().ok_or("the URL has no port")?;
+        let (_, domain) = url.host_str().and_then(|host| host.split_once('.')).ok_or("no host")?;
+        let mut resolver = self.resolver.clone();
+        for number in 0..count {
+            let address = IpAddr::from([127, 0, 0, 1]);
+            resolver = resolver.overriding(&format!("c{number}.{domain}"), port, vec![address]);
+        }
+        client(&endpoint(&self.roots, &resolver, MemoryStore::none())?, mode, limits)
+    }
+
+    /// Does what a line says.
+    async fn answer(&self, line: &str, held: &mut Vec<Client>) -> Result<String, Failure> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["many", mode, count, url] => {
+                let count = count.parse()?;
+                // A pool for one connection closes it when the next host wants one.
+                let limits = PoolLimits { total: 1, ..PoolLimits::default() };
+                let client = self.client_of_many(mode, url, count, limits)?;
+                let started = Instant::now();
+                for number in 0..count {
+                    get(&client, &numbered(url, number)).await?;
+                }
+                Ok(milliseconds(started.elapsed()))
+            }
+            ["hold", mode, count, url] => {
+                let count = count.parse()?;
+                let limits = PoolLimits { total: MAX_HELD, ..PoolLimits::default() };
+                let client = self.client_of_many(mode, url, count, limits)?;
+                for number in 0..count {
+                    get(&client, &numbered(url, number)).await?;
+                }
+                held.push(client);
+                Ok(count.to_string())
+            }
+            ["drop"] => {
+                held.clear();
+                Ok("0".to_owned())
+            }
+            [mode, url] => get(&self.client(mode)?, url).await.map(milliseconds),
+            _ => Err("no such line".into()),
+        }
+    }
+}
+
+fn endpoint(
+    roots: &[CertificateDer<'static>],
+    resolver: &Resolver,
+    memory: MemoryStore,
+) -> Result<Endpoint, Failure> {
+    let security =
+        SecurityParameters::platform().with_roots(roots.iter().cloned()).without_resumption();
+    let builder = Endpoint::builder().security(security).resolver(resolver.clone());
+    Ok(builder.memory(memory).build()?)
+}
+
+fn client(endpoint: &Endpoint, mode: &str, limits: PoolLimits) -> Result<Client, Failure> {
+    let versions = match mode {
+        "h1" => Versions::HTTP_1,
+        "h2" => Versions::HTTP_2,
+        "h3" => Versions::HTTP_3,
+        "race" | "later" => Versions::ALL,
+        _ => return Err(format!("no mode is called {mode}").into()),
+    };
+    let builder = Client::builder().endpoint(endpoint.clone()).versions(versions);
+    Ok(builder.proxy(Proxy::none()).pool(limits).build()?)
+}
+
+/// Asks once; gives the time to the head, and reads the rest.
+async fn get(client: &Client, url: &str) -> Result<Duration, Failure> {
+    let request = client.get(url);
+    let started = Instant::now();
+    let response = request.send().await?;
+    let elapsed = started.elapsed();
+    if response.status() != http::StatusCode::OK {
+        return Err(format!("the status is {}", response.status()).into());
+    }
+    response.bytes().await?;
+    Ok(elapsed)
+}
+
+/// Reads `HOST:PORT:ADDRESS,ADDRESS`.
+fn addresses(argument: &str) -> Result<(&str, u16, Vec<IpAddr>), Failure> {
+    let mut parts = argument.splitn(3, ':');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(host), Some(port), Some(addresses)) => {
+            let addresses = addresses.split(',').map(str::parse).collect::<Result<_, _>>()?;
+            Ok((host, port.parse()?, addresses))
+        }
+        _ => Err(format!("{argument:?} is not HOST:PORT:ADDRESS,ADDRESS").into()),
+    }
+}
+
+fn numbered(url: &str, number: usize) -> String {
+    url.replace('*', &number.to_string())
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.4}", time.as_secs_f64() * 1000.0)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1);
+    let authority = arguments.next().ok_or("the first argument is AUTHORITY.pem")?;
+    let shared = Shared::new(&authority, arguments)?;
+    let mut held = Vec::new();
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        match shared.answer(&line, &mut held).await {
+            Ok(answer) => println!("{answer}"),
+            Err(error) => println!("error {}", said(error.as_ref())),
+        }
+    }
+    Ok(())
+}
+
+/// The error with its causes, in one line.
+fn said(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
