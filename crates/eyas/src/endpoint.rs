@@ -1,5 +1,6 @@
 //! What all connections of a program share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,7 +41,11 @@ struct Shared {
     memory: MemoryStore,
     network: Network,
     limit: AttemptLimit,
+    forwards: Forwards,
 }
+
+/// Ports to connect to, by the host and port that are asked for.
+type Forwards = BTreeMap<(Host, u16), u16>;
 
 /// Settles what an [`Endpoint`] is made of.
 #[derive(Clone, Debug)]
@@ -52,6 +57,7 @@ pub struct EndpointBuilder {
     max_attempts_in_flight: usize,
     mptcp: bool,
     fast_open: bool,
+    forwards: Forwards,
 }
 
 impl Default for EndpointBuilder {
@@ -63,6 +69,7 @@ impl Default for EndpointBuilder {
             max_attempts_in_flight: DEFAULT_ATTEMPTS,
             mptcp: false,
             fast_open: false,
+            forwards: Forwards::new(),
         }
     }
 }
@@ -106,6 +113,14 @@ impl EndpointBuilder {
         self
     }
 
+    /// Connects to port `to` where `port` of `host` is asked for, as a port forwarded elsewhere
+    /// wants it. Names and certificates stay the target's; another address than DNS gives is the
+    /// part of [`Resolver::overriding`], for the port that is connected to.
+    pub fn forwarding(mut self, host: Host, port: u16, to: u16) -> Self {
+        self.forwards.insert((host, port), to);
+        self
+    }
+
     /// Makes the endpoint. Sockets are opened when they are needed.
     pub fn build(self) -> Result<Endpoint, Error> {
         let connector = Connector::new(&self.security, self.fast_open, self.mptcp)?;
@@ -114,6 +129,7 @@ impl EndpointBuilder {
             network: Network::new(self.resolver.clone()),
             resolver: self.resolver,
             memory: self.memory,
+            forwards: self.forwards,
             limit: AttemptLimit::new(self.max_attempts_in_flight),
         };
         Ok(Endpoint { shared: Arc::new(shared) })
@@ -137,7 +153,10 @@ impl Endpoint {
     }
 
     /// Begins to describe a connection to this target.
-    pub fn preconnection(&self, target: Target) -> Preconnection {
+    pub fn preconnection(&self, mut target: Target) -> Preconnection {
+        if let Some(port) = self.shared.forwards.get(&(target.host.clone(), target.port)) {
+            target.port = *port;
+        }
         Preconnection::new(self.clone(), target)
     }
 
