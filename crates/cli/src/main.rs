@@ -1,3 +1,82 @@
-//! The eyas command.
+//! The `eyas` command: race, get, plan, memory, serve, replay, demo.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `flags` | every flag, once: parser, help, man pages and completions come from it |
+//! | `command` | one file for each subcommand |
+//! | `account` | a race, told: from its trace to pictures, objects and sentences |
+//! | `shape` | the JSON objects that `--json` prints |
+//! | `timeline` | a race as a picture |
+//! | `terminal` | colours, widths, durations and sizes for people |
+//! | `output` | bodies to their place, whole or not at all; progress |
+//! | `failure` | kinds of failure and their exit codes |
 
-fn main() {}
+mod account;
+mod command;
+mod failure;
+mod flags;
+mod output;
+mod shape;
+mod terminal;
+mod timeline;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use failure::{Failure, Kind};
+use flags::{Cli, Command, CommonFlags};
+use terminal::{Line, Look, Paint};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(refused) => return usage(&refused),
+    };
+    let common = cli.common.clone();
+    let silent = matches!(&cli.command, Command::Get(flags) if flags.output.silent);
+    match command::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            report(&failure, &common, silent);
+            ExitCode::from(failure.kind.exit_code())
+        }
+    }
+}
+
+/// Prints help, the version, or what is wrong with the command line.
+fn usage(refused: &clap::Error) -> ExitCode {
+    let json = std::env::args_os().any(|argument| argument == "--json");
+    if refused.use_stderr() && json {
+        let text = refused.to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let failure = Failure::new(Kind::Usage, message).hint("see eyas help");
+        let _ = output::object(&failure.to_json());
+        return ExitCode::from(Kind::Usage.exit_code());
+    }
+    let _ = refused.print();
+    match refused.use_stderr() {
+        true => ExitCode::from(Kind::Usage.exit_code()),
+        false => ExitCode::SUCCESS,
+    }
+}
+
+/// Says why the run failed, once: as JSON on standard output, or in words on standard error.
+fn report(failure: &Failure, common: &CommonFlags, silent: bool) {
+    if failure.kind == Kind::BrokenPipe {
+        return;
+    }
+    if common.json {
+        let _ = output::object(&failure.to_json());
+        return;
+    }
+    if silent || failure.kind == Kind::Interrupted {
+        return;
+    }
+    let mut lines =
+        vec![Line::new().with(Paint::Bad, "eyas: ").with(Paint::Plain, &failure.message)];
+    if let Some(hint) = &failure.hint {
+        lines.push(Line::new().with(Paint::Dim, "      ").with(Paint::Plain, hint));
+    }
+    output::aside(&lines, Look::of_stderr(common.color));
+}

@@ -1,0 +1,125 @@
+//! A race that found nothing: which kind of failure that is, and what to say.
+
+use eyas::race::candidate::Candidate;
+use eyas::race::dns::{DnsFailure, RecordType};
+use eyas::race::evidence::{self, Cause, Level};
+use eyas::race::io::RaceFailure;
+use eyas::race::target::Target;
+
+use super::Account;
+use super::shape::dns_failure_name;
+use crate::failure::{Failure, Kind};
+use crate::shape::value;
+
+/// Candidates that a message names at most; `--all` and `--json` have them all.
+const NAMED: usize = 4;
+
+impl Account {
+    /// What to report if the race found no connection.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        let target = &self.trace.header.setup.target;
+        let failure = self.report.failure.as_ref()?;
+        Some(of_race(failure, target).with_details(value(&self.shape())))
+    }
+}
+
+fn of_race(failure: &RaceFailure, target: &Target) -> Failure {
+    match failure {
+        RaceFailure::NoAddress(failures) => no_address(failures, target),
+        RaceFailure::NoCandidate => {
+            Failure::new(Kind::Connect, format!("nothing may be tried to reach {target}"))
+                .hint("eyas plan says why each candidate is left out")
+        }
+        RaceFailure::AllFailed(tried) => {
+            let failures = tried.iter().map(|(candidate, failure)| (candidate, Some(failure)));
+            of_attempts(Kind::Connect, failures.collect(), target)
+        }
+        RaceFailure::Deadline(tried) => {
+            let failures = tried.iter().map(|(candidate, failure)| (candidate, failure.as_ref()));
+            of_attempts(Kind::Timeout, failures.collect(), target)
+        }
+        RaceFailure::NoNetwork => Failure::new(Kind::Connect, "there is no network")
+            .hint("no address of this machine has a route; is it connected?"),
+        _ => Failure::new(Kind::Interrupted, "cancelled"),
+    }
+}
+
+fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure {
+    let has = |wanted: &DnsFailure| failures.iter().any(|(_, failure)| failure == wanted);
+    let host = &target.host;
+    if has(&DnsFailure::NoSuchName) {
+        return Failure::new(Kind::Dns, format!("{host} does not exist, says DNS"))
+            .hint("is the name right? --dns-server ADDR asks another server");
+    }
+    let told: Vec<String> = failures
+        .iter()
+        .map(|(record_type, failure)| {
+            let name = value(record_type);
+            format!("{}: {}", name.as_str().unwrap_or("?"), dns_failure_name(failure))
+        })
+        .collect();
+    let hint = if failures.iter().all(|(_, failure)| *failure == DnsFailure::NoData) {
+        "the name exists but has no address of the wanted family"
+    } else {
+        "is the resolver up? --dns-server ADDR asks another one, --resolve none at all"
+    };
+    Failure::new(Kind::Dns, format!("DNS gives no address for {host} ({})", told.join(", ")))
+        .hint(hint)
+}
+
+type Tried<'a> = Vec<(&'a Candidate, Option<&'a evidence::Failure>)>;
+
+fn of_attempts(otherwise: Kind, mut tried: Tried<'_>, target: &Target) -> Failure {
+    // The one that came furthest is closest to success, so it says most about what to do.
+    tried.sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or((Level::Started, 0), rank)));
+    let furthest = tried.first().and_then(|(_, failure)| *failure);
+    let kind = furthest.map_or(otherwise, kind);
+    let mut told: Vec<String> = tried
+        .iter()
+        .take(NAMED)
+        .map(|(candidate, failure)| match failure {
+            Some(failure) => format!("{candidate}: {failure}"),
+            None => format!("{candidate}: no answer in time"),
+        })
+        .collect();
+    if tried.len() > NAMED {
+        told.push(format!("and {} more", tried.len() - NAMED));
+    }
+    let message = format!("cannot connect to {target}: {}", told.join("; "));
+    Failure::new(kind, message).hint(hint(kind, target))
+}
+
+/// How much a failure says: how far it came, then how particular it is.
+fn rank(failure: &evidence::Failure) -> (Level, u8) {
+    let particular = match failure.cause {
+        Cause::Certificate => 5,
+        Cause::Tls => 4,
+        Cause::Protocol | Cause::Reset => 3,
+        Cause::Refused => 2,
+        Cause::Unreachable | Cause::Silent | Cause::Deadline => 1,
+        _ => 0,
+    };
+    (failure.reached, particular)
+}
+
+fn kind(failure: &evidence::Failure) -> Kind {
+    match failure.cause {
+        Cause::Certificate => Kind::Certificate,
+        Cause::Tls => Kind::Tls,
+        Cause::Protocol => Kind::Protocol,
+        Cause::Reset if failure.reached >= Level::Transport => Kind::Tls,
+        Cause::Silent | Cause::Deadline => Kind::Timeout,
+        _ => Kind::Connect,
+    }
+}
+
+fn hint(kind: Kind, target: &Target) -> String {
+    match kind {
+        Kind::Certificate => "if the server is yours, --cacert FILE trusts its certificate; \
+                              --insecure trusts anybody"
+            .to_owned(),
+        Kind::Tls => "does the server speak TLS at that port? http:// goes without".to_owned(),
+        Kind::Timeout => "--connect-timeout gives it more time".to_owned(),
+        _ => format!("eyas race --all {target} shows what each candidate meets"),
+    }
+}

@@ -1,0 +1,88 @@
+//! Trace files: one JSON object a line, the header first.
+
+use std::fs;
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+
+use eyas::race::trace::{Header, HeaderVersion, MAX_STEPS, Step, Trace};
+
+use crate::failure::{Failure, Kind};
+
+/// The longest line of a trace that is read: an answer of DNS at its largest is far below.
+const MAX_LINE: u64 = 1 << 20;
+
+/// Writes a trace, for its owner only: it names hosts.
+pub(crate) fn write(path: &Path, trace: &Trace) -> Result<(), Failure> {
+    let place = path.display().to_string();
+    write_lines(path, trace).map_err(|cause| Failure::write(&place, &cause))
+}
+
+fn write_lines(path: &Path, trace: &Trace) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    let mut out = io::BufWriter::new(options.open(path)?);
+    serde_json::to_writer(&mut out, &trace.header)?;
+    for step in &trace.steps {
+        out.write_all(b"\n")?;
+        serde_json::to_writer(&mut out, step)?;
+    }
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// Reads a trace; `-` is standard input.
+pub(crate) fn read(path: &Path) -> Result<Trace, Failure> {
+    let place = path.display().to_string();
+    if path == Path::new("-") {
+        return parse(&mut io::stdin().lock(), "standard input");
+    }
+    let file = fs::File::open(path).map_err(|cause| Failure::read(&place, &cause))?;
+    parse(&mut io::BufReader::new(file), &place)
+}
+
+pub(super) fn parse(input: &mut dyn BufRead, place: &str) -> Result<Trace, Failure> {
+    let header = line(input, place)?.ok_or_else(|| no_trace(place, 1, &"it is empty"))?;
+    let version: HeaderVersion = object(&header, place, 1)?;
+    version.check().map_err(|unknown| no_trace(place, 1, &unknown))?;
+    let header: Header = object(&header, place, 1)?;
+    let mut steps = Vec::new();
+    while let Some(text) = line(input, place)? {
+        if steps.len() == MAX_STEPS {
+            return Err(no_trace(place, steps.len() + 2, &"it has too many steps"));
+        }
+        let step: Step = object(&text, place, steps.len() + 2)?;
+        steps.push(step);
+    }
+    Ok(Trace { header, steps })
+}
+
+/// The next line that is not empty.
+fn line(input: &mut dyn BufRead, place: &str) -> Result<Option<String>, Failure> {
+    loop {
+        let mut text = String::new();
+        let read = io::Read::take(&mut *input, MAX_LINE).read_line(&mut text);
+        match read.map_err(|cause| Failure::read(place, &cause))? {
+            0 => return Ok(None),
+            _ if text.trim().is_empty() => {}
+            _ => return Ok(Some(text)),
+        }
+    }
+}
+
+fn object<T: serde::de::DeserializeOwned>(
+    text: &str,
+    place: &str,
+    number: usize,
+) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(|cause| no_trace(place, number, &cause))
+}
+
+fn no_trace(place: &str, number: usize, cause: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Kind::Replay, format!("{place} is no trace: line {number}: {cause}"))
+        .hint("record one with eyas race --trace FILE TARGET")
+}

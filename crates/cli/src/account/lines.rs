@@ -1,0 +1,62 @@
+//! Plans, with their reasons, as lines.
+
+use eyas::race::candidate::Candidate;
+use eyas::race::plan::{Plan, Reason};
+
+use super::picture::paint;
+use crate::terminal::{Line, Look, Paint, time, wrapped};
+
+/// Columns before a reason.
+const REASONS_AT: usize = 12;
+
+/// What is tried, when and why, and what is not.
+pub(crate) fn plan_lines(plan: &Plan, look: Look) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut starts = std::time::Duration::ZERO;
+    for entry in &plan.entries {
+        starts += entry.delay;
+        let mut when = if entry.retest { "beside".to_owned() } else { time(starts) };
+        if starts.is_zero() && !entry.retest {
+            when = "at once".to_owned();
+        }
+        let mut line = Line::new().with(Paint::Head, format!("  {when:>8}  "));
+        candidate(&mut line, &entry.candidate);
+        if let Some(rtt) = entry.initial_rtt {
+            line.push(Paint::Dim, format!("  {} away", time(rtt)));
+        }
+        lines.push(line);
+        reasons(&mut lines, &entry.reasons, look);
+    }
+    for dropped in &plan.dropped {
+        let mut line = Line::new().with(Paint::Warn, format!("  {:>8}  ", "not"));
+        candidate(&mut line, &dropped.candidate);
+        lines.push(line);
+        reasons(&mut lines, &dropped.reasons, look);
+    }
+    if !plan.notes.is_empty() {
+        lines.push(Line::new().with(Paint::Warn, format!("  {:>8}  ", "ignored")));
+        reasons(&mut lines, &plan.notes, look);
+    }
+    lines
+}
+
+fn candidate(line: &mut Line, candidate: &Candidate) {
+    line.push(paint(candidate.transport), candidate.to_string());
+    if !candidate.alpn.is_empty() {
+        line.push(Paint::Dim, format!("  {}", candidate.alpn.join(", ")));
+    }
+}
+
+fn reasons(lines: &mut Vec<Line>, reasons: &[Reason], look: Look) {
+    for reason in reasons {
+        lines.extend(wrapped(Paint::Dim, &reason.to_string(), REASONS_AT, look));
+    }
+}
+
+/// The heading and the lines of `--explain`.
+pub(crate) fn explanation(plan: &Plan, look: Look) -> Vec<Line> {
+    let heading = Line::new().with(Paint::Head, "Why each candidate stands where it does");
+    let mut lines = vec![Line::new(), heading];
+    lines.extend(plan_lines(plan, look));
+    lines
+}

@@ -1,0 +1,39 @@
+//! A race, told: from its trace to pictures, objects and sentences.
+//!
+//! Nothing is told that is not in the trace, so a replayed race is told in the same way.
+
+mod failure;
+mod file;
+mod lines;
+mod picture;
+mod shape;
+mod verdict;
+
+use eyas::race::race::Race;
+use eyas::race::report::Report;
+use eyas::race::trace::{Trace, replay};
+
+use crate::failure::{Failure, Kind};
+
+pub(crate) use file::{read, write};
+pub(crate) use lines::{explanation, plan_lines};
+pub(crate) use shape::{plan_shape, transport_of_upgrade};
+
+/// A race and what there is to say about it.
+#[derive(Debug)]
+pub(crate) struct Account {
+    /// What happened, step by step.
+    pub(crate) trace: Trace,
+    /// What it came to.
+    pub(crate) report: Report,
+    race: Race,
+}
+
+impl Account {
+    /// Reads a trace.
+    pub(crate) fn of(trace: Trace) -> Result<Self, Failure> {
+        let race = replay(&trace)
+            .map_err(|divergence| Failure::new(Kind::Replay, divergence.to_string()))?;
+        Ok(Self { report: Report::of(&race, &trace), race, trace })
+    }
+}

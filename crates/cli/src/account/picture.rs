@@ -1,0 +1,119 @@
+//! The race as a [`Timeline`].
+
+use std::time::Duration;
+
+use eyas::race::candidate::Transport;
+use eyas::race::evidence::Level;
+use eyas::race::io::{AttemptId, CloseReason, Input};
+use eyas::race::race::{Attempt, AttemptState};
+use eyas::race::report::DnsReport;
+use eyas::race::trace::Event;
+
+use super::Account;
+use crate::terminal::{Paint, time};
+use crate::timeline::{End, Lane, Timeline};
+
+impl Account {
+    /// One lane for each attempt.
+    pub(crate) fn picture(&self) -> Timeline {
+        let attempts = self.race.attempts();
+        let width = attempts.iter().map(|attempt| attempt.transport().name().len()).max();
+        let width = width.unwrap_or_default();
+        Timeline { lanes: attempts.iter().map(|attempt| self.lane(attempt, width)).collect() }
+    }
+
+    /// The same with a lane for each question to DNS above.
+    pub(crate) fn picture_with_dns(&self) -> Timeline {
+        let mut timeline = self.picture();
+        let questions = self.report.dns.iter().map(dns_lane);
+        timeline.lanes.splice(0..0, questions);
+        timeline
+    }
+
+    fn lane(&self, attempt: &Attempt, width: usize) -> Lane {
+        let since = |at: Duration| at.saturating_sub(self.race.started_at());
+        let end = end(attempt);
+        Lane {
+            name: format!("{:width$} {}", attempt.transport(), attempt.candidate.address),
+            paint: paint(attempt.candidate.transport),
+            started: since(attempt.started),
+            progress: self.progress(attempt.id),
+            ended: attempt.ended().map(since),
+            end,
+            note: note(attempt, end, attempt.ended().map(since), since(attempt.started)),
+        }
+    }
+
+    /// When an attempt came to which level.
+    fn progress(&self, attempt: AttemptId) -> Vec<(Duration, Level)> {
+        let steps = self.trace.steps.iter().filter_map(|step| match &step.event {
+            Event::Input(Input::Progress { id, level, .. }) if *id == attempt => {
+                Some((step.at.saturating_sub(self.race.started_at()), *level))
+            }
+            _ => None,
+        });
+        steps.collect()
+    }
+}
+
+/// The colour of a transport.
+pub(super) const fn paint(transport: Transport) -> Paint {
+    match transport {
+        Transport::Quic => Paint::Quic,
+        _ => Paint::Stream,
+    }
+}
+
+fn end(attempt: &Attempt) -> End {
+    match &attempt.state {
+        AttemptState::UnderWay(_) => End::UnderWay,
+        AttemptState::Complete(_) => End::Ready,
+        AttemptState::Usable(_) => End::Won,
+        AttemptState::Better(_) => End::TookOver,
+        AttemptState::Failed { .. } => End::Failed,
+        AttemptState::Closed { why: CloseReason::BudgetSpent, .. } => End::Failed,
+        AttemptState::Closed { completed: Some(_), .. } => End::Ready,
+        AttemptState::Closed { .. } => End::Closed,
+    }
+}
+
+fn note(attempt: &Attempt, end: End, ended: Option<Duration>, started: Duration) -> String {
+    let ended = ended.unwrap_or_default();
+    match (&attempt.state, end) {
+        (_, End::Won) => format!("won after {}", time(ended)),
+        (_, End::TookOver) => format!("took over at {}", time(ended)),
+        (_, End::Ready) => format!("ready at {}, spare", time(ended)),
+        (_, End::UnderWay) => "under way".to_owned(),
+        (AttemptState::Failed { failure, .. }, _) => failure.cause.to_string(),
+        (AttemptState::Closed { why: CloseReason::BudgetSpent, .. }, _) => {
+            format!("silent for {}", time(ended.saturating_sub(started)))
+        }
+        (AttemptState::Closed { why: CloseReason::Deadline, .. }, _) => "out of time".to_owned(),
+        _ => "not needed".to_owned(),
+    }
+}
+
+fn dns_lane(question: &DnsReport) -> Lane {
+    let millis = |ms: f64| Duration::from_secs_f64(ms.max(0.0) / 1e3);
+    let count = super::shape::records(question);
+    let failure = super::shape::dns_failure(question);
+    let note = match (&failure, question.answered_ms) {
+        (_, None) => "no answer".to_owned(),
+        (Some(failure), _) => failure.replace('-', " "),
+        (None, _) if count == 1 => "1 record".to_owned(),
+        (None, _) => format!("{count} records"),
+    };
+    let record_type = super::shape::record_type(question);
+    Lane {
+        name: format!("dns {record_type}"),
+        paint: Paint::Dim,
+        started: millis(question.asked_ms),
+        progress: Vec::new(),
+        ended: question.answered_ms.map(millis),
+        end: match question.answered_ms {
+            None => End::UnderWay,
+            Some(_) => End::Closed,
+        },
+        note,
+    }
+}

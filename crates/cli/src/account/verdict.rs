@@ -1,0 +1,106 @@
+//! The race in one sentence: what is used, and why not HTTP/3.
+
+use std::collections::BTreeSet;
+
+use eyas::race::candidate::Transport;
+use eyas::race::evidence::Cause;
+use eyas::race::io::CloseReason;
+use eyas::race::race::{Attempt, AttemptState};
+
+use super::Account;
+use crate::terminal::{Paint, time};
+
+impl Account {
+    /// The sentence, and whether it is good news.
+    pub(crate) fn verdict(&self) -> (Paint, String) {
+        let Some(winner) = &self.report.winner else {
+            return (Paint::Bad, self.nothing_works());
+        };
+        let ready = time(std::time::Duration::from_secs_f64(winner.ready_ms / 1e3));
+        let alpn = winner.alpn.as_deref().map(|alpn| format!(" ({alpn})")).unwrap_or_default();
+        let used =
+            format!("{}{alpn} to {} is ready after {ready}", winner.transport, winner.address);
+        match (winner.transport, &self.report.upgraded_to) {
+            (Transport::Quic, _) => (Paint::Good, format!("HTTP/3 works: {used}.")),
+            (_, Some(better)) => {
+                let at = time(std::time::Duration::from_secs_f64(better.ready_ms / 1e3));
+                let text = format!("{used}, and {} took over after {at}.", better.transport);
+                (Paint::Good, text)
+            }
+            _ => match self.why_not_quic() {
+                Some(why) => (Paint::Warn, format!("{used}. HTTP/3 is not used: {why}.")),
+                None => (Paint::Good, format!("{used}.")),
+            },
+        }
+    }
+
+    fn nothing_works(&self) -> String {
+        match self.race.attempts().len() {
+            0 => "Nothing could be tried.".to_owned(),
+            1 => "The only candidate does not work.".to_owned(),
+            count => format!("None of {count} candidates works."),
+        }
+    }
+
+    /// Why QUIC is not used; `None` if nobody wanted it.
+    fn why_not_quic(&self) -> Option<String> {
+        let quic = |attempt: &&Attempt| attempt.candidate.transport == Transport::Quic;
+        let attempts: Vec<&Attempt> = self.race.attempts().iter().filter(quic).collect();
+        if let Some(works) = attempts.iter().find(|attempt| attempt.completion().is_some()) {
+            return Some(format!("it works, but {} was ready first", other_than(works)));
+        }
+        let causes: BTreeSet<&str> = attempts.iter().map(|attempt| failure_text(attempt)).collect();
+        if !causes.is_empty() {
+            return Some(causes.into_iter().collect::<Vec<_>>().join(", or "));
+        }
+        let plan = &self.report.plan;
+        let dropped = plan.dropped.iter().find(|drop| drop.candidate.transport == Transport::Quic);
+        let reason = dropped.and_then(|dropped| dropped.reasons.last());
+        let planned = plan.entries.iter().any(|entry| entry.candidate.transport == Transport::Quic);
+        match (reason, planned) {
+            (Some(reason), _) => Some(lowered(&reason.to_string())),
+            (None, true) => Some("the memory says that it does not work here".to_owned()),
+            (None, false) => None,
+        }
+    }
+}
+
+fn other_than(attempt: &Attempt) -> &'static str {
+    match attempt.candidate.transport {
+        Transport::Quic => "TCP",
+        _ => "QUIC",
+    }
+}
+
+/// What keeps a QUIC attempt from being a connection, in words that say what to do.
+fn failure_text(attempt: &Attempt) -> &'static str {
+    match &attempt.state {
+        AttemptState::Failed { failure, .. } => match failure.cause {
+            Cause::Refused => "nobody listens on UDP at that port",
+            Cause::Unreachable => "there is no route for UDP to it",
+            Cause::Silent | Cause::Deadline => SILENT,
+            Cause::Reset => "the server closed the QUIC connection in its handshake",
+            Cause::Tls => "the TLS handshake over QUIC failed",
+            Cause::Certificate => "the certificate shown over QUIC is not accepted",
+            Cause::Protocol => "what answers on UDP does not speak QUIC as it should",
+            Cause::Unsupported => "this machine cannot send UDP there",
+            _ => "this machine is out of sockets or memory",
+        },
+        AttemptState::Closed { why: CloseReason::BudgetSpent | CloseReason::Deadline, .. } => {
+            SILENT
+        }
+        _ => "it was not ready when TCP was; --all waits for it",
+    }
+}
+
+const SILENT: &str = "nothing comes back over UDP, so the network swallows it or the server \
+                      does not speak HTTP/3";
+
+/// A sentence as a part of another: without its capital and its full stop.
+fn lowered(sentence: &str) -> String {
+    let mut letters = sentence.trim_end_matches('.').chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}

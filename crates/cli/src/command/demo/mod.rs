@@ -1,0 +1,128 @@
+//! `eyas demo`: small networks on this machine, each raced without and with memory.
+
+mod page;
+mod scenes;
+
+use std::time::Duration;
+
+use eyas::race::memory::{Config, Record};
+use eyas::race::policy::{Losers, Policy};
+use eyas::race::target::{Host, Target};
+use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
+use eyas_http::serve::ServeError;
+use eyas_http::serve::personality::{Authority, TestServer};
+use serde_json::{Value, json};
+
+use crate::account::Account;
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, DemoFlags};
+use crate::output;
+use crate::shape::value;
+use crate::terminal::Look;
+use page::Page;
+use scenes::{SCENES, Scene};
+
+/// The name in the servers' certificates.
+const HOST: &str = "demo.example";
+/// What QUIC gets to answer before it counts as silent. On loopback this is long.
+const SILENT_AFTER: Duration = Duration::from_millis(350);
+/// The deadline of a race, far beyond what any takes here.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// How long a race is watched to its end.
+const WATCHED: Duration = Duration::from_millis(600);
+
+/// What was seen in one scene.
+struct Seen {
+    scene: &'static Scene,
+    first: Account,
+    second: Account,
+    learnt: Vec<Record>,
+}
+
+/// Shows all scenes.
+pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), Failure> {
+    let look = Look::of_stdout(common.color);
+    let page = Page { look, explain: flags.explain };
+    let authority = Authority::new([HOST]).map_err(|cause| no_server(&cause))?;
+    let mut shown = Vec::new();
+    if !common.json {
+        output::page(&page.opening(), look)?;
+    }
+    for (number, scene) in SCENES.iter().enumerate() {
+        if !common.json {
+            output::page(&page.heading(number + 1, scene), look)?;
+        }
+        let seen = show(scene, &authority).await?;
+        if !common.json {
+            output::page(&page.races(&seen), look)?;
+        }
+        shown.push(seen);
+    }
+    match common.json {
+        true => output::object(&object(&shown)),
+        false => output::page(&page.closing(&shown), look),
+    }
+}
+
+/// Sets a network up and races there twice, with one memory.
+async fn show(scene: &'static Scene, authority: &Authority) -> Result<Seen, Failure> {
+    let server = scene.personality.start(authority).await.map_err(|cause| no_server(&cause))?;
+    let memory = MemoryStore::in_memory(Config::default());
+    let first = race(&server, authority, &memory).await?;
+    let learnt = memory.entries();
+    let second = race(&server, authority, &memory).await?;
+    Ok(Seen { scene, first, second, learnt })
+}
+
+fn no_server(cause: &ServeError) -> Failure {
+    Failure::new(Kind::Listen, format!("no server on loopback: {cause}"))
+        .hint("the demo needs 127.0.0.1 with free TCP and UDP ports")
+}
+
+/// One race, from an endpoint of its own, so that nothing but the memory is carried over.
+async fn race(
+    server: &TestServer,
+    authority: &Authority,
+    memory: &MemoryStore,
+) -> Result<Account, Failure> {
+    let address = server.local_addr();
+    let port = address.port();
+    let endpoint = Endpoint::builder()
+        .security(SecurityParameters::platform().with_roots([authority.root().clone()]))
+        .resolver(Resolver::system().overriding(HOST, port, vec![address.ip()]))
+        .memory(memory.clone())
+        .build()
+        .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
+    let host = Host::parse(HOST).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))?;
+    let target = Target::https(host, port);
+    let policy = Policy {
+        late_switch_for: SILENT_AFTER,
+        losers: Losers::Cancel,
+        deadline: DEADLINE,
+        dns_after_win: Duration::ZERO,
+        ..Policy::default()
+    };
+    let mut initiation = endpoint.preconnection(target).policy(policy).seed(1).initiate();
+    // A race that finds nothing is drawn as well.
+    let connection = initiation.usable().await;
+    let _ = tokio::time::timeout(WATCHED, initiation.finished()).await;
+    let account = Account::of(initiation.trace());
+    drop(connection);
+    account
+}
+
+fn object(shown: &[Seen]) -> Value {
+    let scenes: Vec<Value> = shown
+        .iter()
+        .map(|seen| {
+            json!({
+                "name": seen.scene.name,
+                "title": seen.scene.title,
+                "explanation": seen.scene.explanation,
+                "without_memory": value(&seen.first.shape()),
+                "with_memory": value(&seen.second.shape()),
+            })
+        })
+        .collect();
+    json!({ "scenes": scenes })
+}

@@ -1,0 +1,148 @@
+//! What the demo looks like.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use eyas::race::candidate::Transport;
+use eyas::race::memory::{Config, Entry, Record, Subject, Verdict};
+
+use super::Seen;
+use super::scenes::{SCENES, Scene};
+use crate::account::{Account, explanation};
+use crate::terminal::{Line, Look, Paint, table, time, wrapped};
+use crate::timeline::{draw_titled, legend};
+
+/// How the demo is drawn.
+pub(super) struct Page {
+    /// With which colours, how wide.
+    pub(super) look: Look,
+    /// With the reasons of every candidate.
+    pub(super) explain: bool,
+}
+
+impl Page {
+    /// What this is, and what the pictures mean.
+    pub(super) fn opening(&self) -> Vec<Line> {
+        let count = SCENES.len();
+        let text = format!(
+            "eyas races the ways to reach a server, takes the first that works, and remembers. \
+             Here are {count} small networks on this machine. Each is raced twice: without memory, \
+             then with what was learnt. A bar is one attempt; time runs from left to right."
+        );
+        let mut lines = vec![Line::new().with(Paint::Head, "eyas demo"), Line::new()];
+        lines.extend(wrapped(Paint::Plain, &text, 0, self.look));
+        lines.extend([Line::new(), legend(self.look)]);
+        lines
+    }
+
+    /// A scene's heading and explanation.
+    pub(super) fn heading(&self, number: usize, scene: &Scene) -> Vec<Line> {
+        let mut lines = vec![
+            Line::new(),
+            Line::new()
+                .with(Paint::Command, format!("{number}/{} ", SCENES.len()))
+                .with(Paint::Head, scene.title),
+        ];
+        lines.extend(wrapped(Paint::Plain, scene.explanation, 2, self.look));
+        lines
+    }
+
+    /// Both races of a scene, and what was learnt between them.
+    pub(super) fn races(&self, seen: &Seen) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (when, account) in [("without memory", &seen.first), ("with memory", &seen.second)] {
+            lines.push(Line::new());
+            lines.extend(draw_titled(when, &account.picture(), self.look));
+            if self.explain {
+                lines.extend(explanation(&account.report.plan, self.look));
+                lines.push(Line::new());
+            }
+        }
+        let text = format!("Learnt: {}.", learnt(&seen.learnt).join("; "));
+        lines.push(Line::new());
+        lines.extend(wrapped(Paint::Warn, &text, 2, self.look));
+        lines
+    }
+
+    /// The summary, and where to go from here.
+    pub(super) fn closing(&self, shown: &[Seen]) -> Vec<Line> {
+        let header = ["network", "without memory", "with memory", "learnt"];
+        let rows = shown.iter().map(|seen| {
+            vec![
+                (Paint::Plain, seen.scene.short.to_owned()),
+                result(&seen.first),
+                result(&seen.second),
+                (Paint::Dim, learnt_shortly(&seen.learnt)),
+            ]
+        });
+        let mut lines = vec![Line::new(), Line::new().with(Paint::Head, "Summary")];
+        lines.extend(table(&header, rows.collect(), self.look));
+        lines.push(Line::new());
+        let next = [
+            ("eyas get -v https://example.org/", "fetch a page and see its race"),
+            ("eyas race --all example.org", "what gets through, and why not"),
+            ("eyas memory", "what was learnt of your networks"),
+        ];
+        for (number, (command, purpose)) in next.into_iter().enumerate() {
+            let label = if number == 0 { "Next: try  " } else { "           " };
+            let mut line = Line::new().with(Paint::Plain, label).with(Paint::Command, command);
+            line.pad_to(47);
+            line.push(Paint::Dim, purpose);
+            lines.push(line);
+        }
+        lines
+    }
+}
+
+fn result(account: &Account) -> (Paint, String) {
+    match &account.report.winner {
+        None => (Paint::Bad, "nothing".to_owned()),
+        Some(winner) => {
+            let ready = Duration::from_secs_f64(winner.ready_ms.max(0.0) / 1e3);
+            let paint = match winner.transport {
+                Transport::Quic => Paint::Quic,
+                _ => Paint::Stream,
+            };
+            (paint, format!("{:<5}{:>7}", winner.transport.name(), time(ready)))
+        }
+    }
+}
+
+/// What the rows say of each transport, the most wanted first.
+fn verdicts(rows: &[Record]) -> Vec<(Transport, Verdict)> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let config = Config::default();
+    let mut verdicts: Vec<_> = rows
+        .iter()
+        .filter_map(|row| match (&row.key.subject, &row.entry) {
+            (Subject::Peer { transport, .. }, Entry::Peer(peer)) => {
+                Some((*transport, peer.verdict(now, &config)))
+            }
+            _ => None,
+        })
+        .collect();
+    verdicts.sort_by_key(|(transport, _)| *transport != Transport::Quic);
+    verdicts
+}
+
+fn learnt(rows: &[Record]) -> Vec<String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let sentence = |(transport, verdict): (Transport, Verdict)| match verdict {
+        Verdict::Good { rtt: Some(rtt) } => format!("{transport} works, {} away", time(rtt)),
+        Verdict::Good { rtt: None } => format!("{transport} works"),
+        Verdict::Bad { cause, until } => {
+            let again = time(until.saturating_sub(now));
+            format!("{transport} does not work ({cause}), tested again in {again}")
+        }
+        _ => format!("{transport} is unknown"),
+    };
+    let sentences: Vec<String> = verdicts(rows).into_iter().map(sentence).collect();
+    if sentences.is_empty() { vec!["nothing".to_owned()] } else { sentences }
+}
+
+fn learnt_shortly(rows: &[Record]) -> String {
+    let word = |(transport, verdict): (Transport, Verdict)| match verdict {
+        Verdict::Bad { cause, .. } => format!("{transport} {cause}"),
+        _ => format!("{transport} works"),
+    };
+    verdicts(rows).into_iter().map(word).collect::<Vec<_>>().join(", ")
+}

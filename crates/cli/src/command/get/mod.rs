@@ -1,0 +1,198 @@
+//! `eyas get`: fetch a URL over the best transport that works.
+
+mod failure;
+mod request;
+mod tell;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use eyas::race::trace::Trace;
+use eyas_http::{Client, HttpPolicy, Proxy, Response, Versions};
+use url::Url;
+
+use super::linger::linger;
+use super::setting::{self, Means};
+use super::target;
+use crate::account::{self, Account};
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, GetFlags, PolicyName, VersionFlags};
+use crate::output::{BodySink, Progress, remote_name};
+use crate::shape::{HeaderShape, RaceShape, TimingsShape, millis};
+use tell::Told;
+
+/// The status from which `--fail` fails.
+const FIRST_FAILURE: u16 = 400;
+
+/// Fetches and tells.
+pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Failure> {
+    let began = Instant::now();
+    let url = target::url(&flags.url)?;
+    let output = place(flags, &url)?;
+    let sink = sink(output.as_ref(), common)?;
+    let request = request::Request::read(flags, &url)?;
+    let asked = target::of_url(&url, flags.versions)?;
+    let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &asked).await?;
+    let client = client(flags, &means)?;
+    let sent = request.send(&client).await;
+    means.warn(common);
+    let response = match sent {
+        Ok(response) => response,
+        Err(error) => return Err(failed(&error, flags)),
+    };
+    let headers_at = began.elapsed();
+    let account = Account::of(response.trace());
+    if let (Ok(account), true) = (&account, flags.output.verbose || flags.output.explain) {
+        tell::verbose(account, &request, &response, flags, common);
+    }
+    let status = response.status();
+    if flags.output.fail && status.as_u16() >= FIRST_FAILURE {
+        let failure = Failure::new(Kind::Status, format!("{} answered {status}", response.url()));
+        return Err(failure.with_details(tell::race_of(account.as_ref().ok())));
+    }
+    let mut told = Told {
+        url: url.to_string(),
+        final_url: response.url().to_string(),
+        status: status.as_u16(),
+        version: tell::version(response.version()),
+        headers: headers(&response),
+        connection: tell::connection(response.connection()),
+        output: output.map(|path| path.display().to_string()),
+        timings: timings(&response, headers_at),
+        bytes: 0,
+        race: RaceShape::default(),
+    };
+    let mut response = response;
+    told.bytes = body(&mut response, sink, flags, common).await?;
+    told.timings.total_ms = millis(began.elapsed());
+    linger(|| response.trace(), &means.memory).await;
+    finish(&told, response.trace(), flags, common)
+}
+
+fn finish(
+    told: &Told,
+    trace: Trace,
+    flags: &GetFlags,
+    common: &CommonFlags,
+) -> Result<(), Failure> {
+    if let Some(path) = &flags.output.trace {
+        account::write(path, &trace)?;
+    }
+    let account = Account::of(trace);
+    if common.json {
+        return tell::object(told, account.ok().as_ref(), flags.output.explain);
+    }
+    if let (Ok(account), true) = (&account, flags.output.verbose) {
+        tell::late_switch(account, common);
+    }
+    Ok(())
+}
+
+/// Where the body goes, if not to standard output.
+fn place(flags: &GetFlags, url: &Url) -> Result<Option<PathBuf>, Failure> {
+    match (&flags.output.output, flags.output.remote_name) {
+        (Some(path), _) => Ok(Some(path.clone())),
+        (None, true) => remote_name(url).map(Some),
+        (None, false) => Ok(None),
+    }
+}
+
+/// With `--json` standard output is the object's.
+fn sink(place: Option<&PathBuf>, common: &CommonFlags) -> Result<BodySink, Failure> {
+    match place {
+        Some(path) if common.json && path.as_os_str() == "-" => {
+            Err(Failure::new(Kind::Usage, "--json and the body cannot both go to standard output")
+                .hint("name a file with -o FILE"))
+        }
+        Some(path) => BodySink::file(path),
+        None if common.json => Ok(BodySink::nowhere()),
+        None => Ok(BodySink::stdout()),
+    }
+}
+
+fn client(flags: &GetFlags, means: &Means) -> Result<Client, Failure> {
+    let request = &flags.request;
+    let mut builder = Client::builder()
+        .endpoint(means.endpoint.clone())
+        .race(setting::policy(&flags.choice, &flags.reach)?)
+        .policy(match flags.choice.policy {
+            PolicyName::Race => HttpPolicy::Race,
+            PolicyName::AltSvc => HttpPolicy::AltSvc,
+            PolicyName::Serial => HttpPolicy::Serial,
+            PolicyName::RaceAltSvc => HttpPolicy::RaceAltSvc,
+        })
+        .versions(versions(flags.versions))
+        .redirects(if request.location { request.max_redirs } else { 0 })
+        .decompress(request.compressed)
+        .cookies(request.cookies)
+        .early_data(request.tls_earlydata)
+        .proxy(match &request.proxy {
+            Some(proxy) => Proxy::all(proxy, std::env::var("NO_PROXY").unwrap_or_default()),
+            None => Proxy::from_env(),
+        });
+    if let Some(limit) = flags.reach.max_time {
+        builder = builder.total_timeout(limit);
+    }
+    builder.build().map_err(|error| failed(&error, flags))
+}
+
+fn versions(flags: VersionFlags) -> Versions {
+    match flags {
+        VersionFlags { http1_1: true, .. } => Versions::HTTP_1,
+        VersionFlags { http2: true, .. } => Versions { http3: false, ..Versions::ALL },
+        VersionFlags { http3_only: true, .. } => Versions::HTTP_3,
+        _ => Versions::ALL,
+    }
+}
+
+/// The failure of an exchange; its race is recorded, for a failure is worth a replay most.
+fn failed(error: &eyas_http::Error, flags: &GetFlags) -> Failure {
+    if let (Some(path), Some(trace)) = (&flags.output.trace, error.trace())
+        && let Err(failure) = account::write(path, trace)
+    {
+        return failure;
+    }
+    failure::of(error)
+}
+
+fn headers(response: &Response) -> Vec<HeaderShape> {
+    let shape = |(name, value): (&http::HeaderName, &http::HeaderValue)| HeaderShape {
+        name: name.to_string(),
+        value: String::from_utf8_lossy(value.as_bytes()).into_owned(),
+    };
+    response.headers().iter().map(shape).collect()
+}
+
+fn timings(response: &Response, headers_at: std::time::Duration) -> TimingsShape {
+    let timings = response.connection().timings;
+    TimingsShape {
+        dns_ms: timings.dns.map(millis),
+        transport_ms: timings.transport.map(millis),
+        security_ms: timings.security.map(millis),
+        headers_ms: millis(headers_at),
+        total_ms: 0.0,
+    }
+}
+
+/// Writes the body to its place; what is not whole does not appear there.
+async fn body(
+    response: &mut Response,
+    mut sink: BodySink,
+    flags: &GetFlags,
+    common: &CommonFlags,
+) -> Result<u64, Failure> {
+    if (flags.output.include || flags.request.head) && !common.json {
+        sink.write(tell::head(response).as_bytes()).await?;
+    }
+    let before = sink.written();
+    let watched = !flags.output.silent && !common.json && !sink.is_terminal();
+    let progress = Progress::new(response.content_length(), watched);
+    while let Some(piece) = response.chunk().await.map_err(|error| failure::of(&error))? {
+        progress.add(piece.len());
+        sink.write(&piece).await?;
+    }
+    progress.clear();
+    let count = sink.written() - before;
+    sink.finish().await?;
+    Ok(count)
+}

@@ -1,0 +1,128 @@
+//! What `eyas get` says about itself: on standard error with `-v`, as an object with `--json`.
+
+use eyas::ConnectionInfo;
+use eyas_http::Response;
+use http::Version;
+use serde_json::Value;
+
+use super::request::Request;
+use crate::account::{Account, explanation, plan_shape, transport_of_upgrade};
+use crate::failure::Failure;
+use crate::flags::{CommonFlags, GetFlags};
+use crate::output;
+use crate::shape::{ConnectionShape, GetShape, RaceShape, millis, value};
+use crate::terminal::{Line, Look, Paint};
+use crate::timeline;
+
+/// The object of a run, before its race is added.
+pub(super) type Told = GetShape;
+
+/// The version as it stands in status lines and JSON.
+pub(super) const fn version(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_09 | Version::HTTP_10 => "HTTP/1.0",
+        Version::HTTP_2 => "HTTP/2",
+        Version::HTTP_3 => "HTTP/3",
+        _ => "HTTP/1.1",
+    }
+}
+
+/// What carried the request.
+pub(super) fn connection(info: &ConnectionInfo) -> ConnectionShape {
+    ConnectionShape {
+        transport: info.transport.name(),
+        security: info.security.name(),
+        address: info.remote.to_string(),
+        protocol: info.protocol.map(str::to_owned),
+        alpn: info.alpn.clone(),
+        rtt_ms: info.rtt.map(millis),
+        reasons: info.reasons.clone(),
+    }
+}
+
+/// The status line and headers, as HTTP/1.1 writes them.
+pub(super) fn head(response: &Response) -> String {
+    let status = response.status();
+    let reason = status.canonical_reason().unwrap_or_default();
+    let first = format!("{} {} {reason}", version(response.version()), status.as_u16());
+    let mut text = format!("{}\r\n", first.trim_end());
+    for (name, value) in response.headers() {
+        text.push_str(&format!("{name}: {}\r\n", String::from_utf8_lossy(value.as_bytes())));
+    }
+    text.push_str("\r\n");
+    text
+}
+
+/// The race, the request and the response headers, on standard error.
+pub(super) fn verbose(
+    account: &Account,
+    request: &Request,
+    response: &Response,
+    flags: &GetFlags,
+    common: &CommonFlags,
+) {
+    let look = Look::of_stderr(common.color);
+    let mut lines = super::super::race::heading(account);
+    lines.extend(timeline::draw(&account.picture_with_dns(), look));
+    if flags.output.explain {
+        lines.extend(explanation(&account.report.plan, look));
+    }
+    lines.push(Line::new());
+    if flags.output.verbose {
+        lines.push(carried(response.connection()));
+        lines.extend(exchange(request, response));
+    }
+    output::aside(&lines, look);
+}
+
+fn carried(info: &ConnectionInfo) -> Line {
+    let mut line = Line::new().with(Paint::Dim, "* ");
+    line.push(Paint::Good, info.transport.to_string());
+    line.push(Paint::Plain, format!(" {}", info.remote));
+    let parts = [info.protocol, info.alpn.as_deref(), info.cipher_suite.as_deref()];
+    for part in parts.into_iter().flatten() {
+        line.push(Paint::Dim, format!("  {part}"));
+    }
+    line
+}
+
+fn exchange(request: &Request, response: &Response) -> Vec<Line> {
+    let sent = |text: String| Line::new().with(Paint::Quic, "> ").with(Paint::Plain, text);
+    let got = |text: String| Line::new().with(Paint::Good, "< ").with(Paint::Plain, text);
+    let mut lines = vec![sent(format!("{} {}", request.method, request.url))];
+    for (name, value) in &request.headers {
+        let shown = match value.is_sensitive() {
+            true => "(not shown)".into(),
+            false => String::from_utf8_lossy(value.as_bytes()),
+        };
+        lines.push(sent(format!("{name}: {shown}")));
+    }
+    lines.push(sent(String::new()));
+    lines.extend(head(response).trim_end().lines().map(|line| got(line.to_owned())));
+    lines.push(got(String::new()));
+    lines
+}
+
+/// Says that a better connection came while the body was read.
+pub(super) fn late_switch(account: &Account, common: &CommonFlags) {
+    if let Some(transport) = transport_of_upgrade(&account.report) {
+        let text = format!("{transport} was ready a moment later: the next request starts there");
+        let line = Line::new().with(Paint::Dim, "* ").with(Paint::Good, text);
+        output::aside(&[line], Look::of_stderr(common.color));
+    }
+}
+
+/// The race's members of an object.
+pub(super) fn race_of(account: Option<&Account>) -> Value {
+    account.map(|account| value(&account.shape())).unwrap_or_default()
+}
+
+/// Prints the object of a run.
+pub(super) fn object(told: &Told, account: Option<&Account>, explain: bool) -> Result<(), Failure> {
+    let race = account.map_or_else(RaceShape::default, Account::shape);
+    let mut object = value(&GetShape { race, ..told.clone() });
+    if let (Some(object), Some(account), true) = (object.as_object_mut(), account, explain) {
+        object.insert("plan".to_owned(), value(&plan_shape(&account.report.plan)));
+    }
+    output::object(&object)
+}

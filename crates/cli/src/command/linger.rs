@@ -1,0 +1,71 @@
+//! What a short run still learns when its work is done.
+//!
+//! A run that won over TCP may end before it is known whether QUIC works. If it simply left, the
+//! next run would know no more. So it stays for a moment, at most [`LONGEST`], which nobody
+//! notices: an attempt that has been answered gets the time to complete, and one that has had no
+//! answer in several round trips is remembered as silent, to be tested again as all bad news is.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use eyas::MemoryStore;
+use eyas::race::evidence::{Cause, Evidence, Failure, Level};
+use eyas::race::race::{Attempt, AttemptState};
+use eyas::race::trace::{Trace, replay};
+
+/// How long a run stays at most.
+const LONGEST: Duration = Duration::from_millis(400);
+/// Bounds of the time after which an attempt without an answer counts as silent.
+const SILENT_AFTER: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
+/// Round trips of the winner after which it does.
+const ROUND_TRIPS: u32 = 3;
+/// How often the race is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Stays until nothing more is to be learnt, but not long.
+pub(super) async fn linger(trace: impl Fn() -> Trace, memory: &MemoryStore) {
+    let until = tokio::time::Instant::now() + LONGEST;
+    loop {
+        // A race that cannot be replayed has nothing to tell.
+        let trace = trace();
+        let Ok(race) = replay(&trace) else { return };
+        let under_way = |attempt: &&Attempt| matches!(attempt.state, AttemptState::UnderWay(_));
+        let open: Vec<&Attempt> = race.attempts().iter().filter(under_way).collect();
+        let winner = race.attempts().iter().find_map(|attempt| match attempt.state {
+            AttemptState::Usable(_) => Some(attempt.rtt.unwrap_or_default()),
+            _ => None,
+        });
+        let (Some(rtt), false) = (winner, open.is_empty()) else { return };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let silent_after = (rtt * ROUND_TRIPS).clamp(SILENT_AFTER.0, SILENT_AFTER.1);
+        let is_silent = |attempt: &Attempt| {
+            attempt.level == Level::Started && now.saturating_sub(attempt.started) >= silent_after
+        };
+        if open.iter().all(|attempt| is_silent(attempt)) {
+            for attempt in open {
+                memory.learn(&silence(&trace, attempt, now));
+            }
+            return;
+        }
+        if tokio::time::Instant::now() >= until {
+            return;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+fn silence(trace: &Trace, attempt: &Attempt, now: Duration) -> Evidence {
+    let waited = now.saturating_sub(attempt.started).as_millis();
+    Evidence {
+        at: now,
+        network: trace.header.setup.network.id.clone(),
+        host: trace.header.setup.target.host.clone(),
+        candidate: attempt.candidate.clone(),
+        level: Level::Started,
+        failure: Some(Failure {
+            cause: Cause::Silent,
+            reached: Level::Started,
+            detail: format!("no answer in {waited} ms, when the run was done"),
+        }),
+        rtt: None,
+    }
+}

@@ -1,0 +1,64 @@
+//! One file for each subcommand, and what they share: targets, settings, Ctrl-C.
+
+mod demo;
+mod generate;
+mod get;
+mod interruption;
+mod linger;
+mod memory;
+mod plan;
+mod race;
+mod replay;
+mod serve;
+mod setting;
+mod target;
+
+use std::future::Future;
+
+use tokio::runtime::Builder;
+
+use crate::failure::{Failure, Kind};
+use crate::flags::{Cli, Command};
+use interruption::Interruption;
+
+/// Runs what the command line asks for.
+pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
+    let common = cli.common;
+    match cli.command {
+        Command::Completions { shell } => generate::completions(shell),
+        Command::Man { directory } => generate::man(directory.as_deref()),
+        Command::Memory(flags) => memory::run(&flags, &common),
+        Command::Serve(flags) => on_runtime(serve::run(&flags, &common)),
+        Command::Replay(flags) => replay::run(&flags, &common),
+        Command::Demo(flags) => on_runtime(until_interrupted(demo::run(&flags, &common))),
+        Command::Get(flags) => on_runtime(until_interrupted(get::run(&flags, &common))),
+        Command::Race(flags) => on_runtime(until_interrupted(race::run(&flags, &common))),
+        Command::Plan(flags) => on_runtime(until_interrupted(plan::run(&flags, &common))),
+    }
+}
+
+/// Runs a future on a runtime of its own. What still blocks when it is done, such as a read from a
+/// terminal, does not hold the process.
+fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime = Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| Failure::new(Kind::Connect, format!("cannot start: {cause}")))?;
+    let result = runtime.block_on(work);
+    runtime.shutdown_background();
+    result
+}
+
+/// Runs a future until it is done or Ctrl-C drops it, and what it holds with it.
+async fn until_interrupted(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let mut interruption = listen()?;
+    tokio::select! {
+        result = work => result,
+        () = interruption.next() => Err(Failure::new(Kind::Interrupted, "interrupted")),
+    }
+}
+
+fn listen() -> Result<Interruption, Failure> {
+    Interruption::listen()
+        .map_err(|cause| Failure::new(Kind::Interrupted, format!("no Ctrl-C here: {cause}")))
+}

@@ -1,0 +1,47 @@
+//! `eyas plan`: what would be tried, in which order and why.
+
+use serde_json::Value;
+
+use super::setting::{self, Means};
+use super::target;
+use crate::account::{plan_lines, plan_shape};
+use crate::failure::Failure;
+use crate::flags::{CommonFlags, PlanFlags, TrustFlags};
+use crate::output;
+use crate::shape::value;
+use crate::terminal::{Line, Look, Paint};
+
+/// Asks DNS and the memory, and says what would be tried.
+pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), Failure> {
+    let target = target::parse(&flags.target, &flags.service, flags.versions)?;
+    let means = Means::new(&flags.choice, &flags.reach, &TrustFlags::default(), &target).await?;
+    let policy = setting::policy(&flags.choice, &flags.reach)?;
+    let name = target.to_string();
+    let mut preconnection = means.endpoint.preconnection(target).policy(policy);
+    if let Some(seed) = flags.choice.seed {
+        preconnection = preconnection.seed(seed);
+    }
+    let plan = preconnection.plan().await;
+    means.warn(common);
+    if common.json {
+        let mut object = serde_json::json!({ "target": flags.target });
+        if let (Value::Object(object), Value::Object(plan)) =
+            (&mut object, value(&plan_shape(&plan)))
+        {
+            object.extend(plan);
+        }
+        return output::object(&object);
+    }
+    let look = Look::of_stdout(common.color);
+    let mut lines = vec![
+        Line::new()
+            .with(Paint::Head, format!("Plan for {name}"))
+            .with(Paint::Dim, "  nothing was connected"),
+        Line::new(),
+    ];
+    lines.extend(plan_lines(&plan, look));
+    if plan.entries.is_empty() {
+        lines.push(Line::new().with(Paint::Bad, "  Nothing can be tried."));
+    }
+    output::page(&lines, look)
+}

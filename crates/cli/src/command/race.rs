@@ -1,0 +1,140 @@
+//! `eyas race`: race, show how it went, fetch nothing.
+
+use std::time::Duration;
+
+use eyas::race::evidence::Level;
+use eyas::race::report::{AttemptReport, Outcome};
+use serde_json::Value;
+
+use super::linger::linger;
+use super::setting::{self, Means};
+use super::target;
+use crate::account::{self, Account, explanation, plan_shape};
+use crate::failure::Failure;
+use crate::flags::{CommonFlags, RaceFlags};
+use crate::output;
+use crate::shape::value;
+use crate::terminal::{Line, Look, Paint, table, time};
+use crate::timeline;
+
+/// What every candidate gets with `--all` if the user does not say: room for two retransmissions.
+const ALL_DEADLINE: Duration = Duration::from_secs(8);
+/// How long a finished race is watched for the late switch.
+const WATCHED: Duration = Duration::from_secs(1);
+
+/// Races and tells.
+pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), Failure> {
+    let target = target::parse(&flags.target, &flags.service, flags.versions)?;
+    let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
+    let mut policy = setting::policy(&flags.choice, &flags.reach)?;
+    if flags.all {
+        policy.exhaustive = true;
+        policy.ignore_memory = true;
+        if flags.reach.connect_timeout.is_none() && flags.reach.max_time.is_none() {
+            policy.deadline = ALL_DEADLINE;
+        }
+    }
+    let mut preconnection = means.endpoint.preconnection(target).policy(policy);
+    if let Some(seed) = flags.choice.seed {
+        preconnection = preconnection.seed(seed);
+    }
+    let mut initiation = preconnection.initiate();
+    let connected = initiation.usable().await;
+    if connected.is_ok() {
+        // The late switch is part of the picture; who waits for it longer sees no more.
+        let _ = tokio::time::timeout(WATCHED, initiation.finished()).await;
+        linger(|| initiation.trace(), &means.memory).await;
+    }
+    let account = Account::of(initiation.trace())?;
+    if let Some(path) = &flags.trace {
+        account::write(path, &account.trace)?;
+    }
+    means.warn(common);
+    tell(&account, flags, common)
+}
+
+fn tell(account: &Account, flags: &RaceFlags, common: &CommonFlags) -> Result<(), Failure> {
+    let look = Look::of_stdout(common.color);
+    if common.json {
+        let object = object(account, flags);
+        return match account.failure() {
+            Some(failure) => Err(failure.with_details(object)),
+            None => output::object(&object),
+        };
+    }
+    let mut lines = heading(account);
+    lines.extend(timeline::draw(&account.picture_with_dns(), look));
+    if flags.all {
+        lines.push(Line::new());
+        lines.extend(everything(account, look));
+    }
+    if flags.explain {
+        lines.extend(explanation(&account.report.plan, look));
+    }
+    let (paint, verdict) = account.verdict();
+    lines.push(Line::new());
+    lines.extend(crate::terminal::wrapped(paint, &verdict, 0, look));
+    output::page(&lines, look)?;
+    account.failure().map_or(Ok(()), Err)
+}
+
+/// Whom the race went to.
+pub(super) fn heading(account: &Account) -> Vec<Line> {
+    let target = &account.trace.header.setup.target;
+    let mut line = Line::new().with(Paint::Head, format!("Race to {target}"));
+    if account.report.from_memory {
+        line.push(Paint::Dim, "  led by memory");
+    }
+    vec![line, Line::new()]
+}
+
+fn object(account: &Account, flags: &RaceFlags) -> Value {
+    let mut object = serde_json::json!({
+        "target": flags.target,
+        "all": flags.all,
+    });
+    if let (Value::Object(object), Value::Object(race)) = (&mut object, value(&account.shape())) {
+        object.extend(race);
+        object.insert("verdict".to_owned(), account.verdict().1.into());
+        if flags.explain {
+            object.insert("plan".to_owned(), value(&plan_shape(&account.report.plan)));
+        }
+    }
+    object
+}
+
+/// The table of `--all`: what works, how long it took, why the others failed.
+fn everything(account: &Account, look: Look) -> Vec<Line> {
+    let rows = account.report.attempts.iter().map(row).collect();
+    let mut lines = table(&["transport", "address", "works", "ready", "why not"], rows, look);
+    for dropped in &account.report.plan.dropped {
+        let reasons: Vec<String> = dropped.reasons.iter().map(ToString::to_string).collect();
+        let text = format!("not tried: {}: {}", dropped.candidate, reasons.join(" "));
+        lines.extend(crate::terminal::wrapped(Paint::Dim, &text, 2, look));
+    }
+    lines
+}
+
+fn row(attempt: &AttemptReport) -> Vec<(Paint, String)> {
+    let works = matches!(attempt.outcome, Outcome::Won | Outcome::Upgraded | Outcome::Lost);
+    let span = |ms: f64| time(Duration::from_secs_f64(ms.max(0.0) / 1e3));
+    let took = attempt.ended_ms.map(|ended| span(ended - attempt.started_ms));
+    let name = format!("{} {}", attempt.transport, attempt.security);
+    vec![
+        (Paint::Plain, name.trim_end_matches(" none").to_owned()),
+        (Paint::Plain, attempt.address.clone()),
+        if works { (Paint::Good, "yes".to_owned()) } else { (Paint::Bad, "no".to_owned()) },
+        (Paint::Plain, took.filter(|_| works).unwrap_or_default()),
+        (Paint::Plain, if works { String::new() } else { why_not(attempt) }),
+    ]
+}
+
+fn why_not(attempt: &AttemptReport) -> String {
+    match (attempt.outcome, attempt.level, attempt.ended_ms) {
+        (Outcome::Closed, Level::Started, Some(ended)) => {
+            let waited = Duration::from_secs_f64((ended - attempt.started_ms).max(0.0) / 1e3);
+            format!("no answer in {}", time(waited))
+        }
+        _ => attempt.reason.clone(),
+    }
+}

@@ -1,0 +1,151 @@
+//! `eyas serve`: HTTP/1.1, 2 and 3 on one port.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use eyas::ServerIdentity;
+use eyas_http::serve::{AltSvcPolicy, ServeError, Server, ServerBuilder, Versions};
+use rcgen::{CertificateParams, KeyPair};
+use serde_json::{Value, json};
+
+use super::setting;
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, ServeFlags};
+use crate::output;
+use crate::terminal::{Line, Look, Paint};
+
+/// What requests under way get after the first Ctrl-C.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Serves until Ctrl-C.
+pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), Failure> {
+    // Before anybody can know that it runs, so that nobody can stop it too early.
+    let mut interruption = super::listen()?;
+    let running = builder(flags)?.start().await.map_err(|cause| failure(&cause))?;
+    announce(flags, common, running.local_addr())?;
+    interruption.next().await;
+    if !common.json {
+        let line = Line::new().with(Paint::Dim, "stopping once all requests are answered");
+        output::aside(&[line], Look::of_stderr(common.color));
+    }
+    tokio::select! {
+        _ = running.shutdown(GRACE) => Ok(()),
+        () = interruption.next() => Ok(()),
+    }
+}
+
+fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
+    let versions = Versions { http3: !flags.no_h3 && !flags.plain, ..Versions::ALL };
+    let mut builder = Server::builder().listen(flags.listen).versions(versions);
+    builder = match (&flags.cert, &flags.key) {
+        _ if flags.plain => builder.plain(),
+        (Some(cert), Some(key)) => builder.identity(given(cert, key)?),
+        _ => builder.identity(made(flags)?),
+    };
+    if !flags.no_files {
+        builder = builder.directory(&flags.directory);
+    }
+    Ok(match flags.alt_svc.as_deref() {
+        None => builder,
+        Some("none") => builder.alt_svc(AltSvcPolicy::Off),
+        Some(value) => {
+            let field = value.parse().map_err(|_| {
+                Failure::new(Kind::Usage, format!("{value:?} cannot be sent as a header"))
+            })?;
+            builder.alt_svc(AltSvcPolicy::Field(field))
+        }
+    })
+}
+
+fn given(cert: &std::path::Path, key: &std::path::Path) -> Result<ServerIdentity, Failure> {
+    let (chain, key) = (setting::read(cert)?, setting::read(key)?);
+    ServerIdentity::from_pem(&chain, &key).map_err(|cause| unusable(&cause))
+}
+
+/// A certificate made on the spot.
+fn made(flags: &ServeFlags) -> Result<ServerIdentity, Failure> {
+    let unusable = |cause: rcgen::Error| unusable(&cause);
+    let key = KeyPair::generate().map_err(unusable)?;
+    let params = CertificateParams::new(flags.names.clone()).map_err(unusable)?;
+    let certificate = params.self_signed(&key).map_err(unusable)?;
+    if let Some(path) = &flags.save_cert {
+        fs::write(path, certificate.pem())
+            .map_err(|cause| Failure::write(&path.display().to_string(), &cause))?;
+    }
+    ServerIdentity::from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes())
+        .map_err(|cause| self::unusable(&cause))
+}
+
+fn unusable(cause: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Kind::Identity, format!("cannot use the certificate or its key: {cause}"))
+        .hint("leave out --cert and --key to have one made on the spot")
+}
+
+fn failure(cause: &ServeError) -> Failure {
+    let kind = match cause {
+        ServeError::Bind { .. } | ServeError::Endpoint(_) => Kind::Listen,
+        ServeError::Identity(_) => Kind::Identity,
+        ServeError::Directory { .. } => Kind::Read,
+        _ => Kind::Usage,
+    };
+    Failure::new(kind, cause.to_string())
+}
+
+fn versions(flags: &ServeFlags) -> Vec<&'static str> {
+    let http3 = !flags.no_h3 && !flags.plain;
+    ["HTTP/1.1", "HTTP/2"].into_iter().chain(http3.then_some("HTTP/3")).collect()
+}
+
+/// Says where the server listens, once it does.
+fn announce(flags: &ServeFlags, common: &CommonFlags, address: SocketAddr) -> Result<(), Failure> {
+    let scheme = if flags.plain { "http" } else { "https" };
+    let host = match address.ip() {
+        ip if ip.is_loopback() || ip.is_unspecified() => "localhost".to_owned(),
+        _ => address.ip().to_string(),
+    };
+    let url = format!("{scheme}://{host}:{}/", address.port());
+    if common.json {
+        return output::object(&object(flags, address, &url));
+    }
+    let look = Look::of_stdout(common.color);
+    let mut lines = vec![
+        Line::new()
+            .with(Paint::Good, "serving ")
+            .with(Paint::Head, &url)
+            .with(Paint::Plain, format!("  {}", versions(flags).join(", "))),
+    ];
+    let mut say = |what: &str, value: String| {
+        let label = format!("  {what:<12}");
+        lines.push(Line::new().with(Paint::Dim, label).with(Paint::Plain, value));
+    };
+    say("listening", address.to_string());
+    if !flags.no_files {
+        say("files", flags.directory.display().to_string());
+    }
+    say("also", "/bytes/N  /echo  /slow?ms=N".to_owned());
+    if let Some(path) = &flags.save_cert {
+        say("certificate", path.display().to_string());
+        let command = format!("eyas get -v --cacert {} {url}", path.display());
+        lines.push(Line::new().with(Paint::Dim, "  try         ").with(Paint::Command, command));
+    }
+    output::page(&lines, look)
+}
+
+fn object(flags: &ServeFlags, address: SocketAddr, url: &str) -> Value {
+    let http3 = !flags.no_h3 && !flags.plain;
+    let alt_svc = match flags.alt_svc.as_deref() {
+        _ if !http3 => None,
+        None => Some(format!("h3=\":{}\"", address.port())),
+        Some("none") => None,
+        Some(value) => Some(value.to_owned()),
+    };
+    json!({
+        "address": address.to_string(),
+        "url": url,
+        "versions": versions(flags),
+        "directory": (!flags.no_files).then(|| flags.directory.display().to_string()),
+        "certificate": flags.save_cert.as_ref().map(|path| path.display().to_string()),
+        "alt_svc": alt_svc,
+    })
+}

@@ -1,0 +1,204 @@
+//! From flags to what a race needs: policy, security parameters, resolver, memory.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use eyas::race::candidate::{Family, Transport};
+use eyas::race::memory;
+use eyas::race::policy::Policy;
+use eyas::race::target::{Host, Target};
+use eyas::{
+    Endpoint, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
+    private_key_from_pem,
+};
+
+use crate::failure::{Failure, Kind};
+use crate::flags::{
+    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, ReachFlags, TrustFlags,
+};
+use crate::output;
+use crate::terminal::{Line, Look, Paint};
+
+/// The name of the memory file below the state directory.
+const MEMORY_FILE: &str = "eyas/memory.sqlite";
+
+/// What a run connects with.
+pub(crate) struct Means {
+    /// Makes the connections.
+    pub(crate) endpoint: Endpoint,
+    /// Remembers them.
+    pub(crate) memory: MemoryStore,
+}
+
+impl Means {
+    /// As the flags want it, to reach this target.
+    pub(crate) async fn new(
+        choice: &ChoiceFlags,
+        reach: &ReachFlags,
+        trust: &TrustFlags,
+        target: &Target,
+    ) -> Result<Self, Failure> {
+        let memory = memory(choice)?;
+        let mut resolver = resolver(reach)?;
+        let mut builder = Endpoint::builder()
+            .security(security(trust)?)
+            .memory(memory.clone())
+            .mptcp(choice.prefer == Some(Transport::Mptcp));
+        if let Some(rule) = reach.connect_to.iter().find(|rule| applies(rule, target)) {
+            let port = rule.to_port.unwrap_or(target.port);
+            builder = builder.forwarding(target.host.clone(), target.port, port);
+            if let Some(host) = &rule.to_host {
+                let addresses = addresses(host, port).await?;
+                resolver = resolver.overriding(&target.host.to_string(), port, addresses);
+            }
+        }
+        let endpoint = builder
+            .resolver(resolver)
+            .build()
+            .map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
+        Ok(Self { endpoint, memory })
+    }
+
+    /// Says on standard error what was wrong with the memory; it never stops a run.
+    pub(crate) fn warn(&self, common: &CommonFlags) {
+        let warning =
+            |text: String| Line::new().with(Paint::Warn, "eyas: memory: ").with(Paint::Plain, text);
+        let lines: Vec<Line> = self.memory.warnings().into_iter().map(warning).collect();
+        output::aside(&lines, Look::of_stderr(common.color));
+    }
+}
+
+/// Whether a rule of `--connect-to` is about this target.
+fn applies(rule: &ConnectTo, target: &Target) -> bool {
+    let host = rule.host.as_deref().map(Host::parse);
+    host.is_none_or(|host| host.as_ref() == Ok(&target.host))
+        && rule.port.is_none_or(|port| port == target.port)
+}
+
+/// The addresses of the host to connect to instead, as the system knows them.
+async fn addresses(host: &str, port: u16) -> Result<Vec<IpAddr>, Failure> {
+    let found = tokio::net::lookup_host((host, port)).await.map_err(|cause| {
+        Failure::new(Kind::Dns, format!("cannot resolve {host}: {cause}"))
+            .hint("--connect-to takes an address as well")
+    })?;
+    Ok(found.map(|address| address.ip()).collect())
+}
+
+/// The policy of a race.
+pub(crate) fn policy(choice: &ChoiceFlags, reach: &ReachFlags) -> Result<Policy, Failure> {
+    let mut policy = Policy::default();
+    if let Some(preferred) = choice.prefer {
+        policy.transports.retain(|transport| *transport != preferred);
+        policy.transports.insert(0, preferred);
+    }
+    policy.only_family = match (reach.ipv4, reach.ipv6) {
+        (true, _) => Some(Family::V4),
+        (false, true) => Some(Family::V6),
+        (false, false) => None,
+    };
+    if let Some(head_start) = choice.head_start {
+        policy.head_start = head_start;
+    }
+    if let Some(delay) = choice.attempt_delay {
+        policy.attempt_delay = delay;
+        policy.attempt_delay_min = policy.attempt_delay_min.min(delay);
+        policy.attempt_delay_max = policy.attempt_delay_max.max(delay);
+    }
+    let limits = [reach.connect_timeout, reach.max_time];
+    if let Some(limit) = limits.into_iter().flatten().min() {
+        policy.deadline = limit;
+    }
+    policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))
+}
+
+/// Whom to trust, and who to be.
+pub(crate) fn security(trust: &TrustFlags) -> Result<SecurityParameters, Failure> {
+    let mut security = SecurityParameters::platform();
+    if let Some(path) = &trust.cacert {
+        let roots = certificates_from_pem(&read(path)?).map_err(|cause| unusable(path, &cause))?;
+        security = security.with_roots(roots);
+    }
+    if let (Some(cert), Some(key)) = (&trust.cert, &trust.key) {
+        let chain = certificates_from_pem(&read(cert)?).map_err(|cause| unusable(cert, &cause))?;
+        let key = private_key_from_pem(&read(key)?).map_err(|cause| unusable(key, &cause))?;
+        security = security.with_client_certificate(chain, key);
+    }
+    Ok(if trust.insecure { security.accept_any_certificate() } else { security })
+}
+
+/// A file of the user's that security depends on.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path).map_err(|cause| {
+        Failure::new(Kind::Identity, format!("cannot read {}: {cause}", path.display()))
+    })
+}
+
+fn unusable(path: &Path, cause: &eyas::Error) -> Failure {
+    Failure::new(Kind::Identity, format!("cannot use {}: {cause}", path.display()))
+        .hint("PEM is wanted: a text with -----BEGIN in it")
+}
+
+/// Whom to ask for names, and what not to ask.
+fn resolver(reach: &ReachFlags) -> Result<Resolver, Failure> {
+    let mut resolver = match (&reach.dns_server, &reach.doh_url) {
+        (Some(DnsServer::Plain(address)), _) => Resolver::server(*address),
+        (Some(DnsServer::Tls(address, name)), _) => Resolver::tls(*address, name),
+        (None, Some(url)) => Resolver::https(url.as_str())
+            .map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?,
+        (None, None) => Resolver::system(),
+    };
+    for known in &reach.resolve {
+        resolver = resolver.overriding(&known.host, known.port, known.addresses.clone());
+    }
+    Ok(resolver)
+}
+
+/// The memory that the flags choose.
+fn memory(choice: &ChoiceFlags) -> Result<MemoryStore, Failure> {
+    let config = memory::Config { retest_after: choice.retest_after, ..Default::default() };
+    match memory_path(choice.memory.as_ref())? {
+        None => Ok(MemoryStore::none()),
+        Some(path) => Ok(MemoryStore::open(&path, config)),
+    }
+}
+
+/// Where the memory is; `None` if there is to be none.
+pub(crate) fn memory_path(choice: Option<&MemoryChoice>) -> Result<Option<PathBuf>, Failure> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    match choice {
+        Some(MemoryChoice::None) => Ok(None),
+        Some(MemoryChoice::File(path)) => Ok(Some(path.clone())),
+        None => {
+            usual_memory(variable("XDG_STATE_HOME"), variable("HOME")).map(Some).ok_or_else(|| {
+                Failure::new(Kind::Memory, "neither XDG_STATE_HOME nor HOME is set")
+                    .hint("name the memory file with --memory FILE, or use --memory none")
+            })
+        }
+    }
+}
+
+/// The XDG base directory specification: a relative path in the environment is ignored.
+fn usual_memory(state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
+    let state = state.filter(|path| path.is_absolute());
+    let home = home.filter(|path| path.is_absolute());
+    Some(state.or_else(|| home.map(|home| home.join(".local/state")))?.join(MEMORY_FILE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_is_where_xdg_says() {
+        let path = |state: Option<&str>, home: Option<&str>| {
+            usual_memory(state.map(PathBuf::from), home.map(PathBuf::from))
+        };
+        let home = Some("/users/ada");
+        let expected = Some(PathBuf::from("/users/ada/.local/state/eyas/memory.sqlite"));
+        assert_eq!(path(None, home), expected);
+        assert_eq!(path(Some("relative"), home), expected);
+        assert_eq!(path(Some("/state"), home), Some("/state/eyas/memory.sqlite".into()));
+        assert_eq!(path(None, None), None);
+    }
+}

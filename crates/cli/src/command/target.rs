@@ -1,0 +1,173 @@
+//! What the user names to the target of a race: a URL, `host:port` or a host.
+
+use eyas::race::candidate::{Security, Transport};
+use eyas::race::target::{Host, Service, Target, TargetError};
+use url::Url;
+
+use crate::failure::{Failure, Kind};
+use crate::flags::{ServiceFlags, VersionFlags};
+
+/// The port of a host that is named without one: raced as https.
+const HTTPS_PORT: u16 = 443;
+
+/// Reads a target.
+pub(crate) fn parse(
+    text: &str,
+    service: &ServiceFlags,
+    versions: VersionFlags,
+) -> Result<Target, Failure> {
+    if text.contains("://") {
+        return of_url(&url(text)?, versions);
+    }
+    let (host, port) = host_and_port(text)?;
+    let host = Host::parse(host).map_err(|cause| malformed(text, &cause))?;
+    let port = port.unwrap_or(HTTPS_PORT);
+    let mut target = match (service.plain, service.alpn.is_empty()) {
+        (true, _) => Target::plain(host, port, vec![Transport::Tcp], Security::None),
+        (false, true) => Target::https(host, port),
+        (false, false) => {
+            let transports = vec![Transport::Quic, Transport::Tcp];
+            Target::plain(host, port, transports, Security::Tls)
+        }
+    };
+    if let Service::Plain { alpn, .. } = &mut target.service {
+        alpn.clone_from(&service.alpn);
+    }
+    Ok(restricted(target, versions))
+}
+
+/// The target that a URL names.
+pub(crate) fn of_url(url: &Url, versions: VersionFlags) -> Result<Target, Failure> {
+    let host = url.host_str().unwrap_or_default();
+    let host = Host::parse(host).map_err(|cause| malformed(url.as_str(), &cause))?;
+    let port = url.port_or_known_default().unwrap_or(HTTPS_PORT);
+    let target = match url.scheme() {
+        "http" => Target::http(host, port),
+        _ => Target::https(host, port),
+    };
+    Ok(restricted(target, versions))
+}
+
+/// Reads a URL; https is meant where no scheme is given.
+pub(crate) fn url(text: &str) -> Result<Url, Failure> {
+    let whole = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
+    let url = Url::parse(&whole).map_err(|cause| {
+        Failure::new(Kind::Url, format!("{text:?} is no URL: {cause}"))
+            .hint("write it as https://example.org/path")
+    })?;
+    match (url.scheme(), url.host_str()) {
+        ("http" | "https", Some(host)) => {
+            Host::parse(host).map_err(|cause| malformed(text, &cause))?;
+            Ok(url)
+        }
+        ("http" | "https", None) => {
+            Err(Failure::new(Kind::Url, format!("there is no host in {text:?}")))
+        }
+        (scheme, _) => Err(Failure::new(Kind::Url, format!("eyas does not speak {scheme}://"))
+            .hint("use https:// or http://")),
+    }
+}
+
+fn malformed(text: &str, cause: &TargetError) -> Failure {
+    Failure::new(Kind::Url, format!("{text:?} names no host: {cause}"))
+        .hint("name a URL, host:port or a host, such as example.org or [2001:db8::1]:443")
+}
+
+/// Divides `host:port`; an IPv6 address needs brackets only where a port follows.
+fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Failure> {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port),
+        _ => return Ok((text, None)),
+    };
+    match port.parse() {
+        Ok(port @ 1..) => Ok((host, Some(port))),
+        _ => Err(Failure::new(Kind::Url, format!("{port:?} in {text:?} is no port"))
+            .hint("ports go from 1 to 65535")),
+    }
+}
+
+/// Leaves only the versions of HTTP that were asked for.
+fn restricted(mut target: Target, versions: VersionFlags) -> Target {
+    if let Service::Http { stream_alpn, quic_alpn } = &mut target.service {
+        if versions.http1_1 {
+            stream_alpn.retain(|alpn| alpn == "http/1.1");
+        }
+        if versions.http1_1 || versions.http2 {
+            quic_alpn.clear();
+        }
+        if versions.http3_only {
+            stream_alpn.clear();
+        }
+    }
+    target
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Target, Failure> {
+        parse(text, &ServiceFlags::default(), VersionFlags::default())
+    }
+
+    #[test]
+    fn targets_are_read_as_people_write_them() {
+        let cases = [
+            ("https://Example.org/path", "example.org:443"),
+            ("https://example.org:8443/", "example.org:8443"),
+            ("http://example.org/", "example.org:80"),
+            ("example.org", "example.org:443"),
+            ("example.org.:853", "example.org:853"),
+            ("192.0.2.1", "192.0.2.1:443"),
+            ("192.0.2.1:8443", "192.0.2.1:8443"),
+            ("2001:db8::1", "[2001:db8::1]:443"),
+            ("[2001:db8::1]", "[2001:db8::1]:443"),
+            ("[2001:db8::1]:8443", "[2001:db8::1]:8443"),
+            ("https://[2001:db8::1]/", "[2001:db8::1]:443"),
+        ];
+        for (text, target) in cases {
+            assert_eq!(read(text).expect(text).to_string(), target);
+        }
+    }
+
+    #[test]
+    fn what_is_no_target_says_why() {
+        for text in ["", "exa mple.org", "example.org:0", "example.org:99999", "example.org:x"] {
+            assert_eq!(read(text).expect_err(text).kind, Kind::Url, "{text}");
+        }
+        for text in ["ftp://example.org/", "https://", "https://[::1", "https://a b/", "x://"] {
+            let refused = url(text).expect_err(text);
+            assert_eq!(refused.kind, Kind::Url, "{text}");
+        }
+    }
+
+    #[test]
+    fn versions_leave_candidates_out() {
+        let alpn = |versions: VersionFlags| {
+            let target = parse("a.example", &ServiceFlags::default(), versions).expect("parses");
+            match target.service {
+                Service::Http { stream_alpn, quic_alpn } => (stream_alpn, quic_alpn),
+                other => panic!("HTTP was asked for, not {other:?}"),
+            }
+        };
+        let all = VersionFlags::default();
+        assert_eq!(alpn(all), (vec!["h2".into(), "http/1.1".into()], vec!["h3".into()]));
+        let one = VersionFlags { http1_1: true, ..all };
+        assert_eq!(alpn(one), (vec!["http/1.1".into()], vec![]));
+        let two = VersionFlags { http2: true, ..all };
+        assert_eq!(alpn(two), (vec!["h2".into(), "http/1.1".into()], vec![]));
+        let three = VersionFlags { http3_only: true, ..all };
+        assert_eq!(alpn(three), (vec![], vec!["h3".into()]));
+    }
+
+    #[test]
+    fn other_services_offer_what_they_are_told() {
+        let service = ServiceFlags { plain: false, alpn: vec!["imap".to_owned()] };
+        let target = parse("a.example:993", &service, VersionFlags::default()).expect("parses");
+        assert_eq!(target.security, Security::Tls);
+        assert!(matches!(target.service, Service::Plain { alpn, .. } if alpn == ["imap"]));
+        let service = ServiceFlags { plain: true, alpn: Vec::new() };
+        let target = parse("a.example:80", &service, VersionFlags::default()).expect("parses");
+        assert_eq!(target.security, Security::None);
+    }
+}

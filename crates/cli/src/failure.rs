@@ -1,0 +1,272 @@
+//! How a run fails: kinds, exit codes, and the message with what to do next.
+
+use std::fmt;
+use std::io;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Kinds of failure that an exit code tells apart. The codes are curl's where curl has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    /// The command line cannot be understood.
+    Usage,
+    /// The URL or target cannot be understood.
+    Url,
+    /// The name could not be resolved.
+    Dns,
+    /// No candidate answered, or all refused.
+    Connect,
+    /// The body ended before it was whole.
+    Partial,
+    /// The status was 400 or above, and `--fail` was given.
+    Status,
+    /// Output could not be written.
+    Write,
+    /// A local file could not be read.
+    Read,
+    /// A time limit passed.
+    Timeout,
+    /// The TLS handshake failed.
+    Tls,
+    /// A certificate or key file of the user cannot be used.
+    Identity,
+    /// Too many redirects.
+    Redirect,
+    /// The server broke HTTP, or reset the connection.
+    Protocol,
+    /// The server's certificate was not accepted.
+    Certificate,
+    /// The server cannot listen.
+    Listen,
+    /// The memory file cannot be used.
+    Memory,
+    /// A trace did not replay as recorded.
+    Replay,
+    /// Ctrl-C.
+    Interrupted,
+    /// Nobody reads the output any more.
+    BrokenPipe,
+}
+
+impl Kind {
+    /// All kinds, in the order of their codes.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 19] = [
+        Self::Usage,
+        Self::Url,
+        Self::Dns,
+        Self::Connect,
+        Self::Partial,
+        Self::Status,
+        Self::Write,
+        Self::Read,
+        Self::Timeout,
+        Self::Tls,
+        Self::Listen,
+        Self::Redirect,
+        Self::Protocol,
+        Self::Identity,
+        Self::Certificate,
+        Self::Memory,
+        Self::Replay,
+        Self::Interrupted,
+        Self::BrokenPipe,
+    ];
+
+    /// The exit code.
+    pub(crate) const fn exit_code(self) -> u8 {
+        match self {
+            Self::Usage => 2,
+            Self::Url => 3,
+            Self::Dns => 6,
+            Self::Connect => 7,
+            Self::Partial => 18,
+            Self::Status => 22,
+            Self::Write => 23,
+            Self::Read => 26,
+            Self::Timeout => 28,
+            Self::Tls => 35,
+            Self::Listen => 45,
+            Self::Redirect => 47,
+            Self::Protocol => 56,
+            Self::Identity => 58,
+            Self::Certificate => 60,
+            Self::Memory => 110,
+            Self::Replay => 111,
+            Self::Interrupted => 130,
+            Self::BrokenPipe => 141,
+        }
+    }
+
+    /// The name in JSON.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Url => "url",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Partial => "partial",
+            Self::Status => "status",
+            Self::Write => "write",
+            Self::Read => "read",
+            Self::Timeout => "timeout",
+            Self::Tls => "tls",
+            Self::Listen => "listen",
+            Self::Redirect => "redirect",
+            Self::Protocol => "protocol",
+            Self::Identity => "identity",
+            Self::Certificate => "certificate",
+            Self::Memory => "memory",
+            Self::Replay => "replay",
+            Self::Interrupted => "interrupted",
+            Self::BrokenPipe => "broken-pipe",
+        }
+    }
+
+    /// What it means, for the table of exit codes.
+    #[cfg(test)]
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Usage => "The command line cannot be understood.",
+            Self::Url => "The URL or target is malformed, or its scheme is not http or https.",
+            Self::Dns => "The name could not be resolved: unknown host, no DNS, server failure.",
+            Self::Connect => "No candidate could be connected to: refused, unreachable.",
+            Self::Partial => "The body ended early: fewer bytes than announced, or no end.",
+            Self::Status => "The status was 400 or above, and --fail was given.",
+            Self::Write => "Output could not be written: disk full, no permission.",
+            Self::Read => "A local file that was to be read could not be.",
+            Self::Timeout => "Nothing answered, or --connect-timeout or --max-time passed.",
+            Self::Tls => "The TLS handshake failed: alert, version, no common ALPN.",
+            Self::Listen => "The server cannot listen on the address.",
+            Self::Redirect => "More redirects than --max-redirs allows, or a redirect to nowhere.",
+            Self::Protocol => "The server broke HTTP or reset the connection in mid-response.",
+            Self::Identity => "A certificate, key or trust file given by the user cannot be used.",
+            Self::Certificate => {
+                "The server's certificate was not accepted: unknown issuer, expired, wrong name."
+            }
+            Self::Memory => "The memory file cannot be opened or changed (subcommand memory).",
+            Self::Replay => "The trace cannot be read, or did not replay as it was recorded.",
+            Self::Interrupted => "Ctrl-C.",
+            Self::BrokenPipe => "Nobody reads the output any more; nothing is said.",
+        }
+    }
+}
+
+/// Why a run failed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Failure {
+    /// What kind of failure.
+    pub(crate) kind: Kind,
+    /// What happened, with the candidate and the cause.
+    pub(crate) message: String,
+    /// What to do next.
+    pub(crate) hint: Option<String>,
+    /// What else the JSON object holds, such as the attempts of a race that failed.
+    pub(crate) details: Box<serde_json::Map<String, Value>>,
+}
+
+impl Failure {
+    /// A failure without a hint.
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None, details: Box::default() }
+    }
+
+    /// With what to do next.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// With what is known besides.
+    #[must_use]
+    pub(crate) fn with_details(mut self, details: Value) -> Self {
+        if let Value::Object(details) = details {
+            self.details.extend(details);
+        }
+        self
+    }
+
+    /// A failed write to this place.
+    pub(crate) fn write(place: &str, cause: &io::Error) -> Self {
+        match cause.kind() {
+            io::ErrorKind::BrokenPipe => Self::new(Kind::BrokenPipe, "the reader has gone"),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::new(Kind::Write, format!("cannot write {place}: {cause}"))
+                    .hint("free some space, or write elsewhere with -o")
+            }
+            _ => Self::new(Kind::Write, format!("cannot write {place}: {cause}")),
+        }
+    }
+
+    /// A failed read of this file.
+    pub(crate) fn read(place: &str, cause: &io::Error) -> Self {
+        Self::new(Kind::Read, format!("cannot read {place}: {cause}"))
+    }
+
+    /// The object that `--json` prints: `error`, and what else is known.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut object = serde_json::Map::new();
+        object.insert(
+            "error".to_owned(),
+            serde_json::json!({
+                "kind": self.kind.name(),
+                "exit_code": self.kind.exit_code(),
+                "message": self.message,
+                "hint": self.hint,
+            }),
+        );
+        object.extend((*self.details).clone());
+        Value::Object(object)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct_and_sorted() {
+        let codes: Vec<_> = Kind::ALL.iter().map(|kind| kind.exit_code()).collect();
+        assert!(codes.windows(2).all(|pair| pair[0] < pair[1]), "{codes:?}");
+    }
+
+    #[test]
+    fn the_table_in_docs_is_this_one() {
+        let page = include_str!("../../../docs/exit-codes.md");
+        let mut rows = page.lines().filter(|line| line.starts_with("| ")).skip(2);
+        assert_eq!(rows.next(), Some("| 0 | | Success. |"));
+        for kind in Kind::ALL {
+            let row = format!("| {} | `{}` | {} |", kind.exit_code(), kind.name(), kind.meaning());
+            assert_eq!(rows.next(), Some(row.as_str()));
+        }
+        assert_eq!(rows.next(), None);
+    }
+
+    #[test]
+    fn json_names_the_kind_and_keeps_what_is_known() {
+        let failure = Failure::new(Kind::Connect, "all refused")
+            .hint("is it running?")
+            .with_details(serde_json::json!({ "attempts": [] }));
+        assert_eq!(
+            failure.to_json().to_string(),
+            r#"{"error":{"kind":"connect","exit_code":7,"message":"all refused","hint":"is it running?"},"attempts":[]}"#
+        );
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_is_not_a_write_error() {
+        let gone = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(Failure::write("x", &gone).kind, Kind::BrokenPipe);
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(Failure::write("x", &full).kind, Kind::Write);
+    }
+}

@@ -1,0 +1,118 @@
+//! Flags of `eyas get`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::choice::{ChoiceFlags, VersionFlags};
+use super::reach::{ReachFlags, TrustFlags};
+use super::values::{self, HeaderLine};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  eyas get https://example.org/           the page on standard output
+  eyas get -v https://example.org/        and how the race ran, on standard error
+  eyas get -O https://example.org/a.iso   into a.iso, moved there when whole
+  eyas get -I https://example.org/        headers alone
+  eyas get -d name=value https://example.org/form
+  eyas get --json -o page https://example.org/
+                                          status, timings, race as one object
+  eyas get --cacert ca.pem --resolve test.example:8443:127.0.0.1 \\
+           https://test.example:8443/
+
+A run that wins over TCP while HTTP/3 stays silent remembers so; the next one
+goes to TCP at once.";
+
+/// Flags of `eyas get`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct GetFlags {
+    /// The URL to fetch; https:// if no scheme is given
+    pub(crate) url: String,
+    #[command(flatten)]
+    pub(crate) request: RequestFlags,
+    #[command(flatten)]
+    pub(crate) output: BodyFlags,
+    #[command(flatten)]
+    pub(crate) versions: VersionFlags,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceFlags,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+    #[command(flatten)]
+    pub(crate) trust: TrustFlags,
+}
+
+/// What is asked of the server.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Request")]
+pub(crate) struct RequestFlags {
+    /// Ask for the headers alone (HEAD), and print them
+    #[arg(short = 'I', long, conflicts_with_all = ["data", "data_binary"])]
+    pub(crate) head: bool,
+    /// Request method
+    #[arg(short = 'X', long = "request", value_name = "METHOD")]
+    pub(crate) method: Option<http::Method>,
+    /// Add a header; 'Name;' sends it empty, 'Name:' leaves out one that eyas would send
+    #[arg(short = 'H', long, value_name = "NAME: VALUE", value_parser = values::header)]
+    pub(crate) header: Vec<HeaderLine>,
+    /// Send this with POST; @FILE reads a file, @- standard input; several are joined with &
+    #[arg(short = 'd', long, value_name = "DATA")]
+    pub(crate) data: Vec<String>,
+    /// As --data, with every byte of @FILE sent as it is, line ends included
+    #[arg(long, value_name = "DATA")]
+    pub(crate) data_binary: Vec<String>,
+    /// Follow redirects
+    #[arg(short = 'L', long)]
+    pub(crate) location: bool,
+    /// Redirects to follow at most
+    #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+    pub(crate) max_redirs: usize,
+    /// User-Agent to send
+    #[arg(short = 'A', long, value_name = "NAME")]
+    pub(crate) user_agent: Option<String>,
+    /// User and password for HTTP Basic authentication
+    #[arg(short = 'u', long, value_name = "USER:PASSWORD")]
+    pub(crate) user: Option<String>,
+    /// Ask for a compressed body and decompress it
+    #[arg(long)]
+    pub(crate) compressed: bool,
+    /// Proxy for requests over TCP; without it the environment decides (https_proxy, no_proxy)
+    #[arg(short = 'x', long, value_name = "URL")]
+    pub(crate) proxy: Option<String>,
+    /// Keep cookies between the requests of a redirect chain
+    #[arg(long)]
+    pub(crate) cookies: bool,
+    /// Send a safe request in the first flight of a resumed connection
+    #[arg(long)]
+    pub(crate) tls_earlydata: bool,
+}
+
+/// Where the answer goes.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct BodyFlags {
+    /// Write the body to FILE, which appears when it is whole; - is standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write the body to a file named like the last part of the URL
+    #[arg(short = 'O', long, conflicts_with = "output")]
+    pub(crate) remote_name: bool,
+    /// Print the response headers before the body
+    #[arg(short = 'i', long)]
+    pub(crate) include: bool,
+    /// Fail (exit code 22) if the status is 400 or above, and write no body
+    #[arg(short = 'f', long)]
+    pub(crate) fail: bool,
+    /// Show the race, the request and the response headers on standard error
+    #[arg(short = 'v', long)]
+    pub(crate) verbose: bool,
+    /// No progress bar and no error messages; the exit code remains
+    #[arg(short = 's', long)]
+    pub(crate) silent: bool,
+    /// Say on standard error why each candidate stands where it does
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Record the race in FILE, for 'eyas replay'
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+}

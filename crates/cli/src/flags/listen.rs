@@ -1,0 +1,58 @@
+//! Flags of `eyas serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::values;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  eyas serve                                this directory on 127.0.0.1:8443
+  eyas serve --listen '[::]:443' --cert chain.pem --key key.pem /srv/www
+  eyas serve --plain --listen 8080          HTTP/1.1 and 2 without TLS
+  eyas serve --no-h3                        see what clients do without HTTP/3
+  eyas serve --save-cert ca.pem             and in another terminal:
+  eyas get --cacert ca.pem https://localhost:8443/bytes/1000000
+
+Beside the files: /bytes/N (N bytes, up to 1 GiB), /echo, /slow?ms=N.
+Ctrl-C stops it once the requests under way are answered; a second Ctrl-C stops
+it at once.";
+
+/// Flags of `eyas serve`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ServeFlags {
+    /// Directory whose files are served; none are if this is left out with --no-files
+    #[arg(default_value = ".")]
+    pub(crate) directory: PathBuf,
+    /// Serve no files, only /bytes/N, /echo and /slow
+    #[arg(long)]
+    pub(crate) no_files: bool,
+    /// Address and port, TCP and UDP alike; a port alone means 127.0.0.1, port 0 any free one
+    #[arg(long, short = 'l', value_name = "ADDR:PORT", default_value = "127.0.0.1:8443",
+          value_parser = values::listen)]
+    pub(crate) listen: SocketAddr,
+    /// Certificate chain, PEM; without it one is made on the spot
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Names in the certificate that is made on the spot
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "cert",
+          default_values = ["localhost", "127.0.0.1", "::1"])]
+    pub(crate) names: Vec<String>,
+    /// Write the certificate that was made on the spot to FILE, for --cacert
+    #[arg(long, value_name = "FILE", conflicts_with = "cert")]
+    pub(crate) save_cert: Option<PathBuf>,
+    /// Without TLS, and so without HTTP/3
+    #[arg(long, conflicts_with_all = ["cert", "names", "save_cert"])]
+    pub(crate) plain: bool,
+    /// Without HTTP/3
+    #[arg(long)]
+    pub(crate) no_h3: bool,
+    /// Alt-Svc header to send; 'none' sends none [default: h3 on the same port]
+    #[arg(long, value_name = "VALUE")]
+    pub(crate) alt_svc: Option<String>,
+}

@@ -1,0 +1,245 @@
+//! Every flag of the command, once: the parser, `--help`, the man pages and the completions all
+//! come from the definitions below this module. What curl's users know keeps curl's name.
+
+mod choice;
+mod fetch;
+mod listen;
+mod reach;
+mod remember;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use choice::{ChoiceFlags, PolicyName, VersionFlags};
+pub(crate) use fetch::{GetFlags, RequestFlags};
+pub(crate) use listen::ServeFlags;
+pub(crate) use reach::{ReachFlags, TrustFlags};
+pub(crate) use remember::{MemoryAction, MemoryChoice, MemoryFlags};
+pub(crate) use values::{ConnectTo, DnsServer};
+
+/// Connect over the best transport that the network really lets through.
+///
+/// eyas asks DNS for HTTPS, AAAA and A records, races HTTP/3 over QUIC against HTTP over TCP on
+/// both address families, and remembers what worked: the next connection goes straight there and
+/// never again waits for what does not.
+#[derive(Debug, Parser)]
+#[command(
+    name = "eyas",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = TOP_EXAMPLES
+)]
+pub(crate) struct Cli {
+    /// What every subcommand understands.
+    #[command(flatten)]
+    pub(crate) common: CommonFlags,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  eyas demo                         races on this machine, in ten seconds
+  eyas get https://example.org/     fetch a page, as curl would
+  eyas get -v https://example.org/  the same, and draw how the race ran
+  eyas race --all example.org       which transports get through, and why
+                                    not the others?
+  eyas plan example.org             what would be tried, when, and why
+  eyas memory                       what eyas has learnt about your networks
+  eyas serve                        an HTTP/1.1, 2 and 3 server to try it on
+
+'eyas help COMMAND' explains one command, with examples. Exit codes are curl's
+where curl has one: 6 DNS, 7 connect, 28 timeout, 35 TLS, 60 certificate.";
+
+/// Flags that every subcommand understands.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CommonFlags {
+    /// Print one JSON object on standard output, errors too
+    ///
+    /// The shape of the object of each subcommand is in docs/json.md.
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// When to use colours; NO_COLOR in the environment turns them off as well
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output",
+        visible_alias = "colour"
+    )]
+    pub(crate) color: ColorChoice,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always, also into a pipe.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Race against a server of our own on this machine, and draw each race
+    ///
+    /// Six small networks on loopback: all well, UDP swallowed, TCP slow, QUIC slow, HTTP/3 only,
+    /// and a wrong certificate on one transport. Each is raced without memory and then with what
+    /// was learnt.
+    /// Needs no network, writes no file, and ends by itself in under ten seconds.
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo(DemoFlags),
+    /// Fetch a URL over the best transport that works
+    #[command(after_help = fetch::EXAMPLES)]
+    Get(Box<GetFlags>),
+    /// Race to a URL or host:port, show how it went, and fetch nothing
+    #[command(after_help = RACE_EXAMPLES)]
+    Race(Box<RaceFlags>),
+    /// Show what would be tried, in which order and why, without connecting
+    ///
+    /// DNS is asked; nothing else is sent.
+    #[command(after_help = PLAN_EXAMPLES)]
+    Plan(Box<PlanFlags>),
+    /// Show or forget what eyas has learnt about your networks
+    #[command(after_help = remember::EXAMPLES)]
+    Memory(MemoryFlags),
+    /// Serve files and test bodies over HTTP/1.1, 2 and 3 on one port
+    #[command(after_help = listen::EXAMPLES)]
+    Serve(ServeFlags),
+    /// Run a recorded race again and check that every decision is the same
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay(ReplayFlags),
+    /// Print the completions of a shell
+    #[command(hide = true)]
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages
+    #[command(hide = true)]
+    Man {
+        /// Where to write them, one file for each subcommand; standard output gets the main page if
+        /// this is left out.
+        directory: Option<PathBuf>,
+    },
+}
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  eyas demo            all six networks
+  eyas demo --explain  and why each candidate stood where it did
+  eyas demo --json     the same as data, one object";
+
+/// Flags of `eyas demo`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DemoFlags {
+    /// Say for each candidate why it stands where it does
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+const RACE_EXAMPLES: &str = "\
+Examples:
+  eyas race example.org                 who wins, drawn as a timeline
+  eyas race --all example.org           let every candidate finish: what works,
+                                        how fast, and why the others fail
+  eyas race --explain example.org       why each candidate stood where it did
+  eyas race --alpn imap mail.example.org:993
+  eyas race --plain localhost:8080      without TLS
+  eyas race --trace bug.jsonl example.org
+                                        record it; 'eyas replay bug.jsonl'
+                                        runs it again
+
+A TARGET is an https:// or http:// URL, host:port, or a host alone (port 443).
+host:port is raced as https unless --plain or --alpn says that something else
+is spoken there.";
+
+/// Flags of `eyas race`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RaceFlags {
+    /// URL, host:port or host to race to
+    pub(crate) target: String,
+    /// Let every candidate finish, and print what works and why the others fail
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Say for each candidate why it stands where it does, or why it was dropped
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) service: ServiceFlags,
+    /// Record the race in FILE, for 'eyas replay'
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) versions: VersionFlags,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceFlags,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+    #[command(flatten)]
+    pub(crate) trust: TrustFlags,
+}
+
+/// What is spoken at a target that is not a URL.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ServiceFlags {
+    /// Race without TLS; QUIC is left out
+    #[arg(long, conflicts_with = "alpn")]
+    pub(crate) plain: bool,
+    /// Application protocols to offer instead of HTTP, best first, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) alpn: Vec<String>,
+}
+
+const PLAN_EXAMPLES: &str = "\
+Examples:
+  eyas plan example.org                  what 'eyas get' would try now
+  eyas plan --memory none example.org    the same for somebody who has learnt nothing
+  eyas plan -4 --http3 example.org       with fewer candidates
+  eyas plan --json example.org           as data";
+
+/// Flags of `eyas plan`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PlanFlags {
+    /// URL, host:port or host to plan for
+    pub(crate) target: String,
+    #[command(flatten)]
+    pub(crate) service: ServiceFlags,
+    #[command(flatten)]
+    pub(crate) versions: VersionFlags,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceFlags,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+}
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  eyas race --trace bug.jsonl example.org   record
+  eyas replay bug.jsonl                     draw it again, and check that nothing has changed
+
+A trace holds names and addresses that you connected to: look at it before you
+send it on.";
+
+/// Flags of `eyas replay`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReplayFlags {
+    /// The trace, or - for standard input
+    pub(crate) file: PathBuf,
+    /// Say for each candidate why it stood where it did
+    #[arg(long)]
+    pub(crate) explain: bool,
+}

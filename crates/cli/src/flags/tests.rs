@@ -1,0 +1,137 @@
+//! Flags: values and their errors, conflicts, and help that fits the screen.
+
+use std::time::Duration;
+
+use clap::{CommandFactory, Parser};
+
+use super::values;
+use super::*;
+
+fn parse(line: &str) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(line.split_whitespace())
+}
+
+#[test]
+fn the_definitions_hold_together() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn durations_are_read_as_people_write_them() {
+    let cases = [
+        ("2s", 2_000),
+        ("500ms", 500),
+        ("1m30s", 90_000),
+        ("1m 30s", 90_000),
+        ("2.5", 2_500),
+        ("1.5s", 1_500),
+        ("0", 0),
+        (" 3 ", 3_000),
+    ];
+    for (text, millis) in cases {
+        assert_eq!(values::duration(text), Ok(Duration::from_millis(millis)), "{text}");
+    }
+    for text in ["", "-1", "soon", "nan", "inf", "1e300", "200000years", "2x"] {
+        assert!(values::duration(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn resolve_takes_what_curl_takes() {
+    let parsed = values::resolve("example.org:443:127.0.0.1,[::1],::2").expect("parses");
+    assert_eq!((parsed.host.as_str(), parsed.port), ("example.org", 443));
+    assert_eq!(parsed.addresses.len(), 3);
+    assert_eq!(values::resolve("[::1]:443:127.0.0.1").expect("parses").host, "::1");
+    assert_eq!(values::resolve("+a:1:127.0.0.1").expect("parses").host, "a");
+    for text in ["", "a", "a:1", "a:1:", ":1:127.0.0.1", "a:b:127.0.0.1", "a:1:localhost"] {
+        assert!(values::resolve(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn connect_to_leaves_out_what_does_not_matter() {
+    let all = values::connect_to("a:1:b:2").expect("parses");
+    assert_eq!((all.host.as_deref(), all.port), (Some("a"), Some(1)));
+    assert_eq!((all.to_host.as_deref(), all.to_port), (Some("b"), Some(2)));
+    let any = values::connect_to("::127.0.0.1:").expect("parses");
+    assert_eq!((any.host, any.port, any.to_port), (None, None, None));
+    assert_eq!(any.to_host.as_deref(), Some("127.0.0.1"));
+    let six = values::connect_to("[::1]:443:[::2]:8443").expect("parses");
+    assert_eq!(six.to_host.as_deref(), Some("::2"));
+    for text in ["", "a:1", "a:1:b", "a:x:b:2"] {
+        assert!(values::connect_to(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn dns_servers_have_usual_ports() {
+    let plain = |text: &str| DnsServer::Plain(text.parse().expect("an address"));
+    assert_eq!(values::dns_server("9.9.9.9"), Ok(plain("9.9.9.9:53")));
+    assert_eq!(values::dns_server("::1"), Ok(plain("[::1]:53")));
+    assert_eq!(values::dns_server("[::1]"), Ok(plain("[::1]:53")));
+    assert_eq!(values::dns_server("[::1]:5353"), Ok(plain("[::1]:5353")));
+    let tls = DnsServer::Tls("9.9.9.9:853".parse().expect("an address"), "dns.example".into());
+    assert_eq!(values::dns_server("tls://9.9.9.9#dns.example"), Ok(tls));
+    for text in ["", "dns.example", "tls://9.9.9.9", "tls://9.9.9.9#"] {
+        assert!(values::dns_server(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn headers_can_be_set_emptied_and_left_out() {
+    let value = |text: &str| values::header(text).expect("parses").value;
+    assert_eq!(value("Accept: text/html").expect("set"), "text/html");
+    assert_eq!(value("Accept;").expect("set"), "");
+    assert_eq!(value("Accept:"), None);
+    for text in ["", "Accept", "Ac cept: x", "X: a\u{7f}"] {
+        assert!(values::header(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn listen_takes_a_port_alone() {
+    assert_eq!(values::listen("8443").expect("parses").to_string(), "127.0.0.1:8443");
+    assert_eq!(values::listen(":0").expect("parses").to_string(), "127.0.0.1:0");
+    assert_eq!(values::listen("[::]:443").expect("parses").to_string(), "[::]:443");
+    assert!(values::listen("localhost").is_err());
+}
+
+#[test]
+fn what_cannot_go_together_is_refused() {
+    for line in [
+        "eyas get -4 -6 https://a/",
+        "eyas get --http2 --http3 https://a/",
+        "eyas get -I -d x https://a/",
+        "eyas get -O -o x https://a/",
+        "eyas get --cert a https://a/",
+        "eyas serve --plain --cert a --key b",
+        "eyas race --plain --alpn imap a:1",
+        "eyas get",
+    ] {
+        let refused = parse(line).expect_err(line);
+        assert_eq!(refused.exit_code(), 2, "{line}");
+    }
+}
+
+#[test]
+fn the_memory_can_be_none_or_a_file() {
+    let Command::Get(flags) = parse("eyas get --memory none https://a/").expect("parses").command
+    else {
+        panic!("get was asked for");
+    };
+    assert_eq!(flags.choice.memory, Some(MemoryChoice::None));
+    assert_eq!("x".parse(), Ok(MemoryChoice::File("x".into())));
+}
+
+#[test]
+fn help_reads_well_on_eighty_columns() {
+    let mut command = Cli::command().term_width(80);
+    insta::assert_snapshot!("eyas", command.render_help());
+    command.build();
+    for name in ["demo", "get", "race", "plan", "memory", "serve", "replay"] {
+        let sub = command.find_subcommand_mut(name).expect(name);
+        let help = sub.clone().term_width(80).render_long_help().to_string();
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
+        insta::assert_snapshot!(name, help);
+    }
+}

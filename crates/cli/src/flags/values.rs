@@ -1,0 +1,174 @@
+//! The values that flags take, parsed. Each error says what was expected.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use eyas::race::candidate::Transport;
+
+/// The longest duration that a flag takes, so that no sum of times can overflow: 10 years.
+const LONGEST: Duration = Duration::from_secs(10 * 366 * 86_400);
+
+/// A time such as `2s`, `500ms` or `1m 30s`; a bare number counts seconds, as curl's do.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let parsed = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|cause| cause.to_string()),
+        Err(_) => humantime::parse_duration(text).map_err(|cause| cause.to_string()),
+    };
+    match parsed {
+        Ok(duration) if duration <= LONGEST => Ok(duration),
+        Ok(_) => Err("longer than ten years".to_owned()),
+        Err(cause) => Err(format!("{cause}; write a time such as 2s, 500ms or 1m30s")),
+    }
+}
+
+/// A transport by its name.
+pub(super) fn transport(text: &str) -> Result<Transport, String> {
+    Transport::from_name(text).ok_or_else(|| {
+        let names: Vec<_> = Transport::ALL.iter().map(|transport| transport.name()).collect();
+        format!("no such transport; the transports are {}", names.join(", "))
+    })
+}
+
+/// curl's `--resolve`: the addresses to use for a host and port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Addresses {
+    /// The host, without brackets.
+    pub(crate) host: String,
+    /// The port that these addresses are for.
+    pub(crate) port: u16,
+    /// The addresses, in the order given.
+    pub(crate) addresses: Vec<IpAddr>,
+}
+
+/// Takes `HOST:` or `[v6]:` off the front.
+fn host_before_colon(text: &str) -> Option<(&str, &str)> {
+    match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']')?;
+            Some((host, rest.strip_prefix(':')?))
+        }
+        None => text.split_once(':'),
+    }
+}
+
+/// `HOST:PORT:ADDR[,ADDR]...`; IPv6 addresses with or without brackets.
+pub(super) fn resolve(text: &str) -> Result<Addresses, String> {
+    let wanted = "expected HOST:PORT:ADDR[,ADDR], such as example.org:443:127.0.0.1";
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let (host, rest) = host_before_colon(text).ok_or(wanted)?;
+    let (port, list) = rest.split_once(':').ok_or(wanted)?;
+    if host.is_empty() || list.is_empty() {
+        return Err(wanted.to_owned());
+    }
+    let port = port.parse().map_err(|_| format!("{port:?} is not a port; {wanted}"))?;
+    let addresses = list
+        .split(',')
+        .map(|address| {
+            let bare = address.trim().trim_start_matches('[').trim_end_matches(']');
+            bare.parse().map_err(|_| format!("{address:?} is not an IP address; {wanted}"))
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Addresses { host: host.to_owned(), port, addresses })
+}
+
+/// curl's `--connect-to`: where to go instead. Empty parts match, or keep, anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ConnectTo {
+    /// The host asked for; `None` is any.
+    pub(crate) host: Option<String>,
+    /// The port asked for; `None` is any.
+    pub(crate) port: Option<u16>,
+    /// The host to connect to; `None` keeps it.
+    pub(crate) to_host: Option<String>,
+    /// The port to connect to; `None` keeps it.
+    pub(crate) to_port: Option<u16>,
+}
+
+/// `HOST1:PORT1:HOST2:PORT2`.
+pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
+    let wanted = "expected HOST1:PORT1:HOST2:PORT2, such as example.org:443:127.0.0.1:8443";
+    let port = |text: &str| match text {
+        "" => Ok(None),
+        text => text.parse().map(Some).map_err(|_| format!("{text:?} is not a port; {wanted}")),
+    };
+    let host = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let (from_host, rest) = host_before_colon(text).ok_or(wanted)?;
+    let (from_port, rest) = rest.split_once(':').ok_or(wanted)?;
+    let (to_host, to_port) = host_before_colon(rest).ok_or(wanted)?;
+    Ok(ConnectTo {
+        host: host(from_host),
+        port: port(from_port)?,
+        to_host: host(to_host),
+        to_port: port(to_port)?,
+    })
+}
+
+/// A DNS server named by the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DnsServer {
+    /// Plain DNS over UDP and TCP.
+    Plain(SocketAddr),
+    /// DNS over TLS (RFC 7858), with the name in its certificate.
+    Tls(SocketAddr, String),
+}
+
+/// `ADDR`, `ADDR:PORT`, `[v6]:PORT` or `tls://ADDR[:PORT]#NAME`.
+pub(super) fn dns_server(text: &str) -> Result<DnsServer, String> {
+    let wanted = "expected ADDR, ADDR:PORT or tls://ADDR#NAME, such as 9.9.9.9 or [::1]:5353";
+    match text.strip_prefix("tls://") {
+        Some(rest) => {
+            let (address, name) = rest.split_once('#').ok_or(wanted)?;
+            let address = address_or_port(address, 853).ok_or(wanted)?;
+            if name.is_empty() {
+                return Err(wanted.to_owned());
+            }
+            Ok(DnsServer::Tls(address, name.to_owned()))
+        }
+        None => Ok(DnsServer::Plain(address_or_port(text, 53).ok_or(wanted)?)),
+    }
+}
+
+/// An address with a port, or with the port it usually has.
+fn address_or_port(text: &str, usual_port: u16) -> Option<SocketAddr> {
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    match bare.parse::<IpAddr>() {
+        Ok(address) => Some(SocketAddr::new(address, usual_port)),
+        Err(_) => text.parse().ok(),
+    }
+}
+
+/// A header that the user wants sent, or not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HeaderLine {
+    /// Its name.
+    pub(crate) name: http::HeaderName,
+    /// Its value; `None` means that it is not to be sent.
+    pub(crate) value: Option<http::HeaderValue>,
+}
+
+/// `Name: value`, `Name;` for an empty value, `Name:` to leave it out.
+pub(super) fn header(text: &str) -> Result<HeaderLine, String> {
+    let wanted = "expected 'Name: value'";
+    let (name, value) = match (text.split_once(':'), text.strip_suffix(';')) {
+        (Some((name, value)), _) => (name, Some(value.trim()).filter(|value| !value.is_empty())),
+        (None, Some(name)) => (name, Some("")),
+        (None, None) => return Err(wanted.to_owned()),
+    };
+    let name = name.trim().parse().map_err(|_| format!("{name:?} is no header name; {wanted}"))?;
+    let value = value
+        .map(|value| value.parse().map_err(|_| format!("the value cannot be sent; {wanted}")))
+        .transpose()?;
+    Ok(HeaderLine { name, value })
+}
+
+/// `ADDR:PORT`, `:PORT` or `PORT`; without an address it is 127.0.0.1.
+pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
+    match port {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => text
+            .parse()
+            .map_err(|_| "expected ADDR:PORT, such as 127.0.0.1:8443 or [::]:443".to_owned()),
+    }
+}

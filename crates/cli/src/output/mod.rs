@@ -1,0 +1,42 @@
+//! Where output goes: pages and objects to standard output, bodies to their place.
+
+mod body;
+mod progress;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::terminal::{Line, Look};
+
+pub(crate) use body::{BodySink, remote_name};
+pub(crate) use progress::Progress;
+
+/// Writes lines to standard output.
+pub(crate) fn page(lines: &[Line], look: Look) -> Result<(), Failure> {
+    let text: String = lines.iter().map(|line| line.to_text(look.colour) + "\n").collect();
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|cause| Failure::write("standard output", &cause))
+}
+
+/// Writes one JSON object and a line end to standard output.
+pub(crate) fn object(value: &Value) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value)
+        .map_err(io::Error::from)
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush())
+        .map_err(|cause| Failure::write("standard output", &cause))
+}
+
+/// Writes lines to standard error; nobody can be told if that fails.
+pub(crate) fn aside(lines: &[Line], look: Look) {
+    let text: String = lines.iter().map(|line| line.to_text(look.colour) + "\n").collect();
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,61 @@
+//! The bar and the rate of a large body, on a terminal's standard error.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Bodies announced shorter than this get no bar.
+const SMALL: u64 = 1 << 20;
+/// How often it is drawn, in times a second.
+const DRAWN_PER_SECOND: u8 = 8;
+/// How often the rate is drawn while nothing arrives.
+const TICK: Duration = Duration::from_millis(500);
+
+const KNOWN: &str = "{bar:32.cyan/dim} {percent:>3}%  {bytes} of {total_bytes}  \
+                     {binary_bytes_per_sec}  {eta} left";
+const UNKNOWN: &str = "{spinner} {bytes}  {binary_bytes_per_sec}  {elapsed}";
+
+/// How far a body has come.
+pub(crate) struct Progress(Option<ProgressBar>);
+
+impl Progress {
+    /// A bar for a body of this announced length, if it is large, `wanted`, and somebody watches.
+    pub(crate) fn new(length: Option<u64>, wanted: bool) -> Self {
+        let large = length.is_none_or(|length| length >= SMALL);
+        if !wanted || !large || !std::io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let bar = match length {
+            Some(length) => ProgressBar::new(length),
+            None => ProgressBar::new_spinner(),
+        };
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND));
+        let template = if length.is_some() { KNOWN } else { UNKNOWN };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━━─"));
+        }
+        bar.enable_steady_tick(TICK);
+        Self(Some(bar))
+    }
+
+    /// More bytes have come.
+    pub(crate) fn add(&self, count: usize) {
+        if let Some(bar) = &self.0 {
+            bar.inc(count as u64);
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

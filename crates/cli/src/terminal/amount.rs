@@ -1,0 +1,22 @@
+//! Durations, with as many digits as a person reads.
+
+use std::time::Duration;
+
+/// A duration with about two digits: `0.84 ms`, `4.2 ms`, `58 ms`, `1.25 s`, `5 min`, `2 days`.
+pub(crate) fn time(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    let millis = seconds * 1_000.0;
+    if duration.is_zero() {
+        return "0 ms".to_owned();
+    }
+    match seconds {
+        _ if millis < 0.995 => format!("{millis:.2} ms"),
+        _ if millis < 9.95 => format!("{millis:.1} ms"),
+        _ if millis < 999.5 => format!("{millis:.0} ms"),
+        s if s < 9.995 => format!("{s:.2} s"),
+        s if s < 119.5 => format!("{s:.0} s"),
+        s if s < 2.0 * 3_600.0 => format!("{:.0} min", s / 60.0),
+        s if s < 2.0 * 86_400.0 => format!("{:.0} h", s / 3_600.0),
+        s => format!("{:.0} days", s / 86_400.0),
+    }
+}

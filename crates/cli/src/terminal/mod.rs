@@ -1,0 +1,12 @@
+//! Text as a terminal shows it: coloured spans, durations for people.
+
+mod amount;
+mod paint;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use amount::time;
+pub(crate) use paint::{Line, Look, Paint, columns, wrapped};
+pub(crate) use table::table;

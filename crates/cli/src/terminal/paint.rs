@@ -1,0 +1,185 @@
+//! Lines of spans, each with a meaning; colours come in only when a line becomes a string.
+
+use std::io::IsTerminal;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::flags::ColorChoice;
+
+/// What a span means, from which its colour follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paint {
+    /// Running text.
+    Plain,
+    /// What may be overlooked.
+    Dim,
+    /// A heading.
+    Head,
+    /// What went well.
+    Good,
+    /// What failed.
+    Bad,
+    /// What deserves a look.
+    Warn,
+    /// QUIC.
+    Quic,
+    /// TCP and its kin.
+    Stream,
+    /// A command to type.
+    Command,
+}
+
+impl Paint {
+    const fn style(self) -> Style {
+        let style = Style::new();
+        match self {
+            Self::Plain => style,
+            Self::Dim => style.dimmed(),
+            Self::Head => style.bold(),
+            Self::Good => style.bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green))),
+            Self::Bad => style.fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red))),
+            Self::Warn => style.fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow))),
+            Self::Quic => style.fg_color(Some(anstyle::Color::Ansi(AnsiColor::Cyan))),
+            Self::Stream => style.fg_color(Some(anstyle::Color::Ansi(AnsiColor::Blue))),
+            Self::Command => style.bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Cyan))),
+        }
+    }
+}
+
+/// How to write: with colours or not, with which characters, how wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// Whether escape sequences are written.
+    pub(crate) colour: bool,
+    /// Whether characters beyond ASCII are written.
+    pub(crate) unicode: bool,
+    /// Columns at hand.
+    pub(crate) width: usize,
+}
+
+/// Width of a page that goes into a pipe or a file.
+const PIPED_WIDTH: usize = 80;
+/// Bounds of what a terminal's width is taken for.
+const WIDTHS: (usize, usize) = (60, 110);
+
+impl Look {
+    /// How standard output is to be written.
+    pub(crate) fn of_stdout(choice: ColorChoice) -> Self {
+        Self::new(choice, std::io::stdout().is_terminal(), |name| std::env::var(name).ok())
+    }
+
+    /// How standard error is to be written.
+    pub(crate) fn of_stderr(choice: ColorChoice) -> Self {
+        Self::new(choice, std::io::stderr().is_terminal(), |name| std::env::var(name).ok())
+    }
+
+    /// The rules: NO_COLOR set to anything but nothing switches colours off (no-color.org), and a
+    /// locale that names another character set than UTF-8 asks for ASCII.
+    pub(super) fn new(
+        choice: ColorChoice,
+        terminal: bool,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let dumb = set("TERM").as_deref() == Some("dumb");
+        let colour = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => terminal && !dumb && set("NO_COLOR").is_none(),
+        };
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+        let unicode = locale.is_none_or(|locale| {
+            let locale = locale.to_ascii_lowercase();
+            locale.contains("utf-8") || locale.contains("utf8")
+        });
+        let width = match terminal {
+            true => terminal_width(set("COLUMNS")).clamp(WIDTHS.0, WIDTHS.1),
+            false => PIPED_WIDTH,
+        };
+        Self { colour, unicode, width }
+    }
+}
+
+fn terminal_width(columns: Option<String>) -> usize {
+    let told = columns.and_then(|columns| columns.parse().ok());
+    let seen = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    told.or_else(seen).filter(|width| *width > 0).unwrap_or(PIPED_WIDTH)
+}
+
+/// Columns that a text takes.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// One line, as spans.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Line(Vec<(Paint, String)>);
+
+impl Line {
+    /// An empty line.
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// With this text at its end.
+    #[must_use]
+    pub(crate) fn with(mut self, paint: Paint, text: impl Into<String>) -> Self {
+        self.push(paint, text);
+        self
+    }
+
+    /// Adds text at the end.
+    pub(crate) fn push(&mut self, paint: Paint, text: impl Into<String>) {
+        let text = text.into();
+        match self.0.last_mut() {
+            Some((last, sofar)) if *last == paint => sofar.push_str(&text),
+            _ => self.0.push((paint, text)),
+        }
+    }
+
+    /// Adds spaces up to this column.
+    pub(crate) fn pad_to(&mut self, column: usize) {
+        let width = self.width();
+        if width < column {
+            self.push(Paint::Plain, " ".repeat(column - width));
+        }
+    }
+
+    /// Columns taken.
+    pub(crate) fn width(&self) -> usize {
+        self.0.iter().map(|(_, text)| columns(text)).sum()
+    }
+
+    /// As a string, without spaces at its end.
+    pub(crate) fn to_text(&self, colour: bool) -> String {
+        let mut text = String::new();
+        for (paint, span) in &self.0 {
+            let style = paint.style();
+            match colour && *paint != Paint::Plain {
+                true => text.push_str(&format!("{style}{span}{style:#}")),
+                false => text.push_str(span),
+            }
+        }
+        text.truncate(text.trim_end_matches(' ').len());
+        text
+    }
+}
+
+/// Text broken at spaces into lines that fit behind this column.
+pub(crate) fn wrapped(paint: Paint, text: &str, column: usize, look: Look) -> Vec<Line> {
+    let room = look.width.saturating_sub(column).max(20);
+    let mut lines = Vec::new();
+    let mut current = String::new();
+    for word in text.split_whitespace() {
+        if !current.is_empty() && columns(&current) + 1 + columns(word) > room {
+            lines.push(std::mem::take(&mut current));
+        }
+        if !current.is_empty() {
+            current.push(' ');
+        }
+        current.push_str(word);
+    }
+    lines.push(current);
+    let indent = " ".repeat(column);
+    lines.iter().map(|text| Line::new().with(Paint::Plain, &indent).with(paint, text)).collect()
+}

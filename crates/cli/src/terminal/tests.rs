@@ -1,0 +1,70 @@
+//! Colours only where they are wanted; amounts that can be read at a glance.
+
+use std::time::Duration;
+
+use super::*;
+use crate::flags::ColorChoice;
+
+fn look(choice: ColorChoice, terminal: bool, environment: &[(&str, &str)]) -> Look {
+    Look::new(choice, terminal, |name| {
+        environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+    })
+}
+
+#[test]
+fn colours_need_a_terminal_and_nobody_who_minds() {
+    use ColorChoice::{Always, Auto, Never};
+    assert!(look(Auto, true, &[]).colour);
+    assert!(!look(Auto, false, &[]).colour);
+    assert!(!look(Auto, true, &[("NO_COLOR", "1")]).colour);
+    assert!(look(Auto, true, &[("NO_COLOR", "")]).colour);
+    assert!(!look(Auto, true, &[("TERM", "dumb")]).colour);
+    assert!(look(Always, false, &[("NO_COLOR", "1")]).colour);
+    assert!(!look(Never, true, &[]).colour);
+}
+
+#[test]
+fn ascii_is_for_locales_that_cannot_do_more() {
+    let unicode = |environment: &[(&str, &str)]| look(ColorChoice::Auto, true, environment).unicode;
+    assert!(unicode(&[]));
+    assert!(unicode(&[("LANG", "en_GB.UTF-8")]));
+    assert!(unicode(&[("LANG", "C.utf8")]));
+    assert!(!unicode(&[("LANG", "C")]));
+    assert!(!unicode(&[("LC_ALL", "POSIX"), ("LANG", "en_GB.UTF-8")]));
+}
+
+#[test]
+fn a_pipe_gets_eighty_columns() {
+    assert_eq!(look(ColorChoice::Auto, false, &[("COLUMNS", "200")]).width, 80);
+    assert_eq!(look(ColorChoice::Auto, true, &[("COLUMNS", "100")]).width, 100);
+    assert_eq!(look(ColorChoice::Auto, true, &[("COLUMNS", "9")]).width, 60);
+}
+
+#[test]
+fn a_line_without_colour_is_its_text() {
+    let line = Line::new().with(Paint::Good, "won").with(Paint::Plain, " it  ");
+    assert_eq!(line.to_text(false), "won it");
+    assert_eq!(line.to_text(true), "\u{1b}[1m\u{1b}[32mwon\u{1b}[0m it");
+    assert_eq!(line.width(), 8);
+}
+
+#[test]
+fn times_have_two_digits_or_so() {
+    let cases = [
+        (0, "0 ms"),
+        (840, "0.84 ms"),
+        (999, "1.0 ms"),
+        (4_200, "4.2 ms"),
+        (9_960, "10 ms"),
+        (58_400, "58 ms"),
+        (999_900, "1.00 s"),
+        (1_250_000, "1.25 s"),
+        (30_000_000, "30 s"),
+        (300_000_000, "5 min"),
+        (7_200_000_000, "2 h"),
+        (172_800_000_000, "2 days"),
+    ];
+    for (micros, text) in cases {
+        assert_eq!(time(Duration::from_micros(micros)), text);
+    }
+}

@@ -1,0 +1,208 @@
+//! Lanes to lines.
+
+use eyas::race::evidence::Level;
+
+use super::scale::Scale;
+use super::{End, Lane, Timeline};
+use crate::terminal::{Line, Look, Paint, columns};
+
+/// Columns before the names.
+const INDENT: usize = 2;
+/// The widest name that is drawn whole.
+const NAME_MAX: usize = 30;
+/// Columns of the bars, at least.
+const BAR_MIN: usize = 12;
+/// Columns of the bars, at most: a longer bar is harder to compare, not easier.
+const BAR_MAX: usize = 48;
+/// The widest note that the bars make room for.
+const NOTE_MAX: usize = 26;
+
+/// The characters of a picture.
+struct Glyphs {
+    waiting: char,
+    answered: char,
+    transport: char,
+    secure: char,
+    won: char,
+    took_over: char,
+    ready: char,
+    failed: char,
+    closed: char,
+    goes_on: char,
+    grid: char,
+    ellipsis: char,
+}
+
+const UNICODE: Glyphs = Glyphs {
+    waiting: '░',
+    answered: '▒',
+    transport: '▓',
+    secure: '█',
+    won: '✔',
+    took_over: '▲',
+    ready: '●',
+    failed: '✘',
+    closed: '○',
+    goes_on: '▸',
+    grid: '·',
+    ellipsis: '…',
+};
+
+const ASCII: Glyphs = Glyphs {
+    waiting: '.',
+    answered: '-',
+    transport: '=',
+    secure: '#',
+    won: '*',
+    took_over: '^',
+    ready: '+',
+    failed: 'x',
+    closed: 'o',
+    goes_on: '>',
+    grid: ' ',
+    ellipsis: '~',
+};
+
+impl Glyphs {
+    const fn of(look: Look) -> &'static Self {
+        if look.unicode { &UNICODE } else { &ASCII }
+    }
+
+    const fn phase(&self, level: Level) -> char {
+        match level {
+            Level::Started => self.waiting,
+            Level::Answered => self.answered,
+            Level::Transport => self.transport,
+            Level::Security | Level::FirstByte | Level::FullPacket => self.secure,
+        }
+    }
+
+    const fn end(&self, end: End) -> char {
+        match end {
+            End::Won => self.won,
+            End::TookOver => self.took_over,
+            End::Ready => self.ready,
+            End::Failed => self.failed,
+            End::Closed => self.closed,
+            End::UnderWay => self.goes_on,
+        }
+    }
+}
+
+const fn end_paint(end: End) -> Paint {
+    match end {
+        End::Won | End::TookOver => Paint::Good,
+        End::Ready => Paint::Plain,
+        End::Failed => Paint::Bad,
+        End::Closed | End::UnderWay => Paint::Dim,
+    }
+}
+
+/// Draws the lanes under a scale. Nothing is drawn for no lanes.
+pub(crate) fn draw(timeline: &Timeline, look: Look) -> Vec<Line> {
+    draw_titled("", timeline, look)
+}
+
+/// The same with a few words to the left of the scale.
+pub(crate) fn draw_titled(title: &str, timeline: &Timeline, look: Look) -> Vec<Line> {
+    if timeline.lanes.is_empty() {
+        return Vec::new();
+    }
+    let glyphs = Glyphs::of(look);
+    let widest = |text: fn(&Lane) -> &str, most: usize| {
+        timeline.lanes.iter().map(|lane| columns(text(lane))).max().unwrap_or(0).min(most)
+    };
+    let names = widest(|lane| &lane.name, NAME_MAX);
+    let notes = widest(|lane| &lane.note, NOTE_MAX);
+    let left = INDENT + names.max(columns(title)) + 2;
+    let room = look.width.saturating_sub(left + 1 + notes);
+    let scale = Scale::fit(timeline, room.clamp(BAR_MIN, BAR_MAX));
+    let mut lines = vec![ruler(title, &scale, left)];
+    for lane in &timeline.lanes {
+        let mut line = Line::new();
+        line.pad_to(INDENT);
+        line.push(lane.paint, shortened(&lane.name, names, glyphs));
+        line.pad_to(left);
+        bar(&mut line, lane, &scale, glyphs);
+        line.pad_to(left + scale.columns + 1);
+        line.push(end_paint(lane.end), &lane.note);
+        lines.push(line);
+    }
+    lines
+}
+
+/// Names longer than the picture has room for lose their middle: both ends of an address tell it
+/// from others.
+fn shortened(name: &str, room: usize, glyphs: &Glyphs) -> String {
+    let length = columns(name);
+    if length <= room || room < 3 {
+        return name.to_owned();
+    }
+    let tail = (room - 1) / 2;
+    let head = room - 1 - tail;
+    let start: String = name.chars().take(head).collect();
+    let end: String = name.chars().skip(length - tail).collect();
+    format!("{start}{}{end}", glyphs.ellipsis)
+}
+
+/// The numbers above the bars.
+fn ruler(title: &str, scale: &Scale, left: usize) -> Line {
+    let mut line = Line::new();
+    line.pad_to(INDENT);
+    line.push(Paint::Dim, title);
+    for (column, text) in scale.ticks() {
+        line.pad_to(left + column);
+        line.push(Paint::Dim, text);
+    }
+    line
+}
+
+/// One lane's bar: the grid, its phases, its end.
+fn bar(line: &mut Line, lane: &Lane, scale: &Scale, glyphs: &Glyphs) {
+    let grid: Vec<usize> = scale.ticks().into_iter().map(|(column, _)| column).collect();
+    let start = scale.column(lane.started);
+    let end = lane.ended.and_then(|ended| scale.column(ended));
+    for column in 0..scale.columns {
+        let begun = start.is_some_and(|start| column >= start);
+        let over = end.is_some_and(|end| column > end);
+        match (begun && !over, Some(column) == end) {
+            (true, true) => line.push(end_paint(lane.end), glyphs.end(lane.end)),
+            (true, false) if end.is_none() && column + 1 == scale.columns => {
+                line.push(Paint::Dim, glyphs.goes_on);
+            }
+            (true, false) => {
+                let glyph = glyphs.phase(lane.level_at(scale.middle(column)));
+                line.push(lane.paint, glyph);
+            }
+            (false, _) if grid.contains(&column) => line.push(Paint::Dim, glyphs.grid),
+            (false, _) => line.push(Paint::Plain, ' '),
+        }
+    }
+}
+
+/// What the characters mean.
+pub(crate) fn legend(look: Look) -> Line {
+    let glyphs = Glyphs::of(look);
+    let mut line = Line::new();
+    line.pad_to(INDENT);
+    let phases = [
+        (glyphs.waiting, "waiting"),
+        (glyphs.answered, "answered"),
+        (glyphs.transport, "transport"),
+    ];
+    for (glyph, meaning) in phases {
+        line.push(Paint::Plain, glyph);
+        line.push(Paint::Dim, format!(" {meaning}  "));
+    }
+    let ends = [
+        (End::Won, "won"),
+        (End::TookOver, "took over"),
+        (End::Failed, "failed"),
+        (End::Closed, "not needed"),
+    ];
+    for (end, meaning) in ends {
+        line.push(end_paint(end), glyphs.end(end));
+        line.push(Paint::Dim, format!(" {meaning}  "));
+    }
+    line
+}

@@ -1,0 +1,93 @@
+//! From time to columns, and the numbers above them.
+
+use std::time::Duration;
+
+use super::Timeline;
+
+/// Waiting in vain is drawn up to this many times the span of all that happened; what waits longer
+/// runs out of the picture.
+const VAIN_FACTOR: u32 = 3;
+/// The shortest span that a picture shows, so that a race on loopback still has a scale.
+const SHORTEST: Duration = Duration::from_micros(200);
+/// Columns from one number above the picture to the next, at least.
+const COLUMNS_PER_TICK: u32 = 10;
+
+/// How time becomes columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scale {
+    /// Time of the whole width.
+    pub(super) span: Duration,
+    /// The width in columns, at least 1.
+    pub(super) columns: usize,
+}
+
+impl Scale {
+    /// A scale that shows everything of interest.
+    pub(super) fn fit(timeline: &Timeline, columns: usize) -> Self {
+        let events = timeline.lanes.iter().map(super::Lane::last_event);
+        let busy = events.max().unwrap_or_default().max(SHORTEST);
+        let limit = busy.saturating_mul(VAIN_FACTOR);
+        let ends = timeline.lanes.iter().filter_map(|lane| lane.ended);
+        let last = ends.filter(|ended| *ended <= limit).max().unwrap_or_default();
+        Self { span: busy.max(last), columns: columns.max(1) }
+    }
+
+    /// The column of a time; `None` if it lies beyond the picture.
+    pub(super) fn column(&self, time: Duration) -> Option<usize> {
+        if time > self.span {
+            return None;
+        }
+        let column = time.as_nanos() * (self.columns as u128 - 1) / self.span.as_nanos().max(1);
+        Some(column as usize)
+    }
+
+    /// The time in the middle of a column.
+    pub(super) fn middle(&self, column: usize) -> Duration {
+        let nanos = self.span.as_nanos() * (2 * column as u128 + 1);
+        let nanos = nanos / (2 * self.columns as u128 - 1).max(1);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Column and text of each number above the picture; the last carries the unit.
+    pub(super) fn ticks(&self) -> Vec<(usize, String)> {
+        let step = self.step();
+        let (divisor, unit) = match self.span.as_secs_f64() {
+            s if s >= 5.0 => (1e9, "s"),
+            _ => (1e6, "ms"),
+        };
+        let decimals = match step as f64 / divisor {
+            step if step < 0.1 => 2,
+            step if step < 1.0 => 1,
+            _ => 0,
+        };
+        let mut ticks: Vec<_> = (0_u128..)
+            .map(|count| count * u128::from(step))
+            .take_while(|nanos| *nanos <= self.span.as_nanos())
+            .filter_map(|nanos| {
+                let time = Duration::from_nanos(u64::try_from(nanos).ok()?);
+                let text = format!("{:.decimals$}", nanos as f64 / divisor);
+                Some((self.column(time)?, if nanos == 0 { "0".to_owned() } else { text }))
+            })
+            .collect();
+        if let Some((_, text)) = ticks.last_mut() {
+            text.push_str(&format!(" {unit}"));
+        }
+        ticks
+    }
+
+    /// Nanoseconds between two numbers: 1, 2 or 5 times a power of ten.
+    fn step(&self) -> u64 {
+        let wanted = (self.columns as u128 / u128::from(COLUMNS_PER_TICK)).max(1);
+        let least = u64::try_from(self.span.as_nanos() / wanted).unwrap_or(u64::MAX).max(1);
+        let mut step = 10_000_u64;
+        loop {
+            for factor in [1, 2, 5] {
+                let candidate = step.saturating_mul(factor);
+                if candidate >= least {
+                    return candidate;
+                }
+            }
+            step = step.saturating_mul(10);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Pictures of races, as they appear in a terminal and in a pipe.
+
+use eyas::race::evidence::Level;
+
+use super::*;
+use crate::terminal::{Look, columns};
+
+const fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+const PLAIN: Look = Look { colour: false, unicode: true, width: 80 };
+
+fn picture(timeline: &Timeline, look: Look) -> String {
+    let lines = draw(timeline, look);
+    lines.iter().map(|line| line.to_text(look.colour) + "\n").collect()
+}
+
+fn lane(name: &str, started: u64, progress: &[(u64, Level)], ended: Option<u64>, end: End) -> Lane {
+    Lane {
+        name: name.to_owned(),
+        paint: if name.starts_with("quic") { Paint::Quic } else { Paint::Stream },
+        started: millis(started),
+        progress: progress.iter().map(|(at, level)| (millis(*at), *level)).collect(),
+        ended: ended.map(millis),
+        end,
+        note: match end {
+            End::Won => format!("won after {} ms", ended.unwrap_or(0)),
+            End::TookOver => format!("took over at {} ms", ended.unwrap_or(0)),
+            End::Failed => "refused".to_owned(),
+            End::Ready => "ready, not used".to_owned(),
+            End::Closed => "not needed".to_owned(),
+            End::UnderWay => "under way".to_owned(),
+        },
+    }
+}
+
+fn udp_swallowed() -> Timeline {
+    Timeline {
+        lanes: vec![
+            lane("quic 127.0.0.1:8443", 0, &[], Some(2_000), End::Closed),
+            lane(
+                "tcp  127.0.0.1:8443",
+                50,
+                &[(51, Level::Answered), (52, Level::Transport), (58, Level::Security)],
+                Some(58),
+                End::Won,
+            ),
+        ],
+    }
+}
+
+fn late_switch() -> Timeline {
+    Timeline {
+        lanes: vec![
+            lane("quic [2001:db8::1]:443", 0, &[(240, Level::Answered)], Some(250), End::TookOver),
+            lane("quic 192.0.2.1:443", 60, &[], Some(61), End::Failed),
+            lane(
+                "tcp  [2001:db8::1]:443",
+                50,
+                &[(90, Level::Answered), (91, Level::Transport)],
+                Some(140),
+                End::Won,
+            ),
+            lane("tcp  192.0.2.1:443", 300, &[], None, End::UnderWay),
+        ],
+    }
+}
+
+#[test]
+fn silence_runs_out_of_the_picture() {
+    insta::assert_snapshot!(picture(&udp_swallowed(), PLAIN));
+}
+
+#[test]
+fn the_late_switch_is_seen() {
+    insta::assert_snapshot!(picture(&late_switch(), PLAIN));
+}
+
+#[test]
+fn ascii_says_the_same() {
+    insta::assert_snapshot!(picture(&late_switch(), Look { unicode: false, ..PLAIN }));
+}
+
+#[test]
+fn colours_are_around_the_same_text() {
+    let coloured = picture(&udp_swallowed(), Look { colour: true, ..PLAIN });
+    insta::assert_snapshot!(coloured.replace('\u{1b}', "ESC"));
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((text, escape)) = rest.split_once('\u{1b}') {
+        plain.push_str(text);
+        rest = escape.split_once('m').expect("a colour ends with m").1;
+    }
+    plain.push_str(rest);
+    assert_eq!(plain, picture(&udp_swallowed(), PLAIN));
+}
+
+#[test]
+fn every_width_is_kept() {
+    for width in [60, 72, 80, 100, 110] {
+        for timeline in [udp_swallowed(), late_switch()] {
+            for line in picture(&timeline, Look { width, ..PLAIN }).lines() {
+                assert!(columns(line) <= width, "{width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn long_names_lose_their_middle() {
+    let name = "sctp-udp [2001:db8:1234:5678:9abc:def0:1234:5678]:65535";
+    let timeline = Timeline { lanes: vec![lane(name, 0, &[], Some(1), End::Failed)] };
+    insta::assert_snapshot!(picture(&timeline, PLAIN));
+}
+
+#[test]
+fn a_race_of_nothing_draws_nothing() {
+    assert!(draw(&Timeline::default(), PLAIN).is_empty());
+}
+
+#[test]
+fn extreme_times_do_not_break_the_scale() {
+    for nanos in [0, 1, 999, 1_000_000_000, u64::MAX / 2, u64::MAX] {
+        let time = Duration::from_nanos(nanos);
+        let mut only = lane("tcp x", 0, &[], Some(0), End::Won);
+        only.ended = Some(time);
+        only.started = time / 2;
+        let drawn = picture(&Timeline { lanes: vec![only] }, PLAIN);
+        assert!(drawn.contains('✔'), "{nanos}: {drawn}");
+    }
+}
+
+#[test]
+fn the_legend_fits() {
+    for unicode in [true, false] {
+        let text = legend(Look { unicode, ..PLAIN }).to_text(false);
+        assert!(columns(&text) <= 80, "{text}");
+    }
+}

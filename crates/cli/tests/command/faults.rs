@@ -1,0 +1,206 @@
+//! Every fault has its exit code, names the cause, and leaves nothing half done.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+
+use crate::stage::{DnsStub, Eyas, Faulty, Peer, validate};
+use eyas_http::serve::personality::{Personality, Side};
+use serde_json::Value;
+
+/// Runs a line with `--json` to a failure with this code, and gives the error.
+fn fails(eyas: Eyas, code: i32) -> Value {
+    let object = eyas.arg("--json").run().exits(code).json();
+    validate("error", &object);
+    assert_eq!(object["error"]["exit_code"], code);
+    let message = object["error"]["message"].as_str().expect("a message");
+    assert!(!message.is_empty());
+    object
+}
+
+fn message(object: &Value) -> &str {
+    object["error"]["message"].as_str().expect("a message")
+}
+
+fn is_empty(directory: &Path) -> bool {
+    fs::read_dir(directory).expect("a directory").next().is_none()
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense() {
+    for line in ["get", "get --no-such-flag x", "race --plain --alpn x y", "nonsense"] {
+        let object = fails(Eyas::new(line), 2);
+        assert_eq!(object["error"]["kind"], "usage", "{line}");
+    }
+}
+
+#[test]
+fn a_malformed_url() {
+    for url in ["https://", "https://exa mple/", "ftp://a/", "https://[::1", "http://a:99999/"] {
+        let object = fails(Eyas::new("get").arg(url), 3);
+        assert_eq!(object["error"]["kind"], "url", "{url}");
+    }
+    fails(Eyas::new("race example.org:0"), 3);
+}
+
+#[test]
+fn an_unknown_host() {
+    let dns = DnsStub::start(&[]);
+    for command in ["get", "race"] {
+        let line = format!("{command} nobody.test --dns-server {}", dns.address);
+        let object = fails(Eyas::new(&line), 6);
+        assert!(message(&object).contains("nobody.test"), "{object}");
+    }
+}
+
+#[test]
+fn no_dns_at_all() {
+    let (dns, _socket) = DnsStub::silent();
+    let line = format!("get https://peer.test/ --dns-server {} --connect-timeout 2s", dns.address);
+    let object = Eyas::new(&line).arg("--json").run();
+    assert!(matches!(object.code, Some(6 | 28)), "{object:?}");
+}
+
+#[test]
+fn names_come_from_the_server_that_was_named() {
+    let peer = Peer::start(Personality::Well);
+    let dns = DnsStub::start(&[("peer.test", Ipv4Addr::LOCALHOST)]);
+    let line =
+        format!("get --json --cacert ca.pem {} --dns-server {}", peer.url("/bytes/1"), dns.address);
+    let object = Eyas::new(&line).within(&peer.directory()).run().exits(0).json();
+    validate("get", &object);
+    assert!(object["dns"].as_array().is_some_and(|dns| dns.len() == 3), "{object}");
+}
+
+#[test]
+fn refused() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = free.local_addr().expect("an address");
+    drop(free);
+    for command in ["get", "race"] {
+        let line = format!("{command} https://{address}/ --connect-timeout 5s");
+        let object = fails(Eyas::new(&line), 7);
+        assert!(message(&object).contains("refused"), "{object}");
+        assert!(object["attempts"].as_array().is_some_and(|attempts| !attempts.is_empty()));
+    }
+}
+
+#[test]
+fn silent() {
+    let peer = Peer::start(Personality::AllSwallowed);
+    for command in ["get", "race"] {
+        let line = format!("{command} {} --connect-timeout 1s", peer.url("/"));
+        let object = fails(peer.eyas(&line), 28);
+        assert!(message(&object).contains("127.0.0.1"), "{object}");
+    }
+}
+
+#[test]
+fn certificates_that_are_not_accepted() {
+    let cases = [
+        Personality::WrongCertificate(Side::Both),
+        Personality::ExpiredCertificate(Side::Both),
+        Personality::WrongName(Side::Both),
+    ];
+    for personality in cases {
+        let peer = Peer::start(personality);
+        for command in ["get", "race"] {
+            let line = format!("{command} {}", peer.url("/"));
+            let object = fails(peer.eyas(&line), 60);
+            assert!(message(&object).contains("certificate"), "{personality:?}: {object}");
+        }
+    }
+}
+
+#[test]
+fn no_common_application_protocol() {
+    let peer = Peer::start(Personality::NoCommonAlpn(Side::Both));
+    fails(peer.eyas(&format!("race {}", peer.url("/"))), 35);
+}
+
+#[test]
+fn a_body_that_ends_early_leaves_no_file() {
+    let cases =
+        [Personality::TruncatedBody { after: 1000 }, Personality::ResetInBody { after: 1000 }];
+    for personality in cases {
+        let peer = Peer::start(personality);
+        for version in ["--http1.1", "--http2", "--http3-only"] {
+            let place = tempfile::tempdir().expect("a directory");
+            let line = format!("get {version} {}", peer.url("/bytes/100000"));
+            let eyas = peer.eyas(&line).arg("-o").arg(place.path().join("body"));
+            let object = eyas.arg("--json").run().exits(18).json();
+            validate("error", &object);
+            assert!(is_empty(place.path()), "{personality:?} {version}");
+        }
+    }
+}
+
+#[test]
+fn faults_of_plain_http() {
+    let cases = [(Faulty::Truncated, 18), (Faulty::Gibberish, 56), (Faulty::Reset, 18)];
+    for (faulty, code) in cases {
+        let place = tempfile::tempdir().expect("a directory");
+        let line = format!("get http://{}/", faulty.start());
+        fails(Eyas::new(&line).arg("-o").arg(place.path().join("body")), code);
+        assert!(is_empty(place.path()), "{code}");
+    }
+    let line = format!("get http://{}/ --max-time 1s", Faulty::Silent.start());
+    fails(Eyas::new(&line), 28);
+    let line = format!("get -L --max-redirs 5 http://{}/", Faulty::Circular.start());
+    fails(Eyas::new(&line), 47);
+}
+
+#[test]
+fn an_error_status_is_a_failure_only_if_asked() {
+    let peer = Peer::start(Personality::Well);
+    let url = peer.url("/status/404");
+    peer.eyas(&format!("get {url}")).run().exits(0);
+    let object = fails(peer.eyas(&format!("get --fail {url}")), 22);
+    assert!(message(&object).contains("404"), "{object}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk() {
+    let peer = Peer::start(Personality::Well);
+    let line = format!("get -o /dev/full {}", peer.url("/bytes/100000"));
+    let object = fails(peer.eyas(&line), 23);
+    assert!(message(&object).contains("/dev/full"), "{object}");
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    fails(Eyas::new("get --cacert /no/such/file https://a/"), 58);
+    fails(Eyas::new("get -d @/no/such/file https://a/"), 26);
+    fails(Eyas::new("replay /no/such/file"), 26);
+    fails(Eyas::new("replay /dev/null"), 111);
+    fails(Eyas::new("serve --listen 127.0.0.1:0 /no/such/directory"), 26);
+    fails(Eyas::new("get -o /no/such/directory/file https://a/"), 23);
+}
+
+#[test]
+fn an_address_that_is_taken() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let line = format!("serve --listen {}", taken.local_addr().expect("an address"));
+    fails(Eyas::new(&line), 45);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_no_file() {
+    use std::process::{Command, Stdio};
+    let peer = Peer::start(Personality::Well);
+    let place = tempfile::tempdir().expect("a directory");
+    let eyas = peer.eyas(&format!("get {}", peer.url("/slow?ms=30000")));
+    let mut command = eyas.arg("-o").arg(place.path().join("body")).command();
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
+    // The file beside the name is there before anything is fetched.
+    while is_empty(place.path()) {
+        assert_eq!(child.try_wait().expect("a child"), None, "it ended too early");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("kill is there").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert!(is_empty(place.path()));
+}

@@ -1,0 +1,162 @@
+//! `eyas get`: over each transport, with what curl's users know.
+
+use std::fs;
+use std::time::Duration;
+
+use crate::stage::{Eyas, Peer, validate};
+use eyas_http::serve::personality::Personality;
+
+#[test]
+fn every_version_is_spoken_over_its_transport() {
+    let peer = Peer::start(Personality::Well);
+    let cases = [
+        ("", "HTTP/3", "quic"),
+        ("--http3-only", "HTTP/3", "quic"),
+        ("--http2", "HTTP/2", "tcp"),
+        ("--http1.1", "HTTP/1.1", "tcp"),
+        ("--prefer tcp", "HTTP/2", "tcp"),
+    ];
+    for (flags, version, transport) in cases {
+        let line = format!("get --json {flags} {}", peer.url("/bytes/1000"));
+        let object = peer.eyas(&line).run().exits(0).json();
+        validate("get", &object);
+        assert_eq!(object["version"], version, "{flags}");
+        assert_eq!(object["winner"]["transport"], transport, "{flags}");
+        assert_eq!(object["connection"]["transport"], transport, "{flags}");
+        assert_eq!((&object["status"], &object["bytes"]), (&200.into(), &1000.into()), "{flags}");
+        assert_eq!(object["from_memory"], false, "{flags}");
+    }
+}
+
+#[test]
+fn the_body_goes_to_standard_output_and_nothing_else_does() {
+    let peer = Peer::start(Personality::Well);
+    let got = peer.eyas(&format!("get {}", peer.url("/bytes/5000"))).run().exits(0);
+    assert_eq!(got.length, 5000);
+    assert_eq!(got.err, "");
+}
+
+#[test]
+fn verbose_draws_the_race_on_standard_error() {
+    let peer = Peer::start(Personality::UdpSwallowed);
+    let got = peer.eyas(&format!("get -v {}", peer.url("/bytes/10"))).run().exits(0);
+    assert_eq!(got.length, 10);
+    for part in ["Race to peer.test", "quic 127.0.0.1", "won after", "> GET https", "< HTTP/2 200"]
+    {
+        assert!(got.err.contains(part), "{part}: {}", got.err);
+    }
+}
+
+#[test]
+fn a_file_appears_when_it_is_whole() {
+    let peer = Peer::start(Personality::Well);
+    let line = format!("get --json -o page {}", peer.url("/bytes/100000"));
+    let object = peer.eyas(&line).run().exits(0).json();
+    assert_eq!(object["output"], "page");
+    assert_eq!(fs::read(peer.directory().join("page")).expect("it is there").len(), 100_000);
+    let line = format!("get -O {}", peer.url("/bytes/77"));
+    peer.eyas(&line).run().exits(0);
+    assert_eq!(fs::read(peer.directory().join("77")).expect("it is there").len(), 77);
+}
+
+#[test]
+fn a_large_body_arrives_whole_over_each_version() {
+    let peer = Peer::start(Personality::Well);
+    for flags in ["--http3-only", "--http2", "--http1.1"] {
+        let line = format!("get {flags} --json -o big {}", peer.url("/bytes/20000000"));
+        let object = peer.eyas(&line).run().exits(0).json();
+        assert_eq!(object["bytes"], 20_000_000, "{flags}");
+        let bytes = fs::read(peer.directory().join("big")).expect("it is there");
+        assert!(bytes.len() == 20_000_000, "{flags}");
+    }
+}
+
+#[test]
+fn data_is_posted_and_headers_are_sent() {
+    let peer = Peer::start(Personality::Well);
+    let line = format!("get -d a=1 -d b=2 {}", peer.url("/echo"));
+    assert_eq!(peer.eyas(&line).run().exits(0).out, "a=1&b=2");
+    let line = format!("get -A somebody -u ada:secret {}", peer.url("/echo"));
+    let out = peer.eyas(&line).arg("-H").arg("X-Mine: yes").run().exits(0).out;
+    for part in ["somebody", "Basic YWRhOnNlY3JldA==", "x-mine", "yes"] {
+        assert!(out.to_lowercase().contains(&part.to_lowercase()), "{part}: {out}");
+    }
+}
+
+#[test]
+fn head_prints_headers_alone() {
+    let peer = Peer::start(Personality::Well);
+    let got = peer.eyas(&format!("get -I {}", peer.url("/bytes/1000"))).run().exits(0);
+    assert!(got.out.starts_with("HTTP/3 200"), "{}", got.out);
+    assert!(got.out.contains("content-length: 1000"), "{}", got.out);
+}
+
+#[test]
+fn redirects_are_followed_when_asked() {
+    let peer = Peer::start(Personality::Well);
+    let url = peer.url("/redirect/3");
+    let stays = peer.eyas(&format!("get --json {url}")).run().exits(0).json();
+    assert!(stays["status"].as_u64().is_some_and(|status| (300..400).contains(&status)));
+    let goes = peer.eyas(&format!("get --json -L {url}")).run().exits(0).json();
+    assert_eq!(goes["status"], 200);
+    assert_ne!(goes["final_url"], url);
+    peer.eyas(&format!("get -L --max-redirs 1 {url}")).run().exits(47);
+}
+
+#[test]
+fn insecure_is_what_it_says() {
+    let peer = Peer::start(Personality::Well);
+    let line = format!("get -k --json https://127.0.0.1:{}/bytes/1", peer.port());
+    let object = Eyas::new(&line).run().exits(0).json();
+    assert_eq!(object["status"], 200);
+}
+
+#[test]
+fn connect_to_keeps_the_name() {
+    let peer = Peer::start(Personality::Well);
+    let line = format!(
+        "get --json --cacert ca.pem --connect-to peer.test:443:127.0.0.1:{} https://peer.test/",
+        peer.port()
+    );
+    let object = Eyas::new(&line).within(&peer.directory()).run().exits(0).json();
+    assert_eq!(object["status"], 200);
+    assert_eq!(object["connection"]["address"], format!("127.0.0.1:{}", peer.port()));
+}
+
+#[test]
+fn a_second_process_goes_straight_to_what_works() {
+    let peer = Peer::start(Personality::UdpSwallowed);
+    let state = tempfile::tempdir().expect("a directory");
+    let get = || {
+        let line = format!("get --json {}", peer.url("/bytes/1"));
+        peer.eyas(&line).state(state.path()).run().exits(0)
+    };
+    let first = get();
+    assert!(first.took < Duration::from_secs(5), "nobody waits for QUIC: {:?}", first.took);
+    let first = first.json();
+    assert_eq!(first["winner"]["transport"], "tcp");
+    assert_eq!(first["from_memory"], false);
+    let second = get().json();
+    validate("get", &second);
+    assert_eq!(second["winner"]["transport"], "tcp");
+    assert_eq!(second["from_memory"], true);
+    assert_eq!(second["attempts"][0]["transport"], "tcp");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_complaint() {
+    use std::io::Read;
+    use std::process::Stdio;
+    let peer = Peer::start(Personality::Well);
+    let eyas = peer.eyas(&format!("get {}", peer.url("/bytes/50000000")));
+    let mut command = eyas.command();
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut some = [0; 10];
+    let mut out = child.stdout.take().expect("a pipe");
+    out.read_exact(&mut some).expect("reads");
+    drop(out);
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(141));
+    assert!(ended.stderr.is_empty(), "{}", String::from_utf8_lossy(&ended.stderr));
+}

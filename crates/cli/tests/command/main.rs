@@ -1,0 +1,9 @@
+//! The command as a user meets it: the binary, run against servers of every character.
+
+mod demo;
+mod faults;
+mod get;
+mod memory;
+mod race;
+mod serve;
+mod stage;

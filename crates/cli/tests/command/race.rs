@@ -1,0 +1,109 @@
+//! `eyas race`, `plan` and `replay`.
+
+use eyas_http::serve::personality::{Personality, Side};
+
+use crate::stage::{Eyas, Peer, validate};
+
+#[test]
+fn a_race_has_a_winner_and_a_verdict() {
+    let peer = Peer::start(Personality::Well);
+    let line = format!("race {}", peer.url("/"));
+    let object = peer.eyas(&line).arg("--json").run().exits(0).json();
+    validate("race", &object);
+    assert_eq!(object["winner"]["transport"], "quic");
+    assert_eq!(object["winner"]["security"], "tls");
+    assert_eq!(object["winner"]["address"], format!("127.0.0.1:{}", peer.port()));
+    assert_eq!(object["attempts"][0]["outcome"], "won");
+    let drawn = peer.eyas(&line).run().exits(0).out;
+    assert!(drawn.contains("won after") && drawn.contains("HTTP/3 works"), "{drawn}");
+    let host_and_port = format!("race --json peer.test:{}", peer.port());
+    assert_eq!(peer.eyas(&host_and_port).run().exits(0).json()["winner"]["transport"], "quic");
+}
+
+#[test]
+fn all_says_what_works_and_why_the_rest_does_not() {
+    let cases = [
+        (Personality::Well, "quic", "HTTP/3 works"),
+        (Personality::UdpSwallowed, "tcp", "nothing comes back over UDP"),
+        (Personality::WrongCertificate(Side::Quic), "tcp", "certificate shown over QUIC"),
+        (Personality::Http3Only, "quic", "HTTP/3 works"),
+    ];
+    for (personality, winner, verdict) in cases {
+        let peer = Peer::start(personality);
+        let line = format!("race --all --connect-timeout 2s {}", peer.url("/"));
+        let object = peer.eyas(&line).arg("--json").run().exits(0).json();
+        validate("race", &object);
+        assert_eq!(object["winner"]["transport"], winner, "{personality:?}");
+        assert_eq!(object["attempts"].as_array().map(Vec::len), Some(2), "{personality:?}");
+        let said = object["verdict"].as_str().expect("a verdict");
+        assert!(said.contains(verdict), "{personality:?}: {said}");
+        let table = peer.eyas(&line).run().exits(0).out;
+        assert!(table.contains("works") && table.contains("quic tls"), "{table}");
+    }
+}
+
+#[test]
+fn the_late_switch_is_told() {
+    let by = std::time::Duration::from_millis(150);
+    let peer = Peer::start(Personality::QuicSlow { by });
+    let line = format!("race --json {}", peer.url("/"));
+    let object = peer.eyas(&line).run().exits(0).json();
+    validate("race", &object);
+    assert_eq!(object["winner"]["transport"], "tcp");
+    assert_eq!(object["upgraded_to"], "quic");
+}
+
+#[test]
+fn a_recorded_race_replays_as_it_ran() {
+    let peer = Peer::start(Personality::Well);
+    let line = format!("race --json --trace race.jsonl {}", peer.url("/"));
+    let raced = peer.eyas(&line).run().exits(0).json();
+    let replay = || Eyas::new("replay race.jsonl").within(&peer.directory());
+    let replayed = replay().arg("--json").run().exits(0).json();
+    validate("replay", &replayed);
+    assert_eq!(replayed["identical"], true);
+    assert_eq!(replayed["winner"], raced["winner"]);
+    assert_eq!(replayed["attempts"], raced["attempts"]);
+    assert!(replay().arg("--explain").run().exits(0).out.contains("each as it was recorded"));
+
+    let path = peer.directory().join("race.jsonl");
+    let text = std::fs::read_to_string(&path).expect("it is there");
+    std::fs::write(&path, text.replacen("\"security\":\"tls\"", "\"security\":\"none\"", 1))
+        .expect("writes");
+    let changed = replay().arg("--json").run().exits(111).json();
+    validate("error", &changed);
+    std::fs::write(&path, text.replacen("\"version\":1", "\"version\":99", 1)).expect("writes");
+    let unknown = replay().run().exits(111);
+    assert!(unknown.err.contains("version 99"), "{}", unknown.err);
+}
+
+#[test]
+fn a_failed_exchange_can_be_replayed_too() {
+    let peer = Peer::start(Personality::WrongName(Side::Both));
+    peer.eyas(&format!("get --trace race.jsonl {}", peer.url("/"))).run().exits(60);
+    Eyas::new("replay race.jsonl").within(&peer.directory()).run().exits(0);
+}
+
+#[test]
+fn a_plan_gives_reasons_and_connects_nothing() {
+    let peer = Peer::start(Personality::Well);
+    let line = format!("plan --json {}", peer.url("/"));
+    let object = peer.eyas_plan(&line).run().exits(0).json();
+    validate("plan", &object);
+    let entries = object["entries"].as_array().expect("entries");
+    assert_eq!(entries.len(), 2);
+    assert!(entries.iter().all(|entry| !entry["reasons"].as_array().expect("reasons").is_empty()));
+    let six = peer.eyas_plan(&format!("plan -6 --json {}", peer.url("/"))).run().exits(0).json();
+    assert_eq!(six["entries"].as_array().map(Vec::len), Some(0), "{six}");
+    let text = peer.eyas_plan(&format!("plan {}", peer.url("/"))).run().exits(0).out;
+    assert!(text.contains("at once") && text.contains("quic 127.0.0.1"), "{text}");
+}
+
+#[test]
+fn explanations_come_with_the_race() {
+    let peer = Peer::start(Personality::Well);
+    let line = format!("race --explain --json {}", peer.url("/"));
+    let object = peer.eyas(&line).run().exits(0).json();
+    validate("race", &object);
+    assert!(object["plan"]["entries"].as_array().is_some_and(|entries| !entries.is_empty()));
+}

@@ -1,0 +1,60 @@
+//! `eyas serve`, and `eyas get` against it.
+
+use std::fs;
+
+use crate::stage::{Eyas, Served};
+
+#[test]
+fn it_serves_files_and_test_bodies_in_every_version() {
+    let place = tempfile::tempdir().expect("a directory");
+    fs::write(place.path().join("page"), "hello").expect("writes");
+    let served = Served::start(Eyas::new("serve --save-cert ca.pem .").within(place.path()));
+    for flags in ["--http1.1", "--http2", "--http3-only"] {
+        let line = format!("get --cacert ca.pem {flags} {}", served.url("/page"));
+        let got = Eyas::new(&line).within(place.path()).run().exits(0);
+        assert_eq!(got.out, "hello", "{flags}");
+    }
+    let line = format!("get --cacert ca.pem {}", served.url("/bytes/1000"));
+    assert_eq!(Eyas::new(&line).within(place.path()).run().exits(0).length, 1000);
+}
+
+#[test]
+fn without_tls_it_speaks_plain_http() {
+    let served = Served::start(Eyas::new("serve --plain --no-files"));
+    let line = format!("get --json http://{}/bytes/5", served.address);
+    let object = Eyas::new(&line).run().exits(0).json();
+    assert_eq!(object["version"], "HTTP/1.1");
+    assert_eq!(object["winner"]["security"], "none");
+    let line = format!("race --plain --json {}", served.address);
+    assert_eq!(Eyas::new(&line).run().exits(0).json()["winner"]["transport"], "tcp");
+}
+
+#[test]
+fn without_http3_clients_use_tcp() {
+    let served = Served::start(Eyas::new("serve --no-h3 --no-files"));
+    let line = format!("get -k --json {}", served.url("/bytes/5"));
+    let object = Eyas::new(&line).run().exits(0).json();
+    assert_eq!(object["version"], "HTTP/2");
+}
+
+#[cfg(unix)]
+#[test]
+fn it_stops_when_asked() {
+    let mut served = Served::start(Eyas::new("serve --no-files"));
+    assert_eq!(served.interrupt(), Some(0));
+}
+
+#[test]
+fn completions_and_manual_pages_are_made() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = Eyas::new("completions").arg(shell).run().exits(0).out;
+        assert!(script.contains("doh-url"), "{shell}");
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    Eyas::new("man").arg(place.path().join("man1")).run().exits(0);
+    for page in ["eyas.1", "eyas-get.1", "eyas-race.1", "eyas-memory.1"] {
+        let text = fs::read_to_string(place.path().join("man1").join(page)).expect(page);
+        assert!(text.contains(".TH"), "{page}");
+    }
+    assert!(Eyas::new("man").run().exits(0).out.contains(".TH eyas"));
+}

@@ -1,0 +1,66 @@
+//! A DNS server on loopback that knows a few names.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::thread;
+
+const TYPE_A: u16 = 1;
+const NO_ERROR: u8 = 0;
+const NO_SUCH_NAME: u8 = 3;
+
+/// Answers A queries for the names it knows and NXDOMAIN for all others, until the test ends.
+pub(crate) struct DnsStub {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+}
+
+impl DnsStub {
+    /// Starts one that knows these names.
+    pub(crate) fn start(names: &[(&str, Ipv4Addr)]) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+        let address = socket.local_addr().expect("an address");
+        let names: BTreeMap<String, Ipv4Addr> =
+            names.iter().map(|(name, address)| ((*name).to_owned(), *address)).collect();
+        thread::spawn(move || {
+            let mut packet = [0; 1500];
+            while let Ok((length, client)) = socket.recv_from(&mut packet) {
+                if let Some(answer) = answer(&packet[..length], &names) {
+                    socket.send_to(&answer, client).expect("loopback takes it");
+                }
+            }
+        });
+        Self { address }
+    }
+
+    /// One that takes questions and never answers. The socket is to be kept.
+    pub(crate) fn silent() -> (Self, UdpSocket) {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+        let address = socket.local_addr().expect("an address");
+        (Self { address }, socket)
+    }
+}
+
+/// Header, the question again, and one A record if the name and type are known.
+fn answer(query: &[u8], names: &BTreeMap<String, Ipv4Addr>) -> Option<Vec<u8>> {
+    let mut at = 12;
+    let mut labels = Vec::new();
+    while *query.get(at)? != 0 {
+        let length = usize::from(query[at]);
+        labels.push(String::from_utf8_lossy(query.get(at + 1..at + 1 + length)?).to_lowercase());
+        at += 1 + length;
+    }
+    let question = query.get(12..at + 5)?;
+    let record_type = u16::from_be_bytes([query[at + 1], query[at + 2]]);
+    let found = names.get(&labels.join("."));
+    let code = if found.is_some() { NO_ERROR } else { NO_SUCH_NAME };
+    let address = found.filter(|_| record_type == TYPE_A);
+    let mut packet = Vec::from(&query[..2]);
+    packet.extend([0x85, 0x80 | code, 0, 1, 0, u8::from(address.is_some()), 0, 0, 0, 0]);
+    packet.extend(question);
+    if let Some(address) = address {
+        // The name by a pointer to the question, type A, class IN, 60 seconds, 4 octets.
+        packet.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
+        packet.extend(address.octets());
+    }
+    Some(packet)
+}

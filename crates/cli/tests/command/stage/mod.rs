@@ -1,0 +1,13 @@
+//! The stage of the command's tests: the binary, servers of all characters, DNS, schemas.
+
+mod dns;
+mod faulty;
+mod process;
+mod schema;
+mod server;
+
+pub(crate) use dns::DnsStub;
+pub(crate) use faulty::Faulty;
+pub(crate) use process::{Eyas, Served};
+pub(crate) use schema::validate;
+pub(crate) use server::Peer;

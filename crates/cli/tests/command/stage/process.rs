@@ -1,0 +1,180 @@
+//! The binary, run and served.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// No run of these tests takes longer; what does hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// A command line of the binary, in an environment and a state directory of its own.
+pub(crate) struct Eyas {
+    arguments: Vec<OsString>,
+    state: Option<PathBuf>,
+    directory: Option<PathBuf>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// The exit code.
+    pub(crate) code: Option<i32>,
+    /// Standard output, as text.
+    pub(crate) out: String,
+    /// Standard output, in bytes.
+    pub(crate) length: usize,
+    /// Standard error.
+    pub(crate) err: String,
+    /// How long it took.
+    pub(crate) took: Duration,
+}
+
+impl Eyas {
+    /// These arguments, divided at spaces.
+    pub(crate) fn new(line: &str) -> Self {
+        let arguments = line.split_whitespace().map(OsString::from).collect();
+        Self { arguments, state: None, directory: None }
+    }
+
+    /// One more argument, as it is.
+    pub(crate) fn arg(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// The XDG state directory, where the memory lives.
+    pub(crate) fn state(mut self, directory: &Path) -> Self {
+        self.state = Some(directory.to_owned());
+        self
+    }
+
+    /// The working directory.
+    pub(crate) fn within(mut self, directory: &Path) -> Self {
+        self.directory = Some(directory.to_owned());
+        self
+    }
+
+    /// The process, not yet started.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_eyas"));
+        command.args(&self.arguments).env_clear().stdin(Stdio::null());
+        match &self.state {
+            Some(state) => command.env("XDG_STATE_HOME", state),
+            None => command.env("EYAS_MEMORY", "none"),
+        };
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        command
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(self) -> Finished {
+        let started = Instant::now();
+        let mut command = self.command();
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let err = read_aside(child.stderr.take());
+        let out = read_aside(child.stdout.take());
+        let code = wait(&mut child, started).code();
+        let took = started.elapsed();
+        let [out, err] = [out, err].map(|reader| reader.join().expect("reads"));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Finished { code, out: text(&out), length: out.len(), err: text(&err), took }
+    }
+}
+
+fn read_aside(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
+    let mut from = from.expect("a pipe");
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).expect("reads");
+        bytes
+    })
+}
+
+fn wait(child: &mut Child, started: Instant) -> std::process::ExitStatus {
+    loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return status;
+        }
+        if started.elapsed() > HANGS {
+            child.kill().expect("a child");
+            panic!("the run hangs");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+impl Finished {
+    /// The object printed, which must be one.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|cause| panic!("{cause}: {}\n{}", self.out, self.err))
+    }
+
+    /// Asserts the exit code, and that nothing panicked.
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "out: {}\nerr: {}", self.out, self.err);
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        self
+    }
+}
+
+/// `eyas serve` in a process of its own, stopped when dropped.
+pub(crate) struct Served {
+    child: Child,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+}
+
+impl Served {
+    /// Starts it with these arguments beside `--listen 127.0.0.1:0 --json`.
+    pub(crate) fn start(eyas: Eyas) -> Self {
+        let eyas = eyas.arg("--json").arg("--listen").arg("127.0.0.1:0");
+        let mut command = eyas.command();
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let mut text = String::new();
+        let object: Value = loop {
+            let line = lines.next().expect("the server says where it listens").expect("reads");
+            text.push_str(&line);
+            if let Ok(object) = serde_json::from_str(&text) {
+                break object;
+            }
+        };
+        super::validate("serve", &object);
+        let address = object["address"].as_str().expect("an address").parse().expect("parses");
+        Self { child, address }
+    }
+
+    /// Sends SIGINT, as Ctrl-C does, and gives the exit code.
+    #[cfg(unix)]
+    pub(crate) fn interrupt(&mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().expect("kill is there");
+        assert!(sent.success());
+        wait(&mut self.child, Instant::now()).code()
+    }
+
+    /// A URL of it, by address.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,24 @@
+//! What is printed, held against `docs/schema`.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Asserts that an object is what its schema says.
+pub(crate) fn validate(name: &str, object: &Value) {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
+    let read = |name: &str| -> Value {
+        let text = std::fs::read_to_string(directory.join(name)).expect(name);
+        // The parts are put into the schema, so that nothing has to be looked up.
+        serde_json::from_str(&text.replace("parts.json#", "#")).expect(name)
+    };
+    let mut schema = read(&format!("{name}.json"));
+    schema["$defs"] = read("parts.json")["$defs"].take();
+    let validator =
+        jsonschema::validator_for(&schema).unwrap_or_else(|cause| panic!("{name}.json: {cause}"));
+    let errors: Vec<_> = validator
+        .iter_errors(object)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{name}: {}\n{object:#}", errors.join("\n"));
+}
