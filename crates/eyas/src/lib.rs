@@ -73,3 +73,8 @@ pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
 pub use resolver::Resolver;
 pub use security::SecurityParameters;
+
+/// The example of the README, so that it cannot rot.
+#[cfg(all(doctest, feature = "quic"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
