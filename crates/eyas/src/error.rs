@@ -17,13 +17,8 @@ pub enum Error {
     #[error("resolver not usable: {0}")]
     Resolver(String),
     /// A listener could not be bound.
-    #[error("cannot listen on {address}: {source}")]
-    Listen {
-        /// The address asked for.
-        address: std::net::SocketAddr,
-        /// What the operating system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Listen(#[from] crate::sockets::BindError),
     /// The parameters of a listener contradict each other.
     #[error("cannot listen: {0}")]
     Parameters(String),

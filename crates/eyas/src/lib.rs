@@ -6,6 +6,7 @@
 //! | [`Preconnection`], [`Initiation`] | from a target to a connection, and a better one | RFC 9622 §6, §7 |
 //! | [`Connection`], [`ByteStream`] | what won, and what there is to say about it | RFC 9622 §9 |
 //! | [`Listener`] | the passive side: TCP, MPTCP, TLS and QUIC on one port number | RFC 9622 §7.2 |
+//! | [`sockets`] | TCP and UDP on one port number, for servers of their own | RFC 9622 §7.2 |
 //! | [`MemoryStore`] | what earlier races learnt, in one file for several processes | RFC 9622 §6 |
 //! | [`Resolver`] | DNS, each record type on its own query | HEv3 §4 |
 //! | [`SecurityParameters`], [`ServerIdentity`] | trust and own certificates | RFC 9622 §6.3 |
@@ -58,6 +59,7 @@ mod preconnection;
 mod quic_stream;
 mod resolver;
 mod security;
+pub mod sockets;
 
 pub use byte_stream::ByteStream;
 pub use connect_error::ConnectError;

@@ -26,7 +26,6 @@
 //! | file | job |
 //! | --- | --- |
 //! | `server` | building, starting, stopping |
-//! | `sockets` | TCP and UDP on one port number |
 //! | `stream` | HTTP/1 and HTTP/2 over TCP and TLS, by hyper |
 //! | `quic` | HTTP/3, by quinn and h3 |
 //! | `admission`, `activity`, `limits` | what a peer may take, and for how long |
@@ -43,7 +42,6 @@ pub mod personality;
 mod quic;
 mod server;
 mod site;
-mod sockets;
 mod stats;
 mod stream;
 

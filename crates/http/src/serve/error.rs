@@ -38,3 +38,9 @@ impl ServeError {
         Self::Identity(cause.to_string())
     }
 }
+
+impl From<eyas::sockets::BindError> for ServeError {
+    fn from(error: eyas::sockets::BindError) -> Self {
+        Self::Bind { address: error.address, cause: error.source }
+    }
+}

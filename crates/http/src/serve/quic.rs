@@ -5,6 +5,7 @@ mod streams;
 
 use std::{
     future::Future,
+    net::UdpSocket,
     pin::pin,
     sync::{
         Arc,
@@ -86,6 +87,18 @@ pub(super) fn server_config(
     config.transport_config(Arc::new(transport));
     config.max_incoming(limits.connections);
     Ok(config)
+}
+
+/// A QUIC endpoint that serves on this socket.
+pub(super) fn endpoint(
+    socket: UdpSocket,
+    config: quinn::ServerConfig,
+) -> Result<quinn::Endpoint, ServeError> {
+    let address = socket.local_addr().map_err(ServeError::Endpoint)?;
+    tracing::debug!(%address, "QUIC endpoint");
+    let runtime = Arc::new(quinn::TokioRuntime);
+    quinn::Endpoint::new(quinn::EndpointConfig::default(), Some(config), socket, runtime)
+        .map_err(ServeError::Endpoint)
 }
 
 /// Accepts QUIC connections until the server stops.

@@ -10,17 +10,13 @@ use std::{
     time::Duration,
 };
 
+use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
 use http::HeaderValue;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    AltSvcPolicy, Limits, ServeError, ServerIdentity, Stats, Versions,
-    admission::Admission,
-    fault::Mishap,
-    quic,
-    sockets::{self, Bound, Wanted},
-    stats::Counters,
-    stream,
+    AltSvcPolicy, Limits, ServeError, ServerIdentity, Stats, Versions, admission::Admission,
+    fault::Mishap, quic, stats::Counters, stream,
 };
 
 /// Names that a certificate made on the spot always holds.
@@ -172,7 +168,9 @@ impl ServerBuilder {
         if self.addresses.is_empty() {
             self = self.listen_locally(0);
         }
-        let wanted = Wanted { tcp: with_tcp, mptcp: self.mptcp, udp: self.versions.http3 };
+        let protocol =
+            if self.mptcp { StreamProtocol::MptcpIfPossible } else { StreamProtocol::Tcp };
+        let wanted = Wanted { stream: with_tcp.then_some(protocol), udp: self.versions.http3 };
         let bound = sockets::bind(&self.addresses, wanted)?;
         self.start_on(bound)
     }
@@ -241,7 +239,7 @@ impl ServerBuilder {
             }
             if let (Some(socket), Some(identity)) = (udp, identity) {
                 let config = quic::server_config(identity, quic_alpn.clone(), shared)?;
-                let endpoint = sockets::endpoint(socket, config)?;
+                let endpoint = quic::endpoint(socket, config)?;
                 shared.tasks.spawn(quic::accept(Arc::clone(shared), endpoint.clone()));
                 endpoints.push(endpoint);
             }

@@ -5,13 +5,11 @@ use std::{
     time::Duration,
 };
 
+use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
 use tokio::{net::TcpListener, task::JoinSet};
 
 use super::{Authority, Face, Faces, Reach, silent, tcp_shim, udp_shim};
-use crate::serve::{
-    AltSvcPolicy, Running, ServeError, Server, ServerBuilder, Stats, Versions,
-    sockets::{self, Bound, Wanted},
-};
+use crate::serve::{AltSvcPolicy, Running, ServeError, Server, ServerBuilder, Stats, Versions};
 
 /// The application protocol of a server that speaks nothing a client wants.
 const STRANGE_ALPN: &[u8] = b"eyas-strange";
@@ -33,7 +31,8 @@ impl TestServer {
         stages: &[(IpAddr, Faces)],
     ) -> Result<Self, ServeError> {
         let wanted: Vec<SocketAddr> = stages.iter().map(|(ip, _)| (*ip, 0).into()).collect();
-        let bound = sockets::bind(&wanted, Wanted { tcp: true, mptcp: false, udp: true })?;
+        let both = Wanted { stream: Some(StreamProtocol::Tcp), udp: true };
+        let bound = sockets::bind(&wanted, both)?;
         let addresses = bound.iter().map(|bound| bound.address).collect();
         let mut this = Self { addresses, servers: Vec::new(), tasks: JoinSet::new() };
         for (Bound { address, tcp, udp }, (_, faces)) in bound.into_iter().zip(stages) {
@@ -81,7 +80,7 @@ impl TestServer {
         match faces.tcp.reach {
             Reach::Open => self.serve_tcp(authority, faces, address, tcp),
             Reach::Slow(by) => {
-                let listener = sockets::tcp_listener(anywhere(address), true).map_err(cannot)?;
+                let listener = TcpListener::bind(anywhere(address)).await.map_err(cannot)?;
                 let inner = listener.local_addr().map_err(cannot)?;
                 self.serve_tcp(authority, faces, address, listener)?;
                 self.tasks.spawn(tcp_shim::run(tcp, inner, by));
@@ -117,7 +116,8 @@ impl TestServer {
         match faces.quic.reach {
             Reach::Open => self.serve_quic(authority, faces, address, udp),
             Reach::Slow(by) => {
-                let socket = sockets::udp_socket(anywhere(address), true).map_err(cannot)?;
+                let socket = UdpSocket::bind(anywhere(address)).map_err(cannot)?;
+                socket.set_nonblocking(true).map_err(cannot)?;
                 let inner = socket.local_addr().map_err(cannot)?;
                 self.serve_quic(authority, faces, inner, socket)?;
                 let outer = tokio::net::UdpSocket::from_std(udp).map_err(cannot)?;

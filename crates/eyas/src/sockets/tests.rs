@@ -1,0 +1,52 @@
+use super::*;
+
+const BOTH: Wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: true };
+
+fn addresses<const N: usize>(texts: [&str; N]) -> [SocketAddr; N] {
+    texts.map(|text| text.parse().unwrap())
+}
+
+#[tokio::test]
+async fn one_free_port_serves_every_address_and_transport() {
+    let bound = bind(&addresses(["127.0.0.1:0", "[::1]:0"]), BOTH).unwrap();
+    let port = bound[0].address.port();
+    assert_ne!(port, 0);
+    for (one, ip) in bound.iter().zip(["127.0.0.1", "::1"]) {
+        let expected = SocketAddr::new(ip.parse().unwrap(), port);
+        assert_eq!(one.address, expected);
+        assert_eq!(one.tcp.as_ref().unwrap().local_addr().unwrap(), expected);
+        assert_eq!(one.udp.as_ref().unwrap().local_addr().unwrap(), expected);
+    }
+}
+
+#[tokio::test]
+async fn only_what_is_wanted_is_bound() {
+    let udp_alone = bind(&addresses(["127.0.0.1:0"]), Wanted { stream: None, udp: true }).unwrap();
+    assert!(udp_alone[0].tcp.is_none() && udp_alone[0].udp.is_some());
+    let tcp_alone = bind(&addresses(["127.0.0.1:0"]), Wanted { udp: false, ..BOTH }).unwrap();
+    assert!(tcp_alone[0].tcp.is_some() && tcp_alone[0].udp.is_none());
+}
+
+#[tokio::test]
+async fn the_unspecified_ipv6_address_takes_ipv4_unless_that_is_served_by_itself() {
+    let alone = bind(&addresses(["[::]:0"]), BOTH).unwrap();
+    let v4 = SocketAddr::new("127.0.0.1".parse().unwrap(), alone[0].address.port());
+    std::net::TcpStream::connect(v4).unwrap();
+    let beside = bind(&addresses(["[::]:0", "0.0.0.0:0"]), BOTH).unwrap();
+    assert_eq!(beside[0].address.port(), beside[1].address.port());
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_named() {
+    let taken = bind(&addresses(["127.0.0.1:0"]), BOTH).unwrap();
+    let error = bind(&[taken[0].address], BOTH).unwrap_err();
+    assert_eq!(error.address, taken[0].address);
+    assert_eq!(error.source.kind(), io::ErrorKind::AddrInUse);
+}
+
+#[tokio::test]
+async fn multipath_tcp_serves_where_the_kernel_can_and_tcp_elsewhere() {
+    let wanted = Wanted { stream: Some(StreamProtocol::MptcpIfPossible), udp: false };
+    let bound = bind(&addresses(["127.0.0.1:0"]), wanted).unwrap();
+    std::net::TcpStream::connect(bound[0].address).unwrap();
+}
