@@ -13,7 +13,7 @@ pub(crate) struct Connector {
     #[cfg(feature = "quic")]
     quic_tls: ClientConfig,
     #[cfg(feature = "quic")]
-    quic_sockets: crate::attempt::quic::Sockets,
+    quic_sockets: crate::attempt::quic_sockets::Sockets,
     fast_open: bool,
     mptcp: bool,
 }
@@ -30,7 +30,7 @@ impl Connector {
             #[cfg(feature = "quic")]
             quic_tls: security.client_config()?,
             #[cfg(feature = "quic")]
-            quic_sockets: crate::attempt::quic::Sockets::default(),
+            quic_sockets: crate::attempt::quic_sockets::Sockets::default(),
             fast_open,
             mptcp,
         })
@@ -46,7 +46,7 @@ impl Connector {
     }
 
     #[cfg(feature = "quic")]
-    pub(crate) fn quic_sockets(&self) -> &crate::attempt::quic::Sockets {
+    pub(crate) fn quic_sockets(&self) -> &crate::attempt::quic_sockets::Sockets {
         &self.quic_sockets
     }
 

@@ -24,6 +24,8 @@ pub(crate) mod mptcp;
 pub(crate) mod quic;
 #[cfg(feature = "quic")]
 pub(crate) mod quic_failure;
+#[cfg(feature = "quic")]
+pub(crate) mod quic_sockets;
 pub(crate) mod tcp;
 pub(crate) mod tls;
 

@@ -1,6 +1,6 @@
 //! QUIC (RFC 9000) by quinn.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use eyas_race::evidence::{Cause, Failure, Level};
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
 use rustls_pki_types::CertificateDer;
 
+use super::quic_sockets::Shared;
 use super::{Attempt, Established, Reporter, quic_failure};
 use crate::byte_stream::Carrier;
 use crate::connection::ConnectionInfo;
@@ -24,42 +25,13 @@ const MIN_INITIAL_RTT: Duration = Duration::from_millis(5);
 /// Silence after which an established connection is given up.
 const IDLE_TIME: Duration = Duration::from_secs(30);
 
-/// The UDP sockets of an endpoint, one per address family, opened when first needed and shared
-/// by all its attempts and connections.
-#[derive(Debug, Default)]
-pub(crate) struct Sockets {
-    v4: tokio::sync::OnceCell<quinn::Endpoint>,
-    v6: tokio::sync::OnceCell<quinn::Endpoint>,
-}
-
-impl Sockets {
-    async fn towards(&self, peer: SocketAddr) -> std::io::Result<&quinn::Endpoint> {
-        let cell = if peer.is_ipv4() { &self.v4 } else { &self.v6 };
-        cell.get_or_try_init(|| async { open(peer) }).await
-    }
-}
-
-fn open(peer: SocketAddr) -> std::io::Result<quinn::Endpoint> {
-    use socket2::{Domain, Protocol, Socket, Type};
-    let socket = Socket::new(Domain::for_address(peer), Type::DGRAM, Some(Protocol::UDP))?;
-    let any: SocketAddr = if peer.is_ipv6() {
-        socket.set_only_v6(true)?;
-        (std::net::Ipv6Addr::UNSPECIFIED, 0).into()
-    } else {
-        (std::net::Ipv4Addr::UNSPECIFIED, 0).into()
-    };
-    socket.bind(&any.into())?;
-    let runtime = Arc::new(quinn::TokioRuntime);
-    quinn::Endpoint::new(quinn::EndpointConfig::default(), None, UdpSocket::from(socket), runtime)
-}
-
 pub(super) async fn run(
     attempt: Attempt,
     connector: &Connector,
     reporter: &Reporter,
 ) -> Result<Established, Failure> {
     let start = Instant::now();
-    let (mut connecting, mut info) = begin(&attempt, connector).await?;
+    let (mut connecting, mut info, socket) = begin(&attempt, connector).await?;
     connecting
         .handshake_data()
         .await
@@ -69,21 +41,23 @@ pub(super) async fn run(
     reporter.progress(Level::Transport, Some(start.elapsed())).await;
     let connection =
         connecting.await.map_err(|error| quic_failure::of_connection(&error, Level::Transport))?;
+    socket.came_up();
     Ok(established(connection, info, attempt.origin))
 }
 
 /// Sends the first packet. What is known by then goes into the [`ConnectionInfo`].
-async fn begin(
+async fn begin<'a>(
     attempt: &Attempt,
-    connector: &Connector,
-) -> Result<(quinn::Connecting, ConnectionInfo), Failure> {
+    connector: &'a Connector,
+) -> Result<(quinn::Connecting, ConnectionInfo, &'a Shared), Failure> {
     let mut info = attempt.info();
     let peer = attempt.candidate.address;
     // The shared socket swallows what the kernel says about one destination; a connected socket
     // of its own tells at once whether there is a route.
     let source = source_towards(peer).map_err(|error| of_io(&error, Level::Started))?;
-    let endpoint =
+    let socket =
         connector.quic_sockets().towards(peer).await.map_err(|e| of_io(&e, Level::Started))?;
+    let endpoint = &socket.endpoint;
     info.local = endpoint.local_addr().ok().map(|bound| SocketAddr::new(source, bound.port()));
     let name = attempt
         .server_name
@@ -93,7 +67,7 @@ async fn begin(
     let connecting = endpoint
         .connect_with(config, peer, &name.to_str())
         .map_err(|error| quic_failure::of_start(&error))?;
-    Ok((connecting, info))
+    Ok((connecting, info, socket))
 }
 
 /// What there is to say once the handshake is complete.
@@ -121,8 +95,9 @@ pub(crate) struct EarlyQuic {
 
 /// Resumes a session with 0-RTT, if there is one that allows it.
 pub(crate) async fn early(attempt: &Attempt, connector: &Connector) -> Option<EarlyQuic> {
-    let (connecting, mut info) = begin(attempt, connector).await.ok()?;
+    let (connecting, mut info, socket) = begin(attempt, connector).await.ok()?;
     let (connection, accepted) = connecting.into_0rtt().ok()?;
+    socket.came_up();
     info.security = Security::Tls;
     info.protocol = Some("TLSv1.3");
     info.alpn = attempt.candidate.alpn.first().cloned();

@@ -1,0 +1,118 @@
+//! The UDP sockets that all QUIC attempts and connections of an endpoint share.
+
+use std::io::{self, IoSliceMut};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, UdpPoller};
+use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
+
+/// What attempts that were cancelled have to tell their peers goes out in this time.
+const FAREWELL_TIME: Duration = Duration::from_millis(20);
+
+/// The UDP sockets of an endpoint, one per address family, opened when first needed and shared
+/// by all its attempts and connections.
+#[derive(Debug, Default)]
+pub(crate) struct Sockets {
+    v4: OnceCell<Shared>,
+    v6: OnceCell<Shared>,
+}
+
+/// The socket of one family.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) endpoint: quinn::Endpoint,
+    /// Whether a connection ever came up, which may outlive the endpoint.
+    came_up: AtomicBool,
+    runtime: Handle,
+}
+
+impl Sockets {
+    pub(super) async fn towards(&self, peer: SocketAddr) -> io::Result<&Shared> {
+        let cell = if peer.is_ipv4() { &self.v4 } else { &self.v6 };
+        cell.get_or_try_init(|| async { Shared::open(peer) }).await
+    }
+}
+
+impl Shared {
+    fn open(peer: SocketAddr) -> io::Result<Self> {
+        use socket2::{Domain, Protocol, Socket, Type};
+        let socket = Socket::new(Domain::for_address(peer), Type::DGRAM, Some(Protocol::UDP))?;
+        let any: SocketAddr = if peer.is_ipv6() {
+            socket.set_only_v6(true)?;
+            (Ipv6Addr::UNSPECIFIED, 0).into()
+        } else {
+            (Ipv4Addr::UNSPECIFIED, 0).into()
+        };
+        socket.bind(&any.into())?;
+        let (socket, runtime) = (UdpSocket::from(socket), Arc::new(quinn::TokioRuntime));
+        let config = quinn::EndpointConfig::default();
+        let endpoint = quinn::Endpoint::new(config, None, socket, runtime)?;
+        Ok(Self { endpoint, came_up: AtomicBool::new(false), runtime: Handle::current() })
+    }
+
+    /// A connection is up: from now on it decides how long the socket stays.
+    pub(super) fn came_up(&self) {
+        self.came_up.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Shared {
+    /// Where nothing ever came up nothing is left to be served: the socket need not stay for the
+    /// closing period of attempts that were cancelled (RFC 9000 §10.2: three probe timeouts, 3 s
+    /// towards a peer that never answered). Otherwise quinn closes it after the last connection.
+    fn drop(&mut self) {
+        if *self.came_up.get_mut() || self.endpoint.open_connections() == 0 {
+            return;
+        }
+        let endpoint = self.endpoint.clone();
+        self.runtime.spawn(async move {
+            tokio::time::sleep(FAREWELL_TIME).await;
+            // The endpoint keeps the socket it had before, so that it is let go of by the second.
+            for _ in 0..2 {
+                if let Err(error) = endpoint.rebind_abstract(Arc::new(Nowhere)) {
+                    tracing::debug!(%error, "the UDP socket stays until the attempts are over");
+                }
+            }
+        });
+    }
+}
+
+/// Takes everything and gives nothing, in the place of a socket.
+#[derive(Debug)]
+struct Nowhere;
+
+impl AsyncUdpSocket for Nowhere {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(Self)
+    }
+
+    fn try_send(&self, _: &Transmit<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn poll_recv(
+        &self,
+        _: &mut Context<'_>,
+        _: &mut [IoSliceMut<'_>],
+        _: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Pending
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok((Ipv6Addr::UNSPECIFIED, 0).into())
+    }
+}
+
+impl UdpPoller for Nowhere {
+    fn poll_writable(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
