@@ -4,6 +4,7 @@
 //! next run would know no more. So it stays for a moment, at most [`LONGEST`], which nobody
 //! notices: an attempt that has been answered gets the time to complete, and one that has had no
 //! answer in several round trips is remembered as silent, to be tested again as all bad news is.
+//! What is due for such a test starts a moment after the win, so that is waited for too.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -34,13 +35,14 @@ pub(super) async fn linger(trace: impl Fn() -> Trace, memory: &MemoryStore) {
             AttemptState::Usable(_) => Some(attempt.rtt.unwrap_or_default()),
             _ => None,
         });
-        let (Some(rtt), false) = (winner, open.is_empty()) else { return };
+        let is_due = race.next_background_start().is_some();
+        let (Some(rtt), true) = (winner, is_due || !open.is_empty()) else { return };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let silent_after = (rtt * ROUND_TRIPS).clamp(SILENT_AFTER.0, SILENT_AFTER.1);
         let is_silent = |attempt: &Attempt| {
             attempt.level == Level::Started && now.saturating_sub(attempt.started) >= silent_after
         };
-        if open.iter().all(|attempt| is_silent(attempt)) {
+        if !open.is_empty() && open.iter().all(|attempt| is_silent(attempt)) {
             for attempt in open {
                 memory.learn(&silence(&trace, attempt, now));
             }

@@ -22,8 +22,9 @@ impl Race {
         }
     }
 
-    /// When the next background attempt is due.
-    pub(super) fn next_background_start(&self) -> Option<Duration> {
+    /// When the next attempt beside the winner is due; `None` if none is. A driver that is about to
+    /// end learns more if it waits for it.
+    pub fn next_background_start(&self) -> Option<Duration> {
         let Stage::Won { at, .. } = self.stage else { return None };
         let started = || self.attempts.iter().filter(|attempt| attempt.background);
         if !self.may_start() || started().count() >= MAX_BACKGROUND {

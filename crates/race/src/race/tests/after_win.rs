@@ -281,6 +281,24 @@ fn what_failed_earlier_is_tested_again_beside_the_winner() {
     assert_eq!(scene.until(60_000), lines);
 }
 
+/// ```text
+/// 2     tcp ◀── usable     quic is due 10 ms after the start of tcp
+/// 10    quic ──▶           in the background; nothing more is due
+/// ```
+#[test]
+fn a_driver_can_tell_that_a_test_is_due() {
+    let setup =
+        remembering(&[(Transport::Quic, Some(Cause::Silent), 6), (Transport::Tcp, None, 6)]);
+    let mut scene = Scene::with(setup, &[V4]);
+    scene.until(2);
+    assert_eq!(scene.race.next_background_start(), None);
+    scene.ready(0);
+    scene.until(2);
+    assert!(scene.race.next_background_start().is_some());
+    assert_eq!(scene.until(10), ["10 start 1 quic 192.0.2.1 background"]);
+    assert_eq!(scene.race.next_background_start(), None);
+}
+
 #[test]
 fn a_test_without_an_answer_is_bad_news_again() {
     let setup =
