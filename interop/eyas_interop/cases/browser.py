@@ -17,7 +17,7 @@ def load(world: World, path: str, quic: bool) -> clients.Page:
 
 def check(world: World, quic: bool, session: str, protocol: str) -> None:
     """The page of the server says over what it came, and so does Chromium's own log."""
-    page = load(world, "/", quic)
+    page = load(world, "/eyas", quic)
     good = f">{protocol}<" in page.text and page.sessions == {session}
     heading = next((line.strip() for line in page.text.splitlines() if "<h1" in line), "no heading")
     detail = f"{heading} {sorted(page.sessions)}"

@@ -8,7 +8,7 @@ from .case import about
 URL = "https://caddy.eyas.test/"
 RETEST_AFTER = 2
 # HTTP/3 must be in use again this long after UDP works again, in seconds.
-FOUND_WITHIN = 20
+FOUND_WITHIN = 10
 
 
 @about("caddy")
