@@ -72,36 +72,6 @@ async fn tls_says_version_and_application_protocol() {
 }
 
 #[tokio::test]
-async fn mptcp_falls_back_to_tcp_where_the_peer_has_none() {
-    let listener = Listener::bind(ListenParameters::new(any_port())).await.unwrap();
-    let endpoint = Endpoint::builder().build().unwrap();
-    let wanted = candidate(listener.local_addr(), Transport::Mptcp, Security::None);
-    match try_one(&endpoint, wanted).await {
-        Ok(client) => {
-            assert_eq!(client.info().transport, Transport::Tcp);
-            assert!(client.info().fell_back);
-            ping_pong(&listener, client).await;
-        }
-        // A kernel without MPTCP.
-        Err(failure) => assert_eq!(failure.cause, Cause::Unsupported, "{failure:?}"),
-    }
-}
-
-#[tokio::test]
-async fn mptcp_is_seen_on_both_ends() {
-    let parameters = ListenParameters::new(any_port()).transports([Transport::Mptcp]);
-    // A kernel without MPTCP cannot listen for it: then there is nothing to see.
-    let Ok(listener) = Listener::bind(parameters).await else { return };
-    let endpoint = Endpoint::builder().build().unwrap();
-    let wanted = candidate(listener.local_addr(), Transport::Mptcp, Security::None);
-    let client = try_one(&endpoint, wanted).await.unwrap();
-    assert_eq!(client.info().transport, Transport::Mptcp);
-    assert!(!client.info().fell_back);
-    let server = wait(listener.accept()).await;
-    assert_eq!(server.info().transport, Transport::Mptcp);
-}
-
-#[tokio::test]
 async fn a_closed_port_refuses() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let endpoint = Endpoint::builder().build().unwrap();

@@ -2,5 +2,8 @@
 
 mod attempt;
 mod common;
+mod fast_open;
+mod mptcp;
 mod race;
 mod resolver;
+mod security;

@@ -196,24 +196,6 @@ async fn what_the_application_saw_is_remembered() {
 }
 
 #[tokio::test]
-async fn mptcp_is_spoken_where_tcp_was_planned() {
-    let identity = common::identity();
-    let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap())
-        .transports([Transport::Mptcp])
-        .security(identity.clone())
-        .alpn(["h2"]);
-    // A kernel without MPTCP cannot listen for it: then there is nothing to see.
-    let Ok(listener) = Listener::bind(parameters).await else { return };
-    let port = listener.local_addr().port();
-    let endpoint = builder_for(&[identity], port).mptcp(true).build().unwrap();
-    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
-    let connecting = endpoint.preconnection(https(port)).policy(policy).connect();
-    let connection = wait(connecting).await.unwrap();
-    assert_eq!(connection.info().transport, Transport::Mptcp);
-    ping_pong(&listener, connection).await;
-}
-
-#[tokio::test]
 async fn all_races_together_keep_the_limit() {
     let transports = [Transport::Tcp, Transport::Quic];
     let scene = Scene::with(transports, |builder| builder.max_attempts_in_flight(1)).await;

@@ -86,6 +86,54 @@ mod encrypted {
         assert!(answer.records.is_err(), "{answer:?}");
     }
 
+    /// Answers every question over HTTP/2 with 192.0.2.7 (RFC 8484 §4).
+    async fn answer_over_https(listener: Listener) {
+        let asking = listener.accept().await;
+        let mut asking = h2::server::handshake(asking).await.unwrap();
+        while let Some(request) = asking.accept().await {
+            let (request, mut respond) = request.unwrap();
+            assert_eq!(request.method(), http::Method::POST);
+            assert_eq!(request.uri().path(), "/ask-me");
+            assert_eq!(request.headers()["content-type"], "application/dns-message");
+            let question = request.into_body().data().await.unwrap().unwrap();
+            let answer = dns::answer_with_address(&question, [192, 0, 2, 7]);
+            let head = http::Response::builder().header("content-type", "application/dns-message");
+            let mut body = respond.send_response(head.body(()).unwrap(), false).unwrap();
+            body.send_data(answer.into(), true).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn dns_over_https_is_protected() {
+        let identity = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
+        let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
+        let parameters = parameters.security(identity.clone()).alpn(["h2"]);
+        let listener = Listener::bind(parameters).await.unwrap();
+        let url = format!("https://{}/ask-me", listener.local_addr());
+        let server = tokio::spawn(answer_over_https(listener));
+        let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+        let resolver = Resolver::https(&url).unwrap().with_security(trust);
+        let answer = wait(resolver.query(&query(), 443)).await;
+        assert_eq!(answer.records, Ok(Records::A(vec![[192, 0, 2, 7].into()])));
+        assert!(answer.protected);
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn a_doh_server_that_nobody_trusts_is_not_believed() {
+        let identity = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
+        let other = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
+        let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
+        let listener = Listener::bind(parameters.security(identity).alpn(["h2"])).await.unwrap();
+        let url = format!("https://{}/ask-me", listener.local_addr());
+        let server = tokio::spawn(answer_over_https(listener));
+        let trust = SecurityParameters::platform().with_roots([other.certificate().clone()]);
+        let resolver = Resolver::https(&url).unwrap().with_security(trust);
+        let answer = wait(resolver.query(&query(), 443)).await;
+        assert!(answer.records.is_err(), "{answer:?}");
+        server.abort();
+    }
+
     #[test]
     fn a_url_that_is_no_doh_server_is_refused() {
         assert!(Resolver::https("https://192.0.2.1/dns-query").is_ok());

@@ -15,6 +15,7 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
 pub(crate) mod dns;
+pub(crate) mod tls;
 
 /// Far longer than anything on loopback takes, so that a hang becomes a failure.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,0 +1,171 @@
+//! A server over TLS and QUIC whose TLS configuration is the test's.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use eyas::SecurityParameters;
+use eyas::sockets::{self, StreamProtocol, Wanted};
+use quinn::crypto::rustls::QuicServerConfig;
+use rustls::RootCertStore;
+use rustls::server::{ServerSessionMemoryCache, StoresServerSessions, WebPkiClientVerifier};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+/// Handshakes that nobody has asked about yet.
+const MAX_HANDSHAKES: usize = 16;
+
+/// A certificate of its own making, and its key.
+pub(crate) struct Credentials {
+    pub(crate) certificate: CertificateDer<'static>,
+    key: Vec<u8>,
+}
+
+impl Credentials {
+    pub(crate) fn of(name: &str) -> Self {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let certificate = params.self_signed(&key).unwrap().der().clone();
+        Self { certificate, key: key.serialize_der() }
+    }
+
+    pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
+        PrivatePkcs8KeyDer::from(self.key.clone()).into()
+    }
+
+    /// What a client needs that is to trust it.
+    pub(crate) fn trusted(&self) -> SecurityParameters {
+        SecurityParameters::platform().with_roots([self.certificate.clone()])
+    }
+
+    /// TLS 1.3 for who asks nobody for a certificate, or asks for that one.
+    pub(crate) fn config(&self, client: Option<&Self>) -> rustls::ServerConfig {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap();
+        let builder = match client {
+            None => builder.with_no_client_auth(),
+            Some(client) => {
+                let mut roots = RootCertStore::empty();
+                roots.add(client.certificate.clone()).unwrap();
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                builder.with_client_cert_verifier(verifier.build().unwrap())
+            }
+        };
+        builder.with_single_cert(vec![self.certificate.clone()], self.key()).unwrap()
+    }
+}
+
+/// The sessions of a server, counting those that are resumed.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    kept: Arc<ServerSessionMemoryCache>,
+    pub(crate) resumed: AtomicUsize,
+}
+
+impl Sessions {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { kept: ServerSessionMemoryCache::new(16), resumed: AtomicUsize::new(0) })
+    }
+}
+
+impl StoresServerSessions for Sessions {
+    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
+        self.kept.put(key, value)
+    }
+
+    fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        self.kept.get(key)
+    }
+
+    // TLS 1.3 takes a session once (RFC 8446 appendix C.4).
+    fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let found = self.kept.take(key);
+        self.resumed.fetch_add(usize::from(found.is_some()), Ordering::SeqCst);
+        found
+    }
+
+    fn can_cache(&self) -> bool {
+        true
+    }
+}
+
+/// The peer's certificates, or what the handshake failed of.
+pub(crate) type Handshake = Result<Vec<CertificateDer<'static>>, String>;
+
+/// A server that answers `ping` with `pong`, to one client at a time.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) handshakes: mpsc::Receiver<Handshake>,
+    _tasks: JoinSet<()>,
+}
+
+impl Server {
+    pub(crate) fn start(mut config: rustls::ServerConfig) -> Self {
+        let both = Wanted { stream: Some(StreamProtocol::Tcp), udp: true };
+        let any = (Ipv4Addr::LOCALHOST, 0).into();
+        let bound = sockets::bind(&[any], both).unwrap().pop().unwrap();
+        let (told, handshakes) = mpsc::channel(MAX_HANDSHAKES);
+        let mut tasks = JoinSet::new();
+        config.alpn_protocols = vec![b"h3".to_vec()];
+        let quic = quinn::Endpoint::new(
+            quinn::EndpointConfig::default(),
+            Some(quinn::ServerConfig::with_crypto(Arc::new(
+                QuicServerConfig::try_from(config.clone()).unwrap(),
+            ))),
+            bound.udp.unwrap(),
+            Arc::new(quinn::TokioRuntime),
+        );
+        tasks.spawn(serve_quic(quic.unwrap(), told.clone()));
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        tasks.spawn(serve_tls(bound.tcp.unwrap(), TlsAcceptor::from(Arc::new(config)), told));
+        Self { address: bound.address, handshakes, _tasks: tasks }
+    }
+}
+
+async fn serve_tls(listener: TcpListener, acceptor: TlsAcceptor, told: mpsc::Sender<Handshake>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        match acceptor.accept(stream).await {
+            Err(error) => told.send(Err(error.to_string())).await.unwrap(),
+            Ok(mut stream) => {
+                let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
+                told.send(Ok(certificates.to_vec())).await.unwrap();
+                let (mut reading, mut writing) = tokio::io::split(&mut stream);
+                answer(&mut reading, &mut writing).await;
+            }
+        }
+    }
+}
+
+async fn serve_quic(endpoint: quinn::Endpoint, told: mpsc::Sender<Handshake>) {
+    while let Some(incoming) = endpoint.accept().await {
+        match incoming.await {
+            Err(error) => told.send(Err(error.to_string())).await.unwrap(),
+            Ok(connection) => {
+                let identity = connection.peer_identity();
+                let certificates = identity.map(|identity| *identity.downcast().unwrap());
+                told.send(Ok(certificates.unwrap_or_default())).await.unwrap();
+                if let Ok((mut sending, mut receiving)) = connection.accept_bi().await {
+                    answer(&mut receiving, &mut sending).await;
+                }
+            }
+        }
+    }
+}
+
+/// Until the client is gone, whose side of the test says what is wrong.
+async fn answer(from: &mut (impl AsyncRead + Unpin), to: &mut (impl AsyncWrite + Unpin)) {
+    let mut said = [0; 4];
+    while from.read_exact(&mut said).await.is_ok() {
+        assert_eq!(&said, b"ping");
+        if to.write_all(b"pong").await.is_err() || to.flush().await.is_err() {
+            break;
+        }
+    }
+}

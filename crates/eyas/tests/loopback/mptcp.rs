@@ -1,0 +1,127 @@
+//! Multipath TCP, as far as one path can show it. A kernel without it is said aloud.
+
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use eyas::race::candidate::{Candidate, Origin, Security, Transport};
+use eyas::race::policy::Policy;
+use eyas::race::target::Host;
+use eyas::race::trace;
+use eyas::{Connection, Endpoint, ListenParameters, Listener};
+
+use crate::common::{self, builder_for, https, ping_pong, wait};
+
+/// A listener for `h2` over TLS, or `None` where the kernel cannot do with Multipath TCP.
+async fn listen(identity: &eyas::ServerIdentity) -> Option<Listener> {
+    let parameters = ListenParameters::new((Ipv4Addr::LOCALHOST, 0).into())
+        .transports([Transport::Mptcp])
+        .security(identity.clone())
+        .alpn(["h2"]);
+    match Listener::bind(parameters).await {
+        Ok(listener) => Some(listener),
+        Err(error) => {
+            // Past the harness, which keeps to itself what a test prints that does not fail.
+            let mut stderr = std::io::stderr();
+            writeln!(stderr, "SKIPPED: no Multipath TCP in this kernel: {error}").unwrap();
+            None
+        }
+    }
+}
+
+fn candidate(address: SocketAddr) -> Candidate {
+    Candidate {
+        address,
+        transport: Transport::Mptcp,
+        security: Security::Tls,
+        alpn: vec!["h2".into()],
+        ech: None,
+        priority: None,
+        origin: Origin::Caller,
+    }
+}
+
+async fn attempt(endpoint: &Endpoint, listener: &Listener) -> Connection {
+    let host = Host::Name(common::NAME.into());
+    wait(endpoint.attempt(&host, candidate(listener.local_addr()), None)).await.unwrap()
+}
+
+#[tokio::test]
+async fn it_is_seen_on_both_ends() {
+    let identity = common::identity();
+    let Some(listener) = listen(&identity).await else { return };
+    let endpoint = builder_for(&[identity], listener.local_addr().port()).build().unwrap();
+    let client = attempt(&endpoint, &listener).await;
+    assert_eq!(client.info().transport, Transport::Mptcp);
+    assert!(!client.info().fell_back);
+    let server = wait(listener.accept()).await;
+    assert_eq!(server.info().transport, Transport::Mptcp);
+}
+
+#[tokio::test]
+async fn it_falls_back_where_the_peer_has_none() {
+    let identity = common::identity();
+    // Whether the kernel can is to be told before.
+    if listen(&identity).await.is_none() {
+        return;
+    }
+    let listener = common::listen(&identity, [Transport::Tcp]).await;
+    let endpoint = builder_for(&[identity], listener.local_addr().port()).build().unwrap();
+    let client = attempt(&endpoint, &listener).await;
+    assert_eq!(client.info().transport, Transport::Tcp);
+    assert!(client.info().fell_back);
+    ping_pong(&listener, client).await;
+}
+
+fn before_tcp() -> Policy {
+    Policy { transports: vec![Transport::Mptcp, Transport::Tcp], ..Policy::default() }
+}
+
+#[tokio::test]
+async fn it_wins_a_race_against_tcp() {
+    let identity = common::identity();
+    let Some(listener) = listen(&identity).await else { return };
+    let port = listener.local_addr().port();
+    let endpoint = builder_for(&[identity], port).build().unwrap();
+    let mut initiation = endpoint.preconnection(https(port)).policy(before_tcp()).initiate();
+    let connection = wait(initiation.usable()).await.unwrap();
+    assert_eq!(connection.info().transport, Transport::Mptcp);
+    assert!(!connection.info().fell_back);
+    ping_pong(&listener, connection).await;
+    wait(initiation.finished()).await;
+    trace::replay(&initiation.trace()).unwrap();
+}
+
+#[tokio::test]
+async fn a_race_that_it_falls_back_in_is_won_by_tcp() {
+    let identity = common::identity();
+    if listen(&identity).await.is_none() {
+        return;
+    }
+    let listener = common::listen(&identity, [Transport::Tcp]).await;
+    let port = listener.local_addr().port();
+    let endpoint = builder_for(&[identity], port).build().unwrap();
+    let mut initiation = endpoint.preconnection(https(port)).policy(before_tcp()).initiate();
+    let connection = wait(initiation.usable()).await.unwrap();
+    assert_eq!(connection.info().transport, Transport::Tcp);
+    assert!(connection.info().fell_back, "{:?}", connection.info());
+    ping_pong(&listener, connection).await;
+    wait(initiation.finished()).await;
+    trace::replay(&initiation.trace()).unwrap();
+    let again = endpoint.preconnection(https(port)).policy(before_tcp()).connect();
+    let connection = wait(again).await.unwrap();
+    assert_eq!(connection.info().transport, Transport::Tcp);
+    assert!(connection.info().from_memory, "what fell back is remembered as TCP that works");
+}
+
+#[tokio::test]
+async fn it_is_spoken_where_tcp_was_planned_if_the_endpoint_says_so() {
+    let identity = common::identity();
+    let Some(listener) = listen(&identity).await else { return };
+    let port = listener.local_addr().port();
+    let endpoint = builder_for(&[identity], port).mptcp(true).build().unwrap();
+    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
+    let connecting = endpoint.preconnection(https(port)).policy(policy).connect();
+    let connection = wait(connecting).await.unwrap();
+    assert_eq!(connection.info().transport, Transport::Mptcp);
+    ping_pong(&listener, connection).await;
+}

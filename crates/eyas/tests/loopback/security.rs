@@ -1,0 +1,171 @@
+//! What security parameters do on the wire, over TLS and over QUIC.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+
+use eyas::race::candidate::{Candidate, Origin, Security, Transport};
+use eyas::race::target::Host;
+use eyas::{Connection, Endpoint, SecurityParameters};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::common::tls::{Credentials, Server, Sessions};
+use crate::common::{NAME, wait};
+
+const TRANSPORTS: [Transport; 2] = [Transport::Tcp, Transport::Quic];
+
+fn candidate(address: SocketAddr, transport: Transport) -> Candidate {
+    let alpn = if transport == Transport::Quic { "h3" } else { "h2" };
+    Candidate {
+        address,
+        transport,
+        security: Security::Tls,
+        alpn: vec![alpn.into()],
+        ech: None,
+        priority: None,
+        origin: Origin::Caller,
+    }
+}
+
+fn endpoint(security: SecurityParameters) -> Endpoint {
+    Endpoint::builder().security(security).build().unwrap()
+}
+
+fn host() -> Host {
+    Host::Name(NAME.into())
+}
+
+async fn connect(endpoint: &Endpoint, server: &Server, transport: Transport) -> Connection {
+    let wanted = candidate(server.address, transport);
+    wait(endpoint.attempt(&host(), wanted, None)).await.unwrap()
+}
+
+async fn ping(connection: &mut Connection) -> io::Result<()> {
+    let exchange = async {
+        connection.write_all(b"ping").await?;
+        connection.flush().await?;
+        let mut said = [0; 4];
+        connection.read_exact(&mut said).await?;
+        assert_eq!(&said, b"pong");
+        Ok(())
+    };
+    wait(exchange).await
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_shown_to_who_asks_for_it() {
+    let (own, client) = (Credentials::of(NAME), Credentials::of("client.example"));
+    for transport in TRANSPORTS {
+        let mut server = Server::start(own.config(Some(&client)));
+        let security =
+            own.trusted().with_client_certificate(vec![client.certificate.clone()], client.key());
+        let mut connection = connect(&endpoint(security), &server, transport).await;
+        ping(&mut connection).await.unwrap();
+        let seen = wait(server.handshakes.recv()).await.unwrap();
+        assert_eq!(seen, Ok(vec![client.certificate.clone()]), "{transport}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_certificate_or_with_another_one_nothing_passes() {
+    let (own, client) = (Credentials::of(NAME), Credentials::of("client.example"));
+    let other = Credentials::of("other.example");
+    let with_other =
+        own.trusted().with_client_certificate(vec![other.certificate.clone()], other.key());
+    for transport in TRANSPORTS {
+        for security in [own.trusted(), with_other.clone()] {
+            let mut server = Server::start(own.config(Some(&client)));
+            let wanted = candidate(server.address, transport);
+            // In TLS 1.3 the client is through before the server has looked at its certificate.
+            if let Ok(mut connection) =
+                wait(endpoint(security).attempt(&host(), wanted, None)).await
+            {
+                ping(&mut connection).await.unwrap_err();
+            }
+            let seen = wait(server.handshakes.recv()).await.unwrap();
+            assert!(seen.is_err(), "{transport}: {seen:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_second_handshake_is_resumed_unless_that_is_switched_off() {
+    let own = Credentials::of(NAME);
+    for transport in TRANSPORTS {
+        for (security, resumed) in [(own.trusted(), 1), (own.trusted().without_resumption(), 0)] {
+            let sessions = Sessions::new();
+            let mut config = own.config(None);
+            config.session_storage = sessions.clone();
+            let server = Server::start(config);
+            let endpoint = endpoint(security);
+            for _ in 0..2 {
+                ping(&mut connect(&endpoint, &server, transport).await).await.unwrap();
+            }
+            assert_eq!(sessions.resumed.load(Ordering::SeqCst), resumed, "{transport}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_of_one_transport_is_not_resumed_over_the_other() {
+    let own = Credentials::of(NAME);
+    let sessions = Sessions::new();
+    let mut config = own.config(None);
+    config.session_storage = sessions.clone();
+    let server = Server::start(config);
+    let endpoint = endpoint(own.trusted());
+    for transport in TRANSPORTS {
+        ping(&mut connect(&endpoint, &server, transport).await).await.unwrap();
+    }
+    assert_eq!(sessions.resumed.load(Ordering::SeqCst), 0);
+}
+
+/// Says `ping` before the handshake is complete, if that is offered. Gives what was answered and
+/// whether the server had taken it early.
+async fn early_ping(endpoint: &Endpoint, server: &Server) -> Option<(io::Result<()>, bool)> {
+    let wanted = candidate(server.address, Transport::Quic);
+    let early = wait(endpoint.early(&host(), wanted)).await?;
+    let (mut sending, mut receiving) = early.quic().open_bi().await.unwrap();
+    sending.write_all(b"ping").await.unwrap();
+    let (mut connection, accepted) = wait(early.confirmed()).await.unwrap();
+    if !accepted {
+        // The stream is void; the connection is as good as any.
+        assert!(receiving.read_exact(&mut [0; 4]).await.is_err());
+        return Some((ping(&mut connection).await, false));
+    }
+    let mut said = [0; 4];
+    wait(receiving.read_exact(&mut said)).await.unwrap();
+    assert_eq!(&said, b"pong");
+    Some((Ok(()), true))
+}
+
+#[tokio::test]
+async fn early_data_needs_a_session_and_to_be_asked_for() {
+    let own = Credentials::of(NAME);
+    let mut config = own.config(None);
+    config.max_early_data_size = u32::MAX;
+    let server = Server::start(config);
+    let asked = endpoint(own.trusted().with_early_data(true));
+    assert!(early_ping(&asked, &server).await.is_none(), "there is no session yet");
+    ping(&mut connect(&asked, &server, Transport::Quic).await).await.unwrap();
+    let (answered, accepted) = early_ping(&asked, &server).await.unwrap();
+    assert!(answered.is_ok() && accepted);
+    let unasked = endpoint(own.trusted());
+    ping(&mut connect(&unasked, &server, Transport::Quic).await).await.unwrap();
+    assert!(early_ping(&unasked, &server).await.is_none());
+}
+
+#[tokio::test]
+async fn early_data_that_is_refused_leaves_a_good_connection() {
+    let own = Credentials::of(NAME);
+    let mut config = own.config(None);
+    config.max_early_data_size = u32::MAX;
+    let server = Server::start(config.clone());
+    let endpoint = endpoint(own.trusted().with_early_data(true));
+    ping(&mut connect(&endpoint, &server, Transport::Quic).await).await.unwrap();
+    // Another server of the same name, which has never heard of the session.
+    config.session_storage = Sessions::new();
+    let stranger = Server::start(config);
+    let (answered, accepted) = early_ping(&endpoint, &stranger).await.unwrap();
+    assert!(answered.is_ok() && !accepted, "{answered:?}");
+}

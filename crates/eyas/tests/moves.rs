@@ -1,0 +1,124 @@
+//! The machine moves to another network, in a network namespace of its own. The test executes
+//! itself again inside it; where that is not allowed it says so and counts for nothing.
+
+use std::io::Write;
+use std::net::IpAddr;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use eyas::{Endpoint, MemoryStore, Resolver};
+
+/// Set inside the namespace.
+const INSIDE: &str = "EYAS_TEST_INSIDE_NAMESPACE";
+
+/// Far longer than the kernel's notice takes, so that a hang becomes a failure.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An interface with an address and the way out through it.
+const FIRST: [&str; 4] = [
+    "link add here type veth peer name there",
+    "addr add 192.0.2.2/24 dev here",
+    "link set here up",
+    "link set there up",
+];
+const FIRST_ROUTE: &str = "route add default via 192.0.2.1 dev here";
+
+/// A network of containers: it comes and goes, and nothing leaves by it.
+const CONTAINERS: [&str; 3] = [
+    "link add inner type veth peer name outer",
+    "addr add 172.17.0.1/16 dev inner",
+    "link set inner up",
+];
+
+/// Another address and gateway.
+const SECOND: [&str; 3] = [
+    "addr del 192.0.2.2/24 dev here",
+    "addr add 198.51.100.2/24 dev here",
+    "route add default via 198.51.100.1 dev here",
+];
+
+fn ip(words: &str) {
+    let output = Command::new("ip").args(words.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Whether this program can be started in a namespace of its own, and what starts it there.
+fn namespace() -> Result<Command, String> {
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net"]);
+        command
+    };
+    let output = unshare()
+        .args(["ip", "link", "add", "here", "type", "veth", "peer", "name", "there"])
+        .output()
+        .map_err(|error| format!("unshare: {error}"))?;
+    if output.status.success() {
+        Ok(unshare())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+}
+
+#[test]
+fn a_move_to_another_network_is_told_once_the_way_out_changes() {
+    if std::env::var_os(INSIDE).is_some() {
+        return inside();
+    }
+    let mut command = match namespace() {
+        Ok(command) => command,
+        Err(why) => {
+            // Past the harness, which keeps to itself what a test prints that does not fail.
+            let mut stderr = std::io::stderr();
+            writeln!(stderr, "SKIPPED: no network namespace here, so no move: {why}").unwrap();
+            return;
+        }
+    };
+    let output = command
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "a_move_to_another_network_is_told_once_the_way_out_changes"])
+        .arg("--nocapture")
+        .env(INSIDE, "1")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn inside() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, travel()).await.unwrap() });
+}
+
+async fn travel() {
+    FIRST.into_iter().for_each(ip);
+    ip(FIRST_ROUTE);
+    let endpoint = Endpoint::builder()
+        .resolver(Resolver::server("127.0.0.1:9".parse().unwrap()))
+        .memory(MemoryStore::none())
+        .build()
+        .unwrap();
+    let at_first = endpoint.network_view().await;
+    assert!(leaves_by(&at_first, "192.0.2.2"), "{at_first:?}");
+    let mut moves = endpoint.moves();
+    CONTAINERS.into_iter().for_each(ip);
+    let told = tokio::time::timeout(Duration::from_secs(1), moves.next()).await;
+    assert!(told.is_err(), "containers move nobody: {told:?}");
+    assert_eq!(endpoint.network_view().await.id, at_first.id);
+    SECOND.into_iter().for_each(ip);
+    // The address goes first, and that is a move too.
+    let then = loop {
+        let view = moves.next().await.unwrap();
+        if leaves_by(&view, "198.51.100.2") {
+            break view;
+        }
+    };
+    assert!(!leaves_by(&then, "192.0.2.2"), "{then:?}");
+    assert_ne!(then.id, at_first.id, "what is learnt here stays apart");
+    assert_eq!(endpoint.network_view().await.id, then.id);
+}
+
+fn leaves_by(view: &eyas::race::io::NetworkView, address: &str) -> bool {
+    let address: IpAddr = address.parse().unwrap();
+    view.sources.iter().any(|source| source.address == address && source.routed)
+}
