@@ -45,7 +45,8 @@ def zone() -> str:
         'target IN HTTPS 1 hypercorn alpn="h3,h2"',
         'port IN HTTPS 1 hypercorn alpn="h2" port=8443',
         *addresses("nobody", NOBODY),
-        'priority IN HTTPS 1 nobody alpn="h3,h2"',
+        # With hints, for without them an answer for the second service may come first and win.
+        f'priority IN HTTPS 1 nobody alpn="h3,h2" ipv4hint={ipv4(NOBODY)} ipv6hint={ipv6(NOBODY)}',
         'priority IN HTTPS 2 caddy alpn="h3,h2"',
         # A mandatory key that nobody knows: the record must not be used.
         *addresses("mandatory", CADDY),

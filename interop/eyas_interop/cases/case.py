@@ -1,6 +1,10 @@
 """How a function becomes a case."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
+
+# The servers that others wrote, each with all versions of HTTP.
+SERVERS = ("caddy", "hypercorn")
 
 
 def about(peer: str) -> Callable:
@@ -11,3 +15,13 @@ def about(peer: str) -> Callable:
         return function
 
     return mark
+
+
+def for_each_server(*functions: Callable) -> Iterable[Callable]:
+    """Cases of two arguments, once for each server."""
+    for peer in SERVERS:
+        for function in functions:
+            case = functools.partial(function, peer=peer)
+            case.__name__ = function.__name__
+            case.peer = peer
+            yield case

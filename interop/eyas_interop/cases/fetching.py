@@ -1,8 +1,7 @@
 """Fetching a page over each version of HTTP, and racing, from each server."""
 
-import functools
-
 from ..world import World
+from .case import for_each_server
 
 # The flag that asks for a version, the transport it runs over, and what the servers call it.
 VERSIONS = [
@@ -25,6 +24,22 @@ def case_get(world: World, peer: str) -> None:
         spoken = any(f"{peer} {name} GET" in body for name in names)
         good = ran.status == 0 and spoken and ran.winner.get("transport") == transport
         world.report.check(peer, f"get {flag}", good, f"{body} {ran.outline()}")
+
+
+def case_get_by_race(world: World, peer: str) -> None:
+    """Left to itself, it comes over HTTP/3; a busy machine may need a second race to show it."""
+    world.server(peer)
+    for _ in range(3):
+        page = world.file("page")
+        ran = world.eyas.run(
+            "get", f"https://{peer}.eyas.test/", "--json", "--memory", "none",
+            "--output", str(page), *world.trust,
+        )
+        body = page.read_text() if page.exists() else ""
+        good = ran.status == 0 and f"{peer} HTTP/3" in body
+        if good:
+            break
+    world.report.check(peer, "get", good, f"{body} {ran.outline()}")
 
 
 def case_post(world: World, peer: str) -> None:
@@ -65,15 +80,6 @@ def case_race_wrong_trust(world: World, peer: str) -> None:
     world.report.check(peer, "race without trust", good, f"{ran.outline()}")
 
 
-def _for(peer: str, function):
-    case = functools.partial(function, peer=peer)
-    case.__name__ = function.__name__
-    case.peer = peer
-    return case
-
-
-CASES = [
-    _for(peer, function)
-    for peer in ("caddy", "hypercorn")
-    for function in (case_get, case_post, case_race_all, case_race_wrong_trust)
-]
+CASES = [*for_each_server(
+    case_get, case_get_by_race, case_post, case_race_all, case_race_wrong_trust
+)]

@@ -22,13 +22,22 @@ def to(host: int) -> tuple[str, str]:
     return f"{ipv4(host)}:", f"[{ipv6(host)}]:"
 
 
+# A race is run again up to so often if the other transport won: on a machine that is busy with
+# other things a handshake may take longer than the head start.
+TRIES = 3
+
+
 def expect(world: World, name: str, server: str, transport: str | None, host: int) -> None:
     """The page of a name comes from that server, over that transport."""
-    ran, body = fetch(world, name)
-    winner = ran.winner
-    good = ran.status == 0 and body.startswith(server)
-    good = good and str(winner.get("address", "")).startswith(to(host))
-    good = good and transport in (None, winner.get("transport"))
+    for _ in range(TRIES):
+        ran, body = fetch(world, name)
+        winner = ran.winner
+        good = ran.status == 0 and body.startswith(server)
+        good = good and str(winner.get("address", "")).startswith(to(host))
+        if not good or transport in (None, winner.get("transport")):
+            break
+    else:
+        good = False
     world.report.check("coredns", name, good, f"{body} {ran.outline()}")
 
 
