@@ -31,6 +31,7 @@ fn evidence(host: Host, network: NetworkId, transport: Transport) -> Evidence {
         candidate: candidate(transport),
         level: Level::Security,
         failure: None,
+        doubt: None,
         rtt: Some(Duration::from_millis(20)),
     }
 }

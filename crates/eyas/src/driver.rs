@@ -320,6 +320,7 @@ impl Driver {
                 candidate: candidate.clone(),
                 level,
                 failure,
+                doubt: None,
                 rtt: None,
             });
         })

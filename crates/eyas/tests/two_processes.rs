@@ -50,6 +50,7 @@ fn learn(store: &MemoryStore, host: &str) {
         candidate: candidate(),
         level: Level::FirstByte,
         failure: None,
+        doubt: None,
         rtt: Some(Duration::from_millis(20)),
     });
 }

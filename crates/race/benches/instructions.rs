@@ -183,6 +183,7 @@ fn memory(rows: u32) -> Memory {
             },
             level: Level::Security,
             failure: None,
+            doubt: None,
             rtt: Some(Duration::from_millis(u64::from(next % 300))),
         });
         next += 1;

@@ -110,6 +110,16 @@ impl core::error::Error for Failure {}
 #[serde(transparent)]
 pub struct NetworkId(pub String);
 
+/// Why a failure says less than it seems to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Doubt {
+    /// The host refused another transport meanwhile: more likely nobody listens than that the
+    /// network swallows what was sent, so it says nothing about the network.
+    HostRefused,
+}
+
 /// The outcome of one attempt, to be remembered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -125,6 +135,9 @@ pub struct Evidence {
     pub level: Level,
     /// How it failed, if it did. A cancelled loser is no evidence at all.
     pub failure: Option<Failure>,
+    /// Why the failure says less than it seems to, if it does.
+    #[serde(default)]
+    pub doubt: Option<Doubt>,
     /// The handshake's round trip, if one was measured.
     pub rtt: Option<Duration>,
 }

@@ -158,6 +158,8 @@ pub enum CloseReason {
     NetworkChanged,
     /// DNS took its address back, or put a better record in its place.
     Withdrawn,
+    /// Nobody answered it, and its host refused what else there was.
+    Silent,
 }
 
 /// Why a race found no connection.

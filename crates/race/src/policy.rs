@@ -46,6 +46,18 @@ pub struct Policy {
     /// for the late switch may stay without an answer before it counts as silent: 3 s, the time
     /// of the second retransmission of a QUIC Initial or of a SYN.
     pub late_switch_for: Duration,
+    /// How long an attempt that nobody answers is waited for once every other candidate has come
+    /// to its end and its own host has refused one of them: 1.2 s.
+    ///
+    /// The refusal shows that the host is up and how far away it is, so what is swallowed is
+    /// swallowed for good, or nobody listens and the ICMP message that says so is not seen: one
+    /// UDP socket for all peers never sees it. Only a lost packet deserves patience. A client that
+    /// knows no round trip sends a QUIC Initial again after 1 s (three times 333 ms, RFC 9002
+    /// §6.2.2), a SYN after 1 s (RFC 6298 §2.1), and the answer needs the round trip of the
+    /// refusal, which is added to this; 200 ms are for a server that has work to do. The time
+    /// counts from the refusal, or from the attempt's own start and that round trip, if that is
+    /// later. Without a refusal the host may be down, far away or asleep: then the deadline holds.
+    pub refused_host_patience: Duration,
     /// What losers may do.
     pub losers: Losers,
     /// Attempts in flight at once in this race.
@@ -111,6 +123,7 @@ impl Policy {
             ("grace", self.grace, self.attempt_delay_max),
             ("deadline", self.deadline, DEADLINE_MAX),
             ("late_switch_for", self.late_switch_for, AFTER_WIN_MAX),
+            ("refused_host_patience", self.refused_host_patience, DEADLINE_MAX),
             ("dns_after_win", self.dns_after_win, AFTER_WIN_MAX),
         ];
         for (field, value, most) in upper_bounds {
@@ -261,6 +274,7 @@ impl Default for Policy {
             win_at: Level::Security,
             late_switch: true,
             late_switch_for: Duration::from_secs(3),
+            refused_host_patience: Duration::from_millis(1_200),
             losers: Losers::Cancel,
             max_in_flight: 8,
             deadline: Duration::from_secs(30),

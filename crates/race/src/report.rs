@@ -269,5 +269,6 @@ const fn closed(why: CloseReason) -> &'static str {
         CloseReason::Cancelled => "the caller was done",
         CloseReason::NetworkChanged => "the network changed",
         CloseReason::Withdrawn => "DNS took its address back",
+        CloseReason::Silent => "no answer, and its host refused what else there was",
     }
 }

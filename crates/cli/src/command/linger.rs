@@ -68,6 +68,7 @@ fn silence(trace: &Trace, attempt: &Attempt, now: Duration) -> Evidence {
             reached: Level::Started,
             detail: format!("no answer in {waited} ms, when the run was done"),
         }),
+        doubt: None,
         rtt: None,
     }
 }

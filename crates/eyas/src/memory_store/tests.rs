@@ -42,6 +42,7 @@ fn evidence(name: &str, port: u16, cause: Option<Cause>) -> Evidence {
             reached: Level::Started,
             detail: String::new(),
         }),
+        doubt: None,
         rtt: Some(Duration::from_millis(20)),
     }
 }

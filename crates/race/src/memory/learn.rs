@@ -2,7 +2,7 @@
 
 use super::entry::is_credible;
 use super::{Config, Entry, Key, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost, Verdict};
-use crate::evidence::{Cause, Evidence, Level};
+use crate::evidence::{Cause, Doubt, Evidence, Level};
 use crate::target::Host;
 use alloc::{vec, vec::Vec};
 
@@ -78,6 +78,7 @@ fn heard(evidence: &Evidence) -> Option<bool> {
     }
     match evidence.failure.as_ref().map(|failure| (failure.cause, failure.reached)) {
         Some((_, reached)) if reached >= Level::Answered => Some(true),
+        _ if evidence.doubt == Some(Doubt::HostRefused) => None,
         Some((Cause::Silent | Cause::Unreachable | Cause::Deadline, _)) => Some(false),
         _ => None,
     }

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::*;
 use crate::candidate::{Candidate, Origin, Security, Transport};
-use crate::evidence::{Cause, Evidence, Failure, Level, NetworkId};
+use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId};
 use crate::target::Host;
 
 mod back_off;
@@ -54,6 +54,7 @@ fn worked(name: &str, candidate: Candidate, at: Duration) -> Evidence {
         candidate,
         level: Level::Security,
         failure: None,
+        doubt: None,
         rtt: Some(Duration::from_millis(80)),
     }
 }

@@ -44,12 +44,13 @@ fn the_attempt_delay_lies_between_its_bounds() {
 #[test]
 fn every_other_duration_has_an_upper_bound() {
     type Change = fn(&mut Policy);
-    let cases: [(&str, Change); 7] = [
+    let cases: [(&str, Change); 8] = [
         ("resolution_delay", |policy| policy.resolution_delay = Duration::MAX),
         ("head_start", |policy| policy.head_start = Duration::MAX),
         ("grace", |policy| policy.grace = Duration::MAX),
         ("deadline", |policy| policy.deadline = Duration::MAX),
         ("late_switch_for", |policy| policy.late_switch_for = Duration::MAX),
+        ("refused_host_patience", |policy| policy.refused_host_patience = Duration::MAX),
         ("dns_after_win", |policy| policy.dns_after_win = Duration::MAX),
         ("losers", |policy| policy.losers = Losers::Finish(Duration::MAX)),
     ];

@@ -27,6 +27,8 @@ pub struct Attempt {
     pub level: Level,
     /// When it last made progress; its start if it made none.
     pub progress_at: Duration,
+    /// The round trip that the memory expected, as the transport's first estimate.
+    pub initial_rtt: Option<Duration>,
     /// The handshake's round trip, if one was measured.
     pub rtt: Option<Duration>,
     /// Where it stands.

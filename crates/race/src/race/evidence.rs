@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::crown::index;
 use super::{Attempt, AttemptState, Purpose, Race, Stage, attempt::Completion};
 use crate::candidate::Alpn;
-use crate::evidence::{Cause, Evidence, Failure, Level};
+use crate::evidence::{Cause, Doubt, Evidence, Failure, Level};
 use crate::io::{AttemptId, Output};
 
 /// A caller who is done ends the race early. What has been silent for so many round trips of the
@@ -95,6 +95,15 @@ impl Race {
         self.learn(index, Some(failure), None);
     }
 
+    /// Remembers that nobody answered this attempt while its host refused another.
+    pub(super) fn learn_silent_beside_refusal(&mut self, index: usize, failure: Failure) {
+        let evidence = Evidence {
+            doubt: Some(Doubt::HostRefused),
+            ..self.evidence(index, Some(failure), None)
+        };
+        self.outbox.push_back(Output::Learn(evidence));
+    }
+
     /// Whether an early end leaves this attempt, still under way, as silent: it was meant to
     /// become the better one, or to be re-tested, and heard nothing while the winner was heard
     /// several times over.
@@ -114,15 +123,21 @@ impl Race {
     }
 
     fn learn(&mut self, index: usize, failure: Option<Failure>, rtt: Option<Duration>) {
+        let evidence = self.evidence(index, failure, rtt);
+        self.outbox.push_back(Output::Learn(evidence));
+    }
+
+    fn evidence(&self, index: usize, failure: Option<Failure>, rtt: Option<Duration>) -> Evidence {
         let attempt = &self.attempts[index];
-        self.outbox.push_back(Output::Learn(Evidence {
+        Evidence {
             at: self.now,
             network: self.setup.network.id.clone(),
             host: self.setup.target.host.clone(),
             candidate: attempt.candidate.clone(),
             level: attempt.level,
             failure,
+            doubt: None,
             rtt,
-        }));
+        }
     }
 }

@@ -55,6 +55,12 @@
 //! remembered if there is none. Otherwise an address that goes nowhere would delay every race
 //! whose memory of the winner has faded.
 //!
+//! # A host that refuses
+//!
+//! When everything else has come to its end, an attempt that nobody has answered, at an address
+//! that refused another transport, is given [`Policy::refused_host_patience`] and then fails as
+//! silent: a server that is not there is told at once, and not at the deadline.
+//!
 //! # Everything to its end
 //!
 //! With [`Policy::exhaustive`] nobody wins before every candidate has ended or the deadline has
@@ -68,6 +74,7 @@ mod ending;
 mod evidence;
 mod inbox;
 mod lookup;
+mod refusal;
 mod schedule;
 
 #[cfg(test)]
@@ -238,6 +245,7 @@ impl Race {
         self.look_up();
         self.crown();
         self.end_budgets();
+        self.give_up_on_refusing_hosts();
         self.meet_deadline();
         self.start_due();
         self.start_background();
@@ -298,6 +306,7 @@ impl Race {
             self.hold_until(),
             self.election_end(),
             self.next_budget_end(),
+            self.next_giving_up(),
             self.deadline_if_it_matters(),
         ];
         times.into_iter().flatten().filter(|time| *time > self.now).min()

@@ -85,6 +85,7 @@ impl Race {
             background,
             level: Level::Started,
             progress_at: self.now,
+            initial_rtt: entry.initial_rtt,
             rtt: None,
             state: AttemptState::UnderWay(purpose),
         };

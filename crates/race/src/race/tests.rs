@@ -5,6 +5,7 @@ mod endings;
 mod limits;
 mod networks;
 mod properties;
+mod refusals;
 
 mod scene;
 mod timing;

@@ -90,3 +90,17 @@ fn evidence_never_crosses_networks() {
     assert!(cafe.is_empty());
     assert_eq!(cafe.verdict(&tcp(), NOW), Verdict::Unknown);
 }
+
+/// Nobody listens on three hosts that refuse TCP as well: that is not the network's doing.
+#[test]
+fn silence_beside_a_refusal_is_the_hosts_own() {
+    let hosts = ["a.test", "b.test", "c.test"];
+    let memory =
+        after(&hosts.map(|name| Evidence {
+            doubt: Some(Doubt::HostRefused),
+            ..was_silent(name, quic(), NOW)
+        }));
+    let bad = Verdict::Bad { cause: Cause::Silent, until: NOW + 5 * MIN };
+    assert_eq!(verdict(&memory, "a.test", &quic(), NOW), bad);
+    assert_eq!(verdict(&memory, "d.test", &quic(), NOW), Verdict::Unknown);
+}

@@ -59,6 +59,7 @@ impl Lesson {
             candidate,
             level: if outcome.is_ok() { Level::Security } else { Level::Started },
             failure,
+            doubt: None,
             rtt: outcome.ok().map(ms),
         });
         self

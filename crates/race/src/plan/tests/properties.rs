@@ -223,6 +223,7 @@ fn learnt(world: &World) -> Memory {
             candidate: candidate.clone(),
             level: if *good { Level::Security } else { Level::Started },
             failure: (!good).then_some(failure),
+            doubt: None,
             rtt: good.then_some(Duration::from_millis(1 + age % 700)),
         });
     }

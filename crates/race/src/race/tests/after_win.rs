@@ -238,6 +238,7 @@ fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
                 reached: Level::Started,
                 detail: String::new(),
             }),
+            doubt: None,
             rtt: None,
         });
     }

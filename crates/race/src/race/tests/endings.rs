@@ -37,13 +37,13 @@ fn a_race_ends_at_once_when_dns_knows_no_address() {
 fn the_deadline_ends_a_race() {
     let mut scene = Scene::new(&[V4], Policy::default());
     scene.until(100);
-    scene.fails(0, Cause::Refused);
+    scene.fails(0, Cause::Reset);
     let lines = ending(scene, 30_000);
     assert_eq!(lines[1], "30000 learn tcp silent at Started");
     assert_eq!(lines[2], "30000 close 1 Deadline");
     assert!(lines[3].starts_with("30000 failed Deadline([("), "{lines:?}");
     assert!(lines[3].contains("None"), "tcp was still under way: {lines:?}");
-    assert!(lines[3].contains("Refused"), "quic had failed: {lines:?}");
+    assert!(lines[3].contains("Reset"), "quic had failed: {lines:?}");
 }
 
 #[test]

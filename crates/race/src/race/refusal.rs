@@ -1,0 +1,98 @@
+//! What becomes of attempts that nobody answers, at a host that refuses.
+
+use alloc::format;
+use core::time::Duration;
+
+use super::{Attempt, AttemptState, Race, Stage};
+use crate::candidate::Transport;
+use crate::evidence::{Cause, Failure};
+use crate::io::{CloseReason, Output};
+
+/// How many round trips a first retransmission and its answer take where the round trip is
+/// remembered: the probe timeout of RFC 9002 §6.2.1 is three, the answer one more.
+const ROUND_TRIPS_OF_SECOND_TRY: u32 = 4;
+
+/// A host's explicit no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Refusal {
+    /// The transport that was refused.
+    transport: Transport,
+    /// When.
+    at: Duration,
+    /// How long after the start of the attempt: a round trip of this host.
+    after: Duration,
+}
+
+impl Race {
+    /// Fails what has been silent beside a refusal for long enough.
+    pub(super) fn give_up_on_refusing_hosts(&mut self) {
+        if !self.only_silence_is_left() {
+            return;
+        }
+        for index in self.first_here..self.attempts.len() {
+            let Some((refusal, end)) = self.giving_up(&self.attempts[index]) else { continue };
+            if end <= self.now {
+                self.give_up(index, refusal);
+            }
+        }
+    }
+
+    /// When the next attempt is given up beside a refusal.
+    pub(super) fn next_giving_up(&self) -> Option<Duration> {
+        if !self.only_silence_is_left() {
+            return None;
+        }
+        let here = self.attempts[self.first_here..].iter();
+        here.filter_map(|attempt| Some(self.giving_up(attempt)?.1)).min()
+    }
+
+    /// Whether every candidate has been tried, and what is under way has heard nothing.
+    fn only_silence_is_left(&self) -> bool {
+        self.stage == Stage::Racing
+            && self.lookup.is_complete()
+            && self.waiting.is_empty()
+            && !self.runs(Attempt::is_answered)
+    }
+
+    /// The refusal beside which this attempt is given up first, and when.
+    fn giving_up(&self, attempt: &Attempt) -> Option<(Refusal, Duration)> {
+        if !attempt.is_under_way() {
+            return None;
+        }
+        let second_try =
+            attempt.initial_rtt.map(|rtt| rtt.saturating_mul(ROUND_TRIPS_OF_SECOND_TRY));
+        let patience = self.setup.policy.refused_host_patience.max(second_try.unwrap_or_default());
+        let ends = self.refusals_beside(attempt).map(|refusal| {
+            let could_have_answered = attempt.started.saturating_add(refusal.after);
+            (refusal, refusal.at.max(could_have_answered).saturating_add(patience))
+        });
+        ends.min_by_key(|(_, end)| *end)
+    }
+
+    /// What the same address refused in this race, on this network.
+    fn refusals_beside(&self, attempt: &Attempt) -> impl Iterator<Item = Refusal> {
+        let ip = attempt.candidate.address.ip();
+        self.attempts[self.first_here..].iter().filter_map(move |other| match &other.state {
+            AttemptState::Failed { at, failure }
+                if failure.cause == Cause::Refused && other.candidate.address.ip() == ip =>
+            {
+                let after = at.saturating_sub(other.started);
+                Some(Refusal { transport: other.candidate.transport, at: *at, after })
+            }
+            _ => None,
+        })
+    }
+
+    fn give_up(&mut self, index: usize, refusal: Refusal) {
+        let at = self.now;
+        let attempt = &mut self.attempts[index];
+        let waited = at.saturating_sub(attempt.started).as_millis();
+        let detail =
+            format!("no answer in {waited} ms, while the same host refused {}", refusal.transport);
+        let failure = Failure { cause: Cause::Silent, reached: attempt.level, detail };
+        attempt.state = AttemptState::Failed { at, failure: failure.clone() };
+        let id = attempt.id;
+        self.learn_silent_beside_refusal(index, failure);
+        self.outbox.push_back(Output::Close { id, why: CloseReason::Silent });
+    }
+}

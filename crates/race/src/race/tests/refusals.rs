@@ -1,0 +1,204 @@
+//! What is silent at a host that refuses something else is not waited for until the deadline.
+
+use proptest::prelude::*;
+
+use super::scene::*;
+use super::world::{Fate, World};
+use crate::candidate::Transport;
+use crate::evidence::{Cause, Doubt};
+use crate::io::{Input, Output, RaceFailure};
+use crate::policy::Policy;
+
+/// ```text
+/// 0     quic ──▶
+/// 50    tcp ──▶
+/// 51    tcp ◀── refused
+/// 1251  quic: given up
+/// ```
+#[test]
+fn a_host_that_refuses_ends_the_race_soon() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(51);
+    scene.fails(1, Cause::Refused);
+    let lines = scene.until(60_000);
+    assert_eq!(
+        lines[..3],
+        [
+            "51 learn tcp refused at Started",
+            "1251 learn quic silent at Started",
+            "1251 close 0 Silent",
+        ]
+    );
+    assert!(lines[3].starts_with("1251 failed AllFailed([("), "{lines:?}");
+    let told = "no answer in 1251 ms, while the same host refused tcp";
+    assert!(lines[3].contains(told), "{lines:?}");
+    assert_eq!(lines[4..], ["1251 finished"]);
+}
+
+/// The first Initial is lost; the second goes out after a second, and is answered.
+#[test]
+fn a_server_of_quic_alone_wins_in_spite_of_a_lost_packet() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(51);
+    scene.fails(1, Cause::Refused);
+    scene.until(1_200);
+    scene.answered(0);
+    scene.until(1_400);
+    scene.ready(0);
+    let lines = ["1400 learn quic good at Security", "1400 usable 0", "1400 finished"];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+#[test]
+fn an_answer_in_the_last_moment_counts() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(51);
+    scene.fails(1, Cause::Refused);
+    scene.until(1_250);
+    let at_the_end = EPOCH + ms(1_251);
+    let id = crate::io::AttemptId(0);
+    let level = crate::evidence::Level::Answered;
+    scene.race.handle_input(at_the_end, Input::Progress { id, level, rtt: None });
+    assert!(matches!(scene.race.poll_output(at_the_end), Output::Timeout(_)));
+}
+
+#[test]
+fn a_host_that_refuses_late_is_far_away_and_gets_its_round_trip() {
+    let mut setup = setup(Policy::default());
+    setup.policy.transports.reverse();
+    let mut scene = Scene::with(setup, &[V4]);
+    scene.until(600);
+    scene.fails(0, Cause::Refused);
+    let lines = scene.until(60_000);
+    assert!(lines.contains(&"1850 close 1 Silent".to_owned()), "started at 50: {lines:?}");
+}
+
+#[test]
+fn without_a_refusal_the_deadline_holds() {
+    for cause in [Cause::Unreachable, Cause::Silent, Cause::Reset, Cause::Tls] {
+        let mut scene = Scene::new(&[V4], Policy::default());
+        scene.until(60);
+        scene.fails(1, cause);
+        let lines = scene.until(60_000);
+        assert!(lines.contains(&"30000 close 0 Deadline".to_owned()), "{cause}: {lines:?}");
+    }
+}
+
+#[test]
+fn another_hosts_refusal_says_nothing() {
+    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
+    let mut scene = Scene::new(&[V6, V4], policy);
+    scene.until(260);
+    scene.fails(0, Cause::Refused);
+    let lines = scene.until(60_000);
+    assert!(lines.contains(&"30000 close 1 Deadline".to_owned()), "{lines:?}");
+}
+
+/// An address without a refusal is waited for; the one with a refusal is not.
+#[test]
+fn each_address_is_judged_by_its_own_refusal() {
+    let policy = Policy { simultaneous: true, ..Policy::default() };
+    let mut scene = Scene::new(&[V6, V4], policy);
+    let starts = scene.until(0);
+    assert_eq!(starts[0], "0 start 0 quic 2001:db8::1");
+    let refused = starts.iter().position(|line| line.ends_with("tcp 2001:db8::1")).unwrap();
+    scene.fails(u32::try_from(refused).unwrap(), Cause::Refused);
+    let closed: Vec<_> =
+        scene.until(60_000).into_iter().filter(|line| line.contains("close")).collect();
+    assert_eq!(closed[0], "1200 close 0 Silent");
+    assert_eq!(closed.len(), 3);
+    assert!(closed[1..].iter().all(|line| line.starts_with("30000 ")), "{closed:?}");
+}
+
+#[test]
+fn what_has_been_answered_keeps_the_deadline() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(51);
+    scene.answered(0);
+    scene.fails(1, Cause::Refused);
+    let lines = scene.until(60_000);
+    assert!(lines.contains(&"30000 close 0 Deadline".to_owned()), "{lines:?}");
+}
+
+#[test]
+fn dns_may_still_name_another_address() {
+    let mut scene = Scene::unanswered(setup(Policy::default()));
+    scene.answer_only(crate::dns::RecordType::Aaaa, &[V6]);
+    scene.answer_only(crate::dns::RecordType::Https, &[]);
+    scene.until(60);
+    scene.fails(1, Cause::Refused);
+    let lines = scene.until(5_000);
+    assert!(!lines.iter().any(|line| line.contains("Silent")), "{lines:?}");
+}
+
+/// A remembered round trip is the transport's first estimate, and its second packet goes out after
+/// three of them.
+#[test]
+fn a_distant_host_gets_the_time_that_its_remembered_round_trip_needs() {
+    use crate::memory::{Config, Memory};
+    let mut world = World { addresses: vec![V4.parse().unwrap()], ..World::default() };
+    let address = "192.0.2.1:443".parse().unwrap();
+    world.fates.insert((Transport::Quic, address), Fate::Works(ms(800)));
+    world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Refused, ms(10)));
+    let mut memory = Memory::new(Config::default());
+    world.run(setup(Policy::default()), EPOCH, None).learnt().for_each(|seen| memory.learn(seen));
+    world.fates.insert((Transport::Quic, address), Fate::Silent);
+    let host = target().host;
+    let view = memory.view(&network("home").id, &host, EPOCH + ms(10_000));
+    let again = crate::race::Setup { view, ..setup(Policy::default()) };
+    let run = world.run(again, EPOCH + ms(10_000), None);
+    let (quic, ended) = (run.starts()[0].0, run.outputs.last().unwrap().0);
+    assert!(ended - quic >= 4 * ms(800), "given up after {:?}", ended - quic);
+    assert!(ended - quic < ms(6_000), "given up after {:?}", ended - quic);
+}
+
+/// Nobody there, three times over: UDP is not swallowed for that.
+#[test]
+fn a_refusing_host_says_nothing_about_the_network() {
+    let mut world = World { addresses: vec![V4.parse().unwrap()], ..World::default() };
+    let address = "192.0.2.1:443".parse().unwrap();
+    world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Refused, ms(1)));
+    let run = world.run(setup(Policy::default()), EPOCH, None);
+    let silent: Vec<_> =
+        run.learnt().filter(|e| e.candidate.transport == Transport::Quic).collect();
+    assert_eq!(silent.len(), 1);
+    assert_eq!(silent[0].doubt, Some(Doubt::HostRefused));
+}
+
+/// Milliseconds.
+fn any_round_trip() -> impl Strategy<Value = u64> {
+    1..1_500_u64
+}
+
+proptest! {
+    /// However far away the host is: what answers the second packet wins, and a host where nobody
+    /// listens is given up within the patience and two of its round trips.
+    #[test]
+    fn a_lost_first_packet_is_forgiven_and_nothing_more(
+        round_trip in any_round_trip(),
+        quic_first in any::<bool>(),
+        listens in any::<bool>(),
+    ) {
+        let mut world = World { addresses: vec![V4.parse().unwrap()], ..World::default() };
+        let address = "192.0.2.1:443".parse().unwrap();
+        world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Refused, ms(round_trip)));
+        // The whole handshake takes two of what a fate works with.
+        let second_try = Fate::Works(ms(1_000 + round_trip));
+        world.fates.insert((Transport::Quic, address), if listens { second_try } else { Fate::Silent });
+        let mut policy = Policy::default();
+        if !quic_first {
+            policy.transports.reverse();
+        }
+        let patience = policy.refused_host_patience;
+        let run = world.run(setup(policy), EPOCH, None);
+        prop_assert_eq!(run.usable().is_some(), listens, "{:?}", run.outputs);
+        if !listens {
+            let last_start = run.starts().last().unwrap().0;
+            let ended = run.outputs.last().unwrap().0;
+            prop_assert!(ended <= last_start + patience + 2 * ms(round_trip), "{:?}", run.outputs);
+            let all_failed =
+                |output: &Output| matches!(output, Output::Failed(RaceFailure::AllFailed(tried)) if tried.len() == 2);
+            prop_assert_eq!(run.count(all_failed), 1);
+        }
+    }
+}
