@@ -13,6 +13,8 @@ pub(crate) struct Connector {
     #[cfg(feature = "quic")]
     quic_tls: ClientConfig,
     #[cfg(feature = "quic")]
+    early_data: bool,
+    #[cfg(feature = "quic")]
     quic_sockets: crate::attempt::quic_sockets::Sockets,
     fast_open: bool,
     mptcp: bool,
@@ -30,6 +32,8 @@ impl Connector {
             #[cfg(feature = "quic")]
             quic_tls: security.client_config()?,
             #[cfg(feature = "quic")]
+            early_data: security.allows_early_data(),
+            #[cfg(feature = "quic")]
             quic_sockets: crate::attempt::quic_sockets::Sockets::default(),
             fast_open,
             mptcp,
@@ -43,6 +47,12 @@ impl Connector {
     #[cfg(feature = "quic")]
     pub(crate) fn quic_tls(&self, alpn: &[Alpn]) -> ClientConfig {
         offering(&self.quic_tls, alpn)
+    }
+
+    /// Whether data may be sent before a handshake is complete.
+    #[cfg(feature = "quic")]
+    pub(crate) fn early_data(&self) -> bool {
+        self.early_data
     }
 
     #[cfg(feature = "quic")]

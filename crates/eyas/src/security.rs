@@ -27,6 +27,7 @@ pub struct SecurityParameters {
     added_roots: Vec<CertificateDer<'static>>,
     client: Option<ClientIdentity>,
     resumption: bool,
+    #[cfg(feature = "quic")]
     early_data: bool,
     key_log: bool,
 }
@@ -58,6 +59,7 @@ impl SecurityParameters {
             added_roots: Vec::new(),
             client: None,
             resumption: true,
+            #[cfg(feature = "quic")]
             early_data: false,
             key_log: false,
         }
@@ -103,13 +105,19 @@ impl SecurityParameters {
         self
     }
 
-    /// Lets sessions be resumed with 0-RTT data (RFC 8446 §2.3). What goes out early can be
-    /// replayed by an attacker. Off unless asked. A 0-RTT flight alone wins no race, so the
-    /// connections of a race are handed out after the whole handshake and carry none.
+    /// Lets `Endpoint::early` send 0-RTT data over QUIC (RFC 9001 §4.6), which an attacker can
+    /// replay. Off unless asked. Nothing else offers any: not a race, which a 0-RTT flight alone
+    /// must not win, and not TLS over TCP.
+    #[cfg(feature = "quic")]
     #[must_use]
     pub fn with_early_data(mut self, early_data: bool) -> Self {
         self.early_data = early_data;
         self
+    }
+
+    #[cfg(feature = "quic")]
+    pub(crate) fn allows_early_data(&self) -> bool {
+        self.early_data
     }
 
     /// Writes session secrets to the file that `SSLKEYLOGFILE` names, for packet analysers.
@@ -136,7 +144,6 @@ impl SecurityParameters {
         } else {
             Resumption::disabled()
         };
-        config.enable_early_data = self.early_data;
         if self.key_log {
             config.key_log = Arc::new(KeyLogFile::new());
         }

@@ -31,7 +31,7 @@ pub(super) async fn run(
     reporter: &Reporter,
 ) -> Result<Established, Failure> {
     let start = Instant::now();
-    let (mut connecting, mut info, socket) = begin(&attempt, connector).await?;
+    let (mut connecting, mut info, socket) = begin(&attempt, connector, false).await?;
     connecting
         .handshake_data()
         .await
@@ -49,6 +49,7 @@ pub(super) async fn run(
 async fn begin<'a>(
     attempt: &Attempt,
     connector: &'a Connector,
+    early_data: bool,
 ) -> Result<(quinn::Connecting, ConnectionInfo, &'a Shared), Failure> {
     let mut info = attempt.info();
     let peer = attempt.candidate.address;
@@ -63,7 +64,7 @@ async fn begin<'a>(
         .server_name
         .as_ref()
         .map_err(|detail| failure(Cause::Certificate, Level::Started, detail.clone()))?;
-    let config = client_config(attempt, connector)?;
+    let config = client_config(attempt, connector, early_data)?;
     let connecting = endpoint
         .connect_with(config, peer, &name.to_str())
         .map_err(|error| quic_failure::of_start(&error))?;
@@ -95,7 +96,10 @@ pub(crate) struct EarlyQuic {
 
 /// Resumes a session with 0-RTT, if there is one that allows it.
 pub(crate) async fn early(attempt: &Attempt, connector: &Connector) -> Option<EarlyQuic> {
-    let (connecting, mut info, socket) = begin(attempt, connector).await.ok()?;
+    if !connector.early_data() {
+        return None;
+    }
+    let (connecting, mut info, socket) = begin(attempt, connector, true).await.ok()?;
     let (connection, accepted) = connecting.into_0rtt().ok()?;
     socket.came_up();
     info.security = Security::Tls;
@@ -115,8 +119,13 @@ impl EarlyQuic {
     }
 }
 
-fn client_config(attempt: &Attempt, connector: &Connector) -> Result<quinn::ClientConfig, Failure> {
-    let tls = connector.quic_tls(&attempt.candidate.alpn);
+fn client_config(
+    attempt: &Attempt,
+    connector: &Connector,
+    early_data: bool,
+) -> Result<quinn::ClientConfig, Failure> {
+    let mut tls = connector.quic_tls(&attempt.candidate.alpn);
+    tls.enable_early_data = early_data;
     let tls = QuicClientConfig::try_from(tls)
         .map_err(|error| failure(Cause::Unsupported, Level::Started, error.to_string()))?;
     let mut transport = quinn::TransportConfig::default();

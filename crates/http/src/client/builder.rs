@@ -117,8 +117,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Whether requests of safe methods may go out as 0-RTT data, where the endpoint's security
-    /// parameters allow it too. An attacker can replay those. Off unless asked.
+    /// Whether requests of safe methods may go out as 0-RTT data, to origins that were reached
+    /// over HTTP/3 before; HTTP/1 and 2 send none. The endpoint must be
+    /// [made for it](eyas::SecurityParameters::with_early_data). An attacker can replay what goes
+    /// out so. Off unless asked.
     pub fn early_data(mut self, early_data: bool) -> Self {
         self.config.early_data = early_data;
         self
