@@ -173,12 +173,13 @@ async fn lease(inner: &Arc<Inner>, route: &Route, early: bool) -> Result<Leased,
         Checkout::Ready(leased) => return Ok(leased),
         Checkout::Dial(permit) => permit,
     };
+    // Boxed, for they are large, and a request that finds a connection does without them.
     if !early {
-        return connect::open(inner, route, permit).await;
+        return Box::pin(connect::open(inner, route, permit)).await;
     }
-    match early::open(inner, route, permit).await {
+    match Box::pin(early::open(inner, route, permit)).await {
         Ok(leased) => Ok(leased),
-        Err(permit) => connect::open(inner, route, permit).await,
+        Err(permit) => Box::pin(connect::open(inner, route, permit)).await,
     }
 }
 

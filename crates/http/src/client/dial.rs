@@ -52,7 +52,9 @@ impl Later {
         dialler: &Dialler,
     ) -> Option<Result<(Sender, ConnectionReport), Error>> {
         let connection = self.initiation.better().await?;
-        Some(dialler.speak(connection, self.initiation.recording()).await)
+        // Boxed, for it is large, and few races end with a better connection: the task that waits
+        // for one stays small.
+        Some(Box::pin(dialler.speak(connection, self.initiation.recording())).await)
     }
 
     /// Waits until the race has learnt what it can.
