@@ -14,7 +14,7 @@ use eyas_http::{Client, PoolLimits, Proxy, Versions};
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-type Failure = Box<dyn Error>;
+type Failure = Box<dyn Error + Send + Sync>;
 
 /// Connections that `hold` may keep open.
 const MAX_HELD: usize = 4096;
@@ -161,7 +161,12 @@ fn milliseconds(time: Duration) -> String {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    let mut arguments = std::env::args().skip(1);
+    // In a task, as in most programs: the runtime's root future is woken through the kernel.
+    tokio::spawn(serve()).await?
+}
+
+async fn serve() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1).collect::<Vec<_>>().into_iter();
     let authority = arguments.next().ok_or("the first argument is AUTHORITY.pem")?;
     let shared = Shared::new(&authority, arguments)?;
     let mut held = Vec::new();

@@ -148,6 +148,11 @@ impl Held {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
+    // In a task, as in most programs: the runtime's root future is woken through the kernel.
+    tokio::spawn(serve()).await?
+}
+
+async fn serve() -> Result<(), Failure> {
     let authority = std::env::args().nth(1).ok_or("usage: rival-plain AUTHORITY.pem")?;
     let shared = Shared::new(&authority)?;
     let mut held = Vec::new();

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-type Failure = Box<dyn std::error::Error>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What every client is made with.
 struct Shared {
@@ -55,7 +55,12 @@ async fn round(line: &str, shared: &Shared) -> Result<Duration, Failure> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    let mut arguments = std::env::args().skip(1);
+    // In a task, as in most programs: the runtime's root future is woken through the kernel.
+    tokio::spawn(serve()).await?
+}
+
+async fn serve() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1).collect::<Vec<_>>().into_iter();
     let path = arguments.next().ok_or("the first argument is AUTHORITY.pem")?;
     let authority = Certificate::from_pem(&std::fs::read(path)?)?;
     let told = arguments.map(|argument| told(&argument)).collect::<Result<_, _>>()?;
