@@ -82,9 +82,6 @@ pub(crate) struct RequestFlags {
     /// Keep cookies between the requests of a redirect chain
     #[arg(long)]
     pub(crate) cookies: bool,
-    /// Send a safe request in the first flight of a resumed connection
-    #[arg(long)]
-    pub(crate) tls_earlydata: bool,
 }
 
 /// Where the answer goes.

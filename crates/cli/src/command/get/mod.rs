@@ -125,7 +125,6 @@ fn client(flags: &GetFlags, means: &Means) -> Result<Client, Failure> {
         .redirects(if request.location { request.max_redirs } else { 0 })
         .decompress(request.compressed)
         .cookies(request.cookies)
-        .early_data(request.tls_earlydata)
         .proxy(match &request.proxy {
             Some(proxy) => Proxy::all(proxy, std::env::var("NO_PROXY").unwrap_or_default()),
             None => Proxy::from_env(),
