@@ -24,6 +24,9 @@ use crate::quic_stream::{QuicStream, Role};
 const MIN_INITIAL_RTT: Duration = Duration::from_millis(5);
 /// Silence after which an established connection is given up.
 const IDLE_TIME: Duration = Duration::from_secs(30);
+/// Silence after which the peer is asked whether it is still there (RFC 9114 §5.1 wants it while
+/// responses are outstanding). A connection that is given up has then left questions unanswered.
+const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(
     attempt: Attempt,
@@ -133,6 +136,7 @@ fn client_config(
         transport.initial_rtt(rtt.max(MIN_INITIAL_RTT));
     }
     transport.max_idle_timeout(quinn::IdleTimeout::try_from(IDLE_TIME).ok());
+    transport.keep_alive_interval(Some(KEEP_ALIVE_AFTER));
     let mut config = quinn::ClientConfig::new(Arc::new(tls));
     config.transport_config(Arc::new(transport));
     Ok(config)
