@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, fmt};
 
-use eyas::race::trace::Trace;
+use eyas::race::{evidence::Cause, trace::Trace};
 
 /// What went wrong, as far as a program or an exit code tells failures apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -150,6 +150,8 @@ struct Inner {
     detail: String,
     source: Option<Box<dyn StdError + Send + Sync>>,
     trace: Option<Box<Trace>>,
+    /// What broke the connection, where that says something about its path.
+    broke: Option<Cause>,
     /// The detail says what to do next, better than the kind could.
     advised: bool,
 }
@@ -163,6 +165,7 @@ impl Error {
             detail: detail.into(),
             source: None,
             trace: None,
+            broke: None,
             advised: false,
         }))
     }
@@ -193,6 +196,17 @@ impl Error {
     pub(crate) fn on(mut self, candidate: impl fmt::Display) -> Self {
         self.0.candidate.get_or_insert_with(|| candidate.to_string());
         self
+    }
+
+    /// Says what broke the connection, where that says something about its path.
+    pub(crate) fn breaking(mut self, cause: Option<Cause>) -> Self {
+        self.0.broke = cause;
+        self
+    }
+
+    /// What broke the connection, where that says something about its path.
+    pub(crate) fn broke(&self) -> Option<Cause> {
+        self.0.broke
     }
 
     /// The detail says what to do next.

@@ -30,6 +30,7 @@ mod client;
 mod error;
 mod pool;
 mod protocol;
+mod quic_streams;
 mod version;
 
 pub use body::Body;

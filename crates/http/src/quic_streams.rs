@@ -1,110 +1,129 @@
-//! The streams of a quinn connection, as the h3 crate wants them.
+//! The streams of a quinn connection, as the h3 crate wants them, for client and server.
 //!
-//! This stands where `h3-quinn` could, for four things that a server needs and `h3-quinn` keeps
-//! to itself: a response counts as sent only when the peer has acknowledged it, so that a graceful
-//! shutdown loses nothing; a stream dropped half-way is reset and not finished as if it were
-//! whole; frames that would be kept in memory are bounded; and aborting a stream while a read
-//! waits does not panic.
+//! This stands where `h3-quinn` could, for what it keeps to itself or gets wrong: a response
+//! counts as sent only when the peer has acknowledged it, so that a graceful shutdown loses
+//! nothing; a stream dropped half-way is reset and not finished as if it were whole; aborting a
+//! stream while a read waits does not panic; and what h3 would keep in memory is bounded
+//! ([`frames`]).
+
+mod failure;
+mod frames;
+mod receiving;
+mod request_stream;
+mod sending;
 
 use std::{
     future::Future,
-    pin::{Pin, pin},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    pin::Pin,
     task::{Context, Poll, ready},
 };
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use h3::{
     error::Code,
-    quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf},
+    quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId},
 };
-use quinn::{ConnectionError, ReadError, StoppedError, VarInt, WriteError};
+use quinn::{ConnectionError, VarInt};
 
-use super::frame_guard::{FRAME_SLACK, FrameGuard};
-use crate::serve::activity::Activity;
+use self::{
+    failure::{connection_error, on_connection},
+    frames::{FRAME_SLACK, Frames},
+};
+pub(crate) use self::{
+    frames::FrameError, receiving::Receiving, request_stream::RequestStream, sending::Sending,
+};
 
 type Accepted<T> = Pin<Box<dyn Stream<Item = Result<T, ConnectionError>> + Send + Sync>>;
 type Waiting<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + Sync>>;
 
+/// Whom the streams serve.
+pub(crate) trait Side: Clone + Send + Sync + Unpin + 'static {
+    /// Whether that is a client, who opens the requests' streams (RFC 9114 §6.1).
+    const IS_CLIENT: bool;
+
+    /// Whether new requests are turned away (RFC 9114 §5.2: they may be sent again elsewhere).
+    fn is_closing(&self) -> bool {
+        false
+    }
+
+    /// Takes note of bytes that moved either way.
+    fn moved(&self, _bytes: usize) {}
+}
+
 /// Everything that the streams of one connection share.
 #[derive(Clone)]
-struct Common {
+struct Common<S> {
     conn: quinn::Connection,
-    activity: Arc<Activity>,
+    side: S,
     frame_limit: u64,
 }
 
-/// A QUIC connection whose streams carry HTTP/3.
-pub(super) struct Streams {
-    common: Common,
-    bidirectional: Accepted<(quinn::SendStream, quinn::RecvStream)>,
-    unidirectional: Accepted<quinn::RecvStream>,
-    closing: Arc<AtomicBool>,
-    opener: Opener,
+impl<S: Side> Common<S> {
+    fn request(&self, (send, recv): (quinn::SendStream, quinn::RecvStream)) -> RequestStream<S> {
+        let frames = Frames::request(self.frame_limit);
+        RequestStream {
+            send: Sending::new(send, self.side.clone()),
+            recv: Receiving::new(recv, frames, self.side.clone()),
+        }
+    }
 }
 
-impl Streams {
-    /// Wraps a connection. Once `closing` is set, new requests are turned away
-    /// (RFC 9114 §5.2: they may be sent again elsewhere).
-    pub(super) fn new(
-        conn: quinn::Connection,
-        activity: Arc<Activity>,
-        header_bytes: usize,
-        closing: Arc<AtomicBool>,
-    ) -> Self {
+/// A QUIC connection whose streams carry HTTP/3.
+pub(crate) struct Streams<S: Side> {
+    common: Common<S>,
+    bidirectional: Accepted<(quinn::SendStream, quinn::RecvStream)>,
+    unidirectional: Accepted<quinn::RecvStream>,
+    opener: Opener<S>,
+}
+
+impl<S: Side> Streams<S> {
+    /// Wraps a connection on which a message's head has `header_bytes` at most.
+    pub(crate) fn new(conn: quinn::Connection, side: S, header_bytes: usize) -> Self {
         let frame_limit = header_bytes as u64 + FRAME_SLACK;
-        let common = Common { conn: conn.clone(), activity, frame_limit };
+        let common = Common { conn: conn.clone(), side, frame_limit };
         let accept_bi = |conn: quinn::Connection| async { Some((conn.accept_bi().await, conn)) };
         let accept_uni = |conn: quinn::Connection| async { Some((conn.accept_uni().await, conn)) };
         Self {
             bidirectional: Box::pin(stream::unfold(conn.clone(), accept_bi)),
             unidirectional: Box::pin(stream::unfold(conn, accept_uni)),
-            closing,
-            opener: Opener { common: common.clone(), opening: None },
+            opener: Opener::new(&common),
             common,
         }
     }
 }
 
-impl quic::Connection<Bytes> for Streams {
-    type RecvStream = Receiving;
-    type OpenStreams = Opener;
+impl<S: Side> quic::Connection<Bytes> for Streams<S> {
+    type RecvStream = Receiving<S>;
+    type OpenStreams = Opener<S>;
 
     fn poll_accept_recv(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Receiving, ConnectionErrorIncoming>> {
+    ) -> Poll<Result<Receiving<S>, ConnectionErrorIncoming>> {
         let recv = ready!(next(&mut self.unidirectional, cx))?;
-        let guard = FrameGuard::unidirectional(self.common.frame_limit);
-        Poll::Ready(Ok(Receiving::new(recv, guard, &self.common)))
+        let frames = Frames::unidirectional(self.common.frame_limit);
+        Poll::Ready(Ok(Receiving::new(recv, frames, self.common.side.clone())))
     }
 
     fn poll_accept_bidi(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Both, ConnectionErrorIncoming>> {
+    ) -> Poll<Result<RequestStream<S>, ConnectionErrorIncoming>> {
         loop {
             let (mut send, mut recv) = ready!(next(&mut self.bidirectional, cx))?;
-            if self.closing.load(Relaxed) {
+            if self.common.side.is_closing() {
                 // Closed streams are what is wanted: nothing to do about an error.
                 let _ = send.reset(code(Code::H3_REQUEST_REJECTED.value()));
                 let _ = recv.stop(code(Code::H3_REQUEST_REJECTED.value()));
                 continue;
             }
-            let guard = FrameGuard::request(self.common.frame_limit);
-            return Poll::Ready(Ok(Both {
-                send: Sending::new(send, &self.common),
-                recv: Receiving::new(recv, guard, &self.common),
-            }));
+            return Poll::Ready(Ok(self.common.request((send, recv))));
         }
     }
 
-    fn opener(&self) -> Opener {
-        Opener { common: self.common.clone(), opening: None }
+    fn opener(&self) -> Opener<S> {
+        Opener::new(&self.common)
     }
 }
 
@@ -118,18 +137,21 @@ fn next<T>(
     }
 }
 
-impl quic::OpenStreams<Bytes> for Streams {
-    type BidiStream = Both;
-    type SendStream = Sending;
+impl<S: Side> quic::OpenStreams<Bytes> for Streams<S> {
+    type BidiStream = RequestStream<S>;
+    type SendStream = Sending<S>;
 
-    fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<Both, StreamErrorIncoming>> {
+    fn poll_open_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<RequestStream<S>, StreamErrorIncoming>> {
         self.opener.poll_open_bidi(cx)
     }
 
     fn poll_open_send(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Sending, StreamErrorIncoming>> {
+    ) -> Poll<Result<Sending<S>, StreamErrorIncoming>> {
         self.opener.poll_open_send(cx)
     }
 
@@ -138,241 +160,63 @@ impl quic::OpenStreams<Bytes> for Streams {
     }
 }
 
-/// Opens the server's own streams: control and QPACK.
-pub(super) struct Opener {
-    common: Common,
-    opening: Option<Waiting<quinn::SendStream, ConnectionError>>,
+/// Opens streams: control and QPACK, and a client's requests.
+pub(crate) struct Opener<S: Side> {
+    common: Common<S>,
+    request: Option<Waiting<(quinn::SendStream, quinn::RecvStream), ConnectionError>>,
+    unidirectional: Option<Waiting<quinn::SendStream, ConnectionError>>,
 }
 
-impl quic::OpenStreams<Bytes> for Opener {
-    type BidiStream = Both;
-    type SendStream = Sending;
+impl<S: Side> Opener<S> {
+    fn new(common: &Common<S>) -> Self {
+        Self { common: common.clone(), request: None, unidirectional: None }
+    }
+}
 
-    fn poll_open_bidi(&mut self, _: &mut Context<'_>) -> Poll<Result<Both, StreamErrorIncoming>> {
-        // RFC 9114 §6.1: there are no server-initiated bidirectional streams.
-        let error = "an HTTP/3 server opens no bidirectional stream";
-        Poll::Ready(Err(StreamErrorIncoming::Unknown(error.into())))
+impl<S: Side> Clone for Opener<S> {
+    fn clone(&self) -> Self {
+        Self::new(&self.common)
+    }
+}
+
+impl<S: Side> quic::OpenStreams<Bytes> for Opener<S> {
+    type BidiStream = RequestStream<S>;
+    type SendStream = Sending<S>;
+
+    fn poll_open_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<RequestStream<S>, StreamErrorIncoming>> {
+        if !S::IS_CLIENT {
+            // RFC 9114 §6.1.
+            let error = "an HTTP/3 server opens no bidirectional stream";
+            return Poll::Ready(Err(StreamErrorIncoming::Unknown(error.into())));
+        }
+        let opening = self.request.get_or_insert_with(|| {
+            let conn = self.common.conn.clone();
+            Box::pin(async move { conn.open_bi().await })
+        });
+        let opened = ready!(opening.as_mut().poll(cx));
+        self.request = None;
+        Poll::Ready(opened.map(|halves| self.common.request(halves)).map_err(on_connection))
     }
 
     fn poll_open_send(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Sending, StreamErrorIncoming>> {
-        let opening = self.opening.get_or_insert_with(|| {
+    ) -> Poll<Result<Sending<S>, StreamErrorIncoming>> {
+        let opening = self.unidirectional.get_or_insert_with(|| {
             let conn = self.common.conn.clone();
             Box::pin(async move { conn.open_uni().await })
         });
         let opened = ready!(opening.as_mut().poll(cx));
-        self.opening = None;
-        Poll::Ready(match opened {
-            Ok(send) => Ok(Sending::new(send, &self.common)),
-            Err(error) => Err(on_connection(error)),
-        })
+        self.unidirectional = None;
+        let side = self.common.side.clone();
+        Poll::Ready(opened.map(|send| Sending::new(send, side)).map_err(on_connection))
     }
 
     fn close(&mut self, error: Code, reason: &[u8]) {
         self.common.conn.close(code(error.value()), reason);
-    }
-}
-
-/// A request stream before its halves part.
-pub(super) struct Both {
-    send: Sending,
-    recv: Receiving,
-}
-
-impl quic::BidiStream<Bytes> for Both {
-    type SendStream = Sending;
-    type RecvStream = Receiving;
-
-    fn split(mut self) -> (Sending, Receiving) {
-        self.send.is_with_h3 = false;
-        (self.send, self.recv)
-    }
-}
-
-impl quic::SendStream<Bytes> for Both {
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        self.send.poll_ready(cx)
-    }
-
-    fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
-        self.send.send_data(data)
-    }
-
-    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        self.send.poll_finish(cx)
-    }
-
-    fn reset(&mut self, reset_code: u64) {
-        self.send.reset(reset_code);
-    }
-
-    fn send_id(&self) -> StreamId {
-        self.send.send_id()
-    }
-}
-
-impl quic::RecvStream for Both {
-    type Buf = Bytes;
-
-    fn poll_data(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        self.recv.poll_data(cx)
-    }
-
-    fn stop_sending(&mut self, error_code: u64) {
-        self.recv.stop_sending(error_code);
-    }
-
-    fn recv_id(&self) -> StreamId {
-        self.recv.recv_id()
-    }
-}
-
-/// The sending half of a stream.
-pub(super) struct Sending {
-    stream: quinn::SendStream,
-    writing: Option<WriteBuf<Bytes>>,
-    delivered: Option<Waiting<Option<VarInt>, StoppedError>>,
-    over: bool,
-    /// h3 has not handed the stream to us yet: it still reads the request's head.
-    is_with_h3: bool,
-    has_written: bool,
-    activity: Arc<Activity>,
-}
-
-impl Sending {
-    fn new(stream: quinn::SendStream, common: &Common) -> Self {
-        let activity = Arc::clone(&common.activity);
-        Self {
-            stream,
-            writing: None,
-            delivered: None,
-            over: false,
-            is_with_h3: true,
-            has_written: false,
-            activity,
-        }
-    }
-}
-
-impl quic::SendStream<Bytes> for Sending {
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        while let Some(data) = &mut self.writing {
-            if !data.has_remaining() {
-                self.writing = None;
-                break;
-            }
-            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, data.chunk()))
-                .map_err(write_error)?;
-            data.advance(written);
-            self.has_written = true;
-            self.activity.moved(written);
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
-        if self.writing.is_some() {
-            return Err(StreamErrorIncoming::Unknown("written to while not ready".into()));
-        }
-        self.writing = Some(data.into());
-        Ok(())
-    }
-
-    /// Ready when the peer has acknowledged everything, or wants no more of it.
-    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
-        if self.delivered.is_none() {
-            self.stream.finish().map_err(|error| StreamErrorIncoming::Unknown(error.into()))?;
-            self.over = true;
-            self.delivered = Some(Box::pin(self.stream.stopped()));
-        }
-        let Some(delivered) = &mut self.delivered else { return Poll::Ready(Ok(())) };
-        match ready!(delivered.as_mut().poll(cx)) {
-            Ok(_) => Poll::Ready(Ok(())),
-            Err(StoppedError::ConnectionLost(error)) => Poll::Ready(Err(on_connection(error))),
-            Err(error) => Poll::Ready(Err(StreamErrorIncoming::Unknown(error.into()))),
-        }
-    }
-
-    fn reset(&mut self, reset_code: u64) {
-        self.over = true;
-        // Already finished or reset: then there is nothing to abandon.
-        let _ = self.stream.reset(code(reset_code));
-    }
-
-    fn send_id(&self) -> StreamId {
-        stream_id(self.stream.id())
-    }
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        if self.is_with_h3 && self.has_written {
-            // h3 answers 431 by itself and leaves the end to quinn.
-            let _ = self.stream.finish();
-        } else if !self.over {
-            // quinn would finish the stream, and the peer would take a part for the whole.
-            let _ = self.stream.reset(code(Code::H3_INTERNAL_ERROR.value()));
-        }
-    }
-}
-
-/// The receiving half of a stream.
-pub(in crate::serve) struct Receiving {
-    stream: quinn::RecvStream,
-    guard: FrameGuard,
-    over: bool,
-    activity: Arc<Activity>,
-}
-
-impl Receiving {
-    fn new(stream: quinn::RecvStream, guard: FrameGuard, common: &Common) -> Self {
-        Self { stream, guard, over: false, activity: Arc::clone(&common.activity) }
-    }
-}
-
-impl quic::RecvStream for Receiving {
-    type Buf = Bytes;
-
-    fn poll_data(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        let chunk = ready!(pin!(self.stream.read_chunk(usize::MAX, true)).poll(cx));
-        let Some(chunk) = chunk.map_err(read_error)? else {
-            self.over = true;
-            return Poll::Ready(Ok(None));
-        };
-        self.activity.moved(chunk.bytes.len());
-        if self.guard.check(&chunk.bytes).is_err() {
-            self.stop_sending(Code::H3_EXCESSIVE_LOAD.value());
-            let error_code = Code::H3_EXCESSIVE_LOAD.value();
-            return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code }));
-        }
-        Poll::Ready(Ok(Some(chunk.bytes)))
-    }
-
-    fn stop_sending(&mut self, error_code: u64) {
-        self.over = true;
-        // Already at its end: then there is nothing to stop.
-        let _ = self.stream.stop(code(error_code));
-    }
-
-    fn recv_id(&self) -> StreamId {
-        stream_id(self.stream.id())
-    }
-}
-
-impl Drop for Receiving {
-    fn drop(&mut self) {
-        // RFC 9114 §4.1: a server that needs no more of a request says so with H3_NO_ERROR.
-        if !self.over {
-            let _ = self.stream.stop(code(Code::H3_NO_ERROR.value()));
-        }
     }
 }
 
@@ -383,38 +227,4 @@ fn code(value: u64) -> VarInt {
 fn stream_id(id: quinn::StreamId) -> StreamId {
     StreamId::try_from(VarInt::from(id).into_inner())
         .expect("a stream identifier of quinn is below 2^62, as h3 wants it")
-}
-
-fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
-    match error {
-        ConnectionError::ApplicationClosed(close) => {
-            ConnectionErrorIncoming::ApplicationClose { error_code: close.error_code.into_inner() }
-        }
-        ConnectionError::TimedOut => ConnectionErrorIncoming::Timeout,
-        other => ConnectionErrorIncoming::Undefined(Arc::new(other)),
-    }
-}
-
-fn on_connection(error: ConnectionError) -> StreamErrorIncoming {
-    StreamErrorIncoming::ConnectionErrorIncoming { connection_error: connection_error(error) }
-}
-
-fn read_error(error: ReadError) -> StreamErrorIncoming {
-    match error {
-        ReadError::Reset(code) => {
-            StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }
-        }
-        ReadError::ConnectionLost(error) => on_connection(error),
-        other => StreamErrorIncoming::Unknown(Box::new(other)),
-    }
-}
-
-fn write_error(error: WriteError) -> StreamErrorIncoming {
-    match error {
-        WriteError::Stopped(code) => {
-            StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }
-        }
-        WriteError::ConnectionLost(error) => on_connection(error),
-        other => StreamErrorIncoming::Unknown(Box::new(other)),
-    }
 }

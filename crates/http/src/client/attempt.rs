@@ -130,8 +130,9 @@ async fn once(
             if closed || failure.unprocessed || failure.unsent.is_some() {
                 inner.pool.retire(&route.key, &leased);
             }
-            // A connection that served before and closed since has merely grown old.
-            if closed && !reused && !leased.early {
+            // A connection that served before and closed since has merely grown old, unless it is
+            // known to have broken.
+            if closed && !leased.early && (!reused || failure.error.broke().is_some()) {
                 alternatives::failed(inner, route, &report);
                 report.failed(&failure.error);
             }

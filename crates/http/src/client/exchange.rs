@@ -106,7 +106,7 @@ fn finish(
     let (mut head, body) = response.into_parts();
     head.version = shown_version(head.version, version);
     let expected = guard::expected_length(&hop.method, head.status, &head.headers);
-    let place = (hop.url.clone(), report.to_string());
+    let place = (hop.url.clone(), Arc::clone(&report));
     let body = Body::boxed(guard::Guarded::new(body, expected, &limits, place, hold));
     let mut response = Response::from_parts(head, body);
     if ending.codings && hop.method != Method::HEAD {

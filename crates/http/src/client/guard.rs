@@ -1,7 +1,9 @@
 //! Watches over a response's body: its length, the peer's silence, the time allowed.
 
 use std::{
-    pin::Pin,
+    future::Future,
+    pin::{Pin, pin},
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -9,9 +11,13 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header::CONTENT_LENGTH};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use tokio::time::{Instant, Sleep};
+use tokio::{
+    task::coop::unconstrained,
+    time::{Instant, Sleep},
+};
 use url::Url;
 
+use super::ConnectionReport;
 use crate::{Body, Error, Kind, pool::Hold};
 
 /// Limits on how a body may arrive.
@@ -30,7 +36,7 @@ pub(super) struct Guarded {
     idle: Option<(Duration, Pin<Box<Sleep>>)>,
     deadline: Option<Pin<Box<Sleep>>>,
     url: Url,
-    candidate: String,
+    report: Arc<ConnectionReport>,
     /// Let go of at the end, so that the connection counts as idle from then on.
     hold: Option<Hold>,
     ended: bool,
@@ -41,7 +47,7 @@ impl Guarded {
         inner: Body,
         expected: Option<u64>,
         limits: &Limits,
-        (url, candidate): (Url, String),
+        (url, report): (Url, Arc<ConnectionReport>),
         hold: Hold,
     ) -> Self {
         let sleep = |duration| Box::pin(tokio::time::sleep(duration));
@@ -52,7 +58,7 @@ impl Guarded {
             idle: limits.idle.map(|idle| (idle, sleep(idle))),
             deadline: limits.deadline.map(|at| Box::pin(tokio::time::sleep_until(at))),
             url,
-            candidate,
+            report,
             hold: Some(hold),
             ended: false,
         }
@@ -70,7 +76,10 @@ impl Guarded {
                     _ => return Some(Ok(frame)),
                 }
             }
-            Some(Err(error)) => Err(error),
+            Some(Err(error)) => {
+                self.report.failed_in_body(&error);
+                Err(error)
+            }
             None => match self.expected {
                 Some(expected) if self.seen < expected => Err(self.wrong_length(expected)),
                 _ => Ok(()),
@@ -88,13 +97,13 @@ impl Guarded {
     /// Whether one of the limits is reached.
     fn poll_limits(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
         if let Some(deadline) = &mut self.deadline
-            && deadline.as_mut().poll(cx).is_ready()
+            && poll_sleep(deadline, cx).is_ready()
         {
             let detail = format!("{} bytes of the body had come", self.seen);
             return Poll::Ready(Error::new(Kind::TotalTimeout, detail));
         }
         if let Some((idle, sleep)) = &mut self.idle {
-            ready!(sleep.as_mut().poll(cx));
+            ready!(poll_sleep(sleep, cx));
             let detail = format!("nothing for {idle:?} after {} bytes of the body", self.seen);
             return Poll::Ready(Error::new(Kind::IdleTimeout, detail));
         }
@@ -108,8 +117,13 @@ impl Guarded {
     }
 
     fn located(&self, error: Error) -> Error {
-        error.at(&self.url).on(&self.candidate)
+        error.at(&self.url).on(&*self.report)
     }
+}
+
+/// Polls a timer also when a peer that sends without end has used up the task's budget.
+fn poll_sleep(sleep: &mut Pin<Box<Sleep>>, cx: &mut Context<'_>) -> Poll<()> {
+    pin!(unconstrained(sleep.as_mut())).poll(cx)
 }
 
 impl HttpBody for Guarded {

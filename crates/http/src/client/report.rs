@@ -69,7 +69,18 @@ impl ConnectionReport {
 
     /// The connection came up and then ended without a response: the memory is told.
     pub(super) fn failed(&self, error: &Error) {
-        let (cause, reached) = (Cause::Reset, Level::Security);
+        self.broke(error.broke().unwrap_or(Cause::Reset), Level::Security, error);
+    }
+
+    /// The connection ended in the middle of a response: the memory is told, if that says
+    /// something about the path.
+    pub(super) fn failed_in_body(&self, error: &Error) {
+        if let Some(cause) = error.broke() {
+            self.broke(cause, Level::FirstByte, error);
+        }
+    }
+
+    fn broke(&self, cause: Cause, reached: Level, error: &Error) {
         self.feedback.broke(Failure { cause, reached, detail: error.detail().to_owned() });
     }
 }

@@ -1,5 +1,6 @@
 //! HTTP/3 by h3 over quinn.
 
+mod broken;
 mod receive;
 mod transmit;
 
@@ -14,17 +15,26 @@ use http::{Request, Response, Version};
 
 use self::receive::ReceivedBody;
 use super::{MAX_HEAD_BYTES, SendFailure, fields};
-use crate::{Body, Error, Kind};
+use crate::{
+    Body, Error, Kind,
+    quic_streams::{FrameError, Opener, Side, Streams},
+};
 
 /// Informational responses read before the final one (RFC 9110 §15.2).
 const MAX_INFORMATIONAL: usize = 16;
 
-type OpenStreams = h3_quinn::OpenStreams;
+/// The client's side of a connection: quinn notes what moves.
+#[derive(Clone)]
+struct ClientSide;
+
+impl Side for ClientSide {
+    const IS_CLIENT: bool = true;
+}
 
 /// One HTTP/3 connection; clones share it.
 #[derive(Clone)]
 pub(crate) struct Http3 {
-    sender: h3::client::SendRequest<OpenStreams, Bytes>,
+    sender: h3::client::SendRequest<Opener<ClientSide>, Bytes>,
     quic: quinn::Connection,
     /// The peer has said that it takes no further request (GOAWAY).
     going_away: Arc<AtomicBool>,
@@ -36,7 +46,9 @@ impl Http3 {
     pub(crate) async fn start(quic: quinn::Connection) -> Result<Self, Error> {
         let (mut connection, sender) = h3::client::builder()
             .max_field_section_size(MAX_HEAD_BYTES as u64)
-            .build(h3_quinn::Connection::new(quic.clone()))
+            // A peer that grants little could hold up a request with what nobody needs.
+            .send_grease(false)
+            .build(Streams::new(quic.clone(), ClientSide, MAX_HEAD_BYTES))
             .await
             .map_err(|error| connection_error(Kind::Protocol, &error))?;
         tokio::spawn(async move {
@@ -107,6 +119,7 @@ fn stream_error(kind: Kind, error: &StreamError) -> Error {
             Error::new(kind, format!("the peer reset the stream: {code}"))
         }
         StreamError::RemoteClosing { .. } => Error::new(kind, "the peer is closing the connection"),
+        StreamError::Undefined { 0: error, .. } => Error::new(kind, error.to_string()),
         error => Error::new(kind, error.to_string()),
     }
 }
@@ -117,3 +130,14 @@ fn connection_error(kind: Kind, error: &ConnectionError) -> Error {
         error => Error::new(kind, error.to_string()),
     }
 }
+
+/// What the peer did wrong with its frames, if that is what is wrong.
+fn frame_error(error: &StreamError) -> Option<FrameError> {
+    match error {
+        StreamError::Undefined { 0: error, .. } => error.downcast_ref().copied(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

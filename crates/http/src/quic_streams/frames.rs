@@ -1,173 +1,166 @@
-//! A bound on HTTP/3 frames (RFC 9114 §7.1).
+//! The frames of a stream, handed on one by one (RFC 9114 §7.1).
 //!
 //! The h3 crate keeps a whole frame in memory before it looks at it, `DATA` alone excepted, and a
-//! peer may announce 2^62 bytes. This follows the frames of a stream and refuses the length.
+//! peer may announce 2^62 bytes. It also reads once per frame and keeps what it does not need
+//! yet, so that a peer who sends a packet full of one-byte frames grows its buffer a thousandfold;
+//! takes an empty `DATA` frame for the end of a message; and panics on, or takes for whole, a
+//! `DATA` frame that the end of the stream cuts short. So this follows the stream: it refuses
+//! lengths, gives no more than the head of one frame or a part of its payload at a time, leaves
+//! out empty `DATA` frames, and knows whether the end of the stream is the end of a frame.
 
-/// The most bytes of one frame that is kept whole, beside what a request's head may have.
+use bytes::{Buf, Bytes};
+
+/// The most bytes of one frame that is kept whole, beside what a message's head may have.
 pub(super) const FRAME_SLACK: u64 = 64 * 1024;
 
 /// The most bytes of a unidirectional stream that is not the control stream (the QPACK streams:
 /// without a dynamic table nothing of length belongs there).
-pub(super) const SIDE_STREAM_BYTES: u64 = 1024 * 1024;
+const SIDE_STREAM_BYTES: u64 = 1024 * 1024;
+
+/// The longest head of a frame: two variable-length integers (RFC 9000 §16).
+const HEAD_BYTES: usize = 16;
 
 const CONTROL_STREAM: u64 = 0x00;
 const DATA_FRAME: u64 = 0x00;
 
-/// A frame is announced that is longer than the server keeps.
+/// What is wrong with the frames of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a frame or stream of the peer is over the limit")]
-pub(super) struct TooLong;
+pub(crate) enum FrameError {
+    /// A frame is announced, or a stream goes on, for longer than we keep.
+    #[error("a frame or stream of the peer is over the limit")]
+    TooLong,
+    /// The stream ended within a `DATA` frame.
+    #[error("the stream ended in the middle of a DATA frame")]
+    Truncated,
+}
 
 /// Follows one stream.
 #[derive(Debug)]
-pub(super) struct FrameGuard {
+pub(super) struct Frames {
     limit: u64,
     state: State,
-    number: Varint,
+    head: Head,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
     StreamType,
-    FrameType,
-    FrameLength { data: bool },
-    Payload { left: u64 },
+    FrameHead,
+    Payload { left: u64, is_data: bool },
     SideStream { left: u64 },
 }
 
-impl FrameGuard {
+impl Frames {
     /// For a request stream.
     pub(super) const fn request(limit: u64) -> Self {
-        Self { limit, state: State::FrameType, number: Varint::NEW }
+        Self { limit, state: State::FrameHead, head: Head::NEW }
     }
 
     /// For a unidirectional stream.
     pub(super) const fn unidirectional(limit: u64) -> Self {
-        Self { limit, state: State::StreamType, number: Varint::NEW }
+        Self { limit, state: State::StreamType, head: Head::NEW }
     }
 
-    /// Looks at the next bytes of the stream.
-    pub(super) fn check(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
-        while let Some((&first, rest)) = bytes.split_first() {
+    /// Takes what comes next from `input`; `None` when that is used up.
+    pub(super) fn next(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, FrameError> {
+        while !input.is_empty() {
             match self.state {
-                State::Payload { left } => {
-                    let passed = left.min(bytes.len() as u64);
-                    bytes = &bytes[passed as usize..];
-                    self.state = match left - passed {
-                        0 => State::FrameType,
-                        left => State::Payload { left },
+                State::Payload { left, is_data } => {
+                    let length = usize::try_from(left).unwrap_or(usize::MAX).min(input.len());
+                    self.state = match left - length as u64 {
+                        0 => State::FrameHead,
+                        left => State::Payload { left, is_data },
                     };
+                    return Ok(Some(input.split_to(length)));
                 }
                 State::SideStream { left } => {
-                    let left = left.checked_sub(bytes.len() as u64).ok_or(TooLong)?;
+                    let left = left.checked_sub(input.len() as u64).ok_or(FrameError::TooLong)?;
                     self.state = State::SideStream { left };
-                    return Ok(());
+                    return Ok(Some(std::mem::take(input)));
                 }
-                _ => {
-                    bytes = rest;
-                    if let Some(number) = self.number.push(first) {
-                        self.state = self.after(number)?;
+                State::StreamType => {
+                    self.head.push(input.get_u8());
+                    if let Some((kind, _)) = varint(self.head.bytes()) {
+                        self.state = match kind {
+                            CONTROL_STREAM => State::FrameHead,
+                            _ => State::SideStream { left: SIDE_STREAM_BYTES },
+                        };
+                        return Ok(Some(self.head.take()));
+                    }
+                }
+                State::FrameHead => {
+                    self.head.push(input.get_u8());
+                    if let Some(head) = self.frame()? {
+                        return Ok(Some(head));
                     }
                 }
             }
         }
-        Ok(())
+        Ok(None)
     }
 
-    fn after(&self, number: u64) -> Result<State, TooLong> {
-        match self.state {
-            State::StreamType if number == CONTROL_STREAM => Ok(State::FrameType),
-            State::StreamType => Ok(State::SideStream { left: SIDE_STREAM_BYTES }),
-            State::FrameType => Ok(State::FrameLength { data: number == DATA_FRAME }),
-            State::FrameLength { data: false } if number > self.limit => Err(TooLong),
-            State::FrameLength { .. } if number == 0 => Ok(State::FrameType),
-            State::FrameLength { .. } => Ok(State::Payload { left: number }),
-            other => Ok(other),
+    /// The head of a frame, if it is complete and the frame is worth handing on.
+    fn frame(&mut self) -> Result<Option<Bytes>, FrameError> {
+        let Some((kind, rest)) = varint(self.head.bytes()) else { return Ok(None) };
+        let Some((length, _)) = varint(rest) else { return Ok(None) };
+        let head = self.head.take();
+        let is_data = kind == DATA_FRAME;
+        if !is_data && length > self.limit {
+            return Err(FrameError::TooLong);
         }
+        if length > 0 {
+            self.state = State::Payload { left: length, is_data };
+        }
+        Ok((length > 0 || !is_data).then_some(head))
+    }
+
+    /// What is left to hand on when the stream ends here.
+    pub(super) fn end(&mut self) -> Result<Option<Bytes>, FrameError> {
+        if let State::Payload { is_data: true, .. } = self.state {
+            return Err(FrameError::Truncated);
+        }
+        let rest = self.head.take();
+        Ok((!rest.is_empty()).then_some(rest))
     }
 }
 
-/// A variable-length integer in the making (RFC 9000 §16).
+/// The head of a frame in the making.
 #[derive(Debug)]
-struct Varint {
-    value: u64,
-    missing: u8,
+struct Head {
+    bytes: [u8; HEAD_BYTES],
+    length: usize,
 }
 
-impl Varint {
-    const NEW: Self = Self { value: 0, missing: 0 };
+impl Head {
+    const NEW: Self = Self { bytes: [0; HEAD_BYTES], length: 0 };
 
-    fn push(&mut self, byte: u8) -> Option<u64> {
-        if self.missing == 0 {
-            self.missing = 1 << (byte >> 6);
-            self.value = u64::from(byte & 0x3f);
-        } else {
-            self.value = self.value << 8 | u64::from(byte);
+    /// Two integers of eight bytes each are complete before there is no room.
+    fn push(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.length) {
+            *place = byte;
+            self.length += 1;
         }
-        self.missing -= 1;
-        (self.missing == 0).then_some(self.value)
     }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    fn take(&mut self) -> Bytes {
+        let taken = Bytes::copy_from_slice(self.bytes());
+        self.length = 0;
+        taken
+    }
+}
+
+/// A variable-length integer (RFC 9000 §16) and what follows it, if it is complete.
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (&first, _) = bytes.split_first()?;
+    let (number, rest) = bytes.split_at_checked(1 << (first >> 6))?;
+    let value = number.iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
+    let bits = 8 * number.len() - 2;
+    Some((value & ((1 << bits) - 1), rest))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The answer must not depend on how the transport cut the stream.
-    fn check(mut guard: impl FnMut() -> FrameGuard, stream: &[u8]) -> Result<(), TooLong> {
-        let whole = guard().check(stream);
-        let mut piecewise = guard();
-        let pieces = stream.iter().try_for_each(|byte| piecewise.check(&[*byte]));
-        assert_eq!(whole, pieces);
-        whole
-    }
-
-    #[test]
-    fn data_may_be_of_any_length() {
-        // DATA of 2^62 - 1 bytes.
-        let stream = [0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3];
-        assert_eq!(check(|| FrameGuard::request(10), &stream), Ok(()));
-    }
-
-    #[test]
-    fn headers_and_unknown_frames_are_bounded() {
-        for kind in [0x01, 0x21] {
-            assert_eq!(check(|| FrameGuard::request(10), &[kind, 11]), Err(TooLong));
-            let mut stream = vec![kind, 10];
-            stream.extend([0xaa; 10]);
-            stream.extend([kind, 0, kind, 11]);
-            assert_eq!(check(|| FrameGuard::request(10), &stream), Err(TooLong));
-            stream.truncate(14);
-            assert_eq!(check(|| FrameGuard::request(10), &stream), Ok(()));
-        }
-    }
-
-    #[test]
-    fn the_control_stream_carries_frames_and_others_bytes() {
-        assert_eq!(check(|| FrameGuard::unidirectional(10), &[0x00, 0x04, 11]), Err(TooLong));
-        let mut qpack = vec![0x02];
-        qpack.resize(1 + SIDE_STREAM_BYTES as usize, 0xff);
-        let mut guard = FrameGuard::unidirectional(10);
-        assert_eq!(guard.check(&qpack), Ok(()));
-        assert_eq!(guard.check(&[0]), Err(TooLong));
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn the_cut_of_the_stream_does_not_matter(
-            stream in proptest::collection::vec(proptest::num::u8::ANY, 0..200),
-            cut in 0_usize..200,
-            is_request in proptest::bool::ANY,
-        ) {
-            let guard = || match is_request {
-                true => FrameGuard::request(40),
-                false => FrameGuard::unidirectional(40),
-            };
-            let whole = check(guard, &stream);
-            let (first, second) = stream.split_at(cut.min(stream.len()));
-            let mut halves = guard();
-            let halves = halves.check(first).and_then(|()| halves.check(second));
-            proptest::prop_assert_eq!(whole, halves);
-        }
-    }
-}
+mod tests;

@@ -49,7 +49,7 @@ pub(super) struct RequestBody {
 
 enum Source {
     Hyper(Incoming),
-    Http3(RecvBody),
+    Http3(Box<RecvBody>),
 }
 
 impl RequestBody {
@@ -60,7 +60,7 @@ impl RequestBody {
 
     /// A body of HTTP/3.
     pub(super) fn http3(body: RecvBody, limit: u64, counters: Arc<Counters>) -> Self {
-        Self { source: Source::Http3(body), left: limit, limit, counters }
+        Self { source: Source::Http3(Box::new(body)), left: limit, limit, counters }
     }
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {

@@ -1,7 +1,6 @@
 //! HTTP/3 over QUIC: accepting connections, and one connection's life.
 
-mod frame_guard;
-mod streams;
+mod side;
 
 use std::{
     future::Future,
@@ -20,7 +19,7 @@ use http_body_util::BodyExt;
 use quinn::{TransportConfig, VarInt, crypto::rustls::QuicServerConfig};
 use tokio::time::{sleep, timeout};
 
-use self::streams::{Receiving, Sending, Streams};
+use self::side::ServerSide;
 use super::{
     ServeError, ServerIdentity,
     activity::{Activity, Exchange, Quiet},
@@ -30,9 +29,10 @@ use super::{
     site::{self, Link},
     stats::Counters,
 };
+use crate::quic_streams::{Receiving, Sending, Streams};
 
 /// The body of an HTTP/3 request.
-pub(super) type RecvBody = RequestStream<Receiving, Bytes>;
+pub(super) type RecvBody = RequestStream<Receiving<ServerSide>, Bytes>;
 
 /// Unidirectional streams that a client may open: control, two of QPACK, and a few that carry
 /// nothing (RFC 9114 §6.2.3).
@@ -140,12 +140,8 @@ async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Per
     };
     let activity = Arc::<Activity>::default();
     let closing = Arc::<AtomicBool>::default();
-    let streams = Streams::new(
-        conn.clone(),
-        Arc::clone(&activity),
-        shared.limits.header_bytes,
-        Arc::clone(&closing),
-    );
+    let side = ServerSide { activity: Arc::clone(&activity), closing: Arc::clone(&closing) };
+    let streams = Streams::new(conn.clone(), side, shared.limits.header_bytes);
     let mut builder = h3::server::builder();
     builder.max_field_section_size(shared.limits.header_bytes as u64).send_grease(false);
     let Ok(Ok(h3)) = timeout(shared.limits.handshake_time, builder.build(streams)).await else {
@@ -197,7 +193,7 @@ struct Connection {
     link: Arc<Link>,
     closing: Arc<AtomicBool>,
     conn: quinn::Connection,
-    h3: h3::server::Connection<Streams, Bytes>,
+    h3: h3::server::Connection<Streams<ServerSide>, Bytes>,
 }
 
 impl Connection {
@@ -227,7 +223,7 @@ impl Connection {
     }
 
     /// Serves one request in a task of its own, so that none waits for another.
-    fn serve(&self, resolver: RequestResolver<Streams, Bytes>) {
+    fn serve(&self, resolver: RequestResolver<Streams<ServerSide>, Bytes>) {
         let shared = Arc::clone(&self.shared);
         let link = Arc::clone(&self.link);
         let conn = self.conn.clone();
@@ -276,7 +272,7 @@ async fn exchange(
     shared: Arc<Shared>,
     link: Arc<Link>,
     exchange: Exchange,
-    resolver: RequestResolver<Streams, Bytes>,
+    resolver: RequestResolver<Streams<ServerSide>, Bytes>,
 ) {
     let limit = shared.limits.header_read_time;
     let (request, stream) = match timeout(limit, resolver.resolve_request()).await {
@@ -298,7 +294,7 @@ type DeliveryError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Sends a response and waits until the peer has it.
 async fn deliver(
-    send: &mut RequestStream<Sending, Bytes>,
+    send: &mut RequestStream<Sending<ServerSide>, Bytes>,
     response: http::Response<ResponseBody>,
 ) -> Result<(), DeliveryError> {
     let (head, mut body) = response.into_parts();

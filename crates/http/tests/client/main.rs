@@ -4,6 +4,8 @@ mod alt_svc;
 mod bodies;
 mod early;
 mod faults;
+mod hostile;
+mod hostile_peer;
 mod pool;
 mod proxy;
 mod race;

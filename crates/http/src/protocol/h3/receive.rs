@@ -13,17 +13,21 @@ use h3::{
 use http::Response;
 use http_body::Frame;
 
-use super::{Http3, MAX_INFORMATIONAL, SendFailure, failure, stream_error, transmit::Transmission};
-use crate::{Error, Kind};
+use super::{
+    ClientSide, Http3, MAX_INFORMATIONAL, SendFailure, broken::Watch, failure, frame_error,
+    stream_error, transmit::Transmission,
+};
+use crate::{
+    Error, Kind,
+    quic_streams::{FrameError, Receiving},
+};
 
 /// The receiving side of one request. Dropping it before the end tells the peer to stop.
 pub(super) struct ReceivedBody {
-    stream: RequestStream<h3_quinn::RecvStream, Bytes>,
+    stream: RequestStream<Receiving<ClientSide>, Bytes>,
     state: State,
     transmission: Option<Transmission>,
-    /// A read is under way: it owns the stream, and the stream cannot be told to stop (h3-quinn
-    /// 0.0.10 panics). Dropping the read tells the peer by itself, with code 0.
-    reading: bool,
+    watch: Watch,
     /// The connection lives as long as one of its responses is being read.
     _connection: Http3,
 }
@@ -37,14 +41,14 @@ enum State {
 
 impl ReceivedBody {
     pub(super) fn new(
-        stream: RequestStream<h3_quinn::RecvStream, Bytes>,
+        stream: RequestStream<Receiving<ClientSide>, Bytes>,
         connection: Http3,
     ) -> Self {
         Self {
             stream,
             state: State::Data,
             transmission: None,
-            reading: false,
+            watch: Watch::new(connection.quic.clone()),
             _connection: connection,
         }
     }
@@ -52,10 +56,10 @@ impl ReceivedBody {
     /// The final response's head.
     pub(super) async fn head(&mut self) -> Result<Response<()>, SendFailure> {
         for _ in 0..MAX_INFORMATIONAL {
-            self.reading = true;
-            let response = self.stream.recv_response().await;
-            self.reading = false;
-            let response = response.map_err(|error| failure(&error))?;
+            let response = self.stream.recv_response().await.map_err(|error| {
+                let failure = failure(&error);
+                SendFailure { error: failure.error.breaking(self.watch.cause()), ..failure }
+            })?;
             if !response.status().is_informational() {
                 return Ok(response);
             }
@@ -78,7 +82,10 @@ impl http_body::Body for ReceivedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let polled = self.poll(cx);
-        self.reading = polled.is_pending();
+        match &polled {
+            Poll::Ready(_) => self.watch.heard(),
+            Poll::Pending => self.watch.waits(),
+        }
         polled
     }
 
@@ -116,21 +123,17 @@ impl ReceivedBody {
 
     fn fail(&mut self, error: &StreamError) -> Error {
         self.state = State::Ended;
-        let kind = match error {
-            StreamError::StreamError { code, .. } if *code == Code::H3_REQUEST_INCOMPLETE => {
+        let kind = match (error, frame_error(error)) {
+            (_, Some(FrameError::Truncated)) => Kind::BodyTruncated,
+            (_, Some(FrameError::TooLong)) => Kind::Protocol,
+            (StreamError::StreamError { code, .. }, _) if *code == Code::H3_REQUEST_INCOMPLETE => {
                 Kind::BodyTruncated
             }
-            StreamError::StreamError { .. } | StreamError::HeaderTooBig { .. } => Kind::Protocol,
+            (StreamError::StreamError { .. } | StreamError::HeaderTooBig { .. }, _) => {
+                Kind::Protocol
+            }
             _ => Kind::BodyReset,
         };
-        stream_error(kind, error)
-    }
-}
-
-impl Drop for ReceivedBody {
-    fn drop(&mut self) {
-        if self.state != State::Ended && !self.reading {
-            self.stream.stop_sending(Code::H3_REQUEST_CANCELLED);
-        }
+        stream_error(kind, error).breaking(self.watch.cause())
     }
 }

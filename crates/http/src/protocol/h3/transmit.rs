@@ -5,10 +5,10 @@ use h3::{client::RequestStream, error::Code};
 use http_body_util::BodyExt;
 use tokio::sync::oneshot;
 
-use super::stream_error;
-use crate::{Body, Error, Kind};
+use super::{ClientSide, stream_error};
+use crate::{Body, Error, Kind, quic_streams::Sending};
 
-type SendStream = RequestStream<h3_quinn::SendStream<Bytes>, Bytes>;
+type SendStream = RequestStream<Sending<ClientSide>, Bytes>;
 
 /// A body being sent in a task of its own. Dropping this resets the stream, so that a body cut
 /// short never looks whole to the peer.

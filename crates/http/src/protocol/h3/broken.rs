@@ -1,0 +1,53 @@
+//! Whether the end of a connection says something about the path it ran on.
+
+use eyas::race::evidence::Cause;
+use quinn::ConnectionError;
+
+/// Follows what the peer answers to, as long as something is expected of it.
+pub(super) struct Watch {
+    quic: quinn::Connection,
+    /// The PINGs sent when the peer was last heard, once it is waited for again.
+    waiting_since: Option<u64>,
+}
+
+impl Watch {
+    pub(super) fn new(quic: quinn::Connection) -> Self {
+        let waiting_since = Some(pings(&quic));
+        Self { quic, waiting_since }
+    }
+
+    /// The peer was heard.
+    pub(super) fn heard(&mut self) {
+        self.waiting_since = None;
+    }
+
+    /// The peer is waited for.
+    pub(super) fn waits(&mut self) {
+        if self.waiting_since.is_none() {
+            self.waiting_since = Some(pings(&self.quic));
+        }
+    }
+
+    /// Why the connection broke, if it did by no peer's decision.
+    ///
+    /// A close by the peer is its word and tells nothing of the path. Neither does silence to
+    /// which nothing was said: QUIC gives a connection up that nobody used (RFC 9000 §10.1), so
+    /// only a peer that left a PING unanswered fell silent.
+    pub(super) fn cause(&self) -> Option<Cause> {
+        match self.quic.close_reason()? {
+            ConnectionError::TimedOut => {
+                let asked = self.waiting_since.is_some_and(|since| pings(&self.quic) > since);
+                asked.then_some(Cause::Silent)
+            }
+            ConnectionError::Reset => Some(Cause::Reset),
+            ConnectionError::TransportError(_) => Some(Cause::Protocol),
+            _ => None,
+        }
+    }
+}
+
+/// PINGs sent, but for those that look for a larger MTU (RFC 8899): a path may swallow these.
+fn pings(quic: &quinn::Connection) -> u64 {
+    let stats = quic.stats();
+    stats.frame_tx.ping.saturating_sub(stats.path.sent_plpmtud_probes)
+}

@@ -1,0 +1,111 @@
+//! The sending half of a stream.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::{Buf, Bytes};
+use h3::{
+    error::Code,
+    quic::{self, StreamErrorIncoming, StreamId, WriteBuf},
+};
+use quinn::{StoppedError, VarInt};
+
+use super::{
+    Side, Waiting, code,
+    failure::{on_connection, write_error},
+    stream_id,
+};
+
+/// The sending half of a stream.
+pub(crate) struct Sending<S: Side> {
+    stream: quinn::SendStream,
+    writing: Option<WriteBuf<Bytes>>,
+    delivered: Option<Waiting<Option<VarInt>, StoppedError>>,
+    over: bool,
+    /// h3 has not handed the stream to us yet: it still reads the request's head.
+    pub(super) is_with_h3: bool,
+    has_written: bool,
+    side: S,
+}
+
+impl<S: Side> Sending<S> {
+    pub(super) fn new(stream: quinn::SendStream, side: S) -> Self {
+        Self {
+            stream,
+            writing: None,
+            delivered: None,
+            over: false,
+            is_with_h3: true,
+            has_written: false,
+            side,
+        }
+    }
+}
+
+impl<S: Side> quic::SendStream<Bytes> for Sending<S> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        while let Some(data) = &mut self.writing {
+            if !data.has_remaining() {
+                self.writing = None;
+                break;
+            }
+            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, data.chunk()))
+                .map_err(write_error)?;
+            data.advance(written);
+            self.has_written = true;
+            self.side.moved(written);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn send_data<T: Into<WriteBuf<Bytes>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        if self.writing.is_some() {
+            return Err(StreamErrorIncoming::Unknown("written to while not ready".into()));
+        }
+        self.writing = Some(data.into());
+        Ok(())
+    }
+
+    /// On a server, ready when the peer has acknowledged everything, or wants no more of it: a
+    /// response counts as sent only then. A client learns that from the response.
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        if !self.over {
+            self.stream.finish().map_err(|error| StreamErrorIncoming::Unknown(error.into()))?;
+            self.over = true;
+            self.delivered =
+                (!S::IS_CLIENT).then(|| Box::pin(self.stream.stopped()) as Waiting<_, _>);
+        }
+        let Some(delivered) = &mut self.delivered else { return Poll::Ready(Ok(())) };
+        match ready!(delivered.as_mut().poll(cx)) {
+            Ok(_) => Poll::Ready(Ok(())),
+            Err(StoppedError::ConnectionLost(error)) => Poll::Ready(Err(on_connection(error))),
+            Err(error) => Poll::Ready(Err(StreamErrorIncoming::Unknown(error.into()))),
+        }
+    }
+
+    fn reset(&mut self, reset_code: u64) {
+        self.over = true;
+        // Already finished or reset: then there is nothing to abandon.
+        let _ = self.stream.reset(code(reset_code));
+    }
+
+    fn send_id(&self) -> StreamId {
+        stream_id(self.stream.id())
+    }
+}
+
+impl<S: Side> Drop for Sending<S> {
+    fn drop(&mut self) {
+        if !S::IS_CLIENT && self.is_with_h3 && self.has_written {
+            // h3 answers 431 by itself and leaves the end to quinn.
+            let _ = self.stream.finish();
+        } else if !self.over {
+            // quinn would finish the stream, and the peer would take a part for the whole.
+            let why =
+                if S::IS_CLIENT { Code::H3_REQUEST_CANCELLED } else { Code::H3_INTERNAL_ERROR };
+            let _ = self.stream.reset(code(why.value()));
+        }
+    }
+}

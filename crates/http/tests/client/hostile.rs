@@ -1,0 +1,177 @@
+//! The client of HTTP/3 against peers without manners: an error that names the candidate, in
+//! time, and never a panic.
+
+use std::time::Duration;
+
+use eyas_http::{Body, Error, Kind};
+use http::Method;
+
+use crate::{
+    hostile_peer::{
+        DATA, End, GOAWAY, HEADERS, Peer, SETTINGS, UNKNOWN, announce, early_hints, frame, ok,
+        ok_of_length, open_control, panics, settings, trailers,
+    },
+    rig::{SOON, until},
+};
+
+const IDLE: Duration = Duration::from_millis(500);
+const GIBIBYTE: u64 = 1 << 30;
+
+/// The outcome of a GET and of a POST.
+async fn outcomes(peer: &Peer) -> [Result<bytes::Bytes, Error>; 2] {
+    let client = peer.client().idle_timeout(IDLE).build().expect("a client");
+    let upload = || Body::from(vec![b'x'; 1 << 20]);
+    let outcome = |method: Method, body: Body| {
+        let request = client.request(method, peer.url()).body(body);
+        async move {
+            let whole = async { request.send().await?.bytes().await };
+            tokio::time::timeout(SOON, whole).await.expect("an end")
+        }
+    };
+    [outcome(Method::GET, Body::empty()).await, outcome(Method::POST, upload()).await]
+}
+
+async fn fails(control: Vec<u8>, answer: Vec<u8>, end: End, kinds: &[Kind]) {
+    let before = panics();
+    let shown = format!("{:02x?}", &answer[..answer.len().min(64)]);
+    let peer = Peer::answering(control, answer, end);
+    for outcome in outcomes(&peer).await {
+        let error = outcome.expect_err(&shown);
+        assert!(kinds.contains(&error.kind()), "{shown}: {error}");
+        assert_eq!(error.candidate(), Some(&*format!("quic 127.0.0.1:{}", peer.port)), "{error}");
+    }
+    assert_eq!(panics(), before, "{shown}");
+}
+
+#[tokio::test]
+async fn lengths_that_nobody_keeps_are_refused() {
+    for kind in [HEADERS, UNKNOWN] {
+        for length in [GIBIBYTE, (1 << 62) - 1] {
+            let head = announce(kind, length);
+            fails(settings(), head.clone(), End::Hold, &[Kind::Protocol]).await;
+            let late = [ok(), frame(DATA, b"half"), head].concat();
+            fails(settings(), late, End::Hold, &[Kind::Protocol]).await;
+        }
+    }
+    fails(announce(SETTINGS, GIBIBYTE), vec![], End::Hold, &[Kind::Protocol]).await;
+}
+
+#[tokio::test]
+async fn what_never_ends_is_cut_short() {
+    let interim = End::Repeat(early_hints());
+    fails(settings(), vec![], interim, &[Kind::Protocol]).await;
+    let broken = [Kind::Protocol, Kind::BodyReset];
+    fails(settings(), ok(), End::Repeat(trailers()), &broken).await;
+    fails(settings().repeat(1000), ok(), End::Hold, &broken).await;
+    let idle = [Kind::IdleTimeout];
+    for noise in [frame(UNKNOWN, b"").repeat(500), frame(UNKNOWN, &[7; 9000])] {
+        fails(settings(), vec![], End::Repeat(noise.clone()), &idle).await;
+        fails(settings(), ok(), End::Repeat(noise), &idle).await;
+    }
+    fails(settings(), ok(), End::Repeat(frame(DATA, b"").repeat(500)), &idle).await;
+}
+
+#[tokio::test]
+async fn a_stream_may_be_reset_at_any_moment() {
+    let whole = [early_hints(), ok(), frame(DATA, b"half"), frame(DATA, b"whole")].concat();
+    let kinds = [Kind::Protocol, Kind::BodyReset];
+    for cut in (0..=whole.len()).step_by(7) {
+        for end in [End::Reset, End::StopAndReset] {
+            fails(settings(), whole[..cut].to_vec(), end, &kinds).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_may_end_at_any_moment() {
+    let whole = [ok(), frame(DATA, b"half"), frame(DATA, b"whole")].concat();
+    let kinds = [Kind::Protocol, Kind::BodyReset, Kind::BodyTruncated];
+    let whole_frames = [ok().len(), ok().len() + frame(DATA, b"half").len()];
+    for cut in (0..whole.len()).filter(|cut| !whole_frames.contains(cut)).step_by(3) {
+        fails(settings(), whole[..cut].to_vec(), End::Finish, &kinds).await;
+    }
+    let half = [ok(), announce(DATA, 9), b"half".to_vec()].concat();
+    fails(settings(), half, End::Finish, &[Kind::BodyTruncated]).await;
+}
+
+#[tokio::test]
+async fn a_body_of_another_length_than_announced() {
+    for announced in [3, 5] {
+        let answer = [ok_of_length(announced), frame(DATA, b"four")].concat();
+        fails(settings(), answer, End::Finish, &[Kind::BodyLength]).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_merely_odd_is_read() {
+    let before = panics();
+    let one_by_one = b"whole".map(|byte| frame(DATA, &[byte])).concat();
+    let empty = frame(DATA, b"");
+    let unknown = frame(UNKNOWN, &[7; 9000]);
+    let answer = [unknown.clone(), early_hints(), ok(), empty.clone(), one_by_one, empty, unknown];
+    let peer = Peer::answering(settings(), answer.concat(), End::Finish);
+    for outcome in outcomes(&peer).await {
+        assert_eq!(outcome.expect("a body"), "whole");
+    }
+    assert_eq!(panics(), before);
+}
+
+#[tokio::test]
+async fn who_gives_up_while_a_read_waits_says_so_and_harms_nobody() {
+    let before = panics();
+    let (report, mut stopped) = tokio::sync::mpsc::unbounded_channel();
+    let peer = Peer::start(move |quic| {
+        let report = report.clone();
+        async move {
+            let _control = open_control(&quic, &settings()).await;
+            for answer in [vec![], ok(), [ok(), announce(DATA, 9), vec![7]].concat()] {
+                let Ok((mut send, _recv)) = quic.accept_bi().await else { return };
+                let _ = send.write_all(&answer).await;
+                let _ = report.send(send.stopped().await);
+            }
+            let Ok((mut send, _recv)) = quic.accept_bi().await else { return };
+            let _ = send.write_all(&[ok(), frame(DATA, b"last")].concat()).await;
+            let _ = send.finish();
+            quic.closed().await;
+        }
+    });
+    let client = peer.client().build().expect("a client");
+    for _ in 0..3 {
+        let reading = async { client.get(peer.url()).send().await?.bytes().await };
+        let cut = tokio::time::timeout(IDLE, reading).await;
+        assert!(cut.is_err(), "nothing to read");
+        let why = tokio::time::timeout(SOON, stopped.recv()).await.expect("a word").expect("one");
+        // H3_REQUEST_CANCELLED.
+        assert_eq!(why, Ok(Some(quinn::VarInt::from_u32(0x10c))));
+    }
+    let last = async { client.get(peer.url()).send().await?.text().await };
+    assert_eq!(tokio::time::timeout(SOON, last).await.expect("an end").expect("a body"), "last");
+    assert_eq!((peer.connections(), panics()), (1, before));
+}
+
+#[tokio::test]
+async fn after_a_goaway_requests_go_elsewhere() {
+    let before = panics();
+    let peer = Peer::start(|quic| async move {
+        let mut control = open_control(&quic, &settings()).await;
+        let Ok((mut send, _recv)) = quic.accept_bi().await else { return };
+        // Stream 4, the second request's, and all after it are not for this connection.
+        let _ = control.write_all(&frame(GOAWAY, &[4])).await;
+        let _ = send.write_all(&[ok(), frame(DATA, b"once")].concat()).await;
+        let _ = send.finish();
+        if let Ok((_send, _recv)) = quic.accept_bi().await {
+            quic.close(0_u32.into(), b"told you");
+        }
+        quic.closed().await;
+    });
+    let client = peer.client().build().expect("a client");
+    for expected in 1..=3 {
+        let once = async { client.post(peer.url()).send().await?.text().await };
+        let once = tokio::time::timeout(SOON, once).await.expect("an end");
+        assert_eq!(once.expect("a body"), "once");
+        until("a connection for each", || peer.connections() == expected).await;
+        // The word and the answer travel on streams of their own.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(panics(), before);
+}

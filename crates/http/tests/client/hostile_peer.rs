@@ -1,0 +1,187 @@
+//! A server of HTTP/3 that sends whatever bytes the test wants, over real QUIC.
+
+use std::{
+    future::Future,
+    net::Ipv4Addr,
+    sync::{
+        Arc, Once,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use eyas::ServerIdentity;
+use eyas_http::{ClientBuilder, Versions};
+use tokio::task::JoinSet;
+
+use crate::rig::{NAME, builder_for, identity};
+
+/// A frame's type (RFC 9114 §7.2).
+pub(crate) const DATA: u64 = 0x00;
+pub(crate) const HEADERS: u64 = 0x01;
+pub(crate) const SETTINGS: u64 = 0x04;
+pub(crate) const GOAWAY: u64 = 0x07;
+/// A frame's type that means nothing (RFC 9114 §7.2.8).
+pub(crate) const UNKNOWN: u64 = 0x21;
+
+/// A peer without manners; dropping it ends it.
+pub(crate) struct Peer {
+    pub(crate) port: u16,
+    pub(crate) identity: ServerIdentity,
+    connections: Arc<AtomicUsize>,
+    _tasks: JoinSet<()>,
+}
+
+impl Peer {
+    /// Lets `act` have each connection.
+    pub(crate) fn start<F>(act: impl Fn(quinn::Connection) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let identity = identity(&[NAME]);
+        let address = (Ipv4Addr::LOCALHOST, 0).into();
+        let endpoint = quinn::Endpoint::server(server_config(&identity), address);
+        let endpoint = endpoint.expect("a free port");
+        let port = endpoint.local_addr().expect("an address").port();
+        let connections = Arc::<AtomicUsize>::default();
+        let (counter, mut tasks) = (Arc::clone(&connections), JoinSet::new());
+        tasks.spawn(async move {
+            let mut acting = JoinSet::new();
+            while let Some(incoming) = endpoint.accept().await {
+                counter.fetch_add(1, Ordering::SeqCst);
+                if let Ok(quic) = incoming.await {
+                    acting.spawn(act(quic));
+                }
+            }
+        });
+        Self { port, identity, connections, _tasks: tasks }
+    }
+
+    /// Answers every request with these bytes, and then does what `end` says.
+    pub(crate) fn answering(control: Vec<u8>, answer: Vec<u8>, end: End) -> Self {
+        Self::start(move |quic| {
+            let (control, answer, end) = (control.clone(), answer.clone(), end.clone());
+            async move {
+                let _control = open_control(&quic, &control).await;
+                let mut answering = JoinSet::new();
+                while let Ok((mut send, mut recv)) = quic.accept_bi().await {
+                    let (answer, end) = (answer.clone(), end.clone());
+                    answering.spawn(async move {
+                        let _ = recv.read(&mut [0; 2048]).await;
+                        let _ = send.write_all(&answer).await;
+                        end.act(send, recv).await;
+                    });
+                }
+            }
+        })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("https://{NAME}:{}/", self.port)
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
+    /// A client of HTTP/3 alone that knows this peer.
+    pub(crate) fn client(&self) -> ClientBuilder {
+        builder_for(&[self.port], &[&self.identity]).versions(Versions::HTTP_3)
+    }
+}
+
+/// What follows an answer.
+#[derive(Clone)]
+pub(crate) enum End {
+    Finish,
+    Hold,
+    Reset,
+    StopAndReset,
+    Repeat(Vec<u8>),
+}
+
+impl End {
+    async fn act(self, mut send: quinn::SendStream, mut recv: quinn::RecvStream) {
+        let code = quinn::VarInt::from_u32(0x102);
+        match self {
+            Self::Finish => {
+                let _ = send.finish();
+                let _ = send.stopped().await;
+            }
+            Self::Hold => drop(send.stopped().await),
+            Self::Reset => drop(send.reset(code)),
+            Self::StopAndReset => {
+                let _ = recv.stop(code);
+                let _ = send.reset(code);
+            }
+            Self::Repeat(bytes) => while send.write_all(&bytes).await.is_ok() {},
+        }
+    }
+}
+
+pub(crate) fn server_config(identity: &ServerIdentity) -> quinn::ServerConfig {
+    let mut tls = identity.server_config().expect("a configuration");
+    tls.alpn_protocols = vec![b"h3".to_vec()];
+    let tls = quinn::crypto::rustls::QuicServerConfig::try_from(tls).expect("a cipher suite");
+    quinn::ServerConfig::with_crypto(Arc::new(tls))
+}
+
+/// Opens the control stream with these frames.
+pub(crate) async fn open_control(quic: &quinn::Connection, frames: &[u8]) -> quinn::SendStream {
+    let mut control = quic.open_uni().await.expect("a stream");
+    let _ = control.write_all(&[&[0x00], frames].concat()).await;
+    control
+}
+
+/// A variable-length integer of eight bytes (RFC 9000 §16).
+fn varint(value: u64) -> [u8; 8] {
+    (value | 0b11 << 62).to_be_bytes()
+}
+
+/// The head of a frame that announces `length` bytes.
+pub(crate) fn announce(kind: u64, length: u64) -> Vec<u8> {
+    [varint(kind), varint(length)].concat()
+}
+
+pub(crate) fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {
+    [announce(kind, payload.len() as u64), payload.to_vec()].concat()
+}
+
+pub(crate) fn settings() -> Vec<u8> {
+    frame(SETTINGS, &[])
+}
+
+/// HEADERS of a response, in QPACK's static table (RFC 9204 appendix A).
+pub(crate) fn ok() -> Vec<u8> {
+    frame(HEADERS, &[0, 0, 0xc0 | 25])
+}
+
+/// HEADERS of 103 Early Hints.
+pub(crate) fn early_hints() -> Vec<u8> {
+    frame(HEADERS, &[0, 0, 0xc0 | 24])
+}
+
+/// HEADERS of a response that announces a body of this many bytes, below ten.
+pub(crate) fn ok_of_length(length: u8) -> Vec<u8> {
+    frame(HEADERS, &[0, 0, 0xc0 | 25, 0x50 | 4, 1, b'0' + length])
+}
+
+/// Trailers: `age: 0`.
+pub(crate) fn trailers() -> Vec<u8> {
+    frame(HEADERS, &[0, 0, 0xc0 | 2])
+}
+
+/// Panics outside of the tests themselves so far: one in a task does not fail a test by itself.
+pub(crate) fn panics() -> usize {
+    static PANICS: AtomicUsize = AtomicUsize::new(0);
+    static WATCH: Once = Once::new();
+    WATCH.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !panic.location().is_some_and(|place| place.file().contains("tests/")) {
+                PANICS.fetch_add(1, Ordering::SeqCst);
+            }
+            report(panic);
+        }));
+    });
+    PANICS.load(Ordering::SeqCst)
+}
