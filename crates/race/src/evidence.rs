@@ -115,6 +115,9 @@ pub struct NetworkId(pub String);
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Doubt {
+    /// The caller was done before a lost packet could have been sent again and answered: it may be
+    /// silence, or one packet lost.
+    CutShort,
     /// The host refused another transport meanwhile: more likely nobody listens than that the
     /// network swallows what was sent, so it says nothing about the network.
     HostRefused,

@@ -3,13 +3,13 @@
 //! A run that won over TCP may end before it is known whether QUIC works. If it simply left, the
 //! next run would know no more. So it stays for a moment, at most [`LONGEST`], which nobody
 //! notices: an attempt that has been answered gets the time to complete, and one that has had no
-//! answer in several round trips is remembered as silent, to be tested again as all bad news is.
+//! answer in several round trips is remembered as silent, in doubt, and tested again soon.
 //! What is due for such a test starts a moment after the win, so that is waited for too.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyas::MemoryStore;
-use eyas::race::evidence::{Cause, Evidence, Failure, Level};
+use eyas::race::evidence::{Cause, Doubt, Evidence, Failure, Level};
 use eyas::race::race::{Attempt, AttemptState};
 use eyas::race::trace::{Trace, replay};
 
@@ -68,7 +68,7 @@ fn silence(trace: &Trace, attempt: &Attempt, now: Duration) -> Evidence {
             reached: Level::Started,
             detail: format!("no answer in {waited} ms, when the run was done"),
         }),
-        doubt: None,
+        doubt: attempt.is_cut_short(now).then_some(Doubt::CutShort),
         rtt: None,
     }
 }

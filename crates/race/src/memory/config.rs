@@ -13,6 +13,12 @@ pub struct Config {
     pub good_for: Duration,
     /// The first back-off after a failure: 5 min.
     pub bad_first: Duration,
+    /// The back-off after a silence that was cut short ([`Doubt::CutShort`]): 30 s. One lost
+    /// packet looks the same, and must not keep the most wanted transport out for minutes; still
+    /// the next race goes straight to what works. The second such silence in a row is no chance.
+    ///
+    /// [`Doubt::CutShort`]: crate::evidence::Doubt::CutShort
+    pub bad_doubtful: Duration,
     /// What the back-off doubles up to: 2 days.
     pub bad_max: Duration,
     /// If set, every back-off lasts this long, whatever the number of failures.
@@ -37,6 +43,7 @@ impl Default for Config {
         Self {
             good_for: Duration::from_mins(10),
             bad_first: Duration::from_mins(5),
+            bad_doubtful: Duration::from_secs(30),
             bad_max: Duration::from_hours(48),
             retest_after: None,
             silent_hosts: 3,
@@ -50,10 +57,14 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How long a candidate is left alone after so many failures in a row.
+    /// How long a candidate is left alone after so many failures in a row; none is a failure that
+    /// is in doubt.
     pub fn back_off(&self, strikes: u32) -> Duration {
         if let Some(fixed) = self.retest_after {
             return fixed;
+        }
+        if strikes == 0 {
+            return self.bad_doubtful.min(self.bad_first);
         }
         let doublings = strikes.saturating_sub(1).min(31);
         self.bad_first.saturating_mul(1 << doublings).min(self.bad_max.max(self.bad_first))

@@ -76,7 +76,8 @@ pub enum Outcome {
         cause: Cause,
         /// How far it came.
         reached: Level,
-        /// Failures in a row, each after the back-off of the one before.
+        /// Failures in a row, each after the back-off of the one before; 0 after a single silence
+        /// that was cut short.
         strikes: u32,
     },
 }

@@ -11,7 +11,8 @@ use alloc::{vec, vec::Vec};
 ///
 /// A success below the security level changes nothing about the peer: a captive portal answers
 /// every SYN. A failure during a back-off that already runs adds nothing, or ten races at once
-/// would make one outage look like ten.
+/// would make one outage look like ten; but where the first was in doubt, one that is not in doubt
+/// confirms it.
 pub fn learn_rows(
     existing: &mut dyn FnMut(&Key) -> Option<Entry>,
     evidence: &Evidence,
@@ -51,12 +52,15 @@ fn peer_after(old: Option<&PeerEntry>, evidence: &Evidence, config: &Config) -> 
         return Some(PeerEntry { at: evidence.at, outcome, round_trip });
     }
     let failure = evidence.failure.as_ref().filter(|failure| is_about_peer(failure.cause))?;
+    let is_doubtful = evidence.doubt == Some(Doubt::CutShort);
+    let first = u32::from(!is_doubtful);
     let strikes = match old {
-        None | Some(PeerEntry { outcome: Outcome::Good { .. }, .. }) => 1,
+        None | Some(PeerEntry { outcome: Outcome::Good { .. }, .. }) => first,
         Some(entry @ PeerEntry { outcome: Outcome::Bad { strikes, .. }, .. }) => {
             match entry.verdict(evidence.at, config) {
+                Verdict::Bad { .. } if *strikes == 0 && !is_doubtful => first,
                 Verdict::Bad { .. } => return None,
-                Verdict::Unknown => 1,
+                Verdict::Unknown => first,
                 _ => strikes.saturating_add(1),
             }
         }

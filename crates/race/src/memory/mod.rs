@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | good news lasts [`Config::good_for`], counted only from security up | [`PeerEntry::verdict`] |
 //! | bad news backs off from [`Config::bad_first`], doubling to [`Config::bad_max`] | [`Config::back_off`] |
+//! | silence that was cut short backs off for [`Config::bad_doubtful`], unless it comes again | [`Doubt::CutShort`](crate::evidence::Doubt) |
 //! | when the back-off is over the candidate is re-tested beside a working connection | [`Verdict::RetestDue`] |
 //! | failures of TLS or of the certificate speak about the peer, never about the network | [`learn_rows`] |
 //! | some hosts silent, nobody heard: the network swallows it; anybody heard redeems it | [`PathEntry`] |

@@ -8,6 +8,13 @@ use crate::evidence::{Failure, Level};
 use crate::io::{AttemptId, CloseReason};
 use crate::plan::Reason;
 
+/// How many round trips a first retransmission and its answer take where the round trip is
+/// remembered: the probe timeout of RFC 9002 §6.2.1 is three, the answer one more.
+pub(super) const ROUND_TRIPS_OF_SECOND_TRY: u32 = 4;
+
+/// When a first packet is sent again if no round trip is remembered.
+const SECOND_TRY: Duration = Duration::from_secs(1);
+
 /// One attempt of a race.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
@@ -130,6 +137,17 @@ impl Attempt {
             AttemptState::Closed { at, completed, .. } => Some(completed.unwrap_or(*at)),
             AttemptState::Failed { at, .. } => Some(*at),
         }
+    }
+
+    /// Whether an end at `now` would leave no time for a lost first packet to be sent again and
+    /// for the answer. Without a remembered round trip it is sent again after a second (RFC 9002
+    /// §6.2.2, RFC 6298 §2.1), over QUIC with one after three of them (RFC 9002 §6.2.1).
+    pub fn is_cut_short(&self, now: Duration) -> bool {
+        let second_try = match (self.candidate.transport, self.initial_rtt) {
+            (Transport::Quic, Some(rtt)) => rtt.saturating_mul(ROUND_TRIPS_OF_SECOND_TRY),
+            _ => SECOND_TRY,
+        };
+        now.saturating_sub(self.started) < second_try
     }
 
     /// What it is for, while it is under way.

@@ -154,7 +154,7 @@ impl Race {
     pub(super) fn cancel(&mut self) {
         for index in 0..self.attempts.len() {
             if self.is_silent_beside_winner(&self.attempts[index]) {
-                self.learn_stuck(index);
+                self.learn_silent_so_far(index);
             }
         }
         if matches!(self.stage, Stage::Won { .. }) {

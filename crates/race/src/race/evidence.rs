@@ -95,13 +95,21 @@ impl Race {
         self.learn(index, Some(failure), None);
     }
 
-    /// Remembers that nobody answered this attempt while its host refused another.
-    pub(super) fn learn_silent_beside_refusal(&mut self, index: usize, failure: Failure) {
-        let evidence = Evidence {
-            doubt: Some(Doubt::HostRefused),
-            ..self.evidence(index, Some(failure), None)
-        };
-        self.outbox.push_back(Output::Learn(evidence));
+    /// Remembers that the caller was done before this attempt, still under way, had an answer.
+    pub(super) fn learn_silent_so_far(&mut self, index: usize) {
+        let attempt = &self.attempts[index];
+        if !attempt.is_cut_short(self.now) {
+            return self.learn_stuck(index);
+        }
+        let failure =
+            Failure { cause: Cause::Silent, reached: attempt.level, detail: String::new() };
+        self.learn_in_doubt(index, failure, Doubt::CutShort);
+    }
+
+    /// Remembers a failure that says less than it seems to.
+    pub(super) fn learn_in_doubt(&mut self, index: usize, failure: Failure, doubt: Doubt) {
+        let evidence = self.evidence(index, Some(failure), None);
+        self.outbox.push_back(Output::Learn(Evidence { doubt: Some(doubt), ..evidence }));
     }
 
     /// Whether an early end leaves this attempt, still under way, as silent: it was meant to

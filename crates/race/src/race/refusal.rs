@@ -3,14 +3,11 @@
 use alloc::format;
 use core::time::Duration;
 
+use super::attempt::ROUND_TRIPS_OF_SECOND_TRY;
 use super::{Attempt, AttemptState, Race, Stage};
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Failure};
+use crate::evidence::{Cause, Doubt, Failure};
 use crate::io::{CloseReason, Output};
-
-/// How many round trips a first retransmission and its answer take where the round trip is
-/// remembered: the probe timeout of RFC 9002 §6.2.1 is three, the answer one more.
-const ROUND_TRIPS_OF_SECOND_TRY: u32 = 4;
 
 /// A host's explicit no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +89,7 @@ impl Race {
         let failure = Failure { cause: Cause::Silent, reached: attempt.level, detail };
         attempt.state = AttemptState::Failed { at, failure: failure.clone() };
         let id = attempt.id;
-        self.learn_silent_beside_refusal(index, failure);
+        self.learn_in_doubt(index, failure, Doubt::HostRefused);
         self.outbox.push_back(Output::Close { id, why: CloseReason::Silent });
     }
 }

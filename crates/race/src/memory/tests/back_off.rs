@@ -119,3 +119,62 @@ fn a_row_from_the_future_is_not_believed() {
         assert_eq!(verdict(&memory, "a.test", &quic(), NOW), bad);
     }
 }
+
+fn cut_short(now: Duration) -> Evidence {
+    Evidence { doubt: Some(Doubt::CutShort), ..was_silent("a.test", quic(), now) }
+}
+
+fn bad_until(memory: &Memory, now: Duration) -> Duration {
+    match verdict(memory, "a.test", &quic(), now) {
+        Verdict::Bad { cause: Cause::Silent, until } => until,
+        other => panic!("not in back-off: {other:?}"),
+    }
+}
+
+/// ```text
+/// cut short --30 s--> cut short --5 min--> cut short --10 min--> …
+/// ```
+#[test]
+fn silence_that_was_cut_short_is_doubted_once() {
+    let mut memory = after(&[]);
+    let mut now = NOW;
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        memory.learn(&cut_short(now));
+        let until = bad_until(&memory, now);
+        waits.push((until - now).as_secs());
+        now = until;
+    }
+    assert_eq!(waits, [30, 300, 600, 1200]);
+}
+
+#[test]
+fn a_success_makes_the_next_silence_doubtful_again() {
+    let memory = after(&[
+        cut_short(NOW),
+        cut_short(NOW + MIN),
+        worked("a.test", quic(), NOW + 7 * MIN),
+        cut_short(NOW + 8 * MIN),
+    ]);
+    let until = NOW + 8 * MIN + Duration::from_secs(30);
+    assert_eq!(bad_until(&memory, NOW + 8 * MIN), until);
+}
+
+#[test]
+fn many_doubts_at_once_are_one_and_certainty_ends_them() {
+    let second = Duration::from_secs(1);
+    let doubts = after(&[0; 10].map(|_| cut_short(NOW)));
+    assert_eq!(bad_until(&doubts, NOW), NOW + 30 * second);
+    let certain = after(&[cut_short(NOW), was_silent("a.test", quic(), NOW + second)]);
+    assert_eq!(bad_until(&certain, NOW + second), NOW + second + 5 * MIN);
+    let doubted_later = after(&[was_silent("a.test", quic(), NOW), cut_short(NOW + second)]);
+    assert_eq!(bad_until(&doubted_later, NOW + second), NOW + 5 * MIN);
+}
+
+#[test]
+fn a_doubtful_back_off_is_never_the_longer_one() {
+    let config = Config { bad_first: Duration::from_secs(10), ..Config::default() };
+    assert_eq!(config.back_off(0), config.back_off(1));
+    let fixed = Config { retest_after: Some(MIN), ..config };
+    assert_eq!(fixed.back_off(0), MIN);
+}

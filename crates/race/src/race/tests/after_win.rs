@@ -2,7 +2,7 @@
 
 use super::scene::*;
 use crate::candidate::{Candidate, Origin, Security, Transport};
-use crate::evidence::{Cause, Evidence, Failure, Level, NetworkId};
+use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId};
 use crate::io::Input;
 use crate::memory::{Config, Memory};
 use crate::policy::{Losers, Policy};
@@ -157,6 +157,49 @@ fn a_caller_who_is_done_early_still_teaches_silence() {
     assert_eq!(scene.until(60_000), lines);
 }
 
+/// What a run that ends `done` ms after the start leaves behind for the next one: which transports
+/// start first, when the next run comes `later` ms after it.
+fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) {
+    use crate::io::{AttemptId, Output};
+    let mut memory = Memory::new(Config::default());
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(60);
+    let rtt = Some(ms(4));
+    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt, fell_back: false });
+    scene.until(60);
+    memory.learn(&Evidence { at: EPOCH + ms(60), rtt, ..good(Transport::Tcp) });
+    scene.until(done);
+    let end = EPOCH + ms(done);
+    scene.race.handle_input(end, Input::Cancel);
+    let mut doubt = None;
+    while let output @ (Output::Learn(_) | Output::Close { .. } | Output::Finished) =
+        scene.race.poll_output(end)
+    {
+        if let Output::Learn(evidence) = output {
+            memory.learn(&evidence);
+            doubt = evidence.doubt;
+        }
+    }
+    let view = memory.view(&NetworkId("home".into()), &target().host, end + ms(later));
+    let race = crate::race::Race::new(Setup { view, ..setup(Policy::default()) }, end + ms(later));
+    let mut next = Scene::resumed(race, end + ms(later));
+    next.answer(&[V4]);
+    (doubt, next.starts_of_a_race_over_tcp())
+}
+
+/// A short run proves little, and still the next one goes straight to TCP; half a minute later it
+/// asks again. A run that outlasted the second Initial has proved more.
+#[test]
+fn silence_that_was_cut_short_counts_for_half_a_minute() {
+    let straight = ["tcp"].map(str::to_owned).to_vec();
+    let retested = ["tcp", "quic"].map(str::to_owned).to_vec();
+    let doubt = Some(Doubt::CutShort);
+    assert_eq!(after_a_run_that_ends(60, 10), (doubt, straight.clone()));
+    assert_eq!(after_a_run_that_ends(900, 29_000), (doubt, straight.clone()));
+    assert_eq!(after_a_run_that_ends(900, 31_000), (doubt, retested));
+    assert_eq!(after_a_run_that_ends(1_100, 31_000), (None, straight));
+}
+
 #[test]
 fn but_not_before_the_round_trip_allowed_an_answer() {
     let mut scene = Scene::new(&[V4], Policy::default());
@@ -219,6 +262,19 @@ fn candidate(transport: Transport) -> Candidate {
         ech: None,
         priority: None,
         origin: Origin::Address,
+    }
+}
+
+fn good(transport: Transport) -> Evidence {
+    Evidence {
+        at: EPOCH,
+        network: NetworkId("home".into()),
+        host: target().host,
+        candidate: candidate(transport),
+        level: Level::Security,
+        failure: None,
+        doubt: None,
+        rtt: None,
     }
 }
 

@@ -71,6 +71,26 @@ impl Scene {
         scene
     }
 
+    /// A race that was made at another time than the epoch.
+    pub(super) fn resumed(race: Race, now: Duration) -> Self {
+        let mut scene = Self { race, now, queries: Vec::new() };
+        while let Output::Query(query) = scene.race.poll_output(now) {
+            scene.queries.push(query);
+        }
+        scene
+    }
+
+    /// The transports in the order of starting, if the first attempt completes after 30 ms.
+    pub(super) fn starts_of_a_race_over_tcp(&mut self) -> Vec<String> {
+        let passed = self.now - EPOCH;
+        let at = |after: u64| u64::try_from(passed.as_millis()).unwrap() + after;
+        let mut lines = self.until(at(30));
+        self.ready(0);
+        lines.extend(self.until(at(1_000)));
+        let starts = lines.iter().filter(|line| line.contains(" start "));
+        starts.map(|line| line.split(' ').nth(3).unwrap().to_owned()).collect()
+    }
+
     /// DNS answers everything that was asked: these addresses, or that there are none.
     pub(super) fn answer(&mut self, addresses: &[&str]) {
         for query in core::mem::take(&mut self.queries) {
