@@ -62,6 +62,8 @@ pub enum Reason {
         /// The family over which it does.
         family: Family,
     },
+    /// The race was over before its turn came.
+    NotStarted,
     /// Left out by a rule, but nothing else is left.
     LastResort,
     /// The caller's most wanted transport.
@@ -82,6 +84,20 @@ pub enum Reason {
         delay: Duration,
         /// The remembered round trip that this comes from, if any.
         rtt: Option<Duration>,
+    },
+    /// A more wanted transport starts this much earlier, and not as much as its remembered round
+    /// trip asks for: what the other one needs is so little that the wait would be a loss.
+    HeadStartCut {
+        /// The one that starts first.
+        of: Transport,
+        /// By how much.
+        delay: Duration,
+        /// Its remembered round trip.
+        rtt: Duration,
+        /// The one that starts later.
+        other: Transport,
+        /// What the handshakes of the other one take, by its remembered round trip.
+        needs: Duration,
     },
     /// It follows the attempt before it after the Connection Attempt Delay.
     AttemptDelay {

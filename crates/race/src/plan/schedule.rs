@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::remembered::Weighed;
-use super::{Entry, Reason};
-use crate::candidate::Transport;
+use super::{Draft, Entry, Reason};
+use crate::candidate::{Security, Transport};
 use crate::policy::{ATTEMPT_DELAY_FLOOR, Policy};
 
 /// A first retransmission comes after three round trips when one sample is all there is: SRTT +
@@ -79,9 +79,9 @@ fn lanes(policy: &Policy, base: Option<(Duration, Reason)>, block: Vec<Weighed>)
                 (start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
             }
             Some((of, _, _)) => {
-                let (delay, rtt) = head_start(policy, opener_rtt);
+                let (delay, reason) = head_start(policy, of, opener_rtt, &weighed.draft);
                 lane_start = lane_start.saturating_add(delay);
-                (lane_start, Reason::HeadStart { of, delay, rtt })
+                (lane_start, reason)
             }
             None => (lane_start, first_reason.take().unwrap_or_else(|| choice(policy, transport))),
         };
@@ -114,14 +114,48 @@ fn attempt_delay(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Du
     (adapted.min(policy.attempt_delay_max).max(policy.attempt_delay_min), rtt)
 }
 
-/// The head start of an attempt with this remembered round trip: never less than without one, for
-/// the wait costs less than a second handshake.
-fn head_start(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Duration>) {
-    let adapted = rtt.map(|rtt| rtt.saturating_mul(ROUND_TRIPS_OF_HEAD_START));
-    match adapted {
-        Some(adapted) if adapted > policy.head_start => {
-            (adapted.min(policy.attempt_delay_max).max(policy.head_start), rtt)
-        }
-        _ => (policy.head_start, None),
+/// The head start of the lane that opens with this remembered round trip before the lane that opens
+/// with `next`, and its reason.
+///
+/// It is never less than without memory, for the wait costs less than a second handshake. It is
+/// what the more wanted transport needs, so that the other does not start for nothing; unless the
+/// other would long be ready by then. For a connection is not to become slower by what is
+/// remembered: as far as round trips foretell, nobody waits longer than [`Policy::head_start`]
+/// beyond what the lesser transport needs. The late switch still leads to the more wanted one.
+fn head_start(
+    policy: &Policy,
+    of: Transport,
+    rtt: Option<Duration>,
+    next: &Draft,
+) -> (Duration, Reason) {
+    let least = policy.head_start;
+    let plain = (least, Reason::HeadStart { of, delay: least, rtt: None });
+    let Some(rtt) = rtt else { return plain };
+    let needs = rtt.saturating_mul(ROUND_TRIPS_OF_HEAD_START);
+    if needs <= least {
+        return plain;
     }
+    if let Some(next_needs) = handshakes(next)
+        && needs > least.saturating_add(next_needs)
+    {
+        let other = next.candidate.transport;
+        return (least, Reason::HeadStartCut { of, delay: least, rtt, other, needs: next_needs });
+    }
+    let delay = needs.min(policy.attempt_delay_max).max(least);
+    (delay, Reason::HeadStart { of, delay, rtt: Some(rtt) })
+}
+
+/// How long the handshakes of this candidate take by its remembered round trip.
+fn handshakes(draft: &Draft) -> Option<Duration> {
+    let of_transport = match draft.candidate.transport {
+        // RFC 9001: the TLS handshake is the transport's.
+        Transport::Quic => return draft.rtt,
+        Transport::Tcp | Transport::Mptcp => 1,
+        Transport::Sctp | Transport::SctpUdp => 2,
+    };
+    let of_security = match draft.candidate.security {
+        Security::None => 0,
+        Security::Tls | Security::Dtls => 1,
+    };
+    Some(draft.rtt?.saturating_mul(of_transport + of_security))
 }

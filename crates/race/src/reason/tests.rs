@@ -45,6 +45,7 @@ fn of_memory() -> Vec<(Reason, &'static str)> {
             "tcp over IPv4 works, but this is more wanted and untried: tried beside the working \
              connection",
         ),
+        (Reason::NotStarted, "not started: the race was over"),
         (Reason::LastResort, "tried all the same, for nothing else is left"),
     ]
 }
@@ -57,6 +58,17 @@ fn of_order() -> Vec<(Reason, &'static str)> {
         (
             Reason::HeadStart { of: transport, delay: ms(80), rtt: Some(ms(40)) },
             "quic is more wanted and gets a head start of 80 ms, from a round trip of 40 ms",
+        ),
+        (
+            Reason::HeadStartCut {
+                of: transport,
+                delay: ms(50),
+                rtt: ms(100),
+                other: Transport::Tcp,
+                needs: ms(2),
+            },
+            "quic is more wanted, but with a round trip of 100 ms its head start is only 50 ms: \
+             tcp needs no more than 2 ms",
         ),
         (
             Reason::AttemptDelay { delay: ms(1500), rtt: Some(ms(500)) },

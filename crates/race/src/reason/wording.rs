@@ -99,6 +99,7 @@ impl Reason {
                 "{than} over {} works, but this is more wanted and untried: tried beside the working connection",
                 Named(*family)
             ),
+            Self::NotStarted => f.write_str("not started: the race was over"),
             Self::LastResort => f.write_str("tried all the same, for nothing else is left"),
             _ => self.say_order(f),
         }
@@ -121,6 +122,13 @@ impl Reason {
                 "{of} is more wanted and gets a head start of {}, from a round trip of {}",
                 Span(*delay),
                 Span(*rtt)
+            ),
+            Self::HeadStartCut { of, delay, rtt, other, needs } => write!(
+                f,
+                "{of} is more wanted, but with a round trip of {} its head start is only {}: {other} needs no more than {}",
+                Span(*rtt),
+                Span(*delay),
+                Span(*needs)
             ),
             Self::AttemptDelay { delay, rtt: None } => {
                 write!(f, "starts {} after the attempt that it follows", Span(*delay))

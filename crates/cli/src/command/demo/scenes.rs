@@ -52,7 +52,7 @@ pub(super) const SCENES: [Scene; 6] = [
         title: "QUIC is slow: the late switch",
         explanation: "TCP is ready first and is used at once. QUIC goes on beside it and takes over \
                       when it is ready: what follows goes over HTTP/3. The second time eyas knows \
-                      that QUIC works, and gives it the time it needs.",
+                      how far away both are, and so TCP waits no longer than without memory.",
         personality: Personality::QuicSlow { by: LATE },
     },
     Scene {

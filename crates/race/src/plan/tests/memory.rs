@@ -314,3 +314,31 @@ fn the_nearer_address_goes_first() {
     let mut lesson = lesson.good(Tcp, "192.0.2.1", 80).good(Tcp, "192.0.2.2", 20);
     assert_eq!(lesson.timetable_after(60), ["0 tcp 192.0.2.2", "100 tcp 192.0.2.1"]);
 }
+
+/// QUIC is far slower than TCP: with memory nobody waits longer for it than without.
+#[test]
+fn a_slow_transport_gets_no_longer_head_start_than_it_is_worth() {
+    let mut lesson = Lesson::new().good(Quic, "2001:db8::1", 100).good(Tcp, "2001:db8::1", 1);
+    let plan = lesson.plan_after(60);
+    let tcp = plan.entries.iter().find(|entry| entry.candidate.transport == Tcp).unwrap();
+    let told = tcp.reasons.last().unwrap().to_string();
+    assert_eq!(
+        told,
+        "quic is more wanted, but with a round trip of 100 ms its head start is only 50 ms: tcp \
+         needs no more than 2 ms"
+    );
+    assert_eq!(timetable(&plan)[..2], ["0 quic 2001:db8::1", "50 tcp 2001:db8::1"]);
+}
+
+/// 2 × 100 ms for QUIC; 50 ms and 2 × 75 ms for TCP and TLS.
+#[test]
+fn the_head_start_is_cut_where_the_lesser_transport_would_be_ready_first() {
+    let starts = |tcp| {
+        let lesson = Lesson::new().good(Quic, "2001:db8::1", 100).good(Tcp, "2001:db8::1", tcp);
+        let plan = { lesson }.plan_after(60);
+        let is_tcp = |line: &String| line.ends_with(" tcp 2001:db8::1");
+        timetable(&plan).into_iter().find(is_tcp).unwrap()
+    };
+    assert_eq!(starts(75), "200 tcp 2001:db8::1");
+    assert_eq!(starts(74), "50 tcp 2001:db8::1");
+}

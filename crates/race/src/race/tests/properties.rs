@@ -291,6 +291,32 @@ proptest! {
     }
 }
 
+proptest! {
+    /// What is remembered never makes a connection slow: it is there no later than the head start
+    /// and the lesser transport's handshakes say, and the late switch ends at the wanted one.
+    #[test]
+    fn memory_costs_no_more_than_the_head_start(quic in 50..900_u64, tcp in 1..900_u64) {
+        let mut world = World { addresses: vec!["192.0.2.1".parse().unwrap()], ..World::default() };
+        for (transport, round_trip) in [(Transport::Quic, quic), (Transport::Tcp, tcp)] {
+            let address = candidate(transport, "192.0.2.1").address;
+            world.fates.insert((transport, address), Fate::Works(ms(round_trip)));
+        }
+        let policy = Policy { losers: Losers::Finish(ms(5_000)), ..Policy::default() };
+        let mut memory = Memory::new(Config::default());
+        let ignorant = Policy { transports: vec![Transport::Tcp], ..policy.clone() };
+        for (minute, policy) in [ignorant, policy.clone()].into_iter().enumerate() {
+            let now = EPOCH + Duration::from_mins(minute as u64);
+            let run = world.run(setup_of(policy, &memory, now, 1), now, None);
+            run.learnt().for_each(|evidence| memory.learn(evidence));
+        }
+        let now = EPOCH + Duration::from_mins(2);
+        let run = world.run(setup_of(policy.clone(), &memory, now, 1), now, None);
+        let waited = run.usable().expect("both work").0 - run.starts()[0].0;
+        prop_assert!(waited <= policy.head_start + 2 * ms(tcp), "{:?}", run.outputs);
+        prop_assert_eq!(run.last_transport(), Some(Transport::Quic), "{:?}", run.outputs);
+    }
+}
+
 /// The three steps that the documents promise: find out, go straight there, find the way back.
 #[test]
 fn a_network_that_swallows_udp_is_learnt_and_unlearnt() {
