@@ -11,7 +11,7 @@ use crate::candidate::{Alpn, Security, Transport};
 use crate::dns::{Answer, Query, RecordType};
 use crate::evidence::Level;
 use crate::io::{CloseReason, Input, Output, RaceFailure};
-use crate::plan::Plan;
+use crate::plan::{Plan, Reason};
 use crate::race::{Attempt, AttemptState, Race};
 use crate::trace::{Divergence, Event, Trace, replay};
 
@@ -33,7 +33,8 @@ pub struct Report {
     pub failure: Option<RaceFailure>,
     /// What was asked of DNS, and what it said.
     pub dns: Vec<DnsReport>,
-    /// The last plan: every entry and every candidate left out, with reasons.
+    /// The last plan: every entry and every candidate left out, with reasons; among them, once the
+    /// race is decided, that an entry was not started.
     pub plan: Plan,
 }
 
@@ -155,9 +156,26 @@ impl Report {
             upgraded_to: upgrade.and_then(|attempt| clock.winner(attempt)),
             failure: failure(trace),
             dns: clock.dns(trace),
-            plan: race.plan().clone(),
+            plan: explained(race),
         }
     }
+}
+
+/// The plan, where every entry that never had its turn says so.
+fn explained(race: &Race) -> Plan {
+    let mut plan = race.plan().clone();
+    let has_winner =
+        race.attempts().iter().any(|attempt| matches!(attempt.state, AttemptState::Usable(_)));
+    if !has_winner && !race.is_over() {
+        return plan;
+    }
+    for entry in &mut plan.entries {
+        let tried = |attempt: &Attempt| attempt.candidate.is_same_attempt(&entry.candidate);
+        if !race.attempts().iter().any(tried) {
+            entry.reasons.push(Reason::NotStarted);
+        }
+    }
+    plan
 }
 
 fn failure(trace: &Trace) -> Option<RaceFailure> {

@@ -36,6 +36,13 @@ fn drain(recorder: &mut Recorder, now: Duration) {
 }
 
 fn recorder() -> Recorder {
+    let mut recorder = early_recorder();
+    drain(&mut recorder, ms(60));
+    recorder
+}
+
+/// Only the first attempt has started.
+fn early_recorder() -> Recorder {
     let source = SourceAddress {
         address: "198.51.100.9".parse().unwrap(),
         prefix_len: 24,
@@ -55,7 +62,6 @@ fn recorder() -> Recorder {
     let mut recorder = Recorder::new(setup, ms(0));
     drain(&mut recorder, ms(0));
     drain(&mut recorder, ms(2));
-    drain(&mut recorder, ms(60));
     recorder
 }
 
@@ -128,4 +134,25 @@ fn a_report_has_the_field_names_of_the_documents() {
     assert_eq!(json["attempts"][1]["outcome"], Outcome::Won.name());
     assert_eq!(json["from_memory"], false);
     assert!(json["upgraded_to"].is_null());
+}
+
+#[test]
+fn what_never_had_its_turn_says_so() {
+    let mut recorder = early_recorder();
+    ready(&mut recorder, 0, 20);
+    let report = Report::from_trace(recorder.trace()).unwrap();
+    assert_eq!(report.attempts.len(), 1, "quic won within its head start");
+    let told: Vec<bool> =
+        report.plan.entries.iter().map(|e| e.reasons.contains(&Reason::NotStarted)).collect();
+    assert_eq!(told, [false, true]);
+    let last = report.plan.entries[1].reasons.last().unwrap();
+    assert_eq!(last.to_string(), "not started: the race was over");
+}
+
+#[test]
+fn in_mid_race_every_turn_may_still_come() {
+    let recorder = early_recorder();
+    let report = Report::from_trace(recorder.trace()).unwrap();
+    assert_eq!((report.attempts.len(), report.plan.entries.len()), (1, 2));
+    assert!(report.plan.entries.iter().all(|e| !e.reasons.contains(&Reason::NotStarted)));
 }
