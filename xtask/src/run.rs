@@ -1,13 +1,16 @@
 //! Starting programs and reading what they say.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// The directory of the workspace, whatever directory the command was started in.
+///
+/// Asked at run time first: worktrees that share a target directory also share this program.
 pub(crate) fn workspace() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
+    let built_in = env!("CARGO_MANIFEST_DIR").into();
+    let here: PathBuf = std::env::var_os("CARGO_MANIFEST_DIR").map_or(built_in, PathBuf::from);
+    here.parent().unwrap_or(&here).to_path_buf()
 }
 
 /// A command that runs in the workspace and inherits the terminal.

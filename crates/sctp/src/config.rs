@@ -1,0 +1,254 @@
+//! What can be set, under the names of RFC 9260 §16 and of the socket options of RFC 6458.
+
+use alloc::vec::Vec;
+use core::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use crate::identifier::StreamId;
+
+/// What an endpoint is and allows.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct EndpointConfig {
+    /// The SCTP port that is listened on; `None` takes nobody in.
+    pub listen_port: Option<u16>,
+    /// Addresses of this host that a peer may be told of, most wanted first. Empty: only the one
+    /// that packets leave from, which is not listed in chunks.
+    pub addresses: Vec<IpAddr>,
+    /// How long a cookie is good for (RFC 9260 §16, `Valid.Cookie.Life`).
+    pub valid_cookie_life: Duration,
+    /// How often the key that signs cookies changes; the one before stays good for one more turn.
+    pub cookie_key_life: Duration,
+    /// The most associations at a time.
+    pub max_associations: usize,
+    /// Answers to packets that belong to nobody, a second (RFC 9260 §8.4).
+    pub max_out_of_the_blue_answers: u32,
+    /// How the associations that peers open behave.
+    pub association: AssociationConfig,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            listen_port: None,
+            addresses: Vec::new(),
+            valid_cookie_life: Duration::from_secs(60),
+            cookie_key_life: Duration::from_secs(600),
+            max_associations: 100_000,
+            max_out_of_the_blue_answers: 100,
+            association: AssociationConfig::default(),
+        }
+    }
+}
+
+/// What a new association of ours is to be.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ConnectOptions {
+    /// Our SCTP port; one above 49151 is drawn if it is 0.
+    pub local_port: u16,
+    /// The peer's SCTP port.
+    pub remote_port: u16,
+    /// The peer's addresses known so far, with the port of the UDP encapsulation or 0; the first
+    /// one becomes the primary path. At least one.
+    pub remotes: Vec<SocketAddr>,
+    /// The address to send from; the routing's choice if none is given.
+    pub local: Option<IpAddr>,
+    /// Whether to stop when the INIT ACK came, until `proceed` is called: a race decides then, and
+    /// the peer holds no state yet. [`crate::event::Event::Answered`] tells.
+    pub hold_at_init_ack: bool,
+    /// How it behaves.
+    pub association: AssociationConfig,
+}
+
+impl ConnectOptions {
+    /// To one address of a peer.
+    #[must_use]
+    pub fn new(remote: SocketAddr, remote_port: u16) -> Self {
+        Self {
+            local_port: 0,
+            remote_port,
+            remotes: alloc::vec![remote],
+            local: None,
+            hold_at_init_ack: false,
+            association: AssociationConfig::default(),
+        }
+    }
+}
+
+/// How an association behaves. Times and counts without another source are RFC 9260 §16's.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AssociationConfig {
+    /// `RTO.Initial`.
+    pub rto_initial: Duration,
+    /// `RTO.Min`.
+    pub rto_min: Duration,
+    /// `RTO.Max`.
+    pub rto_max: Duration,
+    /// `Association.Max.Retrans`.
+    pub association_max_retrans: u32,
+    /// `Path.Max.Retrans`.
+    pub path_max_retrans: u32,
+    /// Errors in a row after which a path counts as potentially failed (RFC 7829 §4, `PFMR`).
+    pub potentially_failed_max_retrans: u32,
+    /// `Max.Init.Retransmits`.
+    pub max_init_retransmits: u32,
+    /// `HB.interval`; `None` sends no heartbeats but those that verify an address.
+    pub hb_interval: Option<Duration>,
+    /// `Max.Burst`, in packets.
+    pub max_burst: u32,
+    /// How long a SACK may wait (RFC 9260 §6.2; `SCTP_DELAYED_SACK`).
+    pub sack_delay: Duration,
+    /// Every which packet is acknowledged at once.
+    pub sack_frequency: u32,
+    /// Streams to send on that are asked for (`sinit_num_ostreams`).
+    pub outbound_streams: u16,
+    /// Streams to receive on that are allowed (`sinit_max_instreams`).
+    pub max_inbound_streams: u16,
+    /// The most bytes of user data that wait to be sent or acknowledged (`SO_SNDBUF`).
+    pub send_buffer: usize,
+    /// The most bytes of user data that wait to be received (`SO_RCVBUF`): the window.
+    pub receive_buffer: usize,
+    /// A message of which this much came is delivered in parts; `None`: a quarter of the receive
+    /// buffer (`SCTP_PARTIAL_DELIVERY_POINT`).
+    pub partial_delivery_point: Option<usize>,
+    /// Whether small messages may wait for more to fill a packet (the opposite of `SCTP_NODELAY`).
+    pub nagle: bool,
+    /// The largest packet to begin with, in bytes of IP packet; paths learn theirs.
+    pub mtu: u16,
+    /// Whether paths look for larger packets that pass (RFC 8899).
+    pub path_mtu_discovery: bool,
+    /// The most bytes of a chunk's data, if messages are to be cut smaller than packets
+    /// (`SCTP_MAXSEG`).
+    pub max_segment: Option<u16>,
+    /// What decides how much may be under way on a path.
+    pub congestion_control: CongestionControlKind,
+    /// How losses are found.
+    pub loss_detection: LossDetection,
+    /// Which stream may send next.
+    pub scheduler: SchedulerKind,
+    /// What is offered to the peer.
+    pub extensions: Extensions,
+    /// The most addresses of a peer that are looked at.
+    pub max_peer_addresses: usize,
+    /// Priority (lower goes first) or weight of single streams, as the scheduler understands it;
+    /// others have priority 0 and weight 1 (`SCTP_STREAM_SCHEDULER_VALUE`).
+    pub stream_values: Vec<(StreamId, u16)>,
+}
+
+impl Default for AssociationConfig {
+    fn default() -> Self {
+        Self {
+            rto_initial: Duration::from_secs(1),
+            rto_min: Duration::from_secs(1),
+            rto_max: Duration::from_secs(60),
+            association_max_retrans: 10,
+            path_max_retrans: 5,
+            potentially_failed_max_retrans: 0,
+            max_init_retransmits: 8,
+            hb_interval: Some(Duration::from_secs(30)),
+            max_burst: 4,
+            sack_delay: Duration::from_millis(200),
+            sack_frequency: 2,
+            outbound_streams: 1024,
+            max_inbound_streams: 65_535,
+            send_buffer: 1 << 20,
+            receive_buffer: 1 << 20,
+            partial_delivery_point: None,
+            nagle: false,
+            mtu: 1500,
+            path_mtu_discovery: true,
+            max_segment: None,
+            congestion_control: CongestionControlKind::default(),
+            loss_detection: LossDetection::default(),
+            scheduler: SchedulerKind::default(),
+            extensions: Extensions::default(),
+            max_peer_addresses: 32,
+            stream_values: Vec::new(),
+        }
+    }
+}
+
+/// What decides how much may be under way on a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CongestionControlKind {
+    /// As in RFC 9260 §7.2.
+    NewReno,
+    /// RFC 9438.
+    #[default]
+    Cubic,
+    /// By bandwidth and round trip, paced (draft-ietf-ccwg-bbr).
+    Bbr,
+}
+
+/// How losses are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LossDetection {
+    /// By three missing reports and T3 (RFC 9260 §7.2.4, §6.3.3).
+    Classic,
+    /// By time, with tail-loss probes, as RFC 8985 does for TCP; T3 stays the last resort.
+    #[default]
+    Rack,
+}
+
+/// Which stream may send next (RFC 8260 §3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SchedulerKind {
+    /// First come, first served (`SCTP_SS_FCFS`).
+    #[default]
+    Fcfs,
+    /// Round-robin by message (`SCTP_SS_RR`).
+    RoundRobin,
+    /// Round-robin by packet (`SCTP_SS_RR_PKT`).
+    RoundRobinPacket,
+    /// Strict priority (`SCTP_SS_PRIO`).
+    Priority,
+    /// The same share of bytes for all (`SCTP_SS_FB`).
+    FairBandwidth,
+    /// Shares of bytes by weight (`SCTP_SS_WFQ`).
+    WeightedFairQueueing,
+}
+
+/// What is offered to the peer; used if it offers the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Extensions {
+    /// I-DATA and I-FORWARD-TSN (RFC 8260).
+    pub interleaving: bool,
+    /// FORWARD-TSN (RFC 3758).
+    pub partial_reliability: bool,
+    /// RE-CONFIG (RFC 6525).
+    pub reconfiguration: bool,
+    /// ASCONF with AUTH (RFC 5061, RFC 4895).
+    pub dynamic_addresses: bool,
+    /// AUTH alone (RFC 4895); implied by [`Self::dynamic_addresses`].
+    pub authentication: bool,
+    /// NR-SACK (draft-tuexen-tsvwg-sctp-multipath §3).
+    pub nr_sack: bool,
+    /// ECN (RFC 9260 appendix A).
+    pub ecn: bool,
+    /// Packets without checksum, where something below checks already: only over DTLS
+    /// (RFC 9653, error detection method 1).
+    pub zero_checksum: bool,
+}
+
+impl Default for Extensions {
+    fn default() -> Self {
+        Self {
+            interleaving: true,
+            partial_reliability: true,
+            reconfiguration: true,
+            dynamic_addresses: false,
+            authentication: false,
+            nr_sack: false,
+            ecn: false,
+            zero_checksum: false,
+        }
+    }
+}

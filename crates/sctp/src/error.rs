@@ -1,0 +1,57 @@
+//! Misuse by the local caller, the only thing that is an error here.
+
+use core::fmt;
+
+/// Why a call on an endpoint was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such association, or it has ended.
+    NoAssociation,
+    /// The association cannot do this in the state that it is in (RFC 9260 §4), e.g. send after
+    /// shutdown.
+    WrongState,
+    /// The stream is not below the number agreed on.
+    NoSuchStream,
+    /// The message is empty; SCTP cannot carry it (RFC 9260 §3.3.1).
+    EmptyMessage,
+    /// The message is larger than the send buffer can ever hold.
+    MessageTooLarge {
+        /// The largest message, in bytes.
+        limit: usize,
+    },
+    /// There is no room in the send buffer now; wait for [`crate::event::Event::Writable`].
+    Full,
+    /// There is no such path.
+    NoSuchPath,
+    /// The address cannot be an SCTP peer's: unspecified, multicast or broadcast.
+    BadAddress,
+    /// The peer did not agree to the extension that this needs.
+    NotSupported,
+    /// Another request of this kind is under way (RFC 6525 §5.1.1, RFC 5061 §5.1).
+    Busy,
+    /// The endpoint has as many associations as it may.
+    TooManyAssociations,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoAssociation => f.write_str("the association has ended or never was"),
+            Self::WrongState => f.write_str("the association is not in a state that allows this"),
+            Self::NoSuchStream => f.write_str("the association has fewer streams than that"),
+            Self::EmptyMessage => f.write_str("SCTP cannot carry an empty message"),
+            Self::MessageTooLarge { limit } => {
+                write!(f, "the message is larger than the send buffer allows ({limit} bytes)")
+            }
+            Self::Full => f.write_str("the send buffer is full; wait until it is writable"),
+            Self::NoSuchPath => f.write_str("the association has no such path"),
+            Self::BadAddress => f.write_str("the address is no unicast address"),
+            Self::NotSupported => f.write_str("the peer did not agree to this extension"),
+            Self::Busy => f.write_str("a request of this kind is still under way"),
+            Self::TooManyAssociations => f.write_str("the endpoint has too many associations"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}

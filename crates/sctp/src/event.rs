@@ -1,0 +1,153 @@
+//! What an association tells its user: the notifications of RFC 6458 §6.1.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::net::SocketAddr;
+
+use crate::identifier::{PathId, StreamId};
+
+/// One notification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The peer sent its INIT ACK: it is there and speaks SCTP, but holds no state yet. Comes only
+    /// if [`crate::config::ConnectOptions::hold_at_init_ack`] or on every connect as information;
+    /// see there.
+    Answered,
+    /// The association is up (`SCTP_COMM_UP`): streams outbound and inbound as negotiated.
+    Up {
+        /// Streams that this side may send on.
+        outbound: u16,
+        /// Streams that the peer may send on.
+        inbound: u16,
+        /// Whether the peer opened it.
+        by_peer: bool,
+    },
+    /// The peer came back without having said goodbye (`SCTP_RESTART`); unsent messages are kept,
+    /// what was under way is lost.
+    Restarted,
+    /// It could not be set up (`SCTP_CANT_STR_ASSOC`) or was lost (`SCTP_COMM_LOST`). The last event.
+    Lost(LossReason),
+    /// Closed in an orderly manner; all data arrived (`SCTP_SHUTDOWN_COMP`). The last event.
+    Closed,
+    /// The peer wants to end; no more can be sent, what is queued still goes (`SCTP_SHUTDOWN_EVENT`).
+    PeerShutdown,
+    /// There is something to receive, after there was nothing.
+    Readable,
+    /// There is room to send again, after there was none.
+    Writable,
+    /// A path changed (`SCTP_PEER_ADDR_CHANGE`).
+    Path {
+        /// Which one.
+        path: PathId,
+        /// The address of the peer at its end.
+        remote: SocketAddr,
+        /// What happened to it.
+        change: PathChange,
+    },
+    /// Messages that could not be delivered (`SCTP_SEND_FAILED_EVENT`, also for those given up by
+    /// partial reliability).
+    SendFailed {
+        /// The stream.
+        stream: StreamId,
+        /// What the caller gave with the message.
+        context: u32,
+        /// Whether a part of it may have reached the peer.
+        sent: bool,
+    },
+    /// The peer gave up on a message of which a part was delivered (`SCTP_PARTIAL_DELIVERY_EVENT`).
+    PartialDeliveryAborted {
+        /// The stream.
+        stream: StreamId,
+    },
+    /// Everything handed in has been acknowledged (`SCTP_SENDER_DRY_EVENT`).
+    SenderDry,
+    /// Streams were reset (`SCTP_STREAM_RESET_EVENT`, RFC 6525 §6.1.1).
+    StreamsReset {
+        /// Our streams, or the peer's.
+        outgoing: bool,
+        /// Which; all of them if empty.
+        streams: Vec<StreamId>,
+        /// How it ended.
+        outcome: ReconfigurationOutcome,
+    },
+    /// Streams were added (`SCTP_STREAM_CHANGE_EVENT`, RFC 6525 §6.1.3).
+    StreamsAdded {
+        /// Streams that this side may send on now.
+        outbound: u16,
+        /// Streams that the peer may send on now.
+        inbound: u16,
+        /// How it ended.
+        outcome: ReconfigurationOutcome,
+    },
+    /// TSNs and streams started anew (`SCTP_ASSOC_RESET_EVENT`, RFC 6525 §6.1.2).
+    AssociationReset {
+        /// How it ended.
+        outcome: ReconfigurationOutcome,
+    },
+    /// The peer reported an error that does not end the association (`SCTP_REMOTE_ERROR`).
+    RemoteError {
+        /// The cause code (RFC 9260 §3.3.10).
+        cause: u16,
+    },
+}
+
+/// What happened to a path (RFC 6458 §6.1.2, RFC 7829 §7.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PathChange {
+    /// Verified for the first time (`SCTP_ADDR_CONFIRMED`).
+    Confirmed,
+    /// Usable again (`SCTP_ADDR_AVAILABLE`).
+    Active,
+    /// Probably broken: used only if nothing better is there (`SCTP_ADDR_POTENTIALLY_FAILED`).
+    PotentiallyFailed,
+    /// Broken (`SCTP_ADDR_UNREACHABLE`).
+    Inactive,
+    /// New (`SCTP_ADDR_ADDED`).
+    Added,
+    /// Gone (`SCTP_ADDR_REMOVED`).
+    Removed,
+    /// It is the primary path now (`SCTP_ADDR_MADE_PRIM`).
+    MadePrimary,
+    /// The UDP port of the peer changed (a NAT gave it another one, RFC 6951 §5.4).
+    Rebound,
+}
+
+/// Why an association ended without a shutdown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// The peer did not answer the INIT or the COOKIE ECHO (RFC 9260 §5.1).
+    NoAnswer,
+    /// Too many retransmissions in a row (RFC 9260 §8.1).
+    PeerUnreachable,
+    /// Something on the way said that SCTP does not get through.
+    Refused(crate::io::Unreachable),
+    /// The peer aborted it.
+    AbortedByPeer {
+        /// The cause codes it gave (RFC 9260 §3.3.10).
+        causes: Vec<u16>,
+        /// Its own words, if it gave some (cause 12).
+        reason: Bytes,
+    },
+    /// This side aborted it, as its user wished.
+    Aborted,
+    /// This side aborted it because the peer broke the protocol: the cause code that was sent.
+    ProtocolViolation {
+        /// RFC 9260 §3.3.10.
+        cause: u16,
+    },
+}
+
+/// How a request for re-configuration ended (RFC 6525 §4.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ReconfigurationOutcome {
+    /// It was done.
+    Performed,
+    /// The peer said no.
+    Denied,
+    /// The peer does not know the request, or found an error in it.
+    Failed,
+}

@@ -1,0 +1,35 @@
+//! What names an association, a path, a stream.
+
+use core::fmt;
+
+/// One association of one endpoint. Never used again for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AssociationId(pub u64);
+
+/// One path of one association: one transport address of the peer (RFC 9260 §1.3). Numbers rise in
+/// the order of learning the addresses and are never used again within the association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub u16);
+
+impl fmt::Display for PathId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "path {}", self.0)
+    }
+}
+
+/// One stream, in one direction (RFC 9260 §1.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u16);
+
+/// Payload protocol identifier: the application's own, carried as it is (RFC 9260 §3.3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ppid(pub u32);
+
+/// Verification tag: what a packet must carry to be taken for the association's (RFC 9260 §8.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VerificationTag(pub u32);
+
+impl VerificationTag {
+    /// The tag of a packet that carries an INIT chunk (RFC 9260 §8.5.1).
+    pub const ZERO: Self = Self(0);
+}

@@ -1,0 +1,29 @@
+//! SCTP (RFC 9260) with several paths, as a pure state machine.
+//!
+//! `eyas-sctp` takes packets, times and calls, and gives packets, events and the time at which it
+//! wants to be called again. It has no sockets, reads no clock and draws no randomness of its own,
+//! so the same inputs give the same outputs, and the same code runs on the wire and in a simulator.
+//!
+//! | module | job | source |
+//! | --- | --- | --- |
+//! | [`io`] | the contract: inputs in, outputs out | |
+//! | [`config`] | what can be set | RFC 9260 §16, RFC 6458 |
+//! | [`message`] | a user message and what goes with it | RFC 6458 §5.3 |
+//! | [`event`] | what an association tells its user | RFC 6458 §6.1 |
+//! | [`error`] | misuse by the local caller | |
+//! | [`counters`] | hostile, broken and late input, counted | |
+//! | [`serial`] | TSN, SSN, MID: numbers that wrap | RFC 1982 |
+//! | [`identifier`] | associations, paths, streams, tags | RFC 9260 §1.3 |
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod config;
+pub mod counters;
+pub mod error;
+pub mod event;
+pub mod identifier;
+pub mod io;
+pub mod message;
+pub mod serial;
