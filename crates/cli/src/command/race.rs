@@ -105,8 +105,11 @@ fn object(account: &Account, flags: &RaceFlags) -> Value {
 
 /// The table of `--all`: what works, how long it took, why the others failed.
 fn everything(account: &Account, look: Look) -> Vec<Line> {
-    let rows = account.report.attempts.iter().map(row).collect();
-    let mut lines = table(&["transport", "address", "works", "ready", "why not"], rows, look);
+    let rows: Vec<_> = account.report.attempts.iter().map(row).collect();
+    let mut lines = match rows.is_empty() {
+        true => Vec::new(),
+        false => table(&["transport", "address", "works", "ready", "why not"], rows, look),
+    };
     for dropped in &account.report.plan.dropped {
         let reasons: Vec<String> = dropped.reasons.iter().map(ToString::to_string).collect();
         let text = format!("not tried: {}: {}", dropped.candidate, reasons.join(" "));
