@@ -7,6 +7,7 @@
 //! | module | job | source |
 //! | --- | --- | --- |
 //! | [`io`] | the contract: inputs in, outputs out | |
+//! | [`endpoint`] | the way in: associations, their messages and their state | RFC 9260, RFC 6458 |
 //! | [`config`] | what can be set | RFC 9260 §16, RFC 6458 |
 //! | [`message`] | a user message and what goes with it | RFC 6458 §5.3 |
 //! | [`event`] | what an association tells its user | RFC 6458 §6.1 |
@@ -21,6 +22,7 @@ extern crate alloc;
 
 pub mod config;
 pub mod counters;
+pub mod endpoint;
 pub mod error;
 pub mod event;
 pub mod identifier;

@@ -1,0 +1,123 @@
+//! What can be asked of an association: `SCTP_STATUS` and `SCTP_GET_PEER_ADDR_INFO` of
+//! RFC 6458 §8.2.
+
+use alloc::vec::Vec;
+use core::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use crate::identifier::PathId;
+
+/// Where an association stands (RFC 9260 §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AssociationState {
+    /// The INIT was sent.
+    CookieWait,
+    /// The peer answered, and this side waits for [`crate::endpoint::Endpoint::proceed`]; the peer
+    /// holds nothing.
+    Held,
+    /// The COOKIE ECHO was sent.
+    CookieEchoed,
+    /// Up.
+    Established,
+    /// Ours is the wish to end; data is still on its way.
+    ShutdownPending,
+    /// The SHUTDOWN was sent.
+    ShutdownSent,
+    /// The peer wants to end; our data is still on its way.
+    ShutdownReceived,
+    /// The SHUTDOWN ACK was sent.
+    ShutdownAckSent,
+    /// Ended; kept until what came in has been received.
+    Closed,
+}
+
+/// An association at one moment (`SCTP_STATUS`).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Status {
+    /// Where it stands.
+    pub state: AssociationState,
+    /// Our SCTP port.
+    pub local_port: u16,
+    /// The peer's SCTP port.
+    pub remote_port: u16,
+    /// Streams that this side may send on (`sstat_outstrms`).
+    pub outbound_streams: u16,
+    /// Streams that the peer may send on (`sstat_instrms`).
+    pub inbound_streams: u16,
+    /// The peer's window, in bytes of user data (`sstat_rwnd`).
+    pub peer_window: u32,
+    /// Our window, in bytes of user data.
+    pub window: u32,
+    /// Bytes of user data handed in and not yet acknowledged.
+    pub queued: usize,
+    /// What the peer agreed to.
+    pub agreed: Agreed,
+    /// The path that new data takes (`sstat_primary`).
+    pub primary: PathId,
+    /// All paths, in the order of their numbers.
+    pub paths: Vec<PathStatus>,
+}
+
+/// What both sides can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Agreed {
+    /// I-DATA and I-FORWARD-TSN (RFC 8260).
+    pub interleaving: bool,
+    /// FORWARD-TSN (RFC 3758).
+    pub partial_reliability: bool,
+    /// RE-CONFIG (RFC 6525).
+    pub reconfiguration: bool,
+    /// ASCONF (RFC 5061).
+    pub dynamic_addresses: bool,
+    /// AUTH (RFC 4895).
+    pub authentication: bool,
+    /// NR-SACK (draft-tuexen-tsvwg-sctp-multipath §3).
+    pub nr_sack: bool,
+    /// ECN (RFC 9260 appendix A).
+    pub ecn: bool,
+    /// The peer takes packets without a checksum (RFC 9653).
+    pub zero_checksum: bool,
+}
+
+/// A path at one moment (`SCTP_GET_PEER_ADDR_INFO`).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PathStatus {
+    /// Which one.
+    pub id: PathId,
+    /// The peer's address; the port is that of the UDP encapsulation, 0 without.
+    pub remote: SocketAddr,
+    /// Our address, if it is not left to the routing.
+    pub local: Option<IpAddr>,
+    /// Whether it is verified and works (`spinfo_state`).
+    pub state: PathState,
+    /// Congestion window, in bytes of user data (`spinfo_cwnd`).
+    pub congestion_window: usize,
+    /// Bytes of user data under way.
+    pub outstanding: usize,
+    /// Smoothed round-trip time, once measured (`spinfo_srtt`).
+    pub smoothed_rtt: Option<Duration>,
+    /// Retransmission timeout (`spinfo_rto`).
+    pub rto: Duration,
+    /// Bytes of the largest SCTP packet that goes on it (`spinfo_mtu`).
+    pub mtu: usize,
+}
+
+/// What is known of a path (RFC 6458 §8.2.2, RFC 7829 §7.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PathState {
+    /// Not yet verified to be the peer's (RFC 9260 §5.4).
+    Unconfirmed,
+    /// Works.
+    Active,
+    /// Probably broken: used only if nothing better is there (RFC 7829).
+    PotentiallyFailed,
+    /// Broken.
+    Inactive,
+}
