@@ -61,25 +61,133 @@ pub struct Message {
     /// Whether the message ends here; more parts follow otherwise (partial delivery).
     pub ends: bool,
     /// The data, in pieces as they came; shares memory with the packets.
-    pub data: Vec<Bytes>,
+    pub data: Pieces,
 }
 
 impl Message {
     /// Bytes of data in this part.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.data.iter().map(Bytes::len).sum()
+        self.data.len()
     }
 
     /// Whether there is no data. No message on the wire is empty, but the last part of one may be.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.data.iter().all(Bytes::is_empty)
+        self.data.is_empty()
     }
 
     /// The data in one piece; copies only if it came in several.
     #[must_use]
-    pub fn into_bytes(mut self) -> Bytes {
-        if self.data.len() == 1 { self.data.remove(0) } else { self.data.concat().into() }
+    pub fn into_bytes(self) -> Bytes {
+        self.data.into_bytes()
+    }
+}
+
+/// Data in the pieces in which it came. A single piece, which is the rule for small messages, costs
+/// no memory but its own.
+#[derive(Clone, Debug)]
+pub enum Pieces {
+    /// It came in one chunk.
+    One(Bytes),
+    /// It came in several chunks, or there is none.
+    Many(Vec<Bytes>),
+}
+
+impl Pieces {
+    /// Bytes in all pieces.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.as_slice().iter().map(Bytes::len).sum()
+    }
+
+    /// Whether there is no byte.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.as_slice().iter().all(Bytes::is_empty)
+    }
+
+    /// The pieces, in order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Bytes] {
+        match self {
+            Self::One(piece) => core::slice::from_ref(piece),
+            Self::Many(pieces) => pieces,
+        }
+    }
+
+    /// The pieces, in order.
+    pub fn iter(&self) -> core::slice::Iter<'_, Bytes> {
+        self.as_slice().iter()
+    }
+
+    /// Puts a piece behind the others.
+    pub fn push(&mut self, piece: Bytes) {
+        match self {
+            Self::One(first) => *self = Self::Many(alloc::vec![core::mem::take(first), piece]),
+            Self::Many(pieces) => pieces.push(piece),
+        }
+    }
+
+    /// The data in one piece; copies only if it came in several.
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        match self {
+            Self::One(piece) => piece,
+            Self::Many(mut pieces) if pieces.len() == 1 => pieces.remove(0),
+            Self::Many(pieces) => pieces.concat().into(),
+        }
+    }
+}
+
+impl Default for Pieces {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
+}
+
+impl From<Bytes> for Pieces {
+    fn from(piece: Bytes) -> Self {
+        Self::One(piece)
+    }
+}
+
+impl From<Vec<Bytes>> for Pieces {
+    fn from(pieces: Vec<Bytes>) -> Self {
+        Self::Many(pieces)
+    }
+}
+
+impl<'a> IntoIterator for &'a Pieces {
+    type Item = &'a Bytes;
+    type IntoIter = core::slice::Iter<'a, Bytes>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Equal if the bytes are the same, however they are cut.
+impl PartialEq for Pieces {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().flatten().eq(other.iter().flatten())
+    }
+}
+
+impl Eq for Pieces {}
+
+#[cfg(test)]
+mod tests {
+    use super::Pieces;
+    use bytes::Bytes;
+
+    #[test]
+    fn pieces_are_equal_however_they_are_cut() {
+        let mut cut = Pieces::from(Bytes::from_static(b"ab"));
+        cut.push(Bytes::from_static(b"c"));
+        assert_eq!(cut, Pieces::from(Bytes::from_static(b"abc")));
+        assert_ne!(cut, Pieces::from(Bytes::from_static(b"abd")));
+        assert_eq!(cut.into_bytes(), "abc");
+        assert!(Pieces::default().is_empty());
     }
 }
