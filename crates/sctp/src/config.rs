@@ -94,6 +94,9 @@ pub struct AssociationConfig {
     pub path_max_retrans: u32,
     /// Errors in a row after which a path counts as potentially failed (RFC 7829 §4, `PFMR`).
     pub potentially_failed_max_retrans: u32,
+    /// Errors in a row after which another path becomes the primary one for good (RFC 7829 §5.2,
+    /// `PSMR`); `None`: the primary path is used again as soon as it works again.
+    pub primary_switchover_max_retrans: Option<u32>,
     /// `Max.Init.Retransmits`.
     pub max_init_retransmits: u32,
     /// `HB.interval`; `None` sends no heartbeats but those that verify an address.
@@ -148,6 +151,7 @@ impl Default for AssociationConfig {
             association_max_retrans: 10,
             path_max_retrans: 5,
             potentially_failed_max_retrans: 0,
+            primary_switchover_max_retrans: None,
             max_init_retransmits: 8,
             hb_interval: Some(Duration::from_secs(30)),
             max_burst: 4,

@@ -21,6 +21,8 @@
 extern crate alloc;
 
 pub mod config;
+#[doc(hidden)]
+pub mod congestion;
 pub mod counters;
 pub mod endpoint;
 pub mod error;
@@ -28,4 +30,6 @@ pub mod event;
 pub mod identifier;
 pub mod io;
 pub mod message;
+#[doc(hidden)]
+pub mod path;
 pub mod serial;

@@ -1,0 +1,218 @@
+//! How fast a path delivers (draft-cheng-iccrg-delivery-rate-estimation, now
+//! draft-ietf-ccwg-bbr §4.1).
+//!
+//! What was known when a packet was sent is kept once for the packet, not for each of its chunks:
+//! a chunk remembers the [`PacketNumber`] alone.
+
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+/// The most packets of one path that are remembered. When more are under way, the oldest give no
+/// samples.
+const MAX_PACKETS: usize = 65_536;
+
+/// The number of a packet with user data on its path. It wraps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketNumber(pub u32);
+
+/// What was known when a packet was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentState {
+    /// When it was sent (`P.sent_time`), in nanoseconds.
+    pub sent: u64,
+    /// When the first packet of the flight was sent that it was part of (`P.first_sent_time`).
+    pub first_sent: u64,
+    /// When the latest acknowledgement had come then (`P.delivered_time`).
+    pub delivered_at: u64,
+    /// Bytes delivered until then (`P.delivered`).
+    pub delivered: u64,
+    /// Bytes lost until then (`P.lost`).
+    pub lost: u64,
+    /// Bytes under way then, this packet included (`P.tx_in_flight`).
+    pub in_flight: usize,
+    /// Whether the application left the path without work then (`P.is_app_limited`).
+    pub app_limited: bool,
+}
+
+/// One sample (`RS`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveryRate {
+    /// Bytes delivered over the interval (`RS.delivered`).
+    pub bytes: u64,
+    /// How long that took, in nanoseconds, at least 1 (`RS.interval`).
+    pub interval: u64,
+    /// All bytes delivered on the path so far (`C.delivered`).
+    pub total_delivered: u64,
+    /// Bytes lost over the interval (`RS.lost`).
+    pub lost: u64,
+    /// What was known when the packet was sent that the sample starts from.
+    pub sent: SentState,
+    /// Whether the interval is too short to be true: less than the least round trip seen.
+    pub too_short: bool,
+}
+
+impl DeliveryRate {
+    /// Bytes a second.
+    #[must_use]
+    pub fn rate(&self) -> u64 {
+        let rate = u128::from(self.bytes) * 1_000_000_000 / u128::from(self.interval.max(1));
+        u64::try_from(rate).unwrap_or(u64::MAX)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    state: SentState,
+    /// Bytes neither acknowledged nor lost.
+    left: usize,
+}
+
+/// Keeps the packets of one path that are under way, and samples.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryRateEstimator {
+    packets: VecDeque<Packet>,
+    first_number: u32,
+    delivered: u64,
+    delivered_at: u64,
+    first_sent: u64,
+    lost: u64,
+    /// The value of `delivered` until which samples are limited by the application; 0: they are
+    /// not (`C.app_limited`).
+    app_limited_until: u64,
+    /// The newest packet acknowledged since the last sample.
+    newest: Option<SentState>,
+    /// Bytes acknowledged since the last sample.
+    acknowledged: usize,
+}
+
+impl DeliveryRateEstimator {
+    /// The number that the next packet will have.
+    #[must_use]
+    pub fn next_number(&self) -> PacketNumber {
+        PacketNumber(self.first_number.wrapping_add(self.packets.len() as u32))
+    }
+
+    /// All bytes that were ever delivered.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// All bytes that were ever found lost.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Bytes acknowledged since the last sample.
+    #[must_use]
+    pub fn acknowledged(&self) -> usize {
+        self.acknowledged
+    }
+
+    /// A packet with `bytes` of user data was sent; `outstanding` bytes were under way before it.
+    pub fn on_sent(&mut self, now: Duration, bytes: usize, outstanding: usize) {
+        let now = nanoseconds(now);
+        if outstanding == 0 {
+            self.first_sent = now;
+            self.delivered_at = now;
+        }
+        let state = SentState {
+            sent: now,
+            first_sent: self.first_sent,
+            delivered_at: self.delivered_at,
+            delivered: self.delivered,
+            lost: self.lost,
+            in_flight: outstanding + bytes,
+            app_limited: self.app_limited_until != 0,
+        };
+        if self.packets.len() >= MAX_PACKETS {
+            self.packets.pop_front();
+            self.first_number = self.first_number.wrapping_add(1);
+        }
+        self.packets.push_back(Packet { state, left: bytes });
+    }
+
+    /// The application has nothing more to send, and `outstanding` bytes are under way.
+    pub fn on_app_limited(&mut self, outstanding: usize) {
+        self.app_limited_until = (self.delivered + outstanding as u64).max(1);
+    }
+
+    /// `bytes` of this packet were acknowledged.
+    pub fn on_acknowledged(&mut self, now: Duration, number: PacketNumber, bytes: usize) {
+        self.delivered += bytes as u64;
+        self.delivered_at = nanoseconds(now);
+        self.acknowledged += bytes;
+        let Some(state) = self.take(number, bytes) else { return };
+        let newer = self
+            .newest
+            .is_none_or(|newest| (state.delivered, state.sent) >= (newest.delivered, newest.sent));
+        if newer {
+            self.newest = Some(state);
+        }
+    }
+
+    /// `bytes` arrived that were believed lost and had not been sent again.
+    pub fn on_late(&mut self, now: Duration, bytes: usize) {
+        self.delivered += bytes as u64;
+        self.delivered_at = nanoseconds(now);
+        self.acknowledged += bytes;
+    }
+
+    /// `bytes` of this packet were lost. Gives what was known when it was sent.
+    pub fn on_lost(&mut self, number: PacketNumber, bytes: usize) -> Option<SentState> {
+        self.lost += bytes as u64;
+        self.take(number, bytes)
+    }
+
+    /// `bytes` of this packet are no longer waited for, without a judgement on the path.
+    pub fn on_forgotten(&mut self, number: PacketNumber, bytes: usize) {
+        self.take(number, bytes);
+    }
+
+    /// The sample of the acknowledgements since the last call, if they give one. `min_rtt` is the
+    /// least round trip known.
+    pub fn sample(&mut self, min_rtt: Option<Duration>) -> Option<DeliveryRate> {
+        self.acknowledged = 0;
+        if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
+        let sent = self.newest.take()?;
+        self.first_sent = self.first_sent.max(sent.sent);
+        let send_elapsed = sent.sent.saturating_sub(sent.first_sent);
+        let ack_elapsed = self.delivered_at.saturating_sub(sent.delivered_at);
+        let interval = send_elapsed.max(ack_elapsed).max(1);
+        Some(DeliveryRate {
+            bytes: self.delivered - sent.delivered,
+            interval,
+            total_delivered: self.delivered,
+            lost: self.lost - sent.lost,
+            sent,
+            too_short: min_rtt.is_some_and(|least| interval < nanoseconds(least)),
+        })
+    }
+
+    /// Takes `bytes` off a packet, and packets off the front that nothing is left of.
+    fn take(&mut self, number: PacketNumber, bytes: usize) -> Option<SentState> {
+        let index = number.0.wrapping_sub(self.first_number) as usize;
+        let packet = self.packets.get_mut(index)?;
+        packet.left = packet.left.saturating_sub(bytes);
+        let state = packet.state;
+        while self.packets.front().is_some_and(|packet| packet.left == 0) {
+            self.packets.pop_front();
+            self.first_number = self.first_number.wrapping_add(1);
+        }
+        Some(state)
+    }
+}
+
+/// A duration as nanoseconds; 584 years at most.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    duration
+        .as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(u64::from(duration.subsec_nanos()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+use super::*;
+use crate::congestion::{CongestionKind, Siblings};
+
+const MTU: usize = 1500;
+
+fn acknowledged(bytes: usize, window_was_full: bool, outstanding: usize) -> Acknowledged {
+    Acknowledged {
+        now: Duration::ZERO,
+        bytes,
+        cumulative_advanced: true,
+        window_was_full,
+        rtt: None,
+        smoothed_rtt: None,
+        outstanding,
+        delivery: None,
+        siblings: Siblings::default(),
+    }
+}
+
+fn event() -> CongestionEvent {
+    CongestionEvent {
+        now: Duration::ZERO,
+        kind: CongestionKind::Loss,
+        outstanding: 0,
+        siblings: Siblings::default(),
+    }
+}
+
+#[test]
+fn the_initial_window_is_that_of_the_standard() {
+    assert_eq!(NewReno::new(1500).window(), 4404);
+    assert_eq!(NewReno::new(1000).window(), 4000);
+    assert_eq!(NewReno::new(9000).window(), 18_000);
+}
+
+#[test]
+fn slow_start_grows_by_one_mtu_a_sack_while_the_window_is_used() {
+    let mut reno = NewReno::new(MTU);
+    reno.on_acknowledged(&acknowledged(2904, true, 1500));
+    assert_eq!(reno.window(), 4404 + 1500);
+    reno.on_acknowledged(&acknowledged(100, true, 1500));
+    assert_eq!(reno.window(), 4404 + 1600);
+    reno.on_acknowledged(&acknowledged(1452, false, 1500));
+    assert_eq!(reno.window(), 4404 + 1600);
+    let gap = Acknowledged { cumulative_advanced: false, ..acknowledged(1452, true, 1500) };
+    reno.on_acknowledged(&gap);
+    assert_eq!(reno.window(), 4404 + 1600);
+}
+
+#[test]
+fn congestion_avoidance_grows_by_one_mtu_a_window() {
+    let mut reno = NewReno { window: 30_000, threshold: 20_000, ..NewReno::new(MTU) };
+    for _ in 0..19 {
+        reno.on_acknowledged(&acknowledged(1500, true, 28_500));
+        assert_eq!(reno.window(), 30_000);
+    }
+    reno.on_acknowledged(&acknowledged(1500, true, 28_500));
+    assert_eq!(reno.window(), 31_500);
+}
+
+#[test]
+fn an_unused_window_saves_up_no_more_than_one_step() {
+    let mut reno = NewReno { window: 30_000, threshold: 20_000, ..NewReno::new(MTU) };
+    for _ in 0..100 {
+        reno.on_acknowledged(&acknowledged(1500, false, 3_000));
+    }
+    assert_eq!((reno.window(), reno.partial_bytes_acked), (30_000, 30_000));
+    reno.on_acknowledged(&acknowledged(1500, true, 30_000));
+    assert_eq!((reno.window(), reno.partial_bytes_acked), (31_500, 1500));
+    reno.on_acknowledged(&acknowledged(1500, true, 0));
+    assert_eq!(reno.partial_bytes_acked, 0);
+}
+
+#[test]
+fn a_loss_halves_and_the_window_rests_until_it_is_repaired() {
+    let mut reno = NewReno { window: 60_000, ..NewReno::new(MTU) };
+    reno.on_congestion(&event());
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (30_000, 30_000));
+    reno.on_acknowledged(&acknowledged(1500, true, 30_000));
+    assert_eq!(reno.window(), 30_000);
+    reno.on_recovered(Duration::ZERO);
+    reno.on_acknowledged(&acknowledged(1500, true, 30_000));
+    assert_eq!(reno.window(), 31_500);
+}
+
+#[test]
+fn a_loss_leaves_four_packets_and_a_timeout_one() {
+    let mut reno = NewReno { window: 7_000, ..NewReno::new(MTU) };
+    reno.on_congestion(&event());
+    assert_eq!(reno.window(), 6_000);
+    reno.on_timeout(&event());
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (1_500, 6_000));
+}
+
+#[test]
+fn a_loss_that_was_none_is_taken_back() {
+    let mut reno = NewReno { window: 60_000, ..NewReno::new(MTU) };
+    reno.on_timeout(&event());
+    reno.on_spurious(Duration::ZERO);
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (60_000, usize::MAX));
+}
+
+#[test]
+fn an_idle_path_loses_half_of_its_window_each_time_and_keeps_four_packets() {
+    let mut reno = NewReno { window: 40_000, ..NewReno::new(MTU) };
+    reno.on_idle(Duration::ZERO);
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (20_000, 40_000));
+    for _ in 0..5 {
+        reno.on_idle(Duration::ZERO);
+    }
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (6_000, 40_000));
+    let mut small = NewReno::new(MTU);
+    small.on_idle(Duration::ZERO);
+    assert_eq!(small.window(), 4404);
+}

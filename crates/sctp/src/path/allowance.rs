@@ -1,0 +1,139 @@
+//! What may be sent on a path now: the congestion window, Max.Burst and pacing together
+//! (RFC 9260 §6.1 rules B and D).
+
+use core::time::Duration;
+
+use super::Path;
+use crate::congestion::{CongestionControl, nanoseconds};
+
+/// The finest grain of timers that drivers have, in nanoseconds: what leaves within one goes
+/// together.
+const TIMER_GRAIN: u64 = 1_000_000;
+
+/// How many packets the burst of a fast path may have: as many as a driver hands to the kernel in
+/// one go.
+const MAX_PACED_BURST: usize = 64;
+
+/// What may be sent on a path now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowance {
+    /// This many bytes of user data, at least one packet.
+    Now(usize),
+    /// Nothing until then: the packets are paced.
+    At(Duration),
+    /// Nothing until an acknowledgement comes.
+    Closed,
+}
+
+/// Spaces packets: a token bucket, kept as the time at which it will be full again.
+#[derive(Clone, Debug)]
+pub(super) struct Pacer {
+    /// When the bucket is full again, in nanoseconds.
+    full_at: u64,
+    /// Bytes that may leave before the next acknowledgement where there is no rate to pace by.
+    burst: usize,
+    /// Max.Burst, in bytes.
+    max_burst: usize,
+}
+
+impl Pacer {
+    pub(super) fn new(max_burst: u32, mtu: usize) -> Self {
+        let max_burst = (max_burst.max(1) as usize).saturating_mul(mtu);
+        Self { full_at: 0, burst: max_burst, max_burst }
+    }
+
+    /// Bytes that the bucket holds at this rate: Max.Burst, or what leaves within a grain of the
+    /// timers if that is more.
+    fn capacity(&self, rate: u64, mtu: usize) -> u64 {
+        let grain = rate / (1_000_000_000 / TIMER_GRAIN);
+        grain.min((MAX_PACED_BURST * mtu) as u64).max(self.max_burst as u64)
+    }
+
+    fn paced(&self, now: u64, rate: u64, packet: usize, mtu: usize) -> Allowance {
+        let rate = rate.max(1);
+        let depth = time_for(self.capacity(rate, mtu), rate);
+        let debt = self.full_at.saturating_sub(now);
+        if debt >= depth {
+            // Half a bucket later: one call for several packets.
+            return Allowance::At(Duration::from_nanos(self.full_at - depth / 2));
+        }
+        let tokens = bytes_in(depth - debt, rate);
+        Allowance::Now(usize::try_from(tokens).unwrap_or(usize::MAX).max(packet))
+    }
+
+    fn pay(&mut self, now: u64, rate: Option<u64>, bytes: usize) {
+        self.burst = self.burst.saturating_sub(bytes);
+        if let Some(rate) = rate {
+            self.full_at =
+                self.full_at.max(now).saturating_add(time_for(bytes as u64, rate.max(1)));
+        }
+    }
+
+    /// An acknowledgement of this many bytes came: as many may follow, and Max.Burst more.
+    pub(super) fn on_acknowledged(&mut self, bytes: usize) {
+        self.burst =
+            self.burst.min(self.max_burst).saturating_add(bytes).saturating_add(self.max_burst);
+    }
+}
+
+/// Nanoseconds in which `bytes` leave at `rate` bytes a second.
+fn time_for(bytes: u64, rate: u64) -> u64 {
+    let time = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
+    u64::try_from(time).unwrap_or(u64::MAX)
+}
+
+/// Bytes that leave in `time` nanoseconds at `rate` bytes a second.
+fn bytes_in(time: u64, rate: u64) -> u64 {
+    let bytes = u128::from(time) * u128::from(rate) / 1_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+impl Path {
+    /// What may be sent now, if the next packet carries `packet` bytes of user data. A window of
+    /// which anything is left admits a whole packet (RFC 9260 §6.1 rule B).
+    #[must_use]
+    pub fn allowance(&self, now: Duration, packet: usize) -> Allowance {
+        if self.granted > 0 {
+            return Allowance::Now(packet);
+        }
+        let window = self.congestion.window();
+        if self.outstanding >= window {
+            return Allowance::Closed;
+        }
+        let room = (window - self.outstanding).max(packet);
+        match self.congestion.pacing_rate() {
+            Some(rate) => match self.pacer.paced(nanoseconds(now), rate, packet, self.mtu) {
+                Allowance::Now(bytes) => Allowance::Now(bytes.min(room)),
+                later => later,
+            },
+            None if self.outstanding == 0 => {
+                Allowance::Now(room.min(self.pacer.burst.max(self.pacer.max_burst)))
+            }
+            None if self.pacer.burst == 0 => Allowance::Closed,
+            None => Allowance::Now(room.min(self.pacer.burst.max(packet))),
+        }
+    }
+
+    /// Lets one packet more leave whatever window and pacing say: the first of a fast
+    /// retransmission (RFC 9260 §7.2.4), a tail-loss probe (RFC 8985 §7.3).
+    pub fn grant_packet(&mut self) {
+        self.granted = self.granted.saturating_add(1);
+    }
+
+    /// Takes back what [`Self::grant_packet`] gave and nobody used.
+    pub fn revoke_grants(&mut self) {
+        self.granted = 0;
+    }
+
+    /// A packet with `bytes` of user data leaves.
+    pub(super) fn pay(&mut self, now: Duration, bytes: usize) {
+        self.granted = self.granted.saturating_sub(1);
+        if self.outstanding == 0 {
+            self.pacer.burst = self.pacer.burst.max(self.pacer.max_burst);
+        }
+        self.pacer.pay(nanoseconds(now), self.congestion.pacing_rate(), bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+use super::*;
+use crate::config::AssociationConfig;
+use crate::congestion::Siblings;
+use crate::identifier::PathId;
+use crate::path::Progress;
+
+const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn path() -> Path {
+    let remote = "192.0.2.1:0".parse().unwrap();
+    Path::new(PathId(0), remote, None, &AssociationConfig::default())
+}
+
+#[test]
+fn the_window_admits_a_whole_packet_while_anything_of_it_is_left() {
+    let mut path = path();
+    assert_eq!(path.allowance(ms(0), 1448), Allowance::Now(4404));
+    for _ in 0..3 {
+        path.on_sent(ms(0), 1448, false);
+    }
+    assert_eq!(path.allowance(ms(0), 1448), Allowance::Now(1448));
+    path.on_sent(ms(0), 1448, false);
+    assert_eq!(path.allowance(ms(0), 1448), Allowance::Closed);
+}
+
+#[test]
+fn a_granted_packet_leaves_in_spite_of_the_window_once() {
+    let mut path = path();
+    for _ in 0..4 {
+        path.on_sent(ms(0), 1448, false);
+    }
+    path.grant_packet();
+    assert_eq!(path.allowance(ms(0), 1448), Allowance::Now(1448));
+    path.on_sent(ms(0), 1448, false);
+    assert_eq!(path.allowance(ms(0), 1448), Allowance::Closed);
+    path.grant_packet();
+    path.revoke_grants();
+    assert_eq!(path.allowance(ms(0), 1448), Allowance::Closed);
+}
+
+#[test]
+fn bursts_are_as_large_as_what_was_acknowledged_and_max_burst_more() {
+    let mut path = path();
+    let mut burst = 0;
+    // Slow start: each SACK acknowledges everything.
+    for round in 1..20 {
+        let start = path.next_packet().0;
+        burst = 0;
+        while let Allowance::Now(_) = path.allowance(ms(round), 1448) {
+            path.on_sent(ms(round), 1448, false);
+            burst += 1;
+        }
+        for index in 0..burst {
+            let number = crate::congestion::PacketNumber(start + index);
+            path.on_chunk_acknowledged(ms(round), number, 1448);
+        }
+        let progress = Progress { cumulative_advanced: true, rtt: None };
+        path.on_sack(ms(round), progress, Siblings::default());
+    }
+    assert_eq!(burst, 22);
+    // The application was silent: the window is still large, the burst is not.
+    path.pacer.burst = 0;
+    let mut burst = 0;
+    while let Allowance::Now(_) = path.allowance(ms(20), 1448) {
+        path.on_sent(ms(20), 1448, false);
+        burst += 1;
+    }
+    assert_eq!(burst, 5);
+}
+
+#[test]
+fn paced_packets_leave_at_their_rate() {
+    let mut pacer = Pacer::new(2, 1500);
+    // 1.5 MB a second: a packet a millisecond.
+    let rate = 1_500_000;
+    let (mut now, mut sent) = (0, 0_u64);
+    while now < 1_000_000_000 {
+        match pacer.paced(now, rate, 1500, 1500) {
+            Allowance::Now(bytes) => {
+                assert!(bytes >= 1500);
+                pacer.pay(now, Some(rate), 1500);
+                sent += 1;
+            }
+            Allowance::At(time) => {
+                assert!(nanoseconds(time) > now);
+                now = nanoseconds(time);
+            }
+            Allowance::Closed => unreachable!("a pacer only waits"),
+        }
+    }
+    assert!((1000..=1004).contains(&sent), "{sent} packets in a second");
+}
+
+#[test]
+fn a_fast_path_may_burst_for_as_long_as_timers_are_coarse() {
+    let pacer = Pacer::new(4, 1500);
+    assert_eq!(pacer.capacity(1_000_000, 1500), 6000);
+    assert_eq!(pacer.capacity(30_000_000, 1500), 30_000);
+    assert_eq!(pacer.capacity(10_000_000_000, 1500), 96_000);
+}

@@ -1,0 +1,172 @@
+//! Data under way on a path, and what its acknowledgement or loss means for the window.
+//!
+//! For each packet the sender calls [`Path::on_sent`], after it took [`Path::next_packet`] into
+//! the records of the packet's chunks. For each SACK it calls [`Path::on_chunk_acknowledged`] for
+//! what was acknowledged for the first time, [`Path::on_chunk_lost`] for what it now takes for
+//! lost, then once [`Path::on_sack`], and [`Path::on_congestion`] if a recovery begins.
+
+use core::time::Duration;
+
+use super::Path;
+use crate::congestion::{
+    Acknowledged, CongestionControl, CongestionEvent, CongestionKind, Lost, PacketNumber, Sent,
+    Siblings,
+};
+
+/// What a SACK said of a path, beside its bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Whether the cumulative TSN advanced; on several paths, the path's own one.
+    pub cumulative_advanced: bool,
+    /// The round trip of the newest chunk that it acknowledged and that was sent only once
+    /// (RFC 9260 §6.3.1, C5).
+    pub rtt: Option<Duration>,
+}
+
+impl Path {
+    /// Bytes of user data under way.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.outstanding
+    }
+
+    /// The number of the next packet with user data, for the records of its chunks.
+    #[must_use]
+    pub fn next_packet(&self) -> PacketNumber {
+        self.rates.next_number()
+    }
+
+    /// A packet with `bytes` of user data leaves. `app_limited`: there is nothing more to send.
+    pub fn on_sent(&mut self, now: Duration, bytes: usize, app_limited: bool) {
+        if bytes == 0 {
+            return;
+        }
+        self.decay(now);
+        self.pay(now, bytes);
+        self.rates.on_sent(now, bytes, self.outstanding);
+        self.outstanding += bytes;
+        self.last_sent = Some(now);
+        let window = self.congestion.window();
+        self.window_was_full |= self.outstanding >= window;
+        if app_limited && self.outstanding < window {
+            self.rates.on_app_limited(self.outstanding);
+        }
+        let outstanding = self.outstanding;
+        self.congestion.on_sent(&Sent { now, bytes, outstanding, app_limited });
+    }
+
+    /// `bytes` of a chunk that was under way in this packet were acknowledged, for the first time.
+    pub fn on_chunk_acknowledged(&mut self, now: Duration, packet: PacketNumber, bytes: usize) {
+        self.note_fullness();
+        self.outstanding = self.outstanding.saturating_sub(bytes);
+        self.rates.on_acknowledged(now, packet, bytes);
+    }
+
+    /// `bytes` of a chunk were acknowledged that was taken for lost and had not been sent again.
+    pub fn on_late_chunk(&mut self, now: Duration, bytes: usize) {
+        self.note_fullness();
+        self.rates.on_late(now, bytes);
+    }
+
+    /// `bytes` of a chunk that was under way in this packet are taken for lost.
+    pub fn on_chunk_lost(&mut self, now: Duration, packet: PacketNumber, bytes: usize) {
+        self.note_fullness();
+        self.outstanding = self.outstanding.saturating_sub(bytes);
+        let sent = self.rates.on_lost(packet, bytes);
+        self.congestion.on_lost(&Lost {
+            now,
+            bytes,
+            sent,
+            total_lost: self.rates.lost(),
+            total_delivered: self.rates.delivered(),
+        });
+    }
+
+    /// `bytes` of a chunk that was under way in this packet are no longer waited for: given up, or
+    /// moved to another path.
+    pub fn on_chunk_forgotten(&mut self, packet: PacketNumber, bytes: usize) {
+        self.outstanding = self.outstanding.saturating_sub(bytes);
+        self.rates.on_forgotten(packet, bytes);
+    }
+
+    /// All that a SACK says of the path was told. Call it for every path that it acknowledged or
+    /// lost something on.
+    pub fn on_sack(&mut self, now: Duration, progress: Progress, siblings: Siblings) {
+        if let Some(rtt) = progress.rtt {
+            self.rto.on_sample(rtt);
+        } else if progress.cumulative_advanced {
+            self.rto.settle();
+        }
+        let bytes = self.rates.acknowledged();
+        self.acknowledged = false;
+        let window_was_full = core::mem::take(&mut self.window_was_full);
+        let delivery = self.rates.sample(self.rto.least());
+        if bytes == 0 {
+            return;
+        }
+        self.pacer.on_acknowledged(bytes);
+        self.congestion.on_acknowledged(&Acknowledged {
+            now,
+            bytes,
+            cumulative_advanced: progress.cumulative_advanced,
+            window_was_full,
+            rtt: progress.rtt,
+            smoothed_rtt: self.rto.smoothed(),
+            outstanding: self.outstanding,
+            delivery,
+            siblings,
+        });
+    }
+
+    /// A recovery begins: what was lost was told by [`Self::on_chunk_lost`] before.
+    pub fn on_congestion(&mut self, now: Duration, kind: CongestionKind, siblings: Siblings) {
+        let outstanding = self.outstanding;
+        self.congestion.on_congestion(&CongestionEvent { now, kind, outstanding, siblings });
+    }
+
+    /// The recovery has ended: all that was sent before it began has been acknowledged.
+    pub fn on_recovered(&mut self, now: Duration) {
+        self.congestion.on_recovered(now);
+    }
+
+    /// T3 ran out: the timeout doubles and the window falls. The path's error count is
+    /// [`super::Paths::on_error`]'s.
+    pub fn on_timeout(&mut self, now: Duration, siblings: Siblings) {
+        self.rto.back_off();
+        self.granted = 0;
+        self.window_was_full = false;
+        let outstanding = self.outstanding;
+        let kind = CongestionKind::Loss;
+        self.congestion.on_timeout(&CongestionEvent { now, kind, outstanding, siblings });
+    }
+
+    /// Before the first word of a SACK: whether the window was in use.
+    fn note_fullness(&mut self) {
+        if !self.acknowledged {
+            self.acknowledged = true;
+            self.window_was_full |= self.outstanding >= self.congestion.window();
+        }
+    }
+
+    /// Cuts the window for each timeout in which nothing was sent (RFC 9260 §7.2.1).
+    fn decay(&mut self, now: Duration) {
+        let Some(last) = self.last_sent else { return };
+        if self.outstanding > 0 {
+            return;
+        }
+        let timeout = self.rto.current();
+        let mut idle_since = last.max(self.decayed);
+        // More than this many halvings change nothing.
+        for _ in 0..usize::BITS {
+            if now.saturating_sub(idle_since) < timeout {
+                break;
+            }
+            idle_since += timeout;
+            self.decayed = idle_since;
+            self.congestion.on_idle(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

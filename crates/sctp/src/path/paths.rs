@@ -1,0 +1,302 @@
+//! All paths of an association: the primary one, the choice of one, what changed.
+
+use alloc::{collections::VecDeque, vec::Vec};
+use core::net::{IpAddr, SocketAddr};
+
+use super::{Path, PathState, draw::Draw};
+use crate::config::AssociationConfig;
+use crate::congestion::{CongestionControl, Siblings};
+use crate::event::PathChange;
+use crate::identifier::PathId;
+
+/// The most changes of paths that wait to be fetched; the oldest go first.
+const MAX_CHANGES: usize = 256;
+
+/// The paths of one association.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    paths: Vec<Path>,
+    primary: PathId,
+    next_id: u16,
+    /// Errors in a row on all paths together (RFC 9260 §8.1).
+    errors: u32,
+    changes: VecDeque<(PathId, PathChange)>,
+    /// What nonces and jitter are drawn from.
+    draw: Draw,
+}
+
+impl Paths {
+    /// With one path, the primary one, to an address that needs no verification: the one that the
+    /// handshake runs over.
+    #[must_use]
+    pub fn new(
+        remote: SocketAddr,
+        local: Option<IpAddr>,
+        config: &AssociationConfig,
+        seed: [u8; 32],
+    ) -> Self {
+        let primary = PathId(0);
+        let mut path = Path::new(primary, remote, local, config);
+        path.confirm();
+        let (paths, changes) = (alloc::vec![path], VecDeque::new());
+        Self { paths, primary, next_id: 1, errors: 0, changes, draw: Draw::new(seed) }
+    }
+
+    /// One path.
+    #[must_use]
+    pub fn get(&self, id: PathId) -> Option<&Path> {
+        self.paths.iter().find(|path| path.id == id)
+    }
+
+    /// One path.
+    pub fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
+        self.paths.iter_mut().find(|path| path.id == id)
+    }
+
+    /// All paths, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Path> {
+        self.paths.iter()
+    }
+
+    /// All paths, oldest first.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Path> {
+        self.paths.iter_mut()
+    }
+
+    /// How many there are; at least one.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "an association without a path is none")]
+    pub fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// The primary path (RFC 9260 §6.4).
+    #[must_use]
+    pub fn primary(&self) -> PathId {
+        self.primary
+    }
+
+    /// The path that a packet from `remote` belongs to. Several paths to one address are told
+    /// apart by our own address, if it is known.
+    #[must_use]
+    pub fn by_remote(&self, remote: SocketAddr, local: Option<IpAddr>) -> Option<PathId> {
+        let of_remote = || self.paths.iter().filter(|path| path.remote == remote);
+        let exact = of_remote().find(|path| local.is_some() && path.local == local);
+        exact.or_else(|| of_remote().next()).map(|path| path.id)
+    }
+
+    /// The path to an address of the peer, whatever the port of the encapsulation.
+    #[must_use]
+    pub fn by_address(&self, remote: IpAddr) -> Option<PathId> {
+        self.paths.iter().find(|path| path.remote.ip() == remote).map(|path| path.id)
+    }
+
+    /// Takes one address more, unconfirmed (RFC 9260 §5.4). `None` if there is no number left for
+    /// it; the path that is there already if it is not new.
+    pub fn add(
+        &mut self,
+        remote: SocketAddr,
+        local: Option<IpAddr>,
+        config: &AssociationConfig,
+    ) -> Option<PathId> {
+        if let Some(known) = self.paths.iter().find(|path| path.remote == remote) {
+            return Some(known.id);
+        }
+        let id = PathId(self.next_id);
+        self.next_id = self.next_id.checked_add(1)?;
+        self.paths.push(Path::new(id, remote, local, config));
+        self.note(id, PathChange::Added);
+        Some(id)
+    }
+
+    /// Drops a path, unless it is the last one. If it was the primary one, the best of the others
+    /// becomes that.
+    pub fn remove(&mut self, id: PathId) -> Option<Path> {
+        if self.paths.len() < 2 {
+            return None;
+        }
+        let index = self.paths.iter().position(|path| path.id == id)?;
+        let path = self.paths.remove(index);
+        self.note(id, PathChange::Removed);
+        if self.primary == id {
+            let next = self.best(None).unwrap_or(self.paths[0].id);
+            self.make_primary(next);
+        }
+        Some(path)
+    }
+
+    /// Makes a path the primary one (`SCTP_PRIMARY_ADDR`). Refuses one that is not confirmed
+    /// (RFC 9260 §5.4).
+    pub fn set_primary(&mut self, id: PathId) -> bool {
+        match self.get(id) {
+            Some(path) if path.state() != PathState::Unconfirmed => {
+                if self.primary != id {
+                    self.make_primary(id);
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The path for new data: the preferred one, or the primary one, while it is active; else
+    /// another active one, else a potentially failed one, else whichever had the least errors
+    /// (RFC 9260 §6.4, RFC 7829 §5.1). Never an unconfirmed one.
+    #[must_use]
+    pub fn for_data(&self, preferred: Option<PathId>) -> Option<PathId> {
+        for wanted in preferred.into_iter().chain([self.primary]) {
+            if self.get(wanted).is_some_and(|path| path.state() == PathState::Active) {
+                return Some(wanted);
+            }
+        }
+        self.best(None)
+    }
+
+    /// The path for what was lost on `from`: another active one (RFC 9260 §6.4.1), else the one
+    /// that new data would take.
+    #[must_use]
+    pub fn for_retransmission(&self, from: PathId) -> PathId {
+        let other = |path: &&Path| path.id != from && path.state() == PathState::Active;
+        if self.get(self.primary).is_some_and(|path| other(&path)) {
+            return self.primary;
+        }
+        let active = self.paths.iter().filter(other).min_by_key(|path| path.errors());
+        active.map(|path| path.id).or_else(|| self.for_data(None)).unwrap_or(from)
+    }
+
+    /// Something sent on a path was not answered in time: data (T3), or a heartbeat. Counts for
+    /// the path and, unless the path is unconfirmed, for the association (RFC 9260 §8.1, §8.2,
+    /// §5.4).
+    pub fn on_error(&mut self, id: PathId, config: &AssociationConfig) {
+        let Some(path) = self.get_mut(id) else { return };
+        let counts = path.state() != PathState::Unconfirmed;
+        let change = path.on_error(config);
+        if counts {
+            self.errors = self.errors.saturating_add(1);
+        }
+        self.note_all(id, change);
+        self.switch_over(id, config);
+    }
+
+    /// A path worked: data sent on it was acknowledged.
+    pub fn on_answer(&mut self, id: PathId) {
+        self.errors = 0;
+        let change = self.get_mut(id).and_then(Path::on_answer);
+        self.note_all(id, change);
+    }
+
+    /// The peer was reached, whichever path that was (RFC 9260 §8.1).
+    pub fn on_peer_alive(&mut self) {
+        self.errors = 0;
+    }
+
+    /// The peer has shown that it can be reached on this path.
+    pub fn confirm(&mut self, id: PathId) {
+        let change = self.get_mut(id).and_then(Path::confirm);
+        self.note_all(id, change);
+    }
+
+    /// A tail-loss probe on the path went unanswered: others are better, if there are any.
+    pub fn suspect(&mut self, id: PathId) {
+        let active = |path: &Path| path.id != id && path.state() == PathState::Active;
+        if self.paths.iter().any(active) {
+            let change = self.get_mut(id).and_then(Path::suspect);
+            self.note_all(id, change);
+        }
+    }
+
+    /// Whether the peer counts as gone: more than `Association.Max.Retrans` errors in a row
+    /// (RFC 9260 §8.1).
+    #[must_use]
+    pub fn is_peer_unreachable(&self, config: &AssociationConfig) -> bool {
+        self.errors > config.association_max_retrans
+    }
+
+    /// Errors in a row on all paths together.
+    #[must_use]
+    pub fn errors(&self) -> u32 {
+        self.errors
+    }
+
+    /// The next change of a path that the user has not been told of.
+    pub fn poll_change(&mut self) -> Option<(PathId, PathChange)> {
+        self.changes.pop_front()
+    }
+
+    /// The paths together, for coupled congestion control.
+    #[must_use]
+    pub fn siblings(&self) -> Siblings {
+        let mut siblings = Siblings::default();
+        for path in &self.paths {
+            if path.state() != PathState::Active {
+                continue;
+            }
+            let (window, threshold) =
+                (path.congestion.window(), path.congestion.slow_start_threshold());
+            siblings.paths += 1;
+            siblings.windows = siblings.windows.saturating_add(window);
+            siblings.slow_start_thresholds =
+                siblings.slow_start_thresholds.saturating_add(threshold);
+            if let Some(rtt) = path.rto.smoothed() {
+                let rate = window as u128 * 1_000_000_000 / rtt.as_nanos().max(1);
+                let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+                siblings.rates = siblings.rates.saturating_add(rate);
+            }
+        }
+        siblings
+    }
+
+    /// A number that nobody can guess.
+    pub fn draw(&mut self) -> u64 {
+        self.draw.number()
+    }
+
+    /// The best path but `except`; `None` if no other is confirmed.
+    fn best(&self, except: Option<PathId>) -> Option<PathId> {
+        let rank = |state| match state {
+            PathState::Active => 0,
+            PathState::PotentiallyFailed => 1,
+            PathState::Inactive | PathState::Unconfirmed => 2,
+        };
+        let usable =
+            |path: &&Path| Some(path.id) != except && path.state() != PathState::Unconfirmed;
+        // The primary path wins among equals, then the oldest.
+        let key = |path: &&Path| (rank(path.state()), path.errors(), path.id != self.primary);
+        self.paths.iter().filter(usable).min_by_key(key).map(|path| path.id)
+    }
+
+    /// Gives up the primary path for good after so many errors, if that is wished
+    /// (RFC 7829 §5.2, `PSMR`).
+    fn switch_over(&mut self, id: PathId, config: &AssociationConfig) {
+        let Some(limit) = config.primary_switchover_max_retrans else { return };
+        let failed = self.get(id).is_some_and(|path| path.errors() > limit);
+        if id != self.primary || !failed {
+            return;
+        }
+        let Some(next) = self.best(Some(id)) else { return };
+        if self.get(next).is_some_and(|path| path.state() == PathState::Active) {
+            self.make_primary(next);
+        }
+    }
+
+    fn make_primary(&mut self, id: PathId) {
+        self.primary = id;
+        self.note(id, PathChange::MadePrimary);
+    }
+
+    fn note_all(&mut self, id: PathId, change: Option<PathChange>) {
+        if let Some(change) = change {
+            self.note(id, change);
+        }
+    }
+
+    fn note(&mut self, id: PathId, change: PathChange) {
+        if self.changes.len() >= MAX_CHANGES {
+            self.changes.pop_front();
+        }
+        self.changes.push_back((id, change));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+use super::*;
+
+fn address(last: u8) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, last], 0))
+}
+
+fn three() -> (Paths, AssociationConfig) {
+    let config = AssociationConfig::default();
+    let mut paths = Paths::new(address(1), None, &config, [7; 32]);
+    for last in 2..=3 {
+        let id = paths.add(address(last), None, &config).unwrap();
+        paths.confirm(id);
+    }
+    while paths.poll_change().is_some() {}
+    (paths, config)
+}
+
+fn changes(paths: &mut Paths) -> Vec<(u16, PathChange)> {
+    core::iter::from_fn(|| paths.poll_change()).map(|(id, change)| (id.0, change)).collect()
+}
+
+#[test]
+fn no_data_goes_to_an_address_before_it_is_confirmed() {
+    let config = AssociationConfig::default();
+    let mut paths = Paths::new(address(1), None, &config, [7; 32]);
+    let second = paths.add(address(2), None, &config).unwrap();
+    for _ in 0..6 {
+        paths.on_error(PathId(0), &config);
+    }
+    assert_eq!(paths.for_data(Some(second)), Some(PathId(0)));
+    assert_eq!(paths.for_retransmission(PathId(0)), PathId(0));
+    assert!(!paths.set_primary(second));
+    paths.confirm(second);
+    assert_eq!(paths.for_data(None), Some(second));
+    assert_eq!(
+        changes(&mut paths),
+        [
+            (1, PathChange::Added),
+            (0, PathChange::PotentiallyFailed),
+            (0, PathChange::Inactive),
+            (1, PathChange::Confirmed),
+        ]
+    );
+}
+
+#[test]
+fn one_error_makes_a_path_potentially_failed_and_an_answer_heals_it() {
+    let (mut paths, config) = three();
+    paths.on_error(PathId(0), &config);
+    assert_eq!(paths.get(PathId(0)).unwrap().state(), PathState::PotentiallyFailed);
+    assert_eq!(paths.for_data(None), Some(PathId(1)));
+    assert_eq!(paths.primary(), PathId(0));
+    paths.on_answer(PathId(0));
+    assert_eq!(paths.for_data(None), Some(PathId(0)));
+    assert_eq!(changes(&mut paths), [(0, PathChange::PotentiallyFailed), (0, PathChange::Active)]);
+}
+
+#[test]
+fn of_failed_paths_the_one_with_the_least_errors_is_used() {
+    let (mut paths, config) = three();
+    for (id, errors) in [(0, 3), (1, 2), (2, 3)] {
+        for _ in 0..errors {
+            paths.on_error(PathId(id), &config);
+        }
+    }
+    assert_eq!(paths.for_data(None), Some(PathId(1)));
+    for _ in 0..4 {
+        paths.on_error(PathId(1), &config);
+    }
+    // Inactive is worse than potentially failed; the primary path wins among equals.
+    assert_eq!(paths.for_data(None), Some(PathId(0)));
+}
+
+#[test]
+fn errors_on_all_paths_together_end_the_association() {
+    let (mut paths, config) = three();
+    for turn in 0..10 {
+        paths.on_error(PathId(turn % 3), &config);
+    }
+    assert!(!paths.is_peer_unreachable(&config));
+    paths.on_error(PathId(0), &config);
+    assert!(paths.is_peer_unreachable(&config));
+    paths.on_answer(PathId(1));
+    assert_eq!(paths.errors(), 0);
+}
+
+#[test]
+fn an_unconfirmed_address_that_does_not_answer_counts_against_nobody() {
+    let (mut paths, config) = three();
+    let id = paths.add(address(4), None, &config).unwrap();
+    for _ in 0..20 {
+        paths.on_error(id, &config);
+    }
+    assert_eq!(paths.errors(), 0);
+    assert_eq!(paths.get(id).unwrap().state(), PathState::Unconfirmed);
+}
+
+#[test]
+fn retransmissions_take_another_path() {
+    let (mut paths, config) = three();
+    assert_eq!(paths.for_retransmission(PathId(0)), PathId(1));
+    assert_eq!(paths.for_retransmission(PathId(2)), PathId(0));
+    paths.on_error(PathId(1), &config);
+    assert_eq!(paths.for_retransmission(PathId(0)), PathId(2));
+    paths.on_error(PathId(2), &config);
+    assert_eq!(paths.for_retransmission(PathId(0)), PathId(0));
+}
+
+#[test]
+fn the_primary_path_comes_back_unless_it_was_given_up_for_good() {
+    let (mut paths, mut config) = three();
+    config.primary_switchover_max_retrans = Some(1);
+    paths.on_error(PathId(0), &config);
+    assert_eq!(paths.primary(), PathId(0));
+    paths.on_error(PathId(0), &config);
+    assert_eq!(paths.primary(), PathId(1));
+    paths.on_answer(PathId(0));
+    assert_eq!(paths.for_data(None), Some(PathId(1)));
+}
+
+#[test]
+fn numbers_are_not_used_again_and_the_last_path_stays() {
+    let (mut paths, config) = three();
+    assert!(paths.remove(PathId(0)).is_some());
+    assert_eq!(paths.primary(), PathId(1));
+    assert!(paths.remove(PathId(1)).is_some());
+    assert!(paths.remove(PathId(2)).is_none());
+    assert_eq!(paths.add(address(1), None, &config), Some(PathId(3)));
+    assert_eq!(paths.add(address(1), None, &config), Some(PathId(3)));
+    assert_eq!(
+        changes(&mut paths),
+        [
+            (0, PathChange::Removed),
+            (1, PathChange::MadePrimary),
+            (1, PathChange::Removed),
+            (2, PathChange::MadePrimary),
+            (3, PathChange::Added),
+        ]
+    );
+}
+
+#[test]
+fn an_unanswered_tail_loss_probe_casts_doubt_only_if_there_is_another_path() {
+    let (mut paths, config) = three();
+    paths.suspect(PathId(0));
+    assert_eq!(paths.for_data(None), Some(PathId(1)));
+    assert_eq!(paths.errors(), 0);
+    let mut single = Paths::new(address(1), None, &config, [7; 32]);
+    single.suspect(PathId(0));
+    assert_eq!(single.get(PathId(0)).unwrap().state(), PathState::Active);
+}
+
+#[test]
+fn packets_find_their_path_by_both_addresses() {
+    let (paths, _) = three();
+    assert_eq!(paths.by_remote(address(2), None), Some(PathId(1)));
+    assert_eq!(paths.by_remote(address(9), None), None);
+    assert_eq!(paths.by_address(address(3).ip()), Some(PathId(2)));
+}
