@@ -101,6 +101,8 @@ pub struct AssociationConfig {
     pub max_init_retransmits: u32,
     /// `HB.interval`; `None` sends no heartbeats but those that verify an address.
     pub hb_interval: Option<Duration>,
+    /// `HB.Max.Burst`: unconfirmed addresses that are tried within one timeout (RFC 9260 §5.4).
+    pub hb_max_burst: u32,
     /// `Max.Burst`, in packets.
     pub max_burst: u32,
     /// How long a SACK may wait (RFC 9260 §6.2; `SCTP_DELAYED_SACK`).
@@ -122,6 +124,8 @@ pub struct AssociationConfig {
     pub nagle: bool,
     /// The largest packet to begin with, in bytes of IP packet; paths learn theirs.
     pub mtu: u16,
+    /// The largest packet that is looked for, in bytes of IP packet.
+    pub largest_mtu: u16,
     /// Whether paths look for larger packets that pass (RFC 8899).
     pub path_mtu_discovery: bool,
     /// The most bytes of a chunk's data, if messages are to be cut smaller than packets
@@ -154,6 +158,7 @@ impl Default for AssociationConfig {
             primary_switchover_max_retrans: None,
             max_init_retransmits: 8,
             hb_interval: Some(Duration::from_secs(30)),
+            hb_max_burst: 1,
             max_burst: 4,
             sack_delay: Duration::from_millis(200),
             sack_frequency: 2,
@@ -164,6 +169,7 @@ impl Default for AssociationConfig {
             partial_delivery_point: None,
             nagle: false,
             mtu: 1500,
+            largest_mtu: 9000,
             path_mtu_discovery: true,
             max_segment: None,
             congestion_control: CongestionControlKind::default(),

@@ -42,7 +42,8 @@ pub trait CongestionControl {
     /// those who react once per window use [`Self::on_congestion`].
     fn on_lost(&mut self, lost: &Lost);
 
-    /// The path is congested: once for each recovery (RFC 9260 §7.2.4) or window (ECNE).
+    /// The path is congested: once for each recovery (RFC 9260 §7.2.4), of which the end is told by
+    /// [`Self::on_recovered`], or for each window of data with marks (ECNE), of which it is not.
     fn on_congestion(&mut self, event: &CongestionEvent);
 
     /// The recovery that began with [`Self::on_congestion`] has ended.

@@ -7,6 +7,11 @@
 //! | `allowance` | what may be sent now: window, Max.Burst, pacing | RFC 9260 §6.1 |
 //! | `flight` | data under way, and what acknowledgements and losses of it mean | RFC 9260 §7.2 |
 //! | `state` | reachable or not: error counts | RFC 9260 §8.2, RFC 7829 |
+//! | `heartbeat` | idle and failed paths, verification of addresses | RFC 9260 §8.3, §5.4 |
+//! | `mtu` | how large packets may be | RFC 8899 |
+//! | `ecn` | congestion marks | RFC 9260 appendix A |
+//! | `source` | the address to send from | RFC 9260 §6.4 |
+//! | `draw` | numbers that nobody can guess | |
 //! | `paths` | all paths of an association, the primary one, the choice of one | RFC 9260 §6.4 |
 
 use core::{
@@ -20,24 +25,29 @@ use crate::identifier::PathId;
 
 mod allowance;
 mod draw;
+mod ecn;
 mod flight;
+mod heartbeat;
+mod mtu;
 mod paths;
 mod rto;
+mod source;
 mod state;
 
 pub use allowance::Allowance;
 use allowance::Pacer;
+use ecn::PathEcn;
 pub use flight::Progress;
+use heartbeat::Beat;
+pub use heartbeat::{HEARTBEAT_INFO, Heartbeat};
+use mtu::Mtu;
+pub use mtu::MtuState;
 pub use paths::Paths;
 pub use rto::Rto;
 pub use state::PathState;
 
 /// Bytes of a UDP header, for paths with encapsulation (RFC 6951).
 const UDP_HEADER: usize = 8;
-
-/// The least MTU that is worked with, in bytes of IP packet: what every IPv4 link of use carries
-/// (RFC 8899 §5.1.2, `MIN_PLPMTU`).
-pub(crate) const MIN_MTU: usize = 576;
 
 /// One path.
 #[derive(Clone, Debug)]
@@ -56,7 +66,11 @@ pub struct Path {
     pub congestion: Congestion,
     state: PathState,
     errors: u32,
-    mtu: usize,
+    mtu: Mtu,
+    beat: Beat,
+    ecn: PathEcn,
+    /// Whether `local` is what the routing was seen to choose, and not the user's choice.
+    local_is_learnt: bool,
     outstanding: usize,
     rates: DeliveryRateEstimator,
     pacer: Pacer,
@@ -80,20 +94,27 @@ impl Path {
         local: Option<IpAddr>,
         config: &AssociationConfig,
     ) -> Self {
-        let mtu = usize::from(config.mtu).max(MIN_MTU);
+        let mtu =
+            Mtu::new(config.mtu, config.largest_mtu, remote.is_ipv4(), config.path_mtu_discovery);
+        // An address has to be verified before it is of use.
+        let mut beat = Beat::default();
+        beat.hasten();
         Self {
             id,
             remote,
             local,
             rto: Rto::new(config),
             t3: None,
-            congestion: Congestion::new(config.congestion_control, mtu),
+            congestion: Congestion::new(config.congestion_control, mtu.current()),
             state: PathState::Unconfirmed,
             errors: 0,
-            mtu,
+            beat,
+            ecn: PathEcn::default(),
+            local_is_learnt: false,
             outstanding: 0,
             rates: DeliveryRateEstimator::default(),
-            pacer: Pacer::new(config.max_burst, mtu),
+            pacer: Pacer::new(config.max_burst, mtu.current()),
+            mtu,
             granted: 0,
             window_was_full: false,
             acknowledged: false,
@@ -106,7 +127,13 @@ impl Path {
     /// and, if the path has it, of UDP encapsulation. A multiple of 4.
     #[must_use]
     pub fn mtu(&self) -> usize {
-        (self.mtu - self.overhead()) & !3
+        (self.mtu.current() - self.overhead()) & !3
+    }
+
+    /// Where the search for the path's MTU stands.
+    #[must_use]
+    pub fn mtu_state(&self) -> MtuState {
+        self.mtu.state()
     }
 
     /// Bytes of the headers of IP and of UDP encapsulation.

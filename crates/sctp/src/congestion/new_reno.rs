@@ -3,7 +3,9 @@
 
 use core::time::Duration;
 
-use super::{Acknowledged, CongestionControl, CongestionEvent, Lost, Sent, initial_window};
+use super::{
+    Acknowledged, CongestionControl, CongestionEvent, CongestionKind, Lost, Sent, initial_window,
+};
 
 /// RFC 9260 §7.2.
 #[derive(Clone, Debug)]
@@ -82,10 +84,10 @@ impl CongestionControl for NewReno {
 
     fn on_lost(&mut self, _lost: &Lost) {}
 
-    fn on_congestion(&mut self, _event: &CongestionEvent) {
+    fn on_congestion(&mut self, event: &CongestionEvent) {
         self.halve();
         self.window = self.threshold;
-        self.in_recovery = true;
+        self.in_recovery = event.kind == CongestionKind::Loss;
     }
 
     fn on_recovered(&mut self, _now: Duration) {

@@ -34,12 +34,19 @@ pub(super) struct Pacer {
     burst: usize,
     /// Max.Burst, in bytes.
     max_burst: usize,
+    /// Max.Burst, in packets.
+    max_burst_packets: usize,
 }
 
 impl Pacer {
     pub(super) fn new(max_burst: u32, mtu: usize) -> Self {
-        let max_burst = (max_burst.max(1) as usize).saturating_mul(mtu);
-        Self { full_at: 0, burst: max_burst, max_burst }
+        let max_burst_packets = max_burst.max(1) as usize;
+        let max_burst = max_burst_packets.saturating_mul(mtu);
+        Self { full_at: 0, burst: max_burst, max_burst, max_burst_packets }
+    }
+
+    pub(super) fn set_mtu(&mut self, mtu: usize) {
+        self.max_burst = self.max_burst_packets.saturating_mul(mtu);
     }
 
     /// Bytes that the bucket holds at this rate: Max.Burst, or what leaves within a grain of the
@@ -102,10 +109,12 @@ impl Path {
         }
         let room = (window - self.outstanding).max(packet);
         match self.congestion.pacing_rate() {
-            Some(rate) => match self.pacer.paced(nanoseconds(now), rate, packet, self.mtu) {
-                Allowance::Now(bytes) => Allowance::Now(bytes.min(room)),
-                later => later,
-            },
+            Some(rate) => {
+                match self.pacer.paced(nanoseconds(now), rate, packet, self.mtu.current()) {
+                    Allowance::Now(bytes) => Allowance::Now(bytes.min(room)),
+                    later => later,
+                }
+            }
             None if self.outstanding == 0 => {
                 Allowance::Now(room.min(self.pacer.burst.max(self.pacer.max_burst)))
             }

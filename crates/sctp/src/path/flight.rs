@@ -104,6 +104,7 @@ impl Path {
         if bytes == 0 {
             return;
         }
+        self.mtu.on_data_acknowledged();
         self.pacer.on_acknowledged(bytes);
         self.congestion.on_acknowledged(&Acknowledged {
             now,
@@ -133,6 +134,7 @@ impl Path {
     /// [`super::Paths::on_error`]'s.
     pub fn on_timeout(&mut self, now: Duration, siblings: Siblings) {
         self.rto.back_off();
+        self.mtu.on_data_timeout();
         self.granted = 0;
         self.window_was_full = false;
         let outstanding = self.outstanding;

@@ -15,14 +15,22 @@ const MAX_CHANGES: usize = 256;
 /// The paths of one association.
 #[derive(Clone, Debug)]
 pub struct Paths {
-    paths: Vec<Path>,
+    pub(super) paths: Vec<Path>,
     primary: PathId,
     next_id: u16,
     /// Errors in a row on all paths together (RFC 9260 §8.1).
     errors: u32,
     changes: VecDeque<(PathId, PathChange)>,
     /// What nonces and jitter are drawn from.
-    draw: Draw,
+    pub(super) draw: Draw,
+    /// Whether heartbeats go.
+    pub(super) running: bool,
+    /// Before this time nothing is to be done about heartbeats, in nanoseconds.
+    pub(super) due: u64,
+    /// When addresses may be verified again, in nanoseconds.
+    pub(super) verify_after: u64,
+    /// Addresses whose verification was tried until then.
+    pub(super) verifications: u32,
 }
 
 impl Paths {
@@ -38,8 +46,20 @@ impl Paths {
         let primary = PathId(0);
         let mut path = Path::new(primary, remote, local, config);
         path.confirm();
+        path.beat.rest();
         let (paths, changes) = (alloc::vec![path], VecDeque::new());
-        Self { paths, primary, next_id: 1, errors: 0, changes, draw: Draw::new(seed) }
+        Self {
+            paths,
+            primary,
+            next_id: 1,
+            errors: 0,
+            changes,
+            draw: Draw::new(seed),
+            running: false,
+            due: 0,
+            verify_after: 0,
+            verifications: 0,
+        }
     }
 
     /// One path.
@@ -139,6 +159,17 @@ impl Paths {
         }
     }
 
+    /// A packet of the peer's came from another UDP port than before: a NAT has changed it
+    /// (RFC 6951 §5.4). The packet must have been verified.
+    pub fn rebind(&mut self, id: PathId, remote: SocketAddr) {
+        let Some(path) = self.get_mut(id) else { return };
+        let moved = path.is_encapsulated() && remote.port() != 0 && path.remote != remote;
+        if moved && path.remote.ip() == remote.ip() {
+            path.remote = remote;
+            self.note(id, PathChange::Rebound);
+        }
+    }
+
     /// The path for new data: the preferred one, or the primary one, while it is active; else
     /// another active one, else a potentially failed one, else whichever had the least errors
     /// (RFC 9260 §6.4, RFC 7829 §5.1). Never an unconfirmed one.
@@ -183,6 +214,8 @@ impl Paths {
         self.errors = 0;
         let change = self.get_mut(id).and_then(Path::on_answer);
         self.note_all(id, change);
+        // Data gets through: the MTU may be looked for.
+        self.wake();
     }
 
     /// The peer was reached, whichever path that was (RFC 9260 §8.1).
@@ -246,11 +279,6 @@ impl Paths {
         siblings
     }
 
-    /// A number that nobody can guess.
-    pub fn draw(&mut self) -> u64 {
-        self.draw.number()
-    }
-
     /// The best path but `except`; `None` if no other is confirmed.
     fn best(&self, except: Option<PathId>) -> Option<PathId> {
         let rank = |state| match state {
@@ -290,11 +318,24 @@ impl Paths {
         }
     }
 
+    /// Has heartbeats looked at at the next opportunity.
+    pub(super) fn wake(&mut self) {
+        self.due = 0;
+    }
+
     fn note(&mut self, id: PathId, change: PathChange) {
         if self.changes.len() >= MAX_CHANGES {
             self.changes.pop_front();
         }
         self.changes.push_back((id, change));
+        if change == PathChange::PotentiallyFailed
+            && let Some(path) = self.get_mut(id)
+        {
+            // RFC 7829 §5.1: find out at once, and perhaps over another way out of here.
+            path.beat.hasten();
+            path.forget_local();
+        }
+        self.wake();
     }
 }
 

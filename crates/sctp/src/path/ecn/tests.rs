@@ -1,0 +1,63 @@
+use super::*;
+use crate::config::{AssociationConfig, CongestionControlKind};
+use crate::congestion::CongestionControl;
+
+const HERE: PathId = PathId(0);
+
+fn paths() -> Paths {
+    let config = AssociationConfig {
+        congestion_control: CongestionControlKind::NewReno,
+        mtu: 9000,
+        ..AssociationConfig::default()
+    };
+    Paths::new("192.0.2.1:0".parse().unwrap(), None, &config, [0; 32])
+}
+
+fn threshold(paths: &Paths) -> usize {
+    paths.get(HERE).unwrap().congestion.slow_start_threshold()
+}
+
+#[test]
+fn a_mark_is_echoed_until_the_peer_says_that_it_reacted() {
+    let mut paths = paths();
+    let path = paths.get_mut(HERE).unwrap();
+    assert_eq!(path.ecn_echo(), None);
+    path.on_marked(Tsn(10));
+    path.on_marked(Tsn(12));
+    assert_eq!(path.ecn_echo(), Some(Tsn(10)));
+    paths.on_cwr(Tsn(9));
+    assert_eq!(paths.get(HERE).unwrap().ecn_echo(), Some(Tsn(10)));
+    paths.on_cwr(Tsn(10));
+    assert_eq!(paths.get(HERE).unwrap().ecn_echo(), None);
+}
+
+#[test]
+fn the_window_is_cut_once_for_each_window_of_data() {
+    let mut paths = paths();
+    let none = Duration::ZERO;
+    paths.on_ecne(none, HERE, Tsn(100), Tsn(120));
+    assert_eq!(threshold(&paths), 36_000);
+    paths.get_mut(HERE).unwrap().on_recovered(none);
+    for _ in 0..100 {
+        let path = paths.get_mut(HERE).unwrap();
+        let packet = path.next_packet();
+        let window = path.congestion.window();
+        path.on_sent(none, window, false);
+        path.on_chunk_acknowledged(none, packet, window);
+        let progress = crate::path::Progress { cumulative_advanced: true, rtt: None };
+        path.on_sack(none, progress, crate::congestion::Siblings::default());
+    }
+    let grown = paths.get(HERE).unwrap().congestion.window();
+    assert!(grown > 72_000);
+    paths.on_ecne(none, HERE, Tsn(119), Tsn(140));
+    assert_eq!(paths.get(HERE).unwrap().congestion.window(), grown);
+    paths.on_ecne(none, HERE, Tsn(120), Tsn(140));
+    assert_eq!(paths.get(HERE).unwrap().congestion.window(), grown / 2);
+}
+
+#[test]
+fn a_mark_on_a_path_that_is_gone_harms_nobody() {
+    let mut paths = paths();
+    paths.on_ecne(Duration::ZERO, PathId(9), Tsn(1), Tsn(2));
+    assert_eq!(threshold(&paths), usize::MAX);
+}

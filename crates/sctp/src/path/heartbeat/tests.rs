@@ -1,0 +1,244 @@
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+use super::*;
+use crate::event::PathChange;
+use crate::path::MtuState;
+
+const HERE: PathId = PathId(0);
+
+const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn address(last: u8) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, last], 0))
+}
+
+fn paths(count: u8) -> (Paths, AssociationConfig) {
+    let config = AssociationConfig { path_mtu_discovery: false, ..AssociationConfig::default() };
+    let mut paths = Paths::new(address(1), None, &config, [3; 32]);
+    for last in 2..=count {
+        paths.add(address(last), None, &config).unwrap();
+    }
+    paths.start();
+    (paths, config)
+}
+
+/// Lets time pass. Heartbeats are answered on the paths for which `answers` says so, 20 ms later.
+/// Gives the time and the path of each heartbeat.
+fn run(
+    paths: &mut Paths,
+    config: &AssociationConfig,
+    from: Duration,
+    until: Duration,
+    answers: impl Fn(u16, Duration) -> bool,
+) -> Vec<(Duration, u16)> {
+    let (mut now, mut sent, mut back) = (from, Vec::new(), Vec::<(Duration, Heartbeat)>::new());
+    loop {
+        paths.handle_timeout(now, config);
+        while let Some(heartbeat) = paths.poll_heartbeat(now, config) {
+            sent.push((now, heartbeat.path.0));
+            if answers(heartbeat.path.0, now) {
+                back.push((now + ms(20), heartbeat));
+            }
+        }
+        let answer = back.first().map(|(time, _)| *time);
+        let timeout = paths.next_timeout();
+        let next = [answer, timeout].into_iter().flatten().min().unwrap();
+        assert!(next > now || answer == Some(now), "a timer in the past");
+        if next > until {
+            return sent;
+        }
+        now = next;
+        if answer == Some(now) {
+            let (_, heartbeat) = back.remove(0);
+            assert!(paths.on_heartbeat_ack(now, &heartbeat.info, None));
+        }
+    }
+}
+
+fn state(paths: &Paths, id: u16) -> PathState {
+    paths.get(PathId(id)).unwrap().state()
+}
+
+#[test]
+fn an_idle_path_is_asked_each_interval_and_timeout_with_jitter() {
+    let (mut paths, config) = paths(1);
+    let sent = run(&mut paths, &config, ms(0), ms(400_000), |_, _| true);
+    let times: Vec<Duration> = sent.iter().map(|(time, _)| *time).collect();
+    assert!((12..=13).contains(&times.len()), "{times:?}");
+    for pair in times.windows(2) {
+        // 30 s, and 0.5 to 1.5 times the timeout of 1 s.
+        let gap = pair[1] - pair[0] - ms(20);
+        assert!((ms(30_500)..=ms(31_500)).contains(&gap), "{gap:?}");
+    }
+    let mut gaps: Vec<Duration> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.dedup();
+    assert!(gaps.len() > 5, "there is jitter");
+}
+
+#[test]
+fn data_puts_heartbeats_off() {
+    let (mut paths, config) = paths(1);
+    assert_eq!(paths.poll_heartbeat(ms(0), &config), None);
+    let first = paths.next_timeout().unwrap();
+    paths.get_mut(HERE).unwrap().on_sent(first - ms(1), 100, true);
+    paths.handle_timeout(first, &config);
+    assert_eq!(paths.poll_heartbeat(first, &config), None);
+    assert!(paths.next_timeout().unwrap() > first + ms(30_000));
+}
+
+#[test]
+fn without_an_interval_a_working_path_is_never_asked() {
+    let (mut paths, mut config) = paths(1);
+    config.hb_interval = None;
+    assert_eq!(paths.poll_heartbeat(ms(0), &config), None);
+    assert_eq!(paths.next_timeout(), None);
+    paths.request_heartbeat(HERE);
+    assert!(paths.poll_heartbeat(ms(10), &config).is_some());
+}
+
+#[test]
+fn a_silent_path_fails_step_by_step_and_comes_back() {
+    let (mut paths, config) = paths(1);
+    let back = ms(300_000);
+    let sent = run(&mut paths, &config, ms(0), ms(420_000), |_, now| now >= back);
+    let changes: Vec<PathChange> =
+        core::iter::from_fn(|| paths.poll_change()).map(|(_, change)| change).collect();
+    let expected = [PathChange::PotentiallyFailed, PathChange::Inactive, PathChange::Active];
+    assert_eq!(changes, expected);
+    // The first after about 31 s, then one for each timeout: 1, 2, 4, 8, 16 s.
+    let times: Vec<Duration> = sent.iter().map(|(time, _)| *time - sent[0].0).collect();
+    let expected = [ms(0), ms(1000), ms(3000), ms(7000), ms(15_000), ms(31_000)];
+    assert_eq!(times[..6], expected);
+    // Then at the pace of the interval and the doubled timeout.
+    assert!(times[6] - times[5] > ms(60_000));
+}
+
+#[test]
+fn addresses_are_verified_one_each_timeout() {
+    let (mut paths, config) = paths(4);
+    let sent = run(&mut paths, &config, ms(0), ms(5_000), |_, _| true);
+    assert_eq!(sent, [(ms(0), 1), (ms(1000), 2), (ms(2000), 3)]);
+    for id in 1..=3 {
+        assert_eq!(state(&paths, id), PathState::Active);
+    }
+}
+
+#[test]
+fn an_address_that_never_answers_stays_unconfirmed_and_is_asked_less_often() {
+    let (mut paths, config) = paths(2);
+    let sent = run(&mut paths, &config, ms(0), ms(200_000), |id, _| id == 0);
+    assert_eq!(state(&paths, 1), PathState::Unconfirmed);
+    assert_eq!(paths.errors(), 0);
+    let asked = sent.iter().filter(|(_, id)| *id == 1).count();
+    assert!((6..=9).contains(&asked), "{asked}");
+}
+
+#[test]
+fn a_forged_answer_confirms_nothing() {
+    let (mut paths, config) = paths(2);
+    let heartbeat = paths.poll_heartbeat(ms(0), &config).unwrap();
+    assert_eq!(heartbeat.path, PathId(1));
+    let mut forged = heartbeat.info;
+    forged[9] ^= 1;
+    for info in [&forged[..], &heartbeat.info[..9], &[], &[0xff; 10]] {
+        assert!(!paths.on_heartbeat_ack(ms(5), info, None));
+    }
+    assert_eq!(state(&paths, 1), PathState::Unconfirmed);
+    // The number of one path says nothing about another.
+    let mut moved = heartbeat.info;
+    moved[1] = 0;
+    assert!(!paths.on_heartbeat_ack(ms(5), &moved, None));
+    assert!(paths.on_heartbeat_ack(ms(5), &heartbeat.info, None));
+    assert_eq!(state(&paths, 1), PathState::Active);
+    assert!(!paths.on_heartbeat_ack(ms(6), &heartbeat.info, None));
+}
+
+#[test]
+fn an_answer_measures_the_round_trip_and_shows_the_source() {
+    let (mut paths, config) = paths(1);
+    paths.request_heartbeat(HERE);
+    let heartbeat = paths.poll_heartbeat(ms(100), &config).unwrap();
+    let local = "10.0.0.1".parse().ok();
+    assert!(paths.on_heartbeat_ack(ms(180), &heartbeat.info, local));
+    let path = paths.get(HERE).unwrap();
+    assert_eq!(path.rto.smoothed(), Some(ms(80)));
+    assert_eq!(path.local, local);
+}
+
+#[test]
+fn a_path_in_doubt_is_asked_at_once() {
+    let (mut paths, config) = paths(2);
+    run(&mut paths, &config, ms(0), ms(1_000), |_, _| true);
+    paths.suspect(HERE);
+    let heartbeat = paths.poll_heartbeat(ms(1_000), &config).unwrap();
+    assert_eq!((heartbeat.path, heartbeat.probe), (HERE, None));
+    assert_eq!(paths.for_data(None), Some(PathId(1)));
+    paths.on_heartbeat_ack(ms(1_050), &heartbeat.info, None);
+    assert_eq!(paths.for_data(None), Some(HERE));
+}
+
+#[test]
+fn the_mtu_is_looked_for_once_data_gets_through() {
+    let config = AssociationConfig::default();
+    let mut paths = Paths::new(address(1), None, &config, [3; 32]);
+    paths.start();
+    assert_eq!(paths.poll_heartbeat(ms(0), &config), None);
+    paths.get_mut(HERE).unwrap().on_sent(ms(0), 1448, true);
+    paths.on_answer(HERE);
+    let mut largest = 0;
+    while let Some(heartbeat) = paths.poll_heartbeat(ms(1), &config) {
+        let packet = heartbeat.probe.unwrap();
+        assert!(packet > largest && packet % 4 == 0);
+        largest = packet;
+        assert!(paths.on_heartbeat_ack(ms(1), &heartbeat.info, None));
+    }
+    let path = paths.get(HERE).unwrap();
+    assert_eq!((path.mtu(), path.mtu_state()), (8980, MtuState::Complete));
+    assert_eq!(largest, 8980);
+    assert_eq!(path.state(), PathState::Active);
+}
+
+#[test]
+fn lost_probes_are_no_errors_of_the_path() {
+    let config = AssociationConfig { hb_interval: None, ..AssociationConfig::default() };
+    let mut paths = Paths::new(address(1), None, &config, [3; 32]);
+    paths.start();
+    paths.get_mut(HERE).unwrap().on_sent(ms(0), 1448, true);
+    paths.on_answer(HERE);
+    let (mut now, mut probes) = (ms(1), 0);
+    loop {
+        while let Some(heartbeat) = paths.poll_heartbeat(now, &config) {
+            assert!(heartbeat.probe.is_some());
+            probes += 1;
+        }
+        now = paths.next_timeout().unwrap();
+        if now > ms(60_000) {
+            break;
+        }
+        paths.handle_timeout(now, &config);
+    }
+    assert_eq!(probes, 3);
+    assert_eq!(paths.errors(), 0);
+    assert_eq!(paths.get(HERE).unwrap().mtu_state(), MtuState::Complete);
+    assert!((ms(600_000)..ms(610_000)).contains(&now));
+}
+
+#[test]
+fn an_icmp_message_makes_packets_smaller() {
+    let (mut paths, _) = paths(1);
+    paths.on_too_big(ms(0), HERE, 1400);
+    assert_eq!(paths.get(HERE).unwrap().mtu(), 1380);
+    paths.on_too_big(ms(0), PathId(7), 1300);
+}
+
+#[test]
+fn nothing_goes_before_the_start_and_after_the_end() {
+    let (mut paths, config) = paths(2);
+    paths.stop();
+    assert_eq!((paths.poll_heartbeat(ms(0), &config), paths.next_timeout()), (None, None));
+    paths.start();
+    assert!(paths.poll_heartbeat(ms(0), &config).is_some());
+}

@@ -1,0 +1,141 @@
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+const RTO: Duration = Duration::from_millis(300);
+
+/// Runs the search over a path that passes packets of up to `passes` bytes. Gives the time taken
+/// and the probes sent.
+fn search(mtu: &mut Mtu, passes: u16, start: u64) -> (u64, usize) {
+    let (mut now, mut probes) = (start, 0);
+    while let Some(size) = mtu.wanted_probe() {
+        probes += 1;
+        assert!(probes < 100, "the search does not end");
+        mtu.on_probe_sent(now, size, probes as u64, RTO);
+        if size <= passes {
+            now += SECOND / 10;
+            assert!(mtu.on_answer(now, probes as u64));
+        } else {
+            now = mtu.next_timeout().unwrap();
+            mtu.on_time(now);
+        }
+    }
+    (now - start, probes)
+}
+
+#[test]
+fn an_ordinary_path_keeps_its_1500_bytes_after_three_lost_probes() {
+    let mut mtu = Mtu::new(1500, 9000, true, true);
+    let (time, probes) = search(&mut mtu, 1500, 0);
+    assert_eq!((mtu.current(), mtu.state()), (1500, MtuState::Complete));
+    assert_eq!((time, probes), (3 * SECOND, 3));
+}
+
+#[test]
+fn a_path_of_jumbo_frames_is_found_in_a_few_round_trips() {
+    let mut mtu = Mtu::new(1500, 9000, true, true);
+    let (time, _) = search(&mut mtu, 9000, 0);
+    assert_eq!((mtu.current(), mtu.state()), (9000, MtuState::Complete));
+    assert!(time < SECOND);
+    // Nothing larger is wished, so nothing is tried again.
+    assert_eq!(mtu.next_timeout(), None);
+}
+
+#[test]
+fn a_largest_size_that_is_in_no_table_is_tried_too() {
+    let mut mtu = Mtu::new(1500, 1777, true, true);
+    search(&mut mtu, 65_535, 0);
+    assert_eq!(mtu.current(), 1777);
+    let mut fixed = Mtu::new(1500, 1500, true, true);
+    assert_eq!(fixed.wanted_probe(), None);
+    fixed.on_time(0);
+    assert_eq!(fixed.next_timeout(), None);
+}
+
+#[test]
+fn a_search_that_ended_begins_again_after_ten_minutes() {
+    let mut mtu = Mtu::new(1500, 9000, true, true);
+    let (end, _) = search(&mut mtu, 1500, 0);
+    let again = mtu.next_timeout().unwrap();
+    assert_eq!(again, end + 600 * SECOND);
+    mtu.on_time(again - 1);
+    assert_eq!(mtu.wanted_probe(), None);
+    mtu.on_time(again);
+    search(&mut mtu, 9000, again);
+    assert_eq!(mtu.current(), 9000);
+}
+
+#[test]
+fn data_that_vanishes_while_heartbeats_pass_is_a_black_hole() {
+    let mut mtu = Mtu::new(1500, 1500, true, true);
+    mtu.on_data_timeout();
+    assert!(!mtu.on_small_answer());
+    mtu.on_data_timeout();
+    assert!(mtu.on_small_answer());
+    assert_eq!((mtu.current(), mtu.state()), (1200, MtuState::Base));
+    search(&mut mtu, 1430, 0);
+    assert_eq!((mtu.current(), mtu.state()), (1420, MtuState::Complete));
+}
+
+#[test]
+fn below_the_base_only_the_least_size_is_left() {
+    let mut mtu = Mtu::new(1500, 1500, true, true);
+    for expected in [1200, 576, 576] {
+        mtu.on_data_timeout();
+        mtu.on_data_timeout();
+        mtu.on_small_answer();
+        assert_eq!(mtu.current(), expected);
+    }
+    assert_eq!(mtu.state(), MtuState::Error);
+    let mut six = Mtu::new(1500, 1500, false, true);
+    for _ in 0..2 {
+        six.on_data_timeout();
+        six.on_data_timeout();
+        six.on_small_answer();
+        assert_eq!(six.current(), 1280);
+    }
+}
+
+#[test]
+fn acknowledged_data_ends_the_suspicion() {
+    let mut mtu = Mtu::new(1500, 1500, true, true);
+    mtu.on_data_timeout();
+    mtu.on_data_acknowledged();
+    mtu.on_data_timeout();
+    assert!(!mtu.on_small_answer());
+}
+
+#[test]
+fn an_icmp_message_is_believed_downwards_but_not_below_the_least() {
+    let mut mtu = Mtu::new(1500, 9000, true, true);
+    assert!(mtu.on_too_big(0, 1412));
+    assert_eq!(mtu.current(), 1412);
+    assert_eq!(mtu.wanted_probe(), None);
+    assert!(!mtu.on_too_big(0, 1413));
+    assert!(mtu.on_too_big(0, 68));
+    assert_eq!(mtu.current(), 576);
+    let mut six = Mtu::new(1500, 9000, false, true);
+    assert!(six.on_too_big(0, 600));
+    assert_eq!(six.current(), 1280);
+}
+
+#[test]
+fn an_icmp_message_about_a_probe_names_the_next_size() {
+    let mut mtu = Mtu::new(1500, 9000, true, true);
+    let size = mtu.wanted_probe().unwrap();
+    mtu.on_probe_sent(0, size, 1, RTO);
+    assert!(!mtu.on_too_big(0, 1520));
+    assert_eq!(mtu.wanted_probe(), Some(1520));
+    mtu.on_probe_sent(0, 1520, 2, RTO);
+    // The answer to the probe before comes too late and counts for nothing.
+    assert!(!mtu.on_answer(1, 1));
+    assert!(mtu.on_answer(1, 2));
+    assert_eq!((mtu.current(), mtu.state()), (1520, MtuState::Complete));
+}
+
+#[test]
+fn without_a_search_nothing_is_tried_and_icmp_still_counts() {
+    let mut mtu = Mtu::new(1500, 9000, true, false);
+    assert_eq!((mtu.wanted_probe(), mtu.next_timeout()), (None, None));
+    assert!(mtu.on_too_big(0, 1400));
+    assert_eq!((mtu.current(), mtu.state()), (1400, MtuState::Disabled));
+}
