@@ -15,6 +15,7 @@
 //! | [`counters`] | hostile, broken and late input, counted | |
 //! | [`serial`] | TSN, SSN, MID: numbers that wrap | RFC 1982 |
 //! | [`identifier`] | associations, paths, streams, tags | RFC 9260 §1.3 |
+//! | `wire` | packets, chunks, parameters, causes | RFC 9260 §3 |
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![forbid(unsafe_code)]
 
@@ -33,3 +34,5 @@ pub mod message;
 #[doc(hidden)]
 pub mod path;
 pub mod serial;
+#[doc(hidden)]
+pub mod wire;

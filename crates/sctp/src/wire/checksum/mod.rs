@@ -1,0 +1,131 @@
+//! CRC32c of a packet.
+//!
+//! <https://www.rfc-editor.org/rfc/rfc9260#section-6.8>,
+//! <https://www.rfc-editor.org/rfc/rfc9260#appendix-A>
+//!
+//! The checksum is taken over the whole packet with zeros in its own place. Nothing is copied or
+//! changed to check one: the common header is done apart from the rest.
+
+#[cfg(any(test, not(feature = "std")))]
+mod portable;
+
+use super::PACKET_HEADER;
+
+/// Where the checksum is in a packet.
+const AT: core::ops::Range<usize> = 8..12;
+
+/// How packets are protected against damage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Checksum {
+    /// By CRC32c, always.
+    #[default]
+    Crc32c,
+    /// By something below: a checksum of zero is sent, and taken as right besides the true one
+    /// (RFC 9653 §5). Only where it was agreed on.
+    Zero,
+}
+
+impl Checksum {
+    /// Whether the checksum of `packet` is one to accept.
+    #[must_use]
+    pub fn accepts(self, packet: &[u8]) -> bool {
+        match packet.get(AT).and_then(|field| field.first_chunk::<4>()) {
+            Some(&[0, 0, 0, 0]) if self == Self::Zero => true,
+            Some(field) => *field == crc32c_of(packet).to_le_bytes(),
+            None => false,
+        }
+    }
+
+    /// Writes the checksum into `packet`; does nothing if it is shorter than a common header.
+    pub fn patch(self, packet: &mut [u8]) {
+        let sum = match self {
+            Self::Crc32c => crc32c_of(packet),
+            Self::Zero => 0,
+        };
+        if let Some(field) = packet.get_mut(AT) {
+            field.copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+}
+
+/// CRC32c of `packet` as if its checksum field were zero, as it is on the wire when written
+/// little-endian.
+fn crc32c_of(packet: &[u8]) -> u32 {
+    let Some((head, chunks)) = packet.split_first_chunk::<PACKET_HEADER>() else { return 0 };
+    let mut head = *head;
+    head[AT].fill(0);
+    append(append(0, &head), chunks)
+}
+
+/// CRC32c of what `crc` was taken of, followed by `bytes`.
+#[cfg(feature = "std")]
+fn append(crc: u32, bytes: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc, bytes)
+}
+
+#[cfg(not(feature = "std"))]
+fn append(crc: u32, bytes: &[u8]) -> u32 {
+    portable::append(crc, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    /// A COOKIE ACK between ports 5001 and 5002; checksum by another implementation.
+    const COOKIE_ACK: [u8; 16] =
+        [0x13, 0x89, 0x13, 0x8a, 0x01, 0x02, 0x03, 0x04, 0, 0, 0, 0, 0x0b, 0x00, 0x00, 0x04];
+
+    #[test]
+    fn what_was_patched_is_accepted() {
+        let mut packet = COOKIE_ACK;
+        Checksum::Crc32c.patch(&mut packet);
+        assert_ne!(packet[AT], [0; 4]);
+        assert!(Checksum::Crc32c.accepts(&packet));
+        assert!(Checksum::Zero.accepts(&packet), "a true checksum is always right");
+    }
+
+    #[test]
+    fn zero_is_right_only_where_it_was_agreed_on() {
+        let mut packet = COOKIE_ACK;
+        Checksum::Zero.patch(&mut packet);
+        assert!(Checksum::Zero.accepts(&packet));
+        assert!(!Checksum::Crc32c.accepts(&packet));
+    }
+
+    #[test]
+    fn short_packets_have_no_checksum() {
+        assert!(!Checksum::Crc32c.accepts(&[]));
+        assert!(!Checksum::Zero.accepts(&COOKIE_ACK[..11]));
+        Checksum::Crc32c.patch(&mut [1, 2, 3]);
+    }
+
+    #[test]
+    fn the_check_value_of_the_algorithm() {
+        assert_eq!(append(0, b"123456789"), 0xe306_9283);
+    }
+
+    proptest! {
+        #[test]
+        fn the_portable_one_agrees(head: Vec<u8>, tail: Vec<u8>) {
+            let both = append(append(0, &head), &tail);
+            prop_assert_eq!(portable::append(portable::append(0, &head), &tail), both);
+            prop_assert_eq!(portable::append(0, &[head, tail].concat()), both);
+        }
+
+        #[test]
+        fn every_single_bit_counts(
+            mut packet in proptest::collection::vec(any::<u8>(), 12..600),
+            at: proptest::sample::Index,
+            bit in 0_u32..8,
+        ) {
+            Checksum::Crc32c.patch(&mut packet);
+            prop_assert!(Checksum::Crc32c.accepts(&packet));
+            let at = at.index(packet.len());
+            packet[at] ^= 1 << bit;
+            prop_assert!(!Checksum::Crc32c.accepts(&packet));
+        }
+    }
+}

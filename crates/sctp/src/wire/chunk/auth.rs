@@ -1,0 +1,103 @@
+//! AUTH: all that follows in the packet is from who has the key.
+//!
+//! <https://www.rfc-editor.org/rfc/rfc4895#section-4.1>
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------+---------------+-------------------------------+
+//! |   Type = 15   |       0       |            Length             |
+//! +---------------+---------------+-------------------------------+
+//! |     Shared Key Identifier     |        HMAC Identifier        |
+//! +-------------------------------+-------------------------------+
+//! \                             HMAC                              \
+//! +---------------------------------------------------------------+
+//! ```
+
+use bytes::{Bytes, BytesMut};
+
+use super::{ChunkType, EncodeChunk, View, put_header};
+use crate::wire::records::Record;
+
+/// Bytes of the chunk before its HMAC.
+const FIXED: usize = 8;
+
+/// An AUTH chunk, with what it vouches for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthChunk {
+    /// Which of the endpoint pair's keys.
+    pub shared_key_id: u16,
+    /// Which algorithm.
+    pub hmac_id: u16,
+    /// What the algorithm gave.
+    pub hmac: Bytes,
+    /// The chunk itself with all that follows it in the packet, as it came; empty in a chunk that
+    /// is yet to be sent.
+    pub covered: Bytes,
+}
+
+impl AuthChunk {
+    /// Where the HMAC is, from the beginning of the chunk.
+    pub const HMAC_AT: usize = FIXED;
+
+    /// A chunk to be sent, with zeros for an HMAC of `hmac_len` bytes.
+    #[must_use]
+    pub fn unsigned(shared_key_id: u16, hmac_id: u16, hmac_len: usize) -> Self {
+        let hmac = BytesMut::zeroed(hmac_len).freeze();
+        Self { shared_key_id, hmac_id, hmac, covered: Bytes::new() }
+    }
+
+    pub(super) fn parse(chunk: View<'_>, rest: View<'_>) -> Option<Self> {
+        Some(Self {
+            shared_key_id: chunk.u16_at(4)?,
+            hmac_id: chunk.u16_at(6)?,
+            hmac: chunk.skip(FIXED)?.share(),
+            covered: chunk.until_end_of(rest).share(),
+        })
+    }
+}
+
+impl EncodeChunk for AuthChunk {
+    fn encoded_len(&self) -> usize {
+        FIXED + self.hmac.len()
+    }
+
+    fn encode(&self, buffer: &mut BytesMut) {
+        put_header(ChunkType::AUTH, 0, self.encoded_len(), buffer);
+        self.shared_key_id.write(buffer);
+        self.hmac_id.write(buffer);
+        buffer.extend_from_slice(&self.hmac);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Chunk;
+    use crate::wire::chunk::tests::{parse_all, round_trip};
+
+    const AUTH: &[u8] = &[15, 0, 0, 12, 0, 1, 0, 3, 9, 9, 9, 9];
+
+    #[test]
+    fn what_follows_is_covered() {
+        let follow = [11, 0, 0, 4];
+        let bytes = [AUTH, &follow].concat();
+        let auth = AuthChunk {
+            shared_key_id: 1,
+            hmac_id: 3,
+            hmac: Bytes::from_static(&[9; 4]),
+            covered: bytes.clone().into(),
+        };
+        assert_eq!(parse_all(&bytes), [Chunk::Auth(auth), Chunk::CookieAck]);
+        round_trip(AUTH);
+    }
+
+    #[test]
+    fn an_unsigned_chunk_has_room_for_the_hmac() {
+        let chunk = AuthChunk::unsigned(1, 3, 4);
+        let mut buffer = BytesMut::new();
+        chunk.encode(&mut buffer);
+        assert_eq!(buffer[..], [15, 0, 0, 12, 0, 1, 0, 3, 0, 0, 0, 0]);
+        assert_eq!(buffer[AuthChunk::HMAC_AT..], [0; 4]);
+    }
+}

@@ -1,0 +1,131 @@
+//! I-FORWARD-TSN: what will not come any more, where messages can be interleaved.
+//!
+//! <https://www.rfc-editor.org/rfc/rfc8260#section-2.3.1>
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +---------------+---------------+-------------------------------+
+//! |  Type = 194   |       0       |            Length             |
+//! +---------------+---------------+-------------------------------+
+//! |                      New Cumulative TSN                       |
+//! +-------------------------------+-----------------------------+-+
+//! |       Stream Identifier       |          Reserved           |U|
+//! +-------------------------------+-----------------------------+-+
+//! |                      Message Identifier                       |
+//! +---------------------------------------------------------------+
+//! \                              ...                              \
+//! +---------------------------------------------------------------+
+//! ```
+
+use bytes::{Bytes, BytesMut};
+
+use super::{ChunkType, EncodeChunk, View, put_header};
+use crate::identifier::StreamId;
+use crate::serial::{Mid, Tsn};
+use crate::wire::records::{Record, Records, encode_records};
+
+/// Bytes of the chunk before its list.
+const FIXED: usize = 8;
+/// The U bit of an entry.
+const UNORDERED: u16 = 1;
+
+/// The last message that is skipped on a stream, of those ordered or of those unordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SkippedMid {
+    /// The stream.
+    pub stream: StreamId,
+    /// Whether it is about unordered messages.
+    pub unordered: bool,
+    /// The highest number that is skipped.
+    pub mid: Mid,
+}
+
+impl Record for SkippedMid {
+    const SIZE: usize = 8;
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let &[i0, i1, f0, f1, m0, m1, m2, m3] = bytes.first_chunk()?;
+        Some(Self {
+            stream: StreamId(u16::from_be_bytes([i0, i1])),
+            unordered: u16::from_be_bytes([f0, f1]) & UNORDERED != 0,
+            mid: Mid(u32::from_be_bytes([m0, m1, m2, m3])),
+        })
+    }
+
+    fn write(&self, buffer: &mut BytesMut) {
+        self.stream.write(buffer);
+        u16::from(self.unordered).write(buffer);
+        self.mid.0.write(buffer);
+    }
+}
+
+/// An I-FORWARD-TSN chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IForwardTsnChunk {
+    /// All up to here counts as received.
+    pub new_cumulative_tsn: Tsn,
+    skipped: Bytes,
+}
+
+impl IForwardTsnChunk {
+    /// A chunk to be sent.
+    #[must_use]
+    pub fn new(new_cumulative_tsn: Tsn, skipped: &[SkippedMid]) -> Self {
+        Self { new_cumulative_tsn, skipped: encode_records(skipped) }
+    }
+
+    /// The most entries that a chunk of `room` bytes can have.
+    #[must_use]
+    pub const fn streams_in(room: usize) -> usize {
+        room.saturating_sub(FIXED) / SkippedMid::SIZE
+    }
+
+    /// What is skipped on which stream.
+    #[must_use]
+    pub fn skipped(&self) -> Records<'_, SkippedMid> {
+        Records::new(&self.skipped)
+    }
+
+    pub(super) fn parse(chunk: View<'_>) -> Option<Self> {
+        let list = chunk.skip(FIXED)?;
+        let entries: alloc::vec::Vec<SkippedMid> = Records::new(list.bytes()).collect();
+        Some(Self::new(Tsn(chunk.u32_at(4)?), &entries))
+    }
+}
+
+impl EncodeChunk for IForwardTsnChunk {
+    fn encoded_len(&self) -> usize {
+        FIXED + self.skipped.len()
+    }
+
+    fn encode(&self, buffer: &mut BytesMut) {
+        put_header(ChunkType::I_FORWARD_TSN, 0, self.encoded_len(), buffer);
+        self.new_cumulative_tsn.write(buffer);
+        buffer.extend_from_slice(&self.skipped);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Chunk;
+    use crate::wire::chunk::tests::{parse_one, round_trip};
+
+    #[test]
+    fn streams_are_listed() {
+        let bytes = [0xc2, 0, 0, 16, 0, 0, 1, 0, 0, 1, 0, 1, 0, 1, 0, 2];
+        let skipped = [SkippedMid { stream: StreamId(1), unordered: true, mid: Mid(0x1_0002) }];
+        let chunk = IForwardTsnChunk::new(Tsn(0x100), &skipped);
+        assert!(chunk.skipped().eq(skipped));
+        assert_eq!(parse_one(&bytes), Chunk::IForwardTsn(chunk));
+        round_trip(&bytes);
+    }
+
+    #[test]
+    fn an_incomplete_entry_is_left_out() {
+        let bytes = [0xc2, 0, 0, 12, 0, 0, 1, 0, 0, 1, 0, 1];
+        assert_eq!(parse_one(&bytes), Chunk::IForwardTsn(IForwardTsnChunk::new(Tsn(0x100), &[])));
+        assert_eq!(IForwardTsnChunk::streams_in(23), 1);
+    }
+}

@@ -1,0 +1,49 @@
+//! What is on the wire: packets, chunks, parameters and error causes, read and written.
+//!
+//! Reading copies nothing and, for the chunks of a running transfer, allocates nothing: payloads
+//! share memory with the packet they came in, lists are read where they lie. There is one
+//! [walker](walker::Walker) for everything that has a type and a length, so no two readers can
+//! disagree on where something ends.
+//!
+//! | file | job | source |
+//! | --- | --- | --- |
+//! | `packet` | the common header, the chunks of a packet | RFC 9260 §3, §3.1 |
+//! | `writer` | packets put together in place | RFC 9260 §6.10 |
+//! | `checksum` | CRC32c | RFC 9260 §6.8, appendix A |
+//! | `walker` | types, lengths, padding | RFC 9260 §3.2, §3.2.1 |
+//! | `records` | lists of entries of one size | |
+//! | `action` | what to do with the unknown | RFC 9260 §3.2, §3.2.1 |
+//! | `cause` | error causes | RFC 9260 §3.3.10 |
+//! | `chunk` | one file per type of chunk | see there |
+//! | `parameter` | parameters, one file per document | see there |
+
+pub mod action;
+pub mod cause;
+pub mod checksum;
+pub mod chunk;
+mod packet;
+pub mod parameter;
+pub mod records;
+mod walker;
+mod writer;
+
+pub use action::UnknownAction;
+pub use cause::{Cause, CauseCode, Causes};
+pub use checksum::Checksum;
+pub use chunk::{
+    AbortChunk, AsconfAckChunk, AsconfChunk, AuthChunk, Chunk, ChunkType, DataChunk, DataFlags,
+    DataHeader, EncodeChunk, ErrorChunk, ForwardTsnChunk, GapBlock, HeartbeatChunk,
+    IForwardTsnChunk, InitChunk, Order, ReconfigChunk, SackBuilder, SackChunk, SkippedMid,
+    SkippedSsn, UnknownChunk,
+};
+pub use packet::{Chunks, Header, Malformed, PACKET_HEADER, Packet};
+pub use parameter::{Parameter, ParameterType, Parameters};
+pub use records::Records;
+pub use writer::PacketWriter;
+
+/// `length` with the padding that follows it: everything on the wire begins at a multiple of four
+/// bytes (RFC 9260 §3.2).
+#[must_use]
+pub const fn padded(length: usize) -> usize {
+    length.next_multiple_of(4)
+}

@@ -1,0 +1,158 @@
+//! Lists of entries of one size, read where they lie.
+
+use bytes::{Bytes, BytesMut};
+use core::marker::PhantomData;
+
+use crate::identifier::StreamId;
+use crate::serial::Tsn;
+
+/// An entry of a list on the wire.
+pub trait Record: Copy {
+    /// Bytes of one entry.
+    const SIZE: usize;
+
+    /// Reads the first [`Self::SIZE`] bytes of `bytes`; `None` if there are fewer.
+    fn read(bytes: &[u8]) -> Option<Self>;
+
+    /// Appends the entry.
+    fn write(&self, buffer: &mut BytesMut);
+}
+
+/// A list of entries in the bytes that they came in; an incomplete last entry is left out.
+#[derive(Clone, Copy, Debug)]
+pub struct Records<'a, R> {
+    bytes: &'a [u8],
+    record: PhantomData<R>,
+}
+
+impl<'a, R: Record> Records<'a, R> {
+    /// The entries that `bytes` holds.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, record: PhantomData }
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn count_left(&self) -> usize {
+        self.bytes.len() / R::SIZE
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count_left() == 0
+    }
+}
+
+impl<R: Record> Iterator for Records<'_, R> {
+    type Item = R;
+
+    #[inline]
+    fn next(&mut self) -> Option<R> {
+        let record = R::read(self.bytes)?;
+        self.bytes = self.bytes.get(R::SIZE..).unwrap_or_default();
+        Some(record)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let count = self.count_left();
+        (count, Some(count))
+    }
+}
+
+impl<R: Record> ExactSizeIterator for Records<'_, R> {}
+
+/// The bytes of `records`, one after the other.
+#[must_use]
+pub fn encode_records<R: Record>(records: &[R]) -> Bytes {
+    let mut buffer = BytesMut::with_capacity(records.len() * R::SIZE);
+    put_records(records, &mut buffer);
+    buffer.freeze()
+}
+
+/// Appends `records`, one after the other.
+pub(crate) fn put_records<R: Record>(records: &[R], buffer: &mut BytesMut) {
+    for record in records {
+        record.write(buffer);
+    }
+}
+
+impl Record for u16 {
+    const SIZE: usize = 2;
+
+    #[inline]
+    fn read(bytes: &[u8]) -> Option<Self> {
+        bytes.first_chunk().map(|bytes| Self::from_be_bytes(*bytes))
+    }
+
+    #[inline]
+    fn write(&self, buffer: &mut BytesMut) {
+        buffer.extend_from_slice(&self.to_be_bytes());
+    }
+}
+
+impl Record for u32 {
+    const SIZE: usize = 4;
+
+    #[inline]
+    fn read(bytes: &[u8]) -> Option<Self> {
+        bytes.first_chunk().map(|bytes| Self::from_be_bytes(*bytes))
+    }
+
+    #[inline]
+    fn write(&self, buffer: &mut BytesMut) {
+        buffer.extend_from_slice(&self.to_be_bytes());
+    }
+}
+
+impl Record for Tsn {
+    const SIZE: usize = 4;
+
+    #[inline]
+    fn read(bytes: &[u8]) -> Option<Self> {
+        u32::read(bytes).map(Self)
+    }
+
+    #[inline]
+    fn write(&self, buffer: &mut BytesMut) {
+        self.0.write(buffer);
+    }
+}
+
+impl Record for StreamId {
+    const SIZE: usize = 2;
+
+    #[inline]
+    fn read(bytes: &[u8]) -> Option<Self> {
+        u16::read(bytes).map(Self)
+    }
+
+    #[inline]
+    fn write(&self, buffer: &mut BytesMut) {
+        self.0.write(buffer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn entries_come_back() {
+        let tsns = [Tsn(1), Tsn(u32::MAX)];
+        let bytes = encode_records(&tsns);
+        assert_eq!(bytes[..], [0, 0, 0, 1, 255, 255, 255, 255]);
+        let read: Vec<Tsn> = Records::new(&bytes).collect();
+        assert_eq!(read, tsns);
+    }
+
+    #[test]
+    fn an_incomplete_entry_is_left_out() {
+        let records = Records::<StreamId>::new(&[0, 7, 0]);
+        assert_eq!(records.len(), 1);
+        assert_eq!(records.collect::<Vec<_>>(), [StreamId(7)]);
+        assert!(Records::<Tsn>::new(&[0, 7, 0]).is_empty());
+    }
+}

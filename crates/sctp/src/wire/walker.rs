@@ -1,0 +1,206 @@
+//! Types, lengths and padding, read in one place for chunks, parameters and error causes.
+//!
+//! <https://www.rfc-editor.org/rfc/rfc9260#section-3.2>,
+//! <https://www.rfc-editor.org/rfc/rfc9260#section-3.2.1>
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +-------------------------------+-------------------------------+
+//! |     type (and chunk flags)    |  length, with these 4 bytes   |
+//! +-------------------------------+-------------------------------+
+//! |              value, then padding up to a multiple of 4        |
+//! +---------------------------------------------------------------+
+//! ```
+
+use bytes::Bytes;
+
+use super::padded;
+
+/// Bytes of type and length.
+pub(crate) const ELEMENT_HEADER: usize = 4;
+
+/// A part of a packet, which can be read in place or shared without a copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View<'a> {
+    source: &'a Bytes,
+    start: usize,
+    end: usize,
+}
+
+impl<'a> View<'a> {
+    /// The whole of `source`.
+    pub(crate) fn whole(source: &'a Bytes) -> Self {
+        Self { source, start: 0, end: source.len() }
+    }
+
+    /// Bytes `start` to `end` of `source`, cut to what is there.
+    pub(crate) fn part(source: &'a Bytes, start: usize, end: usize) -> Self {
+        let end = end.min(source.len());
+        Self { source, start: start.min(end), end }
+    }
+
+    #[inline]
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        self.source.get(self.start..self.end).unwrap_or_default()
+    }
+
+    #[inline]
+    pub(crate) fn len(self) -> usize {
+        self.end - self.start
+    }
+
+    /// The bytes as a value of their own that shares their memory.
+    #[inline]
+    pub(crate) fn share(self) -> Bytes {
+        self.source.slice(self.start..self.end)
+    }
+
+    /// What follows the first `count` bytes, if there are that many.
+    #[inline]
+    pub(crate) fn skip(self, count: usize) -> Option<Self> {
+        (count <= self.len()).then(|| Self { start: self.start + count, ..self })
+    }
+
+    /// The first `count` bytes, if there are that many.
+    #[inline]
+    pub(crate) fn take(self, count: usize) -> Option<Self> {
+        (count <= self.len()).then(|| Self { end: self.start + count, ..self })
+    }
+
+    /// From here to the end of `rest`, which lies behind it in the same packet.
+    pub(crate) fn until_end_of(self, rest: Self) -> Self {
+        Self { end: rest.end.max(self.end), ..self }
+    }
+
+    /// The first `N` bytes, if there are that many.
+    #[inline]
+    pub(crate) fn head<const N: usize>(self) -> Option<&'a [u8; N]> {
+        self.bytes().first_chunk()
+    }
+
+    /// The big-endian number at `offset`.
+    #[inline]
+    pub(crate) fn u16_at(self, offset: usize) -> Option<u16> {
+        self.bytes().get(offset..)?.first_chunk().map(|bytes| u16::from_be_bytes(*bytes))
+    }
+
+    /// The big-endian number at `offset`.
+    #[inline]
+    pub(crate) fn u32_at(self, offset: usize) -> Option<u32> {
+        self.bytes().get(offset..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
+    }
+
+    /// The value behind type and length.
+    #[inline]
+    pub(crate) fn value(self) -> Self {
+        Self { start: (self.start + ELEMENT_HEADER).min(self.end), ..self }
+    }
+}
+
+/// What the walker came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step<'a> {
+    /// Something with type, length and value: at least four bytes, without its padding.
+    Element(View<'a>),
+    /// The rest, at least one byte, because it has no length or one that does not fit.
+    Broken(View<'a>),
+}
+
+/// Goes from one element to the next. Every step consumes at least one byte; after something
+/// broken there is nothing more.
+#[derive(Clone, Debug)]
+pub(crate) struct Walker<'a> {
+    rest: View<'a>,
+}
+
+impl<'a> Walker<'a> {
+    pub(crate) fn new(contents: View<'a>) -> Self {
+        Self { rest: contents }
+    }
+
+    /// What has not been walked yet.
+    pub(crate) fn rest(&self) -> View<'a> {
+        self.rest
+    }
+}
+
+impl<'a> Iterator for Walker<'a> {
+    type Item = Step<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Step<'a>> {
+        let rest = self.rest;
+        if rest.len() == 0 {
+            return None;
+        }
+        let length = rest.u16_at(2).map_or(0, usize::from);
+        match rest.take(length) {
+            Some(element) if length >= ELEMENT_HEADER => {
+                // The last padding may be missing: some leave it out, and it carries nothing.
+                self.rest.start = (rest.start + padded(length)).min(rest.end);
+                Some(Step::Element(element))
+            }
+            _ => {
+                self.rest.start = rest.end;
+                Some(Step::Broken(rest))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn walk(bytes: &'static [u8]) -> Vec<(bool, &'static [u8])> {
+        let source: &'static Bytes =
+            Vec::leak(alloc::vec![Bytes::from_static(bytes)]).first().expect("one was put in");
+        Walker::new(View::whole(source))
+            .map(|step| match step {
+                Step::Element(view) => (true, view.bytes()),
+                Step::Broken(view) => (false, view.bytes()),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn padding_is_stepped_over() {
+        let steps = walk(&[1, 0, 0, 5, 9, 0, 0, 0, 2, 0, 0, 4]);
+        assert_eq!(steps, [(true, &[1, 0, 0, 5, 9][..]), (true, &[2, 0, 0, 4])]);
+    }
+
+    #[test]
+    fn the_last_padding_may_be_missing() {
+        assert_eq!(walk(&[1, 0, 0, 5, 9]), [(true, &[1, 0, 0, 5, 9][..])]);
+        assert_eq!(walk(&[1, 0, 0, 5, 9, 0]), [(true, &[1, 0, 0, 5, 9][..])]);
+    }
+
+    #[test]
+    fn lengths_below_four_end_the_walk() {
+        for length in 0..4 {
+            let bytes = Vec::leak(alloc::vec![1, 0, 0, length, 2, 0, 0, 4]);
+            assert_eq!(walk(bytes), [(false, &*bytes)], "length {length}");
+        }
+    }
+
+    #[test]
+    fn lengths_beyond_the_end_end_the_walk() {
+        let steps = walk(&[1, 0, 0, 4, 2, 0, 0, 5]);
+        assert_eq!(steps, [(true, &[1, 0, 0, 4][..]), (false, &[2, 0, 0, 5])]);
+        assert_eq!(walk(&[1, 0, 0]), [(false, &[1, 0, 0][..])]);
+        assert_eq!(walk(&[1, 0, 255, 255]), [(false, &[1, 0, 255, 255][..])]);
+        assert_eq!(walk(&[]), []);
+    }
+
+    #[test]
+    fn parts_are_cut_to_what_is_there() {
+        let source = Bytes::from_static(&[1, 2, 3]);
+        assert_eq!(View::part(&source, 1, 9).bytes(), [2, 3]);
+        assert_eq!(View::part(&source, 7, 9).bytes(), []);
+        assert!(View::whole(&source).skip(4).is_none());
+        assert!(View::whole(&source).u32_at(0).is_none());
+        assert_eq!(View::whole(&source).u16_at(usize::MAX), None);
+    }
+}
