@@ -33,6 +33,8 @@ pub mod io;
 pub mod message;
 #[doc(hidden)]
 pub mod path;
+#[doc(hidden)]
+pub mod receive;
 pub mod serial;
 #[doc(hidden)]
 pub mod wire;

@@ -1,0 +1,22 @@
+//! What was dropped of a message that will not be whole.
+
+use crate::identifier::StreamId;
+
+/// A message that was given up, and what was held of it.
+#[derive(Debug)]
+pub(crate) struct Dropped {
+    pub(crate) stream: StreamId,
+    pub(crate) unordered: bool,
+    /// As in [`crate::message::Message::number`].
+    pub(crate) number: u32,
+    /// Bytes of user data.
+    pub(crate) bytes: usize,
+    /// Chunks.
+    pub(crate) chunks: usize,
+    /// Messages whose own memory is to be given back.
+    pub(crate) messages: usize,
+    /// Chunks that shared memory with packets.
+    pub(crate) borrowed: usize,
+    /// Whether a part of it was delivered.
+    pub(crate) partial: bool,
+}

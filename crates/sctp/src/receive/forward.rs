@@ -1,0 +1,92 @@
+//! FORWARD-TSN and I-FORWARD-TSN: what the peer gave up (RFC 3758 §3.6, RFC 8260 §2.3.1).
+
+use alloc::vec::Vec;
+
+use super::{Position, Receiver, Violation};
+use crate::counters::Counters;
+use crate::wire::{ForwardTsnChunk, IForwardTsnChunk};
+
+impl Receiver {
+    /// Takes in a FORWARD-TSN chunk.
+    ///
+    /// # Errors
+    /// If I-FORWARD-TSN was agreed on.
+    pub fn handle_forward_tsn(
+        &mut self,
+        chunk: &ForwardTsnChunk,
+        counters: &mut Counters,
+    ) -> Result<(), Violation> {
+        if self.reassembly.is_interleaved() {
+            counters.unexpected_chunks += 1;
+            return Err(Violation::WrongKind);
+        }
+        let Some(position) = self.advances_to(chunk.new_cumulative_tsn) else { return Ok(()) };
+        let mut dropped = Vec::new();
+        self.reassembly.skip_to(position, &mut dropped);
+        self.give_up(dropped);
+        for skip in chunk.skipped() {
+            if skip.stream.0 >= self.inbound {
+                counters.inconsistent_data += 1;
+                continue;
+            }
+            let due = self.delivery.due(skip.stream);
+            let ahead = skip.ssn.0.wrapping_sub(due as u16);
+            if ahead.cast_signed() >= 0 {
+                self.delivery.skip(skip.stream, due + u64::from(ahead));
+            }
+        }
+        self.skip_to(position, counters)
+    }
+
+    /// Takes in an I-FORWARD-TSN chunk.
+    ///
+    /// # Errors
+    /// If I-FORWARD-TSN was not agreed on.
+    pub fn handle_i_forward_tsn(
+        &mut self,
+        chunk: &IForwardTsnChunk,
+        counters: &mut Counters,
+    ) -> Result<(), Violation> {
+        if !self.reassembly.is_interleaved() {
+            counters.unexpected_chunks += 1;
+            return Err(Violation::WrongKind);
+        }
+        let Some(position) = self.advances_to(chunk.new_cumulative_tsn) else { return Ok(()) };
+        let mut dropped = Vec::new();
+        for skip in chunk.skipped() {
+            if skip.stream.0 >= self.inbound {
+                counters.inconsistent_data += 1;
+            } else if skip.unordered {
+                self.reassembly.skip_unordered(skip.stream, skip.mid, &mut dropped);
+            } else {
+                let due = self.delivery.due(skip.stream);
+                let ahead = skip.mid.0.wrapping_sub(due as u32);
+                if ahead.cast_signed() >= 0 {
+                    let number = due + u64::from(ahead);
+                    self.reassembly.skip_ordered(skip.stream, number, &mut dropped);
+                    self.delivery.skip(skip.stream, number);
+                }
+            }
+        }
+        self.give_up(dropped);
+        self.skip_to(position, counters)
+    }
+
+    /// The position of a new cumulative TSN, unless it is not ahead. The peer is told in any case,
+    /// as its last SACK may be lost.
+    fn advances_to(&mut self, new_cumulative_tsn: crate::serial::Tsn) -> Option<Position> {
+        self.acknowledgement.on_chunk();
+        self.acknowledgement.want_now();
+        let position = self.tracking.position(new_cumulative_tsn);
+        (position > self.tracking.cumulative()).then_some(position)
+    }
+
+    fn skip_to(&mut self, position: Position, counters: &mut Counters) -> Result<(), Violation> {
+        self.skipped = true;
+        self.tracking.skip_to(position);
+        self.settle(counters).map_err(|_| {
+            counters.inconsistent_data += 1;
+            Violation::Inconsistent
+        })
+    }
+}

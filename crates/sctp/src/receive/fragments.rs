@@ -1,0 +1,341 @@
+//! Fragments of DATA chunks put together by their TSNs (RFC 9260 §6.9).
+//!
+//! The fragments of a message have consecutive TSNs, so what is held are runs of them. A run that
+//! has no beginning, or that ends before the next one begins, lies next to TSNs that have not
+//! arrived: there are at most two runs for each gap, and once everything before a run has arrived
+//! it must have a beginning.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::delivery::Ready;
+use super::dropped::Dropped;
+use super::part::{Contradiction, Part};
+use super::tracking::tsn_at;
+use super::{Number, Position};
+use crate::identifier::{Ppid, StreamId};
+use crate::message::{Message, Pieces};
+use crate::wire::{DataChunk, Order};
+
+/// Fragments with consecutive TSNs of one message.
+#[derive(Debug)]
+struct Run {
+    /// The position of the first fragment, delivered ones included.
+    first: Position,
+    last: Position,
+    stream: StreamId,
+    ppid: Ppid,
+    number: Number,
+    begins: bool,
+    ends: bool,
+    /// Whether the application has a part of it.
+    partial: bool,
+    pieces: VecDeque<Bytes>,
+    bytes: usize,
+    borrowed: usize,
+}
+
+impl Run {
+    fn new(position: Position, chunk: &DataChunk, number: Number) -> Self {
+        Self {
+            first: position,
+            last: position,
+            stream: chunk.stream,
+            ppid: chunk.ppid,
+            number,
+            begins: chunk.flags.begin,
+            ends: chunk.flags.end,
+            partial: false,
+            pieces: VecDeque::new(),
+            bytes: 0,
+            borrowed: 0,
+        }
+    }
+
+    fn push(&mut self, piece: Bytes, borrowed: bool) {
+        self.bytes += piece.len();
+        self.borrowed += usize::from(borrowed);
+        self.pieces.push_back(piece);
+    }
+
+    /// Whether `chunk` can be of the same message, in the middle or at the end of it.
+    fn goes_on_with(&self, chunk: &DataChunk, number: Number) -> bool {
+        !self.ends && !chunk.flags.begin && self.stream == chunk.stream && self.number == number
+    }
+
+    fn append(&mut self, next: Self) {
+        self.last = next.last;
+        self.ends = next.ends;
+        self.bytes += next.bytes;
+        self.borrowed += next.borrowed;
+        self.pieces.extend(next.pieces);
+    }
+
+    /// Puts `previous` before this run, at the cost of its pieces only.
+    fn prepend(&mut self, previous: Self) {
+        self.first = previous.first;
+        self.begins = previous.begins;
+        self.partial = previous.partial;
+        self.ppid = previous.ppid;
+        self.bytes += previous.bytes;
+        self.borrowed += previous.borrowed;
+        previous.pieces.into_iter().rev().for_each(|piece| self.pieces.push_front(piece));
+    }
+
+    /// What there is of the message that the application does not have.
+    fn take(&mut self) -> Part {
+        let begins = !self.partial;
+        let first = self.last + 1 - self.pieces.len() as Position;
+        let pieces = Vec::from(core::mem::take(&mut self.pieces));
+        self.partial = true;
+        self.bytes = 0;
+        Part {
+            ready: Ready {
+                message: Message {
+                    stream: self.stream,
+                    ppid: self.ppid,
+                    unordered: self.number == Number::Unordered,
+                    number: self.number_in_message(),
+                    tsn: tsn_at(first),
+                    begins,
+                    ends: self.ends,
+                    data: Pieces::from(pieces),
+                },
+                borrowed: core::mem::take(&mut self.borrowed),
+                tsns: Vec::new(),
+            },
+            number: self.number,
+        }
+    }
+
+    /// Unordered messages have no number; that of their first TSN tells them apart.
+    fn number_in_message(&self) -> u32 {
+        match self.number {
+            Number::Ssn(ssn) => u32::from(ssn.0),
+            Number::Mid(mid) => mid.0,
+            Number::Unordered => tsn_at(self.first).0,
+        }
+    }
+}
+
+impl From<Run> for Dropped {
+    fn from(run: Run) -> Self {
+        Self {
+            stream: run.stream,
+            unordered: run.number == Number::Unordered,
+            number: run.number_in_message(),
+            bytes: run.bytes,
+            chunks: run.pieces.len(),
+            messages: 0,
+            borrowed: run.borrowed,
+            partial: run.partial,
+        }
+    }
+}
+
+/// All runs.
+#[derive(Debug, Default)]
+pub(crate) struct Fragments {
+    /// The run that grows while nothing is missing: fragments go into it without a search.
+    current: Option<Run>,
+    /// Other runs, by the position of their first fragment.
+    runs: BTreeMap<Position, Run>,
+    /// The fragments that follow this position without a beginning belong to a message that was
+    /// given up.
+    stranded: Option<Position>,
+}
+
+/// The number by which the order of `chunk`'s message is known.
+pub(crate) fn number_of(chunk: &DataChunk) -> Number {
+    match chunk.order {
+        _ if chunk.flags.unordered => Number::Unordered,
+        Order::Ssn(ssn) => Number::Ssn(ssn),
+        Order::Mid { mid, .. } => Number::Mid(mid),
+    }
+}
+
+impl Fragments {
+    /// Whether nothing is held.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.current.is_none() && self.runs.is_empty()
+    }
+
+    /// Takes in a fragment and gives what can be delivered by it: the rest of a message that is
+    /// whole now, or what there is of one for which `deliver_partially` says so, given its stream,
+    /// its number and the bytes held of it.
+    pub(crate) fn insert(
+        &mut self,
+        position: Position,
+        chunk: &DataChunk,
+        (piece, borrowed): (Bytes, bool),
+        deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
+    ) -> Result<Option<Part>, Contradiction> {
+        let number = number_of(chunk);
+        if self.runs.is_empty() {
+            match &mut self.current {
+                Some(run) if run.last + 1 == position && run.goes_on_with(chunk, number) => {
+                    run.last = position;
+                    run.ends = chunk.flags.end;
+                    run.push(piece, borrowed);
+                    return Ok(self.take_current(deliver_partially));
+                }
+                None if chunk.flags.begin => {
+                    let run = self.current.insert(Run::new(position, chunk, number));
+                    run.push(piece, borrowed);
+                    return Ok(self.take_current(deliver_partially));
+                }
+                _ => {}
+            }
+        }
+        if let Some(run) = self.current.take() {
+            self.runs.insert(run.first, run);
+        }
+        let mut run = Run::new(position, chunk, number);
+        run.push(piece, borrowed);
+        let run = self.join_neighbours(run, chunk)?;
+        let first = run.first;
+        let run = self.runs.entry(first).or_insert(run);
+        let deliver = take_of(run, deliver_partially);
+        if run.begins && run.ends {
+            self.runs.remove(&first);
+        }
+        Ok(deliver)
+    }
+
+    fn take_current(
+        &mut self,
+        deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
+    ) -> Option<Part> {
+        let run = self.current.as_mut()?;
+        let part = take_of(run, deliver_partially);
+        if run.begins && run.ends {
+            self.current = None;
+        }
+        part
+    }
+
+    /// Joins a run of one fragment with the runs before and after it, unless they contradict it.
+    fn join_neighbours(&mut self, mut run: Run, chunk: &DataChunk) -> Result<Run, Contradiction> {
+        let before =
+            self.runs.range(..run.first).next_back().map(|(first, run)| (*first, run.last));
+        if let Some((first, _)) = before.filter(|(_, last)| last + 1 == run.first)
+            && let Some(mut previous) = self.runs.remove(&first)
+        {
+            if previous.goes_on_with(chunk, run.number) {
+                previous.append(run);
+                run = previous;
+            } else {
+                let fits = previous.ends && chunk.flags.begin;
+                self.runs.insert(first, previous);
+                if !fits {
+                    return Err(Contradiction);
+                }
+            }
+        }
+        if let Some(next) = self.runs.remove(&(run.last + 1)) {
+            let same = run.stream == next.stream && run.number == next.number;
+            if !run.ends && !next.begins && same {
+                next.prepend_or_append(&mut run);
+            } else {
+                let fits = run.ends && next.begins;
+                self.runs.insert(next.first, next);
+                if !fits {
+                    return Err(Contradiction);
+                }
+            }
+        }
+        Ok(run)
+    }
+
+    /// Delivers what there is of every message that has a beginning and for which
+    /// `deliver_partially` says so.
+    pub(crate) fn take_beginnings(
+        &mut self,
+        mut deliver_partially: impl FnMut(StreamId, Number) -> bool,
+    ) -> Vec<Part> {
+        self.current
+            .iter_mut()
+            .chain(self.runs.values_mut())
+            .filter(|run| run.begins && !run.pieces.is_empty())
+            .filter(|run| run.partial || deliver_partially(run.stream, run.number))
+            .map(Run::take)
+            .collect()
+    }
+
+    /// Looks at what lies at the cumulative position, which has moved: a run below it that is not
+    /// joined to anything never will be. Gives what was dropped because its message was given up.
+    pub(crate) fn settle(
+        &mut self,
+        cumulative: Position,
+        mut dropped: impl FnMut(Dropped),
+    ) -> Result<(), Contradiction> {
+        if self.current.as_ref().is_some_and(|run| run.last < cumulative) {
+            return Err(Contradiction);
+        }
+        while let Some(entry) = self.runs.first_entry() {
+            let run = entry.get();
+            if run.first > cumulative + 1 {
+                break;
+            }
+            if run.begins {
+                // It is not whole, so it must go on with what has not come.
+                return if run.last < cumulative { Err(Contradiction) } else { Ok(()) };
+            }
+            if self.stranded.is_none_or(|stranded| stranded + 1 != run.first) {
+                return Err(Contradiction);
+            }
+            let run = entry.remove();
+            self.stranded = (!run.ends).then_some(run.last);
+            dropped(run.into());
+        }
+        Ok(())
+    }
+
+    /// The peer gave up on everything up to `position` that is not whole (RFC 3758 §3.6).
+    pub(crate) fn skip_to(&mut self, position: Position, mut dropped: impl FnMut(Dropped)) {
+        self.stranded = Some(position);
+        if let Some(run) = self.current.take() {
+            self.runs.insert(run.first, run);
+        }
+        while let Some(entry) = self.runs.first_entry().filter(|entry| *entry.key() <= position) {
+            let run = entry.remove();
+            if run.last >= position {
+                self.stranded = (!run.ends).then_some(run.last);
+            }
+            dropped(run.into());
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self, mut dropped: impl FnMut(Dropped)) {
+        let current = self.current.take();
+        let runs = core::mem::take(&mut self.runs);
+        current.into_iter().chain(runs.into_values()).for_each(|run| dropped(run.into()));
+        self.stranded = None;
+    }
+}
+
+impl Run {
+    /// Joins this run behind `before` into `before`, moving the pieces of the shorter one.
+    fn prepend_or_append(mut self, before: &mut Self) {
+        if before.pieces.len() >= self.pieces.len() {
+            before.append(self);
+        } else {
+            let mut taken = Self { pieces: VecDeque::new(), ..*before };
+            core::mem::swap(&mut taken.pieces, &mut before.pieces);
+            self.prepend(taken);
+            *before = self;
+        }
+    }
+}
+
+/// What of `run` can be delivered.
+fn take_of(
+    run: &mut Run,
+    deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
+) -> Option<Part> {
+    let deliver = run.begins
+        && (run.ends || run.partial || deliver_partially(run.stream, run.number, run.bytes));
+    deliver.then(|| run.take())
+}

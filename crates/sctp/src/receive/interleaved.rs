@@ -1,0 +1,298 @@
+//! Fragments of I-DATA chunks put together by their numbers (RFC 8260 §2.2.3).
+//!
+//! Fragments name their message and their place in it, and those of several messages may come
+//! mixed. The fragments of a message have rising TSNs, so once everything up to a fragment has
+//! arrived the ones before it must be here.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::delivery::Ready;
+use super::dropped::Dropped;
+use super::part::{Contradiction, Part};
+use super::streams::Place;
+use super::tracking::tsn_at;
+use super::{Number, Position};
+use crate::identifier::{Ppid, StreamId};
+use crate::message::{Message, Pieces};
+use crate::serial::Mid;
+use crate::wire::DataChunk;
+
+/// Names a message that is not whole. Unordered messages have numbers of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) unordered: bool,
+    /// The stream and the number, which does not wrap for ordered messages.
+    pub(crate) place: Place,
+}
+
+impl Key {
+    fn number(self) -> Number {
+        let mid = Mid(self.place.number() as u32);
+        if self.unordered { Number::Unordered } else { Number::Mid(mid) }
+    }
+}
+
+/// A fragment that came before one that goes in front of it.
+#[derive(Debug)]
+struct Ahead {
+    position: Position,
+    piece: Bytes,
+    borrowed: bool,
+}
+
+/// A message that is not whole.
+#[derive(Debug, Default)]
+struct Assembly {
+    ppid: Ppid,
+    /// The number of the first fragment that is missing.
+    next: u32,
+    /// The number of the last fragment, once that is known.
+    end: Option<u32>,
+    /// Whether the application has a part of it.
+    partial: bool,
+    /// All fragments before `next` that the application does not have.
+    pieces: Vec<Bytes>,
+    /// Their positions; only the first one's if nobody wants to know the others.
+    positions: Vec<Position>,
+    bytes: usize,
+    borrowed: usize,
+    ahead: BTreeMap<u32, Ahead>,
+}
+
+impl Assembly {
+    fn is_whole(&self) -> bool {
+        self.end.is_some_and(|end| self.next > end)
+    }
+
+    /// Whether a fragment can be of this message.
+    fn accepts(&self, fsn: u32, ends: bool) -> bool {
+        let beyond = match self.end {
+            Some(end) => ends || fsn > end,
+            None => ends && self.ahead.last_key_value().is_some_and(|(last, _)| *last > fsn),
+        };
+        fsn >= self.next && fsn < u32::MAX && !beyond && !self.ahead.contains_key(&fsn)
+    }
+
+    fn push(&mut self, position: Position, piece: Bytes, borrowed: bool, all_positions: bool) {
+        if all_positions || self.pieces.is_empty() {
+            self.positions.push(position);
+        }
+        self.bytes += piece.len();
+        self.borrowed += usize::from(borrowed);
+        self.pieces.push(piece);
+        self.next += 1;
+    }
+
+    /// What there is of the message that the application does not have.
+    fn take(&mut self, key: Key, all_positions: bool) -> Part {
+        let pieces = core::mem::take(&mut self.pieces);
+        let positions = core::mem::take(&mut self.positions);
+        let tsn = tsn_at(positions.first().copied().unwrap_or_default());
+        let wanted = if all_positions { positions.as_slice() } else { &[] };
+        let tsns = wanted.iter().map(|position| tsn_at(*position)).collect();
+        let begins = !core::mem::replace(&mut self.partial, true);
+        self.bytes = 0;
+        Part {
+            ready: Ready {
+                message: Message {
+                    stream: key.place.stream(),
+                    ppid: self.ppid,
+                    unordered: key.unordered,
+                    number: key.place.number() as u32,
+                    tsn,
+                    begins,
+                    ends: self.is_whole(),
+                    data: Pieces::from(pieces),
+                },
+                borrowed: core::mem::take(&mut self.borrowed),
+                tsns,
+            },
+            number: key.number(),
+        }
+    }
+
+    fn into_dropped(self, key: Key) -> Dropped {
+        let ahead = self.ahead.values();
+        Dropped {
+            stream: key.place.stream(),
+            unordered: key.unordered,
+            number: key.place.number() as u32,
+            bytes: self.bytes + ahead.clone().map(|ahead| ahead.piece.len()).sum::<usize>(),
+            chunks: self.pieces.len() + self.ahead.len(),
+            messages: 1,
+            borrowed: self.borrowed + ahead.filter(|ahead| ahead.borrowed).count(),
+            partial: self.partial,
+        }
+    }
+}
+
+/// All messages that are not whole.
+#[derive(Debug)]
+pub(crate) struct Interleaved {
+    /// The message that the last fragment belonged to: the next one is found without a search.
+    current: Option<(Key, Assembly)>,
+    others: BTreeMap<Key, Assembly>,
+    /// Fragments that others are missing in front of, by their positions.
+    ahead: BTreeMap<Position, Key>,
+    all_positions: bool,
+}
+
+impl Interleaved {
+    /// `all_positions`: whether the TSNs of all fragments are to be remembered.
+    pub(crate) fn new(all_positions: bool) -> Self {
+        Self { current: None, others: BTreeMap::new(), ahead: BTreeMap::new(), all_positions }
+    }
+
+    /// Whether nothing is held.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.current.is_none() && self.others.is_empty()
+    }
+
+    /// Whether an ordered message of `stream` is not whole.
+    pub(crate) fn is_open(&self, stream: StreamId) -> bool {
+        let key = |number| Key { unordered: false, place: Place::new(stream, number) };
+        let is_current =
+            |(key, _): &(Key, Assembly)| !key.unordered && key.place.stream() == stream;
+        self.current.as_ref().is_some_and(is_current)
+            || self.others.range(key(0)..=key(u64::MAX)).next().is_some()
+    }
+
+    /// How many messages are not whole.
+    pub(crate) fn len(&self) -> usize {
+        self.others.len() + usize::from(self.current.is_some())
+    }
+
+    /// Takes in a fragment and gives what can be delivered by it: the rest of a message that is
+    /// whole now, or what there is of one for which `deliver_partially` says so, given its stream,
+    /// its number and the bytes held of it.
+    pub(crate) fn insert(
+        &mut self,
+        (key, fsn): (Key, u32),
+        position: Position,
+        chunk: &DataChunk,
+        (piece, borrowed): (Bytes, bool),
+        deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
+    ) -> Result<Option<Part>, Contradiction> {
+        let mut assembly = self.take_up(key);
+        if !assembly.accepts(fsn, chunk.flags.end) || chunk.flags.begin != (fsn == 0) {
+            self.current = Some((key, assembly));
+            return Err(Contradiction);
+        }
+        if chunk.flags.begin {
+            assembly.ppid = chunk.ppid;
+        }
+        if chunk.flags.end {
+            assembly.end = Some(fsn);
+        }
+        if fsn != assembly.next {
+            self.ahead.insert(position, key);
+            assembly.ahead.insert(fsn, Ahead { position, piece, borrowed });
+            self.current = Some((key, assembly));
+            return Ok(None);
+        }
+        assembly.push(position, piece, borrowed, self.all_positions);
+        while let Some(ahead) = assembly.ahead.remove(&assembly.next) {
+            self.ahead.remove(&ahead.position);
+            assembly.push(ahead.position, ahead.piece, ahead.borrowed, self.all_positions);
+        }
+        let whole = assembly.is_whole();
+        let deliver = whole
+            || assembly.partial
+            || deliver_partially(chunk.stream, key.number(), assembly.bytes);
+        let part = deliver.then(|| assembly.take(key, self.all_positions));
+        if !whole {
+            self.current = Some((key, assembly));
+        }
+        Ok(part)
+    }
+
+    /// Takes out the message that `key` names, or a new one.
+    #[inline]
+    fn take_up(&mut self, key: Key) -> Assembly {
+        match self.current.take() {
+            Some((current, assembly)) if current == key => return assembly,
+            Some((current, assembly)) => {
+                self.others.insert(current, assembly);
+            }
+            None => {}
+        }
+        if self.others.is_empty() {
+            return Assembly::default();
+        }
+        self.others.remove(&key).unwrap_or_default()
+    }
+
+    /// Delivers what there is of every message that has a beginning and for which
+    /// `deliver_partially` says so.
+    pub(crate) fn take_beginnings(
+        &mut self,
+        mut deliver_partially: impl FnMut(StreamId, Number) -> bool,
+    ) -> Vec<Part> {
+        let current = self.current.iter_mut().map(|(key, assembly)| (&*key, assembly));
+        current
+            .chain(self.others.iter_mut())
+            .filter(|(_, assembly)| !assembly.pieces.is_empty())
+            .filter(|(key, assembly)| {
+                assembly.partial || deliver_partially(key.place.stream(), key.number())
+            })
+            .map(|(key, assembly)| assembly.take(*key, self.all_positions))
+            .collect()
+    }
+
+    /// Looks at the fragments up to the cumulative position, which has moved: what is missing in
+    /// front of them will not come. They are dropped if `may_strand`, as the peer may have given up
+    /// on the message; otherwise it broke the protocol.
+    pub(crate) fn settle(
+        &mut self,
+        cumulative: Position,
+        may_strand: bool,
+        mut dropped: impl FnMut(Dropped),
+    ) -> Result<(), Contradiction> {
+        while let Some(entry) = self.ahead.first_entry().filter(|entry| *entry.key() <= cumulative)
+        {
+            if !may_strand {
+                return Err(Contradiction);
+            }
+            let key = entry.remove();
+            self.drop_message(key, &mut dropped);
+        }
+        Ok(())
+    }
+
+    fn drop_message(&mut self, key: Key, dropped: &mut impl FnMut(Dropped)) {
+        let assembly = match self.current.take() {
+            Some((current, assembly)) if current == key => Some(assembly),
+            other => {
+                self.current = other;
+                self.others.remove(&key)
+            }
+        };
+        let Some(assembly) = assembly else { return };
+        assembly.ahead.values().for_each(|ahead| {
+            self.ahead.remove(&ahead.position);
+        });
+        dropped(assembly.into_dropped(key));
+    }
+
+    /// The peer gave up on the messages from `from` to `to` that are not whole.
+    pub(crate) fn skip(&mut self, from: Key, to: Key, mut dropped: impl FnMut(Dropped)) {
+        if let Some((key, assembly)) = self.current.take() {
+            self.others.insert(key, assembly);
+        }
+        while let Some((&key, _)) = self.others.range(from..=to).next() {
+            self.drop_message(key, &mut dropped);
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self, mut dropped: impl FnMut(Dropped)) {
+        let current = self.current.take();
+        let others = core::mem::take(&mut self.others);
+        current.into_iter().chain(others).for_each(|(key, assembly)| {
+            dropped(assembly.into_dropped(key));
+        });
+        self.ahead.clear();
+    }
+}

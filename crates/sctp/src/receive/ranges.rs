@@ -1,0 +1,219 @@
+//! Sets of positions as ranges, in order and apart from each other.
+
+use alloc::collections::VecDeque;
+
+use super::Position;
+
+/// All positions from `first` to `last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) first: Position,
+    pub(crate) last: Position,
+}
+
+/// A set of positions. What arrives in order touches only the last range, so a search is needed
+/// only for what comes late.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ranges {
+    ranges: VecDeque<Range>,
+}
+
+impl Ranges {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// How many ranges there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// The highest position in the set.
+    pub(crate) fn highest(&self) -> Option<Position> {
+        self.ranges.back().map(|range| range.last)
+    }
+
+    /// The ranges, rising.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Range> + '_ {
+        self.ranges.iter().copied()
+    }
+
+    /// Whether `position` is in the set.
+    pub(crate) fn contains(&self, position: Position) -> bool {
+        match self.ranges.back() {
+            None => false,
+            Some(range) if position > range.last => false,
+            Some(range) if position >= range.first => true,
+            Some(_) => {
+                let after = self.first_ending_at_or_after(position);
+                self.ranges.get(after).is_some_and(|range| range.first <= position)
+            }
+        }
+    }
+
+    /// Whether `position`, which is not in the set, would begin a range of its own.
+    pub(crate) fn would_stand_alone(&self, position: Position) -> bool {
+        match self.ranges.back() {
+            None => true,
+            Some(range) if position > range.last => position > range.last + 1,
+            Some(_) => {
+                let after = self.first_ending_at_or_after(position.saturating_sub(1));
+                self.ranges.get(after).is_none_or(|range| range.first > position + 1)
+            }
+        }
+    }
+
+    /// Adds one position.
+    pub(crate) fn insert(&mut self, position: Position) {
+        self.insert_range(Range { first: position, last: position });
+    }
+
+    /// Adds all positions of a range.
+    pub(crate) fn insert_range(&mut self, new: Range) {
+        match self.ranges.back_mut() {
+            Some(range) if new.first > range.last + 1 => self.ranges.push_back(new),
+            Some(range) if new.first == range.last + 1 => range.last = new.last,
+            Some(_) => self.insert_before_the_end(new),
+            None => self.ranges.push_back(new),
+        }
+    }
+
+    fn insert_before_the_end(&mut self, new: Range) {
+        let from = self.first_ending_at_or_after(new.first.saturating_sub(1));
+        let mut merged = new;
+        let mut until = from;
+        while let Some(range) = self.ranges.get(until) {
+            if range.first > merged.last + 1 {
+                break;
+            }
+            merged.first = merged.first.min(range.first);
+            merged.last = merged.last.max(range.last);
+            until += 1;
+        }
+        if from == until {
+            self.ranges.insert(from, merged);
+            return;
+        }
+        if let Some(range) = self.ranges.get_mut(from) {
+            *range = merged;
+        }
+        if until > from + 1 {
+            self.ranges.drain(from + 1..until);
+        }
+    }
+
+    /// Takes out all positions up to `position`.
+    pub(crate) fn remove_up_to(&mut self, position: Position) {
+        while let Some(range) = self.ranges.front_mut() {
+            if range.last <= position {
+                self.ranges.pop_front();
+            } else {
+                range.first = range.first.max(position + 1);
+                return;
+            }
+        }
+    }
+
+    /// Takes out the range that begins right after `position` and gives its end.
+    pub(crate) fn take_following(&mut self, position: Position) -> Option<Position> {
+        let range = *self.ranges.front().filter(|range| range.first == position + 1)?;
+        self.ranges.pop_front();
+        Some(range.last)
+    }
+
+    fn first_ending_at_or_after(&self, position: Position) -> usize {
+        self.ranges.partition_point(|range| range.last < position)
+    }
+}
+
+/// The positions of `all` that are not in `less`, as ranges.
+pub(crate) fn difference<'a>(
+    all: &'a Ranges,
+    less: &'a Ranges,
+) -> impl Iterator<Item = Range> + 'a {
+    let mut all = all.iter();
+    let mut less = less.iter().peekable();
+    let mut rest: Option<Range> = None;
+    core::iter::from_fn(move || {
+        loop {
+            let current = match rest.take() {
+                Some(current) => current,
+                None => all.next()?,
+            };
+            while less.next_if(|range| range.last < current.first).is_some() {}
+            let Some(&hole) = less.peek().filter(|range| range.first <= current.last) else {
+                return Some(current);
+            };
+            if hole.last < current.last {
+                rest = Some(Range { first: hole.last + 1, last: current.last });
+            }
+            if hole.first > current.first {
+                return Some(Range { first: current.first, last: hole.first - 1 });
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    fn positions(ranges: impl Iterator<Item = Range>) -> BTreeSet<Position> {
+        ranges.flat_map(|range| range.first..=range.last).collect()
+    }
+
+    fn ranges_of(set: &BTreeSet<Position>) -> Ranges {
+        let mut ranges = Ranges::default();
+        set.iter().for_each(|position| ranges.insert(*position));
+        ranges
+    }
+
+    fn are_apart(ranges: &Ranges) -> bool {
+        let list: Vec<Range> = ranges.iter().collect();
+        list.iter().all(|range| range.first <= range.last)
+            && list.windows(2).all(|pair| pair[0].last + 1 < pair[1].first)
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_of_ranges_is_a_set(
+            inserts in prop::collection::vec((1_u64..80, 0_u64..6), 0..60),
+            removed in 0_u64..90,
+        ) {
+            let mut ranges = Ranges::default();
+            let mut model = BTreeSet::new();
+            for (first, more) in inserts {
+                let alone = !model.contains(&first)
+                    && !model.contains(&(first - 1))
+                    && !model.contains(&(first + 1));
+                prop_assert_eq!(ranges.contains(first), model.contains(&first));
+                if !model.contains(&first) {
+                    prop_assert_eq!(ranges.would_stand_alone(first), alone);
+                }
+                ranges.insert_range(Range { first, last: first + more });
+                model.extend(first..=first + more);
+                prop_assert!(are_apart(&ranges));
+                prop_assert_eq!(positions(ranges.iter()), model.clone());
+            }
+            ranges.remove_up_to(removed);
+            model.retain(|position| *position > removed);
+            prop_assert_eq!(ranges.highest(), model.last().copied());
+            prop_assert_eq!(positions(ranges.iter()), model.clone());
+            let end = ranges.take_following(removed);
+            prop_assert_eq!(end.is_some(), model.contains(&(removed + 1)));
+        }
+
+        #[test]
+        fn a_difference_is_a_difference(
+            all in prop::collection::btree_set(1_u64..60, 0..50),
+            less in prop::collection::btree_set(1_u64..60, 0..50),
+        ) {
+            let (of_all, of_less) = (ranges_of(&all), ranges_of(&less));
+            let expected: BTreeSet<Position> = all.difference(&less).copied().collect();
+            prop_assert_eq!(positions(difference(&of_all, &of_less)), expected);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Fragments, whichever kind of chunk they come in.
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::dropped::Dropped;
+use super::fragments::Fragments;
+use super::interleaved::{Interleaved, Key};
+use super::part::{Contradiction, Part};
+use super::streams::Place;
+use super::{Number, Position};
+use crate::identifier::StreamId;
+use crate::serial::Mid;
+use crate::wire::{DataChunk, Order};
+
+/// Half of the numbers there are: what is further back than that is ahead (RFC 1982).
+const HALF: u64 = 1 << 31;
+
+/// What is not whole yet.
+#[derive(Debug)]
+pub(crate) enum Reassembly {
+    /// DATA chunks.
+    Consecutive(Fragments),
+    /// I-DATA chunks.
+    Interleaved(Interleaved),
+}
+
+impl Reassembly {
+    /// `nr_sack`: whether the TSNs of delivered messages will be wanted.
+    pub(crate) fn new(interleaving: bool, nr_sack: bool) -> Self {
+        if interleaving {
+            Self::Interleaved(Interleaved::new(nr_sack))
+        } else {
+            Self::Consecutive(Fragments::default())
+        }
+    }
+
+    /// Whether I-DATA is used.
+    #[inline]
+    pub(crate) fn is_interleaved(&self) -> bool {
+        matches!(self, Self::Interleaved(_))
+    }
+
+    /// Whether nothing is held.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::Consecutive(fragments) => fragments.is_empty(),
+            Self::Interleaved(messages) => messages.is_empty(),
+        }
+    }
+
+    /// Messages that take memory of their own.
+    #[inline]
+    pub(crate) fn messages(&self) -> usize {
+        match self {
+            Self::Consecutive(_) => 0,
+            Self::Interleaved(messages) => messages.len(),
+        }
+    }
+
+    /// Whether an ordered message of `stream` is not whole, as far as that is known by stream.
+    pub(crate) fn is_open(&self, stream: StreamId) -> bool {
+        match self {
+            Self::Consecutive(_) => false,
+            Self::Interleaved(messages) => messages.is_open(stream),
+        }
+    }
+
+    /// Takes in a fragment of the message whose number, which does not wrap, is `number`. See
+    /// [`Fragments::insert`].
+    pub(crate) fn insert(
+        &mut self,
+        number: u64,
+        position: Position,
+        chunk: &DataChunk,
+        data: (Bytes, bool),
+        deliver_partially: impl FnOnce(StreamId, Number, usize) -> bool,
+    ) -> Result<Option<Part>, Contradiction> {
+        match (self, chunk.order) {
+            (Self::Consecutive(fragments), Order::Ssn(_)) => {
+                fragments.insert(position, chunk, data, deliver_partially)
+            }
+            (Self::Interleaved(messages), Order::Mid { fsn, .. }) => {
+                let place = Place::new(chunk.stream, number);
+                let key = Key { unordered: chunk.flags.unordered, place };
+                messages.insert((key, fsn), position, chunk, data, deliver_partially)
+            }
+            _ => Err(Contradiction),
+        }
+    }
+
+    /// Delivers what there is of every message that has a beginning and for which
+    /// `deliver_partially` says so.
+    pub(crate) fn take_beginnings(
+        &mut self,
+        deliver_partially: impl FnMut(StreamId, Number) -> bool,
+    ) -> Vec<Part> {
+        match self {
+            Self::Consecutive(fragments) => fragments.take_beginnings(deliver_partially),
+            Self::Interleaved(messages) => messages.take_beginnings(deliver_partially),
+        }
+    }
+
+    /// Drops what will never be whole now that everything up to `cumulative` has arrived or was
+    /// given up; `may_strand`: whether something ever was.
+    pub(crate) fn settle(
+        &mut self,
+        cumulative: Position,
+        may_strand: bool,
+        dropped: &mut Vec<Dropped>,
+    ) -> Result<(), Contradiction> {
+        match self {
+            Self::Consecutive(fragments) => fragments.settle(cumulative, |one| dropped.push(one)),
+            Self::Interleaved(messages) => {
+                messages.settle(cumulative, may_strand, |one| dropped.push(one))
+            }
+        }
+    }
+
+    /// The peer gave up on everything up to `position` that is not whole (RFC 3758 §3.6). I-DATA
+    /// names its messages instead.
+    pub(crate) fn skip_to(&mut self, position: Position, dropped: &mut Vec<Dropped>) {
+        if let Self::Consecutive(fragments) = self {
+            fragments.skip_to(position, |one| dropped.push(one));
+        }
+    }
+
+    /// The peer gave up on the ordered I-DATA messages of `stream` up to `number`.
+    pub(crate) fn skip_ordered(
+        &mut self,
+        stream: StreamId,
+        number: u64,
+        dropped: &mut Vec<Dropped>,
+    ) {
+        if let Self::Interleaved(messages) = self {
+            let key = |number| Key { unordered: false, place: Place::new(stream, number) };
+            messages.skip(key(0), key(number), |one| dropped.push(one));
+        }
+    }
+
+    /// The peer gave up on the unordered I-DATA messages of `stream` up to `mid`.
+    pub(crate) fn skip_unordered(
+        &mut self,
+        stream: StreamId,
+        mid: Mid,
+        dropped: &mut Vec<Dropped>,
+    ) {
+        if let Self::Interleaved(messages) = self {
+            let key = |number| Key { unordered: true, place: Place::new(stream, number) };
+            let to = u64::from(mid.0);
+            let mut skip = |from, to| messages.skip(key(from), key(to), |one| dropped.push(one));
+            skip((to + 1).saturating_sub(HALF), to);
+            if to + 1 < HALF {
+                skip(to + 1 + HALF, u64::from(u32::MAX));
+            }
+        }
+    }
+
+    /// Drops what there is of `streams`, or of all if there are none.
+    pub(crate) fn reset(&mut self, streams: &[StreamId], dropped: &mut Vec<Dropped>) {
+        match self {
+            _ if streams.is_empty() => self.clear(dropped),
+            Self::Consecutive(_) => {}
+            Self::Interleaved(messages) => {
+                for stream in streams {
+                    for unordered in [false, true] {
+                        let key = |number| Key { unordered, place: Place::new(*stream, number) };
+                        messages.skip(key(0), key(u64::MAX), |one| dropped.push(one));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Drops everything.
+    pub(crate) fn clear(&mut self, dropped: &mut Vec<Dropped>) {
+        match self {
+            Self::Consecutive(fragments) => fragments.clear(|one| dropped.push(one)),
+            Self::Interleaved(messages) => messages.clear(|one| dropped.push(one)),
+        }
+    }
+}

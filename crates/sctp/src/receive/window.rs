@@ -1,0 +1,205 @@
+//! How much is held for the application, and how much more may come (RFC 9260 §6.2, §6.2.1).
+//!
+//! Two things are counted: bytes of user data, which the window is about, and memory, which is the
+//! data and [`CHUNK_OVERHEAD`] for each chunk of it. The window that the peer is told closes when
+//! either is used up, so a flood of tiny chunks cannot take more memory than full ones.
+
+/// Bytes of memory that a held chunk costs beyond its data: its place in a queue, the handle of its
+/// data, the head of its allocation.
+pub(crate) const CHUNK_OVERHEAD: usize = 192;
+
+/// Bytes of memory that a message which is not whole costs beyond its chunks, where it has a place
+/// of its own.
+pub(crate) const MESSAGE_OVERHEAD: usize = 256;
+
+/// How many times the receive buffer may be taken in memory. Chunks with more than
+/// [`CHUNK_OVERHEAD`] bytes of data fill the window before they reach it.
+pub(crate) const MEMORY_FACTOR: usize = 2;
+
+/// What a chunk that fills a gap may take beyond the bounds, as a part of the receive buffer:
+/// without it, data that waits for the chunk could never be released.
+const GAP_ALLOWANCE_PART: usize = 4;
+
+/// The smallest receive buffer: one that cannot hold a packet could never receive one.
+const MIN_BUFFER: usize = 4096;
+
+/// Steps in which a small window is opened again, in bytes of about one packet (RFC 9260 §6.2
+/// refers to RFC 1122 §4.2.3.3).
+const SILLY_STEP: usize = 1500;
+
+/// The part of the buffer by which the window must have grown since the peer was told for it to be
+/// told at once.
+const UPDATE_PART: usize = 4;
+
+/// The account of what is held.
+#[derive(Debug)]
+pub(crate) struct Window {
+    buffer: usize,
+    payload: usize,
+    memory: usize,
+    /// What the peer may still send, as it was told last.
+    told: usize,
+}
+
+impl Window {
+    pub(crate) fn new(receive_buffer: usize) -> Self {
+        let buffer = receive_buffer.max(MIN_BUFFER);
+        Self { buffer, payload: 0, memory: 0, told: buffer }
+    }
+
+    /// Bytes of user data that there is room for.
+    pub(crate) fn free(&self) -> usize {
+        let payload = self.buffer.saturating_sub(self.payload);
+        payload.min(self.memory_limit().saturating_sub(self.memory))
+    }
+
+    /// The whole of the receive buffer, in bytes.
+    pub(crate) fn buffer(&self) -> usize {
+        self.buffer
+    }
+
+    /// The most memory that is held, in bytes.
+    #[cfg(test)]
+    pub(crate) fn memory_bound(&self) -> usize {
+        self.memory_limit() + self.gap_allowance() + usize::from(u16::MAX) + CHUNK_OVERHEAD
+    }
+
+    /// Memory that is held, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    fn memory_limit(&self) -> usize {
+        self.buffer * MEMORY_FACTOR
+    }
+
+    fn gap_allowance(&self) -> usize {
+        self.buffer / GAP_ALLOWANCE_PART
+    }
+
+    /// Whether a chunk may come in. While there is any room it may, as the peer may have probed
+    /// with more than that; one that fills a gap may even if there is none, within bounds.
+    #[inline]
+    pub(crate) fn admits(&self, fills_gap: bool) -> bool {
+        if self.payload < self.buffer && self.memory < self.memory_limit() {
+            return true;
+        }
+        fills_gap
+            && self.payload < self.buffer + self.gap_allowance()
+            && self.memory < self.memory_limit() + self.gap_allowance()
+    }
+
+    /// Takes a chunk into account.
+    #[inline]
+    pub(crate) fn hold(&mut self, payload: usize) {
+        self.payload += payload;
+        self.memory += payload + CHUNK_OVERHEAD;
+        self.told = self.told.saturating_sub(payload);
+    }
+
+    /// Gives back what `chunks` chunks took.
+    #[inline]
+    pub(crate) fn release(&mut self, payload: usize, chunks: usize) {
+        self.payload = self.payload.saturating_sub(payload);
+        self.memory = self.memory.saturating_sub(payload + chunks * CHUNK_OVERHEAD);
+    }
+
+    /// Takes the memory of messages that are not whole into account.
+    #[inline]
+    pub(crate) fn hold_messages(&mut self, messages: usize) {
+        self.memory += messages * MESSAGE_OVERHEAD;
+    }
+
+    /// Gives back the memory of messages that were not whole.
+    #[inline]
+    pub(crate) fn release_messages(&mut self, messages: usize) {
+        self.memory = self.memory.saturating_sub(messages * MESSAGE_OVERHEAD);
+    }
+
+    /// What to tell the peer now. A small window does not grow in small steps.
+    pub(crate) fn would_advertise(&self) -> u32 {
+        u32::try_from(self.next_told()).unwrap_or(u32::MAX)
+    }
+
+    /// The peer was told [`Self::would_advertise`].
+    pub(crate) fn advertised(&mut self) {
+        self.told = self.next_told();
+    }
+
+    fn next_told(&self) -> usize {
+        let free = self.free();
+        let step = SILLY_STEP.min(self.buffer / 2);
+        let silly = free < self.buffer / 2 && free < self.told + step;
+        if silly { free.min(self.told) } else { free }
+    }
+
+    /// Whether the window has grown so much that the peer is to be told now.
+    pub(crate) fn wants_update(&self) -> bool {
+        let step = (self.buffer / UPDATE_PART).max(SILLY_STEP.min(self.buffer / 2));
+        self.free() >= self.told + step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn advertise(window: &mut Window) -> u32 {
+        let told = window.would_advertise();
+        window.advertised();
+        told
+    }
+
+    #[test]
+    fn tiny_chunks_close_the_window_by_their_memory() {
+        let mut window = Window::new(10_000);
+        let mut chunks = 0;
+        while window.admits(false) {
+            window.hold(1);
+            chunks += 1;
+        }
+        assert!(chunks <= 20_000 / CHUNK_OVERHEAD + 1);
+        assert_eq!(window.free(), 0);
+        window.release(chunks, chunks);
+        assert_eq!((window.free(), window.memory()), (10_000, 0));
+    }
+
+    #[test]
+    fn full_chunks_close_the_window_by_their_data() {
+        let mut window = Window::new(14_520);
+        for _ in 0..10 {
+            assert!(window.admits(false));
+            window.hold(1452);
+        }
+        assert_eq!(window.free(), 0);
+        assert!(!window.admits(false));
+        assert!(window.admits(true));
+    }
+
+    #[test]
+    fn a_gap_is_filled_within_bounds() {
+        let mut window = Window::new(10_000);
+        while window.admits(true) {
+            window.hold(1000);
+        }
+        assert!(window.memory() <= window.memory_bound());
+    }
+
+    #[test]
+    fn a_closed_window_opens_in_one_step() {
+        let mut window = Window::new(10_000);
+        window.hold(10_000);
+        assert_eq!(advertise(&mut window), 0);
+        window.release(500, 0);
+        assert_eq!(advertise(&mut window), 0, "500 bytes would be silly");
+        assert!(!window.wants_update());
+        window.release(1500, 0);
+        assert_eq!(advertise(&mut window), 2000);
+        window.release(2400, 0);
+        assert!(!window.wants_update());
+        window.release(200, 1);
+        assert!(window.wants_update());
+        assert_eq!(advertise(&mut window), 4600);
+        assert!(!window.wants_update());
+    }
+}
