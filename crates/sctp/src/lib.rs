@@ -15,12 +15,15 @@
 //! | [`counters`] | hostile, broken and late input, counted | |
 //! | [`serial`] | TSN, SSN, MID: numbers that wrap | RFC 1982 |
 //! | [`identifier`] | associations, paths, streams, tags | RFC 9260 §1.3 |
+//! | `auth` | authenticated chunks | RFC 4895 |
 //! | `wire` | packets, chunks, parameters, causes | RFC 9260 §3 |
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+#[doc(hidden)]
+pub mod auth;
 pub mod config;
 #[doc(hidden)]
 pub mod congestion;

@@ -2,7 +2,7 @@
 //!
 //! Reading copies nothing and, for the chunks of a running transfer, allocates nothing: payloads
 //! share memory with the packet they came in, lists are read where they lie. There is one
-//! [walker](walker::Walker) for everything that has a type and a length, so no two readers can
+//! walker (`walker`) for everything that has a type and a length, so no two readers can
 //! disagree on where something ends.
 //!
 //! | file | job | source |

@@ -1,0 +1,185 @@
+//! Shared keys, and the keys of an association made of them.
+//!
+//! <https://www.rfc-editor.org/rfc/rfc4895#section-6.1>
+
+use alloc::{collections::BTreeMap, vec::Vec};
+use bytes::Bytes;
+use core::cmp::Ordering;
+use core::fmt;
+
+use super::AuthOffer;
+
+/// The most keys that an endpoint pair can have at a time.
+pub const MAX_SHARED_KEYS: usize = 32;
+
+/// Why a key was not taken, chosen or removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyError {
+    /// There are [`MAX_SHARED_KEYS`] keys.
+    TooMany,
+    /// There is no key with this identifier.
+    Unknown,
+    /// It is the one that is signed with: choose another one first (RFC 6458 §8.3.4).
+    Active,
+}
+
+/// The keys that two endpoints share, by identifier. Without any, the key 0 is empty.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SharedKeys {
+    keys: BTreeMap<u16, Bytes>,
+    active: u16,
+}
+
+impl Default for SharedKeys {
+    fn default() -> Self {
+        Self { keys: BTreeMap::from([(0, Bytes::new())]), active: 0 }
+    }
+}
+
+impl fmt::Debug for SharedKeys {
+    /// Names the keys, but does not tell them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<u16> = self.keys.keys().copied().collect();
+        f.debug_struct("SharedKeys")
+            .field("ids", &ids)
+            .field("active", &self.active)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SharedKeys {
+    /// Adds a key or replaces the one with this identifier (`SCTP_AUTH_KEY`).
+    ///
+    /// # Errors
+    /// If there are too many keys.
+    pub fn set(&mut self, id: u16, key: Bytes) -> Result<(), KeyError> {
+        if self.keys.len() >= MAX_SHARED_KEYS && !self.keys.contains_key(&id) {
+            return Err(KeyError::TooMany);
+        }
+        self.keys.insert(id, key);
+        Ok(())
+    }
+
+    /// Chooses the key to sign with (`SCTP_AUTH_ACTIVE_KEY`).
+    ///
+    /// # Errors
+    /// If there is no such key.
+    pub fn activate(&mut self, id: u16) -> Result<(), KeyError> {
+        if !self.keys.contains_key(&id) {
+            return Err(KeyError::Unknown);
+        }
+        self.active = id;
+        Ok(())
+    }
+
+    /// Removes a key (`SCTP_AUTH_DELETE_KEY`): what is signed with it is not taken any more.
+    ///
+    /// # Errors
+    /// If there is no such key, or it is the one that is signed with.
+    pub fn remove(&mut self, id: u16) -> Result<(), KeyError> {
+        if id == self.active {
+            return Err(KeyError::Active);
+        }
+        self.keys.remove(&id).map(drop).ok_or(KeyError::Unknown)
+    }
+
+    /// The identifier of the key to sign with.
+    #[must_use]
+    pub const fn active(&self) -> u16 {
+        self.active
+    }
+
+    /// The key with this identifier.
+    pub(super) fn get(&self, id: u16) -> Option<&Bytes> {
+        self.keys.get(&id)
+    }
+}
+
+/// What both sides said, in the order in which it goes into keys.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct KeyVectors {
+    smaller: Vec<u8>,
+    larger: Vec<u8>,
+}
+
+impl KeyVectors {
+    /// Both sides come to the same, whichever is `one`.
+    pub(super) fn new(one: &AuthOffer, other: &AuthOffer) -> Self {
+        let (one, other) = (one.key_vector(), other.key_vector());
+        match compare(&one, &other) {
+            Ordering::Greater => Self { smaller: other, larger: one },
+            Ordering::Less | Ordering::Equal => Self { smaller: one, larger: other },
+        }
+    }
+
+    /// The key of the association made of a shared key.
+    pub(super) fn association_key(&self, shared: &[u8]) -> Vec<u8> {
+        [shared, &self.smaller, &self.larger].concat()
+    }
+}
+
+/// As big-endian numbers, and of equal ones the shorter first.
+fn compare(one: &[u8], other: &[u8]) -> Ordering {
+    let (a, b) = (significant(one), significant(other));
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b)).then_with(|| one.len().cmp(&other.len()))
+}
+
+fn significant(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    number.get(zeros..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::ChunkType;
+    use alloc::format;
+
+    #[test]
+    fn vectors_are_compared_as_numbers() {
+        assert_eq!(compare(&[1, 0], &[255]), Ordering::Greater);
+        assert_eq!(compare(&[0, 0, 7], &[9]), Ordering::Less);
+        assert_eq!(compare(&[0, 7], &[7]), Ordering::Greater, "equal numbers: by length");
+        assert_eq!(compare(&[7], &[7]), Ordering::Equal);
+        assert_eq!(compare(&[1, 2], &[1, 3]), Ordering::Less);
+    }
+
+    #[test]
+    fn both_sides_make_the_same_key() {
+        let one = AuthOffer::new([1; 32], &[ChunkType::ASCONF]);
+        let other = AuthOffer::new([2; 32], &[ChunkType::ASCONF]);
+        let longer = AuthOffer::new([0; 32], &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]);
+        for (a, b) in [(&one, &other), (&one, &longer), (&longer, &other), (&one, &one)] {
+            let key = KeyVectors::new(a, b).association_key(b"shared");
+            assert_eq!(key, KeyVectors::new(b, a).association_key(b"shared"));
+        }
+        let key = KeyVectors::new(&other, &one).association_key(b"k");
+        assert_eq!(key, [&b"k"[..], &one.key_vector(), &other.key_vector()].concat());
+    }
+
+    #[test]
+    fn keys_are_added_chosen_and_removed() {
+        let mut keys = SharedKeys::default();
+        assert_eq!(keys.get(0), Some(&Bytes::new()), "an empty key to begin with");
+        assert_eq!(keys.activate(7), Err(KeyError::Unknown));
+        assert_eq!(keys.set(7, Bytes::from_static(b"secret")), Ok(()));
+        assert_eq!(keys.activate(7), Ok(()));
+        assert_eq!(keys.remove(7), Err(KeyError::Active));
+        assert_eq!(keys.remove(0), Ok(()));
+        assert_eq!(keys.remove(0), Err(KeyError::Unknown));
+        assert_eq!(keys.active(), 7);
+        assert!(!format!("{keys:?}").contains("secret"));
+    }
+
+    #[test]
+    fn there_is_a_bound() {
+        let mut keys = SharedKeys::default();
+        let mut taken = 1;
+        while keys.set(taken, Bytes::new()).is_ok() {
+            taken += 1;
+        }
+        assert_eq!(usize::from(taken), MAX_SHARED_KEYS);
+        assert_eq!(keys.set(taken, Bytes::new()), Err(KeyError::TooMany));
+        assert_eq!(keys.set(0, Bytes::from_static(b"new")), Ok(()), "replacing is allowed");
+    }
+}

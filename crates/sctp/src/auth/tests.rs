@@ -1,0 +1,138 @@
+//! Two sides, and who listens between them.
+
+use super::*;
+use crate::identifier::VerificationTag;
+use crate::wire::{
+    AuthChunk, Checksum, Chunk, ChunkType, Header, PACKET_HEADER, Packet, PacketWriter, Parameter,
+    Parameters,
+};
+use bytes::{Bytes, BytesMut};
+use proptest::prelude::*;
+
+const HEADER: Header =
+    Header { source_port: 5001, destination_port: 5002, tag: VerificationTag(7) };
+const CHUNKS: [ChunkType; 2] = [ChunkType::ASCONF, ChunkType::ASCONF_ACK];
+
+fn offer(byte: u8) -> AuthOffer {
+    AuthOffer::new([byte; RANDOM_LEN], &CHUNKS)
+}
+
+fn keys(secret: &'static [u8]) -> SharedKeys {
+    let mut keys = SharedKeys::default();
+    keys.set(7, Bytes::from_static(secret)).expect("there is room");
+    keys.activate(7).expect("it was added");
+    keys
+}
+
+fn pair(secret: &'static [u8], other: &'static [u8]) -> (Authentication, Authentication) {
+    let a = Authentication::new(offer(1), &offer(2), keys(secret)).expect("SHA-256 is known");
+    let b = Authentication::new(offer(2), &offer(1), keys(other)).expect("SHA-256 is known");
+    (a, b)
+}
+
+/// A COOKIE ACK that is not covered, AUTH, and a SHUTDOWN ACK that is.
+fn signed(by: &Authentication) -> Bytes {
+    let mut buffer = BytesMut::new();
+    let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1000);
+    assert!(packet.put(&Chunk::CookieAck));
+    packet.authenticate_from_here();
+    assert!(packet.put(&by.chunk()));
+    assert!(packet.put(&Chunk::ShutdownAck));
+    by.sign(packet.authenticated().expect("AUTH was put"));
+    packet.finish(Checksum::Crc32c);
+    buffer.freeze()
+}
+
+fn auth_of(packet: &Bytes) -> Option<AuthChunk> {
+    let (_, mut chunks) = Packet::parse(packet, Checksum::Zero).ok()?;
+    chunks.find_map(|chunk| match chunk {
+        Chunk::Auth(auth) => Some(auth),
+        _ => None,
+    })
+}
+
+fn verify(by: &Authentication, packet: &Bytes) -> Verification {
+    by.verify(&auth_of(packet).expect("there is an AUTH chunk"))
+}
+
+#[test]
+fn each_side_believes_the_other() {
+    let (a, b) = pair(b"secret", b"secret");
+    assert_eq!(verify(&b, &signed(&a)), Verification::Authentic);
+    assert_eq!(verify(&a, &signed(&b)), Verification::Authentic);
+    assert!(a.expects(ChunkType::ASCONF) && a.wants(ChunkType::ASCONF_ACK));
+    assert!(!a.expects(ChunkType::DATA) && !a.wants(ChunkType::AUTH));
+}
+
+#[test]
+fn another_key_is_no_key() {
+    let (a, b) = pair(b"secret", b"Secret");
+    assert_eq!(verify(&b, &signed(&a)), Verification::Forged);
+    let (_, unknowing) = pair(b"secret", b"secret");
+    let mut unknowing = unknowing;
+    unknowing.activate_key(0).expect("the empty key");
+    unknowing.remove_key(7).expect("not active any more");
+    assert_eq!(verify(&unknowing, &signed(&a)), Verification::UnknownKey);
+}
+
+#[test]
+fn without_a_secret_the_random_bytes_are_the_key() {
+    let new = |ours, theirs| {
+        Authentication::new(offer(ours), &offer(theirs), SharedKeys::default()).expect("known")
+    };
+    assert_eq!(verify(&new(2, 1), &signed(&new(1, 2))), Verification::Authentic);
+    assert_eq!(verify(&new(2, 3), &signed(&new(1, 2))), Verification::Forged);
+}
+
+#[test]
+fn the_peer_chooses_the_algorithm() {
+    let sha1_only: Parameters = [
+        Parameter::Random(Bytes::from_static(&[3; 32])),
+        Parameter::RequestedHmacs(Bytes::from_static(&[0, 1])),
+    ]
+    .into_iter()
+    .collect();
+    let old = AuthOffer::from_parameters(&sha1_only).expect("SHA-1 is known");
+    let new_side = Authentication::new(offer(1), &old, keys(b"k")).expect("SHA-1 is known");
+    let old_side = Authentication::new(old, &offer(1), keys(b"k")).expect("SHA-256 is known");
+    assert_eq!((new_side.chunk().hmac_id, new_side.chunk_len()), (1, 28));
+    assert_eq!(verify(&old_side, &signed(&new_side)), Verification::Authentic);
+    assert_eq!(old_side.chunk().hmac_id, 3);
+    let (sha256, _) = pair(b"k", b"k");
+    assert_eq!(verify(&old_side, &signed(&sha256)), Verification::UnsupportedHmac);
+}
+
+#[test]
+fn an_hmac_of_another_length_is_forged() {
+    let (a, b) = pair(b"k", b"k");
+    let mut auth = auth_of(&signed(&a)).expect("there is one");
+    auth.hmac = auth.hmac.slice(1..);
+    assert_eq!(b.verify(&auth), Verification::Forged);
+    let short = AuthChunk { covered: Bytes::from_static(&[15, 0, 0, 8]), ..auth };
+    assert_eq!(b.verify(&short), Verification::Forged);
+}
+
+proptest! {
+    #[test]
+    fn every_bit_that_is_covered_counts(at: prop::sample::Index, bit in 0_u32..8) {
+        let (a, b) = pair(b"secret", b"secret");
+        let packet = signed(&a);
+        let from = PACKET_HEADER + 4;
+        let at = from + at.index(packet.len() - from);
+        let mut changed = packet.to_vec();
+        changed[at] ^= 1 << bit;
+        changed[8..12].fill(0);
+        let changed = Bytes::from(changed);
+        let verdict = auth_of(&changed).map(|auth| b.verify(&auth));
+        prop_assert_ne!(verdict, Some(Verification::Authentic));
+    }
+
+    #[test]
+    fn what_goes_before_does_not_count(flags: u8) {
+        let (a, b) = pair(b"secret", b"secret");
+        let mut changed = signed(&a).to_vec();
+        changed[PACKET_HEADER + 1] = flags;
+        changed[8..12].fill(0);
+        prop_assert_eq!(verify(&b, &changed.into()), Verification::Authentic);
+    }
+}
