@@ -77,7 +77,12 @@ fn network() -> NetworkView {
         deprecated: false,
         routed: true,
     };
-    NetworkView { id: NetworkId("home".into()), sources: vec![source], pref64: Vec::new() }
+    NetworkView {
+        id: NetworkId("home".into()),
+        sources: vec![source],
+        pref64: Vec::new(),
+        lacking: Vec::new(),
+    }
 }
 
 fn host(number: u32) -> Host {

@@ -44,6 +44,12 @@ impl Transport {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|transport| transport.name() == name)
     }
+
+    /// Whether an attempt stops at the peer's first answer until it is told to go on, because the
+    /// peer holds nothing for it so far: SCTP at its INIT ACK (RFC 9260 §5.1.3).
+    pub const fn waits_when_answered(self) -> bool {
+        matches!(self, Self::Sctp | Self::SctpUdp)
+    }
 }
 
 impl fmt::Display for Transport {

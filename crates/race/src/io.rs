@@ -6,12 +6,12 @@
 //! keeps the latest value it has seen. Nothing here blocks, and no input that a peer or a resolver
 //! can cause makes it panic.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 use core::{net::IpAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::candidate::{Alpn, Candidate};
+use crate::candidate::{Alpn, Candidate, Transport};
 use crate::dns::{Answer, Query};
 use crate::evidence::{Evidence, Failure, Level, NetworkId};
 use crate::memory::View;
@@ -86,6 +86,18 @@ pub struct NetworkView {
     pub sources: Vec<SourceAddress>,
     /// The NAT64 prefixes of this network (RFC 8781, RFC 7050), as address and length in bits.
     pub pref64: Vec<(core::net::Ipv6Addr, u8)>,
+    /// What this machine or user cannot speak at all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacking: Vec<Lacking>,
+}
+
+/// A transport that this machine or user cannot speak.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lacking {
+    /// Which.
+    pub transport: Transport,
+    /// What is missing, for people.
+    pub why: String,
 }
 
 /// A local address that can be a source.
@@ -118,6 +130,12 @@ pub enum Output {
         initial_rtt: Option<Duration>,
         /// Nobody waits for it: it runs beside a working connection, to give evidence.
         background: bool,
+    },
+    /// Let this attempt go on: it was answered, and waits
+    /// ([`Transport::waits_when_answered`](crate::candidate::Transport::waits_when_answered)).
+    Proceed {
+        /// Which attempt.
+        id: AttemptId,
     },
     /// Close this attempt at once and report nothing more of it.
     Close {

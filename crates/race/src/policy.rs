@@ -152,6 +152,21 @@ impl Policy {
         Ok(self)
     }
 
+    /// The same policy, but as the race of Papastergiou et al. (2016) was measured: all candidates
+    /// start at once, every handshake is carried to its end, the first complete one wins and the
+    /// others then close. It costs servers what eyas otherwise spares them; it is here to be
+    /// compared with.
+    #[must_use]
+    pub fn naive(self) -> Self {
+        Self {
+            simultaneous: true,
+            late_switch: false,
+            losers: Losers::Finish(AFTER_WIN_MAX),
+            ignore_memory: true,
+            ..self
+        }
+    }
+
     /// How much this transport is wanted: 0 is the most wanted, `None` is prohibited.
     pub fn rank(&self, transport: Transport) -> Option<usize> {
         self.transports.iter().position(|allowed| *allowed == transport)

@@ -45,7 +45,7 @@ pub enum Reason {
         transport: Transport,
         /// Over which family.
         family: Family,
-        /// To which port.
+        /// To which port; 0 for a transport whose fate does not hang on the port.
         port: u16,
         /// How many hosts were silent.
         silent_hosts: usize,
@@ -188,6 +188,13 @@ pub enum Reason {
     NotSpoken {
         /// Which.
         transport: Transport,
+    },
+    /// This machine or user cannot speak the transport.
+    Lacking {
+        /// Which.
+        transport: Transport,
+        /// What is missing.
+        why: String,
     },
     /// QUIC always encrypts, and the caller asked for no security.
     AlwaysSecure {

@@ -36,7 +36,7 @@ pub(crate) fn network(sources: &[(&str, u8)]) -> NetworkView {
             routed: true,
         })
         .collect();
-    NetworkView { id: NetworkId("test".into()), sources, pref64: vec![] }
+    NetworkView { id: NetworkId("test".into()), sources, pref64: vec![], lacking: vec![] }
 }
 
 pub(crate) fn dual_stack() -> NetworkView {

@@ -32,6 +32,7 @@ impl Scene {
             id: NetworkId("home".into()),
             sources: vec![source("2001:db8:ffff::9", 64), source("198.51.100.9", 24)],
             pref64: vec![],
+            lacking: vec![],
         };
         let target = Target::https(Host::parse("example.com").unwrap(), 443);
         let setup = Setup { target, policy, view: View::empty(), network, seed: 1 };

@@ -185,7 +185,7 @@ fn is_link_local(address: IpAddr) -> bool {
 
 fn view_of(identity: &Identity) -> NetworkView {
     let sources = sources::sources(identity.routes());
-    NetworkView { id: identity.id(), sources, pref64: Vec::new() }
+    NetworkView { id: identity.id(), sources, pref64: Vec::new(), lacking: Vec::new() }
 }
 
 #[cfg(test)]

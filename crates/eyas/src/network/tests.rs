@@ -71,6 +71,7 @@ fn only_a_way_out_that_changes_moves_a_race() {
         id: NetworkId("same".into()),
         sources: sources.to_vec(),
         pref64: vec![],
+        lacking: vec![],
     };
     let way_out = source("2001:db8::1", true);
     let before = view(&[way_out]);

@@ -52,7 +52,7 @@ pub enum Subject {
         transport: Transport,
         /// The address family.
         family: Family,
-        /// The peer's port.
+        /// The peer's port; 0 where no firewall looks at it.
         port: u16,
     },
 }
@@ -74,7 +74,7 @@ impl Key {
         let subject = Subject::Path {
             transport: candidate.transport,
             family: Family::of(candidate.address.ip()),
-            port: candidate.address.port(),
+            port: path_port(candidate),
         };
         Self { network: network.clone(), subject }
     }
@@ -175,6 +175,15 @@ impl FromStr for Key {
             None => Ok(Self { network, subject }),
             Some(_) => Err(MalformedKey),
         }
+    }
+}
+
+/// The port that decides whether a network lets a candidate through: none for SCTP, where the
+/// protocol number is all that is seen, or the one UDP port of its encapsulation (RFC 6951).
+pub(crate) fn path_port(candidate: &Candidate) -> u16 {
+    match candidate.transport {
+        Transport::Sctp | Transport::SctpUdp => 0,
+        _ => candidate.address.port(),
     }
 }
 

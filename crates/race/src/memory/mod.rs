@@ -38,6 +38,8 @@ pub use learn::{forget_row, learn_rows};
 pub use store::{Memory, Record};
 pub use view::{Verdict, View};
 
+pub(crate) use key::path_port;
+
 /// Version of the rows and keys of this module. A store writes it beside the rows and sets a file
 /// with another version aside.
 pub const SCHEMA_VERSION: u32 = 1;

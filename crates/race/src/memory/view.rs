@@ -6,7 +6,7 @@ use core::{net::SocketAddr, time::Duration};
 use serde::{Deserialize, Serialize};
 
 use super::entry::is_credible;
-use super::key::without_flow_label;
+use super::key::{path_port, without_flow_label};
 use super::{Config, Entry, Key, PathEntry, PeerEntry, RoundTrip, Subject};
 use crate::candidate::{Candidate, Family, Security, Transport};
 use crate::evidence::Cause;
@@ -112,7 +112,7 @@ impl View {
 
     fn network_verdict(&self, candidate: &Candidate, now: Duration) -> Verdict {
         let address = candidate.address;
-        let path = (candidate.transport, Family::of(address.ip()), address.port());
+        let path = (candidate.transport, Family::of(address.ip()), path_port(candidate));
         match self.paths.get(&path).and_then(|entry| entry.swallowed(now, &self.config)) {
             Some(silent_hosts) => {
                 Verdict::NetworkBad { silent_hosts, probe_one_in: self.config.probe_one_in.max(1) }

@@ -10,7 +10,7 @@ fn source(address: &str, prefix_len: u8, routed: bool) -> SourceAddress {
 }
 
 fn network(sources: Vec<SourceAddress>) -> NetworkView {
-    NetworkView { id: NetworkId("test".into()), sources, pref64: Vec::new() }
+    NetworkView { id: NetworkId("test".into()), sources, pref64: Vec::new(), lacking: Vec::new() }
 }
 
 fn ip(text: &str) -> IpAddr {

@@ -6,10 +6,14 @@ use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 use super::address::{self, Ordered};
 use super::{Draft, Dropped, MAX_CANDIDATES, Place, PlanRequest};
 use crate::candidate::{Alpn, Candidate, Family, Origin, Security, Transport};
+use crate::io::Lacking;
 use crate::nat64;
 use crate::reason::Reason;
 use crate::resolve::{ServiceInfo, ServiceKind};
 use crate::target::Service;
+
+/// The versions of HTTP that are spoken over one SCTP stream: HTTP/2 brings streams of its own.
+const HTTP_OVER_SCTP: [&str; 2] = ["http/1.1", "http/1.0"];
 
 /// The candidates, and what is none.
 #[derive(Default)]
@@ -83,7 +87,9 @@ fn not_spoken(request: &PlanRequest<'_>, transport: Transport) -> Option<Reason>
         Service::Http { stream_alpn, quic_alpn } => match transport {
             Transport::Quic => !quic_alpn.is_empty(),
             Transport::Tcp | Transport::Mptcp => !stream_alpn.is_empty(),
-            Transport::Sctp | Transport::SctpUdp => false,
+            Transport::Sctp | Transport::SctpUdp => {
+                stream_alpn.iter().any(|alpn| HTTP_OVER_SCTP.contains(&alpn.as_str()))
+            }
         },
         Service::Plain { transports, .. } => transports.contains(&transport),
     };
@@ -106,6 +112,15 @@ fn offer(
 ) -> Result<Vec<Alpn>, Reason> {
     let wanted = match &request.target.service {
         Service::Http { quic_alpn, .. } if transport == Transport::Quic => quic_alpn,
+        Service::Http { stream_alpn, .. }
+            if matches!(transport, Transport::Sctp | Transport::SctpUdp) =>
+        {
+            &stream_alpn
+                .iter()
+                .filter(|alpn| HTTP_OVER_SCTP.contains(&alpn.as_str()))
+                .cloned()
+                .collect()
+        }
         Service::Http { stream_alpn, .. } => stream_alpn,
         Service::Plain { alpn, .. } => return Ok(alpn.clone()),
     };
@@ -181,10 +196,14 @@ fn add(
     }
     let family = Family::of(address.ip());
     let excluded = request.policy.only_family.filter(|only| *only != family);
-    let reason = match (excluded, offer) {
-        (Some(_), _) => Some(Reason::FamilyNotAllowed { family }),
-        (None, Err(reason)) => Some(reason.clone()),
-        (None, Ok(_)) => None,
+    let lacking = request.network.lacking.iter().find(|lacking| lacking.transport == transport);
+    let reason = match (excluded, offer, lacking) {
+        (Some(_), ..) => Some(Reason::FamilyNotAllowed { family }),
+        (None, Err(reason), _) => Some(reason.clone()),
+        (None, Ok(_), Some(Lacking { why, .. })) => {
+            Some(Reason::Lacking { transport, why: why.clone() })
+        }
+        (None, Ok(_), None) => None,
     };
     if let Some(reason) = reason {
         found.dropped.push(Dropped { candidate, reasons: vec![reason] });

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use super::{Draft, Dropped, PlanRequest};
 use crate::candidate::{Family, Transport};
-use crate::memory::Verdict;
+use crate::memory::{Verdict, path_port};
 use crate::reason::Reason;
 use crate::seed;
 
@@ -118,7 +118,7 @@ fn judge(request: &PlanRequest<'_>, draft: &Draft, verdict: Verdict) -> (Standin
             (Standing::Retest, alloc::vec![Reason::RetestDue { cause }])
         }
         Verdict::NetworkBad { silent_hosts, probe_one_in } => {
-            let (family, port) = (Family::of(address.ip()), address.port());
+            let (family, port) = (Family::of(address.ip()), path_port(&draft.candidate));
             let silent = Reason::NetworkSilent { transport, family, port, silent_hosts };
             let draw = seed::draw(request.seed, b"probe of a silent network");
             if draw.is_multiple_of(u64::from(probe_one_in.max(1))) {

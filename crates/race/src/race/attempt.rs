@@ -38,6 +38,8 @@ pub struct Attempt {
     pub initial_rtt: Option<Duration>,
     /// The handshake's round trip, if one was measured.
     pub rtt: Option<Duration>,
+    /// Whether it was told to go on after the peer's first answer, if it waits there.
+    pub proceeded: bool,
     /// Where it stands.
     pub state: AttemptState,
 }

@@ -35,6 +35,9 @@
 //! because it stood before the winner and was not answered; or to end on its own so that there is
 //! evidence ([`Losers::Finish`](crate::policy::Losers)).
 //!
+//! An attempt over SCTP stops at the INIT ACK, while the peer holds nothing for it, and goes on when
+//! the race says so (`hold`): a loser then leaves nothing behind at the peer.
+//!
 //! # When the next attempt starts
 //!
 //! The delay stands in the plan. It counts from the last start, is extended while an attempt makes
@@ -72,6 +75,7 @@ mod background;
 mod crown;
 mod ending;
 mod evidence;
+mod hold;
 mod inbox;
 mod lookup;
 mod refusal;
@@ -247,6 +251,7 @@ impl Race {
         self.end_budgets();
         self.give_up_on_refusing_hosts();
         self.meet_deadline();
+        self.let_proceed();
         self.start_due();
         self.start_background();
         self.finish();

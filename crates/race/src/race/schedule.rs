@@ -87,6 +87,7 @@ impl Race {
             progress_at: self.now,
             initial_rtt: entry.initial_rtt,
             rtt: None,
+            proceeded: false,
             state: AttemptState::UnderWay(purpose),
         };
         self.outbox.push_back(Output::Start {

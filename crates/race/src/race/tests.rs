@@ -2,6 +2,7 @@
 
 mod after_win;
 mod endings;
+mod hold;
 mod limits;
 mod networks;
 mod properties;

@@ -37,6 +37,10 @@ fn of_memory() -> Vec<(Reason, &'static str)> {
             "quic to port 443 over IPv6 has been silent on this network for 5 other hosts",
         ),
         (
+            Reason::NetworkSilent { transport: Transport::Sctp, family, port: 0, silent_hosts: 3 },
+            "sctp over IPv6 has been silent on this network for 3 other hosts",
+        ),
+        (
             Reason::Probe { one_in: 4 },
             "one race in 4 asks again, beside a working connection, whether that still holds",
         ),

@@ -85,6 +85,11 @@ impl Reason {
                 "{} earlier; due for a retest beside a working connection",
                 Failed(*cause)
             ),
+            Self::NetworkSilent { transport, family, port: 0, silent_hosts } => write!(
+                f,
+                "{transport} over {} has been silent on this network for {silent_hosts} other hosts",
+                Named(*family)
+            ),
             Self::NetworkSilent { transport, family, port, silent_hosts } => write!(
                 f,
                 "{transport} to port {port} over {} has been silent on this network for {silent_hosts} other hosts",
@@ -194,6 +199,9 @@ impl Reason {
             ),
             Self::NotSpoken { transport } => {
                 write!(f, "the target is not spoken to over {transport}")
+            }
+            Self::Lacking { transport, why } => {
+                write!(f, "{transport} cannot be spoken from here: {why}")
             }
             Self::AlwaysSecure { transport } => {
                 write!(

@@ -49,8 +49,12 @@ fn early_recorder() -> Recorder {
         deprecated: false,
         routed: true,
     };
-    let network =
-        NetworkView { id: NetworkId("home".into()), sources: vec![source], pref64: Vec::new() };
+    let network = NetworkView {
+        id: NetworkId("home".into()),
+        sources: vec![source],
+        pref64: Vec::new(),
+        lacking: Vec::new(),
+    };
     let transports = vec![Transport::Quic, Transport::Tcp];
     let setup = Setup {
         target: Target::plain(Host::Name("a.test".into()), 443, transports, Security::Tls),

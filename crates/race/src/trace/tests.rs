@@ -28,8 +28,12 @@ fn recording() -> Trace {
         deprecated: false,
         routed: true,
     };
-    let network =
-        NetworkView { id: NetworkId("home".into()), sources: vec![source], pref64: Vec::new() };
+    let network = NetworkView {
+        id: NetworkId("home".into()),
+        sources: vec![source],
+        pref64: Vec::new(),
+        lacking: Vec::new(),
+    };
     let setup = Setup {
         target: Target::plain(literal, 443, transports, Security::Tls),
         policy: Policy::default(),

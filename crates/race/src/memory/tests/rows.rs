@@ -11,7 +11,7 @@ fn keys_have_a_stable_text_form() {
     let peer = Key::peer(&home(), &host("a.test"), &quic());
     assert_eq!(peer.to_string(), "home/peer/a.test/quic/tls/192.0.2.1:443");
     let path = Key::path(&home(), &candidate(Transport::SctpUdp, "[fe80::1%3]:9899"));
-    assert_eq!(path.to_string(), "home/path/sctp-udp/v6/9899");
+    assert_eq!(path.to_string(), "home/path/sctp-udp/v6/0");
     let literal = Host::Literal("fe80::1".parse().unwrap(), 3);
     let peer = Key::peer(&home(), &literal, &candidate(Transport::Tcp, "[fe80::1%3]:80"));
     assert_eq!(peer.to_string(), "home/peer/=fe80::1~3/tcp/tls/[fe80::1%3]:80");

@@ -31,6 +31,7 @@ pub(super) fn network(name: &str) -> NetworkView {
         id: NetworkId(name.into()),
         sources: vec![source("2001:db8::99", 64), source("198.51.100.9", 24)],
         pref64: Vec::new(),
+        lacking: Vec::new(),
     }
 }
 
@@ -193,6 +194,7 @@ pub(super) fn line(output: &Output) -> String {
             let background = if *background { " background" } else { "" };
             format!("start {} {} {ip}{background}", id.0, candidate.transport)
         }
+        Output::Proceed { id } => format!("proceed {}", id.0),
         Output::Close { id, why } => format!("close {} {why:?}", id.0),
         Output::Usable(id) => format!("usable {}", id.0),
         Output::Better(id) => format!("better {}", id.0),

@@ -1,0 +1,126 @@
+//! What waits at the peer's first answer, and when it goes on.
+
+use super::scene::*;
+use crate::candidate::{Security, Transport};
+use crate::evidence::Level;
+use crate::policy::{Losers, Policy};
+use crate::race::Setup;
+
+fn sctp_before_tcp(policy: Policy) -> Setup {
+    let transports = vec![Transport::Sctp, Transport::Tcp];
+    let policy = Policy { transports: transports.clone(), ..policy };
+    let mut setup = setup(policy);
+    setup.target.service = crate::target::Service::Plain { transports, alpn: vec![] };
+    setup.target.security = Security::None;
+    setup
+}
+
+fn cancelling() -> Policy {
+    Policy { late_switch: false, ..Policy::default() }
+}
+
+/// ```text
+/// 0     sctp ──▶ INIT
+/// 20    sctp ◀── INIT ACK: goes on at once, for nothing else is ready
+/// ```
+#[test]
+fn what_may_still_win_goes_on_at_its_answer() {
+    let mut scene = Scene::with(sctp_before_tcp(cancelling()), &[V4]);
+    scene.until(20);
+    scene.answered(0);
+    assert_eq!(scene.until(20), ["20 proceed 0"]);
+    assert_eq!(scene.until(40), Vec::<String>::new(), "said once");
+    scene.ready(0);
+    assert_eq!(scene.until(40), ["40 learn sctp good at Transport", "40 usable 0", "40 finished"]);
+}
+
+/// ```text
+/// 0     sctp ──▶ INIT
+/// 50    tcp ──▶
+/// 60    tcp ◀── complete: usable; sctp is closed before it said COOKIE ECHO
+/// ```
+#[test]
+fn a_loser_never_goes_on() {
+    let mut scene = Scene::with(sctp_before_tcp(cancelling()), &[V4]);
+    scene.until(60);
+    scene.ready(1);
+    scene.answered(0);
+    let lines = ["60 learn tcp good at Transport", "60 usable 1", "60 close 0 Lost", "60 finished"];
+    assert_eq!(scene.until(60_000), lines, "the INIT ACK of the same instant changes nothing");
+}
+
+#[test]
+fn the_late_switch_lets_a_preferred_loser_go_on() {
+    let mut scene = Scene::with(sctp_before_tcp(Policy::default()), &[V4]);
+    scene.until(60);
+    scene.ready(1);
+    assert_eq!(scene.until(60), ["60 learn tcp good at Transport", "60 usable 1"]);
+    scene.until(90);
+    scene.answered(0);
+    assert_eq!(scene.until(90), ["90 proceed 0"]);
+    scene.until(120);
+    scene.ready(0);
+    assert_eq!(scene.until(120)[..2], ["120 learn sctp good at Transport", "120 better 0"]);
+}
+
+/// What stood before the winner and was silent shows by its first answer that it is not: that is
+/// all that is wanted of it.
+#[test]
+fn an_answer_that_was_only_awaited_ends_it() {
+    let policy = Policy {
+        transports: vec![Transport::Tcp, Transport::Sctp],
+        losers: Losers::Cancel,
+        ..Policy::default()
+    };
+    let mut setup = sctp_before_tcp(policy);
+    setup.policy.transports = vec![Transport::Sctp];
+    let mut scene = Scene::with(setup, &[V6, V4]);
+    scene.until(300);
+    scene.ready(1);
+    scene.until(320);
+    scene.answered(0);
+    let lines = scene.until(60_000);
+    assert_eq!(lines, ["320 close 0 Lost", "320 finished"]);
+}
+
+#[test]
+fn what_lost_already_waits_while_the_grace_runs() {
+    let mut setup = sctp_before_tcp(Policy { grace: ms(30), ..cancelling() });
+    let transports = vec![Transport::Sctp, Transport::Tcp, Transport::SctpUdp];
+    setup.policy.transports.clone_from(&transports);
+    setup.target.service = crate::target::Service::Plain { transports, alpn: vec![] };
+    let mut scene = Scene::with(setup, &[V4]);
+    scene.until(110);
+    scene.ready(1);
+    scene.answered(2);
+    let lines = scene.until(110);
+    assert_eq!(lines, ["110 learn tcp good at Transport"], "sctp-udp is less wanted than tcp");
+    scene.answered(0);
+    assert_eq!(scene.until(110), ["110 proceed 0"], "sctp is wanted more, and has the grace");
+}
+
+#[test]
+fn the_naive_race_carries_every_handshake_to_its_end() {
+    let setup = sctp_before_tcp(Policy::default().naive());
+    let mut scene = Scene::with(setup, &[V4]);
+    let starts = ["0 start 0 sctp 192.0.2.1", "0 start 1 tcp 192.0.2.1"];
+    assert_eq!(scene.until(0), starts);
+    scene.until(20);
+    scene.ready(1);
+    scene.answered(0);
+    assert_eq!(scene.until(20), ["20 learn tcp good at Transport", "20 usable 1", "20 proceed 0"]);
+    scene.until(40);
+    scene.ready(0);
+    let lines = ["40 learn sctp good at Transport", "40 close 0 Lost", "40 finished"];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+/// As the paper's footnote has it: where SCTP is preferred, its INIT ACK ends the others.
+#[test]
+fn the_init_ack_can_win() {
+    let policy = Policy { win_at: Level::Answered, ..cancelling() };
+    let mut scene = Scene::with(sctp_before_tcp(policy), &[V4]);
+    scene.until(60);
+    scene.answered(0);
+    assert_eq!(scene.until(60), ["60 close 1 Lost", "60 proceed 0"]);
+}
