@@ -3,19 +3,25 @@
 //! | module | what | source |
 //! | --- | --- | --- |
 //! | `new_reno` | by loss, as SCTP's own standard has it | RFC 9260 §7.2 |
+//! | `cubic` | by loss and time, for long fast paths | RFC 9438 |
+//! | `slow_start` | when slow start should end | RFC 9406 |
 //! | `delivery_rate` | how fast the path delivers: samples for the controllers | draft-ietf-ccwg-bbr §4.1 |
 //!
 //! A controller belongs to one path. It counts bytes of user data and is told of every packet
 //! sent and of every SACK that acknowledged something on its path. What coupled controllers have
 //! to know of the other paths is in [`Siblings`].
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 use crate::config::CongestionControlKind;
 
+mod cubic;
 mod delivery_rate;
 mod new_reno;
+mod slow_start;
 
+pub use cubic::Cubic;
 pub(crate) use delivery_rate::nanoseconds;
 pub use delivery_rate::{DeliveryRate, DeliveryRateEstimator, PacketNumber, SentState};
 pub use new_reno::NewReno;
@@ -154,6 +160,8 @@ pub struct Siblings {
 pub enum Congestion {
     /// RFC 9260 §7.2.
     NewReno(NewReno),
+    /// RFC 9438.
+    Cubic(Box<Cubic>),
 }
 
 impl Congestion {
@@ -161,9 +169,10 @@ impl Congestion {
     #[must_use]
     pub fn new(kind: CongestionControlKind, mtu: usize) -> Self {
         match kind {
-            CongestionControlKind::NewReno
-            | CongestionControlKind::Cubic
-            | CongestionControlKind::Bbr => Self::NewReno(NewReno::new(mtu)),
+            CongestionControlKind::NewReno => Self::NewReno(NewReno::new(mtu)),
+            CongestionControlKind::Cubic | CongestionControlKind::Bbr => {
+                Self::Cubic(Box::new(Cubic::new(mtu)))
+            }
         }
     }
 }
@@ -173,6 +182,7 @@ macro_rules! of_any {
     ($self:ident, $controller:ident => $call:expr) => {
         match $self {
             Self::NewReno($controller) => $call,
+            Self::Cubic($controller) => $call,
         }
     };
 }

@@ -10,7 +10,11 @@ const fn ms(count: u64) -> Duration {
 
 fn path() -> Path {
     let remote = "192.0.2.1:0".parse().unwrap();
-    Path::new(PathId(0), remote, None, &AssociationConfig::default())
+    let config = AssociationConfig {
+        congestion_control: crate::config::CongestionControlKind::NewReno,
+        ..AssociationConfig::default()
+    };
+    Path::new(PathId(0), remote, None, &config)
 }
 
 #[test]

@@ -1,0 +1,64 @@
+use super::*;
+
+/// One round of sixteen acknowledgements with this round trip. Gives what the last one did.
+fn round(slow_start: &mut SlowStart, rtt: u64) -> Growth {
+    let mut growth = Growth::By(0);
+    for left in (0..16).rev() {
+        // What is under way at the end of the round makes the next one as long.
+        let outstanding = if left == 0 { 16 * 1000 } else { left * 1000 };
+        growth = slow_start.on_acknowledged(1000, outstanding, Some(Duration::from_millis(rtt)));
+        if growth == Growth::Ends {
+            break;
+        }
+    }
+    growth
+}
+
+fn begun() -> SlowStart {
+    let mut slow_start = SlowStart::new();
+    // The first acknowledgement begins the first whole round.
+    slow_start.on_acknowledged(1000, 16_000, Some(Duration::from_millis(100)));
+    slow_start
+}
+
+#[test]
+fn steady_round_trips_keep_the_pace() {
+    let mut slow_start = begun();
+    for _ in 0..50 {
+        assert_eq!(round(&mut slow_start, 100), Growth::By(1000));
+    }
+}
+
+#[test]
+fn a_growing_queue_ends_slow_start_after_five_careful_rounds() {
+    let mut slow_start = begun();
+    round(&mut slow_start, 100);
+    assert_eq!(round(&mut slow_start, 111), Growth::By(1000));
+    assert_eq!(round(&mut slow_start, 126), Growth::By(250));
+    for _ in 0..3 {
+        assert_eq!(round(&mut slow_start, 130), Growth::By(250));
+    }
+    assert_eq!(round(&mut slow_start, 130), Growth::Ends);
+}
+
+#[test]
+fn a_false_alarm_is_taken_back() {
+    let mut slow_start = begun();
+    round(&mut slow_start, 100);
+    assert_eq!(round(&mut slow_start, 120), Growth::By(250));
+    assert_eq!(round(&mut slow_start, 101), Growth::By(1000));
+    for _ in 0..20 {
+        assert_eq!(round(&mut slow_start, 101), Growth::By(1000));
+    }
+}
+
+#[test]
+fn a_few_samples_prove_nothing() {
+    let mut slow_start = begun();
+    round(&mut slow_start, 100);
+    for _ in 0..SAMPLES - 1 {
+        let rtt = Some(Duration::from_millis(500));
+        assert_eq!(slow_start.on_acknowledged(10, 1000, rtt), Growth::By(10));
+    }
+    assert_eq!(slow_start.conservative, None);
+}
