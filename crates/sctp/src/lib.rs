@@ -16,6 +16,8 @@
 //! | [`serial`] | TSN, SSN, MID: numbers that wrap | RFC 1982 |
 //! | [`identifier`] | associations, paths, streams, tags | RFC 9260 §1.3 |
 //! | `auth` | authenticated chunks | RFC 4895 |
+//! | `send` | the sending side: queue, SACKs, losses, partial reliability | RFC 9260 §6, §7 |
+//! | `scheduler` | which stream may send next | RFC 8260 §3 |
 //! | `wire` | packets, chunks, parameters, causes | RFC 9260 §3 |
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![forbid(unsafe_code)]
@@ -38,6 +40,10 @@ pub mod message;
 pub mod path;
 #[doc(hidden)]
 pub mod receive;
+#[doc(hidden)]
+pub mod scheduler;
+#[doc(hidden)]
+pub mod send;
 pub mod serial;
 #[doc(hidden)]
 pub mod wire;

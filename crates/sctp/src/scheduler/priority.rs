@@ -1,0 +1,71 @@
+//! Priority (RFC 8260 §3.4): the stream of the highest priority, in turn among equals.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::turns::Turns;
+use super::{Scheduler, StreamSlot, Turn};
+
+/// Strict priority: a lower value goes first; streams of the same value take turns.
+#[derive(Debug)]
+pub struct Priority {
+    levels: BTreeMap<u16, Turns>,
+    /// By slot; those beyond the end have 0.
+    values: Vec<u16>,
+    by_chunk: bool,
+}
+
+impl Priority {
+    /// `by_chunk`: a turn is a chunk, not a message.
+    #[must_use]
+    pub fn new(by_chunk: bool) -> Self {
+        Self { levels: BTreeMap::new(), values: Vec::new(), by_chunk }
+    }
+
+    fn value(&self, stream: StreamSlot) -> u16 {
+        self.values.get(stream.index()).copied().unwrap_or(0)
+    }
+}
+
+impl Scheduler for Priority {
+    fn on_queued(&mut self, stream: StreamSlot) {
+        let value = self.value(stream);
+        self.levels.entry(value).or_default().join(stream);
+    }
+
+    fn next(&mut self, eligible: &mut dyn FnMut(StreamSlot) -> bool) -> Option<StreamSlot> {
+        self.levels.values().find_map(|turns| turns.first(eligible))
+    }
+
+    fn on_sent(&mut self, turn: &Turn) {
+        let value = self.value(turn.stream);
+        let Some(turns) = self.levels.get_mut(&value) else { return };
+        if turn.ends_stream {
+            turns.leave(turn.stream);
+            if turns.is_empty() {
+                self.levels.remove(&value);
+            }
+        } else if turn.bytes > 0 && (turn.ends_message || self.by_chunk) {
+            turns.rotate(turn.stream);
+        }
+    }
+
+    fn set_value(&mut self, stream: StreamSlot, value: u16) {
+        let old = self.value(stream);
+        if self.values.len() <= stream.index() {
+            self.values.resize(stream.index() + 1, 0);
+        }
+        if let Some(entry) = self.values.get_mut(stream.index()) {
+            *entry = value;
+        }
+        let Some(turns) = self.levels.get_mut(&old) else { return };
+        if old == value || !turns.has(stream) {
+            return;
+        }
+        turns.leave(stream);
+        if turns.is_empty() {
+            self.levels.remove(&old);
+        }
+        self.levels.entry(value).or_default().join(stream);
+    }
+}

@@ -1,0 +1,37 @@
+//! Round-robin (RFC 8260 §3.2): each stream in turn, a message each.
+
+use super::turns::Turns;
+use super::{Scheduler, StreamSlot, Turn};
+
+/// Each stream in turn: a message each, or a chunk each if messages are interleaved.
+#[derive(Debug)]
+pub struct RoundRobin {
+    turns: Turns,
+    by_chunk: bool,
+}
+
+impl RoundRobin {
+    /// `by_chunk`: a turn is a chunk, not a message.
+    #[must_use]
+    pub fn new(by_chunk: bool) -> Self {
+        Self { turns: Turns::default(), by_chunk }
+    }
+}
+
+impl Scheduler for RoundRobin {
+    fn on_queued(&mut self, stream: StreamSlot) {
+        self.turns.join(stream);
+    }
+
+    fn next(&mut self, eligible: &mut dyn FnMut(StreamSlot) -> bool) -> Option<StreamSlot> {
+        self.turns.first(eligible)
+    }
+
+    fn on_sent(&mut self, turn: &Turn) {
+        if turn.ends_stream {
+            self.turns.leave(turn.stream);
+        } else if turn.bytes > 0 && (turn.ends_message || self.by_chunk) {
+            self.turns.rotate(turn.stream);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The schedulers on streams that always have messages to send.
+
+use alloc::vec::Vec;
+
+use super::{Scheduler, StreamSlot, Turn, new};
+use crate::config::SchedulerKind;
+
+/// Messages in the order of queueing: (stream, chunks of 100 bytes in the message).
+struct Bench {
+    scheduler: alloc::boxed::Box<dyn Scheduler>,
+    /// By stream: chunks left of each message.
+    queues: Vec<alloc::collections::VecDeque<usize>>,
+    by_chunk: bool,
+    current: Option<u16>,
+}
+
+impl Bench {
+    fn new(kind: SchedulerKind, by_chunk: bool, messages: &[(u16, usize)]) -> Self {
+        let queues = Vec::new();
+        let mut bench = Self { scheduler: new(kind, by_chunk), queues, by_chunk, current: None };
+        for &(stream, chunks) in messages {
+            bench.queue(stream, chunks);
+        }
+        bench
+    }
+
+    fn queue(&mut self, stream: u16, chunks: usize) {
+        self.queues.resize_with(self.queues.len().max(usize::from(stream) + 1), Default::default);
+        self.queues[usize::from(stream)].push_back(chunks);
+        self.scheduler.on_queued(StreamSlot(stream));
+    }
+
+    /// Sends one chunk of whichever stream is next.
+    fn send(&mut self, eligible: impl Fn(u16) -> bool) -> Option<u16> {
+        let stream = match self.current {
+            Some(stream) if !self.by_chunk => stream,
+            _ => self.scheduler.next(&mut |stream| eligible(stream.0))?.0,
+        };
+        let queue = &mut self.queues[usize::from(stream)];
+        let left = queue.front_mut().expect("a stream without messages was chosen");
+        *left -= 1;
+        let ends_message = *left == 0;
+        if ends_message {
+            queue.pop_front();
+        }
+        self.current = (!ends_message).then_some(stream);
+        let ends_stream = queue.is_empty();
+        let stream_slot = StreamSlot(stream);
+        self.scheduler.on_sent(&Turn {
+            stream: stream_slot,
+            bytes: 100,
+            ends_message,
+            ends_stream,
+        });
+        Some(stream)
+    }
+
+    fn send_all(&mut self) -> Vec<u16> {
+        core::iter::from_fn(|| self.send(|_| true)).collect()
+    }
+}
+
+#[test]
+fn first_come_first_served_keeps_the_order() {
+    let mut bench = Bench::new(SchedulerKind::Fcfs, false, &[(2, 1), (0, 2), (2, 1), (1, 1)]);
+    assert_eq!(bench.send_all(), [2, 0, 0, 2, 1]);
+}
+
+#[test]
+fn first_come_first_served_passes_over_those_that_may_not() {
+    let mut bench = Bench::new(SchedulerKind::Fcfs, false, &[(2, 1), (0, 1), (2, 1), (1, 1)]);
+    assert_eq!(bench.send(|stream| stream != 2), Some(0));
+    assert_eq!(bench.send(|stream| stream != 2), Some(1));
+    assert_eq!(bench.send(|stream| stream != 2), None);
+    assert_eq!(bench.send_all(), [2, 2]);
+}
+
+#[test]
+fn round_robin_gives_a_message_each() {
+    let messages = [(0, 2), (0, 1), (0, 1), (1, 1), (1, 3)];
+    let mut bench = Bench::new(SchedulerKind::RoundRobin, false, &messages);
+    assert_eq!(bench.send_all(), [0, 0, 1, 0, 1, 1, 1, 0]);
+}
+
+#[test]
+fn round_robin_gives_a_chunk_each_with_interleaving() {
+    let mut bench = Bench::new(SchedulerKind::RoundRobin, true, &[(0, 3), (1, 2), (2, 1)]);
+    assert_eq!(bench.send_all(), [0, 1, 2, 0, 1, 0]);
+}
+
+#[test]
+fn round_robin_by_packet_keeps_a_packet_to_one_stream() {
+    let messages = [(0, 1), (0, 1), (0, 1), (1, 1), (1, 1)];
+    let mut bench = Bench::new(SchedulerKind::RoundRobinPacket, false, &messages);
+    let mut packets = Vec::new();
+    while bench.queues.iter().any(|queue| !queue.is_empty()) {
+        bench.scheduler.on_packet();
+        let packet: Vec<u16> = core::iter::from_fn(|| bench.send(|_| true)).take(2).collect();
+        packets.push(packet);
+    }
+    assert_eq!(packets, [alloc::vec![0, 0], alloc::vec![1, 1], alloc::vec![0]]);
+}
+
+#[test]
+fn priority_is_strict_and_fair_among_equals() {
+    let mut bench = Bench::new(SchedulerKind::Priority, false, &[(0, 1), (0, 1)]);
+    bench.scheduler.set_value(StreamSlot(0), 7);
+    bench.scheduler.set_value(StreamSlot(1), 3);
+    bench.scheduler.set_value(StreamSlot(2), 3);
+    for (stream, chunks) in [(1, 1), (1, 1), (2, 1), (2, 1)] {
+        bench.queue(stream, chunks);
+    }
+    assert_eq!(bench.send_all(), [1, 2, 1, 2, 0, 0]);
+}
+
+#[test]
+fn a_priority_may_change_while_messages_wait() {
+    let mut bench = Bench::new(SchedulerKind::Priority, true, &[(0, 2), (1, 2)]);
+    bench.scheduler.set_value(StreamSlot(0), 1);
+    assert_eq!(bench.send(|_| true), Some(1));
+    bench.scheduler.set_value(StreamSlot(1), 2);
+    assert_eq!(bench.send_all(), [0, 0, 1]);
+}
+
+#[test]
+fn fair_bandwidth_shares_bytes_not_messages() {
+    let mut bench = Bench::new(SchedulerKind::FairBandwidth, false, &[]);
+    for _ in 0..20 {
+        bench.queue(0, 4);
+        bench.queue(1, 1);
+    }
+    let sent: Vec<u16> = core::iter::from_fn(|| bench.send(|_| true)).take(32).collect();
+    let first = sent.iter().filter(|stream| **stream == 0).count();
+    assert!((14..=18).contains(&first), "{first} of 32 chunks for one of two streams");
+}
+
+#[test]
+fn weights_give_shares() {
+    let mut bench = Bench::new(SchedulerKind::WeightedFairQueueing, true, &[]);
+    bench.scheduler.set_value(StreamSlot(0), 3);
+    bench.queue(0, 1000);
+    bench.queue(1, 1000);
+    let sent: Vec<u16> = core::iter::from_fn(|| bench.send(|_| true)).take(400).collect();
+    let first = sent.iter().filter(|stream| **stream == 0).count();
+    assert!((295..=305).contains(&first), "{first} of 400 chunks at weight 3 against 1");
+}
+
+#[test]
+fn who_was_idle_gets_no_credit_for_it() {
+    let mut bench = Bench::new(SchedulerKind::FairBandwidth, true, &[(0, 1000), (1, 1)]);
+    for _ in 0..200 {
+        bench.send(|_| true);
+    }
+    bench.queue(1, 1000);
+    let sent: Vec<u16> = core::iter::from_fn(|| bench.send(|_| true)).take(100).collect();
+    let second = sent.iter().filter(|stream| **stream == 1).count();
+    assert!((48..=52).contains(&second), "{second} of 100 chunks after an idle time");
+}
+
+#[test]
+fn every_scheduler_sends_everything_once() {
+    for kind in [
+        SchedulerKind::Fcfs,
+        SchedulerKind::RoundRobin,
+        SchedulerKind::Priority,
+        SchedulerKind::FairBandwidth,
+        SchedulerKind::WeightedFairQueueing,
+    ] {
+        for by_chunk in [false, true] {
+            let messages: Vec<(u16, usize)> =
+                (0..100).map(|n| (n * 7 % 11, usize::from(n % 4) + 1)).collect();
+            let mut bench = Bench::new(kind, by_chunk, &messages);
+            let wanted: usize = messages.iter().map(|(_, chunks)| chunks).sum();
+            assert_eq!(bench.send_all().len(), wanted, "{kind:?}, by chunk: {by_chunk}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Shares of bytes, by virtual time: who has had least for its weight goes next
+//! (start-time fair queueing).
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use super::{StreamSlot, Turn};
+
+/// Virtual time that one byte takes at weight 1. Divisible by most small weights.
+const SCALE: u64 = 5040;
+
+/// Streams in the order of the virtual time at which their next turn starts.
+#[derive(Debug, Default)]
+pub(super) struct VirtualTime {
+    order: BTreeSet<(u64, StreamSlot)>,
+    /// By slot.
+    clocks: Vec<Clock>,
+    /// The start of the turn that was given last.
+    now: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    start: u64,
+    weight: u16,
+    waiting: bool,
+}
+
+impl Clock {
+    const NEW: Self = Self { start: 0, weight: 1, waiting: false };
+}
+
+impl VirtualTime {
+    fn clock(&mut self, stream: StreamSlot) -> &mut Clock {
+        if self.clocks.len() <= stream.index() {
+            self.clocks.resize(stream.index() + 1, Clock::NEW);
+        }
+        &mut self.clocks[stream.index()]
+    }
+
+    /// A stream that was idle gets no credit for that time.
+    pub(super) fn join(&mut self, stream: StreamSlot) {
+        let now = self.now;
+        let clock = self.clock(stream);
+        if clock.waiting {
+            return;
+        }
+        clock.waiting = true;
+        clock.start = clock.start.max(now);
+        let start = clock.start;
+        self.order.insert((start, stream));
+    }
+
+    pub(super) fn first(&self, eligible: &mut dyn FnMut(StreamSlot) -> bool) -> Option<StreamSlot> {
+        self.order.iter().map(|(_, stream)| *stream).find(|stream| eligible(*stream))
+    }
+
+    pub(super) fn on_sent(&mut self, turn: &Turn) {
+        let clock = self.clock(turn.stream);
+        let start = clock.start;
+        let cost = (turn.bytes as u64).saturating_mul(SCALE) / u64::from(clock.weight.max(1));
+        clock.start = start.saturating_add(cost);
+        clock.waiting = !turn.ends_stream;
+        let next = clock.start;
+        if turn.bytes > 0 {
+            self.now = self.now.max(start);
+        }
+        self.order.remove(&(start, turn.stream));
+        if !turn.ends_stream {
+            self.order.insert((next, turn.stream));
+        }
+    }
+
+    pub(super) fn set_weight(&mut self, stream: StreamSlot, weight: u16) {
+        self.clock(stream).weight = weight.max(1);
+    }
+}

@@ -1,0 +1,330 @@
+//! SACK and NR-SACK (RFC 9260 §6.2.1).
+
+use core::time::Duration;
+
+use super::Sender;
+use super::flight::Flight;
+use super::gap_blocks::{self, Range};
+use super::outstanding::{ChunkState, SentChunk};
+use crate::congestion::PacketNumber;
+use crate::counters::Counters;
+use crate::path::{Paths, Progress};
+use crate::serial::Tsn;
+use crate::wire::SackChunk;
+
+/// What a SACK brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackOutcome {
+    /// Whether it was taken: neither overtaken by a later one nor nonsense.
+    pub accepted: bool,
+    /// Whether the cumulative TSN advanced.
+    pub advanced: bool,
+    /// Bytes of user data acknowledged for the first time.
+    pub acknowledged: usize,
+}
+
+/// Whether the peer takes back what it reported (RFC 9260 §6.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Denial {
+    /// No, or once only: that SACK may have been overtaken by another one.
+    None,
+    /// Twice in a row.
+    Repeated,
+    /// The very next TSN is one that was reported: no other order of SACKs explains that.
+    Certain,
+}
+
+/// Acknowledged chunks that were sent in one packet, collected so that the path is told once.
+#[derive(Debug)]
+struct Batch {
+    now: Duration,
+    flight: u8,
+    packet: PacketNumber,
+    once: bool,
+    /// Whether the cumulative TSN covers the chunks.
+    cumulative: bool,
+    first: Tsn,
+    last: Tsn,
+    bytes: usize,
+    /// Bytes of all batches so far.
+    total: usize,
+}
+
+impl Batch {
+    fn new(now: Duration) -> Self {
+        Self {
+            now,
+            flight: 0,
+            packet: PacketNumber(0),
+            once: true,
+            cumulative: true,
+            first: Tsn(0),
+            last: Tsn(0),
+            bytes: 0,
+            total: 0,
+        }
+    }
+
+    /// Adds a chunk that was under way.
+    #[inline]
+    fn add(&mut self, tsn: Tsn, chunk: &SentChunk, flights: &mut [Flight], paths: &mut Paths) {
+        let once = chunk.transmissions == 1;
+        let same = self.flight == chunk.flight && self.packet == chunk.packet && self.once == once;
+        if self.bytes == 0 || !same {
+            self.flush(flights, paths);
+            (self.flight, self.packet, self.once) = (chunk.flight, chunk.packet, once);
+            self.first = tsn;
+        }
+        self.last = tsn;
+        self.bytes += usize::from(chunk.length);
+    }
+
+    /// Tells the path.
+    fn flush(&mut self, flights: &mut [Flight], paths: &mut Paths) {
+        let bytes = core::mem::take(&mut self.bytes);
+        if bytes == 0 {
+            return;
+        }
+        self.total += bytes;
+        let Some(flight) = flights.get_mut(usize::from(self.flight)) else { return };
+        let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
+        path.on_chunk_acknowledged(self.now, self.packet, bytes);
+        let seen = &mut flight.seen;
+        seen.acknowledged = true;
+        seen.cumulative |= self.cumulative;
+        if seen.highest.is_none_or(|highest| self.last.is_after(highest)) {
+            seen.highest = Some(self.last);
+        }
+        if self.once {
+            seen.newest_once = Some(newer(seen.newest_once, self.packet));
+            let passed = flight.highest_acknowledged;
+            seen.late |= passed.is_some_and(|highest| self.first.is_before(highest));
+        } else if flight.is_too_soon(self.packet, self.now, path.rto.least()) {
+            // It is the first transmission that arrived.
+            return;
+        }
+        flight.seen.newest = Some(newer(flight.seen.newest, self.packet));
+    }
+}
+
+/// The one that was sent later.
+fn newer(known: Option<PacketNumber>, other: PacketNumber) -> PacketNumber {
+    match known {
+        Some(known) if !is_newer(other, known) => known,
+        _ => other,
+    }
+}
+
+/// Whether `one` was sent after `other`.
+pub(super) fn is_newer(one: PacketNumber, other: PacketNumber) -> bool {
+    (one.0.wrapping_sub(other.0) as i32) > 0
+}
+
+impl Sender {
+    /// Takes in a SACK or NR-SACK. Tells the paths that delivered something that they work.
+    pub fn handle_sack(
+        &mut self,
+        now: Duration,
+        sack: &SackChunk,
+        paths: &mut Paths,
+        counters: &mut Counters,
+    ) -> SackOutcome {
+        let cumulative = sack.cumulative_tsn;
+        if cumulative.is_before(self.cumulative_tsn_acked()) {
+            return SackOutcome::default();
+        }
+        let highest = self.next_tsn().previous();
+        if cumulative.is_after(highest) || !gap_blocks::are_plausible(sack, highest) {
+            counters.bad_sacks += 1;
+            return SackOutcome::default();
+        }
+        for flight in &mut self.flights {
+            flight.seen = super::flight::Seen::default();
+        }
+        let advanced = cumulative != self.cumulative_tsn_acked();
+        let mut batch = Batch::new(now);
+        self.acknowledge_up_to(cumulative, &mut batch, paths);
+        if !sack.gap_blocks().is_empty()
+            || !sack.nr_gap_blocks().is_empty()
+            || !self.reported.is_empty()
+        {
+            self.acknowledge_gaps(sack, &mut batch, paths);
+        }
+        batch.flush(&mut self.flights, paths);
+        self.note_duplicates(now, sack, paths);
+        self.conclude(now, sack, advanced, paths);
+        SackOutcome { accepted: true, advanced, acknowledged: batch.total }
+    }
+
+    /// Takes the chunks that the cumulative TSN covers.
+    fn acknowledge_up_to(&mut self, cumulative: Tsn, batch: &mut Batch, paths: &mut Paths) {
+        while self.outstanding.first().is_at_or_before(cumulative) {
+            let tsn = self.outstanding.first();
+            let Some(chunk) = self.outstanding.pop() else { return };
+            self.note_arrival(tsn, &chunk, batch, paths);
+            let Some(message) = self.messages.get_mut(chunk.message) else { continue };
+            message.chunks = message.chunks.saturating_sub(1);
+            let is_over = message.chunks == 0 && (message.unsent() == 0 || message.abandoned);
+            let slot = message.stream;
+            if !chunk.released {
+                self.release(slot, chunk.length.into());
+            }
+            if is_over {
+                self.let_go(chunk.message);
+            }
+        }
+    }
+
+    /// A chunk arrived: it is under way no more, and need not be sent again.
+    #[inline]
+    fn note_arrival(&mut self, tsn: Tsn, chunk: &SentChunk, batch: &mut Batch, paths: &mut Paths) {
+        match chunk.state {
+            ChunkState::InFlight => {
+                self.in_flight = self.in_flight.saturating_sub(chunk.length.into());
+                batch.add(tsn, chunk, &mut self.flights, paths);
+            }
+            ChunkState::Lost => self.note_late_arrival(batch.now, tsn, chunk, paths),
+            ChunkState::Acknowledged | ChunkState::Abandoned => {}
+        }
+    }
+
+    /// Takes in what arrived beyond gaps, and what the peer dropped of that.
+    fn acknowledge_gaps(&mut self, sack: &SackChunk, batch: &mut Batch, paths: &mut Paths) {
+        batch.flush(&mut self.flights, paths);
+        batch.cumulative = false;
+        self.reported.trim(sack.cumulative_tsn);
+        let mut report = core::mem::take(&mut self.reported.spare);
+        let known = core::mem::take(&mut self.reported.arrived);
+        gap_blocks::collect(sack, &mut report);
+        gap_blocks::difference(&report, &known, |first, last| {
+            self.gap_acknowledge(first, last, batch, paths);
+        });
+        match self.denial(&report, &known) {
+            Denial::None if self.reported.doubted => merge(&mut report, &known),
+            Denial::None => {}
+            Denial::Repeated => self.renege(&report, &known, paths),
+            Denial::Certain => {
+                let all = (self.outstanding.first(), self.outstanding.next().previous());
+                self.renege(&report, &[all], paths);
+            }
+        }
+        (self.reported.arrived, self.reported.spare) = (report, known);
+        if sack.is_nr {
+            self.keep(sack);
+        }
+    }
+
+    fn gap_acknowledge(&mut self, first: Tsn, last: Tsn, batch: &mut Batch, paths: &mut Paths) {
+        for offset in 0..=last.distance_from(first) {
+            let tsn = first.plus(offset);
+            let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
+            let before = *chunk;
+            if before.state != ChunkState::Abandoned {
+                chunk.state = ChunkState::Acknowledged;
+            }
+            self.note_arrival(tsn, &before, batch, paths);
+        }
+    }
+
+    /// Whether the peer denies what it reported earlier.
+    fn denial(&mut self, report: &[Range], known: &[Range]) -> Denial {
+        let limit = gap_blocks::deniable(report);
+        let mut denied = false;
+        gap_blocks::difference(known, report, |first, _| {
+            denied |= limit.is_none_or(|limit| first.is_at_or_before(limit));
+        });
+        let doubted = core::mem::replace(&mut self.reported.doubted, denied);
+        let next = self.outstanding.get(self.outstanding.first());
+        if next.is_some_and(|chunk| chunk.state == ChunkState::Acknowledged) {
+            Denial::Certain
+        } else if doubted && denied {
+            Denial::Repeated
+        } else {
+            Denial::None
+        }
+    }
+
+    /// What the peer dropped is sent again.
+    fn renege(&mut self, report: &[Range], known: &[Range], paths: &Paths) {
+        self.reported.doubted = false;
+        gap_blocks::difference(known, report, |first, last| {
+            for offset in 0..=last.distance_from(first) {
+                self.take_back(first.plus(offset), paths);
+            }
+        });
+    }
+
+    /// Lets go of what the peer cannot drop any more (NR-SACK).
+    fn keep(&mut self, sack: &SackChunk) {
+        let mut kept = core::mem::take(&mut self.reported.spare);
+        gap_blocks::collect_kept(sack, &mut kept);
+        let known = core::mem::take(&mut self.reported.kept);
+        gap_blocks::difference(&kept, &known, |first, last| {
+            for offset in 0..=last.distance_from(first) {
+                let Some(chunk) = self.outstanding.get_mut(first.plus(offset)) else { return };
+                if core::mem::replace(&mut chunk.released, true) {
+                    continue;
+                }
+                let (message, length) = (chunk.message, usize::from(chunk.length));
+                if let Some(slot) = self.messages.get(message).map(|message| message.stream) {
+                    self.release(slot, length);
+                }
+            }
+        });
+        (self.reported.kept, self.reported.spare) = (kept, known);
+    }
+
+    /// What follows from a SACK for paths, losses and messages.
+    fn conclude(&mut self, now: Duration, sack: &SackChunk, advanced: bool, paths: &mut Paths) {
+        let siblings = paths.siblings();
+        for number in 0..self.flights.len() as u8 {
+            let flight = &mut self.flights[usize::from(number)];
+            let Some(id) = flight.path.filter(|_| flight.seen.acknowledged) else { continue };
+            let seen = flight.seen;
+            let sent = seen.newest_once.and_then(|packet| flight.sent_at(packet));
+            let rtt = sent.map(|sent| now.saturating_sub(sent));
+            flight.note_newest(now);
+            if let Some(path) = paths.get_mut(id) {
+                let progress = Progress { cumulative_advanced: seen.cumulative, rtt };
+                path.on_sack(now, progress, siblings);
+            }
+            paths.on_answer(id);
+            self.restart_t3(number, now, paths);
+        }
+        if advanced {
+            paths.on_peer_alive();
+            self.note_advance(sack.cumulative_tsn);
+        }
+        self.peer_window.on_sack(sack.a_rwnd);
+        self.release_probe(now, paths);
+        self.detect_losses(now, paths);
+        self.end_recoveries(now, sack.cumulative_tsn, paths);
+        self.schedule_probes(now, paths);
+        self.note_room();
+    }
+}
+
+/// Adds to a report what was known before: it counts on while it is only doubted.
+fn merge(report: &mut alloc::vec::Vec<Range>, known: &[Range]) {
+    report.extend_from_slice(known);
+    let Some(base) = report
+        .iter()
+        .map(|range| range.0)
+        .reduce(|least, tsn| if tsn.is_before(least) { tsn } else { least })
+    else {
+        return;
+    };
+    report.sort_unstable_by_key(|range| range.0.distance_from(base));
+    let mut last = 0;
+    for at in 1..report.len() {
+        if report[at].0.is_at_or_before(report[last].1.next()) {
+            if report[at].1.is_after(report[last].1) {
+                report[last].1 = report[at].1;
+            }
+        } else {
+            last += 1;
+            report[last] = report[at];
+        }
+    }
+    report.truncate(last + 1);
+}

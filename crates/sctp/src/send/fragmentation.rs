@@ -1,0 +1,84 @@
+//! How much of a message goes into the next chunk (RFC 9260 §6.9, RFC 8260 §2).
+//!
+//! A message that fits into one packet is not cut. One that does not fills the packet that it
+//! begins in, and its tail shares the last one with what follows: packets are of equal size then,
+//! as trains of packets (GSO) want them.
+
+/// The least bytes of a fragment that does not end its message: what is not worth a chunk, and
+/// keeps chunks aligned.
+const LEAST_FRAGMENT: usize = 4;
+
+/// Where a message stands when its next chunk is cut.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    /// Bytes of the message that are in no chunk yet.
+    pub(super) rest: usize,
+    /// Whether none is in a chunk yet.
+    pub(super) is_first: bool,
+    /// Bytes of data that still go into the packet.
+    pub(super) room: usize,
+    /// Bytes of data that go into a packet of this path with nothing else in it.
+    pub(super) whole: usize,
+    /// Whether the packet is empty.
+    pub(super) is_packet_empty: bool,
+}
+
+impl Cut {
+    /// Bytes for the next chunk, at most `max_segment`; `None` if it is better to wait for another
+    /// packet.
+    #[inline]
+    pub(super) fn length(self, max_segment: usize) -> Option<usize> {
+        let most = self.room.min(max_segment);
+        if self.rest <= most {
+            return Some(self.rest);
+        }
+        let fits_elsewhere = self.is_first && self.rest <= self.whole.min(max_segment);
+        if fits_elsewhere && !self.is_packet_empty {
+            return None;
+        }
+        let fragment = most & !(LEAST_FRAGMENT - 1);
+        (fragment >= LEAST_FRAGMENT).then_some(fragment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cut;
+
+    const EMPTY: Cut =
+        Cut { rest: 0, is_first: true, room: 1444, whole: 1444, is_packet_empty: true };
+
+    #[test]
+    fn what_fits_is_not_cut() {
+        assert_eq!(Cut { rest: 1444, ..EMPTY }.length(usize::MAX), Some(1444));
+        assert_eq!(Cut { rest: 1, ..EMPTY }.length(usize::MAX), Some(1));
+    }
+
+    #[test]
+    fn what_fits_into_the_next_packet_waits_for_it() {
+        let filled = Cut { room: 700, is_packet_empty: false, ..EMPTY };
+        assert_eq!(Cut { rest: 701, ..filled }.length(usize::MAX), None);
+        assert_eq!(Cut { rest: 1444, ..filled }.length(usize::MAX), None);
+        assert_eq!(Cut { rest: 1445, ..filled }.length(usize::MAX), Some(700));
+        let tail = Cut { rest: 1444, is_first: false, ..filled };
+        assert_eq!(tail.length(usize::MAX), Some(700));
+    }
+
+    #[test]
+    fn fragments_keep_chunks_aligned() {
+        assert_eq!(Cut { rest: 5000, room: 1443, ..EMPTY }.length(usize::MAX), Some(1440));
+        assert_eq!(Cut { rest: 5000, room: 3, ..EMPTY }.length(usize::MAX), None);
+        assert_eq!(Cut { rest: 3, room: 3, ..EMPTY }.length(usize::MAX), Some(3));
+    }
+
+    #[test]
+    fn segments_can_be_smaller_than_packets() {
+        assert_eq!(Cut { rest: 1000, ..EMPTY }.length(402), Some(400));
+        assert_eq!(Cut { rest: 402, ..EMPTY }.length(402), Some(402));
+    }
+
+    #[test]
+    fn an_empty_packet_smaller_than_usual_is_used() {
+        assert_eq!(Cut { rest: 1444, room: 500, ..EMPTY }.length(usize::MAX), Some(500));
+    }
+}

@@ -1,0 +1,62 @@
+//! Missing reports (RFC 9260 §7.2.4), counted for each path on its own: a chunk is missing only if
+//! something arrived that was sent later *on the same path* (split fast retransmit, Iyengar et al.
+//! 2006 §3.1). With one path that is the rule of the RFC.
+
+use core::time::Duration;
+
+use super::super::Sender;
+use super::super::flight::Flight;
+use super::super::outstanding::ChunkState;
+use super::super::retransmission::{Meaning, same_or_better};
+use crate::congestion::PacketNumber;
+use crate::path::Paths;
+use crate::serial::Tsn;
+
+/// Missing reports after which a chunk counts as lost.
+const MISSING_REPORTS: u8 = 3;
+
+impl Sender {
+    /// Counts missing reports, and finds the chunks that have three.
+    pub(super) fn count_missing(&mut self, now: Duration, paths: &mut Paths) {
+        let highest = self.flights.iter().filter_map(|flight| flight.seen.highest);
+        let highest = highest.reduce(|one, other| if other.is_after(one) { other } else { one });
+        let Some(highest) = highest else { return };
+        let mut tsn = self.outstanding.first();
+        let mut skip = 0;
+        while tsn.is_before(highest) {
+            // What was reported is not missing, whole ranges of it.
+            if let Some(range) = self.reported.arrived.get(skip)
+                && tsn.is_at_or_after(range.0)
+            {
+                tsn = if tsn.is_after(range.1) { tsn } else { range.1.next() };
+                skip += 1;
+                continue;
+            }
+            if let Some((number, packet)) = self.is_lost(tsn) {
+                let path = self.flights[usize::from(number)].path;
+                let to = path.map_or_else(|| paths.primary(), |path| same_or_better(path, paths));
+                self.lose(tsn, to, Meaning::Loss, now, paths);
+                self.begin_recovery(number, 1, packet, now, paths);
+            }
+            tsn = tsn.next();
+        }
+    }
+
+    /// Counts one report for a chunk; says on which path it was lost if that was the third.
+    fn is_lost(&mut self, tsn: Tsn) -> Option<(u8, PacketNumber)> {
+        let chunk = self.outstanding.get_mut(tsn)?;
+        if chunk.state != ChunkState::InFlight || chunk.fast_retransmitted {
+            return None;
+        }
+        let flight: &Flight = self.flights.get(usize::from(chunk.flight))?;
+        if !flight.seen.highest.is_some_and(|highest| tsn.is_before(highest)) {
+            return None;
+        }
+        chunk.missing = chunk.missing.saturating_add(1);
+        if chunk.missing < MISSING_REPORTS {
+            return None;
+        }
+        chunk.fast_retransmitted = true;
+        Some((chunk.flight, chunk.packet))
+    }
+}

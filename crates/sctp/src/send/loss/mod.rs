@@ -1,0 +1,56 @@
+//! How losses are found: by missing reports, or by time.
+//!
+//! | file | how | source |
+//! | --- | --- | --- |
+//! | `classic` | three SACKs that acknowledge something later | RFC 9260 §7.2.4 |
+//! | `rack` | something sent later arrived, and time enough has passed | RFC 8985 §6 |
+//! | `tail_loss_probe` | at the tail nothing later is sent: so send something | RFC 8985 §7 |
+//! | `spurious` | what was believed lost and had arrived | RFC 9260 §7.2.4, RFC 3708 |
+
+mod classic;
+mod rack;
+mod spurious;
+mod tail_loss_probe;
+
+pub(super) use rack::Rack;
+pub(super) use tail_loss_probe::TailLossProbe;
+
+use core::time::Duration;
+
+use super::Sender;
+use crate::config::LossDetection;
+use crate::path::Paths;
+
+impl Sender {
+    /// Looks for losses after a SACK.
+    pub(super) fn detect_losses(&mut self, now: Duration, paths: &mut Paths) {
+        match self.detection {
+            LossDetection::Classic => self.count_missing(now, paths),
+            LossDetection::Rack => {
+                for number in 0..self.flights.len() as u8 {
+                    if self.flights[usize::from(number)].seen.acknowledged {
+                        self.detect_by_time(number, now, paths);
+                    }
+                }
+            }
+        }
+        for flight in &mut self.flights {
+            let Some(highest) = flight.seen.highest else { continue };
+            if flight.highest_acknowledged.is_none_or(|known| highest.is_after(known)) {
+                flight.highest_acknowledged = Some(highest);
+            }
+        }
+    }
+
+    /// Does what the timers of loss detection ask for.
+    pub(super) fn handle_loss_timers(&mut self, number: u8, now: Duration, paths: &mut Paths) {
+        let flight = &self.flights[usize::from(number)];
+        if flight.rack.timer.is_some_and(|at| at <= now) {
+            self.detect_by_time(number, now, paths);
+        }
+        let flight = &self.flights[usize::from(number)];
+        if flight.probe.timer.is_some_and(|at| at <= now) {
+            self.send_probe(number, now, paths);
+        }
+    }
+}
