@@ -117,13 +117,20 @@ impl Receiver {
                 place => place,
             },
         };
+        let number = match (place, chunk.order) {
+            (Some(number), _) => number,
+            (None, Order::Mid { mid, .. }) => u64::from(mid.0),
+            (None, Order::Ssn(_)) => 0,
+        };
         self.window.hold(chunk.payload.len());
-        if chunk.flags.begin && chunk.flags.end {
-            self.take_whole(chunk, place, due, counters);
-            Ok(None)
-        } else {
-            self.take_fragment(chunk, position, place, counters).map(|()| None)
+        if !(chunk.flags.begin && chunk.flags.end) {
+            return self.take_fragment(chunk, position, number, counters).map(|()| None);
         }
+        if self.reassembly.contradicts(number, &chunk) {
+            return Err(Contradiction);
+        }
+        self.take_whole(chunk, place, due, counters);
+        Ok(None)
     }
 
     #[inline]
@@ -153,26 +160,18 @@ impl Receiver {
         };
         match place {
             None => self.delivery.push(ready),
-            Some(number) if number == due && !self.reassembly.is_open(ready.message.stream) => {
-                self.delivery.push_due(ready, number);
-            }
+            Some(number) if number == due => self.delivery.push_due(ready, number),
             Some(number) => self.order(ready, number, counters),
         }
     }
 
     fn take_fragment(
         &mut self,
-        chunk: DataChunk,
+        mut chunk: DataChunk,
         position: Position,
-        place: Option<u64>,
+        number: u64,
         counters: &mut Counters,
     ) -> Result<(), Contradiction> {
-        let number = match (place, chunk.order) {
-            (Some(number), _) => number,
-            (None, Order::Mid { mid, .. }) => u64::from(mid.0),
-            (None, Order::Ssn(_)) => 0,
-        };
-        let mut chunk = chunk;
         let data = self.borrowing.fragment(core::mem::take(&mut chunk.payload));
         let (delivery, point) = (&mut self.delivery, self.partial_delivery_point);
         let before = self.reassembly.messages();

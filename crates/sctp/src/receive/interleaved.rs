@@ -159,6 +159,12 @@ impl Interleaved {
             || self.others.range(key(0)..=key(u64::MAX)).next().is_some()
     }
 
+    /// Whether fragments of the message that `key` names are here.
+    pub(crate) fn contains(&self, key: Key) -> bool {
+        self.current.as_ref().is_some_and(|(current, _)| *current == key)
+            || self.others.contains_key(&key)
+    }
+
     /// How many messages are not whole.
     pub(crate) fn len(&self) -> usize {
         self.others.len() + usize::from(self.current.is_some())

@@ -67,6 +67,20 @@ impl Reassembly {
         }
     }
 
+    /// Whether a message that is whole in one chunk contradicts fragments of it that are here.
+    /// Those of DATA are found out by their TSNs.
+    #[inline]
+    pub(crate) fn contradicts(&self, number: u64, chunk: &DataChunk) -> bool {
+        match self {
+            Self::Consecutive(_) => false,
+            Self::Interleaved(messages) if messages.is_empty() => false,
+            Self::Interleaved(messages) => {
+                let place = Place::new(chunk.stream, number);
+                messages.contains(Key { unordered: chunk.flags.unordered, place })
+            }
+        }
+    }
+
     /// Takes in a fragment of the message whose number, which does not wrap, is `number`. See
     /// [`Fragments::insert`].
     pub(crate) fn insert(

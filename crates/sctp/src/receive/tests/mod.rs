@@ -3,6 +3,10 @@
 
 mod acknowledging;
 mod delivering;
+mod fragmenting;
+mod hostile;
+mod properties;
+mod skipping;
 
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
