@@ -6,6 +6,7 @@
 //! | `cost` | CPU and memory per connection beside plain hyper and quinn |
 //! | `verdict` | whether the ratios that we want hold, in words |
 //! | `race` | instructions per operation of the race engine |
+//! | `sctp` | messages through an association beside other stacks, in interleaved rounds |
 //! | `arena` | a network namespace with Caddy in it, and packet filters |
 //! | `programs` | where the programs are, how they are installed and started |
 //! | `rival` | a client that answers rounds on its standard output |
@@ -19,6 +20,7 @@ mod page;
 mod programs;
 mod race;
 mod rival;
+mod sctp;
 mod statistics;
 mod verdict;
 
@@ -27,11 +29,12 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     match options {
         ["http", rest @ ..] => http::main(rest),
         ["race", rest @ ..] => race::main(rest),
-        _ => Err("bench knows http and race".into()),
+        ["sctp", rest @ ..] => sctp::main(rest),
+        _ => Err("bench knows http, race and sctp".into()),
     }
 }
 
-/// The options that both benchmarks take.
+/// The options that the benchmarks take.
 struct Options {
     /// Rounds to run; the benchmark's own number if it is not said.
     rounds: Option<usize>,

@@ -106,19 +106,19 @@ fn start(arena: &Arena, name: &'static str, mut command: Command) -> Result<Riva
 }
 
 /// A build of a package of Rust, with optimisation.
-fn build(manifest: &Path, target: &Path) -> Command {
+pub(super) fn build(manifest: &Path, target: &Path) -> Command {
     let mut cargo = command("cargo", &["build", "--release", "--manifest-path"]);
     cargo.arg(manifest).arg("--target-dir").arg(target);
     cargo
 }
 
 /// Where the workspace's own binaries are built.
-fn our_target() -> PathBuf {
+pub(super) fn our_target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| workspace().join("target"), |directory| workspace().join(directory))
 }
 
 /// What git ignores and a second run finds again.
-fn cache() -> PathBuf {
+pub(super) fn cache() -> PathBuf {
     workspace().join("bench/.cache")
 }

@@ -1,0 +1,85 @@
+//! The words on the command line, and the answer: one line of JSON.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::end::End;
+use crate::{memory, udp};
+
+pub type Failure = Box<dyn std::error::Error>;
+
+/// What was carried, and what it took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answer {
+    pub messages: u64,
+    pub bytes: u64,
+    /// CPU time of this process, user and kernel.
+    pub cpu: Duration,
+    pub wall: Duration,
+    /// Resident memory for each association, both ends, in bytes.
+    pub memory: f64,
+}
+
+impl Answer {
+    fn print(&self) {
+        println!(
+            "{{\"messages\": {}, \"bytes\": {}, \"cpu\": {:.6}, \"wall\": {:.6}, \"memory\": {:.0}}}",
+            self.messages,
+            self.bytes,
+            self.cpu.as_secs_f64(),
+            self.wall.as_secs_f64(),
+            self.memory,
+        );
+    }
+}
+
+/// Both clocks at the beginning of what is measured.
+pub struct Start(Instant, Duration);
+
+impl Start {
+    pub fn now() -> Self {
+        Self(Instant::now(), cpu())
+    }
+
+    pub fn answer(&self, messages: u64, bytes: u64) -> Answer {
+        Answer { messages, bytes, cpu: cpu() - self.1, wall: self.0.elapsed(), memory: 0.0 }
+    }
+}
+
+/// CPU time of this process so far.
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Resident memory of this process, in bytes.
+pub fn resident() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok());
+    pages.unwrap_or(0.0) * 4096.0
+}
+
+/// Does what the command line says.
+pub fn main<E: End>(
+    associations: fn(usize) -> Result<Answer, Failure>,
+) -> Result<(), Failure> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let answer = match words.as_slice() {
+        ["memory", size, bytes] => memory::transfer::<E>(size.parse()?, bytes.parse()?)?,
+        ["associations", count] => associations(count.parse()?)?,
+        ["receive", address, size, bytes] => {
+            let address: SocketAddr = address.parse()?;
+            udp::receive::<E>(address, size.parse()?, bytes.parse()?)?
+        }
+        ["send", address, size, bytes] => {
+            let address: SocketAddr = address.parse()?;
+            udp::send::<E>(address, size.parse()?, bytes.parse()?)?
+        }
+        _ => return Err("memory SIZE BYTES | associations COUNT | receive or send ADDRESS SIZE BYTES".into()),
+    };
+    answer.print();
+    Ok(())
+}

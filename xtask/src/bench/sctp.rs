@@ -1,0 +1,125 @@
+//! `cargo xtask bench sctp`: messages through an association, beside other stacks of SCTP.
+//!
+//! Every stack is a program that carries so many bytes in messages of one size and says what that
+//! took. A round is one run of each program in each column, so that whatever else the machine
+//! does falls on all of them alike; ratios are taken within a round, and their median counts.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `programs` | which programs there are, how they are built and run |
+//! | `run` | one run of one program, in memory or as two processes over UDP |
+//! | `tables` | what was measured, as tables |
+//! | `wishes` | whether the ratios that we want hold |
+
+mod programs;
+mod run;
+mod tables;
+mod wishes;
+
+use std::collections::BTreeMap;
+
+use super::{Options, page};
+use programs::{Program, Programs};
+use run::Answer;
+
+/// Rounds, if the caller does not say how many.
+const ROUNDS: usize = 5;
+/// Rounds of a quick look.
+const QUICK_ROUNDS: usize = 1;
+/// Sizes of messages, in bytes. 1,452 does not fit one packet beside the headers.
+const SIZES: [usize; 5] = [64, 1024, 1452, 16_384, 65_536];
+/// Bytes of the first run of a program in a column, from which the length of later ones is taken.
+const FIRST_BYTES: u64 = 4 << 20;
+/// CPU time that a run is meant to take, in seconds.
+const WANTED_CPU: f64 = 0.4;
+/// The most bytes of one run.
+const MOST_BYTES: u64 = 512 << 20;
+/// Associations of one run.
+const ASSOCIATIONS: u64 = 5000;
+
+/// One column of the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Column {
+    /// Messages of that size, both ends in one process.
+    Memory(usize),
+    /// Messages of that size, two processes on loopback.
+    Udp(usize),
+    /// Associations set up in one process, then idle.
+    Associations,
+}
+
+/// The runs of each program in each column, in the order of the rounds; `None` where one failed.
+type Results = BTreeMap<(&'static str, Column), Vec<Option<Answer>>>;
+
+/// Runs the benchmark and writes its tables.
+pub(super) fn main(words: &[&str]) -> Result<(), String> {
+    let options = Options::parse(words)?;
+    let rounds = options.rounds.unwrap_or(if options.quick { QUICK_ROUNDS } else { ROUNDS });
+    let programs = Programs::build()?;
+    let results = measure(&programs.all, rounds);
+    let links = programs.links()?;
+    let names: Vec<_> = programs.all.iter().map(|program| program.name).collect();
+    let mut text = page::circumstances(&format!("cargo xtask bench sctp --rounds {rounds}"));
+    for table in [
+        tables::costs(&names, &results),
+        tables::speeds(&names, &results),
+        tables::associations(&names, &results),
+        tables::links(&links),
+        wishes::text(&results, &links),
+    ] {
+        text.push('\n');
+        text.push_str(&table);
+    }
+    page::publish("sctp", &text, options.dry)
+}
+
+fn measure(programs: &[Program], rounds: usize) -> Results {
+    let columns: Vec<Column> = SIZES
+        .into_iter()
+        .flat_map(|size| [Column::Memory(size), Column::Udp(size)])
+        .chain([Column::Associations])
+        .collect();
+    let mut results = Results::new();
+    let mut bytes: BTreeMap<(&str, Column), u64> = BTreeMap::new();
+    for round in 0..=rounds {
+        println!("round {round} of {rounds}");
+        for column in &columns {
+            for turn in 0..programs.len() {
+                let program = &programs[(turn + round) % programs.len()];
+                let key = (program.name, *column);
+                let amount = *bytes.entry(key).or_insert(FIRST_BYTES);
+                let answer = run::once(program, *column, amount, ASSOCIATIONS);
+                if let Err(error) = &answer {
+                    println!("{}, {column:?}: {error}", program.name);
+                }
+                // The first round is too short to count: it only says how much to carry.
+                if round == 0 {
+                    bytes.insert(key, answer.map_or(FIRST_BYTES, |answer| enough(&answer)));
+                } else {
+                    results.entry(key).or_default().push(answer.ok());
+                }
+            }
+        }
+    }
+    results
+}
+
+/// As many bytes as take about the wanted time.
+fn enough(answer: &Answer) -> u64 {
+    let bytes = answer.bytes as f64 * WANTED_CPU / answer.cpu.max(1e-6);
+    (bytes as u64).clamp(FIRST_BYTES, MOST_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_long_enough_and_not_too_long() {
+        let answer = |cpu| Answer { bytes: FIRST_BYTES, cpu, ..Answer::default() };
+        assert_eq!(enough(&answer(WANTED_CPU)), FIRST_BYTES);
+        assert_eq!(enough(&answer(WANTED_CPU / 4.0)), 4 * FIRST_BYTES);
+        assert_eq!(enough(&answer(0.0)), MOST_BYTES);
+        assert_eq!(enough(&answer(100.0)), FIRST_BYTES);
+    }
+}

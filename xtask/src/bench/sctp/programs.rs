@@ -1,0 +1,104 @@
+//! Which programs there are, how they are built and run.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::super::programs::{build, cache, our_target};
+use crate::run::{check, command, output, works, workspace};
+
+/// Controllers of congestion that eyas has.
+const CONTROLLERS: [&str; 3] = ["new-reno", "cubic", "bbr"];
+
+/// One stack.
+pub(super) struct Program {
+    /// What the tables call it.
+    pub(super) name: &'static str,
+    /// Knows `memory` and `associations`.
+    pub(super) pure: String,
+    /// Knows `receive` and `send`, if the stack has something that does so.
+    pub(super) driven: Option<String>,
+}
+
+/// What the simulated link gave one controller.
+pub(super) struct Link {
+    pub(super) controller: &'static str,
+    /// Share of the link's rate, from 0 to 1.
+    pub(super) share: f64,
+}
+
+/// All stacks that could be built.
+pub(super) struct Programs {
+    pub(super) all: Vec<Program>,
+}
+
+impl Programs {
+    /// Builds whatever is not up to date. A rival that cannot be built is left out, aloud.
+    pub(super) fn build() -> Result<Self, String> {
+        let ours = ["-p", "eyas-sctp", "--example", "transfer"];
+        check(build(Path::new("Cargo.toml"), &our_target()).args(ours))?;
+        let mut all = vec![Program {
+            name: "eyas",
+            pure: text(&our_target().join("release/examples/transfer")),
+            driven: None,
+        }];
+        let ours = ["-p", "eyas", "--features", "sctp", "--example", "sctp-transfer"];
+        if workspace().join("crates/eyas/examples/sctp-transfer.rs").exists() {
+            check(build(Path::new("Cargo.toml"), &our_target()).args(ours))?;
+            all[0].driven = Some(text(&our_target().join("release/examples/sctp-transfer")));
+        }
+        check(&mut build(Path::new("bench/rivals/sctp/Cargo.toml"), &cache().join("target")))?;
+        for name in ["rtc-sctp", "dcsctp"] {
+            all.push(rival(name, &cache().join("target/release").join(name)));
+        }
+        for (name, built) in [("usrsctp", usrsctp()), ("pion", pion())] {
+            match built {
+                Ok(program) => all.push(rival(name, &program)),
+                Err(why) => println!("{name} is left out: {why}"),
+            }
+        }
+        Ok(Self { all })
+    }
+
+    /// Runs each controller over the simulated link.
+    pub(super) fn links(&self) -> Result<Vec<Link>, String> {
+        let mut links = Vec::new();
+        for controller in CONTROLLERS {
+            let said = output(&mut command(&self.all[0].pure, &["link", controller]))?;
+            let value: Value =
+                serde_json::from_str(said.trim()).map_err(|error| error.to_string())?;
+            let share = value["share"].as_f64();
+            links.push(Link { controller, share: share.ok_or("the link says no share")? });
+        }
+        Ok(links)
+    }
+}
+
+fn rival(name: &'static str, program: &Path) -> Program {
+    Program { name, pure: text(program), driven: Some(text(program)) }
+}
+
+fn usrsctp() -> Result<PathBuf, String> {
+    if !Path::new("/usr/include/usrsctp.h").exists() {
+        return Err("usrsctp.h is missing (Debian: libusrsctp-dev)".into());
+    }
+    let program = cache().join("usrsctp");
+    let words = ["-O2", "-Wall", "-DINET", "-DINET6", "bench/rivals/usrsctp/transfer.c", "-o"];
+    check(command("cc", &words).arg(&program).args(["-lusrsctp", "-lpthread"]))?;
+    Ok(program)
+}
+
+fn pion() -> Result<PathBuf, String> {
+    if !works("go", &["version"]) {
+        return Err("go is not installed".into());
+    }
+    let program = cache().join("pion");
+    let directory = workspace().join("bench/rivals/pion");
+    let mut build = command("go", &["build", "-o"]);
+    check(build.arg(&program).arg(".").current_dir(directory))?;
+    Ok(program)
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

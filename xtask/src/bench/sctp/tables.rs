@@ -1,0 +1,125 @@
+//! What was measured, as tables.
+
+use std::fmt::Write as _;
+
+use super::programs::Link;
+use super::run::Answer;
+use super::{Column, Results, SIZES};
+
+/// The median of one figure of a program in a column, if more than half of its runs came out.
+pub(super) fn median(
+    results: &Results,
+    name: &'static str,
+    column: Column,
+    figure: fn(&Answer) -> f64,
+) -> Option<f64> {
+    let runs = results.get(&(name, column))?;
+    let mut figures: Vec<f64> = runs.iter().flatten().map(figure).collect();
+    if figures.len() * 2 <= runs.len() {
+        return None;
+    }
+    middle(&mut figures)
+}
+
+/// The one in the middle; of two, the mean.
+pub(super) fn middle(figures: &mut [f64]) -> Option<f64> {
+    figures.sort_by(f64::total_cmp);
+    let half = figures.len() / 2;
+    match figures.len() {
+        0 => None,
+        length if length.is_multiple_of(2) => Some(f64::midpoint(figures[half - 1], figures[half])),
+        _ => Some(figures[half]),
+    }
+}
+
+/// CPU-seconds for a gigabyte, both ends together.
+pub(super) fn costs(names: &[&'static str], results: &Results) -> String {
+    let cell = |name, column| {
+        median(results, name, column, Answer::cost)
+            .map_or("–".into(), |cost| format!("{cost:.2}"))
+    };
+    by_size("CPU-seconds per GB", names, cell)
+}
+
+/// Mbit/s of messages.
+pub(super) fn speeds(names: &[&'static str], results: &Results) -> String {
+    let cell = |name, column| {
+        median(results, name, column, Answer::speed)
+            .map_or("–".into(), |speed| format!("{speed:.0}"))
+    };
+    by_size("Mbit/s", names, cell)
+}
+
+fn by_size(
+    head: &str,
+    names: &[&'static str],
+    cell: impl Fn(&'static str, Column) -> String,
+) -> String {
+    let mut text = format!("| {head} |");
+    for carrier in ["memory", "UDP"] {
+        for size in SIZES {
+            let _ = write!(text, " {carrier} {size} B |");
+        }
+    }
+    text.push_str("\n| --- |");
+    text.push_str(&" ---: |".repeat(2 * SIZES.len()));
+    text.push('\n');
+    for name in names {
+        let _ = write!(text, "| {name} |");
+        for column in SIZES.map(Column::Memory).into_iter().chain(SIZES.map(Column::Udp)) {
+            let _ = write!(text, " {} |", cell(name, column));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// How fast associations are set up, and what they take when they are idle.
+pub(super) fn associations(names: &[&'static str], results: &Results) -> String {
+    let mut text = String::from(
+        "| associations | set up per CPU-second | bytes of one end, idle |\n| --- | ---: | ---: |\n",
+    );
+    for name in names {
+        let figure = |of| median(results, name, Column::Associations, of);
+        let shown = |figure: Option<f64>| figure.map_or("–".into(), |it| format!("{it:.0}"));
+        let (rate, memory) = (figure(Answer::rate), figure(|answer| answer.memory / 2.0));
+        let _ = writeln!(text, "| {name} | {} | {} |", shown(rate), shown(memory));
+    }
+    text
+}
+
+/// What each controller makes of a long path with losses.
+pub(super) fn links(links: &[Link]) -> String {
+    let mut text = String::from(
+        "| 100 Mbit/s, 100 ms round trip, 0.1 % loss | share of the link |\n| --- | ---: |\n",
+    );
+    for link in links {
+        let _ = writeln!(text, "| eyas, {} | {:.1} % |", link.controller, link.share * 100.0);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(middle(&mut []), None);
+        assert_eq!(middle(&mut [3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(middle(&mut [4.0, 1.0]), Some(2.5));
+        let run = Answer { bytes: 1_000_000_000, cpu: 0.25, ..Answer::default() };
+        let mut results = Results::new();
+        results.insert(("eyas", Column::Memory(64)), vec![Some(run), None]);
+        assert_eq!(median(&results, "eyas", Column::Memory(64), Answer::cost), None);
+        results.insert(("eyas", Column::Memory(64)), vec![Some(run)]);
+        assert_eq!(median(&results, "eyas", Column::Memory(64), Answer::cost), Some(0.25));
+    }
+
+    #[test]
+    fn every_row_has_a_cell_for_every_column() {
+        let text = costs(&["eyas", "pion"], &Results::new());
+        assert!(text.lines().all(|line| line.matches('|').count() == 2 * SIZES.len() + 2));
+        assert_eq!(text.lines().count(), 4);
+    }
+}

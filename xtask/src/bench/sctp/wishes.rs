@@ -1,0 +1,161 @@
+//! Whether the ratios that we want hold.
+
+use super::programs::Link;
+use super::run::Answer;
+use super::tables::{median, middle};
+use super::{Column, Results};
+
+const RIVALS: [&str; 4] = ["rtc-sctp", "dcsctp", "usrsctp", "pion"];
+/// An idle association may take this much, in bytes.
+const IDLE: f64 = 4096.0;
+/// Share of the link that the BBR-class controller is to get.
+const SHARE: f64 = 0.85;
+
+/// A ratio that is wanted: a figure of eyas over the same of rivals.
+struct Wish {
+    text: &'static str,
+    column: Column,
+    figure: fn(&Answer) -> f64,
+    /// The best of these counts.
+    rivals: &'static [&'static str],
+    bound: Bound,
+}
+
+#[derive(Clone, Copy)]
+enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+const WISHES: [Wish; 7] = [
+    Wish {
+        text: "memory, 1 KiB: at most 0.7 × the CPU of rtc-sctp",
+        column: Column::Memory(1024),
+        figure: Answer::cost,
+        rivals: &["rtc-sctp"],
+        bound: Bound::AtMost(0.7),
+    },
+    Wish {
+        text: "memory, 64 KiB: at most 0.7 × the CPU of rtc-sctp",
+        column: Column::Memory(65_536),
+        figure: Answer::cost,
+        rivals: &["rtc-sctp"],
+        bound: Bound::AtMost(0.7),
+    },
+    Wish {
+        text: "memory, 64 B: at least 2 × the messages of rtc-sctp",
+        column: Column::Memory(64),
+        figure: Answer::rate,
+        rivals: &["rtc-sctp"],
+        bound: Bound::AtLeast(2.0),
+    },
+    Wish {
+        text: "UDP, 64 KiB: at least 4 × the Mbit/s of rtc-sctp",
+        column: Column::Udp(65_536),
+        figure: Answer::speed,
+        rivals: &["rtc-sctp"],
+        bound: Bound::AtLeast(4.0),
+    },
+    Wish {
+        text: "UDP, 64 KiB: at least 10 × the Mbit/s of usrsctp",
+        column: Column::Udp(65_536),
+        figure: Answer::speed,
+        rivals: &["usrsctp"],
+        bound: Bound::AtLeast(10.0),
+    },
+    Wish {
+        text: "UDP, 1,452 B: at least 4 × the Mbit/s of the best",
+        column: Column::Udp(1452),
+        figure: Answer::speed,
+        rivals: &RIVALS,
+        bound: Bound::AtLeast(4.0),
+    },
+    Wish {
+        text: "at least 5 × the associations of usrsctp",
+        column: Column::Associations,
+        figure: Answer::rate,
+        rivals: &["usrsctp"],
+        bound: Bound::AtLeast(5.0),
+    },
+];
+
+/// A list of wishes, each with its outcome.
+pub(super) fn text(results: &Results, links: &[Link]) -> String {
+    let mut text = String::from("| wanted | seen | holds |\n| --- | --- | --- |\n");
+    for wish in &WISHES {
+        let ratio = ratio(results, wish);
+        let seen = ratio.map_or("–".into(), |ratio| format!("{ratio:.2}"));
+        let holds = ratio.map(|ratio| match wish.bound {
+            Bound::AtMost(most) => ratio <= most,
+            Bound::AtLeast(least) => ratio >= least,
+        });
+        text.push_str(&row(wish.text, &seen, holds));
+    }
+    let idle = median(results, "eyas", Column::Associations, |answer| answer.memory / 2.0);
+    let seen = idle.map_or("–".into(), |bytes| format!("{bytes:.0} bytes"));
+    text.push_str(&row("an idle association: at most 4 KiB", &seen, idle.map(|it| it <= IDLE)));
+    let share = links.iter().find(|link| link.controller == "bbr").map(|link| link.share);
+    let seen = share.map_or("–".into(), |share| format!("{:.1} %", share * 100.0));
+    text.push_str(&row(
+        "the long link: at least 85 % with BBR",
+        &seen,
+        share.map(|it| it >= SHARE),
+    ));
+    text
+}
+
+fn row(wanted: &str, seen: &str, holds: Option<bool>) -> String {
+    let holds = match holds {
+        Some(true) => "yes",
+        Some(false) => "**no**",
+        None => "not measured",
+    };
+    format!("| {wanted} | {seen} | {holds} |\n")
+}
+
+/// The median of the ratios within each round.
+fn ratio(results: &Results, wish: &Wish) -> Option<f64> {
+    let ours = results.get(&("eyas", wish.column))?;
+    let mut ratios = Vec::new();
+    for (round, ours) in ours.iter().enumerate() {
+        let figures = wish.rivals.iter().filter_map(|name| {
+            let runs = results.get(&(*name, wish.column))?;
+            runs.get(round)?.as_ref().map(wish.figure)
+        });
+        let best = match wish.bound {
+            Bound::AtMost(_) => figures.fold(f64::INFINITY, f64::min),
+            Bound::AtLeast(_) => figures.fold(0.0, f64::max),
+        };
+        if let Some(ours) = ours
+            && best > 0.0
+            && best.is_finite()
+        {
+            ratios.push((wish.figure)(ours) / best);
+        }
+    }
+    middle(&mut ratios)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_taken_within_a_round() {
+        let runs = |speeds: &[f64]| {
+            let one = |speed: &f64| {
+                Some(Answer { bytes: 125_000, wall: 1.0 / speed, cpu: 1.0, ..Answer::default() })
+            };
+            speeds.iter().map(one).collect::<Vec<_>>()
+        };
+        let mut results = Results::new();
+        results.insert(("eyas", Column::Udp(65_536)), runs(&[40.0, 80.0, 9.0]));
+        results.insert(("rtc-sctp", Column::Udp(65_536)), runs(&[10.0, 20.0, 3.0]));
+        results.insert(("usrsctp", Column::Udp(65_536)), runs(&[10.0, 20.0, 3.0]));
+        let text = text(&results, &[Link { controller: "bbr", share: 0.9 }]);
+        assert!(text.contains("the Mbit/s of rtc-sctp | 4.00 | yes |"));
+        assert!(text.contains("the Mbit/s of usrsctp | 4.00 | **no** |"));
+        assert!(text.contains("4 KiB | – | not measured |"));
+        assert!(text.contains("BBR | 90.0 % | yes |"));
+    }
+}
