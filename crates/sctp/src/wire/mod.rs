@@ -24,6 +24,8 @@ pub mod chunk;
 mod packet;
 pub mod parameter;
 pub mod records;
+#[cfg(test)]
+mod tests;
 mod walker;
 mod writer;
 

@@ -1,0 +1,4 @@
+//! What holds for all bytes and all chunks.
+
+mod properties;
+mod strategies;
