@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `new_reno` | by loss, as SCTP's own standard has it | RFC 9260 §7.2 |
 //! | `cubic` | by loss and time, for long fast paths | RFC 9438 |
+//! | `bbr` | by a model of the path, paced: not deterred by single losses | draft-ietf-ccwg-bbr |
 //! | `slow_start` | when slow start should end | RFC 9406 |
 //! | `delivery_rate` | how fast the path delivers: samples for the controllers | draft-ietf-ccwg-bbr §4.1 |
 //!
@@ -16,11 +17,13 @@ use core::time::Duration;
 
 use crate::config::CongestionControlKind;
 
+mod bbr;
 mod cubic;
 mod delivery_rate;
 mod new_reno;
 mod slow_start;
 
+pub use bbr::{Bbr, BbrState};
 pub use cubic::Cubic;
 pub(crate) use delivery_rate::nanoseconds;
 pub use delivery_rate::{DeliveryRate, DeliveryRateEstimator, PacketNumber, SentState};
@@ -162,6 +165,8 @@ pub enum Congestion {
     NewReno(NewReno),
     /// RFC 9438.
     Cubic(Box<Cubic>),
+    /// draft-ietf-ccwg-bbr.
+    Bbr(Box<Bbr>),
 }
 
 impl Congestion {
@@ -170,9 +175,8 @@ impl Congestion {
     pub fn new(kind: CongestionControlKind, mtu: usize) -> Self {
         match kind {
             CongestionControlKind::NewReno => Self::NewReno(NewReno::new(mtu)),
-            CongestionControlKind::Cubic | CongestionControlKind::Bbr => {
-                Self::Cubic(Box::new(Cubic::new(mtu)))
-            }
+            CongestionControlKind::Cubic => Self::Cubic(Box::new(Cubic::new(mtu))),
+            CongestionControlKind::Bbr => Self::Bbr(Box::new(Bbr::new(mtu))),
         }
     }
 }
@@ -183,6 +187,7 @@ macro_rules! of_any {
         match $self {
             Self::NewReno($controller) => $call,
             Self::Cubic($controller) => $call,
+            Self::Bbr($controller) => $call,
         }
     };
 }
@@ -242,3 +247,6 @@ impl CongestionControl for Congestion {
 pub fn initial_window(mtu: usize) -> usize {
     (4 * mtu).min((2 * mtu).max(4404))
 }
+
+#[cfg(test)]
+mod tests;

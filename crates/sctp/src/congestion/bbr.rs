@@ -1,0 +1,333 @@
+//! Congestion control by a model of the path: its bandwidth and its round trip, with pacing
+//! (draft-ietf-ccwg-bbr, BBRv3).
+//!
+//! | module | what | section of the draft |
+//! | --- | --- | --- |
+//! | `startup` | doubling until the path is full, then draining the queue | 5.3.1, 5.3.2 |
+//! | `probe_bandwidth` | the cycle of down, cruise, refill, up | 5.3.3 |
+//! | `probe_rtt` | the least round trip, looked for every five seconds | 5.3.4 |
+//! | `model` | bandwidth, rounds, aggregation, what losses say | 5.5 |
+//! | `control` | from the model to window and pacing rate | 5.6 |
+//!
+//! Names follow the draft. Rates are in bytes a second, times in nanoseconds, volumes in bytes of
+//! user data. What the draft calls infinity is the largest number.
+
+use core::time::Duration;
+
+use super::{
+    Acknowledged, CongestionControl, CongestionEvent, CongestionKind, DeliveryRate, Lost, Sent,
+    initial_window, nanoseconds,
+};
+
+mod control;
+mod model;
+mod probe_bandwidth;
+mod probe_rtt;
+mod startup;
+
+use model::{ExtraAcked, MaxBandwidth};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Where the state machine stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BbrState {
+    /// Doubling the rate each round until the path is full.
+    Startup,
+    /// Sending away the queue that startup left.
+    Drain,
+    /// Slower than the path delivers, to leave room.
+    ProbeBandwidthDown,
+    /// As fast as the path delivers.
+    ProbeBandwidthCruise,
+    /// Filling the pipe again before trying for more.
+    ProbeBandwidthRefill,
+    /// Trying for more.
+    ProbeBandwidthUp,
+    /// With half of the pipe, to see the round trip without a queue.
+    ProbeRtt,
+}
+
+/// What acknowledgements tell of the probing for bandwidth (`ack_phase`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AckPhase {
+    Init,
+    Refilling,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
+}
+
+/// What an acknowledgement said, in the terms of the draft (`RS` and a part of `C`).
+#[derive(Clone, Copy, Debug)]
+struct RateSample {
+    now: u64,
+    newly_acked: usize,
+    in_flight: usize,
+    is_window_limited: bool,
+    rtt: Option<u64>,
+    /// All of the following are from the delivery rate sample; nothing if there was none.
+    delivery: Option<DeliveryRate>,
+    /// Bytes a second; 0 if the interval was too short to tell.
+    rate: u64,
+    app_limited: bool,
+}
+
+/// draft-ietf-ccwg-bbr.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    mtu: usize,
+    state: BbrState,
+    window: usize,
+    pacing_rate: u64,
+    /// In percent.
+    pacing_gain: u64,
+    /// In percent.
+    window_gain: u64,
+    smoothed_rtt: u64,
+
+    max_bandwidth: MaxBandwidth,
+    bandwidth_short_term: u64,
+    bandwidth: u64,
+    min_rtt: u64,
+    min_rtt_stamp: u64,
+    extra_acked: ExtraAcked,
+    inflight_long_term: usize,
+    inflight_short_term: usize,
+
+    delivered: u64,
+    next_round_delivered: u64,
+    round_count: u64,
+    round_start: bool,
+    loss_round_delivered: u64,
+    loss_round_start: bool,
+    is_loss_in_round: bool,
+    losses_in_round: u32,
+    last_lost_sent: u64,
+    bandwidth_latest: u64,
+    inflight_latest: usize,
+
+    full_bandwidth: u64,
+    full_bandwidth_count: u32,
+    full_bandwidth_now: bool,
+    full_bandwidth_reached: bool,
+    drain_start_round: u64,
+
+    ack_phase: AckPhase,
+    is_probe_sample: bool,
+    probe_up_acked: usize,
+    probe_up_acked_per_increase: usize,
+    probe_up_rounds: u32,
+    rounds_since_probe_up: u64,
+    probe_wait: u64,
+    cycle_stamp: u64,
+    prev_probe_too_high: bool,
+    prev_probe_precautionary: bool,
+
+    probe_rtt_min_delay: u64,
+    probe_rtt_min_stamp: u64,
+    probe_rtt_expired: bool,
+    probe_rtt_done: Option<u64>,
+    probe_rtt_round_done: bool,
+    /// Samples of packets sent before so much was delivered are limited by ProbeRTT.
+    low_rate_until: u64,
+
+    in_recovery: bool,
+    prior_window: usize,
+    idle_restart: bool,
+    app_limited: bool,
+    undo: Undo,
+}
+
+/// What to return to if a loss was none.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    state: Option<BbrState>,
+    bandwidth_short_term: u64,
+    inflight_short_term: usize,
+    inflight_long_term: usize,
+}
+
+impl Bbr {
+    /// For a path whose MTU is this, in bytes of IP packet.
+    #[must_use]
+    pub fn new(mtu: usize) -> Self {
+        let window = initial_window(mtu);
+        Self {
+            mtu,
+            state: BbrState::Startup,
+            window,
+            pacing_rate: startup::PACING_GAIN * (window as u64 * 1000) / 100,
+            pacing_gain: startup::PACING_GAIN,
+            window_gain: control::WINDOW_GAIN,
+            smoothed_rtt: 0,
+            max_bandwidth: MaxBandwidth::default(),
+            bandwidth_short_term: u64::MAX,
+            bandwidth: 0,
+            min_rtt: u64::MAX,
+            min_rtt_stamp: 0,
+            extra_acked: ExtraAcked::default(),
+            inflight_long_term: usize::MAX,
+            inflight_short_term: usize::MAX,
+            delivered: 0,
+            next_round_delivered: 0,
+            round_count: 0,
+            round_start: false,
+            loss_round_delivered: 0,
+            loss_round_start: false,
+            is_loss_in_round: false,
+            losses_in_round: 0,
+            last_lost_sent: 0,
+            bandwidth_latest: 0,
+            inflight_latest: 0,
+            full_bandwidth: 0,
+            full_bandwidth_count: 0,
+            full_bandwidth_now: false,
+            full_bandwidth_reached: false,
+            drain_start_round: 0,
+            ack_phase: AckPhase::Init,
+            is_probe_sample: false,
+            probe_up_acked: 0,
+            probe_up_acked_per_increase: usize::MAX,
+            probe_up_rounds: 0,
+            rounds_since_probe_up: 0,
+            probe_wait: 0,
+            cycle_stamp: 0,
+            prev_probe_too_high: false,
+            prev_probe_precautionary: false,
+            probe_rtt_min_delay: u64::MAX,
+            probe_rtt_min_stamp: 0,
+            probe_rtt_expired: false,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            low_rate_until: 0,
+            in_recovery: false,
+            prior_window: 0,
+            idle_restart: false,
+            app_limited: false,
+            undo: Undo {
+                state: None,
+                bandwidth_short_term: u64::MAX,
+                inflight_short_term: usize::MAX,
+                inflight_long_term: usize::MAX,
+            },
+        }
+    }
+
+    /// Where the state machine stands.
+    #[must_use]
+    pub fn state(&self) -> BbrState {
+        self.state
+    }
+
+    /// What the path is believed to carry, in bytes of user data a second.
+    #[must_use]
+    pub fn bandwidth(&self) -> u64 {
+        self.bandwidth
+    }
+
+    fn sample(&self, acknowledged: &Acknowledged) -> RateSample {
+        let delivery = acknowledged.delivery;
+        let low = |delivery: &DeliveryRate| {
+            delivery.sent.app_limited || delivery.sent.delivered < self.low_rate_until
+        };
+        RateSample {
+            now: nanoseconds(acknowledged.now),
+            newly_acked: acknowledged.bytes,
+            in_flight: acknowledged.outstanding,
+            is_window_limited: acknowledged.window_was_full,
+            rtt: acknowledged.rtt.map(nanoseconds),
+            delivery,
+            rate: delivery.filter(|delivery| !delivery.too_short).map_or(0, |it| it.rate()),
+            app_limited: delivery.as_ref().is_some_and(low),
+        }
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn window(&self) -> usize {
+        self.window
+    }
+
+    fn slow_start_threshold(&self) -> usize {
+        self.inflight_long_term
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        (self.smoothed_rtt != 0).then_some(self.pacing_rate)
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        if sent.outstanding == sent.bytes && self.app_limited {
+            self.restart_from_idle(nanoseconds(sent.now));
+        }
+        self.app_limited = sent.app_limited;
+    }
+
+    fn on_acknowledged(&mut self, acknowledged: &Acknowledged) {
+        let sample = self.sample(acknowledged);
+        if self.smoothed_rtt == 0
+            && let Some(rtt) = acknowledged.smoothed_rtt
+        {
+            self.init_pacing_rate(nanoseconds(rtt));
+        }
+        self.smoothed_rtt = acknowledged.smoothed_rtt.map_or(0, nanoseconds);
+        self.update_latest_delivery_signals(&sample);
+        self.update_congestion_signals(&sample);
+        self.update_ack_aggregation(&sample);
+        self.check_full_bandwidth_reached(&sample);
+        self.check_startup_done();
+        self.check_drain_done(&sample);
+        self.update_probe_bandwidth_cycle(&sample);
+        self.update_min_rtt(&sample);
+        self.check_probe_rtt(&sample);
+        self.advance_latest_delivery_signals(&sample);
+        self.bandwidth = self.max_bandwidth.get().min(self.bandwidth_short_term);
+        self.set_pacing_rate(self.pacing_gain);
+        self.set_window(&sample);
+    }
+
+    fn on_lost(&mut self, lost: &Lost) {
+        self.handle_lost_packet(lost);
+    }
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        match event.kind {
+            CongestionKind::Loss => {
+                self.save_window();
+                self.save_state_upon_loss();
+                self.in_recovery = true;
+            }
+            // The draft leaves ECN open; a mark counts as a round with a loss.
+            CongestionKind::Ecn => self.note_loss(),
+        }
+    }
+
+    fn on_recovered(&mut self, _now: Duration) {
+        self.in_recovery = false;
+        self.window = self.window.max(self.prior_window);
+    }
+
+    fn on_timeout(&mut self, event: &CongestionEvent) {
+        self.save_window();
+        self.save_state_upon_loss();
+        self.in_recovery = false;
+        self.window = event.outstanding.saturating_add(self.mtu);
+    }
+
+    fn on_spurious(&mut self, _now: Duration) {
+        self.in_recovery = false;
+        self.handle_spurious_loss();
+    }
+
+    /// The model ages by its own clock, so an idle path needs no smaller window: what restarts is
+    /// paced.
+    fn on_idle(&mut self, _now: Duration) {}
+
+    fn on_mtu(&mut self, mtu: usize) {
+        self.mtu = mtu;
+    }
+}
+
+#[cfg(test)]
+mod tests;
