@@ -279,7 +279,11 @@ impl Sender {
         let siblings = paths.siblings();
         for number in 0..self.flights.len() as u8 {
             let flight = &mut self.flights[usize::from(number)];
-            let Some(id) = flight.path.filter(|_| flight.seen.acknowledged) else { continue };
+            let Some(id) = flight.path else { continue };
+            if !flight.seen.acknowledged {
+                self.stop_idle_t3(number, paths);
+                continue;
+            }
             let seen = flight.seen;
             let sent = seen.newest_once.and_then(|packet| flight.sent_at(packet));
             let rtt = sent.map(|sent| now.saturating_sub(sent));

@@ -3,39 +3,47 @@
 use core::time::Duration;
 
 use super::Sender;
-use crate::congestion::CongestionKind;
+use super::flight::Recovery;
+use crate::identifier::PathId;
 use crate::path::Paths;
 use crate::serial::Tsn;
 
 impl Sender {
-    /// Takes in an ECNE about `lowest`, the first TSN that was marked: the window of the path that
-    /// it went on is cut, once for each window of data. Gives the TSN for the CWR, which is always
-    /// due; `None` if the chunk speaks of what was never sent.
-    pub fn handle_congestion_echo(
+    /// The path that a chunk was sent on last, while it is outstanding.
+    #[must_use]
+    pub fn path_of(&self, tsn: Tsn) -> Option<PathId> {
+        let chunk = self.outstanding.get(tsn)?;
+        self.flights.get(usize::from(chunk.flight))?.path
+    }
+
+    /// Takes in an ECNE about `tsn`, the lowest one of a packet that was marked: the window of the
+    /// path that it went on is cut, once for each window of data. Gives the TSN for the CWR, which
+    /// is due always; `None` if the chunk speaks of what was never sent.
+    pub fn handle_ecne(
         &mut self,
         now: Duration,
-        lowest: Tsn,
+        tsn: Tsn,
+        arrived_on: PathId,
         paths: &mut Paths,
     ) -> Option<Tsn> {
-        let last = self.next_tsn().previous();
-        if lowest.is_after(last) {
+        let (next, exit) = (self.next_tsn(), self.next_tsn().previous());
+        if tsn.is_after(exit) {
             return None;
         }
-        if self.congestion_echoed.is_some_and(|until| lowest.is_at_or_before(until)) {
-            return Some(lowest);
+        if self.congestion_echoed.is_some_and(|until| tsn.is_at_or_before(until)) {
+            return Some(tsn);
         }
-        self.congestion_echoed = Some(last);
-        let chunk = self.outstanding.get(lowest).map(|chunk| usize::from(chunk.flight));
-        let flight = chunk.and_then(|flight| self.flights.get(flight));
-        let id = flight.and_then(|flight| flight.path).unwrap_or(paths.primary());
-        let siblings = paths.siblings();
-        let in_recovery = self.flight(id).is_some_and(|flight| flight.recovery.is_some());
-        if let Some(path) = paths.get_mut(id)
-            && !in_recovery
+        self.congestion_echoed = Some(exit);
+        let id = self.path_of(tsn).unwrap_or(arrived_on);
+        let Some(number) = self.flight_of(id) else { return Some(tsn) };
+        let flight = &mut self.flights[usize::from(number)];
+        if flight.recovery.is_none()
+            && let Some(packet) = paths.get(id).map(crate::path::Path::next_packet)
         {
-            path.on_congestion(now, CongestionKind::Ecn, siblings);
-            path.on_recovered(now);
+            flight.recovery = Some(Recovery { exit, packet, by_timeout: false, suspects: 0 });
+            paths.on_ecne(now, id, tsn, next);
         }
-        Some(lowest)
+        self.end_recoveries(now, self.cumulative_tsn_acked(), paths);
+        Some(tsn)
     }
 }

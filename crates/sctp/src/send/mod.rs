@@ -47,6 +47,8 @@ mod restart;
 mod retransmission;
 mod stream_reset;
 mod streams;
+#[cfg(test)]
+mod tests;
 
 pub use acknowledgement::SackOutcome;
 pub use queue_info::QueueInfo;

@@ -111,6 +111,16 @@ impl Sender {
         }
     }
 
+    /// Stops T3 where it has nothing to watch over.
+    pub(super) fn stop_idle_t3(&mut self, number: u8, paths: &mut Paths) {
+        let must_run = self.must_forward();
+        let flight = &self.flights[usize::from(number)];
+        let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
+        if path.outstanding() == 0 && !must_run {
+            path.t3 = None;
+        }
+    }
+
     /// Takes the oldest run off a path.
     pub(super) fn take_oldest_run(&mut self, number: u8) -> Option<Run> {
         let flight = &mut self.flights[usize::from(number)];

@@ -1,0 +1,222 @@
+//! Losses found by missing reports, by time, by T3; and those that were none.
+
+use super::sacks::bench_with;
+use super::*;
+use crate::congestion::CongestionControl;
+
+fn by_time(count: usize) -> Bench {
+    let config = AssociationConfig { loss_detection: LossDetection::Rack, ..config() };
+    let mut bench = Bench::with(config, terms());
+    // A round trip of 100 ms is known.
+    bench.send(on(0), 100).expect("taken");
+    bench.packet(PathId(0)).expect("a packet");
+    bench.pass(milliseconds(100));
+    bench.sack(1, &[]);
+    for _ in 0..count {
+        bench.send(on(0), 1400).expect("taken");
+    }
+    for _ in 0..count {
+        bench.packet(PathId(0)).expect("a packet");
+        bench.pass(milliseconds(1));
+    }
+    bench.pass(milliseconds(100 - count as u64));
+    bench
+}
+
+fn window(bench: &Bench) -> usize {
+    bench.paths.get(PathId(0)).expect("the first path").congestion.window()
+}
+
+fn threshold(bench: &Bench) -> usize {
+    bench.paths.get(PathId(0)).expect("the first path").congestion.slow_start_threshold()
+}
+
+fn t3(bench: &Bench) -> Option<Duration> {
+    bench.paths.get(PathId(0)).expect("the first path").t3
+}
+
+#[test]
+fn three_missing_reports_are_a_loss() {
+    let mut bench = bench_with(8);
+    bench.sack(1, &[(2, 2)]);
+    bench.sack(1, &[(2, 3)]);
+    assert!(!bench.sender.has_data_to_send(PathId(0)));
+    bench.sack(1, &[(2, 4)]);
+    assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [1]);
+    assert_eq!(bench.counters.retransmissions, 1);
+}
+
+#[test]
+fn the_same_report_again_is_no_other_report() {
+    let mut bench = bench_with(4);
+    for _ in 0..5 {
+        bench.sack(1, &[(2, 2)]);
+    }
+    assert!(!bench.sender.has_data_to_send(PathId(0)));
+}
+
+#[test]
+fn a_chunk_is_fast_retransmitted_once() {
+    let mut bench = bench_with(12);
+    for last in 2..5 {
+        bench.sack(1, &[(2, last)]);
+    }
+    assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [1]);
+    for last in 5..10 {
+        bench.sack(1, &[(2, last)]);
+    }
+    assert!(!bench.sender.has_data_to_send(PathId(0)));
+}
+
+#[test]
+fn the_window_is_cut_once_for_a_recovery() {
+    let mut bench = bench_with(20);
+    for last in 10..13 {
+        bench.sack(0, &[(3, 3), (5, 8), (10, last)]);
+    }
+    let cut = window(&bench);
+    let waiting: usize = bench.sender.flights.iter().map(|flight| flight.waiting).sum();
+    assert_eq!(waiting, 5);
+    while bench.packet(PathId(0)).is_some() {}
+    for last in 15..18 {
+        bench.sack(9, &[(10, 12), (14, last)]);
+    }
+    assert_eq!(window(&bench), cut, "13 was lost in the same window");
+    bench.sack(20, &[]);
+    assert!(bench.sender.is_dry());
+}
+
+#[test]
+fn the_first_fast_retransmission_ignores_the_window() {
+    let mut bench = bench_with(12);
+    for last in 2..5 {
+        bench.sack(0, &[(1, last)]);
+    }
+    let path = bench.paths.get(PathId(0)).expect("the first path");
+    assert!(path.outstanding() >= path.congestion.window(), "the window is closed");
+    let packets = bench.output();
+    assert_eq!(packets.len(), 1);
+    assert_eq!(packets[0].tsns(), [0]);
+}
+
+#[test]
+fn t3_sends_all_again_and_doubles() {
+    let mut bench = bench_with(3);
+    let first = t3(&bench).expect("T3 runs");
+    let outcome = bench.timeout();
+    assert_eq!(bench.now, first);
+    assert_eq!(outcome.expired.len(), 1);
+    assert!(outcome.expired[0].is_error);
+    assert_eq!(bench.sender.in_flight(), 0);
+    assert_eq!(t3(&bench), None, "nothing is under way");
+    assert_eq!(window(&bench), 1500);
+    let packets = bench.output();
+    assert_eq!(packets.len(), 2, "one packet would do, any room admits one more");
+    assert_eq!(t3(&bench), Some(bench.now + milliseconds(2000)));
+    bench.timeout();
+    bench.output();
+    assert_eq!(t3(&bench), Some(bench.now + milliseconds(4000)));
+    bench.sack(3, &[]);
+    assert_eq!(t3(&bench), None);
+}
+
+#[test]
+fn t3_starts_anew_when_the_oldest_chunk_is_acknowledged() {
+    let mut bench = bench_with(3);
+    let first = t3(&bench).expect("T3 runs");
+    bench.sack(0, &[(1, 1)]);
+    assert_eq!(t3(&bench), Some(first), "not the oldest");
+    bench.sack(1, &[]);
+    assert!(t3(&bench) > Some(first));
+    bench.sack(3, &[]);
+    assert_eq!(t3(&bench), None);
+}
+
+#[test]
+fn time_tells_a_loss_without_three_reports() {
+    let mut bench = by_time(4);
+    bench.sack(2, &[(3, 3)]);
+    let timer = bench.sender.flights[0].rack.timer.expect("reordering gets its time");
+    assert!(timer > bench.now && timer < bench.now + milliseconds(50), "{timer:?}");
+    assert!(!bench.sender.has_data_to_send(PathId(0)));
+    bench.timeout();
+    assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [2]);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_time() {
+    let mut bench = by_time(6);
+    bench.sack(1, &[(2, 3)]);
+    bench.timeout();
+    assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [1]);
+    for _ in 0..3 {
+        bench.send(on(0), 1400).expect("taken");
+        bench.pass(milliseconds(1));
+        bench.packet(PathId(0)).expect("new data");
+    }
+    bench.pass(milliseconds(110));
+    bench.sack(1, &[(2, 9)]);
+    assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [1]);
+    assert_eq!(bench.counters.retransmissions, 2);
+}
+
+#[test]
+fn a_lost_tail_is_probed_long_before_t3() {
+    let mut bench = by_time(3);
+    bench.sack(2, &[]);
+    let start = bench.now;
+    let probe = bench.sender.next_timeout(&bench.paths).expect("a timer runs");
+    assert!(probe <= start + milliseconds(250), "twice the round trip: {:?}", probe - start);
+    let outcome = bench.timeout();
+    assert_eq!(outcome, TimeoutOutcome::default());
+    let packets = bench.output();
+    assert_eq!(packets.len(), 1);
+    assert_eq!(packets[0].tsns(), [3], "the last chunk goes again");
+    assert!(t3(&bench).is_some(), "T3 stays the last resort");
+    bench.pass(milliseconds(100));
+    bench.sack(2, &[(3, 3)]);
+    let again: Vec<u32> = bench.output().iter().flat_map(Left::tsns).collect();
+    assert_eq!(again, [2], "the probe showed what is missing");
+}
+
+#[test]
+fn a_probe_takes_new_data_if_there_is_some() {
+    let mut bench = by_time(3);
+    bench.sack(2, &[]);
+    bench.send(on(0), 1400).expect("taken");
+    bench.timeout();
+    let packets = bench.output();
+    assert_eq!(packets[0].tsns(), [4]);
+}
+
+#[test]
+fn what_was_late_and_not_lost_gives_the_window_back() {
+    let mut bench = by_time(6);
+    bench.sack(1, &[(3, 6)]);
+    bench.pass(milliseconds(60));
+    bench.timeout();
+    assert_eq!(threshold(&bench), 6000, "half the window, at least four packets");
+    let outcome = bench.sack(7, &[]);
+    assert_eq!(outcome.acknowledged, 0, "late, not new to the path");
+    assert_eq!(threshold(&bench), usize::MAX);
+    assert!(bench.packet(PathId(0)).is_none());
+    assert!(bench.sender.is_dry());
+}
+
+#[test]
+fn a_duplicate_tells_that_a_retransmission_was_in_vain() {
+    let mut bench = by_time(6);
+    bench.sack(1, &[(2, 6)]);
+    bench.timeout();
+    bench.packet(PathId(0)).expect("sent again");
+    assert_eq!(threshold(&bench), 6000);
+    let duplicates = [FIRST.plus(1)];
+    let sack = SackBuilder {
+        cumulative_tsn: FIRST.plus(6),
+        a_rwnd: 1 << 20,
+        duplicates: &duplicates,
+        ..Default::default()
+    };
+    bench.sender.handle_sack(bench.now, &sack.build(), &mut bench.paths, &mut bench.counters);
+    assert_eq!(threshold(&bench), usize::MAX);
+}

@@ -1,0 +1,230 @@
+//! The sending side against a peer that acknowledges what it is told to.
+
+use alloc::vec::Vec;
+use bytes::{Bytes, BytesMut};
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use super::{SackOutcome, Sender, Terms, TimeoutOutcome};
+use crate::config::{AssociationConfig, CongestionControlKind, LossDetection};
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::event::Event;
+use crate::identifier::{PathId, StreamId, VerificationTag};
+use crate::message::SendInfo;
+use crate::path::{Allowance, Paths};
+use crate::serial::Tsn;
+use crate::wire::{
+    Checksum, Chunk, DataChunk, GapBlock, Header, Packet, PacketWriter, SackBuilder, SackChunk,
+};
+
+mod filling;
+mod losses;
+mod paths;
+mod properties;
+mod queue;
+mod reliability;
+mod resets;
+mod sacks;
+mod window;
+
+/// Our first TSN, close to where numbers wrap.
+const FIRST: Tsn = Tsn(u32::MAX - 2);
+
+const HEADER: Header =
+    Header { source_port: 1, destination_port: 2, tag: VerificationTag(0x0102_0304) };
+
+/// A sender, its paths and the time.
+struct Bench {
+    sender: Sender,
+    paths: Paths,
+    config: AssociationConfig,
+    counters: Counters,
+    now: Duration,
+}
+
+/// One packet as it left.
+struct Left {
+    path: PathId,
+    size: usize,
+    chunks: Vec<DataChunk>,
+}
+
+impl Left {
+    fn tsns(&self) -> Vec<u32> {
+        self.chunks.iter().map(|chunk| chunk.tsn.distance_from(FIRST)).collect()
+    }
+}
+
+fn config() -> AssociationConfig {
+    AssociationConfig {
+        congestion_control: CongestionControlKind::NewReno,
+        loss_detection: LossDetection::Classic,
+        ..AssociationConfig::default()
+    }
+}
+
+fn terms() -> Terms {
+    Terms {
+        initial_tsn: FIRST,
+        peer_window: 1 << 20,
+        outbound: 100,
+        interleaving: false,
+        partial_reliability: true,
+    }
+}
+
+fn milliseconds(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// On stream `stream`.
+fn on(stream: u16) -> SendInfo {
+    SendInfo { stream: StreamId(stream), ..SendInfo::default() }
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self::with(config(), terms())
+    }
+
+    fn with(config: AssociationConfig, terms: Terms) -> Self {
+        let remote = SocketAddr::from(([192, 0, 2, 1], 0));
+        let paths = Paths::new(remote, None, &config, [7; 32]);
+        let sender = Sender::new(&config, terms);
+        let now = Duration::from_secs(1000);
+        Self { sender, paths, config, counters: Counters::default(), now }
+    }
+
+    /// Adds a second path that is confirmed.
+    fn add_path(&mut self) -> PathId {
+        let remote = SocketAddr::from(([192, 0, 2, 2], 0));
+        let id = self.paths.add(remote, None, &self.config).expect("there are few paths");
+        self.paths.confirm(id);
+        id
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now += time;
+    }
+
+    fn send(&mut self, info: SendInfo, length: usize) -> Result<(), Error> {
+        self.send_bytes(info, Bytes::from(alloc::vec![0xab; length]))
+    }
+
+    fn send_bytes(&mut self, info: SendInfo, data: Bytes) -> Result<(), Error> {
+        self.sender.send(self.now, &info, data, &mut self.paths)
+    }
+
+    /// Fills one packet for a path, whatever its window says.
+    fn packet(&mut self, path: PathId) -> Option<Left> {
+        let mtu = self.paths.get(path)?.mtu();
+        let limit = self.sender.packet_limit(path, mtu);
+        let mut buffer = BytesMut::new();
+        let mut packet = PacketWriter::begin(&mut buffer, HEADER, limit);
+        let (paths, counters) = (&mut self.paths, &mut self.counters);
+        let bytes = self.sender.fill(self.now, path, paths, &mut packet, counters);
+        let size = packet.finish(Checksum::Crc32c);
+        if bytes == 0 {
+            return None;
+        }
+        let contents = buffer.freeze();
+        let (_, chunks) = Packet::parse(&contents, Checksum::Crc32c).expect("a packet");
+        let chunks: Vec<DataChunk> = chunks
+            .map(|chunk| match chunk {
+                Chunk::Data(data) => data,
+                other => panic!("{other:?} instead of data"),
+            })
+            .collect();
+        assert_eq!(chunks.iter().map(|chunk| chunk.payload.len()).sum::<usize>(), bytes);
+        Some(Left { path, size, chunks })
+    }
+
+    /// Fills packets on all paths as far as their windows allow.
+    fn output(&mut self) -> Vec<Left> {
+        let mut packets = Vec::new();
+        let ids: Vec<PathId> = self.paths.iter().map(|path| path.id).collect();
+        for id in ids {
+            while self.sender.has_data_to_send(id) {
+                let path = self.paths.get(id).expect("listed");
+                let Allowance::Now(_) = path.allowance(self.now, path.mtu()) else { break };
+                let Some(packet) = self.packet(id) else { break };
+                packets.push(packet);
+            }
+        }
+        packets
+    }
+
+    /// Acknowledges all before the `cumulative`-th chunk, and these chunks beyond it.
+    fn sack(&mut self, cumulative: u32, beyond: &[(u32, u32)]) -> SackOutcome {
+        let sack = sack(cumulative, beyond, 1 << 20);
+        self.handle(&sack)
+    }
+
+    fn handle(&mut self, sack: &SackChunk) -> SackOutcome {
+        let (paths, counters) = (&mut self.paths, &mut self.counters);
+        let outcome = self.sender.handle_sack(self.now, sack, paths, counters);
+        self.check();
+        outcome
+    }
+
+    fn timeout(&mut self) -> TimeoutOutcome {
+        let at = self.sender.next_timeout(&self.paths).expect("no timer runs");
+        self.now = self.now.max(at);
+        let outcome = self.sender.handle_timeout(self.now, &mut self.paths);
+        self.check();
+        outcome
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        core::iter::from_fn(|| self.sender.poll_event()).collect()
+    }
+
+    /// What must always hold.
+    fn check(&self) {
+        let outstanding: usize = self.paths.iter().map(crate::path::Path::outstanding).sum();
+        assert_eq!(outstanding, self.sender.in_flight(), "paths and sender disagree");
+        self.sender.check_accounts();
+    }
+}
+
+/// Chunks are counted from 0; `cumulative` chunks arrived in sequence, and those from the first to
+/// the last of each pair beyond.
+fn sack(cumulative: u32, beyond: &[(u32, u32)], a_rwnd: u32) -> SackChunk {
+    let offset = |chunk: u32| u16::try_from(chunk + 1 - cumulative).expect("near");
+    let gap_blocks: Vec<GapBlock> = beyond
+        .iter()
+        .map(|&(first, last)| GapBlock { start: offset(first), end: offset(last) })
+        .collect();
+    let cumulative_tsn = FIRST.plus(cumulative).previous();
+    SackBuilder { cumulative_tsn, a_rwnd, gap_blocks: &gap_blocks, ..Default::default() }.build()
+}
+
+impl Sender {
+    /// Every sum is that of its parts.
+    fn check_accounts(&self) {
+        use super::outstanding::ChunkState;
+        let mut waiting = alloc::vec![0; self.flights.len()];
+        let (mut in_flight, mut unreleased) = (0, 0);
+        for offset in 0..self.outstanding.len() as u32 {
+            let chunk = self.outstanding.get(self.outstanding.first().plus(offset)).expect("dense");
+            match chunk.state {
+                ChunkState::InFlight => in_flight += usize::from(chunk.length),
+                ChunkState::Lost => waiting[usize::from(chunk.flight)] += 1,
+                ChunkState::Acknowledged | ChunkState::Abandoned => {}
+            }
+            if !chunk.released {
+                unreleased += usize::from(chunk.length);
+            }
+        }
+        assert_eq!(in_flight, self.in_flight, "bytes in flight");
+        let counted: Vec<usize> = self.flights.iter().map(|flight| flight.waiting).collect();
+        assert_eq!(waiting, counted, "chunks to be sent again");
+        let unsent: usize = self.messages.iter().map(|(_, message)| message.unsent()).sum();
+        assert_eq!(unsent, self.unsent, "unsent bytes");
+        assert_eq!(unsent + unreleased, self.queued, "queued bytes");
+        let of_streams: usize =
+            self.streams.slots().map(|(_, stream)| stream.unsent + stream.unacknowledged).sum();
+        assert_eq!(of_streams, self.queued, "queued bytes by stream");
+    }
+}

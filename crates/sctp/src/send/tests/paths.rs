@@ -1,0 +1,119 @@
+//! Several paths: which one data takes, where lost data goes, paths that fail or vanish.
+
+use super::*;
+use crate::congestion::CongestionControl;
+
+#[test]
+fn new_data_takes_the_primary_path_or_the_one_that_was_asked_for() {
+    let mut bench = Bench::new();
+    let second = bench.add_path();
+    bench.send(on(0), 100).expect("taken");
+    bench.send(SendInfo { path: Some(second), ..on(0) }, 100).expect("taken");
+    bench.send(on(0), 100).expect("taken");
+    let packets = bench.output();
+    let paths: Vec<(u16, Vec<u32>)> =
+        packets.iter().map(|packet| (packet.path.0, packet.tsns())).collect();
+    assert_eq!(paths, [(0, alloc::vec![0]), (1, alloc::vec![1])]);
+    let packets = bench.output();
+    assert_eq!(packets[0].tsns(), [2], "the stream's order is kept");
+    bench.sack(3, &[]);
+    assert!(bench.sender.is_dry());
+}
+
+#[test]
+fn after_t3_another_path_is_tried() {
+    let mut bench = Bench::new();
+    let second = bench.add_path();
+    bench.send(on(0), 1400).expect("taken");
+    bench.send(on(0), 1400).expect("taken");
+    bench.output();
+    bench.timeout();
+    let packets = bench.output();
+    assert!(packets.iter().all(|packet| packet.path == second));
+    assert_eq!(packets.iter().flat_map(Left::tsns).collect::<Vec<_>>(), [0, 1]);
+    bench.pass(milliseconds(50));
+    bench.sack(2, &[]);
+    assert!(bench.sender.is_dry());
+    assert_eq!(bench.sender.next_timeout(&bench.paths), None);
+}
+
+#[test]
+fn reports_count_only_on_the_path_that_they_are_about() {
+    let mut bench = Bench::new();
+    let second = bench.add_path();
+    for path in [None, Some(second), Some(second), Some(second), Some(second)] {
+        bench.send(SendInfo { path, ..on(0) }, 1400).expect("taken");
+    }
+    while !bench.output().is_empty() {}
+    for last in 1..=3 {
+        bench.sack(0, &[(1, last)]);
+    }
+    assert!(!bench.sender.has_data_to_send(PathId(0)), "the first path is slower, that is all");
+    let path = bench.paths.get(PathId(0)).expect("the first path");
+    assert_eq!(path.congestion.window(), 4404);
+}
+
+#[test]
+fn what_was_under_way_on_a_removed_path_goes_elsewhere() {
+    let mut bench = Bench::new();
+    let second = bench.add_path();
+    for _ in 0..3 {
+        bench.send(SendInfo { path: Some(second), ..on(0) }, 1400).expect("taken");
+    }
+    bench.output();
+    bench.sack(0, &[(1, 1)]);
+    bench.paths.remove(second);
+    bench.sender.paths_changed(bench.now, &mut bench.paths);
+    bench.check();
+    let packets = bench.output();
+    assert_eq!(packets.iter().flat_map(Left::tsns).collect::<Vec<_>>(), [0, 2]);
+    assert!(packets.iter().all(|packet| packet.path == PathId(0)));
+    bench.sack(3, &[]);
+    assert!(bench.sender.is_dry());
+}
+
+#[test]
+fn what_waits_for_a_path_that_fails_moves_on() {
+    let mut bench = Bench::new();
+    let second = bench.add_path();
+    bench.send(on(0), 1400).expect("taken");
+    bench.output();
+    bench.timeout();
+    assert!(bench.sender.has_data_to_send(second));
+    for _ in 0..10 {
+        bench.paths.on_error(second, &bench.config);
+    }
+    bench.sender.paths_changed(bench.now, &mut bench.paths);
+    bench.check();
+    assert!(bench.sender.has_data_to_send(PathId(0)));
+    assert!(!bench.sender.has_data_to_send(second));
+}
+
+#[test]
+fn paths_may_come_and_go_for_ever() {
+    let mut bench = Bench::new();
+    for round in 1..1000_u16 {
+        let id = bench.add_path();
+        assert_eq!(id, PathId(round));
+        bench.send(SendInfo { path: Some(id), ..on(0) }, 100).expect("taken");
+        let sent = bench.output();
+        assert_eq!(sent[0].path, id);
+        bench.sack(u32::from(round), &[]);
+        bench.paths.remove(id);
+        bench.sender.paths_changed(bench.now, &mut bench.paths);
+    }
+    assert!(bench.sender.flights.len() <= 2, "places are used again");
+}
+
+#[test]
+fn a_mark_cuts_the_window_once() {
+    let mut bench = super::sacks::bench_with(8);
+    let before = bench.paths.get(PathId(0)).expect("the first path").congestion.window();
+    let mut echo = |tsn: Tsn| bench.sender.handle_ecne(bench.now, tsn, PathId(0), &mut bench.paths);
+    assert_eq!(echo(FIRST.plus(2)), Some(FIRST.plus(2)));
+    assert_eq!(echo(FIRST.plus(3)), Some(FIRST.plus(3)));
+    assert_eq!(echo(FIRST.plus(8)), None, "never sent");
+    assert_eq!(bench.sender.path_of(FIRST.plus(3)), Some(PathId(0)));
+    let after = bench.paths.get(PathId(0)).expect("the first path").congestion.window();
+    assert!(after <= before.max(6000), "{after} after {before}");
+}

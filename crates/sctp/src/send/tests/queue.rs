@@ -1,0 +1,111 @@
+//! Messages handed in, the send buffer, and what is told of it.
+
+use super::*;
+use crate::message::Reliability;
+use crate::send::QueueInfo;
+
+#[test]
+fn misuse_is_refused() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.send(on(0), 0), Err(Error::EmptyMessage));
+    assert_eq!(bench.send(on(100), 1), Err(Error::NoSuchStream));
+    assert_eq!(bench.send(on(0), (1 << 20) + 1), Err(Error::MessageTooLarge { limit: 1 << 20 }));
+    assert_eq!(bench.sender.queued_bytes(), 0);
+    assert!(bench.sender.is_dry());
+}
+
+#[test]
+fn a_full_buffer_says_when_there_is_room_again() {
+    let config = AssociationConfig { send_buffer: 5000, ..config() };
+    let mut bench = Bench::with(config, terms());
+    assert_eq!(bench.send(on(0), 1400), Ok(()));
+    assert_eq!(bench.send(on(0), 1400), Ok(()));
+    assert_eq!(bench.send(on(0), 1400), Ok(()));
+    assert_eq!(bench.send(on(0), 1400), Err(Error::Full));
+    assert_eq!(bench.events(), []);
+    assert_eq!(bench.output().len(), 3);
+    bench.sack(1, &[]);
+    assert_eq!(bench.events(), [Event::Writable]);
+    assert_eq!(bench.send(on(0), 1400), Ok(()));
+    bench.sack(2, &[]);
+    assert_eq!(bench.events(), [], "nobody waits for room");
+}
+
+#[test]
+fn what_is_sent_still_fills_the_buffer() {
+    let config = AssociationConfig { send_buffer: 3000, ..config() };
+    let mut bench = Bench::with(config, terms());
+    assert_eq!(bench.send(on(0), 3000), Ok(()));
+    assert_eq!(bench.output().len(), 3);
+    assert_eq!(bench.send(on(0), 1), Err(Error::Full));
+    bench.sack(1, &[(2, 2)]);
+    assert_eq!(bench.sender.queued_bytes(), 3000 - 1452, "a gap block frees nothing");
+}
+
+#[test]
+fn tiny_messages_are_bounded_by_their_number() {
+    let config = AssociationConfig { send_buffer: 16 << 10, ..config() };
+    let mut bench = Bench::with(config, terms());
+    let taken = (0..20_000).take_while(|_| bench.send(on(0), 1).is_ok()).count();
+    assert_eq!(taken, 1024);
+}
+
+#[test]
+fn a_dry_sender_says_so_once() {
+    let mut bench = Bench::new();
+    bench.send(on(1), 10).expect("taken");
+    bench.send(on(2), 10).expect("taken");
+    bench.output();
+    bench.sack(1, &[]);
+    assert_eq!(bench.events(), []);
+    bench.sack(2, &[]);
+    assert_eq!(bench.events(), [Event::SenderDry]);
+    bench.sack(2, &[]);
+    assert_eq!(bench.events(), []);
+}
+
+#[test]
+fn queues_are_told_by_stream() {
+    let mut bench = Bench::new();
+    bench.send(on(1), 10_000).expect("taken");
+    bench.send(on(2), 100).expect("taken");
+    bench.packet(PathId(0)).expect("a packet");
+    let queue = bench.sender.stream_queue(StreamId(1));
+    assert_eq!(queue, QueueInfo { unsent: 10_000 - 1452, unacknowledged: 1452 });
+    assert_eq!(queue.total(), 10_000);
+    assert_eq!(bench.sender.stream_queue(StreamId(2)).total(), 100);
+    assert_eq!(bench.sender.stream_queue(StreamId(3)), QueueInfo::default());
+    bench.sack(1, &[]);
+    assert_eq!(bench.sender.stream_queue(StreamId(1)).unacknowledged, 0);
+}
+
+#[test]
+fn a_higher_priority_takes_the_place_of_a_lower_one() {
+    let config = AssociationConfig { send_buffer: 3000, ..config() };
+    let mut bench = Bench::with(config, terms());
+    let with_priority = |priority| SendInfo {
+        reliability: Reliability::Priority(priority),
+        context: priority,
+        ..on(3)
+    };
+    for priority in [5, 9, 7] {
+        assert_eq!(bench.send(with_priority(priority), 1000), Ok(()));
+    }
+    assert_eq!(bench.send(with_priority(9), 1000), Err(Error::Full));
+    assert_eq!(bench.send(on(0), 1000), Err(Error::Full), "reliable messages push nobody out");
+    assert_eq!(bench.send(with_priority(6), 1000), Ok(()));
+    let failed = Event::SendFailed { stream: StreamId(3), context: 9, sent: false };
+    assert_eq!(bench.events(), [failed]);
+    let ppids: usize = bench.output().iter().map(|packet| packet.chunks.len()).sum();
+    assert_eq!(ppids, 3);
+    bench.check();
+}
+
+#[test]
+fn memory_is_small() {
+    use crate::send::messages::QueuedMessage;
+    use crate::send::outstanding::SentChunk;
+    assert!(size_of::<SentChunk>() <= 28, "{} bytes for a chunk", size_of::<SentChunk>());
+    assert!(size_of::<QueuedMessage>() <= 104, "{} bytes a message", size_of::<QueuedMessage>());
+    assert!(size_of::<Sender>() <= 768, "{} bytes a sender", size_of::<Sender>());
+}

@@ -1,0 +1,191 @@
+//! Messages given up (RFC 3758, RFC 7496, RFC 8260).
+
+use super::*;
+use crate::message::Reliability;
+use crate::serial::{Mid, Ssn};
+use crate::wire::{ForwardTsnChunk, IForwardTsnChunk, SkippedMid, SkippedSsn};
+
+fn for_a_while(stream: u16) -> SendInfo {
+    SendInfo { reliability: Reliability::Lifetime(milliseconds(500)), context: 77, ..on(stream) }
+}
+
+/// What is told to the peer, if something is.
+fn forward(bench: &mut Bench) -> Option<Chunk> {
+    if !bench.sender.forward_tsn_due() {
+        return None;
+    }
+    let mut buffer = BytesMut::new();
+    let mut packet = PacketWriter::begin(&mut buffer, HEADER, 1480);
+    let paths = &mut bench.paths;
+    assert!(bench.sender.write_forward_tsn(bench.now, PathId(0), paths, &mut packet));
+    packet.finish(Checksum::Crc32c);
+    let contents = buffer.freeze();
+    let (_, mut chunks) = Packet::parse(&contents, Checksum::Crc32c).expect("a packet");
+    chunks.next()
+}
+
+fn forwarded(count: u32, skipped: &[(u16, u16)]) -> Option<Chunk> {
+    let skipped: Vec<SkippedSsn> = skipped
+        .iter()
+        .map(|&(stream, ssn)| SkippedSsn { stream: StreamId(stream), ssn: Ssn(ssn) })
+        .collect();
+    Some(Chunk::ForwardTsn(ForwardTsnChunk::new(FIRST.plus(count).previous(), &skipped)))
+}
+
+#[test]
+fn an_old_message_is_not_sent_at_all() {
+    let mut bench = Bench::new();
+    bench.send(for_a_while(1), 100).expect("taken");
+    bench.send(on(1), 100).expect("taken");
+    bench.pass(milliseconds(500));
+    let packets = bench.output();
+    assert_eq!(packets[0].chunks.len(), 1);
+    assert_eq!(packets[0].chunks[0].order, crate::wire::Order::Ssn(Ssn(0)), "it had no number");
+    assert!(!bench.sender.forward_tsn_due());
+    let failed = Event::SendFailed { stream: StreamId(1), context: 77, sent: false };
+    assert_eq!(bench.events(), [failed]);
+    bench.sack(1, &[]);
+    assert!(bench.sender.is_dry());
+}
+
+#[test]
+fn an_old_message_is_not_sent_again() {
+    let mut bench = Bench::new();
+    bench.send(for_a_while(1), 2000).expect("taken");
+    bench.send(on(2), 100).expect("taken");
+    bench.output();
+    let outcome = bench.timeout();
+    assert_eq!(outcome.expired.len(), 1);
+    assert_eq!(forward(&mut bench), forwarded(2, &[(1, 0)]));
+    let packets = bench.output();
+    assert_eq!(packets.iter().flat_map(Left::tsns).collect::<Vec<_>>(), [2]);
+    let failed = Event::SendFailed { stream: StreamId(1), context: 77, sent: true };
+    assert_eq!(bench.events(), [failed]);
+    assert_eq!(bench.sender.queued_bytes(), 100);
+    bench.sack(3, &[]);
+    assert!(bench.sender.is_dry());
+    assert_eq!(forward(&mut bench), None);
+}
+
+#[test]
+fn retransmissions_can_be_limited() {
+    let mut bench = Bench::new();
+    let twice = SendInfo { reliability: Reliability::Retransmissions(2), ..on(4) };
+    bench.send(twice, 100).expect("taken");
+    for _ in 0..2 {
+        assert_eq!(bench.output().len(), 1);
+        bench.timeout();
+        assert_eq!(forward(&mut bench), None);
+    }
+    assert_eq!(bench.output().len(), 1);
+    bench.timeout();
+    assert_eq!(bench.output().len(), 0);
+    assert_eq!(forward(&mut bench), forwarded(1, &[(4, 0)]));
+}
+
+#[test]
+fn t3_watches_over_what_is_told() {
+    let mut bench = Bench::new();
+    let once = SendInfo { reliability: Reliability::Retransmissions(0), ..on(4) };
+    bench.send(once, 100).expect("taken");
+    bench.output();
+    bench.timeout();
+    assert!(forward(&mut bench).is_some());
+    assert_eq!(forward(&mut bench), None);
+    let outcome = bench.timeout();
+    assert_eq!(outcome.expired.len(), 1, "the peer did not answer");
+    assert!(forward(&mut bench).is_some(), "told again");
+    bench.sack(1, &[]);
+    assert_eq!(bench.sender.next_timeout(&bench.paths), None);
+    assert!(bench.sender.is_dry());
+}
+
+#[test]
+fn a_half_sent_message_can_be_given_up() {
+    let config = AssociationConfig { send_buffer: 5000, ..config() };
+    let mut bench = Bench::with(config, terms());
+    let low = SendInfo { reliability: Reliability::Priority(9), ..on(1) };
+    let high = SendInfo { reliability: Reliability::Priority(1), ..on(2) };
+    bench.send(low, 4000).expect("taken");
+    bench.packet(PathId(0)).expect("the first part");
+    bench.sack(1, &[]);
+    bench.send(high, 4000).expect("the other one makes room");
+    bench.check();
+    assert_eq!(bench.sender.queued_bytes(), 4000);
+    // One TSN is used up though nothing goes with it: the peer holds a part.
+    assert_eq!(forward(&mut bench), forwarded(2, &[(1, 0)]));
+    let next = bench.packet(PathId(0)).expect("the other message");
+    assert_eq!((next.tsns(), next.chunks[0].stream), (alloc::vec![2], StreamId(2)));
+    bench.send(on(1), 10).expect("taken");
+    let packets = bench.output();
+    let last = packets.last().and_then(|packet| packet.chunks.last()).expect("packets");
+    assert_eq!(last.order, crate::wire::Order::Ssn(Ssn(1)), "a number was used up, too");
+}
+
+#[test]
+fn what_lies_behind_others_is_forwarded_when_they_are_through() {
+    let mut bench = Bench::new();
+    bench.send(on(0), 1000).expect("taken");
+    bench.packet(PathId(0)).expect("a packet");
+    bench
+        .send(SendInfo { reliability: Reliability::Retransmissions(0), ..on(1) }, 1000)
+        .expect("taken");
+    bench.packet(PathId(0)).expect("a packet");
+    bench.timeout();
+    assert_eq!(forward(&mut bench), None, "the first one is still wanted");
+    bench.output();
+    bench.sack(1, &[]);
+    assert_eq!(forward(&mut bench), forwarded(2, &[(1, 0)]));
+}
+
+#[test]
+fn interleaved_messages_are_forwarded_by_their_numbers() {
+    let mut bench = Bench::with(config(), Terms { interleaving: true, ..terms() });
+    let once = |stream, unordered| SendInfo {
+        reliability: Reliability::Retransmissions(0),
+        unordered,
+        ..on(stream)
+    };
+    for (stream, unordered) in [(1, false), (1, false), (1, true), (2, true)] {
+        bench.send(once(stream, unordered), 100).expect("taken");
+    }
+    bench.output();
+    bench.timeout();
+    let entry =
+        |stream, unordered, mid| SkippedMid { stream: StreamId(stream), unordered, mid: Mid(mid) };
+    let skipped = [entry(1, false, 1), entry(1, true, 0), entry(2, true, 0)];
+    let expected = IForwardTsnChunk::new(FIRST.plus(3), &skipped);
+    assert_eq!(forward(&mut bench), Some(Chunk::IForwardTsn(expected)));
+}
+
+#[test]
+fn a_peer_that_cannot_be_told_gets_everything() {
+    let mut bench = Bench::with(config(), Terms { partial_reliability: false, ..terms() });
+    bench.send(for_a_while(1), 100).expect("taken");
+    bench.output();
+    for _ in 0..4 {
+        bench.timeout();
+        assert_eq!(bench.output().len(), 1);
+    }
+    assert!(!bench.sender.forward_tsn_due());
+    assert_eq!(bench.events(), []);
+}
+
+#[test]
+fn messages_behind_the_first_one_are_given_up_in_place() {
+    let config = AssociationConfig { send_buffer: 3000, ..config() };
+    let mut bench = Bench::with(config, terms());
+    let low = |context| SendInfo { reliability: Reliability::Priority(9), context, ..on(1) };
+    bench.send(on(1), 1000).expect("taken");
+    bench.send(low(1), 1000).expect("taken");
+    bench.send(low(2), 1000).expect("taken");
+    let high = SendInfo { reliability: Reliability::Priority(1), ..on(1) };
+    bench.send(high, 1000).expect("taken");
+    bench.send(high, 1000).expect("taken");
+    bench.check();
+    let sent: usize = bench.output().iter().map(|packet| packet.chunks.len()).sum();
+    assert_eq!(sent, 3);
+    bench.sack(3, &[]);
+    assert!(bench.sender.is_dry());
+    assert_eq!(bench.events().len(), 3, "two failures and a dry sender");
+}

@@ -1,0 +1,124 @@
+//! Streams reset, restarts of the association, its end.
+
+use super::*;
+use crate::serial::Ssn;
+use crate::wire::Order;
+
+fn numbers(packets: &[Left]) -> Vec<(u16, u16)> {
+    let chunks = packets.iter().flat_map(|packet| &packet.chunks);
+    chunks
+        .map(|chunk| match chunk.order {
+            Order::Ssn(Ssn(number)) => (chunk.stream.0, number),
+            Order::Mid { .. } => panic!("I-DATA instead of DATA"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_paused_stream_sends_nothing_new_and_starts_anew() {
+    let mut bench = Bench::new();
+    bench.send(on(1), 10).expect("taken");
+    bench.send(on(2), 10).expect("taken");
+    bench.output();
+    bench.sender.pause_streams(&[StreamId(1)]);
+    assert!(bench.sender.are_streams_quiet(&[StreamId(1)]));
+    assert_eq!(bench.sender.last_assigned_tsn(), FIRST.plus(1));
+    bench.send(on(1), 10).expect("messages are still taken");
+    bench.send(on(2), 10).expect("taken");
+    assert_eq!(numbers(&bench.output()), [(2, 1)]);
+    bench.sender.reset_streams(&[StreamId(1)]);
+    bench.send(on(2), 10).expect("taken");
+    assert_eq!(numbers(&bench.output()), [(1, 0), (2, 2)]);
+}
+
+#[test]
+fn a_reset_that_was_denied_changes_no_number() {
+    let mut bench = Bench::new();
+    bench.send(on(1), 10).expect("taken");
+    bench.output();
+    bench.sender.pause_streams(&[]);
+    bench.send(on(1), 10).expect("taken");
+    assert_eq!(bench.output().len(), 0);
+    bench.sender.resume_streams(&[]);
+    assert_eq!(numbers(&bench.output()), [(1, 1)]);
+}
+
+#[test]
+fn what_was_begun_is_finished_before_a_reset() {
+    let mut bench = Bench::new();
+    bench.send(on(1), 2000).expect("taken");
+    bench.packet(PathId(0)).expect("the first part");
+    bench.sender.pause_streams(&[StreamId(1)]);
+    assert!(!bench.sender.are_streams_quiet(&[StreamId(1)]));
+    assert!(!bench.sender.are_streams_quiet(&[]));
+    assert!(bench.sender.are_streams_quiet(&[StreamId(2)]));
+    bench.packet(PathId(0)).expect("the rest");
+    assert!(bench.sender.are_streams_quiet(&[StreamId(1)]));
+}
+
+#[test]
+fn a_restart_keeps_what_was_not_begun() {
+    let mut bench = Bench::new();
+    bench.send(SendInfo { context: 1, ..on(1) }, 10).expect("taken");
+    bench.output();
+    bench.send(SendInfo { context: 2, ..on(1) }, 3000).expect("taken");
+    bench.packet(PathId(0)).expect("a part");
+    bench.send(SendInfo { context: 3, ..on(1) }, 20).expect("taken");
+    bench.send(SendInfo { context: 4, ..on(50) }, 30).expect("taken");
+    let terms = Terms { initial_tsn: Tsn(7), outbound: 10, ..terms() };
+    bench.sender.restart(terms, &mut bench.paths);
+    let failed: Vec<(u32, bool)> = bench
+        .events()
+        .iter()
+        .filter_map(|event| match event {
+            Event::SendFailed { context, sent, .. } => Some((*context, *sent)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(failed, [(1, true), (2, true), (4, false)]);
+    assert_eq!(bench.sender.queued_bytes(), 20);
+    assert_eq!(bench.sender.in_flight(), 0);
+    let packets = bench.output();
+    assert_eq!(packets[0].chunks[0].tsn, Tsn(7));
+    assert_eq!(numbers(&packets), [(1, 0)]);
+}
+
+#[test]
+fn at_the_end_everything_unacknowledged_has_failed() {
+    let mut bench = Bench::new();
+    for context in 0..4 {
+        bench.send(SendInfo { context, ..on(1) }, 1400).expect("taken");
+    }
+    bench.packet(PathId(0)).expect("a packet");
+    bench.packet(PathId(0)).expect("a packet");
+    bench.sack(1, &[]);
+    bench.sender.fail_all(&mut bench.paths);
+    let failed: Vec<Event> = bench.events();
+    let of = |context, sent| Event::SendFailed { stream: StreamId(1), context, sent };
+    assert_eq!(failed, [of(1, true), of(2, false), of(3, false)]);
+    assert_eq!(bench.sender.queued_bytes(), 0);
+    assert_eq!(bench.sender.next_timeout(&bench.paths), None);
+    assert!(bench.sender.is_dry());
+}
+
+#[test]
+fn tsns_start_anew_only_when_nothing_is_outstanding() {
+    let mut bench = Bench::new();
+    bench.send(on(1), 10).expect("taken");
+    bench.output();
+    assert!(!bench.sender.reset_tsns(Tsn(1)));
+    bench.sack(1, &[]);
+    assert!(bench.sender.reset_tsns(Tsn(1)));
+    bench.send(on(1), 10).expect("taken");
+    let packets = bench.output();
+    assert_eq!(packets[0].chunks[0].tsn, Tsn(1));
+    assert_eq!(numbers(&packets), [(1, 0)]);
+}
+
+#[test]
+fn there_may_be_more_streams_later() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.send(on(100), 1), Err(Error::NoSuchStream));
+    bench.sender.set_outbound_streams(101);
+    assert_eq!(bench.send(on(100), 1), Ok(()));
+}

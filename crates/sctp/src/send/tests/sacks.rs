@@ -1,0 +1,148 @@
+//! SACKs: right, late, repeated, contradictory and false ones.
+
+use super::*;
+
+/// A sender with `count` whole packets of one message each under way.
+pub(super) fn bench_with(count: usize) -> Bench {
+    let mut bench = Bench::new();
+    for _ in 0..count {
+        bench.send(on(0), 1400).expect("taken");
+    }
+    for _ in 0..count {
+        bench.packet(PathId(0)).expect("a packet");
+    }
+    bench.pass(milliseconds(100));
+    bench
+}
+
+#[test]
+fn what_is_acknowledged_leaves_the_buffer() {
+    let mut bench = bench_with(4);
+    let outcome = bench.sack(3, &[]);
+    assert_eq!(outcome, SackOutcome { accepted: true, advanced: true, acknowledged: 4200 });
+    assert_eq!(bench.sender.queued_bytes(), 1400);
+    assert_eq!(bench.sender.in_flight(), 1400);
+    assert_eq!(
+        bench.paths.get(PathId(0)).and_then(|path| path.rto.smoothed()),
+        Some(milliseconds(100))
+    );
+}
+
+#[test]
+fn gap_blocks_lower_what_is_under_way_but_free_nothing() {
+    let mut bench = bench_with(5);
+    let outcome = bench.sack(0, &[(1, 2), (4, 4)]);
+    assert_eq!(outcome, SackOutcome { accepted: true, advanced: false, acknowledged: 4200 });
+    assert_eq!(bench.sender.in_flight(), 2800);
+    assert_eq!(bench.sender.queued_bytes(), 7000);
+    let again = bench.sack(0, &[(1, 2), (4, 4)]);
+    assert_eq!(again.acknowledged, 0, "nothing new");
+    assert_eq!(bench.sack(5, &[]).acknowledged, 2800);
+    assert!(bench.sender.is_dry());
+}
+
+#[test]
+fn a_sack_that_was_overtaken_is_passed_over() {
+    let mut bench = bench_with(4);
+    bench.sack(3, &[]);
+    assert!(!bench.sack(1, &[]).accepted);
+    assert_eq!(bench.counters.bad_sacks, 0);
+}
+
+#[test]
+fn false_sacks_are_counted_and_change_nothing() {
+    let mut bench = bench_with(5);
+    for (cumulative, beyond) in [
+        (6, &[][..]),
+        (0, &[(1, 5)]),
+        (0, &[(3, 4), (1, 1)]),
+        (0, &[(2, 1)]),
+        (0, &[(1, 2), (2, 3)]),
+        (2, &[(2, 3)]),
+    ] {
+        assert!(!bench.sack(cumulative, beyond).accepted, "{cumulative} {beyond:?}");
+    }
+    assert_eq!(bench.counters.bad_sacks, 6);
+    assert_eq!(bench.sender.in_flight(), 7000);
+}
+
+#[test]
+fn a_report_is_taken_back_only_if_it_is_missing_twice() {
+    let mut bench = bench_with(5);
+    bench.sack(0, &[(1, 3)]);
+    bench.sack(0, &[(1, 1)]);
+    assert!(!bench.sender.has_data_to_send(PathId(0)), "another SACK may have overtaken it");
+    bench.sack(0, &[(1, 3)]);
+    bench.sack(0, &[(1, 1)]);
+    assert!(!bench.sender.has_data_to_send(PathId(0)));
+    bench.sack(0, &[(1, 1)]);
+    assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [2]);
+    assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [3]);
+}
+
+#[test]
+fn a_report_about_the_next_chunk_is_taken_back_at_once() {
+    let mut bench = bench_with(4);
+    bench.sack(0, &[(1, 3)]);
+    bench.sack(1, &[(3, 3)]);
+    assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [1]);
+    assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [2]);
+    assert!(bench.packet(PathId(0)).is_none());
+    assert!(bench.sack(4, &[]).advanced);
+    assert!(bench.sender.is_dry());
+}
+
+#[test]
+fn nr_gap_blocks_free_the_buffer() {
+    let mut bench = bench_with(5);
+    let block = |start, end| GapBlock { start, end };
+    let sack = SackBuilder {
+        cumulative_tsn: FIRST.previous(),
+        a_rwnd: 1 << 20,
+        gap_blocks: &[block(5, 5)],
+        nr_gap_blocks: &[block(2, 3)],
+        is_nr: true,
+        ..Default::default()
+    };
+    bench.handle(&sack.build());
+    assert_eq!(bench.sender.in_flight(), 2800);
+    assert_eq!(bench.sender.queued_bytes(), 4200);
+    bench.handle(&sack.build());
+    assert_eq!(bench.sender.queued_bytes(), 4200, "freed once");
+    bench.sack(5, &[]);
+    assert_eq!(bench.sender.queued_bytes(), 0);
+}
+
+#[test]
+fn round_trips_are_taken_from_what_was_sent_once() {
+    let mut bench = bench_with(1);
+    bench.pass(milliseconds(5000));
+    bench.timeout();
+    bench.packet(PathId(0)).expect("sent again");
+    bench.pass(milliseconds(10));
+    bench.sack(1, &[]);
+    assert_eq!(bench.paths.get(PathId(0)).and_then(|path| path.rto.smoothed()), None);
+}
+
+#[test]
+fn a_window_of_many_holes_is_worked_through() {
+    let mut bench = Bench::with(
+        AssociationConfig { send_buffer: 10 << 20, ..config() },
+        Terms { peer_window: 10 << 20, ..terms() },
+    );
+    for _ in 0..2000 {
+        bench.send(on(0), 1400).expect("taken");
+        bench.packet(PathId(0)).expect("a packet");
+    }
+    let beyond: Vec<(u32, u32)> = (0..350).map(|n| (2 * n + 1, 2 * n + 1)).collect();
+    for count in 1..=350 {
+        bench.sack(0, &beyond[..count]);
+    }
+    assert_eq!(bench.sender.in_flight(), bench.sender.queued_bytes() - 350 * 1400 - lost(&bench));
+    bench.sack(2000, &[]);
+    assert!(bench.sender.is_dry());
+}
+
+fn lost(bench: &Bench) -> usize {
+    bench.sender.flights.iter().map(|flight| flight.waiting * 1400).sum()
+}

@@ -1,0 +1,76 @@
+//! The peer's window, and probes into a closed one.
+
+use super::*;
+
+fn with_window(peer_window: u32) -> Bench {
+    Bench::with(config(), Terms { peer_window, ..terms() })
+}
+
+#[test]
+fn no_more_is_sent_than_the_peer_has_room_for() {
+    let mut bench = with_window(3000);
+    bench.send(on(0), 10_000).expect("taken");
+    assert_eq!(bench.output().len(), 2);
+    assert_eq!(bench.sender.peer_window(), 3000 - 2 * 1452);
+    bench.handle(&sack(2, &[], 1452));
+    assert_eq!(bench.output().len(), 1);
+}
+
+#[test]
+fn what_a_gap_block_reports_is_in_the_window_already() {
+    let mut bench = with_window(1 << 20);
+    for _ in 0..3 {
+        bench.send(on(0), 1000).expect("taken");
+        bench.packet(PathId(0)).expect("a packet");
+    }
+    bench.handle(&sack(0, &[(1, 2)], 5000));
+    assert_eq!(bench.sender.peer_window(), 4000);
+}
+
+#[test]
+fn a_closed_window_is_probed_with_one_chunk() {
+    let mut bench = with_window(0);
+    bench.send(on(0), 3000).expect("taken");
+    assert_eq!(bench.output().len(), 1);
+    assert!(!bench.sender.has_data_to_send(PathId(0)));
+    bench.handle(&sack(0, &[], 0));
+    for _ in 0..12 {
+        let outcome = bench.timeout();
+        assert!(!outcome.expired[0].is_error, "the peer lives");
+        assert_eq!(bench.output().len(), 1);
+        bench.handle(&sack(0, &[], 0));
+    }
+    assert_eq!(bench.sender.next_tsn(), FIRST.plus(1));
+}
+
+#[test]
+fn silence_about_a_probe_is_an_error() {
+    let mut bench = with_window(0);
+    bench.send(on(0), 3000).expect("taken");
+    bench.output();
+    assert!(bench.timeout().expired[0].is_error);
+}
+
+#[test]
+fn a_probe_goes_again_as_soon_as_the_window_opens() {
+    let mut bench = with_window(0);
+    bench.send(on(0), 3000).expect("taken");
+    bench.output();
+    bench.pass(milliseconds(10));
+    bench.handle(&sack(0, &[], 0));
+    assert!(bench.output().is_empty());
+    bench.handle(&sack(0, &[], 100_000));
+    let packets = bench.output();
+    assert_eq!(packets[0].tsns(), [0]);
+    assert_eq!(packets.len(), 3, "and the rest follows");
+}
+
+#[test]
+fn a_probe_that_was_taken_is_no_probe_any_more() {
+    let mut bench = with_window(0);
+    bench.send(on(0), 3000).expect("taken");
+    bench.output();
+    bench.handle(&sack(1, &[], 100_000));
+    bench.output();
+    assert!(bench.timeout().expired[0].is_error);
+}
