@@ -24,6 +24,7 @@
 
 extern crate alloc;
 
+mod association;
 #[doc(hidden)]
 pub mod auth;
 pub mod config;

@@ -1,27 +1,85 @@
 //! One endpoint: many associations behind one driver.
+//!
+//! | file | job | source |
+//! | --- | --- | --- |
+//! | `mod` | what a user can do | RFC 9260 §11.1, RFC 6458 |
+//! | `input` | which association a packet is for | RFC 9260 §8.4, §8.5 |
+//! | `init` | INIT, answered without keeping anything | RFC 9260 §5.1, §5.2 |
+//! | `cookie_echo` | COOKIE ECHO, which brings an association into being | RFC 9260 §5.1.5, §5.2.4 |
+//! | `cookie` | the signed cookie and its keys | RFC 9260 §5.1.3 |
+//! | `out_of_the_blue` | packets for nobody | RFC 9260 §8.4 |
+//! | `limit` | how often strangers are answered | RFC 9260 §8.4, §10 |
+//! | `registry` | associations by tag and by address | RFC 9260 §1.3 |
+//! | `timers` | when which one wants to be called | |
+//! | `output`, `train` | what to do next; packets that leave together | |
+//! | `random` | tags, TSNs and keys from the seed | RFC 4086 |
+//! | `status` | what can be asked | RFC 6458 §8.2 |
 
+pub(crate) mod cookie;
+mod cookie_echo;
+mod init;
+mod input;
+mod limit;
+mod out_of_the_blue;
+mod output;
+mod random;
+pub(crate) mod registry;
 mod status;
+mod timers;
+pub(crate) mod train;
 
-use alloc::vec::Vec;
+use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 use bytes::Bytes;
-use core::{net::IpAddr, time::Duration};
+use core::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
-use crate::config::{ConnectOptions, EndpointConfig};
+use crate::association::introduction::Introduction;
+use crate::association::{Association, Foundation, addresses};
+use crate::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use crate::counters::Counters;
 use crate::error::Error;
-use crate::identifier::{AssociationId, PathId, StreamId};
-use crate::io::{Input, Output};
+use crate::identifier::{AssociationId, PathId, StreamId, VerificationTag};
+use crate::io::Transmit;
 use crate::message::{Message, SendInfo};
+use crate::serial::Tsn;
 
-pub use status::{Agreed, AssociationState, PathState, PathStatus, Status};
+use cookie::CookieKeys;
+use limit::RateLimit;
+use random::Random;
+use registry::{Peer, Registry};
+use timers::Timers;
+use train::Train;
+
+pub use crate::path::PathState;
+pub use crate::send::QueueInfo;
+pub use status::{Agreed, AssociationState, PathStatus, Status};
+
+/// The first of the ports that are drawn for associations without one of their own
+/// (RFC 6335 §6).
+const FIRST_DYNAMIC_PORT: u16 = 49_152;
 
 /// One SCTP endpoint. [`crate::io`] says how it is driven.
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
-    seed: [u8; 32],
+    /// How associations that peers open behave.
+    accepting: Arc<AssociationConfig>,
     now: Duration,
     counters: Counters,
+    random: Random,
+    keys: CookieKeys,
+    registry: Registry,
+    timers: Timers,
+    /// Slots of associations that may have something to give out.
+    waiting: VecDeque<u32>,
+    /// Answers on behalf of no association.
+    answers: VecDeque<Transmit>,
+    limit: RateLimit,
+    train: Train,
+    /// The addresses of this host, if the driver told.
+    local_addresses: Vec<IpAddr>,
 }
 
 impl Endpoint {
@@ -29,7 +87,23 @@ impl Endpoint {
     /// real network: tags, TSNs and the keys of the cookies come from it.
     #[must_use]
     pub fn new(config: EndpointConfig, seed: [u8; 32], now: Duration) -> Self {
-        Self { config, seed, now, counters: Counters::default() }
+        let mut random = Random::new(seed);
+        let keys = CookieKeys::new(random.branch(), now, config.cookie_key_life);
+        Self {
+            accepting: Arc::new(config.association.clone()),
+            now,
+            counters: Counters::default(),
+            random,
+            keys,
+            registry: Registry::default(),
+            timers: Timers::default(),
+            waiting: VecDeque::new(),
+            answers: VecDeque::new(),
+            limit: RateLimit::new(config.max_out_of_the_blue_answers, now),
+            train: Train::default(),
+            local_addresses: Vec::new(),
+            config,
+        }
     }
 
     /// Opens an association (RFC 9260 §11.1.2, ASSOCIATE). [`crate::event::Event::Up`] or
@@ -43,11 +117,25 @@ impl Endpoint {
         options: &ConnectOptions,
     ) -> Result<AssociationId, Error> {
         self.see(now);
-        if options.remotes.is_empty() {
-            Err(Error::BadAddress)
-        } else {
-            Err(Error::TooManyAssociations)
+        let unicast = |remote: &SocketAddr| addresses::is_unicast(remote.ip());
+        if options.remotes.is_empty() || !options.remotes.iter().all(unicast) {
+            return Err(Error::BadAddress);
         }
+        if self.registry.len() >= self.config.max_associations {
+            return Err(Error::TooManyAssociations);
+        }
+        let local_port = self.local_port(options)?;
+        let config = Arc::new(options.association.clone());
+        let own = self.introduce(&config);
+        let seed = self.draw_seed();
+        let (now, remotes, local) = (self.now, options.remotes.as_slice(), options.local);
+        let (remote_port, hold) = (options.remote_port, options.hold_at_init_ack);
+        let (slot, id) = self.registry.insert(|id| {
+            let base = Foundation { id, config, local_port, remote_port, seed };
+            Association::open(now, base, own, remotes, local, hold)
+        });
+        self.touch(slot);
+        Ok(id)
     }
 
     /// Goes on with an association that is held at its INIT ACK
@@ -56,7 +144,10 @@ impl Endpoint {
     /// # Errors
     /// If there is no such association.
     pub fn proceed(&mut self, now: Duration, id: AssociationId) -> Result<(), Error> {
-        self.refuse(now, id)
+        self.with(now, id, |association, now, _| {
+            association.proceed(now);
+            Ok(())
+        })
     }
 
     /// Hands in a message (RFC 9260 §11.1.5, SEND). It is taken whole or not at all.
@@ -67,25 +158,29 @@ impl Endpoint {
         &mut self,
         now: Duration,
         id: AssociationId,
-        _info: &SendInfo,
-        _data: Bytes,
+        info: &SendInfo,
+        data: Bytes,
     ) -> Result<(), Error> {
-        self.refuse(now, id)
+        self.with(now, id, |association, now, _| association.send(now, info, data))
     }
 
     /// Takes a message, or a part of one, that came in (RFC 9260 §11.1.6, RECEIVE). What came in
     /// before an association ended can still be received afterwards.
-    pub fn receive(&mut self, now: Duration, _id: AssociationId) -> Option<Message> {
+    pub fn receive(&mut self, now: Duration, id: AssociationId) -> Option<Message> {
         self.see(now);
-        None
+        let slot = self.registry.slot(id)?;
+        let message = self.registry.entry_mut(slot)?.association.receive();
+        // The window may have opened, or the last message of an ended association gone.
+        self.touch(slot);
+        message
     }
 
     /// Ends an association once all data has arrived (RFC 9260 §9.2).
     ///
     /// # Errors
-    /// If there is no such association, or it is not up.
+    /// If there is no such association.
     pub fn shutdown(&mut self, now: Duration, id: AssociationId) -> Result<(), Error> {
-        self.refuse(now, id)
+        self.with(now, id, Association::shutdown)
     }
 
     /// Ends an association at once and tells the peer (RFC 9260 §9.1). One that waits for its
@@ -93,13 +188,32 @@ impl Endpoint {
     ///
     /// # Errors
     /// If there is no such association.
-    pub fn abort(&mut self, now: Duration, id: AssociationId, _reason: Bytes) -> Result<(), Error> {
-        self.refuse(now, id)
+    pub fn abort(&mut self, now: Duration, id: AssociationId, reason: Bytes) -> Result<(), Error> {
+        self.with(now, id, |association, _, _| {
+            association.abort(reason);
+            Ok(())
+        })
     }
 
     /// Drops an association without a word to the peer, and what it still had to receive.
-    pub fn forget(&mut self, now: Duration, _id: AssociationId) {
+    pub fn forget(&mut self, now: Duration, id: AssociationId) {
         self.see(now);
+        if let Some(slot) = self.registry.slot(id) {
+            self.drop_slot(slot);
+        }
+    }
+
+    /// Makes a path the primary one (`SCTP_PRIMARY_ADDR`).
+    ///
+    /// # Errors
+    /// If there is no such path, or it is not yet verified.
+    pub fn set_primary(
+        &mut self,
+        now: Duration,
+        id: AssociationId,
+        path: PathId,
+    ) -> Result<(), Error> {
+        self.with(now, id, |association, _, _| association.set_primary(path))
     }
 
     /// Asks for a reset of streams (RFC 6525 §5.1.2): our outgoing ones, or the peer's. All of
@@ -114,7 +228,7 @@ impl Endpoint {
         _outgoing: bool,
         _streams: &[StreamId],
     ) -> Result<(), Error> {
-        self.refuse(now, id)
+        self.with(now, id, |_, _, _| Err(Error::NotSupported))
     }
 
     /// Asks for more streams (RFC 6525 §5.1.5, §5.1.6).
@@ -128,7 +242,7 @@ impl Endpoint {
         _outbound: u16,
         _inbound: u16,
     ) -> Result<(), Error> {
-        self.refuse(now, id)
+        self.with(now, id, |_, _, _| Err(Error::NotSupported))
     }
 
     /// Asks for a reset of both sides' TSNs and all streams (RFC 6525 §5.1.4).
@@ -136,7 +250,7 @@ impl Endpoint {
     /// # Errors
     /// If the peer cannot do it, or another request is under way.
     pub fn reset_association(&mut self, now: Duration, id: AssociationId) -> Result<(), Error> {
-        self.refuse(now, id)
+        self.with(now, id, |_, _, _| Err(Error::NotSupported))
     }
 
     /// Tells the peer of another address of this host (RFC 5061 §4.2.1).
@@ -149,7 +263,7 @@ impl Endpoint {
         id: AssociationId,
         _address: IpAddr,
     ) -> Result<(), Error> {
-        self.refuse(now, id)
+        self.with(now, id, |_, _, _| Err(Error::NotSupported))
     }
 
     /// Takes back an address of this host (RFC 5061 §4.2.2).
@@ -162,32 +276,26 @@ impl Endpoint {
         id: AssociationId,
         _address: IpAddr,
     ) -> Result<(), Error> {
-        self.refuse(now, id)
-    }
-
-    /// Makes a path the primary one (`SCTP_PRIMARY_ADDR`).
-    ///
-    /// # Errors
-    /// If there is no such path.
-    pub fn set_primary(
-        &mut self,
-        now: Duration,
-        id: AssociationId,
-        _path: PathId,
-    ) -> Result<(), Error> {
-        self.refuse(now, id)
+        self.with(now, id, |_, _, _| Err(Error::NotSupported))
     }
 
     /// An association at this moment (`SCTP_STATUS`), while there is one.
     #[must_use]
-    pub fn status(&self, _id: AssociationId) -> Option<Status> {
-        None
+    pub fn status(&self, id: AssociationId) -> Option<Status> {
+        Some(self.association(id)?.status())
     }
 
-    /// All associations, in the order of their numbers.
+    /// What one stream has in the send buffer
+    /// (draft-dreibholz-tsvwg-sctpsocket-sqinfo), while there is the association.
+    #[must_use]
+    pub fn stream_queue(&self, id: AssociationId, stream: StreamId) -> Option<QueueInfo> {
+        Some(self.association(id)?.stream_queue(stream))
+    }
+
+    /// All associations, in the order of their slots.
     #[must_use]
     pub fn associations(&self) -> Vec<AssociationId> {
-        Vec::new()
+        self.registry.ids().collect()
     }
 
     /// What was counted so far, over all associations, those that ended included.
@@ -196,33 +304,104 @@ impl Endpoint {
         self.counters
     }
 
-    /// Takes in what happened outside. Drain [`Self::poll_output`] afterwards.
-    pub fn handle_input(&mut self, now: Duration, input: Input) {
-        self.see(now);
-        if let Input::Packets(_) = input {
-            self.counters.packets_in += 1;
-        }
-    }
-
-    /// What is to be done next; ask again until it says [`Output::Timeout`].
-    pub fn poll_output(&mut self, now: Duration) -> Output {
-        self.see(now);
-        Output::Timeout(None)
-    }
-
     /// What the endpoint was made of.
     #[must_use]
     pub fn config(&self) -> &EndpointConfig {
         &self.config
     }
 
+    fn association(&self, id: AssociationId) -> Option<&Association> {
+        Some(&*self.registry.entry(self.registry.slot(id)?)?.association)
+    }
+
+    /// Time does not go back.
     fn see(&mut self, now: Duration) {
         self.now = self.now.max(now);
     }
 
-    fn refuse(&mut self, now: Duration, _id: AssociationId) -> Result<(), Error> {
+    /// Does something to an association, which may have something to give out then.
+    fn with<T>(
+        &mut self,
+        now: Duration,
+        id: AssociationId,
+        act: impl FnOnce(&mut Association, Duration, &mut Counters) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.see(now);
-        self.seed.rotate_left(1);
-        Err(Error::NoAssociation)
+        let slot = self.registry.slot(id).ok_or(Error::NoAssociation)?;
+        let entry = self.registry.entry_mut(slot).ok_or(Error::NoAssociation)?;
+        let outcome = act(&mut entry.association, self.now, &mut self.counters);
+        self.touch(slot);
+        outcome
+    }
+
+    /// The association in `slot` may have something to give out.
+    fn touch(&mut self, slot: u32) {
+        if let Some(entry) = self.registry.entry_mut(slot)
+            && !entry.waiting
+        {
+            entry.waiting = true;
+            self.waiting.push_back(slot);
+        }
+    }
+
+    fn drop_slot(&mut self, slot: u32) {
+        if let Some(mut entry) = self.registry.remove(slot) {
+            self.timers.cancel(slot, &mut entry.scheduled);
+            if entry.waiting {
+                self.waiting.retain(|other| *other != slot);
+            }
+        }
+    }
+
+    /// What our INIT or INIT ACK says.
+    fn introduce(&mut self, config: &AssociationConfig) -> Introduction {
+        Introduction {
+            tag: self.draw_tag(),
+            window: u32::try_from(config.receive_buffer).unwrap_or(u32::MAX),
+            outbound: config.outbound_streams.max(1),
+            inbound: config.max_inbound_streams.max(1),
+            initial_tsn: Tsn(self.random.next_u32()),
+            addresses: self.config.addresses.clone(),
+            offers: config.extensions.into(),
+            authentication: None,
+        }
+    }
+
+    /// A tag that is not zero and that no other association here has.
+    fn draw_tag(&mut self) -> VerificationTag {
+        loop {
+            let tag = self.random.next_u32();
+            if tag != 0 && !self.registry.has_tag(tag) {
+                return VerificationTag(tag);
+            }
+        }
+    }
+
+    fn draw_seed(&mut self) -> [u8; 32] {
+        let mut seed = [0; 32];
+        self.random.fill(&mut seed);
+        seed
+    }
+
+    /// The wanted port, or one that is free towards all of the peer's addresses.
+    fn local_port(&mut self, options: &ConnectOptions) -> Result<u16, Error> {
+        let remote_port = options.remote_port;
+        let is_free = |endpoint: &Self, local_port: u16| {
+            let taken = |remote: &SocketAddr| {
+                let peer = Peer { remote: *remote, remote_port, local_port };
+                endpoint.registry.by_peer(&peer).is_some()
+            };
+            !options.remotes.iter().any(taken)
+        };
+        if options.local_port != 0 {
+            let free = is_free(self, options.local_port);
+            return if free { Ok(options.local_port) } else { Err(Error::Busy) };
+        }
+        let span = u16::MAX - FIRST_DYNAMIC_PORT;
+        let start = (self.random.next_u32() % (u32::from(span) + 1)) as u16;
+        (0..=span)
+            .map(|step| FIRST_DYNAMIC_PORT + (start.wrapping_add(step) % (span + 1)))
+            .find(|port| is_free(self, *port) && self.config.listen_port != Some(*port))
+            .ok_or(Error::TooManyAssociations)
     }
 }

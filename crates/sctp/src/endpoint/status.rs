@@ -8,6 +8,7 @@ use core::{
 };
 
 use crate::identifier::PathId;
+use crate::path::PathState;
 
 /// Where an association stands (RFC 9260 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,18 +107,4 @@ pub struct PathStatus {
     pub rto: Duration,
     /// Bytes of the largest SCTP packet that goes on it (`spinfo_mtu`).
     pub mtu: usize,
-}
-
-/// What is known of a path (RFC 6458 §8.2.2, RFC 7829 §7.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PathState {
-    /// Not yet verified to be the peer's (RFC 9260 §5.4).
-    Unconfirmed,
-    /// Works.
-    Active,
-    /// Probably broken: used only if nothing better is there (RFC 7829).
-    PotentiallyFailed,
-    /// Broken.
-    Inactive,
 }

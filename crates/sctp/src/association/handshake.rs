@@ -1,0 +1,228 @@
+//! The four packets that open an association, from the side that begins (RFC 9260 §5.1), with
+//! T1-init and T1-cookie.
+
+use alloc::{boxed::Box, vec::Vec};
+use bytes::Bytes;
+use core::time::Duration;
+
+use super::introduction::{Introduction, Reading, Refusal};
+use super::state::{CookieEchoed, CookieWait, Held, Retry, State};
+use super::{Arrival, Association, Ending};
+use crate::counters::Counters;
+use crate::event::{Event, LossReason};
+use crate::identifier::{PathId, VerificationTag};
+use crate::io::Unreachable;
+use crate::path::PathState;
+use crate::wire::{AbortChunk, Cause, Chunk, ErrorChunk, InitChunk, Parameters};
+
+/// How often a handshake is begun anew because the cookie was stale (RFC 9260 §5.2.6).
+const MAX_STALE_COOKIES: u32 = 3;
+
+/// The most that a peer is asked to add to the life of its cookies.
+const MAX_PRESERVE: Duration = Duration::from_secs(60);
+
+impl Association {
+    /// The INIT, where T1-init says.
+    pub(super) fn send_init(&mut self) {
+        let State::CookieWait(wait) = &self.state else { return };
+        let family = self.paths.get(wait.t1.path).map(|path| path.remote.is_ipv4());
+        let init = wait.own.to_init(wait.preserve, family.unwrap_or(true));
+        self.waiting.push_alone(wait.t1.path, VerificationTag::ZERO, Chunk::Init(init));
+    }
+
+    /// INIT ACK: the peer is there (§5.1, C).
+    pub(super) fn handle_init_ack(
+        &mut self,
+        now: Duration,
+        arrival: &Arrival,
+        init: &InitChunk,
+        counters: &mut Counters,
+    ) {
+        let State::CookieWait(wait) = &mut self.state else {
+            // An old one, or a second one (§5.2.3).
+            counters.unexpected_chunks += 1;
+            return;
+        };
+        let reading = match Reading::of(init, arrival.remote.ip(), &self.config, counters) {
+            Ok(reading) => reading,
+            Err(refusal) => return self.refuse_init_ack(init, refusal),
+        };
+        let Some(cookie) = reading.cookie.clone() else {
+            return self.refuse_init_ack(init, Refusal::missing_cookie());
+        };
+        let (own, t1, hold, stale) = (wait.own.clone(), wait.t1.clone(), wait.hold, wait.stale);
+        self.settle_paths(now, arrival, &t1, &reading.introduction);
+        self.meet(&own, &reading.introduction);
+        for whole in reading.unrecognized {
+            let causes = [Cause::UnrecognizedParameters(Parameters::from_bytes(whole))]
+                .into_iter()
+                .collect();
+            self.waiting.push(None, Chunk::Error(ErrorChunk { causes }), counters);
+        }
+        self.notify(Event::Answered);
+        if hold {
+            self.state = State::Held(Box::new(Held { own, cookie, stale }));
+        } else {
+            self.echo_cookie(now, own, cookie, stale);
+        }
+    }
+
+    /// The user says to go on (`hold_at_init_ack`), at once or as soon as the INIT ACK comes.
+    pub(crate) fn proceed(&mut self, now: Duration) {
+        match &mut self.state {
+            State::CookieWait(wait) => wait.hold = false,
+            State::Held(held) => {
+                let (own, cookie, stale) = (held.own.clone(), held.cookie.clone(), held.stale);
+                self.echo_cookie(now, own, cookie, stale);
+            }
+            _ => {}
+        }
+    }
+
+    /// COOKIE ACK: it is up (§5.1, E).
+    pub(super) fn handle_cookie_ack(&mut self, now: Duration, counters: &mut Counters) {
+        let State::CookieEchoed(echoed) = &self.state else {
+            counters.unexpected_chunks += 1;
+            return;
+        };
+        let (path, round_trip) = (echoed.t1.path, echoed.t1.round_trip(now));
+        let shutdown = echoed.shutdown;
+        self.note_round_trip(path, round_trip);
+        self.state = State::Established;
+        self.announce_up(false);
+        if shutdown {
+            self.state = State::ShutdownPending;
+            self.advance_shutdown(now, counters);
+        }
+    }
+
+    /// The peer found its cookie too old, by this much: once more, and ask it for more time
+    /// (§5.2.6).
+    pub(super) fn handle_stale_cookie(&mut self, now: Duration, staleness: Duration) {
+        let State::CookieEchoed(echoed) = &self.state else { return };
+        let stale = echoed.stale + 1;
+        if stale > MAX_STALE_COOKIES {
+            return self.end(Ending::Quiet, Event::Lost(LossReason::NoAnswer));
+        }
+        // Half as much again, as the clocks of both sides need not run alike.
+        let preserve = (staleness + staleness / 2).min(MAX_PRESERVE);
+        let path = echoed.t1.path;
+        let t1 = Retry::new(now, self.timeout_of(path), path);
+        let own = echoed.own.clone();
+        self.state =
+            State::CookieWait(Box::new(CookieWait { own, t1, hold: false, preserve, stale }));
+        self.send_init();
+    }
+
+    /// T1-init or T1-cookie ran out (§4, note 3; §5.1): once more, on the next path.
+    pub(super) fn handle_t1(&mut self, now: Duration, counters: &mut Counters) {
+        let t1 = match &self.state {
+            State::CookieWait(wait) => &wait.t1,
+            State::CookieEchoed(echoed) => &echoed.t1,
+            _ => return,
+        };
+        if t1.retransmissions >= self.config.max_init_retransmits {
+            return self.end(Ending::Quiet, Event::Lost(LossReason::NoAnswer));
+        }
+        counters.retransmissions += 1;
+        let path = self.next_after(t1.path);
+        match &mut self.state {
+            State::CookieWait(wait) => {
+                wait.t1.again(now, path, &self.config);
+                self.send_init();
+            }
+            State::CookieEchoed(echoed) => {
+                echoed.t1.again(now, path, &self.config);
+                echoed.wanted = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// The network says that the peer cannot be had at an address (§10 of RFC 9260, ICMP). Only
+    /// while nothing has been heard of the peer is that believed; other addresses are tried first.
+    pub(super) fn give_up_address(&mut self, now: Duration, path: PathId, reason: Unreachable) {
+        let State::CookieWait(wait) = &mut self.state else { return };
+        if self.paths.len() == 1 {
+            return self.end(Ending::Quiet, Event::Lost(LossReason::Refused(reason)));
+        }
+        self.paths.remove(path);
+        self.moved = true;
+        if wait.t1.path == path {
+            let next = self.paths.primary();
+            wait.t1 = Retry::new(now, self.config.rto_initial, next);
+            self.send_init();
+        }
+    }
+
+    fn echo_cookie(&mut self, now: Duration, own: Introduction, cookie: Bytes, stale: u32) {
+        let path = self.paths.for_data(None).unwrap_or(self.paths.primary());
+        let t1 = Retry::new(now, self.timeout_of(path), path);
+        let echoed = CookieEchoed { own, cookie, t1, stale, shutdown: false, wanted: true };
+        self.state = State::CookieEchoed(Box::new(echoed));
+    }
+
+    /// An INIT ACK that no association can be built from.
+    fn refuse_init_ack(&mut self, init: &InitChunk, refusal: Refusal) {
+        match refusal {
+            Refusal::Silent => {}
+            Refusal::Abort(cause) => {
+                // The peer holds nothing, but it is told what is wrong (§3.3.3, §5.1).
+                let code = cause.code().0;
+                let abort = AbortChunk { reflected: false, causes: [cause].into_iter().collect() };
+                let path = self.paths.primary();
+                self.waiting.push_alone(path, init.initiate_tag, Chunk::Abort(abort));
+                let reason = LossReason::ProtocolViolation { cause: code };
+                self.end(Ending::Last, Event::Lost(reason));
+            }
+        }
+    }
+
+    /// From now on the peer's addresses are those that it listed, and the one that it answered from
+    /// (§5.1.2).
+    fn settle_paths(&mut self, now: Duration, arrival: &Arrival, t1: &Retry, peer: &Introduction) {
+        let answered = match self.paths.by_address(arrival.remote.ip()) {
+            Some(known) => Some(known),
+            None => self.paths.add(arrival.remote, arrival.local, &self.config),
+        };
+        if let Some(path) = answered {
+            self.paths.confirm(path);
+        }
+        let keeps = |path: &crate::path::Path| {
+            Some(path.id) == answered || peer.addresses.contains(&path.remote.ip())
+        };
+        let gone: Vec<PathId> =
+            self.paths.iter().filter(|path| !keeps(path)).map(|path| path.id).collect();
+        for path in gone {
+            self.paths.remove(path);
+        }
+        self.add_listed(&peer.addresses, arrival.remote.port());
+        if answered == Some(t1.path) {
+            self.note_round_trip(t1.path, t1.round_trip(now));
+        }
+    }
+
+    /// The path after `last`, round and round.
+    fn next_after(&self, last: PathId) -> PathId {
+        let confirmed = || self.paths.iter().filter(|path| path.state() != PathState::Unconfirmed);
+        let later = confirmed().find(|path| path.id > last);
+        later.or_else(|| confirmed().next()).map_or(last, |path| path.id)
+    }
+
+    /// It is up: tells the user.
+    pub(super) fn announce_up(&mut self, by_peer: bool) {
+        self.paths.start();
+        let (outbound, inbound) = (self.outbound(), self.receiver.inbound_streams());
+        self.notify(Event::Up { outbound, inbound, by_peer });
+    }
+
+    /// A round trip of the handshake counts as a measurement, unless something in it may have been
+    /// sent twice.
+    pub(super) fn note_round_trip(&mut self, path: PathId, round_trip: Option<Duration>) {
+        if let Some(rtt) = round_trip.filter(|rtt| *rtt < self.config.rto_initial)
+            && let Some(path) = self.paths.get_mut(path)
+        {
+            path.rto.on_sample(rtt);
+        }
+    }
+}

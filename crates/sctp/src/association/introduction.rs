@@ -1,0 +1,233 @@
+//! What one side tells of itself in its INIT or INIT ACK (RFC 9260 §3.3.2, §3.3.3).
+
+mod reading;
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::{net::IpAddr, time::Duration};
+
+use crate::config::Extensions;
+use crate::endpoint::Agreed;
+use crate::identifier::VerificationTag;
+use crate::serial::Tsn;
+use crate::wire::parameter::SupportedAddressTypes;
+use crate::wire::{ChunkType, InitChunk, Parameter, Parameters};
+
+pub(crate) use reading::{Reading, Refusal};
+
+/// The error detection method of RFC 9653 §3 that stands for "something below checks": DTLS.
+const ERROR_DETECTION_BELOW: u32 = 1;
+
+/// One side's INIT or INIT ACK.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Introduction {
+    /// The tag that packets to this side must carry.
+    pub(crate) tag: VerificationTag,
+    /// Its receive window in bytes.
+    pub(crate) window: u32,
+    /// Streams it wants to send on.
+    pub(crate) outbound: u16,
+    /// Streams it allows the other side to send on.
+    pub(crate) inbound: u16,
+    /// The TSN of its first chunk of data.
+    pub(crate) initial_tsn: Tsn,
+    /// Its further addresses, already sifted.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// What it can do.
+    pub(crate) offers: Agreed,
+    /// What it wants to have authenticated, and how.
+    pub(crate) authentication: Option<AuthenticationOffer>,
+}
+
+/// The three parameters of RFC 4895 §3, values as they were on the wire: they go into the key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AuthenticationOffer {
+    /// RANDOM.
+    pub(crate) random: Bytes,
+    /// CHUNKS: types that must come authenticated to this side. May be empty.
+    pub(crate) chunks: Bytes,
+    /// HMAC-ALGO: identifiers, most wanted first.
+    pub(crate) algorithms: Bytes,
+}
+
+impl Introduction {
+    /// What is known of a peer that has not said anything.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            tag: VerificationTag::ZERO,
+            window: 0,
+            outbound: 0,
+            inbound: u16::MAX,
+            initial_tsn: Tsn(0),
+            addresses: Vec::new(),
+            offers: Agreed::default(),
+            authentication: None,
+        }
+    }
+
+    /// The INIT that says this, to a peer at an IPv4 address or not.
+    pub(crate) fn to_init(&self, preserve: Duration, ipv4: bool) -> InitChunk {
+        let mut parameters = self.parameters();
+        if !preserve.is_zero() {
+            let increment = u32::try_from(preserve.as_millis()).unwrap_or(u32::MAX);
+            parameters.push(Parameter::CookiePreservative { increment });
+        }
+        // A host with addresses of one family listed may still use the other one.
+        let listed = |v4: bool| self.addresses.iter().any(|address| address.is_ipv4() == v4);
+        let types =
+            SupportedAddressTypes { ipv4: ipv4 || listed(true), ipv6: !ipv4 || listed(false) };
+        parameters.push(Parameter::SupportedAddressTypes(types));
+        self.chunk(parameters)
+    }
+
+    /// The INIT ACK that says this.
+    pub(crate) fn to_init_ack(&self, cookie: Bytes, unrecognized: Vec<Bytes>) -> InitChunk {
+        let mut parameters = alloc::vec![Parameter::StateCookie(cookie)];
+        parameters.extend(self.parameters());
+        parameters.extend(unrecognized.into_iter().map(Parameter::Unrecognized));
+        self.chunk(parameters)
+    }
+
+    fn chunk(&self, parameters: Vec<Parameter>) -> InitChunk {
+        InitChunk {
+            initiate_tag: self.tag,
+            a_rwnd: self.window,
+            outbound_streams: self.outbound,
+            inbound_streams: self.inbound,
+            initial_tsn: self.initial_tsn,
+            parameters: parameters.into_iter().collect::<Parameters>(),
+        }
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut parameters: Vec<Parameter> =
+            self.addresses.iter().map(|address| Parameter::Address(*address)).collect();
+        let offers = self.offers;
+        if offers.ecn {
+            parameters.push(Parameter::EcnCapable);
+        }
+        if offers.partial_reliability {
+            parameters.push(Parameter::ForwardTsnSupported);
+        }
+        if offers.zero_checksum {
+            let error_detection_method = ERROR_DETECTION_BELOW;
+            parameters.push(Parameter::ZeroChecksumAcceptable { error_detection_method });
+        }
+        let extensions = offers.extensions();
+        if !extensions.is_empty() {
+            parameters.push(Parameter::SupportedExtensions(extensions.into()));
+        }
+        if let Some(offer) = &self.authentication {
+            parameters.push(Parameter::Random(offer.random.clone()));
+            if !offer.chunks.is_empty() {
+                parameters.push(Parameter::ChunkList(offer.chunks.clone()));
+            }
+            parameters.push(Parameter::RequestedHmacs(offer.algorithms.clone()));
+        }
+        parameters
+    }
+}
+
+impl Agreed {
+    /// The types of chunks that belong to it, as Supported Extensions lists them (RFC 5061 §4.2.7).
+    fn extensions(self) -> Vec<u8> {
+        let mut types = Vec::new();
+        let mut list = |offered: bool, chunks: &[ChunkType]| {
+            if offered {
+                types.extend(chunks.iter().map(|chunk| chunk.0));
+            }
+        };
+        list(self.partial_reliability, &[ChunkType::FORWARD_TSN]);
+        list(self.reconfiguration, &[ChunkType::RE_CONFIG]);
+        list(self.dynamic_addresses, &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]);
+        list(self.authentication, &[ChunkType::AUTH]);
+        list(self.nr_sack, &[ChunkType::NR_SACK]);
+        list(self.interleaving, &[ChunkType::I_DATA]);
+        list(self.interleaving && self.partial_reliability, &[ChunkType::I_FORWARD_TSN]);
+        types
+    }
+
+    /// The reverse of what [`Self::extensions`] lists.
+    fn take_extensions(&mut self, types: &[u8]) {
+        let has = |chunk: ChunkType| types.contains(&chunk.0);
+        self.partial_reliability |= has(ChunkType::FORWARD_TSN);
+        self.reconfiguration |= has(ChunkType::RE_CONFIG);
+        self.dynamic_addresses |= has(ChunkType::ASCONF) && has(ChunkType::ASCONF_ACK);
+        self.authentication |= has(ChunkType::AUTH);
+        self.nr_sack |= has(ChunkType::NR_SACK);
+        self.interleaving |= has(ChunkType::I_DATA);
+    }
+
+    /// What `self` and `other` both have.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            interleaving: self.interleaving && other.interleaving,
+            partial_reliability: self.partial_reliability && other.partial_reliability,
+            reconfiguration: self.reconfiguration && other.reconfiguration,
+            dynamic_addresses: self.dynamic_addresses && other.dynamic_addresses,
+            authentication: self.authentication && other.authentication,
+            nr_sack: self.nr_sack && other.nr_sack,
+            ecn: self.ecn && other.ecn,
+            zero_checksum: self.zero_checksum && other.zero_checksum,
+        }
+    }
+
+    /// One bit for each, for the cookie.
+    pub(crate) fn bits(self) -> u8 {
+        u8::from(self.interleaving)
+            | u8::from(self.partial_reliability) << 1
+            | u8::from(self.reconfiguration) << 2
+            | u8::from(self.dynamic_addresses) << 3
+            | u8::from(self.authentication) << 4
+            | u8::from(self.nr_sack) << 5
+            | u8::from(self.ecn) << 6
+            | u8::from(self.zero_checksum) << 7
+    }
+
+    /// The reverse of [`Self::bits`].
+    pub(crate) fn from_bits(bits: u8) -> Self {
+        let has = |shift: u8| bits >> shift & 1 == 1;
+        Self {
+            interleaving: has(0),
+            partial_reliability: has(1),
+            reconfiguration: has(2),
+            dynamic_addresses: has(3),
+            authentication: has(4),
+            nr_sack: has(5),
+            ecn: has(6),
+            zero_checksum: has(7),
+        }
+    }
+}
+
+impl From<Extensions> for Agreed {
+    /// What a side offers that is configured so. ASCONF is never offered without AUTH
+    /// (RFC 5061 §4.2.7).
+    fn from(extensions: Extensions) -> Self {
+        Self {
+            interleaving: extensions.interleaving,
+            partial_reliability: extensions.partial_reliability,
+            // Not yet done here, so not offered.
+            reconfiguration: false,
+            dynamic_addresses: false,
+            authentication: false,
+            nr_sack: extensions.nr_sack,
+            ecn: extensions.ecn,
+            zero_checksum: extensions.zero_checksum,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::endpoint::Agreed;
+
+    #[test]
+    fn every_bit_stands_for_one_extension() {
+        for bit in 0..8 {
+            assert_eq!(Agreed::from_bits(1 << bit).bits(), 1 << bit);
+        }
+        let both = Agreed::from_bits(0b1010_1010).and(Agreed::from_bits(0b0110_0110));
+        assert_eq!(both.bits(), 0b0010_0010);
+    }
+}

@@ -1,0 +1,174 @@
+//! A peer's INIT or INIT ACK, read and judged (RFC 9260 §3.3.2, §3.3.3, §5.1.2).
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::{net::IpAddr, time::Duration};
+
+use super::{AuthenticationOffer, ERROR_DETECTION_BELOW, Introduction};
+use crate::association::addresses;
+use crate::config::AssociationConfig;
+use crate::counters::Counters;
+use crate::endpoint::Agreed;
+use crate::identifier::VerificationTag;
+use crate::wire::{Cause, InitChunk, Parameter, ParameterType};
+
+/// The least window that an association can work with (RFC 9260 §3.3.2: below that, an INIT is
+/// to be discarded).
+const LEAST_WINDOW: u32 = 1500;
+
+/// The most unknown parameters that are reported back, so that an answer stays small.
+const MAX_REPORTED: usize = 8;
+
+/// The most bytes of one of them.
+const MAX_REPORTED_BYTES: usize = 64;
+
+/// The most bytes of the values that go into the key of AUTH, each.
+const MAX_AUTHENTICATION_BYTES: usize = 260;
+
+/// What an INIT or INIT ACK holds.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) introduction: Introduction,
+    /// Of an INIT ACK.
+    pub(crate) cookie: Option<Bytes>,
+    /// By how much the cookie is to live longer.
+    pub(crate) preserve: Duration,
+    /// Parameters that are not known and whose type says to report them; with type and length.
+    pub(crate) unrecognized: Vec<Bytes>,
+}
+
+/// Why no association comes of it.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It is dropped without a word.
+    Silent,
+    /// Its sender is told.
+    Abort(Cause),
+}
+
+impl Refusal {
+    /// An INIT ACK without a cookie (RFC 9260 §3.3.10.2).
+    pub(crate) fn missing_cookie() -> Self {
+        let types = Bytes::copy_from_slice(&ParameterType::STATE_COOKIE.0.to_be_bytes());
+        Self::Abort(Cause::MissingMandatoryParameter { types })
+    }
+}
+
+impl Reading {
+    /// Reads what came from `source`.
+    pub(crate) fn of(
+        init: &InitChunk,
+        source: IpAddr,
+        config: &AssociationConfig,
+        counters: &mut Counters,
+    ) -> Result<Self, Refusal> {
+        if init.initiate_tag == VerificationTag::ZERO || init.a_rwnd < LEAST_WINDOW {
+            counters.malformed_chunks += 1;
+            return Err(Refusal::Silent);
+        }
+        if init.outbound_streams == 0 || init.inbound_streams == 0 {
+            counters.malformed_chunks += 1;
+            return Err(Refusal::Abort(Cause::InvalidMandatoryParameter));
+        }
+        let mut gathered = Gathered::default();
+        for parameter in init.parameters.iter() {
+            if !gathered.take(parameter, config.max_peer_addresses)? {
+                break;
+            }
+        }
+        let limit = config.max_peer_addresses;
+        counters.addresses_ignored += gathered.surplus;
+        let listed = gathered.listed.iter().copied();
+        let offers = gathered.offers;
+        let introduction = Introduction {
+            tag: init.initiate_tag,
+            window: init.a_rwnd,
+            outbound: init.outbound_streams,
+            inbound: init.inbound_streams,
+            initial_tsn: init.initial_tsn,
+            addresses: addresses::sift(listed, source, limit, counters),
+            authentication: gathered.authentication(),
+            offers,
+        };
+        let mut introduction = introduction;
+        // AUTH needs a random value and an algorithm (RFC 4895 §6.1), ASCONF needs AUTH.
+        introduction.offers.authentication &= introduction.authentication.is_some();
+        introduction.offers.dynamic_addresses &= introduction.offers.authentication;
+        Ok(Self {
+            introduction,
+            cookie: gathered.cookie,
+            preserve: gathered.preserve,
+            unrecognized: gathered.unrecognized,
+        })
+    }
+}
+
+/// What the parameters said so far.
+#[derive(Default)]
+struct Gathered {
+    listed: Vec<IpAddr>,
+    surplus: u64,
+    offers: Agreed,
+    cookie: Option<Bytes>,
+    preserve: Duration,
+    unrecognized: Vec<Bytes>,
+    random: Option<Bytes>,
+    chunks: Bytes,
+    algorithms: Option<Bytes>,
+}
+
+impl Gathered {
+    /// Takes one parameter; says whether to go on with the next one.
+    fn take(&mut self, parameter: Parameter, max_addresses: usize) -> Result<bool, Refusal> {
+        match parameter {
+            // A few more than are kept, as some of them may be no use.
+            Parameter::Address(_) if self.listed.len() >= 2 * max_addresses => self.surplus += 1,
+            Parameter::Address(address) => self.listed.push(address),
+            Parameter::StateCookie(cookie) => {
+                self.cookie.get_or_insert(cookie);
+            }
+            Parameter::CookiePreservative { increment } => {
+                self.preserve = Duration::from_millis(increment.into());
+            }
+            Parameter::HostNameAddress(_) => {
+                let parameter = parameter.to_bytes();
+                return Err(Refusal::Abort(Cause::UnresolvableAddress { parameter }));
+            }
+            Parameter::EcnCapable => self.offers.ecn = true,
+            Parameter::ForwardTsnSupported => self.offers.partial_reliability = true,
+            Parameter::ZeroChecksumAcceptable { error_detection_method } => {
+                self.offers.zero_checksum |= error_detection_method == ERROR_DETECTION_BELOW;
+            }
+            Parameter::SupportedExtensions(types) => self.offers.take_extensions(&types),
+            Parameter::Random(value) => {
+                self.random.get_or_insert(value);
+            }
+            Parameter::ChunkList(value) => self.chunks = value,
+            Parameter::RequestedHmacs(value) => {
+                self.algorithms.get_or_insert(value);
+            }
+            Parameter::Malformed { .. } => {
+                return Err(Refusal::Abort(Cause::violation("malformed parameter")));
+            }
+            Parameter::Unknown(unknown) => {
+                let action = unknown.action();
+                let fits = unknown.value.len() <= MAX_REPORTED_BYTES;
+                if action.reports() && fits && self.unrecognized.len() < MAX_REPORTED {
+                    self.unrecognized.push(unknown.whole());
+                }
+                return Ok(!action.stops());
+            }
+            // Of no meaning here, or of none to us.
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn authentication(&mut self) -> Option<AuthenticationOffer> {
+        let fits = |value: &Bytes| value.len() <= MAX_AUTHENTICATION_BYTES;
+        let random = self.random.take().filter(fits)?;
+        let algorithms = self.algorithms.take().filter(fits)?;
+        let chunks = core::mem::take(&mut self.chunks);
+        fits(&chunks).then_some(AuthenticationOffer { random, chunks, algorithms })
+    }
+}

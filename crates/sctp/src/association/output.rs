@@ -1,0 +1,249 @@
+//! Packets, put together: control chunks first, then the acknowledgement, then data
+//! (RFC 9260 §6.10).
+
+use bytes::BytesMut;
+use core::time::Duration;
+
+use super::Association;
+use super::control::Alone;
+use super::state::State;
+use crate::counters::Counters;
+use crate::endpoint::train::{Route, Train};
+use crate::identifier::{PathId, VerificationTag};
+use crate::io::{Ecn, Transmit};
+use crate::path::{Allowance, Heartbeat};
+use crate::wire::{
+    Checksum, Chunk, EncodeChunk, Header, HeartbeatChunk, PACKET_HEADER, PacketWriter,
+};
+
+/// Bytes of the header of a chunk.
+const CHUNK_HEADER: usize = 4;
+
+/// What a packet is to have besides control chunks.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    path: PathId,
+    sack: bool,
+    data: bool,
+}
+
+impl Association {
+    /// Packets to send now, as many as go together.
+    pub(crate) fn poll_transmit(
+        &mut self,
+        now: Duration,
+        train: &mut Train,
+        counters: &mut Counters,
+    ) -> Option<Transmit> {
+        train.gather(|buffer| self.write_packet(now, buffer, counters))
+    }
+
+    /// Appends the next packet.
+    fn write_packet(
+        &mut self,
+        now: Duration,
+        buffer: &mut BytesMut,
+        counters: &mut Counters,
+    ) -> Option<Route> {
+        if let Some(alone) = self.waiting.alone.pop_front() {
+            return self.write_alone(&alone, buffer);
+        }
+        match &mut self.state {
+            State::CookieWait(_) | State::Held(_) | State::Closed => return None,
+            State::CookieEchoed(echoed) => {
+                if !core::mem::take(&mut echoed.wanted) {
+                    return None;
+                }
+                let (path, cookie) = (echoed.t1.path, Chunk::CookieEcho(echoed.cookie.clone()));
+                return self.write_cookie_echo(now, path, &cookie, buffer, counters);
+            }
+            _ => {}
+        }
+        while let Some(heartbeat) = self.paths.poll_heartbeat(now, &self.config) {
+            if let Some(size) = heartbeat.probe {
+                return self.write_probe(&heartbeat, size, buffer);
+            }
+            let chunk = HeartbeatChunk { info: heartbeat.info.to_vec().into() };
+            self.waiting.push(Some(heartbeat.path), Chunk::Heartbeat(chunk), counters);
+        }
+        // What turns out not to go now may leave room for something else.
+        for _ in 0..self.paths.len() + 2 {
+            let load = self.next_load(now)?;
+            if let Some(route) = self.write_load(now, load, buffer, counters) {
+                return Some(route);
+            }
+        }
+        None
+    }
+
+    /// Which path the next packet takes, and what goes along.
+    fn next_load(&mut self, now: Duration) -> Option<Load> {
+        let sends_data = self.state.sends_data();
+        let data = if sends_data { self.path_for_data(now) } else { None };
+        let sack_due = self.receiver.sack_wanted(now);
+        let answers = self.receiver.sack_path().filter(|path| self.paths.get(*path).is_some());
+        let usual = || self.paths.for_data(None).unwrap_or(self.paths.primary());
+        let path = match (self.waiting.control.front(), sack_due, data) {
+            (Some(control), _, _) => {
+                control.path.filter(|path| self.paths.get(*path).is_some()).unwrap_or_else(usual)
+            }
+            (None, true, _) => answers.unwrap_or_else(usual),
+            (None, false, Some(path)) => path,
+            (None, false, None) if sends_data && self.sender.forward_tsn_due() => usual(),
+            (None, false, None) => return None,
+        };
+        // An acknowledgement that could wait goes with data on its way back (RFC 9260 §6.2).
+        let along = self.receiver.sack_pending() && data == Some(path) && answers == Some(path);
+        Some(Load { path, sack: sack_due || along, data: data == Some(path) })
+    }
+
+    /// A path that has data and may send it now. Notes when to look again if pacing is all that
+    /// keeps data back.
+    fn path_for_data(&mut self, now: Duration) -> Option<PathId> {
+        self.paced_until = None;
+        let default = self.paths.for_data(None)?;
+        let mut found = None;
+        for path in self.paths.iter() {
+            if !self.sender.has_data_to_send(path.id) {
+                continue;
+            }
+            match path.allowance(now, path.mtu()) {
+                // The usual path goes first; others have what was lost or wished there.
+                Allowance::Now(_) if path.id == default => return Some(default),
+                Allowance::Now(_) => {
+                    found.get_or_insert(path.id);
+                }
+                Allowance::At(at) => {
+                    let earliest = self.paced_until.map_or(at, |other| other.min(at));
+                    self.paced_until = Some(earliest);
+                }
+                Allowance::Closed => {}
+            }
+        }
+        found
+    }
+
+    fn write_load(
+        &mut self,
+        now: Duration,
+        load: Load,
+        buffer: &mut BytesMut,
+        counters: &mut Counters,
+    ) -> Option<Route> {
+        let path = self.paths.get(load.path)?;
+        let mtu = path.mtu();
+        let limit = if load.data { self.sender.packet_limit(load.path, mtu) } else { mtu };
+        let mut packet = PacketWriter::begin(buffer, self.header(self.peer_tag), limit);
+        self.put_control(load.path, &mut packet);
+        if load.sack {
+            self.put_sack(&mut packet);
+        }
+        if self.state.sends_data() && self.sender.forward_tsn_due() {
+            self.sender.write_forward_tsn(now, load.path, &mut self.paths, &mut packet);
+        }
+        let mut bytes = 0;
+        if load.data {
+            let paths = &mut self.paths;
+            bytes = self.sender.fill(now, load.path, paths, &mut packet, counters);
+        }
+        if packet.is_empty() {
+            packet.discard();
+            return None;
+        }
+        packet.finish(self.checksum());
+        let ecn = if self.agreed.ecn && bytes > 0 { Ecn::Capable0 } else { Ecn::NotCapable };
+        self.route(load.path, ecn, false)
+    }
+
+    /// Control chunks for a path, as many as fit, in order.
+    fn put_control(&mut self, path: PathId, packet: &mut PacketWriter<'_>) {
+        while let Some(control) = self.waiting.control.front_mut() {
+            let other = control.path.is_some_and(|wanted| wanted != path);
+            if other && control.path.is_some_and(|wanted| self.paths.get(wanted).is_some()) {
+                return;
+            }
+            if let Chunk::Shutdown { cumulative_tsn } = &mut control.chunk {
+                *cumulative_tsn = self.receiver.cumulative_tsn();
+            }
+            if !packet.put(&control.chunk) && !packet.is_empty() {
+                return;
+            }
+            // One that does not even fit an empty packet never will.
+            self.waiting.control.pop_front();
+        }
+    }
+
+    /// The SACK, and with it the echoes of congestion marks (RFC 9260 appendix A).
+    fn put_sack(&mut self, packet: &mut PacketWriter<'_>) {
+        if !self.receiver.write_sack(packet) || !self.agreed.ecn {
+            return;
+        }
+        for path in self.paths.iter() {
+            if let Some(lowest_tsn) = path.ecn_echo() {
+                packet.put(&Chunk::Ecne { lowest_tsn });
+            }
+        }
+    }
+
+    /// INIT, ABORT, SHUTDOWN COMPLETE: one chunk, with the tag that it needs.
+    fn write_alone(&mut self, alone: &Alone, buffer: &mut BytesMut) -> Option<Route> {
+        let known = self.paths.get(alone.path).is_some();
+        let path = if known { alone.path } else { self.paths.primary() };
+        let limit = PACKET_HEADER + alone.chunk.encoded_len() + CHUNK_HEADER;
+        let mut packet = PacketWriter::begin(buffer, self.header(alone.tag), limit);
+        packet.put(&alone.chunk);
+        packet.finish(Checksum::Crc32c);
+        self.route(path, Ecn::NotCapable, false)
+    }
+
+    /// The COOKIE ECHO, and as much data as fits behind it: until the COOKIE ACK there is no other
+    /// packet (RFC 9260 §5.1, C).
+    fn write_cookie_echo(
+        &mut self,
+        now: Duration,
+        path: PathId,
+        cookie: &Chunk,
+        buffer: &mut BytesMut,
+        counters: &mut Counters,
+    ) -> Option<Route> {
+        let mtu = self.paths.get(path)?.mtu();
+        let limit = mtu.max(PACKET_HEADER + cookie.encoded_len() + CHUNK_HEADER);
+        let mut packet = PacketWriter::begin(buffer, self.header(self.peer_tag), limit);
+        packet.put(cookie);
+        self.put_control(path, &mut packet);
+        self.sender.fill(now, path, &mut self.paths, &mut packet, counters);
+        packet.finish(Checksum::Crc32c);
+        self.route(path, Ecn::NotCapable, false)
+    }
+
+    /// A heartbeat filled up to the size that is tried (RFC 8899 §6.2.2).
+    fn write_probe(
+        &mut self,
+        heartbeat: &Heartbeat,
+        size: usize,
+        buffer: &mut BytesMut,
+    ) -> Option<Route> {
+        let mut packet = PacketWriter::begin(buffer, self.header(self.peer_tag), size);
+        let info = heartbeat.info.to_vec().into();
+        packet.put(&Chunk::Heartbeat(HeartbeatChunk { info }));
+        if let Some(length) = packet.room().checked_sub(CHUNK_HEADER) {
+            packet.put(&Chunk::Pad { length: u16::try_from(length).unwrap_or(u16::MAX) });
+        }
+        packet.finish(self.checksum());
+        self.route(heartbeat.path, Ecn::NotCapable, true)
+    }
+
+    fn header(&self, tag: VerificationTag) -> Header {
+        Header { source_port: self.local_port, destination_port: self.remote_port, tag }
+    }
+
+    /// Zero only where both sides wish it (RFC 9653 §5.2).
+    fn checksum(&self) -> Checksum {
+        if self.agreed.zero_checksum { Checksum::Zero } else { Checksum::Crc32c }
+    }
+
+    fn route(&self, path: PathId, ecn: Ecn, dont_fragment: bool) -> Option<Route> {
+        let path = self.paths.get(path)?;
+        Some(Route { local: path.local, remote: path.remote, ecn, dont_fragment })
+    }
+}

@@ -1,0 +1,48 @@
+//! What the peer does not understand of us, and we of it (RFC 9260 §3.2, §3.3.10).
+
+use core::time::Duration;
+
+use super::Association;
+use crate::counters::Counters;
+use crate::event::Event;
+use crate::identifier::PathId;
+use crate::wire::{Cause, Chunk, ErrorChunk, UnknownChunk};
+
+/// The most causes of an ERROR that the user is told of.
+const MAX_CAUSES: usize = 16;
+
+/// Unknown chunks with more bytes than this are not reported: the report holds the chunk.
+const MAX_REPORTED: usize = 512;
+
+impl Association {
+    /// ERROR: something that the peer did not like, without ending the association.
+    pub(super) fn handle_error(&mut self, now: Duration, error: &ErrorChunk) {
+        for cause in error.causes.iter().take(MAX_CAUSES) {
+            match cause {
+                Cause::StaleCookie { staleness } => {
+                    // In microseconds (§3.3.10.3).
+                    let staleness = Duration::from_micros(u64::from(staleness));
+                    self.handle_stale_cookie(now, staleness);
+                }
+                other => self.notify(Event::RemoteError { cause: other.code().0 }),
+            }
+        }
+    }
+
+    /// A chunk of a type that is not known here. Says whether to go on with the packet.
+    pub(super) fn handle_unknown(
+        &mut self,
+        path: PathId,
+        unknown: &UnknownChunk,
+        counters: &mut Counters,
+    ) -> bool {
+        counters.unknown_chunks += 1;
+        let action = unknown.action();
+        if action.reports() && unknown.value.len() <= MAX_REPORTED {
+            let causes =
+                [Cause::UnrecognizedChunkType { chunk: unknown.whole() }].into_iter().collect();
+            self.waiting.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+        }
+        !action.stops()
+    }
+}

@@ -1,0 +1,46 @@
+//! An association as its user may see it (RFC 6458 §8.2).
+
+use super::Association;
+use crate::congestion::CongestionControl;
+use crate::endpoint::{PathStatus, Status};
+use crate::identifier::StreamId;
+use crate::path::Path;
+use crate::send::QueueInfo;
+
+impl Association {
+    /// `SCTP_STATUS`.
+    pub(crate) fn status(&self) -> Status {
+        Status {
+            state: self.state.public(),
+            local_port: self.local_port,
+            remote_port: self.remote_port,
+            outbound_streams: self.outbound(),
+            inbound_streams: self.receiver.inbound_streams(),
+            peer_window: u32::try_from(self.sender.peer_window()).unwrap_or(u32::MAX),
+            window: self.receiver.window(),
+            queued: self.sender.queued_bytes(),
+            agreed: self.agreed,
+            primary: self.paths.primary(),
+            paths: self.paths.iter().map(path_status).collect(),
+        }
+    }
+
+    /// What one stream has in the send buffer.
+    pub(crate) fn stream_queue(&self, stream: StreamId) -> QueueInfo {
+        self.sender.stream_queue(stream)
+    }
+}
+
+fn path_status(path: &Path) -> PathStatus {
+    PathStatus {
+        id: path.id,
+        remote: path.remote,
+        local: path.local,
+        state: path.state(),
+        congestion_window: path.congestion.window(),
+        outstanding: path.outstanding(),
+        smoothed_rtt: path.rto.smoothed(),
+        rto: path.rto.current(),
+        mtu: path.mtu(),
+    }
+}

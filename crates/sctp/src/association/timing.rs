@@ -1,0 +1,48 @@
+//! The timers of an association, all in one.
+
+use core::time::Duration;
+
+use super::Association;
+use super::state::State;
+use crate::counters::Counters;
+
+impl Association {
+    /// When to call [`Self::handle_timeout`] at the latest.
+    pub(crate) fn next_timeout(&self) -> Option<Duration> {
+        let opening_or_up = !matches!(self.state, State::Closed);
+        let transfer = [
+            self.sender.next_timeout(&self.paths),
+            self.receiver.next_timeout(),
+            self.paths.next_timeout(),
+            self.paced_until,
+        ];
+        let running = transfer.into_iter().flatten().filter(|_| opening_or_up);
+        self.state.due().into_iter().chain(running).min()
+    }
+
+    /// Does what is due. May be called too early.
+    pub(crate) fn handle_timeout(&mut self, now: Duration, counters: &mut Counters) {
+        if self.paced_until.is_some_and(|at| at <= now) {
+            self.paced_until = None;
+        }
+        if self.state.due().is_some_and(|due| due <= now) {
+            match self.state {
+                State::CookieWait(_) | State::CookieEchoed(_) => self.handle_t1(now, counters),
+                _ => self.handle_t2(now, counters),
+            }
+        }
+        if matches!(self.state, State::Closed) {
+            return;
+        }
+        if self.sender.next_timeout(&self.paths).is_some_and(|due| due <= now) {
+            self.handle_data_timers(now);
+        }
+        if self.paths.next_timeout().is_some_and(|due| due <= now) {
+            self.paths.handle_timeout(now, &self.config);
+            self.give_up_if_unreachable();
+        }
+        self.advance_shutdown(now, counters);
+        self.collect_events();
+        self.collect_path_changes(now);
+    }
+}

@@ -1,0 +1,114 @@
+//! Data and its acknowledgement on their way between the user, the two halves of the transfer and
+//! the paths (RFC 9260 §6).
+
+use bytes::Bytes;
+use core::time::Duration;
+
+use super::state::State;
+use super::{Association, Ending};
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::event::{Event, LossReason};
+use crate::identifier::PathId;
+use crate::message::{Message, SendInfo};
+use crate::receive::{DataOutcome, Violation};
+use crate::serial::Tsn;
+use crate::wire::{Cause, Chunk, DataChunk, ErrorChunk, SackBuilder, SackChunk};
+
+impl Association {
+    /// Takes a message of the user's.
+    pub(crate) fn send(
+        &mut self,
+        now: Duration,
+        info: &SendInfo,
+        data: Bytes,
+    ) -> Result<(), Error> {
+        if !self.state.takes_messages() {
+            return Err(Error::WrongState);
+        }
+        self.sender.send(now, info, data, &mut self.paths)
+    }
+
+    /// Gives the user a message, or a part of one.
+    pub(crate) fn receive(&mut self) -> Option<Message> {
+        self.receiver.receive()
+    }
+
+    /// DATA or I-DATA. Says whether to go on with the packet.
+    pub(super) fn handle_data(
+        &mut self,
+        path: PathId,
+        data: DataChunk,
+        counters: &mut Counters,
+    ) -> bool {
+        if !self.state.takes_data() {
+            counters.unexpected_chunks += 1;
+            return !matches!(self.state, State::Closed);
+        }
+        match self.receiver.handle_data(data, counters) {
+            DataOutcome::Accepted | DataOutcome::Duplicate | DataOutcome::OverWindow => true,
+            DataOutcome::InvalidStream(stream) => {
+                let causes = Cause::InvalidStream { stream }.into();
+                self.waiting.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
+                true
+            }
+            DataOutcome::Violation(violation) => {
+                self.abort_for_violation(cause_of(violation));
+                false
+            }
+        }
+    }
+
+    /// SACK or NR-SACK.
+    pub(super) fn handle_sack(&mut self, now: Duration, sack: &SackChunk, counters: &mut Counters) {
+        if self.state.sends_data() {
+            self.sender.handle_sack(now, sack, &mut self.paths, counters);
+        } else if matches!(self.state, State::CookieEchoed(_)) {
+            // Comes with the COOKIE ACK, or that was lost; then it comes again.
+            counters.unexpected_chunks += 1;
+        }
+    }
+
+    /// The acknowledgement that a SHUTDOWN carries (§9.2).
+    pub(super) fn handle_cumulative_tsn(
+        &mut self,
+        now: Duration,
+        cumulative_tsn: Tsn,
+        counters: &mut Counters,
+    ) {
+        let a_rwnd = u32::try_from(self.sender.peer_window() + self.sender.in_flight());
+        let sack = SackBuilder {
+            cumulative_tsn,
+            a_rwnd: a_rwnd.unwrap_or(u32::MAX),
+            ..SackBuilder::default()
+        };
+        self.sender.handle_sack(now, &sack.build(), &mut self.paths, counters);
+    }
+
+    /// T3, RACK and tail-loss timers of the sending half (§6.3.3).
+    pub(super) fn handle_data_timers(&mut self, now: Duration) {
+        let outcome = self.sender.handle_timeout(now, &mut self.paths);
+        for expired in outcome.expired {
+            if expired.is_error && self.state.is_up() {
+                self.paths.on_error(expired.path, &self.config);
+            }
+        }
+        self.give_up_if_unreachable();
+    }
+
+    /// Too many errors in a row end it (§8.1).
+    pub(super) fn give_up_if_unreachable(&mut self) {
+        if self.state.is_up() && self.paths.is_peer_unreachable(&self.config) {
+            self.end(Ending::Quiet, Event::Lost(LossReason::PeerUnreachable));
+        }
+    }
+}
+
+/// What to tell a peer that broke the protocol.
+pub(super) fn cause_of(violation: Violation) -> Cause {
+    match violation {
+        Violation::NoUserData(tsn) => Cause::NoUserData { tsn },
+        Violation::WrongKind => Cause::violation("DATA and I-DATA mixed"),
+        Violation::Inconsistent => Cause::violation("fragments that do not fit together"),
+    }
+}

@@ -1,0 +1,263 @@
+//! The state cookie (RFC 9260 §5.1.3): all that is needed to build an association, signed, so that
+//! nothing is held for a peer before it comes back.
+
+use alloc::vec::Vec;
+use bytes::{Buf, BufMut, Bytes, BytesMut, TryGetError};
+use core::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use super::random::Random;
+use crate::association::introduction::{AuthenticationOffer, Introduction};
+use crate::endpoint::Agreed;
+use crate::identifier::VerificationTag;
+use crate::serial::Tsn;
+
+/// Bytes of the signature in front of the cookie's contents.
+const SIGNATURE: usize = 32;
+
+/// What a cookie remembers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cookie {
+    /// When it was made; its age counts from here.
+    pub(crate) created: Duration,
+    /// How long it is good for.
+    pub(crate) lifetime: Duration,
+    /// Where the INIT came from.
+    pub(crate) remote: SocketAddr,
+    /// The address it was sent to, if known.
+    pub(crate) local: Option<IpAddr>,
+    /// The SCTP port it was sent to.
+    pub(crate) local_port: u16,
+    /// The SCTP port it was sent from.
+    pub(crate) remote_port: u16,
+    /// Tags of the association that was there when the INIT came: ours, the peer's (RFC 9260
+    /// §5.2.2). Zero if there was none.
+    pub(crate) tie_tags: (u32, u32),
+    /// What the peer said.
+    pub(crate) peer: Introduction,
+    /// What we answered.
+    pub(crate) own: Introduction,
+}
+
+/// Why a cookie is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadCookie {
+    /// Not signed by us, or with a key that is gone.
+    Forged,
+    /// Older than its lifetime.
+    Stale {
+        /// By how much.
+        by: Duration,
+        /// The tag that its owner wants to see.
+        peer_tag: VerificationTag,
+    },
+}
+
+/// The keys that sign cookies: the one in use, and the one before it.
+pub(crate) struct CookieKeys {
+    random: Random,
+    current: Hmac<Sha256>,
+    previous: Option<Hmac<Sha256>>,
+    turned: Duration,
+    life: Duration,
+}
+
+impl core::fmt::Debug for CookieKeys {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        // The keys are a secret.
+        f.debug_struct("CookieKeys").field("turned", &self.turned).finish_non_exhaustive()
+    }
+}
+
+impl CookieKeys {
+    pub(crate) fn new(mut random: Random, now: Duration, life: Duration) -> Self {
+        let current = draw_key(&mut random);
+        Self { random, current, previous: None, turned: now, life }
+    }
+
+    /// Takes a new key when the one in use has had its time. After a long pause both are new.
+    fn turn(&mut self, now: Duration) {
+        let age = now.saturating_sub(self.turned);
+        if age < self.life {
+            return;
+        }
+        let fresh = draw_key(&mut self.random);
+        let old = core::mem::replace(&mut self.current, fresh);
+        self.previous = (age < self.life.saturating_mul(2)).then_some(old);
+        self.turned = now;
+    }
+
+    /// The cookie as it goes into an INIT ACK.
+    pub(crate) fn seal(&mut self, now: Duration, cookie: &Cookie) -> Bytes {
+        self.turn(now);
+        let mut out = BytesMut::with_capacity(256);
+        out.put_bytes(0, SIGNATURE);
+        cookie.write(&mut out);
+        let signature = sign(&self.current, &out[SIGNATURE..]);
+        out[..SIGNATURE].copy_from_slice(&signature);
+        out.freeze()
+    }
+
+    /// The contents of a cookie that came back. Nothing in it is looked at before its signature
+    /// has been found to be ours. A stale one is told apart because its sender wants to know.
+    pub(crate) fn open(&mut self, now: Duration, sealed: &Bytes) -> Result<Cookie, BadCookie> {
+        self.turn(now);
+        if sealed.len() <= SIGNATURE {
+            return Err(BadCookie::Forged);
+        }
+        let (signature, contents) = sealed.split_at(SIGNATURE);
+        let good = |key: &Hmac<Sha256>| {
+            let mut mac = key.clone();
+            mac.update(contents);
+            mac.verify_slice(signature).is_ok()
+        };
+        if !good(&self.current) && !self.previous.as_ref().is_some_and(good) {
+            return Err(BadCookie::Forged);
+        }
+        let cookie = Cookie::read(sealed.slice(SIGNATURE..)).map_err(|_| BadCookie::Forged)?;
+        let age = now.saturating_sub(cookie.created);
+        match age.checked_sub(cookie.lifetime).filter(|by| !by.is_zero()) {
+            Some(by) => Err(BadCookie::Stale { by, peer_tag: cookie.peer.tag }),
+            None => Ok(cookie),
+        }
+    }
+}
+
+fn draw_key(random: &mut Random) -> Hmac<Sha256> {
+    let mut key = [0; 64];
+    random.fill(&mut key);
+    Hmac::<Sha256>::new(&key.into())
+}
+
+fn sign(key: &Hmac<Sha256>, contents: &[u8]) -> [u8; SIGNATURE] {
+    let mut mac = key.clone();
+    mac.update(contents);
+    mac.finalize().into_bytes().into()
+}
+
+impl Cookie {
+    fn write(&self, out: &mut BytesMut) {
+        put_time(out, self.created);
+        put_time(out, self.lifetime);
+        put_address(out, self.remote.ip());
+        out.put_u16(self.remote.port());
+        match self.local {
+            None => out.put_u8(0),
+            Some(local) => put_address(out, local),
+        }
+        out.put_u16(self.local_port);
+        out.put_u16(self.remote_port);
+        out.put_u32(self.tie_tags.0);
+        out.put_u32(self.tie_tags.1);
+        put_introduction(out, &self.peer);
+        put_introduction(out, &self.own);
+    }
+
+    fn read(mut from: Bytes) -> Result<Self, TryGetError> {
+        Ok(Self {
+            created: get_time(&mut from)?,
+            lifetime: get_time(&mut from)?,
+            remote: SocketAddr::new(
+                get_address(&mut from)?.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+                from.try_get_u16()?,
+            ),
+            local: get_address(&mut from)?,
+            local_port: from.try_get_u16()?,
+            remote_port: from.try_get_u16()?,
+            tie_tags: (from.try_get_u32()?, from.try_get_u32()?),
+            peer: get_introduction(&mut from)?,
+            own: get_introduction(&mut from)?,
+        })
+    }
+}
+
+fn put_time(out: &mut BytesMut, time: Duration) {
+    out.put_u64(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+}
+
+fn get_time(from: &mut Bytes) -> Result<Duration, TryGetError> {
+    from.try_get_u64().map(Duration::from_micros)
+}
+
+/// Family (4, 6) and address.
+fn put_address(out: &mut BytesMut, address: IpAddr) {
+    match address {
+        IpAddr::V4(v4) => {
+            out.put_u8(4);
+            out.put_slice(&v4.octets());
+        }
+        IpAddr::V6(v6) => {
+            out.put_u8(6);
+            out.put_slice(&v6.octets());
+        }
+    }
+}
+
+/// `None` for family 0.
+fn get_address(from: &mut Bytes) -> Result<Option<IpAddr>, TryGetError> {
+    Ok(match from.try_get_u8()? {
+        0 => None,
+        4 => Some(Ipv4Addr::from(from.try_get_u32()?).into()),
+        _ => Some(Ipv6Addr::from(from.try_get_u128()?).into()),
+    })
+}
+
+fn put_introduction(out: &mut BytesMut, of: &Introduction) {
+    out.put_u32(of.tag.0);
+    out.put_u32(of.window);
+    out.put_u16(of.outbound);
+    out.put_u16(of.inbound);
+    out.put_u32(of.initial_tsn.0);
+    out.put_u8(of.offers.bits());
+    out.put_u16(u16::try_from(of.addresses.len()).unwrap_or(u16::MAX));
+    for &address in of.addresses.iter().take(usize::from(u16::MAX)) {
+        put_address(out, address);
+    }
+    match &of.authentication {
+        None => out.put_u8(0),
+        Some(offer) => {
+            out.put_u8(1);
+            for value in [&offer.random, &offer.chunks, &offer.algorithms] {
+                // A parameter's length is 16 bits wide, so no value is longer.
+                out.put_u16(u16::try_from(value.len()).unwrap_or(0));
+                out.put_slice(&value[..usize::from(u16::try_from(value.len()).unwrap_or(0))]);
+            }
+        }
+    }
+}
+
+fn get_introduction(from: &mut Bytes) -> Result<Introduction, TryGetError> {
+    let mut introduction = Introduction {
+        tag: VerificationTag(from.try_get_u32()?),
+        window: from.try_get_u32()?,
+        outbound: from.try_get_u16()?,
+        inbound: from.try_get_u16()?,
+        initial_tsn: Tsn(from.try_get_u32()?),
+        offers: Agreed::from_bits(from.try_get_u8()?),
+        addresses: Vec::new(),
+        authentication: None,
+    };
+    for _ in 0..from.try_get_u16()? {
+        introduction.addresses.extend(get_address(from)?);
+    }
+    if from.try_get_u8()? == 1 {
+        let mut offer = AuthenticationOffer::default();
+        for value in [&mut offer.random, &mut offer.chunks, &mut offer.algorithms] {
+            let length = usize::from(from.try_get_u16()?);
+            if length > from.len() {
+                return Err(TryGetError { requested: length, available: from.len() });
+            }
+            // A copy: the association must not keep the packet of the cookie alive.
+            *value = Bytes::copy_from_slice(&from.split_to(length));
+        }
+        introduction.authentication = Some(offer);
+    }
+    Ok(introduction)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+use super::*;
+
+const LIFE: Duration = Duration::from_secs(60);
+const KEY_LIFE: Duration = Duration::from_secs(600);
+
+fn keys() -> CookieKeys {
+    CookieKeys::new(Random::new([3; 32]), Duration::ZERO, KEY_LIFE)
+}
+
+fn introduction(tag: u32) -> Introduction {
+    Introduction {
+        tag: VerificationTag(tag),
+        window: 100_000,
+        outbound: 17,
+        inbound: 65_535,
+        initial_tsn: Tsn(u32::MAX),
+        addresses: alloc::vec!["192.0.2.7".parse().unwrap(), "2001:db8::7".parse().unwrap()],
+        offers: Agreed { interleaving: true, ecn: true, ..Agreed::default() },
+        authentication: Some(AuthenticationOffer {
+            random: Bytes::from_static(&[9; 32]),
+            chunks: Bytes::from_static(&[0xc1, 0x80]),
+            algorithms: Bytes::from_static(&[0, 3, 0, 1]),
+        }),
+    }
+}
+
+fn cookie(created: Duration) -> Cookie {
+    Cookie {
+        created,
+        lifetime: LIFE,
+        remote: "[2001:db8::1]:9899".parse().unwrap(),
+        local: Some("192.0.2.1".parse().unwrap()),
+        local_port: 7,
+        remote_port: 50_000,
+        tie_tags: (5, 6),
+        peer: introduction(1),
+        own: Introduction { authentication: None, addresses: Vec::new(), ..introduction(2) },
+    }
+}
+
+#[test]
+fn a_cookie_comes_back_as_it_went() {
+    let mut keys = keys();
+    let sealed = keys.seal(Duration::ZERO, &cookie(Duration::ZERO));
+    assert_eq!(keys.open(LIFE, &sealed), Ok(cookie(Duration::ZERO)));
+}
+
+#[test]
+fn a_cookie_with_any_bit_changed_is_forged() {
+    let mut keys = keys();
+    let sealed = keys.seal(Duration::ZERO, &cookie(Duration::ZERO));
+    for at in 0..sealed.len() {
+        let mut changed = sealed.to_vec();
+        changed[at] ^= 1;
+        assert_eq!(keys.open(Duration::ZERO, &changed.into()), Err(BadCookie::Forged), "byte {at}");
+    }
+}
+
+#[test]
+fn a_cookie_cut_short_is_forged() {
+    let mut keys = keys();
+    let sealed = keys.seal(Duration::ZERO, &cookie(Duration::ZERO));
+    for length in 0..sealed.len() {
+        assert_eq!(keys.open(Duration::ZERO, &sealed.slice(..length)), Err(BadCookie::Forged));
+    }
+}
+
+#[test]
+fn a_cookie_of_another_endpoint_is_forged() {
+    let sealed = keys().seal(Duration::ZERO, &cookie(Duration::ZERO));
+    let mut others = CookieKeys::new(Random::new([4; 32]), Duration::ZERO, KEY_LIFE);
+    assert_eq!(others.open(Duration::ZERO, &sealed), Err(BadCookie::Forged));
+}
+
+#[test]
+fn a_cookie_past_its_lifetime_is_stale_by_so_much() {
+    let mut keys = keys();
+    let sealed = keys.seal(Duration::ZERO, &cookie(Duration::ZERO));
+    let late = Duration::from_millis(1500);
+    assert_eq!(
+        keys.open(LIFE + late, &sealed),
+        Err(BadCookie::Stale { by: late, peer_tag: VerificationTag(1) })
+    );
+}
+
+#[test]
+fn a_key_stays_good_for_one_more_turn() {
+    let mut keys = keys();
+    let at = KEY_LIFE - Duration::from_secs(1);
+    let sealed = keys.seal(at, &cookie(at));
+    assert!(keys.open(at + Duration::from_secs(30), &sealed).is_ok());
+    let long = Cookie { lifetime: KEY_LIFE * 9, ..cookie(at) };
+    let sealed = keys.seal(at + Duration::from_secs(30), &long);
+    assert!(keys.open(KEY_LIFE * 2 + Duration::from_secs(40), &sealed).is_ok());
+    assert_eq!(keys.open(KEY_LIFE * 3 + Duration::from_secs(50), &sealed), Err(BadCookie::Forged));
+}
+
+#[test]
+fn after_a_long_pause_no_old_key_is_good() {
+    let mut keys = keys();
+    let long = Cookie { lifetime: KEY_LIFE * 9, ..cookie(Duration::ZERO) };
+    let sealed = keys.seal(Duration::ZERO, &long);
+    assert_eq!(keys.open(KEY_LIFE * 2, &sealed), Err(BadCookie::Forged));
+}

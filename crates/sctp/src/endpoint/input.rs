@@ -1,0 +1,164 @@
+//! Which association a packet is for, and what to do with it if it is for none
+//! (RFC 9260 §8.4, §8.5).
+
+use bytes::Bytes;
+use core::{net::SocketAddr, ops::Range, time::Duration};
+
+use super::Endpoint;
+use super::registry::Peer;
+use crate::association::Arrival;
+use crate::identifier::VerificationTag;
+use crate::io::{Input, Received, Unreachable};
+use crate::wire::{Checksum, Chunk, ChunkType, Header, Malformed, PACKET_HEADER, Packet};
+
+impl Endpoint {
+    /// Takes in what happened outside. Drain [`Self::poll_output`] afterwards.
+    pub fn handle_input(&mut self, now: Duration, input: Input) {
+        self.see(now);
+        match input {
+            Input::Tick => {}
+            Input::Packets(received) => self.handle_packets(&received),
+            Input::Unreachable { remote, reason } => self.handle_unreachable(remote, reason),
+            Input::LocalAddresses(addresses) => self.handle_local_addresses(addresses),
+        }
+    }
+
+    fn handle_packets(&mut self, received: &Received) {
+        let arrival = Arrival {
+            remote: canonical(received.remote),
+            local: received.local,
+            ecn: received.ecn,
+        };
+        let size = received.segment_size.max(1);
+        for start in (0..received.contents.len()).step_by(size) {
+            let end = received.contents.len().min(start.saturating_add(size));
+            self.handle_packet(&arrival, &received.contents, start..end);
+        }
+    }
+
+    fn handle_packet(&mut self, arrival: &Arrival, contents: &Bytes, at: Range<usize>) {
+        self.counters.packets_in += 1;
+        let bytes = contents.get(at.clone()).unwrap_or_default();
+        let Ok(header) = Packet::header(bytes) else {
+            self.counters.malformed_packets += 1;
+            return;
+        };
+        let first = bytes.get(PACKET_HEADER).map(|number| ChunkType(*number));
+        let slot = self.find(&header, arrival);
+        // Packets of a handshake always have their checksum (RFC 9653 §5.2).
+        let opens = matches!(first, Some(ChunkType::INIT | ChunkType::COOKIE_ECHO));
+        let zero = !opens && slot.is_some_and(|slot| self.takes_zero_checksum(slot));
+        let check = if zero { Checksum::Zero } else { Checksum::Crc32c };
+        let (header, mut chunks) = match Packet::parse_segment(contents, at, check) {
+            Ok(parsed) => parsed,
+            Err(Malformed::Checksum) => {
+                self.counters.bad_checksums += 1;
+                return;
+            }
+            Err(Malformed::TooShort) => {
+                self.counters.malformed_packets += 1;
+                return;
+            }
+        };
+        match (first, slot) {
+            (Some(ChunkType::COOKIE_ECHO), slot) => {
+                if let Some(Chunk::CookieEcho(cookie)) = chunks.next() {
+                    self.handle_cookie_echo(arrival, &header, slot, &cookie, chunks);
+                } else {
+                    self.counters.malformed_chunks += 1;
+                }
+            }
+            (_, Some(slot)) => {
+                if let Some(entry) = self.registry.entry_mut(slot) {
+                    let counters = &mut self.counters;
+                    entry.association.handle_packet(self.now, arrival, chunks, counters);
+                    self.touch(slot);
+                }
+            }
+            (Some(ChunkType::INIT), None) if header.tag == VerificationTag::ZERO => {
+                match (chunks.next(), chunks.next()) {
+                    (Some(Chunk::Init(init)), None) => self.handle_init(arrival, &header, &init),
+                    // It must be alone (RFC 9260 §6.10).
+                    _ => self.counters.malformed_chunks += 1,
+                }
+            }
+            (_, None) => self.handle_stray(arrival, &header, chunks),
+        }
+    }
+
+    /// The association whose tag the packet carries, if ports and address are right too.
+    fn find(&mut self, header: &Header, arrival: &Arrival) -> Option<u32> {
+        if header.tag == VerificationTag::ZERO {
+            return None;
+        }
+        let slot = self.registry.by_tag(header.tag.0)?;
+        let association = &self.registry.entry(slot)?.association;
+        let fits = association.has_ports(header.destination_port, header.source_port)
+            && association.takes_from(arrival.remote.ip());
+        fits.then_some(slot)
+    }
+
+    /// The association with this peer between these ports, whatever the tag.
+    pub(super) fn find_by_peer(&self, header: &Header, arrival: &Arrival) -> Option<u32> {
+        self.registry.by_peer(&Peer {
+            remote: arrival.remote,
+            remote_port: header.source_port,
+            local_port: header.destination_port,
+        })
+    }
+
+    fn takes_zero_checksum(&self, slot: u32) -> bool {
+        self.registry.entry(slot).is_some_and(|entry| entry.association.takes_zero_checksum())
+    }
+
+    /// A packet without the tag of an association.
+    fn handle_stray(
+        &mut self,
+        arrival: &Arrival,
+        header: &Header,
+        chunks: crate::wire::Chunks<'_>,
+    ) {
+        let Some(slot) = self.find_by_peer(header, arrival) else {
+            return self.handle_out_of_the_blue(arrival, header, chunks);
+        };
+        if let Some(entry) = self.registry.entry_mut(slot) {
+            let first = chunks.into_iter().next();
+            let counters = &mut self.counters;
+            entry.association.handle_foreign_tag(arrival, header.tag, first, counters);
+            self.touch(slot);
+        }
+    }
+
+    /// The network says that packets to `remote` do not arrive.
+    fn handle_unreachable(&mut self, remote: SocketAddr, reason: Unreachable) {
+        for slot in self.registry.all_to(canonical(remote)) {
+            if let Some(entry) = self.registry.entry_mut(slot) {
+                entry.association.handle_unreachable(self.now, canonical(remote), reason);
+                self.touch(slot);
+            }
+        }
+    }
+
+    /// The host has other addresses than before.
+    fn handle_local_addresses(&mut self, addresses: alloc::vec::Vec<core::net::IpAddr>) {
+        let slots: alloc::vec::Vec<u32> = self.registry.slots().collect();
+        for slot in slots {
+            if let Some(entry) = self.registry.entry_mut(slot) {
+                entry.association.set_local_addresses(&addresses);
+                self.touch(slot);
+            }
+        }
+        self.local_addresses = addresses;
+    }
+}
+
+/// An address as it is compared: the flow label is none of its identity.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V6(mut v6) => {
+            v6.set_flowinfo(0);
+            SocketAddr::V6(v6)
+        }
+        v4 @ SocketAddr::V4(_) => v4,
+    }
+}

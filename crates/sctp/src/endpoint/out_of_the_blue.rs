@@ -1,0 +1,98 @@
+//! Packets for an association that is not here (RFC 9260 §8.4).
+
+use super::Endpoint;
+use crate::association::{Arrival, addresses};
+use crate::identifier::VerificationTag;
+use crate::io::{Ecn, Transmit};
+use crate::wire::{
+    AbortChunk, Causes, Checksum, Chunk, ChunkType, Chunks, EncodeChunk, Header, PACKET_HEADER,
+    PacketWriter, padded,
+};
+
+/// The most answers that wait to be given out; the contract is to drain after each input.
+const MAX_ANSWERS: usize = 256;
+
+/// The most bytes of an answer: what every path carries.
+const MAX_ANSWER: usize = 1232;
+
+impl Endpoint {
+    /// Answers a packet for nobody, if it is one to answer.
+    pub(super) fn handle_out_of_the_blue(
+        &mut self,
+        arrival: &Arrival,
+        header: &Header,
+        chunks: Chunks<'_>,
+    ) {
+        self.counters.out_of_the_blue += 1;
+        // Rule 1: what did not come from one host is not answered.
+        if !addresses::is_unicast(arrival.remote.ip()) {
+            return;
+        }
+        let mut answer = None;
+        for chunk_type in chunks.types() {
+            match chunk_type {
+                // Rules 2 and 6; §3.3.7.
+                ChunkType::ABORT | ChunkType::SHUTDOWN_COMPLETE => return,
+                // Rule 5, as far as §5.1.5 has not dealt with it, and 7.
+                ChunkType::COOKIE_ECHO | ChunkType::COOKIE_ACK | ChunkType::ERROR => return,
+                ChunkType::SHUTDOWN_ACK => {
+                    answer = Some(Chunk::ShutdownComplete { reflected: true });
+                }
+                _ => {}
+            }
+        }
+        if chunks.remaining() == 0 {
+            return;
+        }
+        let abort = AbortChunk { reflected: true, causes: Causes::default() };
+        let answer = answer.unwrap_or(Chunk::Abort(abort));
+        self.answer_stranger(arrival, header, header.tag, &answer);
+    }
+
+    /// An answer that anybody can provoke, if there are not too many already.
+    pub(super) fn answer_stranger(
+        &mut self,
+        arrival: &Arrival,
+        header: &Header,
+        tag: VerificationTag,
+        chunk: &Chunk,
+    ) {
+        if self.limit.allows(self.now) {
+            self.answer(arrival, header, tag, chunk);
+        } else {
+            self.counters.answers_withheld += 1;
+        }
+    }
+
+    /// One chunk, back to where a packet came from.
+    pub(super) fn answer(
+        &mut self,
+        arrival: &Arrival,
+        header: &Header,
+        tag: VerificationTag,
+        chunk: &Chunk,
+    ) {
+        let length = PACKET_HEADER + padded(chunk.encoded_len());
+        if self.answers.len() >= MAX_ANSWERS || length > MAX_ANSWER {
+            self.counters.answers_withheld += 1;
+            return;
+        }
+        let back = Header {
+            source_port: header.destination_port,
+            destination_port: header.source_port,
+            tag,
+        };
+        let mut buffer = bytes::BytesMut::with_capacity(length);
+        let mut packet = PacketWriter::begin(&mut buffer, back, length);
+        packet.put(chunk);
+        let segment_size = packet.finish(Checksum::Crc32c);
+        self.answers.push_back(Transmit {
+            local: arrival.local,
+            remote: arrival.remote,
+            ecn: Ecn::NotCapable,
+            dont_fragment: false,
+            contents: buffer.freeze(),
+            segment_size,
+        });
+    }
+}

@@ -1,0 +1,77 @@
+//! What to do next: events and packets of those associations that have some, then the time.
+
+use core::time::Duration;
+
+use super::Endpoint;
+use crate::io::{Output, Transmit};
+
+impl Endpoint {
+    /// What is to be done next; ask again until it says [`Output::Timeout`].
+    pub fn poll_output(&mut self, now: Duration) -> Output {
+        self.see(now);
+        self.run_timers();
+        if let Some(answer) = self.answers.pop_front() {
+            self.counters.packets_out += 1;
+            return Output::Transmit(answer);
+        }
+        while let Some(&slot) = self.waiting.front() {
+            let Some(entry) = self.registry.entry_mut(slot) else {
+                self.waiting.pop_front();
+                continue;
+            };
+            let association = &mut *entry.association;
+            if let Some(event) = association.poll_event() {
+                return Output::Event(association.id, event);
+            }
+            let counters = &mut self.counters;
+            if let Some(transmit) = association.poll_transmit(self.now, &mut self.train, counters) {
+                self.count(&transmit);
+                return Output::Transmit(transmit);
+            }
+            // Sending may have ended something.
+            if association.has_events() {
+                continue;
+            }
+            self.rest(slot);
+        }
+        if let Some(transmit) = self.train.gather(|_| None) {
+            // Of an association that was forgotten meanwhile.
+            self.count(&transmit);
+            return Output::Transmit(transmit);
+        }
+        Output::Timeout(self.timers.next())
+    }
+
+    fn count(&mut self, transmit: &Transmit) {
+        let packets = transmit.contents.len().div_ceil(transmit.segment_size.max(1));
+        self.counters.packets_out += packets as u64;
+    }
+
+    /// Calls the associations whose time has come.
+    fn run_timers(&mut self) {
+        while let Some(slot) = self.timers.expired(self.now) {
+            if let Some(entry) = self.registry.entry_mut(slot) {
+                entry.scheduled = None;
+                entry.association.handle_timeout(self.now, &mut self.counters);
+                self.touch(slot);
+            }
+        }
+    }
+
+    /// An association has nothing more to give out for now.
+    fn rest(&mut self, slot: u32) {
+        self.waiting.pop_front();
+        let Some(entry) = self.registry.entry_mut(slot) else { return };
+        entry.waiting = false;
+        if entry.association.is_over() {
+            self.drop_slot(slot);
+            return;
+        }
+        let wanted = entry.association.next_timeout();
+        let scheduled = &mut entry.scheduled;
+        self.timers.schedule(slot, scheduled, wanted);
+        if entry.association.take_moved() {
+            self.registry.index(slot);
+        }
+    }
+}

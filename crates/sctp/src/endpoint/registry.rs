@@ -1,0 +1,170 @@
+//! Which association a packet is for (RFC 9260 §8.5, §1.3): by our verification tag, or by the
+//! peer's address and the ports.
+
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use core::{net::SocketAddr, time::Duration};
+
+use crate::association::Association;
+use crate::identifier::AssociationId;
+
+/// Bits of an [`AssociationId`] that name the slot; those above count its uses.
+const SLOT_BITS: u32 = 32;
+
+/// Addresses and ports of an association, as seen from here. The port of the address is that of
+/// the UDP encapsulation: behind one address translator there may be many hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Peer {
+    pub(crate) remote: SocketAddr,
+    pub(crate) remote_port: u16,
+    pub(crate) local_port: u16,
+}
+
+/// One association and what the endpoint keeps of it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) association: Box<Association>,
+    /// When it will be called, as far as the timers know.
+    pub(crate) scheduled: Option<Duration>,
+    /// Whether it waits in the list of those that may have something to give out.
+    pub(crate) waiting: bool,
+    /// Under which tag it is found.
+    tag: u32,
+    /// Under which addresses it is found.
+    peers: Vec<Peer>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    uses: u32,
+    entry: Option<Entry>,
+}
+
+/// All associations of an endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    by_tag: BTreeMap<u32, u32>,
+    by_peer: BTreeMap<Peer, u32>,
+    last: Option<(u32, u32)>,
+}
+
+impl Registry {
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Takes in the association that `make` builds for the number it is given.
+    pub(crate) fn insert(
+        &mut self,
+        make: impl FnOnce(AssociationId) -> Box<Association>,
+    ) -> (u32, AssociationId) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
+        });
+        let place = &mut self.slots[slot as usize];
+        let id = AssociationId(u64::from(place.uses) << SLOT_BITS | u64::from(slot));
+        let association = make(id);
+        let tag = association.local_tag().0;
+        place.entry =
+            Some(Entry { association, scheduled: None, waiting: false, tag, peers: Vec::new() });
+        self.by_tag.insert(tag, slot);
+        self.index(slot);
+        (slot, id)
+    }
+
+    /// Takes an association out; its number is never given again.
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<Entry> {
+        let place = self.slots.get_mut(slot as usize)?;
+        let entry = place.entry.take()?;
+        place.uses = place.uses.wrapping_add(1);
+        self.free.push(slot);
+        self.by_tag.remove(&entry.tag);
+        for peer in &entry.peers {
+            self.by_peer.remove(peer);
+        }
+        self.last = None;
+        Some(entry)
+    }
+
+    pub(crate) fn slot(&self, id: AssociationId) -> Option<u32> {
+        let slot = (id.0 & u64::from(u32::MAX)) as u32;
+        let place = self.slots.get(slot as usize)?;
+        (place.entry.is_some() && u64::from(place.uses) == id.0 >> SLOT_BITS).then_some(slot)
+    }
+
+    pub(crate) fn entry(&self, slot: u32) -> Option<&Entry> {
+        self.slots.get(slot as usize)?.entry.as_ref()
+    }
+
+    pub(crate) fn entry_mut(&mut self, slot: u32) -> Option<&mut Entry> {
+        self.slots.get_mut(slot as usize)?.entry.as_mut()
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = AssociationId> + '_ {
+        self.slots
+            .iter()
+            .zip(0u64..)
+            .filter(|(slot, _)| slot.entry.is_some())
+            .map(|(slot, index)| AssociationId(u64::from(slot.uses) << SLOT_BITS | index))
+    }
+
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.slots.iter().zip(0u32..).filter(|(slot, _)| slot.entry.is_some()).map(|(_, slot)| slot)
+    }
+
+    /// Whose tag this is. Packets come in runs, so the last answer is tried first.
+    pub(crate) fn by_tag(&mut self, tag: u32) -> Option<u32> {
+        if let Some((known, slot)) = self.last
+            && known == tag
+        {
+            return Some(slot);
+        }
+        let slot = *self.by_tag.get(&tag)?;
+        self.last = Some((tag, slot));
+        Some(slot)
+    }
+
+    pub(crate) fn has_tag(&self, tag: u32) -> bool {
+        self.by_tag.contains_key(&tag)
+    }
+
+    pub(crate) fn by_peer(&self, peer: &Peer) -> Option<u32> {
+        self.by_peer.get(peer).copied()
+    }
+
+    /// The associations that have a path to this address.
+    pub(crate) fn all_to(&self, remote: SocketAddr) -> Vec<u32> {
+        let from = Peer { remote, remote_port: 0, local_port: 0 };
+        let to = Peer { remote, remote_port: u16::MAX, local_port: u16::MAX };
+        let mut slots: Vec<u32> = self.by_peer.range(from..=to).map(|(_, slot)| *slot).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    /// Brings the tables up to date after the association's tag or addresses changed. An address
+    /// that another association has already stays with that one.
+    pub(crate) fn index(&mut self, slot: u32) {
+        let Some(entry) = self.slots.get_mut(slot as usize).and_then(|s| s.entry.as_mut()) else {
+            return;
+        };
+        let tag = entry.association.local_tag().0;
+        if entry.tag != tag {
+            self.by_tag.remove(&entry.tag);
+            self.by_tag.insert(tag, slot);
+            entry.tag = tag;
+            self.last = None;
+        }
+        for peer in entry.peers.drain(..) {
+            self.by_peer.remove(&peer);
+        }
+        for peer in entry.association.peers() {
+            if let alloc::collections::btree_map::Entry::Vacant(place) = self.by_peer.entry(peer) {
+                place.insert(slot);
+                entry.peers.push(peer);
+            }
+        }
+    }
+}

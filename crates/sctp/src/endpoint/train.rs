@@ -1,0 +1,135 @@
+//! Packets that leave together: equal sizes to one address, so that a driver can hand them to the
+//! kernel in one call (GSO).
+
+use bytes::BytesMut;
+use core::net::{IpAddr, SocketAddr};
+
+use crate::io::{Ecn, Transmit};
+
+/// The most packets of a train: what Linux takes (`UDP_MAX_SEGMENTS`).
+const MAX_PACKETS: usize = 64;
+
+/// The most bytes of a train: a datagram's most, with its headers.
+const MAX_BYTES: usize = 64_000;
+
+/// Bytes that are set aside at a time for the packets to come.
+const CHUNK: usize = 128 * 1024;
+
+/// Where a packet goes, and how. Those of a train have it in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) local: Option<IpAddr>,
+    pub(crate) remote: SocketAddr,
+    pub(crate) ecn: Ecn,
+    pub(crate) dont_fragment: bool,
+}
+
+/// The packets written and not yet given out.
+#[derive(Debug, Default)]
+pub(crate) struct Train {
+    /// Where packets are written, one behind the other.
+    pub(crate) buffer: BytesMut,
+    /// The packet that did not fit the last train; it begins the next one.
+    carried: Option<Route>,
+}
+
+impl Train {
+    /// Gathers packets until the train is full, and gives it out. `write` appends one packet to the
+    /// buffer, or nothing. A packet that turns out to be larger than the train's, or for somewhere
+    /// else, begins the next one.
+    pub(crate) fn gather(
+        &mut self,
+        mut write: impl FnMut(&mut BytesMut) -> Option<Route>,
+    ) -> Option<Transmit> {
+        self.make_room();
+        let route = match self.carried.take() {
+            Some(route) => route,
+            None => write(&mut self.buffer)?,
+        };
+        let size = self.buffer.len();
+        let mut packets = 1;
+        while packets < MAX_PACKETS && self.buffer.len() + size <= MAX_BYTES {
+            let before = self.buffer.len();
+            let Some(next) = write(&mut self.buffer) else { break };
+            let length = self.buffer.len() - before;
+            if next != route || length > size {
+                self.carried = Some(next);
+                let contents = self.buffer.split_to(before).freeze();
+                return Some(transmit(route, contents, size));
+            }
+            packets += 1;
+            if length < size {
+                break;
+            }
+        }
+        let contents = self.buffer.split().freeze();
+        Some(transmit(route, contents, size))
+    }
+
+    /// Takes the memory of trains that have been sent back, or new memory. Writing into one large
+    /// piece after the other keeps the cost of memory away from the single packet.
+    fn make_room(&mut self) {
+        if self.buffer.capacity() < MAX_BYTES {
+            self.buffer.reserve(CHUNK);
+        }
+    }
+}
+
+fn transmit(route: Route, contents: bytes::Bytes, segment_size: usize) -> Transmit {
+    let Route { local, remote, ecn, dont_fragment } = route;
+    Transmit { local, remote, ecn, dont_fragment, contents, segment_size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn route(port: u16) -> Route {
+        Route {
+            local: None,
+            remote: SocketAddr::from(([192, 0, 2, 1], port)),
+            ecn: Ecn::NotCapable,
+            dont_fragment: false,
+        }
+    }
+
+    /// The trains that packets of these sizes to these ports make.
+    fn trains(packets: &[(u16, usize)]) -> Vec<(u16, usize, usize)> {
+        let mut train = Train::default();
+        let mut left = packets.iter();
+        let mut trains = Vec::new();
+        while let Some(made) = train.gather(|buffer| {
+            left.next().map(|(port, size)| {
+                buffer.resize(buffer.len() + size, 0);
+                route(*port)
+            })
+        }) {
+            trains.push((made.remote.port(), made.contents.len(), made.segment_size));
+        }
+        trains
+    }
+
+    #[test]
+    fn equal_packets_and_a_shorter_last_one_leave_together() {
+        assert_eq!(trains(&[(1, 100), (1, 100), (1, 60), (1, 60)]), [(1, 260, 100), (1, 60, 60)]);
+    }
+
+    #[test]
+    fn a_larger_packet_begins_a_train() {
+        assert_eq!(trains(&[(1, 60), (1, 100), (1, 100)]), [(1, 60, 60), (1, 200, 100)]);
+    }
+
+    #[test]
+    fn another_address_begins_a_train() {
+        assert_eq!(trains(&[(1, 60), (2, 60), (2, 60)]), [(1, 60, 60), (2, 120, 60)]);
+    }
+
+    #[test]
+    fn a_train_has_an_end() {
+        let many = [(1, 100); 100];
+        assert_eq!(trains(&many), [(1, 6400, 100), (1, 3600, 100)]);
+        let large = [(1, 1400); 60];
+        assert_eq!(trains(&large), [(1, 63_000, 1400), (1, 21_000, 1400)]);
+    }
+}

@@ -1,0 +1,80 @@
+//! Data both ways (RFC 9260 §6), and the end (§9.2).
+
+use crate::world::{A, B, World, ms};
+use eyas_sctp::endpoint::AssociationState;
+use eyas_sctp::event::Event;
+
+#[test]
+fn a_message_is_acknowledged() {
+    let mut world = World::new();
+    let (a, b) = world.connected();
+    world.clear_ladder();
+    world.send(A, a, 3, "hello");
+    world.run_for(ms(500));
+    assert_eq!(world.ladder[..2], ["A -> B  I-DATA", "A <- B  SACK"]);
+    let received = &world.hosts[B].received[&b];
+    assert_eq!(received.len(), 1);
+    assert_eq!(received[0].stream.0, 3);
+    assert_eq!(received[0].clone().into_bytes(), "hello");
+    assert!(world.hosts[A].said().contains(&Event::SenderDry));
+}
+
+#[test]
+fn data_flows_both_ways() {
+    let mut world = World::new();
+    let (a, b) = world.connected();
+    for n in 0..200u32 {
+        let data = vec![n as u8; 100 + 37 * n as usize];
+        world.send(A, a, (n % 7) as u16, data.clone());
+        world.send(B, b, (n % 5) as u16, data);
+    }
+    world.run_until(ms(20_000), |world| {
+        world.hosts.iter().all(|host| host.received_messages() == 200)
+    });
+    for host in &world.hosts {
+        let mut seen = [0usize; 7];
+        for message in host.received.values().flatten() {
+            let n = message.clone().into_bytes()[0] as usize;
+            assert_eq!(message.len(), 100 + 37 * n);
+            assert!(n >= seen[message.stream.0 as usize], "in order within its stream");
+            seen[message.stream.0 as usize] = n;
+        }
+    }
+}
+
+#[test]
+fn nothing_is_lost_where_packets_are() {
+    for seed in 0..8 {
+        let mut world = World::new();
+        world.network.seed(seed);
+        let (a, b) = world.connected();
+        (world.network.loss, world.network.duplication, world.network.reordering) = (50, 50, 200);
+        for n in 0..200u32 {
+            world.send(A, a, (n % 7) as u16, vec![n as u8; 1 + 41 * n as usize]);
+            world.send(B, b, 0, n.to_be_bytes().to_vec());
+        }
+        world.run_until(ms(200_000), |world| {
+            world.hosts.iter().all(|host| host.received_messages() >= 200)
+        });
+        world.run_for(ms(10_000));
+        assert_eq!(world.hosts[A].received_messages(), 200);
+        assert_eq!(world.hosts[B].received_messages(), 200);
+        let numbers = world.hosts[A].received[&a].iter().map(|m| m.clone().into_bytes());
+        assert!(numbers.map(|n| n.to_vec()).eq((0..200u32).map(|n| n.to_be_bytes().to_vec())));
+    }
+}
+
+#[test]
+fn shutdown_waits_for_all_data() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    world.send(A, a, 0, vec![1; 100_000]);
+    world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+    world.run_for(ms(5000));
+    assert_eq!(world.hosts[B].received_bytes(), 100_000);
+    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[A].state(), AssociationState::Closed);
+    let end = &world.ladder[world.ladder.len() - 3..];
+    assert_eq!(end, ["A -> B  SHUTDOWN", "A <- B  SHUTDOWN-ACK", "A -> B  SHUTDOWN-COMPLETE"]);
+}
