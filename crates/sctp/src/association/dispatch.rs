@@ -136,7 +136,7 @@ impl Association {
     /// ECNE: the path on which the marked packet went is to slow down, and the peer to be told that
     /// it did (RFC 9260 appendix A).
     fn handle_ecne(&mut self, now: Duration, path: PathId, tsn: Tsn, counters: &mut Counters) {
-        let answer = self.sender.handle_congestion_echo(now, tsn, &mut self.paths);
+        let answer = self.sender.handle_ecne(now, tsn, path, &mut self.paths);
         if let Some(lowest_tsn) = answer {
             self.waiting.push(Some(path), Chunk::Cwr { lowest_tsn }, counters);
         }
