@@ -304,8 +304,9 @@ impl CongestionControl for Bbr {
     }
 
     fn on_recovered(&mut self, _now: Duration) {
-        self.in_recovery = false;
-        self.window = self.window.max(self.prior_window);
+        if core::mem::take(&mut self.in_recovery) {
+            self.window = self.window.max(self.prior_window);
+        }
     }
 
     fn on_timeout(&mut self, event: &CongestionEvent) {

@@ -92,10 +92,10 @@ impl Path {
     /// All that a SACK says of the path was told. Call it for every path that it acknowledged or
     /// lost something on.
     pub fn on_sack(&mut self, now: Duration, progress: Progress, siblings: Siblings) {
+        // Only a measurement ends a back-off (RFC 9260 §6.3.3): where round trips are longer than
+        // the timeout, everything would be retransmitted for ever.
         if let Some(rtt) = progress.rtt {
             self.rto.on_sample(rtt);
-        } else if progress.cumulative_advanced {
-            self.rto.settle();
         }
         let bytes = self.rates.acknowledged();
         self.acknowledged = false;

@@ -179,7 +179,6 @@ impl Paths {
         let Some(path) = self.get_mut(id) else { return false };
         if path.mtu.on_answer(time, nonce) {
             path.settle_mtu();
-            path.rto.settle();
         } else {
             let Some(latest) = path.beat.latest.filter(|latest| latest.nonce == nonce) else {
                 return false;

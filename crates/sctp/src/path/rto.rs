@@ -74,20 +74,13 @@ impl Rto {
             self.variance = self.variance - self.variance / 4 + deviation / 4;
             self.smoothed = (self.smoothed - self.smoothed / 8 + rtt / 8).max(1);
         }
-        self.settle();
+        let timeout = self.smoothed.saturating_add(self.variance.saturating_mul(4));
+        self.current = timeout.clamp(self.min, self.max);
     }
 
     /// A timer of this length ran out: it doubles (rule E2).
     pub fn back_off(&mut self) {
         self.current = self.current.saturating_mul(2).min(self.max);
-    }
-
-    /// The path answered, though without a measurement: ends a back-off.
-    pub fn settle(&mut self) {
-        if self.smoothed != 0 {
-            let timeout = self.smoothed.saturating_add(self.variance.saturating_mul(4));
-            self.current = timeout.clamp(self.min, self.max);
-        }
     }
 }
 

@@ -47,19 +47,16 @@ fn the_bounds_hold() {
 }
 
 #[test]
-fn a_back_off_doubles_and_an_answer_ends_it() {
+fn a_back_off_doubles_and_a_measurement_ends_it() {
     let mut rto = rto(100, 1000, 60_000);
     rto.back_off();
-    assert_eq!(rto.current(), ms(2000));
-    // Nothing was measured yet, so there is nothing to return to.
-    rto.settle();
     assert_eq!(rto.current(), ms(2000));
     rto.on_sample(ms(100));
     rto.back_off();
     rto.back_off();
     assert_eq!(rto.current(), ms(1200));
-    rto.settle();
-    assert_eq!(rto.current(), ms(300));
+    rto.on_sample(ms(100));
+    assert_eq!(rto.current(), Duration::from_micros(250_000));
 }
 
 #[test]
