@@ -1,7 +1,12 @@
 //! Associations as their users see them: two endpoints and a network, in virtual time.
 
+mod bulk;
+mod collision;
 mod data;
 mod handshake;
+mod held;
 mod hostile;
+mod nat;
 mod paths;
+mod shutdown;
 mod world;

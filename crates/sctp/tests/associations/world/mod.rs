@@ -171,6 +171,16 @@ impl World {
         Self::with(listening(), listening())
     }
 
+    /// Two hosts whose associations are configured alike.
+    pub(crate) fn with_associations(set: impl Fn(&mut AssociationConfig)) -> Self {
+        let config = || {
+            let mut config = listening();
+            set(&mut config.association);
+            config
+        };
+        Self::with(config(), config())
+    }
+
     pub(crate) fn with(a: EndpointConfig, b: EndpointConfig) -> Self {
         Self {
             now: Duration::ZERO,

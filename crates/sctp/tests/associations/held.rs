@@ -1,0 +1,95 @@
+//! A race that is decided at the INIT ACK: until `proceed`, and after a loss, the peer holds
+//! nothing.
+
+use crate::world::{A, B, World, ms};
+use bytes::Bytes;
+use eyas_sctp::endpoint::AssociationState;
+use eyas_sctp::event::{Event, LossReason};
+use eyas_sctp::identifier::AssociationId;
+
+fn held() -> (World, AssociationId) {
+    let mut world = World::new();
+    let id = world.connect_with(|options| options.hold_at_init_ack = true);
+    world.run_for(ms(100));
+    assert_eq!(world.ladder, ["A -> B  INIT", "A <- B  INIT-ACK"]);
+    assert_eq!(world.hosts[A].said(), [Event::Answered]);
+    assert_eq!(world.hosts[A].state(), AssociationState::Held);
+    (world, id)
+}
+
+#[test]
+fn a_held_association_leaves_no_state_at_the_peer_however_long_it_waits() {
+    let (mut world, _) = held();
+    world.run_for(ms(3_600_000));
+    assert_eq!(world.ladder.len(), 2);
+    assert_eq!(world.hosts[B].endpoint.associations(), []);
+    assert_eq!(world.hosts[B].endpoint.counters().packets_in, 1);
+}
+
+#[test]
+fn one_that_goes_on_comes_up() {
+    let (mut world, id) = held();
+    world.hosts[A].endpoint.proceed(world.now, id).unwrap();
+    world.finish_handshake(id);
+    assert_eq!(world.ladder[2..], ["A -> B  COOKIE-ECHO", "A <- B  COOKIE-ACK"]);
+}
+
+#[test]
+fn proceeding_before_the_init_ack_does_not_wait_at_it() {
+    let mut world = World::new();
+    let id = world.connect_with(|options| options.hold_at_init_ack = true);
+    world.hosts[A].endpoint.proceed(world.now, id).unwrap();
+    world.finish_handshake(id);
+    assert_eq!(world.now, ms(40));
+}
+
+#[test]
+fn a_loser_says_nothing() {
+    for quietly in [false, true] {
+        let (mut world, id) = held();
+        if quietly {
+            world.hosts[A].endpoint.forget(world.now, id);
+        } else {
+            world.hosts[A].endpoint.abort(world.now, id, Bytes::from_static(b"lost")).unwrap();
+        }
+        world.run_for(ms(60_000));
+        assert_eq!(world.ladder.len(), 2, "{:?}", world.ladder);
+        assert_eq!(world.hosts[A].endpoint.associations(), []);
+        assert_eq!(world.hosts[B].endpoint.associations(), []);
+        assert!(world.hosts[B].said().is_empty());
+    }
+}
+
+#[test]
+fn a_loser_says_nothing_even_while_its_init_is_under_way() {
+    let mut world = World::new();
+    let id = world.connect();
+    world.run_for(ms(5));
+    world.hosts[A].endpoint.abort(world.now, id, Bytes::new()).unwrap();
+    world.run_for(ms(60_000));
+    let aborted = Event::Lost(LossReason::Aborted);
+    assert_eq!(world.hosts[A].said(), [aborted]);
+    assert_eq!(world.hosts[B].endpoint.associations(), []);
+    // The late INIT ACK is for nobody; its sender holds nothing that an ABORT could end.
+    assert_eq!(world.ladder[..2], ["A -> B  INIT", "A <- B  INIT-ACK"]);
+}
+
+#[test]
+fn a_cookie_that_waited_too_long_is_asked_for_again() {
+    let (mut world, id) = held();
+    world.run_for(ms(100_000));
+    world.hosts[A].endpoint.proceed(world.now, id).unwrap();
+    world.finish_handshake(id);
+    assert_eq!(
+        world.ladder[2..8],
+        [
+            "A -> B  COOKIE-ECHO",
+            "A <- B  ERROR",
+            "A -> B  INIT",
+            "A <- B  INIT-ACK",
+            "A -> B  COOKIE-ECHO",
+            "A <- B  COOKIE-ACK",
+        ]
+    );
+    assert_eq!(world.hosts[B].endpoint.counters().stale_cookies, 1);
+}

@@ -1,0 +1,148 @@
+//! The end: SHUTDOWN from either side or both, with packets lost, and ABORT (RFC 9260 §9).
+
+use crate::world::{A, B, World, ms};
+use bytes::Bytes;
+use eyas_sctp::endpoint::AssociationState;
+use eyas_sctp::error::Error;
+use eyas_sctp::event::{Event, LossReason};
+use eyas_sctp::message::SendInfo;
+
+fn ended(world: &World) -> bool {
+    world.hosts.iter().all(|host| host.state() == AssociationState::Closed)
+}
+
+#[test]
+fn either_side_may_end() {
+    for (first, ladder) in [
+        (A, ["A -> B  SHUTDOWN", "A <- B  SHUTDOWN-ACK", "A -> B  SHUTDOWN-COMPLETE"]),
+        (B, ["A <- B  SHUTDOWN", "A -> B  SHUTDOWN-ACK", "A <- B  SHUTDOWN-COMPLETE"]),
+    ] {
+        let mut world = World::new();
+        let (a, b) = world.connected();
+        world.clear_ladder();
+        let id = [a, b][first];
+        world.hosts[first].endpoint.shutdown(world.now, id).unwrap();
+        world.run_until(ms(1000), ended);
+        assert_eq!(world.ladder, ladder);
+        assert_eq!(world.hosts[first].said().last(), Some(&Event::Closed));
+        let other = world.hosts[1 - first].said();
+        assert_eq!(other[other.len() - 2..], [Event::PeerShutdown, Event::Closed]);
+    }
+}
+
+#[test]
+fn both_sides_may_end_at_once() {
+    let mut world = World::new();
+    let (a, b) = world.connected();
+    world.clear_ladder();
+    world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+    world.hosts[B].endpoint.shutdown(world.now, b).unwrap();
+    world.run_until(ms(1000), ended);
+    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+}
+
+#[test]
+fn each_packet_of_the_end_may_get_lost() {
+    for lost in ["SHUTDOWN", "SHUTDOWN-ACK", "SHUTDOWN-COMPLETE"] {
+        let mut world = World::new();
+        let (a, _) = world.connected();
+        world.lose(lost);
+        world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+        world.run_until(ms(10_000), ended);
+        assert!(world.lost_all(), "{lost}");
+        assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed), "{lost}");
+        assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed), "{lost}");
+    }
+}
+
+#[test]
+fn data_of_both_sides_arrives_before_the_end() {
+    let mut world = World::new();
+    let (a, b) = world.connected();
+    world.network.seed(5);
+    world.network.loss = 100;
+    world.send(A, a, 0, vec![1; 50_000]);
+    world.send(B, b, 0, vec![2; 70_000]);
+    world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+    world.run_until(ms(200_000), ended);
+    assert_eq!(world.hosts[A].received_bytes(), 70_000);
+    assert_eq!(world.hosts[B].received_bytes(), 50_000);
+}
+
+#[test]
+fn nothing_can_be_sent_after_a_shutdown() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    world.send(A, a, 0, vec![1; 50_000]);
+    world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+    let late = Bytes::from_static(b"late");
+    let sent = world.hosts[A].endpoint.send(world.now, a, &SendInfo::default(), late);
+    assert_eq!(sent, Err(Error::WrongState));
+}
+
+#[test]
+fn what_came_in_can_be_received_after_the_end() {
+    let mut world = World::new();
+    world.hosts[B].reads = false;
+    let (a, b) = world.connected();
+    world.send(A, a, 0, "last words");
+    world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+    world.run_for(ms(1000));
+    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].state(), AssociationState::Closed);
+    let now = world.now;
+    let message = world.hosts[B].endpoint.receive(now, b).unwrap();
+    assert_eq!(message.into_bytes(), "last words");
+    world.run_for(ms(1));
+    assert_eq!(world.hosts[B].endpoint.associations(), []);
+}
+
+#[test]
+fn shutdown_while_the_handshake_runs_lets_it_end_first() {
+    let mut world = World::new();
+    let id = world.connect();
+    world.run_for(ms(25));
+    assert_eq!(world.hosts[A].state(), AssociationState::CookieEchoed);
+    world.hosts[A].endpoint.shutdown(world.now, id).unwrap();
+    world.run_for(ms(2000));
+    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+}
+
+#[test]
+fn an_abort_carries_its_reason() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    world.clear_ladder();
+    let reason = Bytes::from_static(b"no longer wanted");
+    world.hosts[A].endpoint.abort(world.now, a, reason.clone()).unwrap();
+    world.run_for(ms(1000));
+    assert_eq!(world.ladder, ["A -> B  ABORT"]);
+    assert_eq!(world.hosts[A].said().last(), Some(&Event::Lost(LossReason::Aborted)));
+    let told = LossReason::AbortedByPeer { causes: vec![12], reason };
+    assert_eq!(world.hosts[B].said().last(), Some(&Event::Lost(told)));
+    assert!(ended(&world));
+}
+
+#[test]
+fn a_silent_peer_is_given_up_after_association_max_retrans() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    world.network.cut = vec![0];
+    world.send(A, a, 0, "anybody there?");
+    world.run_for(ms(3_600_000));
+    let unreachable = Event::Lost(LossReason::PeerUnreachable);
+    assert_eq!(world.hosts[A].said().last(), Some(&unreachable));
+}
+
+#[test]
+fn a_silent_peer_is_given_up_in_the_middle_of_the_end() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    world.network.cut = vec![0];
+    world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+    world.run_for(ms(3_600_000));
+    let unreachable = Event::Lost(LossReason::PeerUnreachable);
+    assert_eq!(world.hosts[A].said().last(), Some(&unreachable));
+}
