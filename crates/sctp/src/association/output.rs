@@ -104,7 +104,7 @@ impl Association {
         let default = self.paths.for_data(None)?;
         let mut found = None;
         for path in self.paths.iter() {
-            if !self.sender.has_data_to_send(path.id) {
+            if !self.sender.has_data_to_send(path.id, &self.paths) {
                 continue;
             }
             match path.allowance(now, path.mtu()) {

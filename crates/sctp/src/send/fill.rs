@@ -14,18 +14,24 @@ use crate::scheduler::{StreamSlot, Turn};
 use crate::serial::{Mid, Ssn, Tsn};
 use crate::wire::{DataFlags, DataHeader, Order, PACKET_HEADER, PacketWriter, padded};
 
-/// What one call of [`Sender::fill`] goes by.
+/// For which path a message is chosen.
 #[derive(Clone, Copy, Debug)]
-struct Filling {
-    now: Duration,
+struct Choice {
     path: PathId,
-    flight: u8,
-    /// The number of the packet on its path.
-    number: PacketNumber,
     /// Whether it is the only path.
     only: bool,
     /// Whether messages without a wish go on this path.
     is_default: bool,
+}
+
+/// What one call of [`Sender::fill`] goes by.
+#[derive(Clone, Copy, Debug)]
+struct Filling {
+    now: Duration,
+    choice: Choice,
+    flight: u8,
+    /// The number of the packet on its path.
+    number: PacketNumber,
     /// Bytes of data that go into a packet with nothing else in it.
     whole: usize,
     /// Bytes that may be added before the congestion window is full.
@@ -35,13 +41,22 @@ struct Filling {
 }
 
 impl Sender {
-    /// Whether something could be sent on a path: a good guess, [`Self::fill`] knows.
+    /// Whether there is something to send on a path that the peer's window allows. Messages that
+    /// wait for more (Nagle's rule) count, too; [`Self::fill`] knows.
     #[must_use]
-    pub fn has_data_to_send(&self, path: PathId) -> bool {
+    pub fn has_data_to_send(&mut self, path: PathId, paths: &Paths) -> bool {
         if self.flight(path).is_some_and(|flight| flight.waiting > 0) {
             return true;
         }
-        self.unsent > 0 && (self.in_flight == 0 || self.peer_window.left(self.in_flight) > 0)
+        if self.unsent == 0 || (self.in_flight > 0 && self.peer_window.left(self.in_flight) == 0) {
+            return false;
+        }
+        paths.len() == 1 || {
+            self.scheduler.on_packet();
+            let choice =
+                Choice { path, only: false, is_default: paths.for_data(None) == Some(path) };
+            self.choose(choice, paths).is_some()
+        }
     }
 
     /// How many bytes the next packet on a path may have: its MTU; more only if a chunk is to be
@@ -73,20 +88,15 @@ impl Sender {
         packet: &mut PacketWriter<'_>,
         counters: &mut Counters,
     ) -> usize {
-        if !self.has_data_to_send(path) {
-            return 0;
-        }
         let Some(flight) = self.flight_of(path) else { return 0 };
         let only = paths.len() == 1;
         let is_default = only || paths.for_data(None) == Some(path);
         let Some(way) = paths.get(path) else { return 0 };
         let mut filling = Filling {
             now,
-            path,
+            choice: Choice { path, only, is_default },
             flight,
             number: way.next_packet(),
-            only,
-            is_default,
             whole: way.mtu().saturating_sub(PACKET_HEADER + self.chunk_header()),
             window: way.congestion.window().saturating_sub(way.outstanding()),
             bytes: 0,
@@ -104,7 +114,7 @@ impl Sender {
     /// The packet goes out.
     fn note_sent(&mut self, filling: &Filling, paths: &mut Paths) {
         let is_all = self.unsent == 0 && self.flights[usize::from(filling.flight)].waiting == 0;
-        if let Some(path) = paths.get_mut(filling.path) {
+        if let Some(path) = paths.get_mut(filling.choice.path) {
             path.on_sent(filling.now, filling.bytes, is_all);
             if path.t3.is_none() {
                 path.t3 = Some(filling.now.saturating_add(path.rto.current()));
@@ -163,7 +173,7 @@ impl Sender {
         self.scheduler.on_packet();
         let header = self.chunk_header();
         while self.unsent > 0 && packet.room() > header {
-            let Some(slot) = self.choose(filling, paths) else { return };
+            let Some(slot) = self.choose(filling.choice, paths) else { return };
             let Some(id) = self.streams.get(slot).map(|stream| stream.head) else { return };
             let Some(message) = self.messages.get(id) else { return };
             let is_first = message.sent == 0;
@@ -195,7 +205,7 @@ impl Sender {
 
     /// The stream that may send next on this path.
     #[inline]
-    fn choose(&mut self, filling: &Filling, paths: &Paths) -> Option<StreamSlot> {
+    fn choose(&mut self, choice: Choice, paths: &Paths) -> Option<StreamSlot> {
         let (streams, messages) = (&self.streams, &self.messages);
         let mut may = |slot: StreamSlot| {
             let Some(stream) = streams.get(slot) else { return false };
@@ -204,9 +214,9 @@ impl Sender {
                 return false;
             }
             match message.path {
-                _ if filling.only => true,
-                None => filling.is_default,
-                wish => paths.for_data(wish) == Some(filling.path),
+                _ if choice.only => true,
+                None => choice.is_default,
+                wish => paths.for_data(wish) == Some(choice.path),
             }
         };
         match self.current {

@@ -40,7 +40,7 @@ fn three_missing_reports_are_a_loss() {
     let mut bench = bench_with(8);
     bench.sack(1, &[(2, 2)]);
     bench.sack(1, &[(2, 3)]);
-    assert!(!bench.sender.has_data_to_send(PathId(0)));
+    assert!(!bench.has_data(PathId(0)));
     bench.sack(1, &[(2, 4)]);
     assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [1]);
     assert_eq!(bench.counters.retransmissions, 1);
@@ -52,7 +52,7 @@ fn the_same_report_again_is_no_other_report() {
     for _ in 0..5 {
         bench.sack(1, &[(2, 2)]);
     }
-    assert!(!bench.sender.has_data_to_send(PathId(0)));
+    assert!(!bench.has_data(PathId(0)));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_chunk_is_fast_retransmitted_once() {
     for last in 5..10 {
         bench.sack(1, &[(2, last)]);
     }
-    assert!(!bench.sender.has_data_to_send(PathId(0)));
+    assert!(!bench.has_data(PathId(0)));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn time_tells_a_loss_without_three_reports() {
     bench.sack(2, &[(3, 3)]);
     let timer = bench.sender.flights[0].rack.timer.expect("reordering gets its time");
     assert!(timer > bench.now && timer < bench.now + milliseconds(50), "{timer:?}");
-    assert!(!bench.sender.has_data_to_send(PathId(0)));
+    assert!(!bench.has_data(PathId(0)));
     bench.timeout();
     assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [2]);
 }

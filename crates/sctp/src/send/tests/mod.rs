@@ -140,12 +140,16 @@ impl Bench {
         Some(Left { path, size, chunks })
     }
 
+    fn has_data(&mut self, path: PathId) -> bool {
+        self.sender.has_data_to_send(path, &self.paths)
+    }
+
     /// Fills packets on all paths as far as their windows allow.
     fn output(&mut self) -> Vec<Left> {
         let mut packets = Vec::new();
         let ids: Vec<PathId> = self.paths.iter().map(|path| path.id).collect();
         for id in ids {
-            while self.sender.has_data_to_send(id) {
+            while self.has_data(id) {
                 let path = self.paths.get(id).expect("listed");
                 let Allowance::Now(_) = path.allowance(self.now, path.mtu()) else { break };
                 let Some(packet) = self.packet(id) else { break };

@@ -48,7 +48,7 @@ fn reports_count_only_on_the_path_that_they_are_about() {
     for last in 1..=3 {
         bench.sack(0, &[(1, last)]);
     }
-    assert!(!bench.sender.has_data_to_send(PathId(0)), "the first path is slower, that is all");
+    assert!(!bench.has_data(PathId(0)), "the first path is slower, that is all");
     let path = bench.paths.get(PathId(0)).expect("the first path");
     assert_eq!(path.congestion.window(), 4404);
 }
@@ -79,14 +79,14 @@ fn what_waits_for_a_path_that_fails_moves_on() {
     bench.send(on(0), 1400).expect("taken");
     bench.output();
     bench.timeout();
-    assert!(bench.sender.has_data_to_send(second));
+    assert!(bench.has_data(second));
     for _ in 0..10 {
         bench.paths.on_error(second, &bench.config);
     }
     bench.sender.paths_changed(bench.now, &mut bench.paths);
     bench.check();
-    assert!(bench.sender.has_data_to_send(PathId(0)));
-    assert!(!bench.sender.has_data_to_send(second));
+    assert!(bench.has_data(PathId(0)));
+    assert!(!bench.has_data(second));
 }
 
 #[test]

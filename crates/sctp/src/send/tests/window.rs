@@ -32,7 +32,7 @@ fn a_closed_window_is_probed_with_one_chunk() {
     let mut bench = with_window(0);
     bench.send(on(0), 3000).expect("taken");
     assert_eq!(bench.output().len(), 1);
-    assert!(!bench.sender.has_data_to_send(PathId(0)));
+    assert!(!bench.has_data(PathId(0)));
     bench.handle(&sack(0, &[], 0));
     for _ in 0..12 {
         let outcome = bench.timeout();
