@@ -20,6 +20,11 @@ pub enum Error {
         /// The largest message, in bytes.
         limit: usize,
     },
+    /// A request names more streams than fit it; all streams are named by an empty list.
+    TooManyStreams {
+        /// The most streams.
+        limit: usize,
+    },
     /// There is no room in the send buffer now; wait for [`crate::event::Event::Writable`].
     Full,
     /// There is no such path.
@@ -43,6 +48,9 @@ impl fmt::Display for Error {
             Self::EmptyMessage => f.write_str("SCTP cannot carry an empty message"),
             Self::MessageTooLarge { limit } => {
                 write!(f, "the message is larger than the send buffer allows ({limit} bytes)")
+            }
+            Self::TooManyStreams { limit } => {
+                write!(f, "a request can name at most {limit} streams; an empty list means all")
             }
             Self::Full => f.write_str("the send buffer is full; wait until it is writable"),
             Self::NoSuchPath => f.write_str("the association has no such path"),

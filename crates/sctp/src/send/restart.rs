@@ -30,10 +30,7 @@ impl Sender {
         self.advanced_peer_ack_point = terms.initial_tsn.previous();
         self.forward_tsn_due = false;
         self.congestion_echoed = None;
-        for stream in self.streams.iter_mut() {
-            stream.renumber();
-            stream.paused = false;
-        }
+        self.reset_streams(&[]);
         self.note_room();
     }
 

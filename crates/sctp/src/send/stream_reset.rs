@@ -6,10 +6,10 @@ use crate::identifier::StreamId;
 use crate::serial::Tsn;
 
 impl Sender {
-    /// Begins nothing new on these streams; all of them if the list is empty. What was begun goes
-    /// on, and messages can still be handed in. Streams that are used for the first time afterwards
-    /// need no reset.
+    /// Begins nothing new on these streams; on all of them, those not used so far included, if the
+    /// list is empty. What was begun goes on, and messages can still be handed in.
     pub fn pause_streams(&mut self, streams: &[StreamId]) {
+        self.streams.all_paused |= streams.is_empty();
         self.for_streams(streams, |stream| stream.paused = true);
     }
 
@@ -33,6 +33,7 @@ impl Sender {
 
     /// The peer has reset these streams: their numbers start anew, and they go on.
     pub fn reset_streams(&mut self, streams: &[StreamId]) {
+        self.streams.all_paused &= !streams.is_empty();
         self.for_streams(streams, |stream| {
             stream.renumber();
             stream.paused = false;
@@ -41,6 +42,7 @@ impl Sender {
 
     /// The reset of these streams did not come about: they go on as before.
     pub fn resume_streams(&mut self, streams: &[StreamId]) {
+        self.streams.all_paused &= !streams.is_empty();
         self.for_streams(streams, |stream| stream.paused = false);
     }
 

@@ -64,6 +64,8 @@ impl Stream {
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     slots: Vec<Stream>,
+    /// Whether streams that are used for the first time begin paused.
+    pub(super) all_paused: bool,
     pages: Vec<Option<Box<[u16; PAGE]>>>,
 }
 
@@ -97,7 +99,8 @@ impl Streams {
         let slot = self.slots.len() as u16;
         let page = self.pages.get_mut(page)?.get_or_insert_with(|| Box::new([EMPTY; PAGE]));
         *page.get_mut(place)? = slot;
-        self.slots.push(Stream::new(id));
+        let paused = self.all_paused;
+        self.slots.push(Stream { paused, ..Stream::new(id) });
         Some(StreamSlot(slot))
     }
 

@@ -1,0 +1,457 @@
+//! Two sides that reconfigure each other.
+
+use super::*;
+use crate::config::AssociationConfig;
+use crate::error::Error;
+use crate::identifier::{PathId, Ppid, VerificationTag};
+use crate::message::SendInfo;
+use crate::path::Paths;
+use crate::receive::DataOutcome;
+use crate::send::Terms;
+use crate::wire::parameter::{AddStreams, IncomingSsnReset, OutgoingSsnReset, StreamList};
+use crate::wire::{Checksum, Chunk, Header, Packet, PacketWriter};
+use bytes::{Bytes, BytesMut};
+use core::net::SocketAddr;
+
+const RTO: Duration = Duration::from_secs(1);
+const PATH: PathId = PathId(0);
+const PERFORMED: ReconfigurationOutcome = ReconfigurationOutcome::Performed;
+
+struct Side {
+    now: Duration,
+    sender: Sender,
+    receiver: Receiver,
+    paths: Paths,
+    reconfiguration: Reconfiguration,
+    counters: Counters,
+}
+
+impl Side {
+    fn new(own: u32, peer: u32) -> Self {
+        let config = AssociationConfig::default();
+        let terms = Terms {
+            initial_tsn: Tsn(own),
+            peer_window: 1 << 20,
+            outbound: 10,
+            interleaving: false,
+            partial_reliability: true,
+        };
+        let remote = SocketAddr::from(([192, 0, 2, 1], 9899));
+        let receiver = Receiver::new(&config, Tsn(peer), 10, false, false);
+        Self {
+            now: Duration::from_secs(50),
+            sender: Sender::new(&config, terms),
+            receiver,
+            paths: Paths::new(remote, None, &config, [7; 32]),
+            reconfiguration: Reconfiguration::new(Tsn(own), Tsn(peer)),
+            counters: Counters::default(),
+        }
+    }
+
+    fn pair() -> (Self, Self) {
+        (Self::new(100, 9000), Self::new(9000, 100))
+    }
+
+    fn ask(&mut self, request: Request) -> Result<(), Error> {
+        let mut halves =
+            Halves { sender: &mut self.sender, receiver: &mut self.receiver, max_inbound: 20 };
+        self.reconfiguration.ask(request, &mut halves)
+    }
+
+    fn hear(&mut self, chunk: &ReconfigChunk) {
+        let mut halves =
+            Halves { sender: &mut self.sender, receiver: &mut self.receiver, max_inbound: 20 };
+        let (now, counters) = (self.now, &mut self.counters);
+        self.reconfiguration.handle_chunk(now, RTO, chunk, &mut halves, counters);
+    }
+
+    fn hear_of(&mut self, parameter: Parameter) {
+        let parameters = [parameter].into_iter().collect();
+        self.hear(&ReconfigChunk { parameters });
+    }
+
+    fn advance(&mut self) {
+        let mut halves =
+            Halves { sender: &mut self.sender, receiver: &mut self.receiver, max_inbound: 20 };
+        self.reconfiguration.advance(&mut halves);
+    }
+
+    fn says(&mut self) -> Option<ReconfigChunk> {
+        self.reconfiguration.poll_chunk(self.now, RTO)
+    }
+
+    /// The result of the only answer that it gives.
+    fn answers(&mut self) -> ReconfigurationResult {
+        let chunk = self.says().expect("an answer");
+        let mut parameters = chunk.parameters.iter();
+        let Some(Parameter::ReconfigurationResponse(response)) = parameters.next() else {
+            panic!("no answer in {chunk:?}");
+        };
+        assert_eq!(parameters.next(), None);
+        response.result
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        core::iter::from_fn(|| self.reconfiguration.poll_event()).collect()
+    }
+
+    fn send(&mut self, stream: u16, text: &'static str) {
+        let info = SendInfo { stream: StreamId(stream), ppid: Ppid(1), ..SendInfo::default() };
+        let data = Bytes::from_static(text.as_bytes());
+        self.sender.send(self.now, &info, data, &mut self.paths).expect("there is room");
+    }
+
+    fn packet(&mut self, fill: impl FnOnce(&mut Self, &mut PacketWriter<'_>)) -> Vec<Chunk> {
+        let header = Header { source_port: 1, destination_port: 2, tag: VerificationTag(3) };
+        let mut buffer = BytesMut::new();
+        let mut packet = PacketWriter::begin(&mut buffer, header, 1400);
+        fill(self, &mut packet);
+        packet.finish(Checksum::Crc32c);
+        let contents = buffer.freeze();
+        let (_, chunks) = Packet::parse(&contents, Checksum::Crc32c).expect("a packet");
+        chunks.collect()
+    }
+
+    /// The DATA chunks that it sends now.
+    fn data(&mut self) -> Vec<Chunk> {
+        let now = self.now;
+        self.packet(|side, packet| {
+            let counters = &mut side.counters;
+            side.sender.fill(now, PATH, &mut side.paths, packet, counters);
+        })
+    }
+
+    /// Takes in what the other side sent and gives what it acknowledges.
+    fn takes(&mut self, chunks: Vec<Chunk>) -> Vec<Chunk> {
+        for chunk in chunks {
+            let Chunk::Data(data) = chunk else { panic!("{chunk:?}") };
+            let outcome = self.receiver.handle_data(data, &mut self.counters);
+            assert_eq!(outcome, DataOutcome::Accepted);
+        }
+        self.receiver.end_of_packet(self.now, PATH, 100);
+        self.packet(|side, packet| assert!(side.receiver.write_sack(packet)))
+    }
+
+    fn acknowledged(&mut self, chunks: &[Chunk]) {
+        let [Chunk::Sack(sack)] = chunks else { panic!("{chunks:?}") };
+        self.sender.handle_sack(self.now, sack, &mut self.paths, &mut self.counters);
+        self.advance();
+    }
+
+    fn texts(&mut self) -> Vec<Bytes> {
+        core::iter::from_fn(|| self.receiver.receive()).map(|one| one.into_bytes()).collect()
+    }
+}
+
+/// Lets two sides talk until both are silent.
+fn talk(one: &mut Side, other: &mut Side) {
+    for _ in 0..20 {
+        while let Some(chunk) = one.says() {
+            other.hear(&chunk);
+        }
+        let Some(chunk) = other.says() else { return };
+        one.hear(&chunk);
+    }
+    panic!("they do not come to an end");
+}
+
+/// Sends `text` on `stream` from one side to the other.
+fn tell(one: &mut Side, other: &mut Side, stream: u16, text: &'static str) {
+    one.send(stream, text);
+    let data = one.data();
+    let sack = other.takes(data);
+    one.acknowledged(&sack);
+}
+
+fn reset_event(outgoing: bool, streams: &[u16], outcome: ReconfigurationOutcome) -> Event {
+    let streams = streams.iter().map(|stream| StreamId(*stream)).collect();
+    Event::StreamsReset { outgoing, streams, outcome }
+}
+
+#[test]
+fn our_streams_start_anew_and_go_on() {
+    let (mut a, mut b) = Side::pair();
+    tell(&mut a, &mut b, 1, "a");
+    tell(&mut a, &mut b, 2, "b");
+    a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1), StreamId(1)])).expect("nothing else");
+    assert_eq!(a.ask(Request::ResetAssociation), Err(Error::Busy));
+    talk(&mut a, &mut b);
+    assert_eq!(a.events(), [reset_event(true, &[1], PERFORMED)]);
+    assert_eq!(b.events(), [reset_event(false, &[1], PERFORMED)]);
+    tell(&mut a, &mut b, 1, "c");
+    tell(&mut a, &mut b, 2, "d");
+    assert_eq!(b.texts(), ["a", "b", "c", "d"]);
+    assert_eq!(a.reconfiguration.next_timeout(), None);
+}
+
+#[test]
+fn all_streams_start_anew_with_those_first_used_meanwhile() {
+    let (mut a, mut b) = Side::pair();
+    tell(&mut a, &mut b, 1, "a");
+    a.ask(Request::ResetOutgoing(Vec::new())).expect("nothing else");
+    a.send(1, "b");
+    a.send(5, "c");
+    assert_eq!(a.data(), []);
+    talk(&mut a, &mut b);
+    let data = a.data();
+    assert_eq!(data.len(), 2);
+    b.takes(data);
+    assert_eq!(b.texts(), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_reset_waits_for_what_was_sent_before() {
+    let (mut a, mut b) = Side::pair();
+    a.send(1, "late");
+    let late = a.data();
+    a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
+    let request = a.says().expect("the request");
+    b.hear(&request);
+    assert_eq!(b.answers(), ReconfigurationResult::InProgress);
+    assert_eq!(b.events(), []);
+    b.hear(&request);
+    assert_eq!(b.answers(), ReconfigurationResult::InProgress);
+    b.takes(late);
+    b.advance();
+    assert_eq!(b.events(), [reset_event(false, &[1], PERFORMED)]);
+    talk(&mut b, &mut a);
+    assert_eq!(a.events(), [reset_event(true, &[1], PERFORMED)]);
+    tell(&mut a, &mut b, 1, "next");
+    assert_eq!(b.texts(), ["late", "next"]);
+}
+
+#[test]
+fn a_request_is_sent_again_until_it_is_answered_and_done_once() {
+    let (mut a, mut b) = Side::pair();
+    tell(&mut a, &mut b, 1, "a");
+    a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
+    let lost = a.says().expect("the request");
+    assert_eq!(a.says(), None);
+    assert_eq!(a.reconfiguration.next_timeout(), Some(a.now + RTO));
+    assert!(!a.reconfiguration.handle_timeout(a.now));
+    a.now += RTO;
+    assert!(a.reconfiguration.handle_timeout(a.now));
+    let again = a.says().expect("it again");
+    assert_eq!(lost, again);
+    b.hear(&again);
+    let answer = b.says().expect("the answer");
+    tell(&mut b, &mut a, 1, "x");
+    b.hear(&again);
+    assert_eq!(b.says(), Some(answer.clone()), "the same answer, but nothing is done again");
+    assert_eq!(b.events().len(), 1);
+    a.hear(&answer);
+    a.hear(&answer);
+    assert_eq!((a.events().len(), a.counters.unexpected_chunks), (1, 1));
+}
+
+#[test]
+fn the_peers_streams_start_anew_by_a_request_of_its_own() {
+    let (mut a, mut b) = Side::pair();
+    tell(&mut b, &mut a, 3, "a");
+    a.ask(Request::ResetIncoming(alloc::vec![StreamId(3)])).expect("nothing else");
+    talk(&mut a, &mut b);
+    assert_eq!(a.events(), [reset_event(false, &[3], PERFORMED)]);
+    assert_eq!(b.events(), [reset_event(true, &[3], PERFORMED)]);
+    assert!(!a.reconfiguration.is_busy() && !b.reconfiguration.is_busy());
+    tell(&mut b, &mut a, 3, "b");
+    assert_eq!(a.texts(), ["a", "b"]);
+}
+
+#[test]
+fn a_request_by_which_ours_is_fulfilled_counts_as_its_answer() {
+    let (mut a, _) = Side::pair();
+    a.ask(Request::ResetIncoming(alloc::vec![StreamId(3)])).expect("nothing else");
+    a.says().expect("the request");
+    a.hear_of(Parameter::OutgoingSsnReset(OutgoingSsnReset {
+        request: ReconfigurationNumber(9000),
+        response: ReconfigurationNumber(100),
+        last_assigned_tsn: Tsn(8999),
+        streams: StreamList::new(&[StreamId(3)]),
+    }));
+    assert_eq!(a.events(), [reset_event(false, &[3], PERFORMED)]);
+    assert!(!a.reconfiguration.is_busy());
+    assert_eq!(a.reconfiguration.next_timeout(), None);
+}
+
+#[test]
+fn everything_starts_anew() {
+    let (mut a, mut b) = Side::pair();
+    tell(&mut a, &mut b, 1, "a");
+    b.send(2, "under way");
+    let late = b.data();
+    a.ask(Request::ResetAssociation).expect("nothing else");
+    let request = a.says().expect("the request");
+    b.hear(&request);
+    assert_eq!(b.answers(), ReconfigurationResult::InProgress);
+    b.send(2, "waits");
+    assert_eq!(b.data(), []);
+    assert_eq!(b.ask(Request::ResetAssociation), Err(Error::Busy));
+    let sack = a.takes(late);
+    b.acknowledged(&sack);
+    talk(&mut b, &mut a);
+    let done = Event::AssociationReset { outcome: PERFORMED };
+    assert_eq!((a.events(), b.events()), (alloc::vec![done.clone()], alloc::vec![done]));
+    assert_eq!(a.sender.next_tsn(), Tsn(101 + (1 << 31)));
+    tell(&mut a, &mut b, 1, "b");
+    let data = b.data();
+    let sack = a.takes(data);
+    b.acknowledged(&sack);
+    assert_eq!(b.texts(), ["a", "b"]);
+    assert_eq!(a.texts(), ["under way", "waits"]);
+}
+
+#[test]
+fn streams_are_added_in_both_directions() {
+    let (mut a, mut b) = Side::pair();
+    a.ask(Request::AddStreams { outbound: 5, inbound: 3 }).expect("nothing else");
+    talk(&mut a, &mut b);
+    assert_eq!((a.sender.terms().outbound, a.receiver.inbound_streams()), (15, 13));
+    assert_eq!((b.sender.terms().outbound, b.receiver.inbound_streams()), (13, 15));
+    let added = |event: &Event| matches!(event, Event::StreamsAdded { outcome: PERFORMED, .. });
+    assert!(a.events().iter().all(added) && b.events().iter().all(added));
+    tell(&mut a, &mut b, 14, "x");
+    tell(&mut b, &mut a, 12, "y");
+}
+
+#[test]
+fn more_streams_than_allowed_are_denied() {
+    let (mut a, mut b) = Side::pair();
+    a.ask(Request::AddStreams { outbound: 11, inbound: 0 }).expect("the peer decides");
+    talk(&mut a, &mut b);
+    let denied =
+        Event::StreamsAdded { outbound: 10, inbound: 10, outcome: ReconfigurationOutcome::Denied };
+    assert_eq!(a.events(), [denied]);
+    let too_many = Request::AddStreams { outbound: 0, inbound: 11 };
+    assert_eq!(a.ask(too_many), Err(Error::NoSuchStream));
+    assert_eq!(
+        a.ask(Request::AddStreams { outbound: 65_530, inbound: 0 }),
+        Err(Error::NoSuchStream)
+    );
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_at_once() {
+    let (mut a, _) = Side::pair();
+    let beyond = alloc::vec![StreamId(10)];
+    assert_eq!(a.ask(Request::ResetOutgoing(beyond.clone())), Err(Error::NoSuchStream));
+    assert_eq!(a.ask(Request::ResetIncoming(beyond)), Err(Error::NoSuchStream));
+    a.sender.set_outbound_streams(1000);
+    let many = (0..501).map(StreamId).collect();
+    assert_eq!(a.ask(Request::ResetOutgoing(many)), Err(Error::TooManyStreams { limit: 500 }));
+    assert!(!a.reconfiguration.is_busy());
+}
+
+#[test]
+fn requests_for_streams_that_are_not_there_are_wrong() {
+    let (_, mut b) = Side::pair();
+    let streams = StreamList::new(&[StreamId(10)]);
+    b.hear_of(Parameter::OutgoingSsnReset(OutgoingSsnReset {
+        request: ReconfigurationNumber(100),
+        response: ReconfigurationNumber(0),
+        last_assigned_tsn: Tsn(99),
+        streams: streams.clone(),
+    }));
+    assert_eq!(b.answers(), ReconfigurationResult::WrongSsn);
+    let request = ReconfigurationNumber(101);
+    b.hear_of(Parameter::IncomingSsnReset(IncomingSsnReset { request, streams }));
+    assert_eq!(b.answers(), ReconfigurationResult::WrongSsn);
+}
+
+#[test]
+fn numbers_out_of_turn_are_bad() {
+    let (_, mut b) = Side::pair();
+    for number in [99, 101, 5000] {
+        let request = ReconfigurationNumber(number);
+        b.hear_of(Parameter::AddOutgoingStreams(AddStreams { request, count: 1 }));
+        assert_eq!(b.answers(), ReconfigurationResult::BadSequenceNumber);
+    }
+    assert_eq!((b.receiver.inbound_streams(), b.counters.unexpected_chunks), (10, 3));
+}
+
+#[test]
+fn what_the_peer_denies_goes_on_as_before() {
+    for result in [ReconfigurationResult::Denied, ReconfigurationResult::BadSequenceNumber] {
+        let (mut a, mut b) = Side::pair();
+        tell(&mut a, &mut b, 1, "a");
+        a.ask(Request::ResetOutgoing(alloc::vec![StreamId(1)])).expect("nothing else");
+        a.says().expect("the request");
+        a.hear_of(Parameter::ReconfigurationResponse(ReconfigurationResponse {
+            response: ReconfigurationNumber(100),
+            result,
+            next_tsns: None,
+        }));
+        assert_eq!(a.events(), [reset_event(true, &[1], outcome_of(result))]);
+        tell(&mut a, &mut b, 1, "b");
+        assert_eq!(b.texts(), ["a", "b"]);
+    }
+}
+
+#[test]
+fn requests_that_cross_are_both_fulfilled() {
+    let (mut a, mut b) = Side::pair();
+    tell(&mut a, &mut b, 1, "a");
+    tell(&mut b, &mut a, 1, "a");
+    let streams = || alloc::vec![StreamId(1)];
+    a.ask(Request::ResetIncoming(streams())).expect("nothing else");
+    b.ask(Request::ResetIncoming(streams())).expect("nothing else");
+    talk(&mut a, &mut b);
+    assert!(!a.reconfiguration.is_busy() && !b.reconfiguration.is_busy());
+    for side in [&mut a, &mut b] {
+        let events = side.events();
+        assert!(events.contains(&reset_event(false, &[1], PERFORMED)), "{events:?}");
+        assert!(events.contains(&reset_event(true, &[1], PERFORMED)), "{events:?}");
+    }
+    tell(&mut a, &mut b, 1, "b");
+    tell(&mut b, &mut a, 1, "b");
+    assert_eq!((b.texts().len(), a.texts().len()), (2, 2));
+}
+
+#[test]
+fn a_request_is_made_again_if_the_peer_is_busy_but_not_for_ever() {
+    let (mut a, _) = Side::pair();
+    a.ask(Request::ResetAssociation).expect("nothing else");
+    let mut numbers = Vec::new();
+    while let Some(chunk) = a.says() {
+        let Some(Parameter::SsnTsnReset { request }) = chunk.parameters.iter().next() else {
+            panic!("{chunk:?}");
+        };
+        numbers.push(request.0);
+        a.hear_of(Parameter::ReconfigurationResponse(ReconfigurationResponse {
+            response: request,
+            result: ReconfigurationResult::RequestInProgress,
+            next_tsns: None,
+        }));
+        a.now += RTO;
+        a.reconfiguration.handle_timeout(a.now);
+    }
+    assert_eq!(numbers, [100, 101, 102, 103, 104, 105]);
+    let failed = Event::AssociationReset { outcome: ReconfigurationOutcome::Failed };
+    assert_eq!(a.events(), [failed]);
+    a.send(1, "goes on");
+    assert_eq!(a.data().len(), 1);
+}
+
+#[test]
+fn a_flood_of_requests_leaves_few_answers() {
+    let (_, mut b) = Side::pair();
+    for _ in 0..1000 {
+        let request = ReconfigurationNumber(7);
+        b.hear_of(Parameter::SsnTsnReset { request });
+    }
+    let mut answers = 0;
+    while let Some(chunk) = b.says() {
+        answers += chunk.parameters.iter().count();
+    }
+    assert_eq!(answers, MAX_ANSWERS);
+}
+
+#[test]
+fn parameters_that_do_not_belong_there_are_counted() {
+    let (_, mut b) = Side::pair();
+    let request = ReconfigurationNumber(100);
+    let add = |count| Parameter::AddOutgoingStreams(AddStreams { request, count });
+    let strange = Parameter::Malformed { parameter_type: crate::wire::ParameterType(13) };
+    b.hear(&ReconfigChunk { parameters: [strange, add(1), add(2)].into_iter().collect() });
+    assert_eq!(b.receiver.inbound_streams(), 11);
+    assert_eq!(b.counters.malformed_chunks, 2);
+}
