@@ -81,6 +81,9 @@ impl Association {
                 self.handle_ecne(now, path, lowest_tsn, counters);
             }
             Chunk::Cwr { lowest_tsn } if self.agreed.ecn => self.paths.on_cwr(lowest_tsn),
+            Chunk::Reconfig(chunk) if self.agreed.reconfiguration => {
+                self.handle_reconfig(now, path, &chunk, counters);
+            }
             Chunk::Pad { .. } => {}
             Chunk::Unknown(unknown) => return self.handle_unknown(path, &unknown, counters),
             Chunk::Malformed { .. } => {
@@ -128,6 +131,7 @@ impl Association {
             self.repeat_shutdown(at.now, at.path, counters);
         }
         self.receiver.end_of_packet(at.now, at.path, size);
+        self.advance_reconfiguration(at.now, counters);
         self.advance_shutdown(at.now, counters);
         self.collect_events();
         self.collect_path_changes(at.now);
@@ -148,6 +152,9 @@ impl Association {
             self.notify(event);
         }
         while let Some(event) = self.receiver.poll_event() {
+            self.notify(event);
+        }
+        while let Some(event) = self.reconfiguration.poll_event() {
             self.notify(event);
         }
     }

@@ -207,8 +207,8 @@ impl From<Extensions> for Agreed {
         Self {
             interleaving: extensions.interleaving,
             partial_reliability: extensions.partial_reliability,
+            reconfiguration: extensions.reconfiguration,
             // Not yet done here, so not offered.
-            reconfiguration: false,
             dynamic_addresses: false,
             authentication: false,
             nr_sack: extensions.nr_sack,

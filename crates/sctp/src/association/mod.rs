@@ -14,6 +14,7 @@
 //! | `shutdown` | the graceful end | RFC 9260 §9.2 |
 //! | `abort` | the end at once | RFC 9260 §9.1 |
 //! | `report` | ERROR, unknown chunks | RFC 9260 §3.2, §3.3.10 |
+//! | `reconfiguration`, `streams` | streams reset and added | RFC 6525 |
 //! | `control`, `output` | what waits to be sent, and packets made of it | RFC 9260 §6.10 |
 //! | `timing` | timers | |
 
@@ -26,10 +27,12 @@ mod handshake;
 pub(crate) mod introduction;
 mod output;
 mod reachability;
+pub(crate) mod reconfiguration;
 mod report;
 mod shutdown;
 pub(crate) mod state;
 mod status;
+mod streams;
 mod tags;
 mod timing;
 mod transfer;
@@ -55,6 +58,7 @@ use crate::wire::Chunk;
 
 use control::Waiting;
 use introduction::Introduction;
+use reconfiguration::Reconfiguration;
 use state::{CookieWait, Retry, State};
 
 pub(crate) use collision::{CookieVerdict, InitVerdict};
@@ -93,6 +97,7 @@ pub(crate) struct Association {
     paths: Paths,
     sender: Sender,
     receiver: Receiver,
+    reconfiguration: Reconfiguration,
     waiting: Waiting,
     events: VecDeque<Event>,
     /// Whether the tag or the addresses by which packets find the association have changed.
@@ -138,6 +143,7 @@ impl Association {
             paths,
             sender,
             receiver,
+            reconfiguration: Reconfiguration::new(own.initial_tsn, peer.initial_tsn),
             waiting: Waiting::default(),
             events: VecDeque::new(),
             moved: false,
@@ -290,6 +296,7 @@ impl Association {
         let inbound = own.inbound.min(peer.outbound);
         let first = peer.initial_tsn;
         self.receiver.restart(first, inbound, agreed.interleaving, agreed.nr_sack);
+        self.reconfiguration = Reconfiguration::new(own.initial_tsn, first);
     }
 
     /// Further addresses that the peer listed, with the UDP port that it used (RFC 6951 §5.1).

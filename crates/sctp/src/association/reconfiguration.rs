@@ -26,7 +26,7 @@ use core::time::Duration;
 
 use crate::counters::Counters;
 use crate::event::{Event, ReconfigurationOutcome};
-use crate::identifier::StreamId;
+use crate::identifier::{PathId, StreamId};
 use crate::receive::Receiver;
 use crate::send::Sender;
 use crate::serial::{ReconfigurationNumber, Tsn};
@@ -127,6 +127,7 @@ pub(crate) struct Reconfiguration {
     /// Whether what is asked has to be sent.
     due: bool,
     timer: Option<Duration>,
+    asked_on: Option<PathId>,
     deferred: Option<Deferred>,
     /// The answers to the peer's last requests.
     answered: VecDeque<ReconfigurationResponse>,
@@ -144,11 +145,23 @@ impl Reconfiguration {
             asked: Vec::new(),
             due: false,
             timer: None,
+            asked_on: None,
             deferred: None,
             answered: VecDeque::new(),
             answers: VecDeque::new(),
             events: VecDeque::new(),
         }
+    }
+
+    /// Whether something waits for data or acknowledgements.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        self.deferred.is_some() || !self.wanted.is_empty()
+    }
+
+    /// The path that our requests were sent on last.
+    pub(crate) fn asked_on(&self) -> Option<PathId> {
+        self.asked_on
     }
 
     /// Whether a request of ours is under way or waits.
@@ -207,8 +220,13 @@ impl Reconfiguration {
         self.advance_wanted(halves);
     }
 
-    /// A chunk to be sent now. The timer runs from now on if it holds requests of ours.
-    pub(crate) fn poll_chunk(&mut self, now: Duration, rto: Duration) -> Option<ReconfigChunk> {
+    /// A chunk to be sent now on `path`. The timer runs from now on if it holds requests of ours.
+    pub(crate) fn poll_chunk(
+        &mut self,
+        now: Duration,
+        rto: Duration,
+        path: PathId,
+    ) -> Option<ReconfigChunk> {
         if !self.answers.is_empty() {
             let count = self.answers.len().min(MAX_REQUESTS);
             let answers = self.answers.drain(..count);
@@ -220,6 +238,7 @@ impl Reconfiguration {
         }
         self.due = false;
         self.timer = Some(now + rto);
+        self.asked_on = Some(path);
         let last_of_peer = ReconfigurationNumber(self.expected.0.wrapping_sub(1));
         let parameters: Parameters =
             self.asked.iter().map(|asked| asked.parameter(last_of_peer)).collect();

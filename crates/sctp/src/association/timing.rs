@@ -14,6 +14,7 @@ impl Association {
             self.sender.next_timeout(&self.paths),
             self.receiver.next_timeout(),
             self.paths.next_timeout(),
+            self.reconfiguration.next_timeout(),
             self.paced_until,
         ];
         let running = transfer.into_iter().flatten().filter(|_| opening_or_up);
@@ -41,6 +42,7 @@ impl Association {
             self.paths.handle_timeout(now, &self.config);
             self.give_up_if_unreachable();
         }
+        self.handle_reconfiguration_timer(now, counters);
         self.advance_shutdown(now, counters);
         self.collect_events();
         self.collect_path_changes(now);

@@ -36,6 +36,7 @@ use core::{
 };
 
 use crate::association::introduction::Introduction;
+use crate::association::reconfiguration::Request;
 use crate::association::{Association, Foundation, addresses};
 use crate::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use crate::counters::Counters;
@@ -225,10 +226,17 @@ impl Endpoint {
         &mut self,
         now: Duration,
         id: AssociationId,
-        _outgoing: bool,
-        _streams: &[StreamId],
+        outgoing: bool,
+        streams: &[StreamId],
     ) -> Result<(), Error> {
-        self.with(now, id, |_, _, _| Err(Error::NotSupported))
+        let streams = streams.to_vec();
+        let request = match outgoing {
+            true => Request::ResetOutgoing(streams),
+            false => Request::ResetIncoming(streams),
+        };
+        self.with(now, id, |association, now, counters| {
+            association.reconfigure(now, request, counters)
+        })
     }
 
     /// Asks for more streams (RFC 6525 §5.1.5, §5.1.6).
@@ -239,10 +247,13 @@ impl Endpoint {
         &mut self,
         now: Duration,
         id: AssociationId,
-        _outbound: u16,
-        _inbound: u16,
+        outbound: u16,
+        inbound: u16,
     ) -> Result<(), Error> {
-        self.with(now, id, |_, _, _| Err(Error::NotSupported))
+        let request = Request::AddStreams { outbound, inbound };
+        self.with(now, id, |association, now, counters| {
+            association.reconfigure(now, request, counters)
+        })
     }
 
     /// Asks for a reset of both sides' TSNs and all streams (RFC 6525 §5.1.4).
@@ -250,7 +261,9 @@ impl Endpoint {
     /// # Errors
     /// If the peer cannot do it, or another request is under way.
     pub fn reset_association(&mut self, now: Duration, id: AssociationId) -> Result<(), Error> {
-        self.with(now, id, |_, _, _| Err(Error::NotSupported))
+        self.with(now, id, |association, now, counters| {
+            association.reconfigure(now, Request::ResetAssociation, counters)
+        })
     }
 
     /// Tells the peer of another address of this host (RFC 5061 §4.2.1).

@@ -8,5 +8,6 @@ mod held;
 mod hostile;
 mod nat;
 mod paths;
+mod reconfiguration;
 mod shutdown;
 mod world;

@@ -77,7 +77,7 @@ impl Side {
     }
 
     fn says(&mut self) -> Option<ReconfigChunk> {
-        self.reconfiguration.poll_chunk(self.now, RTO)
+        self.reconfiguration.poll_chunk(self.now, RTO, PATH)
     }
 
     /// The result of the only answer that it gives.

@@ -1,0 +1,106 @@
+//! RE-CONFIG between the user, the [`super::reconfiguration`] and the peer (RFC 6525 §5).
+
+use core::time::Duration;
+
+use super::Association;
+use super::reconfiguration::{Halves, Request};
+use super::state::State;
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::identifier::PathId;
+use crate::wire::{Chunk, ReconfigChunk};
+
+impl Association {
+    /// The user wants something changed; events tell how that went.
+    pub(crate) fn reconfigure(
+        &mut self,
+        now: Duration,
+        request: Request,
+        counters: &mut Counters,
+    ) -> Result<(), Error> {
+        if !matches!(self.state, State::Established) {
+            return Err(Error::WrongState);
+        }
+        if !self.agreed.reconfiguration {
+            return Err(Error::NotSupported);
+        }
+        let mut halves = Halves {
+            sender: &mut self.sender,
+            receiver: &mut self.receiver,
+            max_inbound: self.config.max_inbound_streams,
+        };
+        self.reconfiguration.ask(request, &mut halves)?;
+        self.send_reconfiguration(now, None, counters);
+        Ok(())
+    }
+
+    /// RE-CONFIG.
+    pub(super) fn handle_reconfig(
+        &mut self,
+        now: Duration,
+        path: PathId,
+        chunk: &ReconfigChunk,
+        counters: &mut Counters,
+    ) {
+        if !self.state.is_up() {
+            counters.unexpected_chunks += 1;
+            return;
+        }
+        let rto = self.timeout_of(path);
+        let mut halves = Halves {
+            sender: &mut self.sender,
+            receiver: &mut self.receiver,
+            max_inbound: self.config.max_inbound_streams,
+        };
+        self.reconfiguration.handle_chunk(now, rto, chunk, &mut halves, counters);
+        self.send_reconfiguration(now, Some(path), counters);
+    }
+
+    /// Does what waited for data or acknowledgements.
+    #[inline]
+    pub(super) fn advance_reconfiguration(&mut self, now: Duration, counters: &mut Counters) {
+        if !self.reconfiguration.waits() {
+            return;
+        }
+        let mut halves = Halves {
+            sender: &mut self.sender,
+            receiver: &mut self.receiver,
+            max_inbound: self.config.max_inbound_streams,
+        };
+        self.reconfiguration.advance(&mut halves);
+        self.send_reconfiguration(now, None, counters);
+    }
+
+    /// The peer left a request without an answer (RFC 6525 §5.1.1).
+    pub(super) fn handle_reconfiguration_timer(&mut self, now: Duration, counters: &mut Counters) {
+        if !self.reconfiguration.handle_timeout(now) {
+            return;
+        }
+        if let Some(asked_on) = self.reconfiguration.asked_on() {
+            if let Some(path) = self.paths.get_mut(asked_on) {
+                path.rto.back_off();
+            }
+            self.paths.on_error(asked_on, &self.config);
+            self.give_up_if_unreachable();
+        }
+        if self.state.is_up() {
+            self.send_reconfiguration(now, None, counters);
+        }
+    }
+
+    /// Puts chunks in line, on the path that a request came on or the usual one.
+    fn send_reconfiguration(
+        &mut self,
+        now: Duration,
+        came_on: Option<PathId>,
+        counters: &mut Counters,
+    ) {
+        let usual = || self.paths.for_data(None).unwrap_or(self.paths.primary());
+        let path = came_on.unwrap_or_else(usual);
+        let rto = self.timeout_of(path);
+        while let Some(chunk) = self.reconfiguration.poll_chunk(now, rto, path) {
+            self.waiting.push(Some(path), Chunk::Reconfig(chunk), counters);
+        }
+        self.collect_events();
+    }
+}

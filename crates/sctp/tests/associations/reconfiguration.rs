@@ -1,0 +1,140 @@
+//! Streams reset and added while an association runs (RFC 6525).
+
+use crate::world::{A, B, World, ms};
+use eyas_sctp::error::Error;
+use eyas_sctp::event::{Event, ReconfigurationOutcome};
+use eyas_sctp::identifier::StreamId;
+
+const PERFORMED: ReconfigurationOutcome = ReconfigurationOutcome::Performed;
+
+fn reset(outgoing: bool, streams: &[u16]) -> Event {
+    let streams = streams.iter().map(|stream| StreamId(*stream)).collect();
+    Event::StreamsReset { outgoing, streams, outcome: PERFORMED }
+}
+
+/// The numbers and texts of all messages that came in on a stream.
+fn came(world: &World, host: usize, stream: u16) -> Vec<(u32, String)> {
+    let messages = world.hosts[host].received.values().flatten();
+    messages
+        .filter(|message| message.stream == StreamId(stream))
+        .map(|message| {
+            let text = String::from_utf8_lossy(&message.clone().into_bytes()).into_owned();
+            (message.number, text)
+        })
+        .collect()
+}
+
+#[test]
+fn a_stream_is_reset_while_data_flows() {
+    for (seed, loss) in [(1, 0), (2, 100), (3, 200)] {
+        let mut world = World::new();
+        let (a, _) = world.connected();
+        world.network.seed(seed);
+        (world.network.loss, world.network.reordering) = (loss, 300);
+        for text in ["a", "b", "c"] {
+            world.send(A, a, 1, text);
+            world.send(A, a, 2, text);
+        }
+        let now = world.now;
+        world.drain();
+        world.hosts[A].endpoint.reset_streams(now, a, true, &[StreamId(1)]).unwrap();
+        let again = world.hosts[A].endpoint.reset_streams(now, a, true, &[StreamId(2)]);
+        assert_eq!(again, Err(Error::Busy));
+        world.send(A, a, 1, "d");
+        world.send(A, a, 2, "d");
+        world.run_until(ms(60_000), |world| {
+            world.hosts[B].received_messages() == 8
+                && world.hosts[A].said().contains(&reset(true, &[1]))
+        });
+        let named = |numbers: [u32; 4]| {
+            let texts = ["a", "b", "c", "d"].map(String::from);
+            numbers.into_iter().zip(texts).collect::<Vec<_>>()
+        };
+        assert_eq!(came(&world, B, 1), named([0, 1, 2, 0]));
+        assert_eq!(came(&world, B, 2), named([0, 1, 2, 3]));
+        assert!(world.hosts[B].said().contains(&reset(false, &[1])));
+    }
+}
+
+#[test]
+fn the_ladder_of_a_reset() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    world.clear_ladder();
+    world.hosts[A].endpoint.reset_streams(world.now, a, true, &[]).unwrap();
+    world.run_for(ms(2000));
+    assert_eq!(world.ladder, ["A -> B  RE-CONFIG", "A <- B  RE-CONFIG"]);
+    world.clear_ladder();
+    world.hosts[A].endpoint.reset_streams(world.now, a, false, &[StreamId(3)]).unwrap();
+    world.run_for(ms(2000));
+    assert!(world.hosts[A].said().contains(&reset(false, &[3])), "{:?}", world.hosts[A].said());
+}
+
+#[test]
+fn a_lost_request_and_a_lost_answer_are_made_good() {
+    let mut world = World::new();
+    let (a, b) = world.connected();
+    world.lose("A -> B  RE-CONFIG");
+    world.lose("A <- B  RE-CONFIG");
+    world.hosts[A].endpoint.add_streams(world.now, a, 10, 0).unwrap();
+    let before = world.hosts[B].status(b).inbound_streams;
+    world.run_for(ms(30_000));
+    assert!(world.lost_all());
+    assert_eq!(world.hosts[B].status(b).inbound_streams, before + 10, "it was done once");
+    let added = |event: &Event| matches!(event, Event::StreamsAdded { outcome: PERFORMED, .. });
+    assert_eq!(world.hosts[A].said().iter().filter(|event| added(event)).count(), 1);
+}
+
+#[test]
+fn everything_is_reset_while_both_sides_send() {
+    for (seed, loss) in [(1, 0), (2, 100), (3, 200)] {
+        let mut world = World::new();
+        let (a, b) = world.connected();
+        world.network.seed(seed);
+        world.network.loss = loss;
+        for text in ["a", "b"] {
+            world.send(A, a, 0, text);
+            world.send(B, b, 0, text);
+        }
+        world.drain();
+        world.hosts[A].endpoint.reset_association(world.now, a).unwrap();
+        for text in ["c", "d"] {
+            world.send(A, a, 0, text);
+            world.send(B, b, 0, text);
+        }
+        let done = Event::AssociationReset { outcome: PERFORMED };
+        world.run_until(ms(120_000), |world| {
+            world
+                .hosts
+                .iter()
+                .all(|host| host.received_messages() == 4 && host.said().contains(&done))
+        });
+        for host in [A, B] {
+            let texts: Vec<String> = came(&world, host, 0).into_iter().map(|one| one.1).collect();
+            assert_eq!(texts, ["a", "b", "c", "d"]);
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_never_answers_is_given_up() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    world.hosts[A].endpoint.add_streams(world.now, a, 10, 0).unwrap();
+    world.network.cut = vec![0];
+    world.run_for(ms(600_000));
+    assert!(matches!(world.hosts[A].said().last(), Some(Event::Lost(_))));
+}
+
+#[test]
+fn what_was_not_agreed_on_is_not_asked_for() {
+    let mut world = World::new();
+    let a = world.connect_with(|options| options.association.extensions.reconfiguration = false);
+    let (a, _) = world.finish_handshake(a);
+    let now = world.now;
+    let endpoint = &mut world.hosts[A].endpoint;
+    assert_eq!(endpoint.reset_streams(now, a, true, &[]), Err(Error::NotSupported));
+    assert_eq!(endpoint.reset_association(now, a), Err(Error::NotSupported));
+    endpoint.shutdown(now, a).unwrap();
+    assert_eq!(endpoint.add_streams(now, a, 1, 1), Err(Error::WrongState));
+}
