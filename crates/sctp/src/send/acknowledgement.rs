@@ -294,6 +294,7 @@ impl Sender {
             }
             paths.on_answer(id);
             self.restart_t3(number, now, paths);
+            self.schedule_doubt(number, now, true, paths);
         }
         if advanced {
             paths.on_peer_alive();

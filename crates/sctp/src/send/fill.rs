@@ -121,6 +121,7 @@ impl Sender {
             }
         }
         self.schedule_probe(filling.flight, filling.now, paths);
+        self.schedule_doubt(filling.flight, filling.now, false, paths);
     }
 
     /// Adds what is to be sent again.

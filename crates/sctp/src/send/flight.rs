@@ -71,6 +71,8 @@ pub(super) struct Flight {
     pub(super) highest_acknowledged: Option<Tsn>,
     pub(super) rack: Rack,
     pub(super) probe: TailLossProbe,
+    /// When the path's silence casts doubt on it.
+    pub(super) doubt: Option<Duration>,
     pub(super) seen: Seen,
 }
 
@@ -86,6 +88,7 @@ impl Flight {
             highest_acknowledged: None,
             rack: Rack::default(),
             probe: TailLossProbe::default(),
+            doubt: None,
             seen: Seen::default(),
         }
     }

@@ -46,7 +46,8 @@ impl Sender {
         let mut next: Option<Duration> = None;
         for flight in &self.flights {
             let t3 = flight.path.and_then(|id| paths.get(id)).and_then(|path| path.t3);
-            for at in [t3, flight.rack.timer, flight.probe.timer].into_iter().flatten() {
+            let timers = [t3, flight.rack.timer, flight.probe.timer, flight.doubt];
+            for at in timers.into_iter().flatten() {
                 next = Some(next.map_or(at, |next| next.min(at)));
             }
         }

@@ -5,9 +5,11 @@
 //! | `classic` | three SACKs that acknowledge something later | RFC 9260 §7.2.4 |
 //! | `rack` | something sent later arrived, and time enough has passed | RFC 8985 §6 |
 //! | `tail_loss_probe` | at the tail nothing later is sent: so send something | RFC 8985 §7 |
+//! | `doubt` | a path that is silent, where there is another one | RFC 7829 §5 |
 //! | `spurious` | what was believed lost and had arrived | RFC 9260 §7.2.4, RFC 3708 |
 
 mod classic;
+mod doubt;
 mod rack;
 mod spurious;
 mod tail_loss_probe;
@@ -51,6 +53,9 @@ impl Sender {
         let flight = &self.flights[usize::from(number)];
         if flight.probe.timer.is_some_and(|at| at <= now) {
             self.send_probe(number, now, paths);
+        }
+        if self.flights[usize::from(number)].doubt.is_some_and(|at| at <= now) {
+            self.doubt(number, now, paths);
         }
     }
 }

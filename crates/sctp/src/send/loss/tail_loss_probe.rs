@@ -97,7 +97,7 @@ impl Sender {
 
 impl Flight {
     /// Whether all that is under way went in one packet.
-    fn has_one_packet(&self) -> bool {
+    pub(super) fn has_one_packet(&self) -> bool {
         let mut runs = self.runs();
         let Some(first) = runs.next() else { return false };
         runs.next_back().is_none_or(|last| last.packet == first.packet)

@@ -1,0 +1,73 @@
+//! A path that has fallen silent: with another one at hand, data does not wait for T3, which is a
+//! second at least, but moves on when a tail-loss probe would have gone unanswered.
+//!
+//! Nothing is counted as lost and no window is cut: the path becomes potentially failed
+//! (RFC 7829 §5), a heartbeat asks it, and with the answer data goes there again.
+
+use core::time::Duration;
+
+use super::super::Sender;
+use super::super::retransmission::Meaning;
+use crate::path::{PathState, Paths};
+
+/// The shortest silence that casts doubt on a path: hosts pause for that long.
+const LEAST_SILENCE: Duration = Duration::from_millis(100);
+
+impl Sender {
+    /// Begins to wait for a sign of life of a path that has data under way; anew if `alive`.
+    pub(in crate::send) fn schedule_doubt(
+        &mut self,
+        number: u8,
+        now: Duration,
+        alive: bool,
+        paths: &Paths,
+    ) {
+        let sack_delay = self.sack_delay;
+        let flight = &mut self.flights[usize::from(number)];
+        let is_only = paths.len() < 2;
+        let path = flight.path.filter(|_| !is_only).and_then(|id| paths.get(id));
+        let waits = path.filter(|path| path.outstanding() > 0);
+        let Some((path, smoothed)) = waits.and_then(|path| Some((path, path.rto.smoothed()?)))
+        else {
+            flight.doubt = None;
+            return;
+        };
+        if flight.doubt.is_some() && !alive {
+            return;
+        }
+        // A probe goes after two round trips; its answer may take as long as round trips vary.
+        let answer = (smoothed * 2).max(smoothed + path.rto.variance() * 4);
+        let mut silence = (smoothed * 2).saturating_add(answer).max(LEAST_SILENCE);
+        if flight.has_one_packet() {
+            silence = silence.saturating_add(sack_delay);
+        }
+        flight.doubt = Some(now.saturating_add(silence));
+    }
+
+    /// Nothing came back for long: what is under way is sent on another path, if one works.
+    pub(super) fn doubt(&mut self, number: u8, now: Duration, paths: &mut Paths) {
+        let flight = &mut self.flights[usize::from(number)];
+        flight.doubt = None;
+        let Some(id) = flight.path else { return };
+        let is_waiting = paths.get(id).is_some_and(|path| path.outstanding() > 0);
+        if !is_waiting || self.is_probing_window() {
+            return;
+        }
+        paths.suspect(id);
+        let state = paths.get(id).map(crate::path::Path::state);
+        let to = paths.for_retransmission(id);
+        if state != Some(PathState::PotentiallyFailed) || to == id {
+            return;
+        }
+        while let Some(run) = self.take_oldest_run(number) {
+            self.lose_run(number, &run, to, Meaning::Nothing, now, paths);
+        }
+        let flight = &mut self.flights[usize::from(number)];
+        flight.rack.restart();
+        flight.probe.cancel();
+        let must_run = self.must_forward();
+        if let Some(path) = paths.get_mut(id) {
+            path.t3 = path.t3.filter(|_| must_run);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! How soon another path takes over, and when the first one is used again.
+
+use std::time::Duration;
+
+use eyas_sctp::config::AssociationConfig;
+use eyas_sctp::endpoint::PathState;
+use eyas_sctp::event::{Event, PathChange};
+use eyas_sctp::identifier::PathId;
+
+use crate::world::{Link, World};
+
+/// 20 Mbit/s and 40 ms.
+const LINK: Link = Link {
+    rate: 20_000_000,
+    delay: Duration::from_millis(20),
+    queue: Duration::from_millis(20),
+    loss: 0,
+    cut: false,
+};
+
+/// The round trip with the queue full.
+const ROUND_TRIP: Duration = Duration::from_millis(60);
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn changes(world: &World) -> Vec<(u64, u16, PathChange)> {
+    let change = |(at, event): &(Duration, Event)| match event {
+        Event::Path { path, change, .. } => {
+            Some((u64::try_from(at.as_millis()).unwrap(), path.0, *change))
+        }
+        _ => None,
+    };
+    world.events.iter().filter_map(change).collect()
+}
+
+/// The first packet with data that came over a network after `from`.
+fn first_arrival(world: &World, network: usize, from: Duration) -> Option<Duration> {
+    world.arrivals[network].iter().copied().find(|at| *at >= from)
+}
+
+/// Runs for five seconds, then cuts the first network.
+fn cut_after_five_seconds(config: &AssociationConfig, networks: usize) -> World {
+    let mut world = World::connected(config, &vec![LINK; networks]);
+    world.run_until(ms(5_000));
+    assert_eq!(world.status().paths.len(), networks);
+    world.cut(0, true);
+    world
+}
+
+/// Percent of a link's rate that user data gets from one time to another.
+fn share(world: &World, from: Duration, to: Duration) -> u64 {
+    let bits = world.delivered(from, to) as u64 * 8;
+    bits * 1000 * 100 / LINK.rate / u64::try_from((to - from).as_millis()).unwrap()
+}
+
+#[test]
+fn another_path_takes_over_within_five_round_trips() {
+    for networks in [2, 3] {
+        let mut world = cut_after_five_seconds(&AssociationConfig::default(), networks);
+        world.run_until(ms(8_000));
+        let after = first_arrival(&world, 1, ms(5_000)).unwrap() - ms(5_000);
+        assert!(after <= 4 * ROUND_TRIP, "first data after {after:?}");
+        let gaps = world.deliveries.windows(2).map(|pair| pair[1].0 - pair[0].0);
+        let gap = gaps.max().unwrap();
+        assert!(gap <= 5 * ROUND_TRIP, "nothing came for {gap:?}");
+        assert!(share(&world, ms(6_000), ms(8_000)) >= 85);
+        let failed: Vec<_> = changes(&world).into_iter().filter(|it| it.0 > 5_000).collect();
+        assert_eq!(failed.len(), 1, "{failed:?}");
+        assert_eq!((failed[0].1, failed[0].2), (0, PathChange::PotentiallyFailed));
+    }
+}
+
+#[test]
+fn a_third_path_takes_over_from_the_second() {
+    let mut world = cut_after_five_seconds(&AssociationConfig::default(), 3);
+    world.run_until(ms(8_000));
+    world.cut(1, true);
+    world.run_until(ms(11_000));
+    let after = first_arrival(&world, 2, ms(8_000)).unwrap() - ms(8_000);
+    assert!(after <= 4 * ROUND_TRIP, "first data after {after:?}");
+    assert!(share(&world, ms(9_000), ms(11_000)) >= 85);
+    // And all of them come back.
+    world.cut(0, false);
+    world.cut(1, false);
+    world.run_until(ms(40_000));
+    let back = first_arrival(&world, 0, ms(11_000)).expect("the first path is used again");
+    assert!(share(&world, back + ms(1_000), ms(40_000)) >= 85);
+}
+
+#[test]
+fn the_primary_path_is_used_again_as_soon_as_a_heartbeat_is_answered() {
+    let mut world = cut_after_five_seconds(&AssociationConfig::default(), 2);
+    world.run_until(ms(15_000));
+    world.cut(0, false);
+    world.run_until(ms(24_000));
+    let asked = *world.heartbeats[0].iter().find(|at| **at > ms(15_000)).unwrap();
+    let back = first_arrival(&world, 0, ms(15_000)).unwrap();
+    assert!(back - asked <= 2 * ROUND_TRIP, "asked at {asked:?}, used at {back:?}");
+    // Asked at once, then after 1, 2, 4 and 8 seconds.
+    let cut = ms(5_000);
+    let asks: Vec<u64> = world.heartbeats[0]
+        .iter()
+        .filter(|at| **at > cut)
+        .map(|at| (*at - cut).as_secs())
+        .collect();
+    assert_eq!(asks, [0, 1, 3, 7, 15]);
+    assert!(share(&world, back + ms(500), ms(24_000)) >= 70);
+    assert_eq!(world.status().primary, PathId(0));
+}
+
+#[test]
+fn a_primary_path_that_was_given_up_for_good_is_not_used_again() {
+    let mut config = AssociationConfig::default();
+    config.primary_switchover_max_retrans = Some(1);
+    let mut world = cut_after_five_seconds(&config, 2);
+    world.run_until(ms(15_000));
+    assert_eq!(world.status().primary, PathId(1));
+    world.cut(0, false);
+    world.run_until(ms(24_000));
+    assert!(world.status().paths.iter().all(|path| path.state == PathState::Active));
+    assert_eq!(first_arrival(&world, 0, ms(15_000)), None);
+}
+
+#[test]
+fn a_single_path_waits_for_itself() {
+    let mut world = cut_after_five_seconds(&AssociationConfig::default(), 1);
+    world.run_until(ms(5_900));
+    assert_eq!(changes(&world), []);
+    world.run_until(ms(7_000));
+    let changed: Vec<_> = changes(&world).into_iter().map(|it| it.2).collect();
+    assert_eq!(changed, [PathChange::PotentiallyFailed]);
+    world.cut(0, false);
+    world.run_until(ms(15_000));
+    let back = first_arrival(&world, 0, ms(7_000)).unwrap();
+    assert!(share(&world, back + ms(2_000), ms(15_000)) >= 70);
+}
+
+#[test]
+fn a_path_that_becomes_much_slower_is_doubted_and_believed_again() {
+    let mut world = World::connected(&AssociationConfig::default(), &[LINK, LINK]);
+    world.run_until(ms(5_000));
+    world.slow_down(0, ms(300));
+    world.run_until(ms(15_000));
+    let changed: Vec<_> = changes(&world).into_iter().filter(|it| it.0 > 5_000).collect();
+    let kinds: Vec<_> = changed.iter().map(|it| (it.1, it.2)).collect();
+    assert_eq!(kinds, [(0, PathChange::PotentiallyFailed), (0, PathChange::Active)]);
+    assert!(changed[1].0 < 6_500, "{changed:?}");
+    assert!(world.arrivals[0].last().is_some_and(|last| *last > ms(14_000)));
+    assert_eq!(world.status().paths[0].state, PathState::Active);
+}
+
+#[test]
+fn idle_paths_are_asked_every_half_minute() {
+    let mut world = World::connected(&AssociationConfig::default(), &[LINK, LINK, LINK]);
+    world.busy = false;
+    world.run_until(ms(300_000));
+    for (network, asked) in world.heartbeats.iter().enumerate() {
+        let later: Vec<_> = asked.iter().filter(|at| **at > ms(10_000)).collect();
+        assert!((9..=10).contains(&later.len()), "network {network}: {later:?}");
+        for pair in later.windows(2) {
+            let gap = *pair[1] - *pair[0];
+            assert!((ms(30_500)..=ms(31_600)).contains(&gap), "network {network}: {gap:?}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Host `A` sends as much as it can to host `B`, over one link for each network that joins them.
+//!
+//! `A` has the addresses 10.0.N.1 and `B` 10.0.N.2 on network N; a packet goes over the network of
+//! its destination.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
+use eyas_sctp::endpoint::{Endpoint, Status};
+use eyas_sctp::event::Event;
+use eyas_sctp::identifier::AssociationId;
+use eyas_sctp::io::{Ecn, Input, Output, Received, Transmit};
+use eyas_sctp::message::SendInfo;
+
+const A: usize = 0;
+const B: usize = 1;
+const PORT: u16 = 7;
+const UDP: u16 = 9899;
+/// Bytes of a message.
+const MESSAGE: usize = 10_000;
+/// Bytes of IP and UDP header on the link.
+const HEADERS: u64 = 28;
+
+/// One direction of a network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    /// Bits a second.
+    pub(crate) rate: u64,
+    /// One way.
+    pub(crate) delay: Duration,
+    /// The most time that a packet waits for others; what would wait longer is dropped.
+    pub(crate) queue: Duration,
+    /// Packets of a million that are lost.
+    pub(crate) loss: u64,
+    /// Whether nothing arrives.
+    pub(crate) cut: bool,
+}
+
+struct Direction {
+    link: Link,
+    free_at: Duration,
+    under_way: VecDeque<(Duration, Received)>,
+}
+
+/// Two hosts and the networks between them.
+pub(crate) struct World {
+    pub(crate) now: Duration,
+    pub(crate) sender: Endpoint,
+    receiver: Endpoint,
+    /// What happened at the sender, and when.
+    pub(crate) events: Vec<(Duration, Event)>,
+    /// Bytes of user data that came to the receiving user, and when, in the order of coming.
+    pub(crate) deliveries: Vec<(Duration, usize)>,
+    /// For each network, when packets with data arrived over it at the receiver.
+    pub(crate) arrivals: Vec<Vec<Duration>>,
+    /// For each network, when heartbeats left the sender.
+    pub(crate) heartbeats: Vec<Vec<Duration>>,
+    /// Whether the user has more to send.
+    pub(crate) busy: bool,
+    directions: Vec<[Direction; 2]>,
+    timeouts: [Option<Duration>; 2],
+    random: u64,
+    association: Option<AssociationId>,
+}
+
+fn address(host: usize, network: usize) -> IpAddr {
+    let [network, host] = [network, host + 1].map(|part| u8::try_from(part).unwrap());
+    Ipv4Addr::new(10, 0, network, host).into()
+}
+
+impl World {
+    /// Both hosts with an address on each network.
+    pub(crate) fn new(config: &AssociationConfig, links: &[Link]) -> Self {
+        let endpoint = |host: usize| {
+            let mut endpoint = EndpointConfig::default();
+            endpoint.listen_port = Some(PORT);
+            endpoint.association = config.clone();
+            endpoint.addresses = (0..links.len()).map(|network| address(host, network)).collect();
+            Endpoint::new(endpoint, [u8::try_from(host).unwrap() + 1; 32], Duration::ZERO)
+        };
+        let direction = |link: &Link| Direction {
+            link: *link,
+            free_at: Duration::ZERO,
+            under_way: VecDeque::new(),
+        };
+        Self {
+            now: Duration::ZERO,
+            sender: endpoint(A),
+            receiver: endpoint(B),
+            events: Vec::new(),
+            deliveries: Vec::new(),
+            arrivals: vec![Vec::new(); links.len()],
+            heartbeats: vec![Vec::new(); links.len()],
+            busy: true,
+            directions: links.iter().map(|link| [direction(link), direction(link)]).collect(),
+            timeouts: [None; 2],
+            random: 0x9e37_79b9_7f4a_7c15,
+            association: None,
+        }
+    }
+
+    /// Connects over the first network.
+    pub(crate) fn connected(config: &AssociationConfig, links: &[Link]) -> Self {
+        let mut world = Self::new(config, links);
+        let mut options = ConnectOptions::new(SocketAddr::new(address(B, 0), UDP), PORT);
+        options.association = config.clone();
+        world.association = Some(world.sender.connect(world.now, &options).unwrap());
+        world
+    }
+
+    /// The association at the sender.
+    pub(crate) fn id(&self) -> AssociationId {
+        self.association.unwrap()
+    }
+
+    /// What the sender knows of it.
+    pub(crate) fn status(&self) -> Status {
+        self.sender.status(self.id()).unwrap()
+    }
+
+    /// Changes both directions of a network.
+    pub(crate) fn cut(&mut self, network: usize, cut: bool) {
+        for direction in &mut self.directions[network] {
+            direction.link.cut = cut;
+        }
+    }
+
+    /// Adds to the delay of a network, in both directions.
+    pub(crate) fn slow_down(&mut self, network: usize, delay: Duration) {
+        for direction in &mut self.directions[network] {
+            direction.link.delay += delay;
+        }
+    }
+
+    /// Bytes of user data delivered from one time to another.
+    pub(crate) fn delivered(&self, from: Duration, to: Duration) -> usize {
+        let within = |(at, _): &&(Duration, usize)| *at >= from && *at < to;
+        self.deliveries.iter().filter(within).map(|(_, bytes)| bytes).sum()
+    }
+
+    /// Lets time pass until then.
+    pub(crate) fn run_until(&mut self, end: Duration) {
+        loop {
+            self.drain();
+            let arrivals = self.directions.iter().flatten();
+            let arrival =
+                arrivals.filter_map(|direction| direction.under_way.front()).map(|it| it.0);
+            let timeouts = self.timeouts.into_iter().flatten();
+            let Some(next) = arrival.chain(timeouts).min().filter(|next| *next <= end) else {
+                self.now = end;
+                return;
+            };
+            self.now = self.now.max(next);
+            self.step();
+        }
+    }
+
+    fn step(&mut self) {
+        for host in [A, B] {
+            if self.timeouts[host].is_some_and(|at| at <= self.now) {
+                self.timeouts[host] = None;
+                let now = self.now;
+                self.endpoint(host).handle_input(now, Input::Tick);
+            }
+        }
+        for network in 0..self.directions.len() {
+            for to in [A, B] {
+                let direction = &mut self.directions[network][to];
+                let due = |first: &&(Duration, Received)| first.0 <= self.now;
+                if direction.under_way.front().as_ref().is_some_and(due)
+                    && let Some((_, received)) = direction.under_way.pop_front()
+                {
+                    if to == B && is_data(&received.contents) {
+                        self.arrivals[network].push(self.now);
+                    }
+                    let now = self.now;
+                    self.endpoint(to).handle_input(now, Input::Packets(received));
+                }
+            }
+        }
+    }
+
+    fn endpoint(&mut self, host: usize) -> &mut Endpoint {
+        if host == A { &mut self.sender } else { &mut self.receiver }
+    }
+
+    fn drain(&mut self) {
+        let now = self.now;
+        if let Some(id) = self.association.filter(|_| self.busy) {
+            let data = Bytes::from_static(&[0x5a; MESSAGE]);
+            while self.sender.send(now, id, &SendInfo::default(), data.clone()).is_ok() {}
+        }
+        for host in [A, B] {
+            loop {
+                match self.endpoint(host).poll_output(now) {
+                    Output::Transmit(transmit) => self.transmit(host, &transmit),
+                    Output::Event(_, event) if host == A => self.events.push((now, event)),
+                    Output::Event(..) => {}
+                    Output::Timeout(at) => {
+                        assert!(at.is_none_or(|at| at > now), "a timeout that is due");
+                        self.timeouts[host] = at;
+                        break;
+                    }
+                    other => panic!("an output that the test does not know: {other:?}"),
+                }
+            }
+        }
+        for id in self.receiver.associations() {
+            while let Some(message) = self.receiver.receive(now, id) {
+                self.deliveries.push((now, message.len()));
+            }
+        }
+        // Reading may have opened the window.
+        while let Output::Transmit(transmit) = self.receiver.poll_output(now) {
+            self.transmit(B, &transmit);
+        }
+    }
+
+    fn transmit(&mut self, from: usize, transmit: &Transmit) {
+        let IpAddr::V4(remote) = transmit.remote.ip() else { panic!("no IPv6 here") };
+        let network = usize::from(remote.octets()[2]);
+        let source = transmit.local.unwrap_or_else(|| address(from, network));
+        for start in (0..transmit.contents.len()).step_by(transmit.segment_size) {
+            let end = transmit.contents.len().min(start + transmit.segment_size);
+            let packet = transmit.contents.slice(start..end);
+            if from == A && packet.get(12) == Some(&4) {
+                self.heartbeats[network].push(self.now);
+            }
+            self.send_packet(1 - from, network, source, packet);
+        }
+    }
+
+    fn send_packet(&mut self, to: usize, network: usize, source: IpAddr, packet: Bytes) {
+        let lost = self.draw() % 1_000_000;
+        let direction = &mut self.directions[network][to];
+        let link = direction.link;
+        let waits = direction.free_at.saturating_sub(self.now);
+        // The packets come in GSO trains, so the MTU is the links' job.
+        if link.cut || waits > link.queue || packet.len() > 1472 {
+            return;
+        }
+        let bits = (packet.len() as u64 + HEADERS) * 8;
+        let service = Duration::from_nanos(bits * 1_000_000_000 / link.rate);
+        direction.free_at = direction.free_at.max(self.now) + service;
+        if lost < link.loss {
+            return;
+        }
+        let received = Received {
+            local: Some(address(to, network)),
+            remote: SocketAddr::new(source, UDP),
+            ecn: Ecn::NotCapable,
+            segment_size: packet.len(),
+            contents: packet,
+        };
+        direction.under_way.push_back((direction.free_at + link.delay, received));
+    }
+
+    /// Marsaglia's xorshift, from bit 16.
+    fn draw(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random >> 16
+    }
+}
+
+/// Whether the first chunk of a packet is DATA or I-DATA.
+fn is_data(packet: &Bytes) -> bool {
+    matches!(packet.get(12), Some(0 | 64))
+}
