@@ -55,6 +55,10 @@ impl Association {
 
     /// ABORT, whose tag was found to be right.
     pub(crate) fn handle_abort(&mut self, abort: &AbortChunk) {
+        if abort.reflected && matches!(self.state, State::ShutdownAckSent(_)) {
+            // The peer has ended, as it was to: only its SHUTDOWN COMPLETE was late or lost.
+            return self.end(Ending::Quiet, Event::Closed);
+        }
         let mut causes = Vec::new();
         let mut reason = Bytes::new();
         for cause in abort.causes.iter().take(MAX_CAUSES) {

@@ -8,6 +8,7 @@ mod held;
 mod hostile;
 mod nat;
 mod paths;
+mod properties;
 mod reconfiguration;
 mod shutdown;
 mod world;

@@ -60,6 +60,8 @@ pub(crate) struct World {
     pub(crate) network: Network,
     /// One line for each packet that was sent.
     pub(crate) ladder: Vec<String>,
+    /// Stands for every byte that was sent, and when.
+    pub(crate) digest: u64,
     in_flight: BTreeMap<(Duration, u64), InFlight>,
     sent: u64,
     lose: VecDeque<&'static str>,
@@ -187,6 +189,7 @@ impl World {
             hosts: [Host::new(a, 1), Host::new(b, 2)],
             network: Network::new(),
             ladder: Vec::new(),
+            digest: 0xcbf2_9ce4_8422_2325,
             in_flight: BTreeMap::new(),
             sent: 0,
             lose: VecDeque::new(),
@@ -341,6 +344,11 @@ impl World {
     }
 
     fn send_packet(&mut self, from: usize, transmit: &Transmit, packet: Bytes) {
+        let time = self.now.as_nanos().to_be_bytes();
+        for byte in time.iter().chain(&packet) {
+            // FNV-1a.
+            self.digest = (self.digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
         let arrow = if from == A { "->" } else { "<-" };
         let mut line = format!("A {arrow} B  {}", names(&packet));
         let Some(over) = network_of(transmit.remote.ip()) else {

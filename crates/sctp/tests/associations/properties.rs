@@ -1,0 +1,294 @@
+//! Two endpoints under arbitrary operations, over networks that lose, repeat, delay and cut: every
+//! reliable message arrives exactly once, in order within its stream; buffers stay within their
+//! bounds; nothing stalls; the same inputs give the same outputs, byte for byte.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas_sctp::config::{
+    AssociationConfig, CongestionControlKind, EndpointConfig, LossDetection, SchedulerKind,
+};
+use eyas_sctp::endpoint::AssociationState;
+use eyas_sctp::error::Error;
+use eyas_sctp::event::Event;
+use eyas_sctp::identifier::{AssociationId, StreamId};
+use eyas_sctp::message::{Reliability, SendInfo};
+use proptest::prelude::*;
+
+use crate::world::{A, B, World, ms, multihomed};
+
+/// Streams that messages go on.
+const STREAMS: u16 = 5;
+/// The send buffer and the window.
+const BUFFER: usize = 60_000;
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+enum Step {
+    Send { host: usize, stream: u16, size: usize, kind: Kind },
+    Wait { ms: u64 },
+    Reads { host: usize, reads: bool },
+    Cut { network: u8 },
+    Mend,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Ordered,
+    Unordered,
+    Hurried,
+}
+
+/// The world that it happens in.
+#[derive(Clone, Debug)]
+struct Setting {
+    seed: u64,
+    loss: u32,
+    duplication: u32,
+    reordering: u32,
+    networks: u8,
+    interleaving: bool,
+    nr_sack: bool,
+    partial_reliability: bool,
+    congestion: CongestionControlKind,
+    detection: LossDetection,
+    scheduler: SchedulerKind,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let size = prop_oneof![1..100usize, 1..3000usize, 1..30_000usize];
+    let kind = prop_oneof![
+        4 => Just(Kind::Ordered),
+        1 => Just(Kind::Unordered),
+        1 => Just(Kind::Hurried),
+    ];
+    let send = (0..2usize, 0..STREAMS, size, kind)
+        .prop_map(|(host, stream, size, kind)| Step::Send { host, stream, size, kind });
+    prop_oneof![
+        12 => send,
+        4 => prop_oneof![0..30u64, 0..3000u64].prop_map(|ms| Step::Wait { ms }),
+        1 => (0..2usize, any::<bool>()).prop_map(|(host, reads)| Step::Reads { host, reads }),
+        1 => (0..2u8).prop_map(|network| Step::Cut { network }),
+        1 => Just(Step::Mend),
+    ]
+}
+
+fn setting() -> impl Strategy<Value = Setting> {
+    let congestion = prop_oneof![
+        Just(CongestionControlKind::NewReno),
+        Just(CongestionControlKind::Cubic),
+        Just(CongestionControlKind::Bbr),
+    ];
+    let detection = prop_oneof![Just(LossDetection::Classic), Just(LossDetection::Rack)];
+    let scheduler = prop_oneof![
+        Just(SchedulerKind::Fcfs),
+        Just(SchedulerKind::RoundRobin),
+        Just(SchedulerKind::RoundRobinPacket),
+        Just(SchedulerKind::Priority),
+        Just(SchedulerKind::FairBandwidth),
+        Just(SchedulerKind::WeightedFairQueueing),
+    ];
+    let network = (any::<u64>(), 0..200u32, 0..100u32, 0..500u32, 1..3u8);
+    let extensions = any::<(bool, bool, bool)>();
+    (network, extensions, congestion, detection, scheduler).prop_map(
+        |(network, extensions, congestion, detection, scheduler)| {
+            let (seed, loss, duplication, reordering, networks) = network;
+            let (interleaving, nr_sack, partial_reliability) = extensions;
+            Setting {
+                seed,
+                loss,
+                duplication,
+                reordering,
+                networks,
+                interleaving,
+                nr_sack,
+                partial_reliability,
+                congestion,
+                detection,
+                scheduler,
+            }
+        },
+    )
+}
+
+fn configured(setting: &Setting, host: usize) -> EndpointConfig {
+    let mut config = multihomed(host, setting.networks);
+    let mut association = AssociationConfig::default();
+    association.send_buffer = BUFFER;
+    association.receive_buffer = BUFFER;
+    association.association_max_retrans = 1000;
+    association.rto_max = Duration::from_secs(4);
+    association.extensions.interleaving = setting.interleaving;
+    association.extensions.nr_sack = setting.nr_sack;
+    association.extensions.partial_reliability = setting.partial_reliability;
+    association.congestion_control = setting.congestion;
+    association.loss_detection = setting.detection;
+    association.scheduler = setting.scheduler;
+    config.association = association;
+    config
+}
+
+/// What was handed in: for each sender and stream, the numbers of messages by kind.
+#[derive(Default)]
+struct Sent {
+    next: u32,
+    messages: BTreeMap<(usize, u16), Vec<(u32, usize, Kind)>>,
+}
+
+impl Sent {
+    fn send(
+        &mut self,
+        world: &mut World,
+        ids: [AssociationId; 2],
+        (host, stream, size, kind): (usize, u16, usize, Kind),
+    ) {
+        let mut data = self.next.to_be_bytes().to_vec();
+        data.resize(size.max(4), self.next as u8);
+        let mut info = SendInfo { stream: StreamId(stream), ..SendInfo::default() };
+        info.unordered = kind == Kind::Unordered;
+        if kind == Kind::Hurried {
+            info.reliability = Reliability::Lifetime(ms(50));
+        }
+        match world.hosts[host].endpoint.send(world.now, ids[host], &info, Bytes::from(data)) {
+            Ok(()) => {
+                let messages = self.messages.entry((host, stream)).or_default();
+                messages.push((self.next, size.max(4), kind));
+                self.next += 1;
+            }
+            Err(Error::Full) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    /// The reliable messages from `host`.
+    fn reliable(&self, host: usize) -> usize {
+        let of_host = self.messages.iter().filter(|((from, _), _)| *from == host);
+        of_host.flat_map(|(_, list)| list).filter(|(_, _, kind)| *kind != Kind::Hurried).count()
+    }
+}
+
+/// The whole messages that `host` received, by stream.
+fn received(world: &World, host: usize, setting: &Setting) -> BTreeMap<u16, Vec<(u32, usize)>> {
+    // Parts of several unordered messages may come in turn; with I-DATA they are numbered.
+    let mut parts: BTreeMap<(u16, bool, u32), Vec<u8>> = BTreeMap::new();
+    let mut whole: BTreeMap<u16, Vec<(u32, usize)>> = BTreeMap::new();
+    for message in world.hosts[host].received.values().flatten() {
+        let number = if setting.interleaving { message.number } else { 0 };
+        let key = (message.stream.0, message.unordered, number);
+        let mut data = message.clone().into_bytes().to_vec();
+        if !(message.begins && message.ends) {
+            let part = parts.entry(key).or_default();
+            if message.begins && setting.partial_reliability {
+                // The one before was given up in the middle.
+                part.clear();
+            }
+            assert_eq!(part.is_empty(), message.begins, "a part without a beginning");
+            part.append(&mut data);
+            if !message.ends {
+                continue;
+            }
+            data = core::mem::take(part);
+        }
+        let number = u32::from_be_bytes(data[..4].try_into().unwrap());
+        assert!(data[4..].iter().all(|byte| *byte == number as u8));
+        whole.entry(message.stream.0).or_default().push((number, data.len()));
+    }
+    whole
+}
+
+fn check_delivery(world: &World, sent: &Sent, setting: &Setting) {
+    for to in [A, B] {
+        let arrived = received(world, to, setting);
+        for stream in 0..STREAMS {
+            let expected = sent.messages.get(&(1 - to, stream)).cloned().unwrap_or_default();
+            let got = arrived.get(&stream).cloned().unwrap_or_default();
+            let kind_of: BTreeMap<u32, (usize, Kind)> =
+                expected.iter().map(|(n, size, kind)| (*n, (*size, *kind))).collect();
+            let mut count: BTreeMap<u32, usize> = BTreeMap::new();
+            for (number, size) in &got {
+                assert_eq!(kind_of.get(number).map(|(size, _)| size), Some(size));
+                *count.entry(*number).or_default() += 1;
+            }
+            assert!(count.values().all(|times| *times == 1), "a message came twice");
+            for (number, (_, kind)) in &kind_of {
+                if *kind != Kind::Hurried {
+                    assert!(count.contains_key(number), "message {number} did not come");
+                }
+            }
+            let ordered: Vec<u32> = got
+                .iter()
+                .map(|(number, _)| *number)
+                .filter(|number| kind_of[number].1 != Kind::Unordered)
+                .collect();
+            assert!(ordered.is_sorted(), "out of order: {ordered:?}");
+        }
+    }
+}
+
+fn check_bounds(world: &World, ids: [AssociationId; 2]) {
+    for host in [A, B] {
+        if let Some(status) = world.hosts[host].endpoint.status(ids[host]) {
+            assert!(status.queued <= BUFFER);
+            assert!(status.window as usize <= BUFFER);
+        }
+    }
+}
+
+/// Plays the steps; gives what went over the wire.
+fn play(setting: &Setting, steps: &[Step]) -> u64 {
+    let mut world = World::with(configured(setting, A), configured(setting, B));
+    world.network.seed(setting.seed);
+    let (a, b) = world.connected();
+    let ids = [a, b];
+    world.network.loss = setting.loss;
+    world.network.duplication = setting.duplication;
+    world.network.reordering = setting.reordering;
+    let mut sent = Sent::default();
+    for step in steps {
+        match *step {
+            Step::Send { host, stream, size, kind } => {
+                sent.send(&mut world, ids, (host, stream, size, kind));
+            }
+            Step::Wait { ms: time } => world.run_for(ms(time)),
+            Step::Reads { host, reads } => world.hosts[host].reads = reads,
+            Step::Cut { network } => world.network.cut = vec![network],
+            Step::Mend => world.network.cut.clear(),
+        }
+        check_bounds(&world, ids);
+    }
+    world.network.cut.clear();
+    world.network.loss = 0;
+    world.hosts[A].reads = true;
+    world.hosts[B].reads = true;
+    let all = [sent.reliable(B), sent.reliable(A)];
+    world.run_until(Duration::from_secs(120), |world| {
+        [A, B].iter().all(|host| {
+            let dry = world.hosts[*host].status(ids[*host]).queued == 0;
+            dry && world.hosts[*host].received_messages() >= all[*host]
+        })
+    });
+    world.run_for(ms(1000));
+    check_delivery(&world, &sent, setting);
+    world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+    world.run_until(Duration::from_secs(60), |world| {
+        world.hosts.iter().all(|host| host.state() == AssociationState::Closed)
+    });
+    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+    world.digest
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_messages_arrive_once_and_in_order(
+        setting in setting(),
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let first = play(&setting, &steps);
+        let second = play(&setting, &steps);
+        prop_assert_eq!(first, second, "the same inputs gave different outputs");
+    }
+}
