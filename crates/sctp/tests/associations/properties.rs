@@ -129,11 +129,14 @@ fn configured(setting: &Setting, host: usize) -> EndpointConfig {
     config
 }
 
-/// What was handed in: for each sender and stream, the numbers of messages by kind.
+/// A message that was handed in: its number, its size and its kind.
+type Told = (u32, usize, Kind);
+
+/// What was handed in, by sender and stream.
 #[derive(Default)]
 struct Sent {
     next: u32,
-    messages: BTreeMap<(usize, u16), Vec<(u32, usize, Kind)>>,
+    messages: BTreeMap<(usize, u16), Vec<Told>>,
 }
 
 impl Sent {
