@@ -6,6 +6,7 @@ use core::{
     time::Duration,
 };
 
+pub use crate::auth::{KeyError, SharedKeys};
 use crate::identifier::StreamId;
 
 /// What an endpoint is and allows.
@@ -139,6 +140,12 @@ pub struct AssociationConfig {
     pub scheduler: SchedulerKind,
     /// What is offered to the peer.
     pub extensions: Extensions,
+    /// Types of chunks that the peer must authenticate (`SCTP_AUTH_CHUNK`), if
+    /// [`Extensions::authentication`] is agreed on, besides those that change addresses. COOKIE ECHO
+    /// is left out.
+    pub authenticated_chunks: Vec<u8>,
+    /// Keys that the peer has too (`SCTP_AUTH_KEY`, `SCTP_AUTH_ACTIVE_KEY`).
+    pub shared_keys: SharedKeys,
     /// The most addresses of a peer that are looked at.
     pub max_peer_addresses: usize,
     /// Priority (lower goes first) or weight of single streams, as the scheduler understands it;
@@ -176,6 +183,8 @@ impl Default for AssociationConfig {
             loss_detection: LossDetection::default(),
             scheduler: SchedulerKind::default(),
             extensions: Extensions::default(),
+            authenticated_chunks: Vec::new(),
+            shared_keys: SharedKeys::default(),
             max_peer_addresses: 32,
             stream_values: Vec::new(),
         }

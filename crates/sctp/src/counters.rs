@@ -26,6 +26,11 @@ pub struct Counters {
     pub unknown_chunks: u64,
     /// Chunks that their state, or what was agreed, does not allow.
     pub unexpected_chunks: u64,
+    /// AUTH chunks that vouch for nothing: a wrong HMAC, or a key or algorithm that is not known
+    /// (RFC 4895 §6.3).
+    pub forged_authentications: u64,
+    /// Chunks that must come authenticated and did not (RFC 4895 §6.3).
+    pub unauthenticated_chunks: u64,
     /// DATA chunks received again.
     pub duplicate_data: u64,
     /// DATA chunks dropped for want of window.

@@ -33,6 +33,8 @@ pub enum Error {
     BadAddress,
     /// The peer did not agree to the extension that this needs.
     NotSupported,
+    /// There is no shared key with this identifier.
+    NoSuchKey,
     /// Another request of this kind is under way (RFC 6525 §5.1.1, RFC 5061 §5.1).
     Busy,
     /// The endpoint has as many associations as it may.
@@ -56,6 +58,7 @@ impl fmt::Display for Error {
             Self::NoSuchPath => f.write_str("the association has no such path"),
             Self::BadAddress => f.write_str("the address is no unicast address"),
             Self::NotSupported => f.write_str("the peer did not agree to this extension"),
+            Self::NoSuchKey => f.write_str("there is no shared key with this identifier"),
             Self::Busy => f.write_str("a request of this kind is still under way"),
             Self::TooManyAssociations => f.write_str("the endpoint has too many associations"),
         }

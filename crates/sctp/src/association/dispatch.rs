@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::authentication::Admission;
 use super::state::State;
 use super::transfer::cause_of;
 use super::{Arrival, Association};
@@ -32,7 +33,13 @@ impl Association {
         let incoming = Incoming { now, arrival: *arrival, path };
         let size = chunks.remaining();
         let mut first_tsn: Option<Tsn> = None;
+        let mut vouched = false;
         for chunk in chunks {
+            match self.admit(&chunk, &mut vouched, path, counters) {
+                Admission::Admitted => {}
+                Admission::LeftOut => continue,
+                Admission::EndsPacket => break,
+            }
             if let Chunk::Data(data) = &chunk {
                 first_tsn.get_or_insert(data.tsn);
             }

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::{net::IpAddr, time::Duration};
 
+use crate::auth::AuthOffer;
 use crate::config::Extensions;
 use crate::endpoint::Agreed;
 use crate::identifier::VerificationTag;
@@ -36,18 +37,7 @@ pub(crate) struct Introduction {
     /// What it can do.
     pub(crate) offers: Agreed,
     /// What it wants to have authenticated, and how.
-    pub(crate) authentication: Option<AuthenticationOffer>,
-}
-
-/// The three parameters of RFC 4895 §3, values as they were on the wire: they go into the key.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AuthenticationOffer {
-    /// RANDOM.
-    pub(crate) random: Bytes,
-    /// CHUNKS: types that must come authenticated to this side. May be empty.
-    pub(crate) chunks: Bytes,
-    /// HMAC-ALGO: identifiers, most wanted first.
-    pub(crate) algorithms: Bytes,
+    pub(crate) authentication: Option<AuthOffer>,
 }
 
 impl Introduction {
@@ -118,11 +108,7 @@ impl Introduction {
             parameters.push(Parameter::SupportedExtensions(extensions.into()));
         }
         if let Some(offer) = &self.authentication {
-            parameters.push(Parameter::Random(offer.random.clone()));
-            if !offer.chunks.is_empty() {
-                parameters.push(Parameter::ChunkList(offer.chunks.clone()));
-            }
-            parameters.push(Parameter::RequestedHmacs(offer.algorithms.clone()));
+            parameters.extend(offer.parameters());
         }
         parameters
     }
@@ -208,9 +194,8 @@ impl From<Extensions> for Agreed {
             interleaving: extensions.interleaving,
             partial_reliability: extensions.partial_reliability,
             reconfiguration: extensions.reconfiguration,
-            // Not yet done here, so not offered.
-            dynamic_addresses: false,
-            authentication: false,
+            dynamic_addresses: extensions.dynamic_addresses,
+            authentication: extensions.authentication || extensions.dynamic_addresses,
             nr_sack: extensions.nr_sack,
             ecn: extensions.ecn,
             zero_checksum: extensions.zero_checksum,

@@ -13,6 +13,7 @@
 //! | `reachability` | errors of paths, heartbeats, a peer's new UDP port | RFC 9260 §8, RFC 6951 §5.4 |
 //! | `shutdown` | the graceful end | RFC 9260 §9.2 |
 //! | `abort` | the end at once | RFC 9260 §9.1 |
+//! | `authentication` | AUTH, put in front and checked | RFC 4895 §6 |
 //! | `report` | ERROR, unknown chunks | RFC 9260 §3.2, §3.3.10 |
 //! | `reconfiguration`, `streams` | streams reset and added | RFC 6525 |
 //! | `control`, `output` | what waits to be sent, and packets made of it | RFC 9260 §6.10 |
@@ -20,6 +21,7 @@
 
 mod abort;
 pub(crate) mod addresses;
+pub(crate) mod authentication;
 mod collision;
 mod control;
 mod dispatch;
@@ -43,6 +45,7 @@ use core::{
     time::Duration,
 };
 
+use crate::auth::Authentication;
 use crate::config::AssociationConfig;
 use crate::counters::Counters;
 use crate::endpoint::Agreed;
@@ -94,6 +97,7 @@ pub(crate) struct Association {
     peer_tag: VerificationTag,
     state: State,
     agreed: Agreed,
+    authentication: Option<Box<Authentication>>,
     paths: Paths,
     sender: Sender,
     receiver: Receiver,
@@ -126,8 +130,9 @@ impl Association {
         state: State,
     ) -> Self {
         let agreed = own.offers.and(peer.offers);
-        let terms = terms(own, peer, agreed);
-        let sender = Sender::new(&base.config, terms);
+        let authentication = authentication::agree(own, peer, agreed, &base.config, None);
+        let reserved = authentication::reserved(authentication.as_deref(), agreed);
+        let sender = Sender::new(&base.config, terms(own, peer, agreed, reserved));
         let inbound = own.inbound.min(peer.outbound);
         let (first, config) = (peer.initial_tsn, &*base.config);
         let receiver = Receiver::new(config, first, inbound, agreed.interleaving, agreed.nr_sack);
@@ -140,6 +145,7 @@ impl Association {
             peer_tag: peer.tag,
             state,
             agreed,
+            authentication,
             paths,
             sender,
             receiver,
@@ -292,7 +298,10 @@ impl Association {
         let agreed = own.offers.and(peer.offers);
         self.agreed = agreed;
         self.peer_tag = peer.tag;
-        self.sender.restart(terms(own, peer, agreed), &mut self.paths);
+        let before = self.authentication.as_deref();
+        self.authentication = authentication::agree(own, peer, agreed, &self.config, before);
+        let reserved = authentication::reserved(self.authentication.as_deref(), agreed);
+        self.sender.restart(terms(own, peer, agreed, reserved), &mut self.paths);
         let inbound = own.inbound.min(peer.outbound);
         let first = peer.initial_tsn;
         self.receiver.restart(first, inbound, agreed.interleaving, agreed.nr_sack);
@@ -311,12 +320,13 @@ impl Association {
 }
 
 /// What the sending half goes by.
-fn terms(own: &Introduction, peer: &Introduction, agreed: Agreed) -> Terms {
+fn terms(own: &Introduction, peer: &Introduction, agreed: Agreed, reserved: usize) -> Terms {
     Terms {
         initial_tsn: own.initial_tsn,
         peer_window: peer.window,
         outbound: own.outbound.min(peer.inbound),
         interleaving: agreed.interleaving,
         partial_reliability: agreed.partial_reliability,
+        reserved,
     }
 }

@@ -13,7 +13,7 @@ use crate::identifier::{PathId, VerificationTag};
 use crate::io::{Ecn, Transmit};
 use crate::path::{Allowance, Heartbeat};
 use crate::wire::{
-    Checksum, Chunk, EncodeChunk, Header, HeartbeatChunk, PACKET_HEADER, PacketWriter,
+    Checksum, Chunk, ChunkType, EncodeChunk, Header, HeartbeatChunk, PACKET_HEADER, PacketWriter,
 };
 
 /// Bytes of the header of a chunk.
@@ -134,6 +134,10 @@ impl Association {
         let mtu = path.mtu();
         let limit = if load.data { self.sender.packet_limit(load.path, mtu) } else { mtu };
         let mut packet = PacketWriter::begin(buffer, self.header(self.peer_tag), limit);
+        if self.wants_auth(load) {
+            self.put_auth(&mut packet);
+        }
+        let bare = packet.len();
         self.put_control(load.path, &mut packet);
         if load.sack {
             self.put_sack(&mut packet);
@@ -146,10 +150,11 @@ impl Association {
             let paths = &mut self.paths;
             bytes = self.sender.fill(now, load.path, paths, &mut packet, counters);
         }
-        if packet.is_empty() {
+        if packet.len() == bare {
             packet.discard();
             return None;
         }
+        self.sign(&mut packet);
         packet.finish(self.checksum());
         let ecn = if self.agreed.ecn && bytes > 0 { Ecn::Capable0 } else { Ecn::NotCapable };
         self.route(load.path, ecn, false)
@@ -189,9 +194,14 @@ impl Association {
     fn write_alone(&mut self, alone: &Alone, buffer: &mut BytesMut) -> Option<Route> {
         let known = self.paths.get(alone.path).is_some();
         let path = if known { alone.path } else { self.paths.primary() };
-        let limit = PACKET_HEADER + alone.chunk.encoded_len() + CHUNK_HEADER;
+        let kind = alone.chunk.chunk_type();
+        let limit = PACKET_HEADER + self.auth_len(kind) + alone.chunk.encoded_len() + CHUNK_HEADER;
         let mut packet = PacketWriter::begin(buffer, self.header(alone.tag), limit);
+        if self.auth_len(kind) > 0 {
+            self.put_auth(&mut packet);
+        }
         packet.put(&alone.chunk);
+        self.sign(&mut packet);
         packet.finish(Checksum::Crc32c);
         self.route(path, Ecn::NotCapable, false)
     }
@@ -207,11 +217,19 @@ impl Association {
         counters: &mut Counters,
     ) -> Option<Route> {
         let mtu = self.paths.get(path)?.mtu();
-        let limit = mtu.max(PACKET_HEADER + cookie.encoded_len() + CHUNK_HEADER);
+        let auth = self.auth_len(ChunkType::COOKIE_ECHO);
+        let limit = mtu.max(PACKET_HEADER + auth + cookie.encoded_len() + CHUNK_HEADER);
         let mut packet = PacketWriter::begin(buffer, self.header(self.peer_tag), limit);
+        if auth > 0 {
+            self.put_auth(&mut packet);
+        }
         packet.put(cookie);
+        if auth == 0 && self.wants_auth(Load { path, sack: false, data: true }) {
+            self.put_auth(&mut packet);
+        }
         self.put_control(path, &mut packet);
         self.sender.fill(now, path, &mut self.paths, &mut packet, counters);
+        self.sign(&mut packet);
         packet.finish(Checksum::Crc32c);
         self.route(path, Ecn::NotCapable, false)
     }
@@ -225,12 +243,29 @@ impl Association {
     ) -> Option<Route> {
         let mut packet = PacketWriter::begin(buffer, self.header(self.peer_tag), size);
         let info = heartbeat.info.to_vec().into();
+        if self.auth_len(ChunkType::HEARTBEAT) > 0 {
+            self.put_auth(&mut packet);
+        }
         packet.put(&Chunk::Heartbeat(HeartbeatChunk { info }));
         if let Some(length) = packet.room().checked_sub(CHUNK_HEADER) {
             packet.put(&Chunk::Pad { length: u16::try_from(length).unwrap_or(u16::MAX) });
         }
+        self.sign(&mut packet);
         packet.finish(self.checksum());
         self.route(heartbeat.path, Ecn::NotCapable, true)
+    }
+
+    /// Whether a packet with this load has to begin with AUTH.
+    fn wants_auth(&self, load: Load) -> bool {
+        let Some(authentication) = &self.authentication else { return false };
+        let data = if self.agreed.interleaving { ChunkType::I_DATA } else { ChunkType::DATA };
+        let sack = if self.agreed.nr_sack { ChunkType::NR_SACK } else { ChunkType::SACK };
+        let forward = [ChunkType::FORWARD_TSN, ChunkType::I_FORWARD_TSN];
+        load.data && authentication.wants(data)
+            || load.sack && authentication.wants(sack)
+            || self.sender.forward_tsn_due()
+                && forward.iter().any(|kind| authentication.wants(*kind))
+            || self.control_wants_auth()
     }
 
     fn header(&self, tag: VerificationTag) -> Header {

@@ -70,13 +70,13 @@ impl Authentication {
     /// Whether a chunk of this type that did not follow an AUTH chunk is to be discarded silently.
     #[must_use]
     pub const fn expects(&self, chunk_type: ChunkType) -> bool {
-        self.expected.contains(chunk_type)
+        is_always_authenticated(chunk_type) || self.expected.contains(chunk_type)
     }
 
     /// Whether a chunk of this type must be sent behind an AUTH chunk.
     #[must_use]
     pub const fn wants(&self, chunk_type: ChunkType) -> bool {
-        self.wanted.contains(chunk_type)
+        is_always_authenticated(chunk_type) || self.wanted.contains(chunk_type)
     }
 
     /// Bytes that an AUTH chunk takes in a packet.
@@ -132,6 +132,12 @@ impl Authentication {
         }
     }
 
+    /// The shared keys, to be used again after a restart.
+    #[must_use]
+    pub const fn keys(&self) -> &SharedKeys {
+        &self.keys
+    }
+
     /// Adds or replaces a shared key (`SCTP_AUTH_KEY`).
     ///
     /// # Errors
@@ -155,4 +161,9 @@ impl Authentication {
     pub fn remove_key(&mut self, id: u16) -> Result<(), KeyError> {
         self.keys.remove(id)
     }
+}
+
+/// Chunks that change addresses, whether they are listed or not (RFC 5061 §4.1.1, §4.1.2).
+const fn is_always_authenticated(chunk_type: ChunkType) -> bool {
+    matches!(chunk_type, ChunkType::ASCONF | ChunkType::ASCONF_ACK)
 }

@@ -23,13 +23,14 @@ pub struct AuthOffer {
 
 impl AuthOffer {
     /// What this side says: chunks of these types must come authenticated, by any algorithm known
-    /// here.
+    /// here. COOKIE ECHO is left out: nothing is known of a peer before it.
     #[must_use]
     pub fn new(random: [u8; RANDOM_LEN], chunks: &[ChunkType]) -> Self {
-        let chunks: Vec<u8> = chunks.iter().map(|chunk_type| chunk_type.0).collect();
+        let can_be = |chunk_type: &&ChunkType| **chunk_type != ChunkType::COOKIE_ECHO;
+        let chunks: Vec<u8> = chunks.iter().filter(can_be).map(|chunk_type| chunk_type.0).collect();
         Self {
             random: Bytes::copy_from_slice(&random),
-            chunks: Some(chunks.into()),
+            chunks: (!chunks.is_empty()).then(|| chunks.into()),
             hmacs: encode_records(&HmacAlgorithm::ALL.map(HmacAlgorithm::id)),
         }
     }
@@ -56,6 +57,29 @@ impl AuthOffer {
         let chunks = self.chunks.clone().map(Parameter::ChunkList);
         let hmacs = Parameter::RequestedHmacs(self.hmacs.clone());
         [Some(Parameter::Random(self.random.clone())), chunks, Some(hmacs)].into_iter().flatten()
+    }
+
+    /// The same in memory of its own, which keeps no packet alive.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        let copy = |bytes: &Bytes| Bytes::copy_from_slice(bytes);
+        Self {
+            random: copy(&self.random),
+            chunks: self.chunks.as_ref().map(copy),
+            hmacs: copy(&self.hmacs),
+        }
+    }
+
+    /// Bytes of the values that go into the key.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.random.len() + self.chunks.as_ref().map_or(0, Bytes::len) + self.hmacs.len()
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Chunks that who made the offer takes only authenticated.
@@ -97,6 +121,14 @@ mod tests {
         assert_eq!(AuthOffer::from_parameters(&parameters), Some(offer()));
         assert_eq!(offer().algorithm(), Some(HmacAlgorithm::Sha256));
         assert!(offer().required().covers_dynamic_addresses());
+    }
+
+    #[test]
+    fn what_cannot_be_authenticated_is_not_asked_for() {
+        let offer = AuthOffer::new([7; RANDOM_LEN], &[ChunkType::COOKIE_ECHO]);
+        assert_eq!(offer.parameters().count(), 2);
+        assert_eq!(offer.len(), RANDOM_LEN + 4);
+        assert_eq!(offer.detached(), offer);
     }
 
     #[test]

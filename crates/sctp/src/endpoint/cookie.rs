@@ -11,10 +11,12 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::random::Random;
-use crate::association::introduction::{AuthenticationOffer, Introduction};
+use crate::association::introduction::Introduction;
+use crate::auth::AuthOffer;
 use crate::endpoint::Agreed;
 use crate::identifier::VerificationTag;
 use crate::serial::Tsn;
+use crate::wire::Parameters;
 
 /// Bytes of the signature in front of the cookie's contents.
 const SIGNATURE: usize = 32;
@@ -217,17 +219,13 @@ fn put_introduction(out: &mut BytesMut, of: &Introduction) {
     for &address in of.addresses.iter().take(usize::from(u16::MAX)) {
         put_address(out, address);
     }
-    match &of.authentication {
-        None => out.put_u8(0),
-        Some(offer) => {
-            out.put_u8(1);
-            for value in [&offer.random, &offer.chunks, &offer.algorithms] {
-                // A parameter's length is 16 bits wide, so no value is longer.
-                out.put_u16(u16::try_from(value.len()).unwrap_or(0));
-                out.put_slice(&value[..usize::from(u16::try_from(value.len()).unwrap_or(0))]);
-            }
-        }
-    }
+    let authentication: Parameters =
+        of.authentication.iter().flat_map(AuthOffer::parameters).collect();
+    let authentication = authentication.as_bytes();
+    // What is read of a peer is bounded far below that.
+    let length = u16::try_from(authentication.len()).unwrap_or(0);
+    out.put_u16(length);
+    out.put_slice(&authentication[..usize::from(length)]);
 }
 
 fn get_introduction(from: &mut Bytes) -> Result<Introduction, TryGetError> {
@@ -244,18 +242,14 @@ fn get_introduction(from: &mut Bytes) -> Result<Introduction, TryGetError> {
     for _ in 0..from.try_get_u16()? {
         introduction.addresses.extend(get_address(from)?);
     }
-    if from.try_get_u8()? == 1 {
-        let mut offer = AuthenticationOffer::default();
-        for value in [&mut offer.random, &mut offer.chunks, &mut offer.algorithms] {
-            let length = usize::from(from.try_get_u16()?);
-            if length > from.len() {
-                return Err(TryGetError { requested: length, available: from.len() });
-            }
-            // A copy: the association must not keep the packet of the cookie alive.
-            *value = Bytes::copy_from_slice(&from.split_to(length));
-        }
-        introduction.authentication = Some(offer);
+    let length = usize::from(from.try_get_u16()?);
+    if length > from.len() {
+        return Err(TryGetError { requested: length, available: from.len() });
     }
+    // A copy: the association must not keep the packet of the cookie alive.
+    let authentication = Bytes::copy_from_slice(&from.split_to(length));
+    introduction.authentication =
+        AuthOffer::from_parameters(&Parameters::from_bytes(authentication));
     Ok(introduction)
 }
 

@@ -84,6 +84,9 @@ impl Endpoint {
     fn answer_to(&mut self, peer: &Introduction, config: &AssociationConfig) -> Introduction {
         let mut own = self.introduce(config);
         own.outbound = own.outbound.min(peer.inbound);
+        if !peer.offers.authentication {
+            own.authentication = None;
+        }
         own
     }
 

@@ -13,12 +13,14 @@
 //! | `timers` | when which one wants to be called | |
 //! | `output`, `train` | what to do next; packets that leave together | |
 //! | `random` | tags, TSNs and keys from the seed | RFC 4086 |
+//! | `keys` | shared keys of AUTH | RFC 6458 §8.3 |
 //! | `status` | what can be asked | RFC 6458 §8.2 |
 
 pub(crate) mod cookie;
 mod cookie_echo;
 mod init;
 mod input;
+mod keys;
 mod limit;
 mod out_of_the_blue;
 mod output;
@@ -38,6 +40,7 @@ use core::{
 use crate::association::introduction::Introduction;
 use crate::association::reconfiguration::Request;
 use crate::association::{Association, Foundation, addresses};
+use crate::auth::{AuthOffer, RANDOM_LEN};
 use crate::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use crate::counters::Counters;
 use crate::error::Error;
@@ -45,6 +48,7 @@ use crate::identifier::{AssociationId, PathId, StreamId, VerificationTag};
 use crate::io::Transmit;
 use crate::message::{Message, SendInfo};
 use crate::serial::Tsn;
+use crate::wire::ChunkType;
 
 use cookie::CookieKeys;
 use limit::RateLimit;
@@ -376,8 +380,24 @@ impl Endpoint {
             initial_tsn: Tsn(self.random.next_u32()),
             addresses: self.config.addresses.clone(),
             offers: config.extensions.into(),
-            authentication: None,
+            authentication: self.auth_offer(config),
         }
+    }
+
+    /// What is to be authenticated, if anything (RFC 4895 §3).
+    fn auth_offer(&mut self, config: &AssociationConfig) -> Option<AuthOffer> {
+        let extensions = config.extensions;
+        if !extensions.authentication && !extensions.dynamic_addresses {
+            return None;
+        }
+        let mut random = [0; RANDOM_LEN];
+        self.random.fill(&mut random);
+        let mut chunks: Vec<ChunkType> = Vec::new();
+        if extensions.dynamic_addresses {
+            chunks.extend([ChunkType::ASCONF, ChunkType::ASCONF_ACK]);
+        }
+        chunks.extend(config.authenticated_chunks.iter().copied().map(ChunkType));
+        Some(AuthOffer::new(random, &chunks))
     }
 
     /// A tag that is not zero and that no other association here has.

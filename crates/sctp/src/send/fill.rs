@@ -73,8 +73,13 @@ impl Sender {
         let tsn = self.flights[number].first_again(number as u8, &self.outstanding);
         let chunk = tsn.and_then(|tsn| self.outstanding.get(tsn));
         chunk.map_or(mtu, |chunk| {
-            mtu.max(PACKET_HEADER + padded(header + usize::from(chunk.length)))
+            mtu.max(self.overhead() + padded(header + usize::from(chunk.length)))
         })
+    }
+
+    /// Bytes of a packet that chunks with data cannot have.
+    fn overhead(&self) -> usize {
+        PACKET_HEADER + self.terms.reserved
     }
 
     /// Adds chunks to a packet for a path: what is to be sent again first, then new data. Says how
@@ -97,7 +102,7 @@ impl Sender {
             choice: Choice { path, only, is_default },
             flight,
             number: way.next_packet(),
-            whole: way.mtu().saturating_sub(PACKET_HEADER + self.chunk_header()),
+            whole: way.mtu().saturating_sub(self.overhead() + self.chunk_header()),
             window: way.congestion.window().saturating_sub(way.outstanding()),
             bytes: 0,
         };

@@ -74,6 +74,9 @@ pub struct Terms {
     pub interleaving: bool,
     /// Whether the peer understands FORWARD-TSN or I-FORWARD-TSN.
     pub partial_reliability: bool,
+    /// Bytes of every packet with data that something else takes: AUTH, if the peer wants data
+    /// authenticated.
+    pub reserved: usize,
 }
 
 /// The sending side of one association.

@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::{net::IpAddr, time::Duration};
 
-use super::{AuthenticationOffer, ERROR_DETECTION_BELOW, Introduction};
+use super::{ERROR_DETECTION_BELOW, Introduction};
 use crate::association::addresses;
+use crate::auth::AuthOffer;
 use crate::config::AssociationConfig;
 use crate::counters::Counters;
 use crate::endpoint::Agreed;
@@ -22,8 +23,8 @@ const MAX_REPORTED: usize = 8;
 /// The most bytes of one of them.
 const MAX_REPORTED_BYTES: usize = 64;
 
-/// The most bytes of the values that go into the key of AUTH, each.
-const MAX_AUTHENTICATION_BYTES: usize = 260;
+/// The most bytes of the values that go into the key of AUTH.
+const MAX_AUTHENTICATION_BYTES: usize = 600;
 
 /// What an INIT or INIT ACK holds.
 #[derive(Debug)]
@@ -87,7 +88,7 @@ impl Reading {
             inbound: init.inbound_streams,
             initial_tsn: init.initial_tsn,
             addresses: addresses::sift(listed, source, limit, counters),
-            authentication: gathered.authentication(),
+            authentication: authentication_of(init),
             offers,
         };
         let mut introduction = introduction;
@@ -112,9 +113,6 @@ struct Gathered {
     cookie: Option<Bytes>,
     preserve: Duration,
     unrecognized: Vec<Bytes>,
-    random: Option<Bytes>,
-    chunks: Bytes,
-    algorithms: Option<Bytes>,
 }
 
 impl Gathered {
@@ -140,13 +138,6 @@ impl Gathered {
                 self.offers.zero_checksum |= error_detection_method == ERROR_DETECTION_BELOW;
             }
             Parameter::SupportedExtensions(types) => self.offers.take_extensions(&types),
-            Parameter::Random(value) => {
-                self.random.get_or_insert(value);
-            }
-            Parameter::ChunkList(value) => self.chunks = value,
-            Parameter::RequestedHmacs(value) => {
-                self.algorithms.get_or_insert(value);
-            }
             Parameter::Malformed { .. } => {
                 return Err(Refusal::Abort(Cause::violation("malformed parameter")));
             }
@@ -163,12 +154,11 @@ impl Gathered {
         }
         Ok(true)
     }
+}
 
-    fn authentication(&mut self) -> Option<AuthenticationOffer> {
-        let fits = |value: &Bytes| value.len() <= MAX_AUTHENTICATION_BYTES;
-        let random = self.random.take().filter(fits)?;
-        let algorithms = self.algorithms.take().filter(fits)?;
-        let chunks = core::mem::take(&mut self.chunks);
-        fits(&chunks).then_some(AuthenticationOffer { random, chunks, algorithms })
-    }
+/// What its sender wants to have authenticated (RFC 4895 §3), unless that is more than anybody has
+/// to say.
+fn authentication_of(init: &InitChunk) -> Option<AuthOffer> {
+    let offer = AuthOffer::from_parameters(&init.parameters)?;
+    (offer.len() <= MAX_AUTHENTICATION_BYTES).then(|| offer.detached())
 }

@@ -35,6 +35,7 @@ impl Side {
             outbound: 10,
             interleaving: false,
             partial_reliability: true,
+            reserved: 0,
         };
         let remote = SocketAddr::from(([192, 0, 2, 1], 9899));
         let receiver = Receiver::new(&config, Tsn(peer), 10, false, false);

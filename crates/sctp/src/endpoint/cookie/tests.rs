@@ -1,4 +1,5 @@
 use super::*;
+use crate::wire::ChunkType;
 
 const LIFE: Duration = Duration::from_secs(60);
 const KEY_LIFE: Duration = Duration::from_secs(600);
@@ -16,11 +17,7 @@ fn introduction(tag: u32) -> Introduction {
         initial_tsn: Tsn(u32::MAX),
         addresses: alloc::vec!["192.0.2.7".parse().unwrap(), "2001:db8::7".parse().unwrap()],
         offers: Agreed { interleaving: true, ecn: true, ..Agreed::default() },
-        authentication: Some(AuthenticationOffer {
-            random: Bytes::from_static(&[9; 32]),
-            chunks: Bytes::from_static(&[0xc1, 0x80]),
-            algorithms: Bytes::from_static(&[0, 3, 0, 1]),
-        }),
+        authentication: Some(AuthOffer::new([9; 32], &[ChunkType::ASCONF])),
     }
 }
 

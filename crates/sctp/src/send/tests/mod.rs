@@ -71,6 +71,7 @@ fn terms() -> Terms {
         outbound: 100,
         interleaving: false,
         partial_reliability: true,
+        reserved: 0,
     }
 }
 

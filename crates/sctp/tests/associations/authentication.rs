@@ -1,0 +1,115 @@
+//! Chunks that come authenticated (RFC 4895).
+
+use super::world::*;
+use bytes::Bytes;
+use eyas_sctp::config::{EndpointConfig, SharedKeys};
+use eyas_sctp::error::Error;
+use eyas_sctp::event::Event;
+use std::time::Duration;
+
+/// DATA, SACK, HEARTBEAT, ABORT, COOKIE ECHO, COOKIE ACK, FORWARD-TSN and I-DATA.
+const MANY: [u8; 8] = [0, 3, 4, 6, 10, 11, 192, 64];
+
+fn wanting(chunks: &[u8]) -> EndpointConfig {
+    let mut config = listening();
+    config.association.extensions.authentication = true;
+    config.association.authenticated_chunks = chunks.to_vec();
+    config
+}
+
+fn sharing(chunks: &[u8], secret: &'static [u8]) -> EndpointConfig {
+    let mut config = wanting(chunks);
+    let mut keys = SharedKeys::default();
+    keys.set(9, Bytes::from_static(secret)).unwrap();
+    keys.activate(9).unwrap();
+    config.association.shared_keys = keys;
+    config
+}
+
+fn sends_bulk(world: &mut World) {
+    let (a, b) = world.connected();
+    for size in [1, 1000, 1424, 1440, 5000, 100_000] {
+        world.send(A, a, 1, vec![7; size]);
+        world.send(B, b, 2, vec![8; size]);
+    }
+    world.run_for(Duration::from_secs(20));
+    for host in [A, B] {
+        assert_eq!(world.hosts[host].received_messages(), 6);
+        assert_eq!(world.hosts[host].received_bytes(), 108_865);
+        let counters = world.hosts[host].endpoint.counters();
+        assert_eq!((counters.unauthenticated_chunks, counters.forged_authentications), (0, 0));
+    }
+}
+
+#[test]
+fn data_goes_both_ways_behind_auth() {
+    let mut world = World::with(wanting(&MANY), wanting(&MANY));
+    sends_bulk(&mut world);
+    let data = |line: &String| line.contains("DATA");
+    assert!(world.ladder.iter().filter(|line| data(line)).all(|line| line.contains("AUTH")));
+}
+
+#[test]
+fn what_one_side_wants_does_not_bind_the_other() {
+    let mut world = World::with(wanting(&[]), wanting(&MANY));
+    sends_bulk(&mut world);
+    let from_b = |line: &&String| line.contains("A <- B") && line.contains("DATA");
+    assert!(world.ladder.iter().filter(from_b).all(|line| !line.contains("AUTH")));
+}
+
+#[test]
+fn losses_do_not_matter() {
+    let mut world = World::with(wanting(&MANY), wanting(&MANY));
+    for what in ["COOKIE-ECHO", "COOKIE-ACK", "DATA", "DATA", "SACK"] {
+        world.lose(what);
+    }
+    sends_bulk(&mut world);
+    assert!(world.lost_all());
+}
+
+#[test]
+fn who_does_not_know_the_key_is_not_heard() {
+    let data = [0, 64];
+    let mut world = World::with(sharing(&[], b"guessed"), sharing(&data, b"secret"));
+    let (a, _) = world.connected();
+    world.send(A, a, 1, "hello");
+    world.run_for(Duration::from_secs(5));
+    assert_eq!(world.hosts[B].received_messages(), 0);
+    assert!(world.hosts[B].endpoint.counters().forged_authentications > 0);
+}
+
+#[test]
+fn a_key_is_changed_while_data_flows() {
+    let data = [0, 64];
+    let mut world = World::with(sharing(&data, b"secret"), sharing(&data, b"secret"));
+    let (a, b) = world.connected();
+    let now = world.now;
+    for (host, id) in [(A, a), (B, b)] {
+        let endpoint = &mut world.hosts[host].endpoint;
+        assert_eq!(endpoint.activate_shared_key(now, id, 10), Err(Error::NoSuchKey));
+        assert_eq!(endpoint.set_shared_key(now, id, 10, Bytes::from_static(b"new")), Ok(()));
+        assert_eq!(endpoint.activate_shared_key(now, id, 10), Ok(()));
+        assert_eq!(endpoint.remove_shared_key(now, id, 9), Ok(()));
+        assert_eq!(endpoint.remove_shared_key(now, id, 10), Err(Error::Busy));
+    }
+    world.send(A, a, 1, "hello");
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(world.hosts[B].received_messages(), 1);
+}
+
+#[test]
+fn keys_need_an_agreement() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    let refused = world.hosts[A].endpoint.activate_shared_key(world.now, a, 0);
+    assert_eq!(refused, Err(Error::NotSupported));
+}
+
+#[test]
+fn an_authenticated_abort_ends_it() {
+    let mut world = World::with(wanting(&MANY), wanting(&MANY));
+    let (a, _) = world.connected();
+    world.hosts[A].endpoint.abort(world.now, a, Bytes::from_static(b"enough")).unwrap();
+    world.run_for(Duration::from_secs(1));
+    assert!(matches!(world.hosts[B].said().last(), Some(Event::Lost(_))));
+}
