@@ -14,13 +14,15 @@
 //! | behind a PREF64, A is asked, and what a DNS64 made is taken back | HEv3 §8 |
 //! | with ECH over protected DNS, nothing begins without the records | HEv3 §6.3 |
 
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use alloc::{borrow::ToOwned, sync::Arc, vec::Vec};
 use core::time::Duration;
 
 use crate::candidate::{Family, Origin};
 use crate::dns::{Answer, DnsFailure, Query, QueryId, RecordType};
 use crate::io::NetworkView;
+use crate::memory::View;
 use crate::policy::Policy;
+use crate::race::Setup;
 use crate::reason::Reason;
 use crate::target::{Host, Target};
 
@@ -59,13 +61,8 @@ struct Question {
 /// The questions of one race to DNS, and the facts that their answers gave.
 #[derive(Clone, Debug)]
 pub struct Resolution {
-    target: Target,
-    network: NetworkView,
-    only_family: Option<Family>,
-    prefer_ipv4: bool,
-    rely_on_ech: bool,
-    resolution_delay: Duration,
-    seed: u64,
+    /// Whom to find, where, and under which policy.
+    setup: Arc<Setup>,
     questions: Vec<Question>,
     next_id: u32,
     /// Whether an answer came over protected DNS.
@@ -73,13 +70,16 @@ pub struct Resolution {
     /// When the first usable address was known.
     first_address_at: Option<Duration>,
     known: Known,
+    /// Whether an answer has come since `known` was derived.
+    is_stale: bool,
 }
 
-/// What the facts come to. Only an answer changes it, so it is derived with each answer and read
-/// as often as anybody asks.
-#[derive(Clone, Debug, Default)]
+/// What the facts come to. Only an answer changes it, so it is derived once for all answers of an
+/// instant and read as often as anybody asks.
+#[derive(Clone, Debug)]
 struct Known {
-    services: Vec<ServiceInfo>,
+    chain: Chain,
+    services: Arc<Vec<ServiceInfo>>,
     /// Some positive answer is there: an address that can be tried from here.
     has_address: bool,
     /// Whether what the draft wants to be known is known.
@@ -88,6 +88,19 @@ struct Known {
     waits_for_records: bool,
     /// Whether every question has its answer.
     is_complete: bool,
+}
+
+impl Known {
+    const fn nothing(services: Arc<Vec<ServiceInfo>>) -> Self {
+        Self {
+            chain: Chain::none(),
+            services,
+            has_address: false,
+            is_settled: false,
+            waits_for_records: false,
+            is_complete: false,
+        }
+    }
 }
 
 impl Resolution {
@@ -100,22 +113,29 @@ impl Resolution {
         seed: u64,
         now: Duration,
     ) -> Self {
-        let mut resolution = Self {
+        let setup = Setup {
             target: target.clone(),
+            policy: policy.clone(),
+            view: View::empty(),
             network: network.clone(),
-            only_family: policy.only_family,
-            prefer_ipv4: policy.prefer_ipv4,
-            rely_on_ech: policy.rely_on_ech,
-            resolution_delay: policy.resolution_delay,
             seed,
+        };
+        Self::of(Arc::new(setup), now)
+    }
+
+    /// The resolution that a race with this setup needs.
+    pub(crate) fn of(setup: Arc<Setup>, now: Duration) -> Self {
+        let mut resolution = Self {
+            setup,
             questions: Vec::new(),
             next_id: 0,
             protected: false,
             first_address_at: None,
-            known: Known::default(),
+            known: Known::nothing(Arc::default()),
+            is_stale: true,
         };
         resolution.ask_first();
-        resolution.derive(now);
+        resolution.conclude(now);
         resolution
     }
 
@@ -129,6 +149,12 @@ impl Resolution {
     /// Takes in an answer. One to an unknown question is ignored; a second one to the same
     /// question replaces the first.
     pub fn handle_answer(&mut self, now: Duration, answer: Answer) {
+        self.note_answer(answer);
+        self.conclude(now);
+    }
+
+    /// Takes in an answer; others of the same instant may follow before [`Resolution::conclude`].
+    pub(crate) fn note_answer(&mut self, answer: Answer) {
         let Some(question) =
             self.questions.iter_mut().find(|question| question.query.id == answer.id)
         else {
@@ -138,14 +164,22 @@ impl Resolution {
         question.asked = true;
         question.answer = Some(answer.records.and_then(|records| Kept::of(record_type, records)));
         self.protected |= answer.protected;
-        self.ask_what_follows();
-        self.derive(now);
+        self.is_stale = true;
+    }
+
+    /// Draws the conclusions from all answers that were taken in.
+    pub(crate) fn conclude(&mut self, now: Duration) {
+        if core::mem::take(&mut self.is_stale) {
+            let chain = self.chain();
+            self.ask_what_follows(&chain);
+            self.derive(chain, now);
+        }
     }
 
     /// When [`Resolution::may_move_on`] becomes true by waiting alone: the end of the Resolution
     /// Delay. To be asked as long as the race has not begun.
     pub fn next_timeout(&self) -> Option<Duration> {
-        let end = self.first_address_at?.saturating_add(self.resolution_delay);
+        let end = self.first_address_at?.saturating_add(self.setup.policy.resolution_delay);
         let Known { has_address, is_settled, waits_for_records, is_complete, .. } = self.known;
         (has_address && !is_settled && !waits_for_records && !is_complete).then_some(end)
     }
@@ -155,25 +189,30 @@ impl Resolution {
     pub fn may_move_on(&self, now: Duration) -> bool {
         let Known { has_address, is_settled, waits_for_records, is_complete, .. } = self.known;
         let Some(first) = self.first_address_at else { return is_complete };
-        let delay_is_over = now >= first.saturating_add(self.resolution_delay);
+        let delay_is_over = now >= first.saturating_add(self.setup.policy.resolution_delay);
         is_complete || (has_address && !waits_for_records && (is_settled || delay_is_over))
     }
 
     /// What is known so far, in the order of preference, without duplicates. Services whose
     /// addresses are not known yet are there too.
     pub fn services(&self) -> Vec<ServiceInfo> {
-        self.known.services.clone()
+        self.known.services.to_vec()
+    }
+
+    /// As [`Resolution::services`], without a copy.
+    pub(crate) const fn known_services(&self) -> &Arc<Vec<ServiceInfo>> {
+        &self.known.services
     }
 
     /// What was ignored in the answers, and why.
     pub fn notes(&self) -> Vec<Reason> {
-        let chain = self.chain();
+        let chain = &self.known.chain;
         let mut notes: Vec<Reason> =
             self.questions.iter().flat_map(|question| question.notes()).collect();
-        if self.is_given_up(&chain) {
+        if self.is_given_up(chain) {
             notes.push(Reason::RecordsUnavailable { name: chain.owner.clone() });
         }
-        notes.extend(chain.notes);
+        notes.extend(chain.notes.iter().cloned());
         let names = names::led_to(&chain.records, self.name()).count();
         if names > MAX_NAMES {
             notes.push(Reason::TooManyNames { used: MAX_NAMES, ignored: names - MAX_NAMES });
@@ -205,44 +244,45 @@ impl Resolution {
     }
 
     fn name(&self) -> &str {
-        self.target.host.name().unwrap_or_default()
+        self.setup.target.host.name().unwrap_or_default()
     }
 
     /// HTTPS, AAAA and A of the host, in this order (draft-ietf-happy-happyeyeballs-v3 §4.1).
     fn ask_first(&mut self) {
-        let Host::Name(name) = self.target.host.clone() else { return };
-        if self.target.host.is_localhost() {
+        let setup = Arc::clone(&self.setup);
+        let target = &setup.target;
+        let Host::Name(name) = &target.host else { return };
+        if target.host.is_localhost() {
             return;
         }
-        if self.target.asks_https_records() {
-            self.ask(&names::https_owner(&name, self.target.port), RecordType::Https);
+        if target.asks_https_records() {
+            self.ask(&names::https_owner(name, target.port), RecordType::Https);
         }
-        self.ask_addresses(&name);
+        self.ask_addresses(name);
     }
 
     /// What the aliases and records so far lead to.
-    fn ask_what_follows(&mut self) {
-        let chain = self.chain();
-        let aliases = chain.aliases.clone();
-        let targets: Vec<String> = names::led_to(&chain.records, self.name())
-            .take(MAX_NAMES)
-            .map(ToOwned::to_owned)
-            .collect();
-        for alias in &aliases {
+    fn ask_what_follows(&mut self, chain: &Chain) {
+        for alias in &chain.aliases {
             self.ask(alias, RecordType::Https);
         }
-        for name in aliases.iter().chain(&targets) {
-            self.ask_addresses(name);
+        for alias in &chain.aliases {
+            self.ask_addresses(alias);
+        }
+        let setup = Arc::clone(&self.setup);
+        let host = setup.target.host.name().unwrap_or_default();
+        for target in names::led_to(&chain.records, host).take(MAX_NAMES) {
+            self.ask_addresses(target);
         }
     }
 
     /// AAAA where IPv6 has connectivity, A where IPv4 has or a PREF64 is known. Where neither has,
     /// both: a name can still be that of this machine, and the resolver knows better.
     fn ask_addresses(&mut self, name: &str) {
-        let offline = self.network.is_offline();
-        let has = |family| self.network.has_connectivity(family);
+        let offline = self.setup.network.is_offline();
+        let has = |family| self.setup.network.has_connectivity(family);
         let wants_aaaa = self.allows(Family::V6) && (offline || has(Family::V6));
-        let has_nat64 = !self.network.pref64.is_empty();
+        let has_nat64 = !self.setup.network.pref64.is_empty();
         let wants_a = self.allows(Family::V4) && (offline || has(Family::V4) || has_nat64);
         if wants_aaaa {
             self.ask(name, RecordType::Aaaa);
@@ -254,7 +294,7 @@ impl Resolution {
 
     /// Whether the policy allows addresses of this family.
     fn allows(&self, family: Family) -> bool {
-        self.only_family.is_none_or(|only| only == family)
+        self.setup.policy.only_family.is_none_or(|only| only == family)
     }
 
     fn ask(&mut self, name: &str, record_type: RecordType) {
@@ -273,27 +313,29 @@ impl Resolution {
     }
 
     fn chain(&self) -> Chain {
-        if !self.target.asks_https_records() {
+        if !self.setup.target.asks_https_records() {
             return Chain::none();
         }
-        Chain::follow(names::https_owner(self.name(), self.target.port), self.seed, |name| {
-            self.question(name, RecordType::Https)?.answer.as_ref()
-        })
+        Chain::follow(
+            names::https_owner(self.name(), self.setup.target.port),
+            self.setup.seed,
+            |name| self.question(name, RecordType::Https)?.answer.as_ref(),
+        )
     }
 
     /// Brings [`Known`] up to date with the facts.
-    fn derive(&mut self, now: Duration) {
-        let chain = self.chain();
+    fn derive(&mut self, chain: Chain, now: Duration) {
         let services = self.services_of(&chain);
         // Records that anybody can withhold are not worth waiting for; behind protected DNS only
         // the zone can (draft-ietf-happy-happyeyeballs-v3 §6.3).
-        let relies = self.rely_on_ech && self.protected;
+        let relies = self.setup.policy.rely_on_ech && self.protected;
         self.known = Known {
             has_address: services.iter().any(|service| self.is_usable(service)),
             is_settled: self.is_settled(&chain, &services),
             waits_for_records: relies && chain.end == End::Pending,
             is_complete: self.questions.iter().all(|question| question.answer.is_some()),
-            services,
+            services: Arc::new(services),
+            chain,
         };
         if self.known.has_address && self.first_address_at.is_none() {
             self.first_address_at = Some(now);
@@ -301,13 +343,17 @@ impl Resolution {
     }
 
     fn services_of(&self, chain: &Chain) -> Vec<ServiceInfo> {
-        match &self.target.host {
+        match &self.setup.target.host {
             Host::Literal(ip, scope_id) => {
                 let address = [(*ip, *scope_id)];
-                alloc::vec![service::local(&self.target, &address, Origin::Literal)]
+                alloc::vec![service::local(&self.setup.target, &address, Origin::Literal)]
             }
             host if host.is_localhost() => {
-                alloc::vec![service::local(&self.target, &service::LOCALHOST, Origin::Localhost)]
+                alloc::vec![service::local(
+                    &self.setup.target,
+                    &service::LOCALHOST,
+                    Origin::Localhost
+                )]
             }
             Host::Name(_) if self.is_given_up(chain) => Vec::new(),
             Host::Name(_) => service::list(self, chain),
@@ -315,9 +361,10 @@ impl Resolution {
     }
 
     fn is_usable(&self, service: &ServiceInfo) -> bool {
-        let offline = self.network.is_offline();
+        let offline = self.setup.network.is_offline();
         service.addresses.iter().any(|address| {
-            self.allows(Family::of(address.ip)) && (offline || self.network.can_try(address.ip))
+            self.allows(Family::of(address.ip))
+                && (offline || self.setup.network.can_try(address.ip))
         })
     }
 
@@ -337,7 +384,9 @@ impl Resolution {
     /// A positive or negative answer of the preferred family, or its hint.
     fn has_preferred_family(&self, service: &ServiceInfo) -> bool {
         let family =
-            self.only_family.unwrap_or_else(|| self.network.preferred_family(self.prefer_ipv4));
+            self.setup.policy.only_family.unwrap_or_else(|| {
+                self.setup.network.preferred_family(self.setup.policy.prefer_ipv4)
+            });
         let record_type = match family {
             Family::V6 => RecordType::Aaaa,
             Family::V4 => RecordType::A,
@@ -350,7 +399,7 @@ impl Resolution {
 
     /// The records are relied on and cannot be had (RFC 9460 §3.1).
     fn is_given_up(&self, chain: &Chain) -> bool {
-        self.rely_on_ech && self.protected && chain.end == End::Unavailable
+        self.setup.policy.rely_on_ech && self.protected && chain.end == End::Unavailable
     }
 }
 

@@ -13,8 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::io::{Input, Output};
 use crate::race::{Race, Setup};
 
+mod journal;
 #[cfg(test)]
 mod tests;
+
+pub use journal::Journal;
 
 /// The version of the format that this crate writes, and the only one that it reads.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -1,6 +1,6 @@
 //! How a race ends: deadline, budgets, the caller, the network, or nothing left to do.
 
-use alloc::vec::Vec;
+use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;
 
 use super::{Attempt, Purpose, Race, Stage};
@@ -170,8 +170,9 @@ impl Race {
     /// answer otherwise. The deadline stays. A winner belongs to the caller and is left alone.
     pub(super) fn change_network(&mut self, change: NetworkChange) {
         let is_same = self.setup.network.id == change.network.id;
-        self.setup.network = change.network;
-        self.setup.view = change.view;
+        let setup = Arc::make_mut(&mut self.setup);
+        setup.network = change.network;
+        setup.view = change.view;
         if is_same {
             return self.lookup.invalidate_plan();
         }

@@ -1,6 +1,6 @@
 //! The race's hold on DNS: the resolution, and the plan it leads to.
 
-use alloc::vec::Vec;
+use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;
 
 use super::Setup;
@@ -26,18 +26,18 @@ enum News {
     /// Whatever DNS says, the present plan is out of date.
     Everything,
     /// An answer came in since this was planned with.
-    Since(Vec<ServiceInfo>),
+    Since(Arc<Vec<ServiceInfo>>),
     /// Nothing has changed since this was planned with.
-    None(Vec<ServiceInfo>),
+    None(Arc<Vec<ServiceInfo>>),
 }
 
 impl Lookup {
-    pub(super) fn new(setup: &Setup, now: Duration) -> Self {
+    pub(super) fn new(setup: &Arc<Setup>, now: Duration) -> Self {
         Self { resolution: resolution(setup, now), base: 0, next: 0, news: News::Everything }
     }
 
     /// Starts again, on another network. Answers to older queries are ignored from now on.
-    pub(super) fn restart(&mut self, setup: &Setup, now: Duration) {
+    pub(super) fn restart(&mut self, setup: &Arc<Setup>, now: Duration) {
         self.resolution = resolution(setup, now);
         self.base = self.next;
         self.news = News::Everything;
@@ -55,13 +55,18 @@ impl Lookup {
         Some(query)
     }
 
-    pub(super) fn handle_answer(&mut self, now: Duration, mut answer: Answer) {
+    /// Takes in an answer. [`Lookup::conclude`] is to follow, after all answers of the instant.
+    pub(super) fn note_answer(&mut self, mut answer: Answer) {
         let Some(id) = answer.id.0.checked_sub(self.base) else { return };
         answer.id = QueryId(id);
-        self.resolution.handle_answer(now, answer);
+        self.resolution.note_answer(answer);
         if let News::None(planned) = &mut self.news {
             self.news = News::Since(core::mem::take(planned));
         }
+    }
+
+    pub(super) fn conclude(&mut self, now: Duration) {
+        self.resolution.conclude(now);
     }
 
     /// A new plan, if the rule for moving on allows one and the facts have changed.
@@ -74,7 +79,7 @@ impl Lookup {
         if !self.resolution.may_move_on(now) && !self.resolution.is_complete() {
             return None;
         }
-        let services = self.resolution.services();
+        let services = Arc::clone(self.resolution.known_services());
         let made = (planned != Some(&services)).then(|| self.planned_with(&services, setup, now));
         self.news = News::None(services);
         made
@@ -106,7 +111,6 @@ impl Lookup {
     }
 }
 
-fn resolution(setup: &Setup, now: Duration) -> Resolution {
-    let Setup { target, network, policy, seed, .. } = setup;
-    Resolution::new(target, network, policy, *seed, now)
+fn resolution(setup: &Arc<Setup>, now: Duration) -> Resolution {
+    Resolution::of(Arc::clone(setup), now)
 }

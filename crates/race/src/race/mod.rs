@@ -84,7 +84,7 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-use alloc::{collections::VecDeque, vec::Vec};
+use alloc::{collections::VecDeque, sync::Arc, vec::Vec};
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -137,7 +137,7 @@ enum Stage {
 /// A race to one target.
 #[derive(Clone, Debug)]
 pub struct Race {
-    setup: Setup,
+    setup: Arc<Setup>,
     started_at: Duration,
     now: Duration,
     stage: Stage,
@@ -157,7 +157,8 @@ pub struct Race {
 
 impl Race {
     /// A race that starts now.
-    pub fn new(setup: Setup, now: Duration) -> Self {
+    pub fn new(setup: impl Into<Arc<Setup>>, now: Duration) -> Self {
+        let setup = setup.into();
         let lookup = Lookup::new(&setup, now);
         Self {
             setup,
@@ -265,7 +266,7 @@ impl Race {
                 Input::Tick => {}
                 Input::Slots(slots) => self.slots = Some(slots),
                 Input::NetworkChanged(change) => self.change_network(*change),
-                Input::Answer(answer) => self.lookup.handle_answer(self.now, answer),
+                Input::Answer(answer) => self.lookup.note_answer(answer),
                 Input::Progress { id, level, rtt } => self.note_progress(id, level, rtt),
                 Input::Ready { id, alpn, rtt, fell_back } => {
                     self.note_ready(id, alpn, rtt, fell_back);
@@ -274,6 +275,7 @@ impl Race {
                 Input::Cancel => is_cancelled = true,
             }
         }
+        self.lookup.conclude(self.now);
         is_cancelled
     }
 

@@ -92,7 +92,7 @@ pub(super) fn local(target: &Target, addresses: &[(IpAddr, u32)], origin: Origin
 /// Records by priority, then the alias's target, then the host itself, unless a record already
 /// leads to the same name and port (RFC 9460 §3).
 pub(super) fn list(resolution: &Resolution, chain: &Chain) -> Vec<ServiceInfo> {
-    let port = resolution.target.port;
+    let port = resolution.setup.target.port;
     let mut services: Vec<ServiceInfo> = chain
         .records
         .iter()
@@ -129,7 +129,8 @@ pub(super) fn list(resolution: &Resolution, chain: &Chain) -> Vec<ServiceInfo> {
 /// the caller relies on it, over protected DNS, going around the records would be a downgrade
 /// (RFC 9848 §5.1).
 fn may_fall_back(resolution: &Resolution, chain: &Chain) -> bool {
-    let relies = resolution.rely_on_ech && resolution.protected && chain.end == End::Known;
+    let relies =
+        resolution.setup.policy.rely_on_ech && resolution.protected && chain.end == End::Known;
     let all_have_ech =
         !chain.records.is_empty() && chain.records.iter().all(|record| record.ech.is_some());
     !(relies && all_have_ech)
@@ -142,7 +143,7 @@ fn addresses(
     record: Option<&ServiceRecord>,
 ) -> Vec<ServiceAddress> {
     let mut list = AddressList::default();
-    let network = &resolution.network;
+    let network = &resolution.setup.network;
     match answered(resolution, name, RecordType::Aaaa) {
         Some(answer) => {
             for ip in answer {

@@ -1,5 +1,6 @@
 //! Tests of recording and replay.
 
+use alloc::sync::Arc;
 use core::time::Duration;
 
 use super::*;
@@ -119,4 +120,31 @@ fn a_recording_is_bounded() {
     recorder.handle_input(ms(0), Input::Cancel);
     assert_eq!(recorder.trace().steps.len(), MAX_STEPS);
     replay(recorder.trace()).unwrap();
+}
+
+#[test]
+fn a_journal_is_bounded() {
+    let setup = recording().header.setup;
+    let mut journal = Journal::new(Arc::new(setup), ms(0));
+    journal.note_polls(ms(0), u32::try_from(MAX_STEPS).unwrap() - 1);
+    journal.note_input(ms(0), &Input::Tick);
+    journal.note_input(ms(0), &Input::Cancel);
+    journal.note_polls(ms(0), 7);
+    let trace = journal.trace();
+    assert_eq!(trace.steps.len(), MAX_STEPS);
+    assert_eq!(trace.steps.last().unwrap().event, Event::Input(Input::Tick));
+}
+
+#[test]
+fn a_journal_knows_the_race_as_it_stands() {
+    let setup = Arc::new(recording().header.setup);
+    let mut journal = Journal::new(Arc::clone(&setup), ms(0));
+    let mut race = Race::new(setup, ms(0));
+    while !matches!(race.poll_output(ms(0)), Output::Timeout(_)) {
+        journal.note_polls(ms(0), 1);
+    }
+    journal.note_polls(ms(0), 1);
+    assert_eq!(journal.race().plan(), race.plan());
+    assert_eq!(journal.race().attempts(), race.attempts());
+    assert!(!race.plan().entries.is_empty());
 }

@@ -1,6 +1,6 @@
 //! A stationary network: every candidate has a fate, and a race runs against it to its end.
 
-use alloc::collections::BTreeMap;
+use alloc::{collections::BTreeMap, sync::Arc};
 use core::{net::SocketAddr, time::Duration};
 
 use super::scene::ms;
@@ -9,7 +9,7 @@ use crate::dns::{Answer, DnsFailure, RecordType, Records};
 use crate::evidence::{Cause, Evidence, Failure, Level};
 use crate::io::{AttemptId, Input, Output};
 use crate::race::Setup;
-use crate::trace::{Recorder, Trace};
+use crate::trace::{Journal, Recorder, Trace};
 
 /// What becomes of every attempt at a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,7 @@ impl Run {
 impl World {
     /// Runs one race to its end. The caller gives up, or is done, at `cancel_at` after the start.
     pub(super) fn run(&self, setup: Setup, now: Duration, cancel_at: Option<Duration>) -> Run {
+        let mut journal = Journal::new(Arc::new(setup.clone()), now);
         let mut race = Recorder::new(setup, now);
         let mut due: Vec<(Duration, Input)> = Vec::new();
         due.extend(cancel_at.map(|after| (now + after, Input::Cancel)));
@@ -91,6 +92,7 @@ impl World {
         let (mut now, mut outputs, mut failed) = (now, Vec::new(), Vec::new());
         loop {
             let output = race.poll_output(now);
+            journal.note_polls(now, 1);
             match &output {
                 Output::Timeout(next) => {
                     let event = due.iter().map(|(at, _)| *at).min();
@@ -107,6 +109,7 @@ impl World {
                         if let Input::Failed { id, .. } = input {
                             failed.push(id);
                         }
+                        journal.note_input(now, &input);
                         race.handle_input(now, input);
                     }
                     continue;
@@ -118,7 +121,9 @@ impl World {
             }
             outputs.push((now, output));
         }
-        Run { started_at, outputs, failed, trace: race.into_trace() }
+        let trace = race.into_trace();
+        assert_eq!(journal.trace(), trace, "the journal leads to another race");
+        Run { started_at, outputs, failed, trace }
     }
 
     fn answer(&self, now: Duration, query: &crate::dns::Query) -> (Duration, Input) {
