@@ -53,6 +53,10 @@ impl ByteStream {
         &self.info
     }
 
+    pub(crate) fn shared_info(&self) -> &Arc<ConnectionInfo> {
+        &self.info
+    }
+
     /// A handle to tell the memory what became of the connection.
     pub fn feedback(&self) -> &Feedback {
         &self.feedback

@@ -15,19 +15,18 @@ const MAX_NAMED: usize = 8;
 /// Why no connection could be made: what was tried, what became of it, and what to do next.
 #[derive(Clone, Debug)]
 pub struct ConnectError {
-    target: Box<Target>,
     failure: RaceFailure,
     trace: Box<Trace>,
 }
 
 impl ConnectError {
-    pub(crate) fn new(target: Target, failure: RaceFailure, trace: Trace) -> Self {
-        Self { target: Box::new(target), failure, trace: Box::new(trace) }
+    pub(crate) fn new(failure: RaceFailure, trace: Trace) -> Self {
+        Self { failure, trace: Box::new(trace) }
     }
 
     /// Whom the caller wanted to reach.
     pub fn target(&self) -> &Target {
-        &self.target
+        &self.trace.header.setup.target
     }
 
     /// What the race found.
@@ -78,8 +77,8 @@ impl std::error::Error for ConnectError {}
 
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let port = self.target.port;
-        match &self.target.host {
+        let port = self.target().port;
+        match &self.target().host {
             Host::Name(name) => write!(f, "cannot connect to {name}:{port}: ")?,
             Host::Literal(ip, _) if ip.is_ipv6() => write!(f, "cannot connect to [{ip}]:{port}: ")?,
             Host::Literal(ip, _) => write!(f, "cannot connect to {ip}:{port}: ")?,

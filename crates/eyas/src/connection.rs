@@ -88,6 +88,11 @@ impl Connection {
         self.stream.info()
     }
 
+    /// As [`info`](Self::info), for who keeps it longer than the connection itself.
+    pub fn shared_info(&self) -> Arc<ConnectionInfo> {
+        Arc::clone(self.stream.shared_info())
+    }
+
     /// The QUIC connection, if this is one. It can be cloned and outlives `self`.
     #[cfg(feature = "quic")]
     pub fn quic(&self) -> Option<&quinn::Connection> {

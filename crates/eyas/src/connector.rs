@@ -1,63 +1,102 @@
 //! What all attempts of an endpoint share: the TLS configurations and the UDP sockets.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas_race::candidate::Alpn;
 use rustls::ClientConfig;
 
+#[cfg(feature = "quic")]
+use crate::attempt::quic_sockets::Sockets;
+use crate::network::Network;
 use crate::{Error, SecurityParameters};
+
+/// Configurations kept of one kind: a program offers few lists of protocols.
+const MAX_OFFERS: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct Connector {
     stream_tls: ClientConfig,
+    stream_offers: Offers<Arc<ClientConfig>>,
     #[cfg(feature = "quic")]
-    quic_tls: ClientConfig,
-    #[cfg(feature = "quic")]
-    early_data: bool,
-    #[cfg(feature = "quic")]
-    quic_sockets: crate::attempt::quic_sockets::Sockets,
+    quic: Quic,
+    network: Network,
     fast_open: bool,
     mptcp: bool,
+}
+
+/// What all QUIC attempts share.
+#[cfg(feature = "quic")]
+struct Quic {
+    tls: ClientConfig,
+    /// By whether data may go out before the handshake is complete.
+    offers: [Offers<quinn::ClientConfig>; 2],
+    tokens: Arc<dyn quinn::TokenStore>,
+    early_data: bool,
+    sockets: Sockets,
 }
 
 impl Connector {
     pub(crate) fn new(
         security: &SecurityParameters,
+        network: Network,
         fast_open: bool,
         mptcp: bool,
     ) -> Result<Self, Error> {
         Ok(Self {
             stream_tls: security.client_config()?,
-            // Of its own, for a session of TLS over TCP must not be resumed over QUIC.
+            stream_offers: Offers::default(),
             #[cfg(feature = "quic")]
-            quic_tls: security.client_config()?,
-            #[cfg(feature = "quic")]
-            early_data: security.allows_early_data(),
-            #[cfg(feature = "quic")]
-            quic_sockets: crate::attempt::quic_sockets::Sockets::default(),
+            quic: Quic {
+                // Of its own, for a session of TLS over TCP must not be resumed over QUIC.
+                tls: security.client_config()?,
+                offers: Default::default(),
+                tokens: security.quic_tokens(),
+                early_data: security.allows_early_data(),
+                sockets: Sockets::default(),
+            },
+            network,
             fast_open,
             mptcp,
         })
     }
 
     pub(crate) fn stream_tls(&self, alpn: &[Alpn]) -> Arc<ClientConfig> {
-        Arc::new(offering(&self.stream_tls, alpn))
+        self.stream_offers.get(alpn, || Arc::new(offering(&self.stream_tls, alpn)))
     }
 
+    /// The configuration of QUIC attempts that offer these protocols, all but the estimate of the
+    /// round trip. `make` gives one without tokens.
     #[cfg(feature = "quic")]
-    pub(crate) fn quic_tls(&self, alpn: &[Alpn]) -> ClientConfig {
-        offering(&self.quic_tls, alpn)
+    pub(crate) fn quic_config<E>(
+        &self,
+        alpn: &[Alpn],
+        early_data: bool,
+        make: impl FnOnce(ClientConfig) -> Result<quinn::ClientConfig, E>,
+    ) -> Result<quinn::ClientConfig, E> {
+        self.quic.offers[usize::from(early_data)].try_get(alpn, || {
+            let mut tls = offering(&self.quic.tls, alpn);
+            tls.enable_early_data = early_data;
+            let mut config = make(tls)?;
+            config.token_store(Arc::clone(&self.quic.tokens));
+            Ok(config)
+        })
     }
 
     /// Whether data may be sent before a handshake is complete.
     #[cfg(feature = "quic")]
     pub(crate) fn early_data(&self) -> bool {
-        self.early_data
+        self.quic.early_data
     }
 
     #[cfg(feature = "quic")]
-    pub(crate) fn quic_sockets(&self) -> &crate::attempt::quic_sockets::Sockets {
-        &self.quic_sockets
+    pub(crate) fn quic_sockets(&self) -> &Sockets {
+        &self.quic.sockets
+    }
+
+    #[cfg(feature = "quic")]
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
     }
 
     /// Whether MPTCP is spoken where TCP was planned.
@@ -74,4 +113,49 @@ fn offering(config: &ClientConfig, alpn: &[Alpn]) -> ClientConfig {
     let mut config = config.clone();
     config.alpn_protocols = alpn.iter().map(|name| name.clone().into_bytes()).collect();
     config
+}
+
+#[cfg(feature = "quic")]
+impl fmt::Debug for Quic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Quic").field("sockets", &self.sockets).finish_non_exhaustive()
+    }
+}
+
+/// Configurations by the protocols that they offer, each made once.
+struct Offers<T>(Mutex<Vec<(Vec<Alpn>, T)>>);
+
+impl<T> Default for Offers<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone> Offers<T> {
+    fn get(&self, alpn: &[Alpn], make: impl FnOnce() -> T) -> T {
+        match self.try_get(alpn, || Ok::<_, std::convert::Infallible>(make())) {
+            Ok(made) => made,
+            Err(never) => match never {},
+        }
+    }
+
+    fn try_get<E>(&self, alpn: &[Alpn], make: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, one)) = made.iter().find(|(offered, _)| offered == alpn) {
+            return Ok(one.clone());
+        }
+        let one = make()?;
+        if made.len() >= MAX_OFFERS {
+            made.remove(0);
+        }
+        made.push((alpn.to_vec(), one.clone()));
+        Ok(one)
+    }
+}
+
+impl<T> fmt::Debug for Offers<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_list().entries(made.iter().map(|(offered, _)| offered)).finish()
+    }
 }

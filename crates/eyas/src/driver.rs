@@ -1,6 +1,7 @@
 //! Carries out what the race decides: one loop, one exhaustive match.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,14 +9,14 @@ use eyas_race::candidate::{Candidate, Transport};
 use eyas_race::dns::{Answer, Query, Records};
 use eyas_race::evidence::{Evidence, Level};
 use eyas_race::io::{AttemptId, Input, NetworkChange, NetworkView, Output, RaceFailure};
-use eyas_race::target::{Host, Target};
-use eyas_race::trace::Recorder;
+use eyas_race::race::{Race, Setup};
+use eyas_race::target::Host;
+use eyas_race::trace::Journal;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::attempt::{Attempt, Established, Event, Reporter, server_name};
 use crate::clock::Clock;
 use crate::initiation::{AbortOnDrop, Record};
-use crate::preconnection::setup;
 use crate::{Connection, Endpoint, Feedback};
 
 /// Events of attempts and answers of DNS that wait for the driver; who is faster waits.
@@ -42,111 +43,130 @@ pub(crate) enum Happening {
 
 struct Driver {
     endpoint: Endpoint,
-    target: Target,
-    certificate_host: Host,
+    race: Race,
+    certificate_host: Option<Host>,
     clock: Clock,
     outlets: Outlets,
     /// Attempts under way; dropping one ends it.
     attempts: BTreeMap<AttemptId, AbortOnDrop>,
     queries: Vec<AbortOnDrop>,
-    /// What was started, for the memory's sake also after the end.
-    candidates: BTreeMap<AttemptId, Candidate>,
+    /// Answers that were known without asking.
+    known: Vec<Answer>,
     /// Complete, and not handed out.
-    complete: BTreeMap<AttemptId, Box<Established>>,
+    complete: Vec<(AttemptId, Box<Established>)>,
     sender: mpsc::Sender<Happening>,
-    max_in_flight: usize,
+    /// Tells when an attempt of any race has ended, once that matters.
+    freed: Option<watch::Receiver<()>>,
     slots_told: Option<usize>,
     first_address: Option<Duration>,
 }
 
 pub(crate) async fn run(
     endpoint: Endpoint,
-    certificate_host: Host,
+    certificate_host: Option<Host>,
     clock: Clock,
     outlets: Outlets,
 ) {
     let mut network = endpoint.network().changes();
-    let mut slots = endpoint.limit().freed();
     let (sender, mut happenings) = mpsc::channel(MAX_HAPPENINGS);
-    let (target, max_in_flight) = outlets.record.with(|recorder| {
-        let setup = recorder.race().setup();
-        (setup.target.clone(), setup.policy.max_in_flight)
-    });
+    complete_setup(&endpoint, &clock, &outlets.record).await;
     let mut driver = Driver {
-        target,
-        max_in_flight,
+        race: outlets.record.with(|journal| journal.race()),
         endpoint,
         certificate_host,
         clock,
         outlets,
         attempts: BTreeMap::new(),
         queries: Vec::new(),
-        candidates: BTreeMap::new(),
-        complete: BTreeMap::new(),
+        known: Vec::new(),
+        complete: Vec::new(),
         sender,
+        freed: None,
         slots_told: None,
         first_address: None,
     };
-    driver.complete_setup().await;
     driver.tell_slots();
-    while let Some(wait_until) = driver.drain() {
-        let is_tight = driver.slots_told.is_some();
-        let mut happening = tokio::select! {
-            Some(happening) = happenings.recv() => happening,
-            Ok(()) = network.changed() => match network.borrow_and_update().clone() {
-                Some(view) => Happening::Network(view),
-                None => Happening::TimeCame,
-            },
-            Ok(()) = slots.changed(), if is_tight => Happening::SlotFreed,
-            () = until(driver.wake_at(wait_until)) => Happening::TimeCame,
-        };
-        for _ in 0..MAX_BURST {
-            driver.take_in(happening);
-            match happenings.try_recv() {
-                Ok(next) => happening = next,
-                Err(_) => break,
-            }
+    while !driver.run_here(&mut network, &mut happenings).await {
+        if let Some(view) = network.borrow_and_update().clone() {
+            driver.take_in(Happening::Network(view));
         }
-        driver.tell_slots();
     }
+    driver.outlets.record.with(Journal::close);
     driver.endpoint.memory().settle().await;
     driver.outlets.finished.send_replace(true);
 }
 
-/// Waits for that time; for ever without one.
-async fn until(time: Option<Instant>) {
-    match time {
-        // A timer rounds up to the next millisecond: what is due is not slept for.
-        Some(time) if time <= Instant::now() => {}
-        Some(time) => tokio::time::sleep_until(time.into()).await,
+/// The race was set up with what could be told at a glance.
+async fn complete_setup(endpoint: &Endpoint, clock: &Clock, record: &Record) {
+    let network = endpoint.network().view().await;
+    record.with(|journal| {
+        let known = journal.setup();
+        if known.network != *network {
+            let mut setup = Setup::clone(known);
+            setup.view = endpoint.memory().view(&network.id, &setup.target.host);
+            setup.network = NetworkView::clone(&network);
+            *journal = Journal::new(Arc::new(setup), clock.now());
+        }
+    });
+}
+
+/// Waits for a notice, if there is anybody to give one.
+async fn notice(of: Option<&mut watch::Receiver<()>>) {
+    match of {
+        // Whoever gives notice lives as long as the endpoint.
+        Some(of) => _ = of.changed().await,
         None => std::future::pending().await,
     }
 }
 
 impl Driver {
-    /// The race was set up with what could be told at a glance.
-    async fn complete_setup(&mut self) {
-        let network = self.endpoint.network().view().await;
-        let (endpoint, now) = (&self.endpoint, self.clock.now());
-        self.outlets.record.with(|recorder| {
-            let known = recorder.race().setup();
-            if known.network != *network {
-                let setup = setup(endpoint, &known.target, &known.policy, known.seed, &network);
-                *recorder = Recorder::new(setup, now);
+    /// Runs the race as long as the network stays what it is. Says whether it is over.
+    async fn run_here(
+        &mut self,
+        network: &mut watch::Receiver<Option<Arc<NetworkView>>>,
+        happenings: &mut mpsc::Receiver<Happening>,
+    ) -> bool {
+        // Both live through the turns of the loop, in most of which neither has anything to say.
+        let mut changed = pin!(network.changed());
+        let mut timer = pin!(tokio::time::sleep_until(self.clock.origin().into()));
+        while let Some(wait_until) = self.drain() {
+            let wake_at = wait_until.map(|time| self.clock.instant(time));
+            // A timer rounds up to the next millisecond: what is due is not slept for.
+            let is_due = wake_at.is_some_and(|time| time <= Instant::now());
+            if let Some(time) = wake_at
+                && timer.deadline() != time.into()
+            {
+                timer.as_mut().reset(time.into());
             }
-        });
-    }
-
-    fn wake_at(&self, time: Option<Duration>) -> Option<Instant> {
-        time.map(|time| self.clock.instant(time))
+            let mut happening = tokio::select! {
+                Some(happening) = happenings.recv() => happening,
+                _ = &mut changed => return false,
+                () = notice(self.freed.as_mut()) => Happening::SlotFreed,
+                () = std::future::ready(()), if is_due => Happening::TimeCame,
+                () = &mut timer, if wake_at.is_some() && !is_due => Happening::TimeCame,
+            };
+            for _ in 0..MAX_BURST {
+                self.take_in(happening);
+                match happenings.try_recv() {
+                    Ok(next) => happening = next,
+                    Err(_) => break,
+                }
+            }
+            self.tell_slots();
+        }
+        true
     }
 
     /// Carries out every output. Gives the time to wait for, or `None` once the race is over.
     fn drain(&mut self) -> Option<Option<Duration>> {
+        // One instant for all, so that the race draws its conclusions once.
+        let now = self.clock.now();
         loop {
-            let now = self.clock.now();
-            match self.outlets.record.with(|recorder| recorder.poll_output(now)) {
-                Output::Timeout(time) => return Some(time),
+            let output = self.race.poll_output(now);
+            self.outlets.record.with(|journal| journal.note_polls(now, 1));
+            match output {
+                Output::Timeout(time) if self.known.is_empty() => return Some(time),
+                Output::Timeout(_) => self.tell_known(now),
                 Output::Finished => return None,
                 Output::Query(query) => self.ask(query),
                 Output::Start { id, candidate, initial_rtt, background: _ } => {
@@ -154,7 +174,7 @@ impl Driver {
                 }
                 Output::Close { id, why: _ } => {
                     self.attempts.remove(&id);
-                    self.complete.remove(&id);
+                    self.complete.retain(|(complete, _)| *complete != id);
                 }
                 Output::Usable(id) => self.hand_out_usable(id),
                 Output::Better(id) => self.hand_out_better(id),
@@ -162,6 +182,13 @@ impl Driver {
                 Output::Failed(failure) => self.fail(failure),
                 other => tracing::error!(?other, "the race wants what this driver cannot do"),
             }
+        }
+    }
+
+    fn tell_known(&mut self, now: Duration) {
+        for answer in std::mem::take(&mut self.known) {
+            self.note_address(&answer);
+            self.put_in_at(now, Input::Answer(answer));
         }
     }
 
@@ -175,7 +202,8 @@ impl Driver {
                 Input::Answer(answer)
             }
             Happening::Network(network) => {
-                let view = self.endpoint.memory().view(&network.id, &self.target.host);
+                let host = &self.race.setup().target.host;
+                let view = self.endpoint.memory().view(&network.id, host);
                 let network = (*network).clone();
                 Input::NetworkChanged(Box::new(NetworkChange { network, view }))
             }
@@ -192,7 +220,7 @@ impl Driver {
                 self.attempts.remove(&id);
                 let info = &established.info;
                 let (alpn, rtt, fell_back) = (info.alpn.clone(), info.rtt, info.fell_back);
-                self.complete.insert(id, established);
+                self.complete.push((id, established));
                 Input::Ready { id, alpn, rtt, fell_back }
             }
         };
@@ -200,13 +228,22 @@ impl Driver {
     }
 
     fn put_in(&mut self, input: Input) {
-        let now = self.clock.now();
-        self.outlets.record.with(|recorder| recorder.handle_input(now, input));
+        self.put_in_at(self.clock.now(), input);
+    }
+
+    fn put_in_at(&mut self, now: Duration, input: Input) {
+        self.outlets.record.with(|journal| journal.note_input(now, &input));
+        self.race.handle_input(now, input);
     }
 
     fn ask(&mut self, query: Query) {
+        let port = self.race.setup().target.port;
+        if let Some(answer) = self.endpoint.resolver().known(&query, port) {
+            self.known.push(answer);
+            return;
+        }
         self.queries.retain(|query| !query.is_finished());
-        let (resolver, port) = (self.endpoint.resolver().clone(), self.target.port);
+        let resolver = self.endpoint.resolver().clone();
         let sender = self.sender.clone();
         self.queries.push(AbortOnDrop::spawn(async move {
             let answer = resolver.query(&query, port).await;
@@ -216,14 +253,15 @@ impl Driver {
     }
 
     fn start(&mut self, id: AttemptId, candidate: Candidate, initial_rtt: Option<Duration>) {
-        self.candidates.insert(id, candidate.clone());
+        let setup = self.race.setup();
+        let host = self.certificate_host.as_ref().unwrap_or(&setup.target.host);
         let attempt = Attempt {
             candidate,
-            server_name: server_name(&self.certificate_host),
+            server_name: server_name(host),
             initial_rtt,
             origin: self.clock.origin(),
             alone: false,
-            until_first_byte: self.wins_at() >= Level::FirstByte,
+            until_first_byte: setup.policy.win_at >= Level::FirstByte,
         };
         let reporter = Reporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();
@@ -239,10 +277,6 @@ impl Driver {
         self.attempts.insert(id, task);
     }
 
-    fn wins_at(&self) -> Level {
-        self.outlets.record.with(|recorder| recorder.race().setup().policy.win_at)
-    }
-
     fn note_address(&mut self, answer: &Answer) {
         if self.first_address.is_none()
             && matches!(&answer.records, Ok(Records::A(_) | Records::Aaaa(_)))
@@ -254,9 +288,16 @@ impl Driver {
     /// Says how many more attempts may start, once other races have left fewer than this one
     /// may use by its own policy, and from then on at every change.
     fn tell_slots(&mut self) {
-        let free = self.endpoint.limit().free();
-        let is_tight = self.slots_told.is_some() || free < self.max_in_flight;
-        if is_tight && self.slots_told != Some(free) {
+        let limit = self.endpoint.limit();
+        if self.freed.is_none() {
+            if limit.free() >= self.race.setup().policy.max_in_flight {
+                return;
+            }
+            // Before the look that counts, so that no change in between is missed.
+            self.freed = Some(limit.freed());
+        }
+        let free = limit.free();
+        if self.slots_told != Some(free) {
             self.slots_told = Some(free);
             self.put_in(Input::Slots(free));
         }
@@ -285,21 +326,23 @@ impl Driver {
     }
 
     fn learn(&self, mut evidence: Evidence) {
+        if self.endpoint.memory().keeps_nothing() {
+            return;
+        }
         evidence.network = self.endpoint.network().settled(&evidence.network);
         self.endpoint.memory().learn_soon(evidence);
     }
 
     /// The complete attempt as the caller gets it.
     fn connection(&mut self, id: AttemptId) -> Option<Connection> {
-        let Established { carrier, mut info, said } = *self.complete.remove(&id)?;
+        let at = self.complete.iter().position(|(complete, _)| *complete == id)?;
+        let (_, established) = self.complete.swap_remove(at);
+        let Established { carrier, mut info, said } = *established;
+        let attempt = self.race.attempt(id)?;
         info.timings.dns = self.first_address;
-        self.outlets.record.with(|recorder| {
-            if let Some(attempt) = recorder.race().attempt(id) {
-                info.from_memory = attempt.from_memory;
-                info.reasons.splice(0..0, attempt.reasons.iter().map(ToString::to_string));
-            }
-        });
-        let mut candidate = self.candidates.get(&id)?.clone();
+        info.from_memory = attempt.from_memory;
+        info.reasons.splice(0..0, attempt.reasons.iter().map(ToString::to_string));
+        let mut candidate = attempt.candidate.clone();
         if info.fell_back {
             candidate.transport = Transport::Tcp;
         }
@@ -307,11 +350,12 @@ impl Driver {
     }
 
     fn feedback(&self, candidate: Candidate) -> Feedback {
+        if self.endpoint.memory().keeps_nothing() {
+            return Feedback::none();
+        }
         let endpoint = self.endpoint.clone();
-        let (network, host) = self.outlets.record.with(|recorder| {
-            let setup = recorder.race().setup();
-            (setup.network.id.clone(), setup.target.host.clone())
-        });
+        let setup = self.race.setup();
+        let (network, host) = (setup.network.id.clone(), setup.target.host.clone());
         Feedback::new(move |level, failure| {
             endpoint.memory().learn_soon(Evidence {
                 at: crate::memory_store::now(),

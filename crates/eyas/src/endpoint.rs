@@ -123,10 +123,11 @@ impl EndpointBuilder {
 
     /// Makes the endpoint. Sockets are opened when they are needed.
     pub fn build(self) -> Result<Endpoint, Error> {
-        let connector = Connector::new(&self.security, self.fast_open, self.mptcp)?;
+        let network = Network::new(self.resolver.clone());
+        let (fast_open, mptcp) = (self.fast_open, self.mptcp);
         let shared = Shared {
-            connector,
-            network: Network::new(self.resolver.clone()),
+            connector: Connector::new(&self.security, network.clone(), fast_open, mptcp)?,
+            network,
             resolver: self.resolver,
             memory: self.memory,
             forwards: self.forwards,

@@ -6,7 +6,7 @@ use eyas_race::io::RaceFailure;
 use eyas_race::plan::Plan;
 use eyas_race::policy::Policy;
 use eyas_race::target::{Host, Target};
-use eyas_race::trace::{Recorder, Trace};
+use eyas_race::trace::{Journal, Trace};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -22,7 +22,6 @@ const MAX_BETTER: usize = 4;
 /// Dropping it ends the race and closes everything but the connections handed out.
 #[derive(Debug)]
 pub struct Initiation {
-    target: Target,
     usable: Option<oneshot::Receiver<Result<Connection, RaceFailure>>>,
     better: mpsc::Receiver<Connection>,
     finished: watch::Receiver<bool>,
@@ -30,17 +29,22 @@ pub struct Initiation {
     task: Option<AbortOnDrop>,
 }
 
-/// The race and how it has run so far, shared with its driver.
+/// How the race has run so far, written by its driver.
 #[derive(Clone, Debug)]
-pub(crate) struct Record(Arc<Mutex<Recorder>>);
+pub(crate) struct Record(Arc<Mutex<Journal>>);
 
 impl Record {
-    fn new(recorder: Recorder) -> Self {
-        Self(Arc::new(Mutex::new(recorder)))
+    fn new(journal: Journal) -> Self {
+        Self(Arc::new(Mutex::new(journal)))
     }
 
-    pub(crate) fn with<T>(&self, action: impl FnOnce(&mut Recorder) -> T) -> T {
+    pub(crate) fn with<T>(&self, action: impl FnOnce(&mut Journal) -> T) -> T {
         action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// To be looked at without keeping the driver waiting.
+    fn copy(&self) -> Journal {
+        self.with(|journal| journal.clone())
     }
 }
 
@@ -51,7 +55,7 @@ pub struct Recording(Record);
 impl Recording {
     /// How the race has run so far.
     pub fn trace(&self) -> Trace {
-        self.0.with(|recorder| recorder.trace().clone())
+        self.0.copy().trace()
     }
 }
 
@@ -85,7 +89,7 @@ impl Initiation {
     pub(crate) fn start(
         endpoint: Endpoint,
         target: Target,
-        certificate_host: Host,
+        certificate_host: Option<Host>,
         policy: Policy,
         seed: u64,
     ) -> Self {
@@ -94,8 +98,8 @@ impl Initiation {
         let (finished_sender, finished) = watch::channel(false);
         let clock = Clock::start();
         let network = endpoint.network().glance();
-        let setup = setup(&endpoint, &target, &policy, seed, &network);
-        let record = Record::new(Recorder::new(setup, clock.now()));
+        let setup = setup(&endpoint, target, policy, seed, &network);
+        let record = Record::new(Journal::new(Arc::new(setup), clock.now()));
         let outlets = Outlets {
             usable: Some(usable_sender),
             better: better_sender,
@@ -104,7 +108,7 @@ impl Initiation {
         };
         let task =
             Some(AbortOnDrop::spawn(driver::run(endpoint, certificate_host, clock, outlets)));
-        Self { target, usable: Some(usable), better, finished, record, task }
+        Self { usable: Some(usable), better, finished, record, task }
     }
 
     /// Waits for the first connection that works; once it was given, there is no other.
@@ -119,7 +123,7 @@ impl Initiation {
             None => Err(RaceFailure::Cancelled),
         };
         self.usable = None;
-        outcome.map_err(|failure| ConnectError::new(self.target.clone(), failure, self.trace()))
+        outcome.map_err(|failure| ConnectError::new(failure, self.trace()))
     }
 
     /// Waits for a connection over a more wanted transport than the last one given; `None` once
@@ -134,9 +138,14 @@ impl Initiation {
         let _ = self.finished.wait_for(|finished| *finished).await;
     }
 
+    /// Whether the race is over, with nothing left to be taken from [`better`](Self::better).
+    pub fn is_over(&self) -> bool {
+        *self.finished.borrow() && self.better.is_empty()
+    }
+
     /// How the race has run so far; at any time, also after a failure.
     pub fn trace(&self) -> Trace {
-        self.record.with(|recorded| recorded.trace().clone())
+        self.record.copy().trace()
     }
 
     /// A handle on the record of the race, which outlives `self`.
@@ -146,7 +155,7 @@ impl Initiation {
 
     /// The plan as it stands, with the reasons of every entry.
     pub fn plan(&self) -> Plan {
-        self.record.with(|recorded| recorded.race().plan().clone())
+        self.record.copy().race().plan().clone()
     }
 
     /// Lets the race go on without the caller: it re-tests and learns within the policy's

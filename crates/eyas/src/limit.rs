@@ -40,8 +40,11 @@ impl AttemptLimit {
 
     /// Takes a slot, waiting for one if another race was quicker.
     pub(crate) async fn take(&self) -> Slot {
-        // The semaphore is never closed.
-        let permit = Arc::clone(&self.free).acquire_owned().await.ok();
+        let permit = match Arc::clone(&self.free).try_acquire_owned() {
+            Ok(permit) => Some(permit),
+            // The semaphore is never closed.
+            Err(_) => Arc::clone(&self.free).acquire_owned().await.ok(),
+        };
         Slot { permit, freed: self.freed.clone() }
     }
 }
@@ -49,6 +52,9 @@ impl AttemptLimit {
 impl Drop for Slot {
     fn drop(&mut self) {
         drop(self.permit.take());
-        self.freed.send_replace(());
+        // Most of the time there is room for all, and nobody waits.
+        if self.freed.receiver_count() > 0 {
+            self.freed.send_replace(());
+        }
     }
 }

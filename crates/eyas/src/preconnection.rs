@@ -69,8 +69,7 @@ impl Preconnection {
     /// Starts the race. Must be called inside a tokio runtime.
     pub fn initiate(self) -> Initiation {
         let seed = self.drawn_seed();
-        let certificate_host = self.certificate_host.unwrap_or_else(|| self.target.host.clone());
-        Initiation::start(self.endpoint, self.target, certificate_host, self.policy, seed)
+        Initiation::start(self.endpoint, self.target, self.certificate_host, self.policy, seed)
     }
 
     /// What would be tried, in which order and why: DNS is asked, nothing is connected to.
@@ -78,7 +77,7 @@ impl Preconnection {
         let clock = Clock::start();
         let network = self.endpoint.network().view().await;
         let seed = self.drawn_seed();
-        let setup = setup(&self.endpoint, &self.target, &self.policy, seed, &network);
+        let setup = setup(&self.endpoint, self.target.clone(), self.policy.clone(), seed, &network);
         let mut resolution =
             Resolution::new(&setup.target, &setup.network, &setup.policy, setup.seed, clock.now());
         let resolver = self.endpoint.resolver();
@@ -120,15 +119,15 @@ fn draw() -> u64 {
 /// What a race needs to know at its start.
 pub(crate) fn setup(
     endpoint: &Endpoint,
-    target: &Target,
-    policy: &Policy,
+    target: Target,
+    policy: Policy,
     seed: u64,
     network: &NetworkView,
 ) -> Setup {
     Setup {
-        target: target.clone(),
-        policy: policy.clone(),
         view: endpoint.memory().view(&network.id, &target.host),
+        target,
+        policy,
         network: network.clone(),
         seed,
     }

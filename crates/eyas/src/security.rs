@@ -115,6 +115,17 @@ impl SecurityParameters {
         self
     }
 
+    /// Where tokens are kept that spare a QUIC server the validation of this client's address
+    /// (RFC 9000 §8.1.3). Like a session they let the server see that a client has come again.
+    #[cfg(feature = "quic")]
+    pub(crate) fn quic_tokens(&self) -> Arc<dyn quinn::TokenStore> {
+        if self.resumption {
+            Arc::new(quinn::TokenMemoryCache::default())
+        } else {
+            Arc::new(quinn::NoneTokenStore)
+        }
+    }
+
     #[cfg(feature = "quic")]
     pub(crate) fn allows_early_data(&self) -> bool {
         self.early_data

@@ -16,7 +16,6 @@ use crate::byte_stream::Carrier;
 use crate::connection::ConnectionInfo;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io};
-use crate::network::sources::source_towards;
 use crate::quic_stream::{QuicStream, Role};
 
 /// Lower bound of the first round trip estimate: below it the probe timer (RFC 9002 §6.2) would
@@ -58,7 +57,8 @@ async fn begin<'a>(
     let peer = attempt.candidate.address;
     // The shared socket swallows what the kernel says about one destination; a connected socket
     // of its own tells at once whether there is a route.
-    let source = source_towards(peer).map_err(|error| of_io(&error, Level::Started))?;
+    let source =
+        connector.network().source_towards(peer).map_err(|error| of_io(&error, Level::Started))?;
     let socket =
         connector.quic_sockets().towards(peer).await.map_err(|e| of_io(&e, Level::Started))?;
     let endpoint = &socket.endpoint;
@@ -127,19 +127,26 @@ fn client_config(
     connector: &Connector,
     early_data: bool,
 ) -> Result<quinn::ClientConfig, Failure> {
-    let mut tls = connector.quic_tls(&attempt.candidate.alpn);
-    tls.enable_early_data = early_data;
-    let tls = QuicClientConfig::try_from(tls)
-        .map_err(|error| failure(Cause::Unsupported, Level::Started, error.to_string()))?;
-    let mut transport = quinn::TransportConfig::default();
+    let mut config = connector.quic_config(&attempt.candidate.alpn, early_data, |tls| {
+        let tls = QuicClientConfig::try_from(tls)
+            .map_err(|error| failure(Cause::Unsupported, Level::Started, error.to_string()))?;
+        let mut config = quinn::ClientConfig::new(Arc::new(tls));
+        config.transport_config(Arc::new(transport()));
+        Ok(config)
+    })?;
     if let Some(rtt) = attempt.initial_rtt {
+        let mut transport = transport();
         transport.initial_rtt(rtt.max(MIN_INITIAL_RTT));
+        config.transport_config(Arc::new(transport));
     }
+    Ok(config)
+}
+
+fn transport() -> quinn::TransportConfig {
+    let mut transport = quinn::TransportConfig::default();
     transport.max_idle_timeout(quinn::IdleTimeout::try_from(IDLE_TIME).ok());
     transport.keep_alive_interval(Some(KEEP_ALIVE_AFTER));
-    let mut config = quinn::ClientConfig::new(Arc::new(tls));
-    config.transport_config(Arc::new(transport));
-    Ok(config)
+    transport
 }
 
 /// Writes into `info` what the handshake settled.

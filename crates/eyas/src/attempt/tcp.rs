@@ -67,8 +67,8 @@ pub(super) async fn run(
 
 async fn connect(address: SocketAddr, mptcp: bool, fast_open: bool) -> io::Result<TcpStream> {
     let protocol = if mptcp { Protocol::MPTCP } else { Protocol::TCP };
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
-    socket.set_nonblocking(true)?;
+    let socket =
+        Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(protocol))?;
     socket.set_tcp_nodelay(true)?;
     let keep_alive = TcpKeepalive::new()
         .with_time(KEEP_ALIVE_AFTER)

@@ -48,6 +48,7 @@ impl Drop for Handle {
 #[derive(Debug)]
 struct Inner {
     config: Config,
+    keeps_nothing: bool,
     /// Whether writing waits for a disk.
     is_slow: bool,
     kept: Mutex<Kept>,
@@ -96,6 +97,7 @@ impl MemoryStore {
         let is_slow = !matches!(kept, Kept::Nowhere | Kept::Here(_));
         let inner = Inner {
             config,
+            keeps_nothing: matches!(kept, Kept::Nowhere),
             is_slow,
             kept: Mutex::new(kept),
             queued: Mutex::default(),
@@ -166,6 +168,11 @@ impl MemoryStore {
     /// Takes one outcome in.
     pub fn learn(&self, evidence: &Evidence) {
         self.inner().learn(&mut self.kept(), evidence);
+    }
+
+    /// Whether there is no use in telling it anything.
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        self.inner().keeps_nothing
     }
 
     /// Takes one outcome in without waiting for the disk. Whoever looks into this store sees it.

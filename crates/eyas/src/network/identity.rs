@@ -12,6 +12,9 @@ use super::routes::{self, Route};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     routes: Vec<Route>,
+    id: NetworkId,
+    /// The identity as it was before the gateway's hardware address was known.
+    id_before_settling: NetworkId,
     /// Interface and gateway of every default route of the least metric, per family; the
     /// prefixes on link where there is none.
     base: String,
@@ -59,7 +62,12 @@ impl Identity {
             hardware_of(neighbours, &gateway.to_string(), interface)
         });
         let awaits_hardware = gateway.is_some() && hardware.is_none();
-        Self { routes, base, hardware, awaits_hardware }
+        let id_before_settling = NetworkId(hash(&base));
+        let id = match &hardware {
+            Some(hardware) => NetworkId(hash(&format!("{base} at {hardware}"))),
+            None => id_before_settling.clone(),
+        };
+        Self { routes, id, id_before_settling, base, hardware, awaits_hardware }
     }
 
     pub(super) fn routes(&self) -> &[Route] {
@@ -67,16 +75,13 @@ impl Identity {
     }
 
     /// Says nothing about the network to who reads it.
-    pub(super) fn id(&self) -> NetworkId {
-        match &self.hardware {
-            Some(hardware) => NetworkId(hash(&format!("{} at {hardware}", self.base))),
-            None => self.id_before_settling(),
-        }
+    pub(super) const fn id(&self) -> &NetworkId {
+        &self.id
     }
 
     /// The identity as it was before the gateway's hardware address was known.
-    pub(super) fn id_before_settling(&self) -> NetworkId {
-        NetworkId(hash(&self.base))
+    pub(super) const fn id_before_settling(&self) -> &NetworkId {
+        &self.id_before_settling
     }
 
     pub(super) fn is_provisional(&self) -> bool {

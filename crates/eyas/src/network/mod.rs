@@ -1,6 +1,9 @@
 //! Which network this is, and how it changes.
 
-use std::net::IpAddr;
+use std::collections::BTreeMap;
+#[cfg(feature = "quic")]
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +26,9 @@ use identity::Identity;
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// Changes come in bursts (link, then addresses, then routes): the look is taken when they pause.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
+/// Peers whose source address is kept.
+#[cfg(feature = "quic")]
+const MAX_SOURCES_KNOWN: usize = 256;
 
 /// The network as it is now, for all races of an endpoint.
 #[derive(Clone, Debug)]
@@ -42,6 +48,8 @@ struct State {
     seen: Option<Seen>,
     /// Ends with the endpoint.
     watching: Option<AbortOnDrop>,
+    /// What the kernel said of sources, since it last gave notice of a change.
+    sources: BTreeMap<SocketAddr, IpAddr>,
 }
 
 #[derive(Clone, Debug)]
@@ -83,15 +91,34 @@ impl Network {
     pub(crate) fn settled(&self, id: &NetworkId) -> NetworkId {
         let mut state = self.lock();
         let Some(seen) = state.seen.as_mut() else { return id.clone() };
-        if seen.identity.is_provisional() && seen.identity.id() == *id {
+        if seen.identity.is_provisional() && seen.identity.id() == id {
             let now = Identity::read();
             if now.is_same_network(&seen.identity) {
                 seen.identity = now;
-                let view = NetworkView { id: seen.identity.id(), ..(*seen.view).clone() };
+                let view = NetworkView { id: seen.identity.id().clone(), ..(*seen.view).clone() };
                 seen.view = Arc::new(view);
             }
         }
-        if seen.identity.id_before_settling() == *id { seen.identity.id() } else { id.clone() }
+        let is_here = seen.identity.id_before_settling() == id;
+        if is_here { seen.identity.id() } else { id }.clone()
+    }
+
+    /// The source address that the kernel uses towards `peer`. It is asked once for each, until
+    /// something has changed.
+    #[cfg(feature = "quic")]
+    pub(crate) fn source_towards(&self, peer: SocketAddr) -> io::Result<IpAddr> {
+        if let Some(source) = self.lock().sources.get(&peer) {
+            return Ok(*source);
+        }
+        let source = sources::source_towards(peer)?;
+        let mut state = self.lock();
+        if state.watching.as_ref().is_some_and(|watching| !watching.is_finished()) {
+            if state.sources.len() >= MAX_SOURCES_KNOWN {
+                state.sources.clear();
+            }
+            state.sources.insert(peer, source);
+        }
+        Ok(source)
     }
 
     fn known(&self) -> Option<Arc<NetworkView>> {
@@ -112,6 +139,7 @@ impl Network {
         let mut view = view_of(&identity);
         view.pref64 = pref64::discover(&view, &self.shared.resolver).await;
         let mut state = self.lock();
+        state.sources.clear();
         let before = state.seen.take();
         // What is told apart only by the gateway's hardware address keeps the name it had.
         let keeps_name = before.as_ref().is_some_and(|seen| {
@@ -148,6 +176,9 @@ impl Network {
         let shared = Arc::downgrade(&self.shared);
         Some(AbortOnDrop::spawn(async move {
             while watcher.changed().await.is_ok() {
+                if let Some(shared) = shared.upgrade() {
+                    Self { shared }.lock().sources.clear();
+                }
                 tokio::time::sleep(SETTLE_TIME).await;
                 watcher.drain();
                 let Some(shared) = shared.upgrade() else { return };
@@ -185,7 +216,7 @@ fn is_link_local(address: IpAddr) -> bool {
 
 fn view_of(identity: &Identity) -> NetworkView {
     let sources = sources::sources(identity.routes());
-    NetworkView { id: identity.id(), sources, pref64: Vec::new(), lacking: Vec::new() }
+    NetworkView { id: identity.id().clone(), sources, pref64: Vec::new(), lacking: Vec::new() }
 }
 
 #[cfg(test)]

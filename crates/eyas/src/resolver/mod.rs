@@ -113,12 +113,18 @@ impl Resolver {
         self
     }
 
+    /// The answer that is known without asking anybody, if there is one.
+    pub(crate) fn known(&self, query: &Query, port: u16) -> Option<Answer> {
+        let records = self.overrides.answer(query, port)?;
+        Some(Answer { id: query.id, records, protected: true })
+    }
+
     /// Asks one question about the target that has this port. Dropping the future cancels it.
     pub async fn query(&self, query: &Query, port: u16) -> Answer {
-        let protected = self.shared.source.is_protected();
-        if let Some(records) = self.overrides.answer(query, port) {
-            return Answer { id: query.id, records, protected: true };
+        if let Some(answer) = self.known(query, port) {
+            return answer;
         }
+        let protected = self.shared.source.is_protected();
         let records = match self.client().await {
             Ok(client) => ask(client, query).await,
             Err(error) => {

@@ -1,5 +1,6 @@
 //! The caller's own addresses for a name: curl's `--resolve`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -7,17 +8,17 @@ use eyas_race::dns::{DnsFailure, Query, RecordType, Records};
 
 /// Addresses by host and port.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Overrides(BTreeMap<(String, u16), Vec<IpAddr>>);
+pub(super) struct Overrides(BTreeMap<String, BTreeMap<u16, Vec<IpAddr>>>);
 
 impl Overrides {
     pub(super) fn set(&mut self, host: &str, port: u16, addresses: Vec<IpAddr>) {
-        self.0.insert((normalised(host), port), addresses);
+        self.0.entry(normalised(host).into_owned()).or_default().insert(port, addresses);
     }
 
     /// The answer to the query if its host is overridden. The service of an overridden host is
     /// what the caller says it is, so there is no HTTPS record for it.
     pub(super) fn answer(&self, query: &Query, port: u16) -> Option<Result<Records, DnsFailure>> {
-        let addresses = self.0.get(&(host_of(&query.name, port), port))?;
+        let addresses = self.0.get(&*normalised(host_of(&query.name, port)))?.get(&port)?;
         let v6 = addresses.iter().filter_map(|address| match address {
             IpAddr::V6(v6) => Some(*v6),
             IpAddr::V4(_) => None,
@@ -43,11 +44,19 @@ fn some_or_no_data<T>(
 
 /// The host that a query is about: `_8443._https.example.com` asks about `example.com` (RFC 9460
 /// §9.1).
-fn host_of(name: &str, port: u16) -> String {
-    let prefix = format!("_{port}._https.");
-    normalised(name.strip_prefix(&prefix).unwrap_or(name))
+fn host_of(name: &str, port: u16) -> &str {
+    let host = name.strip_prefix('_').and_then(|rest| {
+        let (prefixed, host) = rest.split_once("._https.")?;
+        (prefixed.parse() == Ok(port)).then_some(host)
+    });
+    host.unwrap_or(name)
 }
 
-fn normalised(host: &str) -> String {
-    host.trim_end_matches('.').to_ascii_lowercase()
+fn normalised(host: &str) -> Cow<'_, str> {
+    let host = host.trim_end_matches('.');
+    if host.bytes().any(|octet| octet.is_ascii_uppercase()) {
+        Cow::Owned(host.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(host)
+    }
 }
