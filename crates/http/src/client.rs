@@ -53,7 +53,10 @@ pub use self::{
     response::Response,
 };
 use self::{builder::Config, cookies::Cookies, dial::Dialler};
-use crate::{Body, Error, alt_svc, pool::Pool};
+use crate::{
+    Body, Error, alt_svc,
+    pool::{Key, Pool},
+};
 
 /// An HTTP client. Cheap to clone; clones share connections, cookies and what was learnt.
 ///
@@ -83,6 +86,13 @@ impl Inner {
 
     fn now(&self) -> Duration {
         self.epoch.elapsed()
+    }
+
+    /// Takes note of a new connection.
+    fn note(&self, key: &Key, report: &ConnectionReport) {
+        if self.config.early_data {
+            self.known.learn(key, report);
+        }
     }
 
     fn network_changed(&self) {

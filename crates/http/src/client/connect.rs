@@ -19,11 +19,12 @@ pub(super) async fn open(
     permit: Permit,
 ) -> Result<Leased, Error> {
     let Dialled { sender, report, later } = match &route.proxy {
-        Some(proxy) => inner.dialler.through(proxy, route).await?,
+        // Boxed, for it is large, and most requests go without a proxy.
+        Some(proxy) => Box::pin(inner.dialler.through(proxy, route)).await?,
         None => inner.dialler.dial(route.target()).await?,
     };
     inner.watch_moves();
-    inner.known.learn(&route.key, &report);
+    inner.note(&route.key, &report);
     let leased = permit
         .opened(sender, Arc::new(report))
         .ok_or_else(|| Error::new(Kind::Closed, "it was dropped while it connected"))?;
@@ -42,7 +43,7 @@ fn await_better(inner: &Arc<Inner>, key: Key, later: Later) {
             match better {
                 Ok((sender, report)) => {
                     let Some(inner) = weak.upgrade() else { return };
-                    inner.known.learn(&key, &report);
+                    inner.note(&key, &report);
                     inner.pool.upgrade(&key, sender, Arc::new(report));
                 }
                 Err(error) => tracing::debug!(%error, "the better connection failed"),

@@ -130,7 +130,8 @@ impl Dialler {
         let mut initiation = preconnection.initiate();
         let connection = initiation.usable().await.map_err(connect_error)?;
         let (sender, report) = self.speak(connection, initiation.recording()).await?;
-        Ok(Dialled { sender, report, later: Some(Later { initiation }) })
+        let later = (!initiation.is_over()).then_some(Later { initiation });
+        Ok(Dialled { sender, report, later })
     }
 
     /// The target with the versions that the client may speak.
@@ -168,7 +169,7 @@ impl Dialler {
         connection: Connection,
         recording: Recording,
     ) -> Result<(Sender, ConnectionReport), Error> {
-        let info = connection.info().clone();
+        let info = connection.shared_info();
         let report = ConnectionReport::new(info, connection.feedback(), recording);
         let sender = match connection.quic().cloned() {
             Some(quic) => Http3::start(quic).await.map(Sender::Http3),

@@ -85,7 +85,8 @@ pub(super) async fn open(
     let endpoint = &inner.dialler.endpoint;
     let Some(early) = endpoint.early(&route.host, candidate).await else { return Err(permit) };
     let Ok(sender) = Http3::start(early.quic().clone()).await else { return Err(permit) };
-    let report = ConnectionReport::new(early.info().clone(), feedback.clone(), recording.clone());
+    let report =
+        ConnectionReport::new(Arc::new(early.info().clone()), feedback.clone(), recording.clone());
     let apart = permit.apart(Sender::Http3(sender.clone()), Arc::new(report.sent_early()));
     let Some(leased) = apart else { return Err(permit) };
     confirm(inner, permit, early, sender, (recording, feedback));
@@ -106,7 +107,7 @@ fn confirm(
         let quic = early.quic().clone();
         match tokio::time::timeout(HANDSHAKE_TIME, early.confirmed()).await {
             Ok(Ok((connection, true))) => {
-                let info = connection.info().clone();
+                let info = connection.shared_info();
                 let report = ConnectionReport::new(info, feedback, recording);
                 drop(permit.opened(Sender::Http3(sender), Arc::new(report)));
             }

@@ -38,7 +38,7 @@ impl Dialler {
             .usable()
             .await
             .map_err(|error| connect_error(error).with_kind(Kind::Proxy))?;
-        let info = connection.info().clone();
+        let info = connection.shared_info();
         let report = ConnectionReport::new(info, connection.feedback(), initiation.recording())
             .through_proxy(&proxy.name());
         let stream = connection

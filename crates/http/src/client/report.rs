@@ -15,27 +15,27 @@ use crate::{Error, alt_svc::Service};
 
 /// What there is to say about a connection.
 pub(crate) struct ConnectionReport {
-    info: ConnectionInfo,
+    info: Arc<ConnectionInfo>,
     feedback: Feedback,
     alternative: Option<Service>,
     recording: Recording,
 }
 
 impl ConnectionReport {
-    pub(super) fn new(info: ConnectionInfo, feedback: Feedback, recording: Recording) -> Self {
+    pub(super) fn new(info: Arc<ConnectionInfo>, feedback: Feedback, recording: Recording) -> Self {
         Self { info, feedback, alternative: None, recording }
     }
 
     /// Says that the connection leads to an alternative service.
     pub(super) fn of_alternative(mut self, service: &Service) -> Self {
-        self.info.reasons.push(format!("the origin announced the alternative {service}"));
+        self.add_reason(format!("the origin announced the alternative {service}"));
         self.alternative = Some(service.clone());
         self
     }
 
     /// Says that the request went out before the handshake was complete.
     pub(super) fn sent_early(mut self) -> Self {
-        self.info.reasons.push("the request went out as 0-RTT data, as asked".to_owned());
+        self.add_reason("the request went out as 0-RTT data, as asked".to_owned());
         self
     }
 
@@ -46,8 +46,12 @@ impl ConnectionReport {
 
     /// Says that a proxy is in between.
     pub(super) fn through_proxy(mut self, proxy: &str) -> Self {
-        self.info.reasons.push(format!("TCP only: the peer is reached through the proxy {proxy}"));
+        self.add_reason(format!("TCP only: the peer is reached through the proxy {proxy}"));
         self
+    }
+
+    fn add_reason(&mut self, reason: String) {
+        Arc::make_mut(&mut self.info).reasons.push(reason);
     }
 
     pub(super) fn info(&self) -> &ConnectionInfo {

@@ -26,12 +26,14 @@ impl Http2 {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
             .timer(TokioTimer::new())
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX))
-            .handshake(TokioIo::new(stream))
+            .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
+        // Boxed, for it is large, and who waits for a connection need not be.
+        let (sender, connection) = Box::pin(builder.handshake(TokioIo::new(stream)))
             .await
             .map_err(|error| Error::from_source(Kind::Protocol, error))?;
         tokio::spawn(async move {

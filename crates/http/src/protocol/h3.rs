@@ -44,11 +44,14 @@ impl Http3 {
     /// Takes over a QUIC connection. The HTTP/3 connection runs in its own task, which ends with
     /// the last handle.
     pub(crate) async fn start(quic: quinn::Connection) -> Result<Self, Error> {
-        let (mut connection, sender) = h3::client::builder()
+        let mut builder = h3::client::builder();
+        builder
             .max_field_section_size(MAX_HEAD_BYTES as u64)
             // A peer that grants little could hold up a request with what nobody needs.
-            .send_grease(false)
-            .build(Streams::new(quic.clone(), ClientSide, MAX_HEAD_BYTES))
+            .send_grease(false);
+        let streams = Streams::new(quic.clone(), ClientSide, MAX_HEAD_BYTES);
+        // Boxed, for it is large, and who waits for a connection need not be.
+        let (mut connection, sender) = Box::pin(builder.build(streams))
             .await
             .map_err(|error| connection_error(Kind::Protocol, &error))?;
         tokio::spawn(async move {
