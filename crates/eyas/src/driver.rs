@@ -27,8 +27,8 @@ const MAX_BURST: usize = 32;
 /// Where the driver hands its results.
 pub(crate) struct Outlets {
     pub(crate) usable: Option<oneshot::Sender<Result<Connection, RaceFailure>>>,
-    pub(crate) better: mpsc::Sender<Connection>,
-    pub(crate) finished: watch::Sender<bool>,
+    /// Let go of when the race is over and everything is learnt.
+    pub(crate) better: mpsc::Sender<Box<Connection>>,
     pub(crate) record: Record,
 }
 
@@ -93,7 +93,6 @@ pub(crate) async fn run(
     }
     driver.outlets.record.with(Journal::close);
     driver.endpoint.memory().settle().await;
-    driver.outlets.finished.send_replace(true);
 }
 
 /// The race was set up with what could be told at a glance.
@@ -314,7 +313,7 @@ impl Driver {
     fn hand_out_better(&mut self, id: AttemptId) {
         if let Some(connection) = self.connection(id) {
             // A caller that takes none has enough of them, or is gone: then this one is closed.
-            let _ = self.outlets.better.try_send(connection);
+            let _ = self.outlets.better.try_send(Box::new(connection));
         }
     }
 

@@ -155,7 +155,10 @@ impl Endpoint {
 
     /// Begins to describe a connection to this target.
     pub fn preconnection(&self, mut target: Target) -> Preconnection {
-        if let Some(port) = self.shared.forwards.get(&(target.host.clone(), target.port)) {
+        let forwards = &self.shared.forwards;
+        if !forwards.is_empty()
+            && let Some(port) = forwards.get(&(target.host.clone(), target.port))
+        {
             target.port = *port;
         }
         Preconnection::new(self.clone(), target)

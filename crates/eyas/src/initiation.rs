@@ -1,5 +1,6 @@
 //! A race under way (RFC 9622 §7.1).
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas_race::io::RaceFailure;
@@ -7,7 +8,7 @@ use eyas_race::plan::Plan;
 use eyas_race::policy::Policy;
 use eyas_race::target::{Host, Target};
 use eyas_race::trace::{Journal, Trace};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
@@ -23,8 +24,10 @@ const MAX_BETTER: usize = 4;
 #[derive(Debug)]
 pub struct Initiation {
     usable: Option<oneshot::Receiver<Result<Connection, RaceFailure>>>,
-    better: mpsc::Receiver<Connection>,
-    finished: watch::Receiver<bool>,
+    /// Boxed, for the channel has room for many, and few races send even one.
+    better: mpsc::Receiver<Box<Connection>>,
+    /// What came while [`finished`](Self::finished) was awaited; as few as there are transports.
+    kept: VecDeque<Box<Connection>>,
     record: Record,
     task: Option<AbortOnDrop>,
 }
@@ -95,20 +98,15 @@ impl Initiation {
     ) -> Self {
         let (usable_sender, usable) = oneshot::channel();
         let (better_sender, better) = mpsc::channel(MAX_BETTER);
-        let (finished_sender, finished) = watch::channel(false);
         let clock = Clock::start();
         let network = endpoint.network().glance();
         let setup = setup(&endpoint, target, policy, seed, &network);
         let record = Record::new(Journal::new(Arc::new(setup), clock.now()));
-        let outlets = Outlets {
-            usable: Some(usable_sender),
-            better: better_sender,
-            finished: finished_sender,
-            record: record.clone(),
-        };
+        let outlets =
+            Outlets { usable: Some(usable_sender), better: better_sender, record: record.clone() };
         let task =
             Some(AbortOnDrop::spawn(driver::run(endpoint, certificate_host, clock, outlets)));
-        Self { usable: Some(usable), better, finished, record, task }
+        Self { usable: Some(usable), better, kept: VecDeque::new(), record, task }
     }
 
     /// Waits for the first connection that works; once it was given, there is no other.
@@ -129,18 +127,24 @@ impl Initiation {
     /// Waits for a connection over a more wanted transport than the last one given; `None` once
     /// none will come any more. May give several, each better than the last. Cancel-safe.
     pub async fn better(&mut self) -> Option<Connection> {
-        self.better.recv().await
+        let next = match self.kept.pop_front() {
+            Some(kept) => Some(kept),
+            None => self.better.recv().await,
+        };
+        next.map(|connection| *connection)
     }
 
     /// Waits until the race is over and everything it learnt is remembered. Cancel-safe.
     pub async fn finished(&mut self) {
-        // A driver that is gone has finished too.
-        let _ = self.finished.wait_for(|finished| *finished).await;
+        // The driver lets go of its end when it has finished.
+        while let Some(connection) = self.better.recv().await {
+            self.kept.push_back(connection);
+        }
     }
 
     /// Whether the race is over, with nothing left to be taken from [`better`](Self::better).
     pub fn is_over(&self) -> bool {
-        *self.finished.borrow() && self.better.is_empty()
+        self.better.is_closed() && self.better.is_empty() && self.kept.is_empty()
     }
 
     /// How the race has run so far; at any time, also after a failure.

@@ -120,11 +120,21 @@ impl Resolution {
             network: network.clone(),
             seed,
         };
-        Self::of(Arc::new(setup), now)
+        let mut resolution = Self::unasked(Arc::new(setup));
+        resolution.conclude(now);
+        resolution
     }
 
     /// The resolution that a race with this setup needs.
     pub(crate) fn of(setup: Arc<Setup>, now: Duration) -> Self {
+        let mut resolution = Self::unasked(setup);
+        // Where there is something to ask, nothing follows before there is an answer.
+        resolution.is_stale = resolution.questions.is_empty();
+        resolution.conclude(now);
+        resolution
+    }
+
+    fn unasked(setup: Arc<Setup>) -> Self {
         let mut resolution = Self {
             setup,
             questions: Vec::new(),
@@ -135,7 +145,6 @@ impl Resolution {
             is_stale: true,
         };
         resolution.ask_first();
-        resolution.conclude(now);
         resolution
     }
 

@@ -12,6 +12,9 @@ pub(super) fn interleave<T>(
     count: usize,
     family: impl Fn(&T) -> Family,
 ) -> Vec<T> {
+    if items.iter().all(|item| family(item) == first) {
+        return items;
+    }
     let all = items.len();
     let (mut own, mut other): (Vec<T>, Vec<T>) =
         items.into_iter().partition(|item| family(item) == first);

@@ -17,8 +17,17 @@ impl Inbox {
     /// The inputs in an order that does not depend on the order of arrival.
     pub(super) fn take(&mut self) -> Vec<Input> {
         let mut inputs = core::mem::take(&mut self.0);
-        inputs.sort_by_key(rank);
+        if inputs.len() > 1 {
+            inputs.sort_by_key(rank);
+        }
         inputs
+    }
+
+    /// Takes back what [`Inbox::take`] gave, now empty, to be filled again.
+    pub(super) fn give_back(&mut self, emptied: Vec<Input>) {
+        if self.0.is_empty() {
+            self.0 = emptied;
+        }
     }
 }
 

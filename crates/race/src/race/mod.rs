@@ -261,7 +261,8 @@ impl Race {
     /// Applies the inputs of this instant; says whether the caller gave up.
     fn take_facts(&mut self) -> bool {
         let mut is_cancelled = false;
-        for input in self.inbox.take() {
+        let mut inputs = self.inbox.take();
+        for input in inputs.drain(..) {
             match input {
                 Input::Tick => {}
                 Input::Slots(slots) => self.slots = Some(slots),
@@ -275,6 +276,7 @@ impl Race {
                 Input::Cancel => is_cancelled = true,
             }
         }
+        self.inbox.give_back(inputs);
         self.lookup.conclude(self.now);
         is_cancelled
     }

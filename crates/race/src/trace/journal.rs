@@ -21,6 +21,9 @@ pub struct Journal {
     steps: usize,
 }
 
+/// Room for the calls of a race in which little happens.
+const USUAL_CALLS: usize = 12;
+
 /// Calls of the race at one time.
 #[derive(Clone, Debug)]
 struct Call {
@@ -39,7 +42,8 @@ enum Kind {
 impl Journal {
     /// The journal of a race that is made with this setup at this time.
     pub fn new(setup: Arc<Setup>, now: Duration) -> Self {
-        Self { setup, started_at: now, calls: Vec::new(), steps: 0 }
+        let calls = Vec::with_capacity(USUAL_CALLS);
+        Self { setup, started_at: now, calls, steps: 0 }
     }
 
     /// What the race was made with.
