@@ -45,12 +45,13 @@ impl Default for PoolLimits {
 }
 
 /// What connections may be shared by: scheme, host and port, and the proxy in between.
+/// Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key {
     pub(crate) https: bool,
-    pub(crate) host: String,
+    pub(crate) host: Arc<str>,
     pub(crate) port: u16,
-    pub(crate) proxy: Option<String>,
+    pub(crate) proxy: Option<Arc<str>>,
 }
 
 /// The connections of one client; clones share them.

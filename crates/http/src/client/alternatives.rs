@@ -49,7 +49,7 @@ pub(super) async fn consult(inner: &Arc<Inner>, route: &Route) {
 
 fn is_wanted(inner: &Inner, route: &Route, service: &Service) -> bool {
     let elsewhere = service.port != route.key.port
-        || service.host.as_ref().is_some_and(|host| *host != route.key.host);
+        || service.host.as_ref().is_some_and(|host| **host != *route.key.host);
     match service.protocol.as_slice() {
         // The race tries the origin's own port by itself.
         b"h3" => {

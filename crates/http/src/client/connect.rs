@@ -21,7 +21,7 @@ pub(super) async fn open(
     let Dialled { sender, report, later } = match &route.proxy {
         // Boxed, for it is large, and most requests go without a proxy.
         Some(proxy) => Box::pin(inner.dialler.through(proxy, route)).await?,
-        None => inner.dialler.dial(route.target()).await?,
+        None => inner.dialler.dial(route).await?,
     };
     inner.watch_moves();
     inner.note(&route.key, &report);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use eyas::{
     ConnectError, Connection, Endpoint, Initiation, Recording,
     race::{
-        candidate::{Alpn, Security, Transport},
+        candidate::{Alpn, Transport},
         evidence::Cause,
         io::RaceFailure,
         policy::Policy,
@@ -13,7 +13,7 @@ use eyas::{
     },
 };
 
-use super::{HttpPolicy, report::ConnectionReport};
+use super::{HttpPolicy, report::ConnectionReport, route::Route};
 use crate::{
     Error, Kind, Versions, alt_svc,
     protocol::{Http1, Http2, Http3, Sender},
@@ -65,8 +65,7 @@ impl Later {
 
 impl Dialler {
     /// Connects under the client's policy.
-    pub(super) async fn dial(&self, target: Target) -> Result<Dialled, Error> {
-        let target = self.speaking(target);
+    pub(super) async fn dial(&self, route: &Route) -> Result<Dialled, Error> {
         let turns: &[&[Transport]] = match self.policy {
             HttpPolicy::Race | HttpPolicy::RaceAltSvc => &[&Transport::ALL],
             HttpPolicy::AltSvc if self.versions.over_streams() => &[&STREAMS],
@@ -75,8 +74,9 @@ impl Dialler {
         };
         let mut failed = None;
         for turn in turns {
+            let target = route.target(self.versions);
             let Some(policy) = self.policy_of(turn, &target) else { continue };
-            match self.race(target.clone(), policy, None).await {
+            match self.race(target, policy, None).await {
                 Ok(dialled) => return Ok(dialled),
                 Err(error) => failed = Some(error),
             }
@@ -132,17 +132,6 @@ impl Dialler {
         let (sender, report) = self.speak(connection, initiation.recording()).await?;
         let later = (!initiation.is_over()).then_some(Later { initiation });
         Ok(Dialled { sender, report, later })
-    }
-
-    /// The target with the versions that the client may speak.
-    fn speaking(&self, mut target: Target) -> Target {
-        if target.security != Security::None {
-            target.service = Spoken::Http {
-                stream_alpn: self.versions.stream_alpn(),
-                quic_alpn: self.versions.quic_alpn(),
-            };
-        }
-        target
     }
 
     /// The policy of a race over these of the transports that the caller and the versions allow.

@@ -1,11 +1,14 @@
 //! Where a URL leads: its origin, its connections, the proxy before it.
 
-use eyas::race::target::{Host, Target};
+use eyas::race::{
+    candidate::Security,
+    target::{Host, Service, Target},
+};
 use http::Uri;
 use url::{Position, Url};
 
 use super::{Inner, proxy::ProxyAddress};
-use crate::{Error, Kind, alt_svc, pool::Key};
+use crate::{Error, Kind, Versions, alt_svc, pool::Key};
 
 /// What must be known of a URL to send a request there.
 pub(super) struct Route {
@@ -30,24 +33,27 @@ impl Route {
         let proxy = intercept.as_ref().map(ProxyAddress::of).transpose()?;
         let key = Key {
             https,
-            host: host_text.to_owned(),
+            host: host_text.into(),
             port,
-            proxy: proxy.as_ref().map(ProxyAddress::name),
+            proxy: proxy.as_ref().map(|proxy| proxy.name().into()),
         };
         Ok(Self { key, host, uri, proxy })
     }
 
-    /// Whom to reach.
-    pub(super) fn target(&self) -> Target {
-        match self.key.https {
-            true => Target::https(self.host.clone(), self.key.port),
-            false => Target::http(self.host.clone(), self.key.port),
+    /// Whom to reach, by one who speaks these versions.
+    pub(super) fn target(&self, versions: Versions) -> Target {
+        let (host, port) = (self.host.clone(), self.key.port);
+        if !self.key.https {
+            return Target::http(host, port);
         }
+        let (stream_alpn, quic_alpn) = (versions.stream_alpn(), versions.quic_alpn());
+        let service = Service::Http { stream_alpn, quic_alpn };
+        Target { host, port, security: Security::Tls, service }
     }
 
     /// The origin, as alternative services know it.
     pub(super) fn origin(&self) -> alt_svc::Origin {
-        alt_svc::Origin { host: self.key.host.clone(), port: self.key.port }
+        alt_svc::Origin { host: self.key.host.to_string(), port: self.key.port }
     }
 
     /// `host:port`, as a proxy is asked for it.
