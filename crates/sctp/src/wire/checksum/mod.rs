@@ -9,6 +9,9 @@
 #[cfg(any(test, not(feature = "std")))]
 mod portable;
 
+#[cfg(feature = "std")]
+use crc_fast::{CrcAlgorithm, Digest};
+
 use super::PACKET_HEADER;
 
 /// Where the checksum is in a packet.
@@ -38,12 +41,11 @@ impl Checksum {
 
     /// Writes the checksum into `packet`; does nothing if it is shorter than a common header.
     pub fn patch(self, packet: &mut [u8]) {
-        let sum = match self {
-            Self::Crc32c => crc32c_of(packet),
-            Self::Zero => 0,
-        };
-        if let Some(field) = packet.get_mut(AT) {
-            field.copy_from_slice(&sum.to_le_bytes());
+        let Some(field) = packet.get_mut(AT) else { return };
+        field.fill(0);
+        if self == Self::Crc32c {
+            let sum = whole(packet);
+            packet[AT].copy_from_slice(&sum.to_le_bytes());
         }
     }
 }
@@ -54,13 +56,27 @@ fn crc32c_of(packet: &[u8]) -> u32 {
     let Some((head, chunks)) = packet.split_first_chunk::<PACKET_HEADER>() else { return 0 };
     let mut head = *head;
     head[AT].fill(0);
-    append(append(0, &head), chunks)
+    append(whole(&head), chunks)
 }
 
-/// CRC32c of what `crc` was taken of, followed by `bytes`.
+/// CRC32c of what `crc` was taken of, followed by `bytes`: by the widest instructions that the
+/// processor has.
 #[cfg(feature = "std")]
 fn append(crc: u32, bytes: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc, bytes)
+    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, (!crc).into());
+    digest.update(bytes);
+    digest.finalize() as u32
+}
+
+/// CRC32c of `bytes`.
+#[cfg(feature = "std")]
+fn whole(bytes: &[u8]) -> u32 {
+    crc_fast::crc32_iscsi(bytes)
+}
+
+#[cfg(not(feature = "std"))]
+fn whole(bytes: &[u8]) -> u32 {
+    append(0, bytes)
 }
 
 #[cfg(not(feature = "std"))]
