@@ -34,6 +34,16 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
+    /// Gives back memory that an association does without as a rule.
+    pub(crate) fn shrink(&mut self) {
+        if self.alone.is_empty() && self.alone.capacity() > 0 {
+            self.alone = VecDeque::new();
+        }
+        if self.control.is_empty() && self.control.capacity() > 0 {
+            self.control = VecDeque::new();
+        }
+    }
+
     /// Puts a chunk behind those that wait, if the bound allows.
     pub(crate) fn push(&mut self, path: Option<PathId>, chunk: Chunk, counters: &mut Counters) {
         if self.control.len() < MAX_WAITING {

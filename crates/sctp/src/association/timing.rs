@@ -21,6 +21,11 @@ impl Association {
         self.state.due().into_iter().chain(running).min()
     }
 
+    /// There is nothing to do for now.
+    pub(crate) fn rest(&mut self) {
+        self.waiting.shrink();
+    }
+
     /// Does what is due. May be called too early.
     pub(crate) fn handle_timeout(&mut self, now: Duration, counters: &mut Counters) {
         if self.paced_until.is_some_and(|at| at <= now) {

@@ -67,6 +67,7 @@ impl Endpoint {
             self.drop_slot(slot);
             return;
         }
+        entry.association.rest();
         let wanted = entry.association.next_timeout();
         let scheduled = &mut entry.scheduled;
         self.timers.schedule(slot, scheduled, wanted);

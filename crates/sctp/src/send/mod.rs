@@ -214,6 +214,8 @@ impl Sender {
         if self.flights.len() >= flight::MAX_FLIGHTS {
             return None;
         }
+        // As a rule there is one path: no room is made for more.
+        self.flights.reserve_exact(1);
         self.flights.push(Flight::new(path));
         u8::try_from(self.flights.len() - 1).ok()
     }

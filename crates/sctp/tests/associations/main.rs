@@ -8,6 +8,7 @@ mod handshake;
 mod held;
 mod hostile;
 mod nat;
+mod out_of_the_blue;
 mod paths;
 mod properties;
 mod reconfiguration;

@@ -60,6 +60,10 @@ pub(crate) struct World {
     pub(crate) network: Network,
     /// One line for each packet that was sent.
     pub(crate) ladder: Vec<String>,
+    /// The last packet with such a chunk in its line is kept.
+    pub(crate) keep: Option<&'static str>,
+    /// See [`Self::keep`].
+    pub(crate) kept: Option<Bytes>,
     /// Stands for every byte that was sent, and when.
     pub(crate) digest: u64,
     in_flight: BTreeMap<(Duration, u64), InFlight>,
@@ -189,6 +193,8 @@ impl World {
             hosts: [Host::new(a, 1), Host::new(b, 2)],
             network: Network::new(),
             ladder: Vec::new(),
+            keep: None,
+            kept: None,
             digest: 0xcbf2_9ce4_8422_2325,
             in_flight: BTreeMap::new(),
             sent: 0,
@@ -351,6 +357,9 @@ impl World {
         }
         let arrow = if from == A { "->" } else { "<-" };
         let mut line = format!("A {arrow} B  {}", names(&packet));
+        if self.keep.is_some_and(|what| line.contains(what)) {
+            self.kept = Some(packet.clone());
+        }
         let Some(over) = network_of(transmit.remote.ip()) else {
             self.ladder.push(format!("{line} (nowhere)"));
             return;

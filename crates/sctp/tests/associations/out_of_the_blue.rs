@@ -1,0 +1,184 @@
+//! Packets for nobody, and packets that only look as if they were for somebody
+//! (RFC 9260 §8.4, §8.5).
+
+use crate::world::{A, B, PORT, World, ms, socket};
+use bytes::{Bytes, BytesMut};
+use eyas_sctp::endpoint::AssociationState;
+use eyas_sctp::identifier::VerificationTag;
+use eyas_sctp::serial::Tsn;
+use eyas_sctp::wire::{
+    AbortChunk, Causes, Checksum, Chunk, ErrorChunk, Header, InitChunk, PacketWriter, Parameters,
+};
+
+/// The port that a stranger, or the peer, writes from.
+const OTHER: u16 = 5000;
+
+fn packet(tag: u32, chunks: &[Chunk]) -> Bytes {
+    let header = Header { source_port: OTHER, destination_port: PORT, tag: VerificationTag(tag) };
+    let mut buffer = BytesMut::new();
+    let mut packet = PacketWriter::begin(&mut buffer, header, 65_000);
+    for chunk in chunks {
+        assert!(packet.put(chunk));
+    }
+    packet.finish(Checksum::Crc32c);
+    buffer.freeze()
+}
+
+fn init(tag: u32) -> InitChunk {
+    InitChunk {
+        initiate_tag: VerificationTag(tag),
+        a_rwnd: 100_000,
+        outbound_streams: 10,
+        inbound_streams: 10,
+        initial_tsn: Tsn(7),
+        parameters: Parameters::default(),
+    }
+}
+
+fn abort(reflected: bool) -> Chunk {
+    Chunk::Abort(AbortChunk { reflected, causes: Causes::default() })
+}
+
+/// What `B` answers to a packet of a stranger.
+fn answer(world: &mut World, packet: Bytes) -> Vec<String> {
+    world.clear_ladder();
+    world.inject(B, socket(A, 0), packet);
+    world.run_for(ms(1));
+    world.ladder.clone()
+}
+
+#[test]
+fn strangers_are_answered_by_the_rules() {
+    let mut world = World::new();
+    let data = Chunk::Shutdown { cumulative_tsn: Tsn(1) };
+    assert_eq!(answer(&mut world, packet(9, &[data])), ["A <- B  ABORT"]);
+    assert_eq!(answer(&mut world, packet(9, &[Chunk::ShutdownAck])), ["A <- B  SHUTDOWN-COMPLETE"]);
+    for silent in [
+        abort(false),
+        abort(true),
+        Chunk::ShutdownComplete { reflected: false },
+        Chunk::CookieAck,
+        Chunk::Error(ErrorChunk { causes: Causes::default() }),
+        Chunk::CookieEcho(Bytes::from_static(&[1; 200])),
+    ] {
+        assert!(
+            answer(&mut world, packet(9, core::slice::from_ref(&silent))).is_empty(),
+            "{silent:?}"
+        );
+    }
+    assert_eq!(world.hosts[B].endpoint.counters().forged_cookies, 1);
+    assert_eq!(world.hosts[B].endpoint.associations(), []);
+}
+
+#[test]
+fn strangers_are_answered_so_often_and_no_more() {
+    let mut world = World::new();
+    for _ in 0..1000 {
+        world.inject(B, socket(A, 0), packet(9, &[Chunk::ShutdownAck]));
+    }
+    world.run_for(ms(1));
+    assert_eq!(world.ladder.len(), 100);
+    assert_eq!(world.hosts[B].endpoint.counters().answers_withheld, 900);
+}
+
+#[test]
+fn an_init_for_a_port_that_nobody_listens_on_is_refused() {
+    let mut world = World::new();
+    let id = world.connect_with(|options| options.remote_port = PORT + 1);
+    world.run_for(ms(100));
+    assert_eq!(world.ladder, ["A -> B  INIT", "A <- B  ABORT"]);
+    let (lost, why) = &world.hosts[A].events[0];
+    assert_eq!(*lost, id);
+    assert!(format!("{why:?}").contains("AbortedByPeer"), "{why:?}");
+}
+
+#[test]
+fn an_init_that_is_not_right_gets_nothing() {
+    let mut world = World::new();
+    let answers =
+        |world: &mut World, init: InitChunk| answer(world, packet(0, &[Chunk::Init(init)]));
+    assert_eq!(answers(&mut world, init(1)), ["A <- B  INIT-ACK"]);
+    assert!(answers(&mut world, init(0)).is_empty(), "a tag of zero");
+    assert!(answers(&mut world, InitChunk { a_rwnd: 1499, ..init(1) }).is_empty(), "no window");
+    let none = InitChunk { outbound_streams: 0, ..init(1) };
+    assert_eq!(answers(&mut world, none), ["A <- B  ABORT"]);
+    let none = InitChunk { inbound_streams: 0, ..init(1) };
+    assert_eq!(answers(&mut world, none), ["A <- B  ABORT"]);
+    let bundled = packet(0, &[Chunk::Init(init(1)), Chunk::CookieAck]);
+    assert!(answer(&mut world, bundled).is_empty(), "it must be alone");
+    let tagged = packet(5, &[Chunk::Init(init(1))]);
+    assert_eq!(answer(&mut world, tagged), ["A <- B  ABORT"], "it must have a tag of zero");
+}
+
+#[test]
+fn a_flood_of_inits_is_answered_and_forgotten() {
+    let mut world = World::new();
+    for tag in 1..=10_000 {
+        world.inject(B, socket(A, 0), packet(0, &[Chunk::Init(init(tag))]));
+        world.drain();
+    }
+    assert_eq!(world.ladder.len(), 10_000, "one INIT ACK each");
+    assert_eq!(world.hosts[B].endpoint.associations(), []);
+    assert_eq!(world.hosts[B].endpoint.counters().packets_in, 10_000);
+}
+
+/// Both hosts, associated from port [`OTHER`].
+fn associated() -> World {
+    let mut world = World::new();
+    let a = world.connect_with(|options| options.local_port = OTHER);
+    world.finish_handshake(a);
+    world
+}
+
+#[test]
+fn blind_attacks_on_an_association_do_nothing() {
+    let mut world = associated();
+    // Any tag but the right ones will do for the test: with the right one, they are not blind.
+    for tag in [0, 1, 0x8000_0000, u32::MAX] {
+        for chunk in [
+            abort(false),
+            abort(true),
+            Chunk::ShutdownAck,
+            Chunk::ShutdownComplete { reflected: false },
+            Chunk::ShutdownComplete { reflected: true },
+            Chunk::Shutdown { cumulative_tsn: Tsn(1) },
+            Chunk::CookieAck,
+        ] {
+            assert!(answer(&mut world, packet(tag, &[chunk])).is_empty());
+        }
+    }
+    assert_eq!(world.hosts[B].state(), AssociationState::Established);
+    assert_eq!(world.hosts[B].endpoint.counters().bad_tags, 28);
+}
+
+#[test]
+fn a_packet_from_an_address_that_is_not_the_peers_is_for_nobody() {
+    let mut world = associated();
+    let foreign = "10.0.9.9:9899".parse().unwrap();
+    world.clear_ladder();
+    world.inject(B, foreign, packet(0, &[Chunk::Init(init(1))]));
+    world.inject(B, foreign, packet(1, &[abort(false)]));
+    world.run_for(ms(1));
+    assert_eq!(world.ladder.len(), 1, "an INIT ACK: it could be another peer");
+    assert_eq!(world.hosts[B].state(), AssociationState::Established);
+}
+
+#[test]
+fn a_replayed_cookie_brings_nothing_back() {
+    let mut world = World::new();
+    world.keep = Some("COOKIE-ECHO");
+    let a = world.connect_with(|options| options.local_port = OTHER);
+    world.finish_handshake(a);
+    let replayed = world.kept.clone().expect("the COOKIE ECHO was seen");
+    // While the association is there, it is acknowledged again, and nothing changes.
+    assert_eq!(answer(&mut world, replayed.clone()), ["A <- B  COOKIE-ACK"]);
+    assert_eq!(world.hosts[B].endpoint.associations().len(), 1);
+    world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+    world.run_for(ms(1000));
+    assert_eq!(world.hosts[B].endpoint.associations(), []);
+    // Once its life is over, it opens nothing; before, it is as good as new (RFC 9260 §5.1.5).
+    world.run_for(ms(61_000));
+    assert_eq!(answer(&mut world, replayed), ["A <- B  ERROR"]);
+    assert_eq!(world.hosts[B].endpoint.associations(), []);
+    assert_eq!(world.hosts[B].endpoint.counters().stale_cookies, 1);
+}
