@@ -155,7 +155,6 @@ impl Receiver {
                 ends: true,
                 data: Pieces::One(self.borrowing.whole(chunk.payload)),
             },
-            borrowed: 0,
             tsns: Vec::new(),
         };
         match place {
@@ -190,6 +189,8 @@ impl Receiver {
 
     /// Gives a message or a part of one to the application, or lets it wait for its turn.
     fn deliver(&mut self, part: Part, counters: &mut Counters) {
+        // What can be delivered lies here only as long as the application likes.
+        self.borrowing.give_back(part.borrowed);
         let message = &part.ready.message;
         let (stream, begins, ends) = (message.stream, message.begins, message.ends);
         let due = self.delivery.due(stream);
@@ -209,7 +210,6 @@ impl Receiver {
         if let Err(ready) = self.delivery.ordered(ready, number) {
             counters.inconsistent_data += 1;
             self.window.release(ready.message.len(), ready.chunks());
-            self.borrowing.give_back(ready.borrowed);
         }
     }
 

@@ -12,8 +12,6 @@ use crate::serial::Tsn;
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) message: Message,
-    /// How many of its pieces share memory with a packet.
-    pub(crate) borrowed: usize,
     /// Its TSNs; none if they follow each other or nobody wants to know.
     pub(crate) tsns: Vec<Tsn>,
 }
@@ -153,7 +151,6 @@ impl Delivery {
             }
         }
         last.message.ends = part.message.ends;
-        last.borrowed += part.borrowed;
         last.tsns.extend(part.tsns);
         None
     }

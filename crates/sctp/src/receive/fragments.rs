@@ -102,9 +102,9 @@ impl Run {
                     ends: self.ends,
                     data: Pieces::from(pieces),
                 },
-                borrowed: core::mem::take(&mut self.borrowed),
                 tsns: Vec::new(),
             },
+            borrowed: core::mem::take(&mut self.borrowed),
             number: self.number,
         }
     }

@@ -106,9 +106,9 @@ impl Assembly {
                     ends: self.is_whole(),
                     data: Pieces::from(pieces),
                 },
-                borrowed: core::mem::take(&mut self.borrowed),
                 tsns,
             },
+            borrowed: core::mem::take(&mut self.borrowed),
             number: key.number(),
         }
     }

@@ -190,7 +190,6 @@ impl Receiver {
         };
         self.announced = self.delivery.is_readable();
         self.window.release(ready.message.len(), ready.chunks());
-        self.borrowing.give_back(ready.borrowed);
         if self.nr_sack {
             if ready.tsns.is_empty() {
                 self.tracking.on_delivered(ready.message.tsn, ready.chunks() as u64);
@@ -261,11 +260,8 @@ impl Receiver {
         let mut dropped = Vec::new();
         self.reassembly.reset(streams, &mut dropped);
         self.give_up(dropped);
-        let (window, borrowing) = (&mut self.window, &mut self.borrowing);
-        self.delivery.reset(streams, |ready| {
-            window.release(ready.message.len(), ready.chunks());
-            borrowing.give_back(ready.borrowed);
-        });
+        let window = &mut self.window;
+        self.delivery.reset(streams, |ready| window.release(ready.message.len(), ready.chunks()));
     }
 
     /// Begins anew at another TSN, with all streams at 0 (RFC 6525 §5.2.4). What waits for the
@@ -296,10 +292,9 @@ impl Receiver {
             if !one.partial {
                 continue;
             }
-            let (window, borrowing) = (&mut self.window, &mut self.borrowing);
+            let window = &mut self.window;
             let has_part = self.delivery.retract(one.stream, one.unordered, one.number, |ready| {
                 window.release(ready.message.len(), ready.chunks());
-                borrowing.give_back(ready.borrowed);
             });
             if has_part {
                 self.announce(Event::PartialDeliveryAborted { stream: one.stream });

@@ -7,6 +7,8 @@ use super::delivery::Ready;
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) ready: Ready,
+    /// How many of its pieces share memory with a packet.
+    pub(crate) borrowed: usize,
     pub(crate) number: Number,
 }
 
