@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use bytes::Bytes;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use crate::identifier::{PathId, StreamId};
 
@@ -44,6 +44,15 @@ pub enum Event {
         remote: SocketAddr,
         /// What happened to it.
         change: PathChange,
+    },
+    /// The peer answered a wish to change which of our addresses it sends to (RFC 5061).
+    OwnAddress {
+        /// The address of ours.
+        address: IpAddr,
+        /// What was wished.
+        change: OwnAddressChange,
+        /// Why it was not done: the cause code (RFC 9260 §3.3.10, RFC 5061 §4.3). `None` if it was.
+        cause: Option<u16>,
     },
     /// Messages that could not be delivered (`SCTP_SEND_FAILED_EVENT`, also for those given up by
     /// partial reliability).
@@ -112,6 +121,18 @@ pub enum PathChange {
     MadePrimary,
     /// The UDP port of the peer changed (a NAT gave it another one, RFC 6951 §5.4).
     Rebound,
+}
+
+/// What the peer was asked about an address of ours (RFC 5061 §4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OwnAddressChange {
+    /// To send to it, too.
+    Added,
+    /// Not to send to it any more.
+    Removed,
+    /// To send to it first.
+    MadePrimary,
 }
 
 /// Why an association ended without a shutdown.

@@ -91,6 +91,8 @@ impl Association {
             Chunk::Reconfig(chunk) if self.agreed.reconfiguration => {
                 self.handle_reconfig(now, path, &chunk, counters);
             }
+            Chunk::Asconf(asconf) => self.handle_asconf(arrival, &asconf, counters),
+            Chunk::AsconfAck(ack) => self.handle_asconf_ack(now, &ack, counters),
             Chunk::Pad { .. } => {}
             Chunk::Unknown(unknown) => return self.handle_unknown(path, &unknown, counters),
             Chunk::Malformed { .. } => {
@@ -108,8 +110,6 @@ impl Association {
             | Chunk::Ecne { .. }
             | Chunk::Cwr { .. }
             | Chunk::Auth(_)
-            | Chunk::Asconf(_)
-            | Chunk::AsconfAck(_)
             | Chunk::Reconfig(_) => counters.unexpected_chunks += 1,
         }
         true

@@ -13,6 +13,7 @@
 //! | `reachability` | errors of paths, heartbeats, a peer's new UDP port | RFC 9260 §8, RFC 6951 §5.4 |
 //! | `shutdown` | the graceful end | RFC 9260 §9.2 |
 //! | `abort` | the end at once | RFC 9260 §9.1 |
+//! | `dynamic_address`, `own_addresses` | addresses added and removed | RFC 5061 |
 //! | `authentication` | AUTH, put in front and checked | RFC 4895 §6 |
 //! | `report` | ERROR, unknown chunks | RFC 9260 §3.2, §3.3.10 |
 //! | `reconfiguration`, `streams` | streams reset and added | RFC 6525 |
@@ -25,9 +26,11 @@ pub(crate) mod authentication;
 mod collision;
 mod control;
 mod dispatch;
+pub(crate) mod dynamic_address;
 mod handshake;
 pub(crate) mod introduction;
 mod output;
+mod own_addresses;
 mod reachability;
 pub(crate) mod reconfiguration;
 mod report;
@@ -60,6 +63,7 @@ use crate::send::{Sender, Terms};
 use crate::wire::Chunk;
 
 use control::Waiting;
+use dynamic_address::DynamicAddress;
 use introduction::Introduction;
 use reconfiguration::Reconfiguration;
 use state::{CookieWait, Retry, State};
@@ -98,6 +102,7 @@ pub(crate) struct Association {
     state: State,
     agreed: Agreed,
     authentication: Option<Box<Authentication>>,
+    dynamic_address: Option<Box<DynamicAddress>>,
     paths: Paths,
     sender: Sender,
     receiver: Receiver,
@@ -146,6 +151,7 @@ impl Association {
             state,
             agreed,
             authentication,
+            dynamic_address: own_addresses::agree(own, peer, agreed),
             paths,
             sender,
             receiver,
@@ -300,6 +306,7 @@ impl Association {
         self.peer_tag = peer.tag;
         let before = self.authentication.as_deref();
         self.authentication = authentication::agree(own, peer, agreed, &self.config, before);
+        self.dynamic_address = own_addresses::agree(own, peer, agreed);
         let reserved = authentication::reserved(self.authentication.as_deref(), agreed);
         self.sender.restart(terms(own, peer, agreed, reserved), &mut self.paths);
         let inbound = own.inbound.min(peer.outbound);

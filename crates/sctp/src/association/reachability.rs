@@ -93,6 +93,9 @@ impl Association {
             changed |= !matches!(change, PathChange::Rebound | PathChange::MadePrimary);
             let Some(remote) = self.paths.get(path).map(|path| path.remote) else { continue };
             self.notify(Event::Path { path, remote, change });
+            if change == PathChange::Confirmed {
+                self.prefer_if_wanted(path, remote.ip());
+            }
         }
         if changed {
             self.sender.paths_changed(now, &mut self.paths);

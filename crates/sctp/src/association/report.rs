@@ -6,7 +6,7 @@ use super::Association;
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::identifier::PathId;
-use crate::wire::{Cause, Chunk, ErrorChunk, UnknownChunk};
+use crate::wire::{Cause, Chunk, ChunkType, ErrorChunk, UnknownChunk};
 
 /// The most causes of an ERROR that the user is told of.
 const MAX_CAUSES: usize = 16;
@@ -23,6 +23,11 @@ impl Association {
                     // In microseconds (§3.3.10.3).
                     let staleness = Duration::from_micros(u64::from(staleness));
                     self.handle_stale_cookie(now, staleness);
+                }
+                Cause::UnrecognizedChunkType { chunk }
+                    if chunk.first() == Some(&ChunkType::ASCONF.0) =>
+                {
+                    self.handle_asconf_unknown();
                 }
                 other => self.notify(Event::RemoteError { cause: other.code().0 }),
             }

@@ -15,6 +15,7 @@ impl Association {
             self.receiver.next_timeout(),
             self.paths.next_timeout(),
             self.reconfiguration.next_timeout(),
+            self.asconf_timeout(),
             self.paced_until,
         ];
         let running = transfer.into_iter().flatten().filter(|_| opening_or_up);
@@ -48,6 +49,7 @@ impl Association {
             self.give_up_if_unreachable();
         }
         self.handle_reconfiguration_timer(now, counters);
+        self.handle_asconf_timer(now, counters);
         self.advance_shutdown(now, counters);
         self.collect_events();
         self.collect_path_changes(now);

@@ -9,7 +9,7 @@ use super::registry::Peer;
 use crate::association::Arrival;
 use crate::identifier::VerificationTag;
 use crate::io::{Input, Received, Unreachable};
-use crate::wire::{Checksum, Chunk, ChunkType, Header, Malformed, PACKET_HEADER, Packet};
+use crate::wire::{Checksum, Chunk, ChunkType, Chunks, Header, Malformed, PACKET_HEADER, Packet};
 
 impl Endpoint {
     /// Takes in what happened outside. Drain [`Self::poll_output`] afterwards.
@@ -68,13 +68,7 @@ impl Endpoint {
                     self.counters.malformed_chunks += 1;
                 }
             }
-            (_, Some(slot)) => {
-                if let Some(entry) = self.registry.entry_mut(slot) {
-                    let counters = &mut self.counters;
-                    entry.association.handle_packet(self.now, arrival, chunks, counters);
-                    self.touch(slot);
-                }
-            }
+            (_, Some(slot)) => self.hand_over(slot, arrival, chunks),
             (Some(ChunkType::INIT), None) if header.tag == VerificationTag::ZERO => {
                 match (chunks.next(), chunks.next()) {
                     (Some(Chunk::Init(init)), None) => self.handle_init(arrival, &header, &init),
@@ -82,7 +76,41 @@ impl Endpoint {
                     _ => self.counters.malformed_chunks += 1,
                 }
             }
-            (_, None) => self.handle_stray(arrival, &header, chunks),
+            (_, None) => match self.find_elsewhere(&header) {
+                Some(slot) => self.handle_from_elsewhere(slot, arrival, chunks),
+                None => self.handle_stray(arrival, &header, chunks),
+            },
+        }
+    }
+
+    fn hand_over(&mut self, slot: u32, arrival: &Arrival, chunks: Chunks<'_>) {
+        if let Some(entry) = self.registry.entry_mut(slot) {
+            entry.association.handle_packet(self.now, arrival, chunks, &mut self.counters);
+            self.touch(slot);
+        }
+    }
+
+    /// The association whose tag a packet carries from an address that its peer does not have, if
+    /// the peer's addresses may change.
+    fn find_elsewhere(&mut self, header: &Header) -> Option<u32> {
+        if header.tag == VerificationTag::ZERO {
+            return None;
+        }
+        let slot = self.registry.by_tag(header.tag.0)?;
+        let association = &self.registry.entry(slot)?.association;
+        let fits = association.has_ports(header.destination_port, header.source_port)
+            && association.has_dynamic_addresses();
+        fits.then_some(slot)
+    }
+
+    /// A packet that says with an ASCONF where its sender is now is taken. Others are dropped: they
+    /// may be the peer's, and an ABORT would end its association.
+    fn handle_from_elsewhere(&mut self, slot: u32, arrival: &Arrival, chunks: Chunks<'_>) {
+        let entry = self.registry.entry(slot);
+        if entry.is_some_and(|entry| entry.association.takes_from_elsewhere(chunks.clone())) {
+            self.hand_over(slot, arrival, chunks);
+        } else {
+            self.counters.out_of_the_blue += 1;
         }
     }
 
@@ -112,12 +140,7 @@ impl Endpoint {
     }
 
     /// A packet without the tag of an association.
-    fn handle_stray(
-        &mut self,
-        arrival: &Arrival,
-        header: &Header,
-        chunks: crate::wire::Chunks<'_>,
-    ) {
+    fn handle_stray(&mut self, arrival: &Arrival, header: &Header, chunks: Chunks<'_>) {
         let Some(slot) = self.find_by_peer(header, arrival) else {
             return self.handle_out_of_the_blue(arrival, header, chunks);
         };

@@ -13,6 +13,7 @@
 //! | `timers` | when which one wants to be called | |
 //! | `output`, `train` | what to do next; packets that leave together | |
 //! | `random` | tags, TSNs and keys from the seed | RFC 4086 |
+//! | `own_addresses` | addresses of ours that a peer is told of | RFC 5061 |
 //! | `keys` | shared keys of AUTH | RFC 6458 §8.3 |
 //! | `status` | what can be asked | RFC 6458 §8.2 |
 
@@ -24,6 +25,7 @@ mod keys;
 mod limit;
 mod out_of_the_blue;
 mod output;
+mod own_addresses;
 mod random;
 pub(crate) mod registry;
 mod status;
@@ -268,32 +270,6 @@ impl Endpoint {
         self.with(now, id, |association, now, counters| {
             association.reconfigure(now, Request::ResetAssociation, counters)
         })
-    }
-
-    /// Tells the peer of another address of this host (RFC 5061 §4.2.1).
-    ///
-    /// # Errors
-    /// If the peer cannot do it, or another request is under way.
-    pub fn add_address(
-        &mut self,
-        now: Duration,
-        id: AssociationId,
-        _address: IpAddr,
-    ) -> Result<(), Error> {
-        self.with(now, id, |_, _, _| Err(Error::NotSupported))
-    }
-
-    /// Takes back an address of this host (RFC 5061 §4.2.2).
-    ///
-    /// # Errors
-    /// If the peer cannot do it, or another request is under way.
-    pub fn remove_address(
-        &mut self,
-        now: Duration,
-        id: AssociationId,
-        _address: IpAddr,
-    ) -> Result<(), Error> {
-        self.with(now, id, |_, _, _| Err(Error::NotSupported))
     }
 
     /// An association at this moment (`SCTP_STATUS`), while there is one.

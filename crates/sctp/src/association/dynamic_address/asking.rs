@@ -1,0 +1,243 @@
+//! What this side asks of the peer: ASCONF, T4-RTO, ASCONF-ACK (RFC 5061 §5.1).
+
+use alloc::{collections::VecDeque, vec::Vec};
+use core::net::{IpAddr, Ipv4Addr};
+use core::time::Duration;
+
+use crate::association::state::Retry;
+use crate::config::AssociationConfig;
+use crate::error::Error;
+use crate::identifier::PathId;
+use crate::serial::AsconfNumber;
+use crate::wire::parameter::AddressRequest;
+use crate::wire::{AsconfAckChunk, AsconfChunk, CauseCode, Parameter};
+
+/// The most wishes that wait.
+const MAX_WISHES: usize = 32;
+
+/// The most requests in one ASCONF, so that it fits a packet of any path.
+const MAX_REQUESTS: usize = 8;
+
+/// A change that the peer is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AddressWish {
+    /// Send to this address of ours, too.
+    Add(IpAddr),
+    /// Do not send to this address of ours any more.
+    Delete(IpAddr),
+    /// Send to this address of ours first.
+    SetPrimary(IpAddr),
+}
+
+impl AddressWish {
+    /// The address that it is about.
+    pub(crate) const fn address(self) -> IpAddr {
+        match self {
+            Self::Add(address) | Self::Delete(address) | Self::SetPrimary(address) => address,
+        }
+    }
+
+    const fn parameter(self, correlation: u32) -> Parameter {
+        let request = AddressRequest { correlation, address: self.address() };
+        match self {
+            Self::Add(_) => Parameter::AddAddress(request),
+            Self::Delete(_) => Parameter::DeleteAddress(request),
+            Self::SetPrimary(_) => Parameter::SetPrimaryAddress(request),
+        }
+    }
+}
+
+/// What an ASCONF-ACK means.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// It answers nothing that is under way.
+    Nothing,
+    /// It answers what was never asked: the association is to be aborted (RFC 5061 §5.1, A11).
+    Illegal,
+    /// It answers the request that went over this path.
+    Answered {
+        /// Where the request was sent.
+        path: PathId,
+        /// What was done, and what was not for which reason.
+        results: Vec<(AddressWish, Option<CauseCode>)>,
+    },
+}
+
+/// The request that is under way.
+#[derive(Debug)]
+struct Asked {
+    chunk: AsconfChunk,
+    /// By correlation identifier, in the order of the chunk.
+    wishes: Vec<(u32, AddressWish)>,
+    /// T4-RTO.
+    t4: Retry,
+    /// Whether it waits to be sent.
+    unsent: bool,
+}
+
+/// What this side asks.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    next_serial: AsconfNumber,
+    next_correlation: u32,
+    wishes: VecDeque<AddressWish>,
+    asked: Option<Asked>,
+    own: Vec<IpAddr>,
+}
+
+impl Asking {
+    pub(super) fn new(first: AsconfNumber, own: &[IpAddr]) -> Self {
+        Self {
+            next_serial: first,
+            next_correlation: 0,
+            wishes: VecDeque::new(),
+            asked: None,
+            own: own.to_vec(),
+        }
+    }
+
+    /// Takes a wish; it is asked for as soon as nothing else is under way.
+    pub(crate) fn wish(&mut self, wish: AddressWish) -> Result<(), Error> {
+        if self.wishes.len() >= MAX_WISHES {
+            return Err(Error::Busy);
+        }
+        self.wishes.push_back(wish);
+        Ok(())
+    }
+
+    /// The ASCONF to send now, if there is one, and over which path. A new one goes over `path` and
+    /// comes from `source`, if that is known.
+    pub(crate) fn poll_chunk(
+        &mut self,
+        now: Duration,
+        path: PathId,
+        rto: Duration,
+        source: Option<IpAddr>,
+    ) -> Option<(PathId, AsconfChunk)> {
+        if self.asked.is_none() && !self.wishes.is_empty() {
+            self.asked = Some(self.ask(Retry::new(now, rto, path), source));
+        }
+        let asked = self.asked.as_mut().filter(|asked| asked.unsent)?;
+        asked.unsent = false;
+        Some((asked.t4.path, asked.chunk.clone()))
+    }
+
+    fn ask(&mut self, t4: Retry, source: Option<IpAddr>) -> Asked {
+        let count = self.wishes.len().min(MAX_REQUESTS);
+        let wishes: Vec<(u32, AddressWish)> = self
+            .wishes
+            .drain(..count)
+            .map(|wish| {
+                self.next_correlation = self.next_correlation.wrapping_add(1);
+                (self.next_correlation, wish)
+            })
+            .collect();
+        let parameters = wishes.iter().map(|(correlation, wish)| wish.parameter(*correlation));
+        let chunk = AsconfChunk {
+            serial: self.next_serial,
+            address: self.known_address(source),
+            parameters: parameters.collect(),
+        };
+        self.next_serial = self.next_serial.next();
+        Asked { chunk, wishes, t4, unsent: true }
+    }
+
+    /// An address by which the peer finds the association if the packet comes from a new one
+    /// (RFC 5061 §4.1.1); unspecified if none is known: then the tag must do.
+    fn known_address(&self, source: Option<IpAddr>) -> IpAddr {
+        let known = source.filter(|source| self.own.is_empty() || self.own.contains(source));
+        known.or_else(|| self.own.first().copied()).unwrap_or(Ipv4Addr::UNSPECIFIED.into())
+    }
+
+    /// Whether a request that waits or is under way takes this address of ours away.
+    pub(crate) fn deletes(&self, address: IpAddr) -> bool {
+        self.open().any(|wish| wish == AddressWish::Delete(address))
+    }
+
+    /// Whether a request that waits or is under way takes any address of ours away.
+    pub(crate) fn deletes_any(&self) -> bool {
+        self.open().any(|wish| matches!(wish, AddressWish::Delete(_)))
+    }
+
+    fn open(&self) -> impl Iterator<Item = AddressWish> + '_ {
+        let asked = self.asked.iter().flat_map(|asked| asked.wishes.iter().map(|(_, wish)| wish));
+        asked.chain(&self.wishes).copied()
+    }
+
+    /// When T4-RTO runs out.
+    pub(crate) fn next_timeout(&self) -> Option<Duration> {
+        self.asked.as_ref().map(|asked| asked.t4.due)
+    }
+
+    /// The path that T4-RTO has run out on, if it has.
+    pub(crate) fn expired(&self, now: Duration) -> Option<PathId> {
+        self.asked.as_ref().filter(|asked| asked.t4.due <= now).map(|asked| asked.t4.path)
+    }
+
+    /// Sends the same request again, over `path` (RFC 5061 §5.1.1, B4).
+    pub(crate) fn ask_again(&mut self, now: Duration, path: PathId, config: &AssociationConfig) {
+        if let Some(asked) = &mut self.asked {
+            asked.t4.again(now, path, config);
+            asked.unsent = true;
+        }
+    }
+
+    /// The peer does not know ASCONF: nothing more is asked (RFC 5061 §5.1, A10). What was wished.
+    pub(crate) fn give_up(&mut self) -> Vec<AddressWish> {
+        let asked = self.asked.take().into_iter().flat_map(|asked| asked.wishes);
+        asked.map(|(_, wish)| wish).chain(self.wishes.drain(..)).collect()
+    }
+
+    /// ASCONF-ACK (RFC 5061 §5.1, A6 to A9).
+    pub(crate) fn handle_ack(&mut self, ack: &AsconfAckChunk) -> Settled {
+        let answers = |asked: &mut Asked| asked.chunk.serial == ack.serial;
+        let Some(asked) = self.asked.take_if(answers) else {
+            let idle = self.asked.is_none();
+            let unasked = ack.serial.is_at_or_after(self.next_serial);
+            return if idle && unasked { Settled::Illegal } else { Settled::Nothing };
+        };
+        let results = results(&asked.wishes, ack);
+        for (wish, refused) in &results {
+            if refused.is_none() {
+                self.note(*wish);
+            }
+        }
+        Settled::Answered { path: asked.t4.path, results }
+    }
+
+    fn note(&mut self, done: AddressWish) {
+        match done {
+            AddressWish::Add(address) if !self.own.contains(&address) => self.own.push(address),
+            AddressWish::Delete(address) => self.own.retain(|own| *own != address),
+            AddressWish::Add(_) | AddressWish::SetPrimary(_) => {}
+        }
+    }
+}
+
+/// What became of each request: what stands before the first one that was refused was done, what
+/// stands behind it only if the peer says so (RFC 5061 §5.1, A8 and A9).
+fn results(
+    wishes: &[(u32, AddressWish)],
+    ack: &AsconfAckChunk,
+) -> Vec<(AddressWish, Option<CauseCode>)> {
+    let mut refused = Vec::new();
+    let mut performed = Vec::new();
+    for response in ack.parameters.iter().take(2 * MAX_REQUESTS) {
+        match response {
+            Parameter::ErrorCauseIndication { correlation, causes } => {
+                let code = causes.iter().next().map_or(CauseCode(0), |cause| cause.code());
+                refused.push((correlation, code));
+            }
+            Parameter::SuccessIndication { correlation } => performed.push(correlation),
+            _ => {}
+        }
+    }
+    let mut first_refusal = None;
+    let judge = |&(correlation, wish): &(u32, AddressWish)| {
+        let own = refused.iter().find(|(other, _)| *other == correlation).map(|(_, code)| *code);
+        first_refusal = first_refusal.or(own);
+        let is_done = own.is_none() && performed.contains(&correlation);
+        (wish, if is_done { None } else { own.or(first_refusal) })
+    };
+    wishes.iter().map(judge).collect()
+}

@@ -1,0 +1,297 @@
+//! Both sides of ASCONF, without an association around them.
+
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::time::Duration;
+
+use super::*;
+use crate::config::AssociationConfig;
+use crate::error::Error;
+use crate::identifier::PathId;
+use crate::wire::parameter::{AddressRequest, UnknownParameter};
+use crate::wire::{
+    AsconfAckChunk, AsconfChunk, Cause, CauseCode, Parameter, ParameterType, Parameters,
+};
+
+const PATH: PathId = PathId(0);
+const RTO: Duration = Duration::from_secs(1);
+
+fn ip(last: u8) -> IpAddr {
+    [192, 0, 2, last].into()
+}
+
+fn state() -> DynamicAddress {
+    DynamicAddress::new(Tsn(u32::MAX), Tsn(u32::MAX), &[ip(1)])
+}
+
+fn ask(state: &mut DynamicAddress, wishes: &[AddressWish]) -> AsconfChunk {
+    for wish in wishes {
+        state.asking.wish(*wish).expect("there is room");
+    }
+    poll(state).expect("something is wished")
+}
+
+fn poll(state: &mut DynamicAddress) -> Option<AsconfChunk> {
+    let polled = state.asking.poll_chunk(Duration::ZERO, PATH, RTO, Some(ip(1)));
+    polled.map(|(path, chunk)| {
+        assert_eq!(path, PATH);
+        chunk
+    })
+}
+
+/// The peer with these addresses answers a request from the first of them.
+fn answer(state: &mut DynamicAddress, asconf: &AsconfChunk, known: &[u8]) -> Answer {
+    let known: Vec<IpAddr> = known.iter().map(|last| ip(*last)).collect();
+    let source = known[0];
+    state.answering.handle_asconf(asconf, source, PeerAddresses { known, limit: 3 })
+}
+
+fn request(serial: u32, parameters: impl IntoIterator<Item = Parameter>) -> AsconfChunk {
+    AsconfChunk {
+        serial: AsconfNumber(serial),
+        address: ip(1),
+        parameters: parameters.into_iter().collect(),
+    }
+}
+
+fn about(last: u8) -> AddressRequest {
+    AddressRequest { correlation: u32::from(last), address: ip(last) }
+}
+
+/// The changes and, for each response, its correlation and the code of its cause.
+fn outcome(
+    parameters: impl IntoIterator<Item = Parameter>,
+    known: &[u8],
+) -> (Vec<PeerChange>, Vec<(u32, Option<CauseCode>)>) {
+    let Answer::New(ack, changes) = answer(&mut state(), &request(u32::MAX, parameters), known)
+    else {
+        panic!("the number is the one that is due")
+    };
+    let responses = ack.parameters.iter().map(|response| match response {
+        Parameter::SuccessIndication { correlation } => (correlation, None),
+        Parameter::ErrorCauseIndication { correlation, causes } => {
+            (correlation, causes.iter().next().map(|cause| cause.code()))
+        }
+        other => panic!("no response: {other:?}"),
+    });
+    (changes, responses.collect())
+}
+
+#[test]
+fn a_wish_is_asked_answered_and_settled() {
+    let (mut here, mut there) = (state(), state());
+    let asconf = ask(&mut here, &[AddressWish::Add(ip(2))]);
+    assert_eq!((asconf.serial, asconf.address), (AsconfNumber(u32::MAX), ip(1)));
+    assert_eq!(poll(&mut here), None, "once is enough");
+    let Answer::New(ack, changes) = answer(&mut there, &asconf, &[1]) else { panic!("it is new") };
+    assert_eq!(changes, [PeerChange::Added(ip(2))]);
+    assert!(ack.parameters.is_empty(), "success goes without saying");
+    let results = alloc::vec![(AddressWish::Add(ip(2)), None)];
+    assert_eq!(here.asking.handle_ack(&ack), Settled::Answered { path: PATH, results });
+    assert_eq!(here.asking.next_timeout(), None);
+    let next = ask(&mut here, &[AddressWish::Delete(ip(1))]);
+    assert_eq!(next.serial, AsconfNumber(0), "numbers wrap");
+}
+
+#[test]
+fn one_request_at_a_time_and_the_others_together() {
+    let mut here = state();
+    let first = ask(&mut here, &[AddressWish::Add(ip(2))]);
+    here.asking.wish(AddressWish::Delete(ip(1))).unwrap();
+    here.asking.wish(AddressWish::SetPrimary(ip(2))).unwrap();
+    assert_eq!(poll(&mut here), None);
+    here.asking
+        .handle_ack(&AsconfAckChunk { serial: first.serial, parameters: Parameters::default() });
+    assert_eq!(poll(&mut here).expect("two wishes wait").parameters.iter().count(), 2);
+}
+
+#[test]
+fn wishes_are_bounded() {
+    let mut here = state();
+    let taken = (0..1000).take_while(|_| here.asking.wish(AddressWish::Add(ip(2))).is_ok());
+    assert!(taken.count() < 100);
+    assert_eq!(here.asking.wish(AddressWish::Add(ip(2))), Err(Error::Busy));
+    assert!(poll(&mut here).expect("some").parameters.iter().count() <= 8);
+}
+
+#[test]
+fn the_same_request_goes_again_until_it_is_answered() {
+    let mut here = state();
+    let first = ask(&mut here, &[AddressWish::Add(ip(2))]);
+    assert_eq!(here.asking.next_timeout(), Some(RTO));
+    assert_eq!(here.asking.expired(RTO / 2), None);
+    assert_eq!(here.asking.expired(RTO), Some(PATH));
+    here.asking.wish(AddressWish::Add(ip(3))).unwrap();
+    here.asking.ask_again(RTO, PathId(4), &AssociationConfig::default());
+    let polled = here.asking.poll_chunk(RTO, PATH, RTO, None);
+    assert_eq!(polled, Some((PathId(4), first)), "nothing is added to it");
+    assert_eq!(here.asking.next_timeout(), Some(RTO * 3));
+}
+
+#[test]
+fn a_request_that_comes_again_is_answered_again_but_not_done_again() {
+    let mut there = state();
+    let asconf = request(u32::MAX, [Parameter::DeleteAddress(about(2))]);
+    let Answer::New(ack, _) = answer(&mut there, &asconf, &[1, 2]) else { panic!("it is new") };
+    assert_eq!(answer(&mut there, &asconf, &[1]), Answer::Again(ack));
+    for serial in [1, 2, u32::MAX - 1, u32::MAX / 2] {
+        assert_eq!(answer(&mut there, &request(serial, []), &[1]), Answer::Discard);
+    }
+    assert!(matches!(answer(&mut there, &request(0, []), &[1]), Answer::New(..)));
+}
+
+#[test]
+fn before_the_first_request_there_is_no_answer_to_repeat() {
+    assert_eq!(answer(&mut state(), &request(u32::MAX - 1, []), &[1]), Answer::Discard);
+}
+
+#[test]
+fn what_is_refused_is_told_with_its_reason() {
+    let loopback = AddressRequest { correlation: 9, address: [127, 0, 0, 1].into() };
+    let cases: [(Parameter, &[u8], CauseCode); 6] = [
+        (Parameter::DeleteAddress(about(1)), &[1], CauseCode::DELETE_LAST_ADDRESS),
+        (Parameter::DeleteAddress(about(1)), &[1, 2], CauseCode::DELETE_SOURCE_ADDRESS),
+        (Parameter::DeleteAddress(about(7)), &[1, 2], CauseCode::UNRESOLVABLE_ADDRESS),
+        (Parameter::SetPrimaryAddress(about(7)), &[1, 2], CauseCode::UNRESOLVABLE_ADDRESS),
+        (Parameter::AddAddress(about(4)), &[1, 2, 3], CauseCode::RESOURCE_SHORTAGE),
+        (Parameter::AddAddress(loopback), &[1], CauseCode::UNRESOLVABLE_ADDRESS),
+    ];
+    for (parameter, known, code) in cases {
+        let (changes, responses) = outcome([parameter], known);
+        assert_eq!(changes, []);
+        assert_eq!(responses.iter().map(|(_, code)| *code).collect::<Vec<_>>(), [Some(code)]);
+    }
+}
+
+#[test]
+fn an_address_that_is_there_already_is_no_error() {
+    assert_eq!(outcome([Parameter::AddAddress(about(2))], &[1, 2]), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn later_requests_see_what_earlier_ones_did() {
+    let (changes, responses) = outcome(
+        [
+            Parameter::AddAddress(about(2)),
+            Parameter::SetPrimaryAddress(about(2)),
+            Parameter::DeleteAddress(about(3)),
+            Parameter::DeleteAddress(about(2)),
+        ],
+        &[1, 3],
+    );
+    let expected = [
+        PeerChange::Added(ip(2)),
+        PeerChange::MadePrimary(ip(2)),
+        PeerChange::Deleted(ip(3)),
+        PeerChange::Deleted(ip(2)),
+    ];
+    assert_eq!((&changes[..], responses), (&expected[..], Vec::new()));
+}
+
+#[test]
+fn an_unspecified_address_is_the_one_that_the_packet_came_from() {
+    let any = AddressRequest { correlation: 1, address: [0, 0, 0, 0].into() };
+    let (changes, _) = outcome([Parameter::DeleteAddress(any)], &[1, 2, 3]);
+    assert_eq!(changes, [PeerChange::Deleted(ip(2)), PeerChange::Deleted(ip(3))]);
+    let (changes, _) = outcome([Parameter::SetPrimaryAddress(any)], &[1, 2]);
+    assert_eq!(changes, [PeerChange::MadePrimary(ip(1))]);
+    let from_new = request(u32::MAX, [Parameter::AddAddress(any), Parameter::DeleteAddress(any)]);
+    let peer = PeerAddresses { known: alloc::vec![ip(1)], limit: 3 };
+    let Answer::New(_, changes) = state().answering.handle_asconf(&from_new, ip(5), peer) else {
+        panic!("it is new")
+    };
+    assert_eq!(changes, [PeerChange::Added(ip(5)), PeerChange::Deleted(ip(1))]);
+}
+
+#[test]
+fn what_was_done_is_said_beside_what_was_not() {
+    let (_, responses) =
+        outcome([Parameter::AddAddress(about(2)), Parameter::DeleteAddress(about(7))], &[1]);
+    assert_eq!(responses, [(2, None), (7, Some(CauseCode::UNRESOLVABLE_ADDRESS))]);
+}
+
+#[test]
+fn unknown_requests_do_as_their_type_says() {
+    let unknown = |number| {
+        let value = bytes::Bytes::from_static(&[0, 0, 0, 5]);
+        Parameter::Unknown(UnknownParameter { parameter_type: ParameterType(number), value })
+    };
+    let after = |number| outcome([unknown(number), Parameter::AddAddress(about(2))], &[1]);
+    let reported = (5, Some(CauseCode::UNRECOGNIZED_PARAMETERS));
+    assert_eq!(after(0x3000), (Vec::new(), Vec::new()));
+    assert_eq!(after(0x7000), (Vec::new(), alloc::vec![reported]));
+    assert_eq!(after(0xb000).0, [PeerChange::Added(ip(2))]);
+    assert_eq!(after(0xf000).1, [reported, (2, None)]);
+}
+
+#[test]
+fn answers_are_bounded() {
+    let many = (0..200).map(|_| Parameter::DeleteAddress(about(9)));
+    let Answer::New(ack, _) = answer(&mut state(), &request(u32::MAX, many), &[1, 2]) else {
+        panic!("it is new")
+    };
+    assert!(ack.parameters.as_bytes().len() < 1000);
+}
+
+#[test]
+fn malformed_requests_change_nothing() {
+    let mut there = state();
+    let mut bytes = Parameter::AddAddress(about(2)).to_bytes().to_vec();
+    bytes.extend([0xc0, 1, 0, 200]);
+    let asconf = AsconfChunk {
+        serial: AsconfNumber(u32::MAX),
+        address: ip(1),
+        parameters: Parameters::from_bytes(bytes.into()),
+    };
+    assert_eq!(answer(&mut there, &asconf, &[1]), Answer::Malformed);
+}
+
+#[test]
+fn behind_a_refusal_only_what_is_confirmed_was_done() {
+    let mut here = state();
+    let wishes = [
+        AddressWish::Add(ip(2)),
+        AddressWish::Add(ip(3)),
+        AddressWish::Add(ip(4)),
+        AddressWish::Add(ip(5)),
+    ];
+    let asconf = ask(&mut here, &wishes);
+    let ack = AsconfAckChunk {
+        serial: asconf.serial,
+        parameters: [
+            Parameter::ErrorCauseIndication { correlation: 2, causes: Cause::OutOfResource.into() },
+            Parameter::SuccessIndication { correlation: 4 },
+        ]
+        .into_iter()
+        .collect(),
+    };
+    let Settled::Answered { results, .. } = here.asking.handle_ack(&ack) else {
+        panic!("it was asked")
+    };
+    let refused = Some(CauseCode::OUT_OF_RESOURCE);
+    let expected = [None, refused, refused, None];
+    assert_eq!(results.iter().map(|(_, code)| *code).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn an_answer_to_nothing_is_illegal_only_if_its_number_is_to_come() {
+    let ack =
+        |serial| AsconfAckChunk { serial: AsconfNumber(serial), parameters: Parameters::default() };
+    let mut here = state();
+    assert_eq!(here.asking.handle_ack(&ack(u32::MAX)), Settled::Illegal);
+    assert_eq!(here.asking.handle_ack(&ack(3)), Settled::Illegal);
+    assert_eq!(here.asking.handle_ack(&ack(u32::MAX - 1)), Settled::Nothing);
+    ask(&mut here, &[AddressWish::Add(ip(2))]);
+    assert_eq!(here.asking.handle_ack(&ack(3)), Settled::Nothing);
+}
+
+#[test]
+fn a_peer_that_does_not_know_asconf_is_not_asked_any_more() {
+    let mut here = state();
+    ask(&mut here, &[AddressWish::Add(ip(2))]);
+    here.asking.wish(AddressWish::Delete(ip(1))).unwrap();
+    assert!(here.asking.deletes(ip(1)) && !here.asking.deletes(ip(2)));
+    let given_up = [AddressWish::Add(ip(2)), AddressWish::Delete(ip(1))];
+    assert_eq!(here.asking.give_up(), given_up);
+    assert_eq!((poll(&mut here), here.asking.next_timeout()), (None, None));
+}

@@ -1,0 +1,243 @@
+//! ASCONF between the user, [`super::dynamic_address`] and the peer (RFC 5061 §5).
+
+use alloc::boxed::Box;
+use core::net::{IpAddr, SocketAddr};
+use core::time::Duration;
+
+use super::dynamic_address::{
+    AddressWish, Answer, DynamicAddress, PeerAddresses, PeerChange, Settled,
+};
+use super::introduction::Introduction;
+use super::{Arrival, Association, addresses};
+use crate::auth::Verification;
+use crate::counters::Counters;
+use crate::endpoint::Agreed;
+use crate::error::Error;
+use crate::event::{Event, OwnAddressChange, PathChange};
+use crate::identifier::PathId;
+use crate::path::Path;
+use crate::wire::{AsconfAckChunk, AsconfChunk, Cause, CauseCode, Chunk, Chunks};
+
+/// The most chunks of a packet from an unknown address that are looked at.
+const MAX_LOOKED_AT: usize = 8;
+
+/// The state of an association in which both sides know ASCONF.
+pub(super) fn agree(
+    own: &Introduction,
+    peer: &Introduction,
+    agreed: Agreed,
+) -> Option<Box<DynamicAddress>> {
+    let (first, peers) = (own.initial_tsn, peer.initial_tsn);
+    agreed.dynamic_addresses.then(|| Box::new(DynamicAddress::new(first, peers, &own.addresses)))
+}
+
+impl Association {
+    /// The user wants the peer to know of a change; [`Event::OwnAddress`] tells how that went.
+    pub(crate) fn change_own_address(
+        &mut self,
+        now: Duration,
+        wish: AddressWish,
+        counters: &mut Counters,
+    ) -> Result<(), Error> {
+        if !matches!(self.state, super::state::State::Established) {
+            return Err(Error::WrongState);
+        }
+        if !addresses::is_unicast(wish.address()) {
+            return Err(Error::BadAddress);
+        }
+        let dynamic = self.dynamic_address.as_mut().ok_or(Error::NotSupported)?;
+        dynamic.asking.wish(wish)?;
+        self.send_asconf(now, counters);
+        Ok(())
+    }
+
+    /// ASCONF, found to be authentic.
+    pub(super) fn handle_asconf(
+        &mut self,
+        arrival: &Arrival,
+        asconf: &AsconfChunk,
+        counters: &mut Counters,
+    ) {
+        let Some(dynamic) = self.dynamic_address.as_mut().filter(|_| self.state.is_up()) else {
+            counters.unexpected_chunks += 1;
+            return;
+        };
+        let source = arrival.remote.ip();
+        let known = self.paths.iter().map(|path| path.remote.ip()).collect();
+        let peer = PeerAddresses { known, limit: self.config.max_peer_addresses };
+        let ack = match dynamic.answering.handle_asconf(asconf, source, peer) {
+            Answer::Discard => {
+                counters.unexpected_chunks += 1;
+                return;
+            }
+            Answer::Malformed => {
+                counters.malformed_chunks += 1;
+                return self.abort_for_violation(Cause::violation("malformed ASCONF"));
+            }
+            Answer::Again(ack) => ack,
+            Answer::New(ack, changes) => {
+                for change in changes {
+                    self.change_peer_address(change, arrival.remote.port());
+                }
+                ack
+            }
+        };
+        // To where the request came from (RFC 5061 §5.2, C5).
+        let path = self.paths.by_address(source);
+        self.waiting.push(path, Chunk::AsconfAck(ack), counters);
+    }
+
+    fn change_peer_address(&mut self, change: PeerChange, port: u16) {
+        self.moved = true;
+        match change {
+            PeerChange::Added(address) => {
+                self.paths.add(SocketAddr::new(address, port), None, &self.config);
+            }
+            PeerChange::Deleted(address) => {
+                let path = self.paths.by_address(address).and_then(|path| self.paths.remove(path));
+                if let Some(path) = path {
+                    let change = PathChange::Removed;
+                    self.notify(Event::Path { path: path.id, remote: path.remote, change });
+                }
+            }
+            PeerChange::MadePrimary(address) => {
+                let path = self.paths.by_address(address);
+                let done = path.is_some_and(|path| self.paths.set_primary(path));
+                if let Some(dynamic) = &mut self.dynamic_address {
+                    // Nothing is sent to an address before it is verified (RFC 9260 §5.4).
+                    dynamic.wanted_primary = (!done).then_some(address);
+                }
+            }
+        }
+    }
+
+    /// An address of the peer's was verified: it may be the one that the peer wants to be primary.
+    pub(super) fn prefer_if_wanted(&mut self, path: PathId, address: IpAddr) {
+        if let Some(dynamic) = &mut self.dynamic_address
+            && dynamic.wanted_primary == Some(address)
+            && self.paths.set_primary(path)
+        {
+            dynamic.wanted_primary = None;
+        }
+    }
+
+    /// ASCONF-ACK, found to be authentic.
+    pub(super) fn handle_asconf_ack(
+        &mut self,
+        now: Duration,
+        ack: &AsconfAckChunk,
+        counters: &mut Counters,
+    ) {
+        let Some(dynamic) = self.dynamic_address.as_mut().filter(|_| self.state.is_up()) else {
+            counters.unexpected_chunks += 1;
+            return;
+        };
+        match dynamic.asking.handle_ack(ack) {
+            Settled::Nothing => counters.unexpected_chunks += 1,
+            Settled::Illegal => self.abort_for_violation(Cause::IllegalAsconfAck),
+            Settled::Answered { path, results } => {
+                self.paths.on_answer(path);
+                for (wish, refused) in results {
+                    self.tell_settled(wish, refused);
+                }
+                self.send_asconf(now, counters);
+            }
+        }
+    }
+
+    /// The peer does not know the chunk (RFC 5061 §5.1, A10).
+    pub(super) fn handle_asconf_unknown(&mut self) {
+        let wishes = self.dynamic_address.as_mut().map(|dynamic| dynamic.asking.give_up());
+        for wish in wishes.into_iter().flatten() {
+            self.tell_settled(wish, Some(CauseCode::UNRECOGNIZED_CHUNK_TYPE));
+        }
+        self.dynamic_address = None;
+        self.agreed.dynamic_addresses = false;
+    }
+
+    /// T4-RTO ran out (RFC 5061 §5.1.1): the same request again, over another path if there is one.
+    pub(super) fn handle_asconf_timer(&mut self, now: Duration, counters: &mut Counters) {
+        let expired = self.dynamic_address.as_ref().and_then(|it| it.asking.expired(now));
+        let Some(asked_on) = expired else { return };
+        if let Some(path) = self.paths.get_mut(asked_on) {
+            path.rto.back_off();
+        }
+        self.paths.on_error(asked_on, &self.config);
+        self.give_up_if_unreachable();
+        let next = self.paths.for_retransmission(asked_on);
+        if let Some(dynamic) = self.dynamic_address.as_mut().filter(|_| self.state.is_up()) {
+            counters.retransmissions += 1;
+            dynamic.asking.ask_again(now, next, &self.config);
+        }
+        self.send_asconf(now, counters);
+    }
+
+    /// When the peer must have answered.
+    pub(super) fn asconf_timeout(&self) -> Option<Duration> {
+        self.dynamic_address.as_ref().and_then(|dynamic| dynamic.asking.next_timeout())
+    }
+
+    /// Whether the peer's addresses may change.
+    pub(crate) fn has_dynamic_addresses(&self) -> bool {
+        self.dynamic_address.is_some() && self.state.is_up()
+    }
+
+    /// Whether a packet with our tag from an address that the peer was not known to have is the
+    /// peer's all the same: it begins with a signature that is right, and has an ASCONF that names
+    /// an address which the peer has (RFC 5061 §4.1.1).
+    pub(crate) fn takes_from_elsewhere(&self, chunks: Chunks<'_>) -> bool {
+        let Some(authentication) = &self.authentication else { return false };
+        let mut chunks = chunks.take(MAX_LOOKED_AT);
+        let Some(Chunk::Auth(auth)) = chunks.next() else { return false };
+        let known =
+            |address: IpAddr| address.is_unspecified() || self.paths.by_address(address).is_some();
+        authentication.verify(&auth) == Verification::Authentic
+            && chunks.any(|chunk| matches!(chunk, Chunk::Asconf(it) if known(it.address)))
+    }
+
+    fn send_asconf(&mut self, now: Duration, counters: &mut Counters) {
+        let path = self.path_for_asconf();
+        let source = self.paths.get(path).and_then(|path| path.local);
+        let rto = self.timeout_of(path);
+        if let Some(dynamic) = &mut self.dynamic_address
+            && let Some((path, chunk)) = dynamic.asking.poll_chunk(now, path, rto, source)
+        {
+            self.waiting.push(Some(path), Chunk::Asconf(chunk), counters);
+        }
+    }
+
+    /// The usual path, unless it may leave from an address that the request takes away: the peer
+    /// refuses that (RFC 5061 §5.3, F).
+    fn path_for_asconf(&self) -> PathId {
+        let usual = self.paths.for_data(None).unwrap_or(self.paths.primary());
+        let Some(asking) = self.dynamic_address.as_ref().map(|dynamic| &dynamic.asking) else {
+            return usual;
+        };
+        let is_safe = |path: &Path| path.local.is_some_and(|local| !asking.deletes(local));
+        if !asking.deletes_any() || self.paths.get(usual).is_some_and(is_safe) {
+            return usual;
+        }
+        self.paths.iter().find(|path| is_safe(path)).map_or(usual, |path| path.id)
+    }
+
+    fn tell_settled(&mut self, wish: AddressWish, refused: Option<CauseCode>) {
+        let change = match wish {
+            AddressWish::Add(_) => OwnAddressChange::Added,
+            AddressWish::Delete(_) => OwnAddressChange::Removed,
+            AddressWish::SetPrimary(_) => OwnAddressChange::MadePrimary,
+        };
+        let address = wish.address();
+        if change == OwnAddressChange::Removed && refused.is_none() {
+            self.stop_sending_from(address);
+        }
+        let cause = refused.map(|code| code.0);
+        self.notify(Event::OwnAddress { address, change, cause });
+    }
+
+    /// Paths that left from `gone` leave the choice to the routing again.
+    fn stop_sending_from(&mut self, gone: IpAddr) {
+        let used = self.paths.iter().filter_map(|path| path.local);
+        let kept: alloc::vec::Vec<IpAddr> = used.filter(|local| *local != gone).collect();
+        self.paths.set_local_addresses(&kept);
+    }
+}

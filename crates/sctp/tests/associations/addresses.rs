@@ -1,0 +1,166 @@
+//! Addresses added and removed while an association runs (RFC 5061).
+
+use super::world::*;
+use eyas_sctp::config::EndpointConfig;
+use eyas_sctp::endpoint::PathState;
+use eyas_sctp::error::Error;
+use eyas_sctp::event::{Event, OwnAddressChange, PathChange};
+use eyas_sctp::io::Input;
+use std::net::IpAddr;
+use std::time::Duration;
+
+fn changing(mut config: EndpointConfig) -> EndpointConfig {
+    config.association.extensions.dynamic_addresses = true;
+    config
+}
+
+fn world() -> World {
+    World::with(changing(listening()), changing(multihomed(B, 2)))
+}
+
+/// What `host` was told of its wishes.
+fn answers(world: &World, host: usize) -> Vec<(IpAddr, OwnAddressChange, Option<u16>)> {
+    let answer = |event: Event| match event {
+        Event::OwnAddress { address, change, cause } => Some((address, change, cause)),
+        _ => None,
+    };
+    world.hosts[host].said().into_iter().filter_map(answer).collect()
+}
+
+/// The peer's addresses and their states, as `host` sees them.
+fn paths(world: &World, host: usize) -> Vec<(IpAddr, PathState)> {
+    let status = world.hosts[host].status(world.hosts[host].only());
+    status.paths.iter().map(|path| (path.remote.ip(), path.state)).collect()
+}
+
+#[test]
+fn an_address_is_added_and_verified() {
+    let mut world = world();
+    let (a, _) = world.connected();
+    world.clear_ladder();
+    world.hosts[A].endpoint.add_address(world.now, a, address(A, 1)).unwrap();
+    world.run_for(Duration::from_secs(10));
+    assert_eq!(answers(&world, A), [(address(A, 1), OwnAddressChange::Added, None)]);
+    let expected = [(address(A, 0), PathState::Active), (address(A, 1), PathState::Active)];
+    assert_eq!(paths(&world, B), expected);
+    assert_eq!(world.ladder[..2], ["A -> B  AUTH ASCONF", "A <- B  AUTH ASCONF-ACK"]);
+}
+
+#[test]
+fn an_address_is_removed() {
+    let mut world = World::with(changing(multihomed(A, 2)), changing(multihomed(B, 2)));
+    let (a, _) = world.connected();
+    world.run_for(Duration::from_secs(10));
+    assert_eq!(paths(&world, B).len(), 2);
+    world.hosts[A].endpoint.remove_address(world.now, a, address(A, 1)).unwrap();
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(answers(&world, A), [(address(A, 1), OwnAddressChange::Removed, None)]);
+    assert_eq!(paths(&world, B), [(address(A, 0), PathState::Active)]);
+    let removed = |event: &Event| {
+        matches!(event, Event::Path { change: PathChange::Removed, remote, .. }
+            if remote.ip() == address(A, 1))
+    };
+    assert!(world.hosts[B].said().iter().any(removed));
+}
+
+#[test]
+fn the_address_in_use_is_removed_over_another_path() {
+    let mut world = World::with(changing(multihomed(A, 2)), changing(multihomed(B, 2)));
+    let (a, b) = world.connected();
+    world.run_for(Duration::from_secs(10));
+    world.hosts[A].endpoint.remove_address(world.now, a, address(A, 0)).unwrap();
+    world.send(B, b, 1, vec![1; 100_000]);
+    world.run_for(Duration::from_secs(10));
+    assert_eq!(answers(&world, A), [(address(A, 0), OwnAddressChange::Removed, None)]);
+    assert_eq!(paths(&world, B), [(address(A, 1), PathState::Active)]);
+    assert_eq!(world.hosts[A].received_bytes(), 100_000);
+}
+
+#[test]
+fn a_new_address_becomes_primary_once_it_is_verified() {
+    let mut world = world();
+    let (a, b) = world.connected();
+    let (now, new) = (world.now, address(A, 1));
+    world.hosts[A].endpoint.add_address(now, a, new).unwrap();
+    world.hosts[A].endpoint.set_peer_primary(now, a, new).unwrap();
+    world.run_for(Duration::from_secs(10));
+    let done = [(new, OwnAddressChange::Added, None), (new, OwnAddressChange::MadePrimary, None)];
+    assert_eq!(answers(&world, A), done);
+    let status = world.hosts[B].status(b);
+    let primary = status.paths.iter().find(|path| path.id == status.primary).unwrap();
+    assert_eq!(primary.remote.ip(), new);
+}
+
+#[test]
+fn lost_requests_and_answers_are_made_up_for() {
+    let mut world = world();
+    let (a, _) = world.connected();
+    world.clear_ladder();
+    for what in ["ASCONF", "ASCONF-ACK"] {
+        world.lose(what);
+    }
+    world.hosts[A].endpoint.add_address(world.now, a, address(A, 1)).unwrap();
+    world.run_for(Duration::from_secs(20));
+    assert!(world.lost_all());
+    assert_eq!(answers(&world, A), [(address(A, 1), OwnAddressChange::Added, None)]);
+    assert_eq!(paths(&world, B).len(), 2);
+    let asked =
+        world.ladder.iter().filter(|line| line.contains("ASCONF") && !line.contains("ACK")).count();
+    assert_eq!(asked, 3, "{:#?}", world.ladder);
+}
+
+#[test]
+fn the_last_address_stays() {
+    let mut world = world();
+    let (a, _) = world.connected();
+    world.hosts[A].endpoint.remove_address(world.now, a, address(A, 0)).unwrap();
+    world.run_for(Duration::from_secs(1));
+    let refused = (address(A, 0), OwnAddressChange::Removed, Some(0xa0));
+    assert_eq!(answers(&world, A), [refused]);
+    assert_eq!(paths(&world, B), [(address(A, 0), PathState::Active)]);
+}
+
+#[test]
+fn a_host_that_moves_is_known_by_its_old_address() {
+    let mut world = World::with(changing(listening()), changing(multihomed(B, 2)));
+    let a = world.connect_with(|options| {
+        options.local = Some(address(A, 0));
+        options.remotes.push(socket(B, 1));
+    });
+    world.finish_handshake(a);
+    world.run_for(Duration::from_secs(5));
+    // Network 0 is gone for A; what it sends to B's other address comes from a new one.
+    world.network.cut = vec![0];
+    let new = address(A, 1);
+    world.hosts[A].endpoint.handle_input(world.now, Input::LocalAddresses(vec![new]));
+    world.hosts[A].endpoint.add_address(world.now, a, new).unwrap();
+    world.hosts[A].endpoint.remove_address(world.now, a, address(A, 0)).unwrap();
+    world.send(A, a, 1, "still here");
+    world.run_for(Duration::from_secs(60));
+    let done =
+        [(new, OwnAddressChange::Added, None), (address(A, 0), OwnAddressChange::Removed, None)];
+    assert_eq!(answers(&world, A), done);
+    assert_eq!(paths(&world, B), [(new, PathState::Active)]);
+    assert_eq!(world.hosts[B].received_messages(), 1);
+}
+
+#[test]
+fn it_takes_two() {
+    let mut world = World::with(changing(listening()), listening());
+    let (a, b) = world.connected();
+    let new = address(A, 1);
+    for (host, id) in [(A, a), (B, b)] {
+        let refused = world.hosts[host].endpoint.add_address(world.now, id, new);
+        assert_eq!(refused, Err(Error::NotSupported));
+    }
+}
+
+#[test]
+fn addresses_of_no_host_are_refused_at_once() {
+    let mut world = world();
+    let (a, _) = world.connected();
+    for bad in ["0.0.0.0", "224.0.0.1", "::"] {
+        let refused = world.hosts[A].endpoint.add_address(world.now, a, bad.parse().unwrap());
+        assert_eq!(refused, Err(Error::BadAddress), "{bad}");
+    }
+}
