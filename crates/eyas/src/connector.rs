@@ -8,6 +8,7 @@ use rustls::ClientConfig;
 
 #[cfg(feature = "quic")]
 use crate::attempt::quic_sockets::Sockets;
+#[cfg(feature = "quic")]
 use crate::network::Network;
 use crate::{Error, SecurityParameters};
 
@@ -20,7 +21,6 @@ pub(crate) struct Connector {
     stream_offers: Offers<Arc<ClientConfig>>,
     #[cfg(feature = "quic")]
     quic: Quic,
-    network: Network,
     fast_open: bool,
     mptcp: bool,
 }
@@ -34,12 +34,13 @@ struct Quic {
     tokens: Arc<dyn quinn::TokenStore>,
     early_data: bool,
     sockets: Sockets,
+    network: Network,
 }
 
 impl Connector {
     pub(crate) fn new(
         security: &SecurityParameters,
-        network: Network,
+        #[cfg(feature = "quic")] network: Network,
         fast_open: bool,
         mptcp: bool,
     ) -> Result<Self, Error> {
@@ -54,8 +55,8 @@ impl Connector {
                 tokens: security.quic_tokens(),
                 early_data: security.allows_early_data(),
                 sockets: Sockets::default(),
+                network,
             },
-            network,
             fast_open,
             mptcp,
         })
@@ -96,7 +97,7 @@ impl Connector {
 
     #[cfg(feature = "quic")]
     pub(crate) fn network(&self) -> &Network {
-        &self.network
+        &self.quic.network
     }
 
     /// Whether MPTCP is spoken where TCP was planned.

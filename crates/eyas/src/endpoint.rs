@@ -126,7 +126,13 @@ impl EndpointBuilder {
         let network = Network::new(self.resolver.clone());
         let (fast_open, mptcp) = (self.fast_open, self.mptcp);
         let shared = Shared {
-            connector: Connector::new(&self.security, network.clone(), fast_open, mptcp)?,
+            connector: Connector::new(
+                &self.security,
+                #[cfg(feature = "quic")]
+                network.clone(),
+                fast_open,
+                mptcp,
+            )?,
             network,
             resolver: self.resolver,
             memory: self.memory,
