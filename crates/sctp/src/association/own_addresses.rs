@@ -207,8 +207,9 @@ impl Association {
     }
 
     /// The usual path, unless it may leave from an address that the request takes away: the peer
-    /// refuses that (RFC 5061 §5.3, F).
-    fn path_for_asconf(&self) -> PathId {
+    /// refuses that (RFC 5061 §5.3, F). If all may, the usual one leaves from another address from
+    /// now on.
+    fn path_for_asconf(&mut self) -> PathId {
         let usual = self.paths.for_data(None).unwrap_or(self.paths.primary());
         let Some(asking) = self.dynamic_address.as_ref().map(|dynamic| &dynamic.asking) else {
             return usual;
@@ -217,7 +218,14 @@ impl Association {
         if !asking.deletes_any() || self.paths.get(usual).is_some_and(is_safe) {
             return usual;
         }
-        self.paths.iter().find(|path| is_safe(path)).map_or(usual, |path| path.id)
+        if let Some(other) = self.paths.iter().find(|path| is_safe(path)) {
+            return other.id;
+        }
+        let mut stays = asking.own().filter(|address| !asking.deletes(*address));
+        if let Some(path) = self.paths.get_mut(usual) {
+            stays.any(|address| path.set_local(address));
+        }
+        usual
     }
 
     fn tell_settled(&mut self, wish: AddressWish, refused: Option<CauseCode>) {

@@ -145,6 +145,19 @@ fn a_host_that_moves_is_known_by_its_old_address() {
 }
 
 #[test]
+fn the_only_way_out_leaves_from_another_address() {
+    let mut world = World::with(changing(listening()), changing(listening()));
+    let a = world.connect_with(|options| options.local = Some(address(A, 0)));
+    world.finish_handshake(a);
+    let new = address(A, 1);
+    world.hosts[A].endpoint.add_address(world.now, a, new).unwrap();
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(world.hosts[A].status(a).paths[0].local, Some(address(A, 0)));
+    world.hosts[A].endpoint.remove_address(world.now, a, address(A, 0)).unwrap();
+    assert_eq!(world.hosts[A].status(a).paths[0].local, Some(new));
+}
+
+#[test]
 fn it_takes_two() {
     let mut world = World::with(changing(listening()), listening());
     let (a, b) = world.connected();

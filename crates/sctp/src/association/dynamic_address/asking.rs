@@ -96,6 +96,11 @@ impl Asking {
         }
     }
 
+    /// Our addresses that the peer sends to, as far as they are known here.
+    pub(crate) fn own(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.own.iter().copied()
+    }
+
     /// Takes a wish; it is asked for as soon as nothing else is under way.
     pub(crate) fn wish(&mut self, wish: AddressWish) -> Result<(), Error> {
         if self.wishes.len() >= MAX_WISHES {
