@@ -1,6 +1,7 @@
 //! Packets that leave together: equal sizes to one address, so that a driver can hand them to the
 //! kernel in one call (GSO).
 
+use alloc::collections::VecDeque;
 use bytes::BytesMut;
 use core::net::{IpAddr, SocketAddr};
 
@@ -14,6 +15,9 @@ const MAX_BYTES: usize = 64_000;
 
 /// Bytes that are set aside at a time for the packets to come.
 const CHUNK: usize = 128 * 1024;
+
+/// The most pieces of memory that are kept for the packets to come, 4 MiB.
+const MAX_PIECES: usize = 32;
 
 /// Where a packet goes, and how. Those of a train have it in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,9 @@ pub(crate) struct Train {
     pub(crate) buffer: BytesMut,
     /// The packet that did not fit the last train; it begins the next one.
     carried: Option<Route>,
+    /// The beginnings of the pieces of memory that trains are written into, the one used last at
+    /// the back: each comes into use again once all of its trains were sent.
+    pieces: VecDeque<BytesMut>,
 }
 
 impl Train {
@@ -67,11 +74,23 @@ impl Train {
     }
 
     /// Takes the memory of trains that have been sent back, or new memory. Writing into one large
-    /// piece after the other keeps the cost of memory away from the single packet.
+    /// piece after the other keeps the cost of memory away from the single packet; keeping the
+    /// pieces, from the operating system, which would clear them each time.
     fn make_room(&mut self) {
-        if self.buffer.capacity() < MAX_BYTES {
-            self.buffer.reserve(CHUNK);
+        if self.buffer.capacity() >= MAX_BYTES {
+            return;
         }
+        // A packet that was carried over stays in front.
+        let rest = self.buffer.split();
+        let mut oldest = self.pieces.pop_front();
+        let is_free = oldest.as_mut().is_some_and(|piece| piece.try_reclaim(CHUNK));
+        if !is_free && self.pieces.len() + 1 < MAX_PIECES {
+            oldest.take().into_iter().for_each(|piece| self.pieces.push_front(piece));
+        }
+        let piece = oldest.filter(|_| is_free);
+        self.buffer = piece.unwrap_or_else(|| BytesMut::with_capacity(CHUNK));
+        self.pieces.push_back(self.buffer.split_to(0));
+        self.buffer.extend_from_slice(&rest);
     }
 }
 
@@ -123,6 +142,32 @@ mod tests {
     #[test]
     fn another_address_begins_a_train() {
         assert_eq!(trains(&[(1, 60), (2, 60), (2, 60)]), [(1, 60, 60), (2, 120, 60)]);
+    }
+
+    #[test]
+    fn memory_is_used_again_once_its_trains_were_sent() {
+        let mut train = Train::default();
+        let write = |train: &mut Train| {
+            let mut left = 60;
+            train
+                .gather(|buffer| {
+                    left -= 1;
+                    buffer.resize(buffer.len() + 1000, 0);
+                    (left >= 0).then(|| route(1))
+                })
+                .expect("packets were written")
+        };
+        let kept: Vec<Transmit> = (0..200).map(|_| write(&mut train)).collect();
+        assert_eq!(train.pieces.len(), MAX_PIECES);
+        drop(kept);
+        let places: alloc::collections::BTreeSet<_> =
+            train.pieces.iter().map(|piece| piece.as_ptr()).collect();
+        for _ in 0..2 * MAX_PIECES {
+            let packets = write(&mut train).contents;
+            let at = packets.as_ptr();
+            let known = places.range(..=at).next_back().expect("memory of before");
+            assert!(at as usize - *known as usize <= CHUNK);
+        }
     }
 
     #[test]
