@@ -102,6 +102,7 @@ pub struct Bbr {
     loss_round_delivered: u64,
     loss_round_start: bool,
     is_loss_in_round: bool,
+    is_mark_in_round: bool,
     losses_in_round: u32,
     last_lost_sent: u64,
     bandwidth_latest: u64,
@@ -176,6 +177,7 @@ impl Bbr {
             loss_round_delivered: 0,
             loss_round_start: false,
             is_loss_in_round: false,
+            is_mark_in_round: false,
             losses_in_round: 0,
             last_lost_sent: 0,
             bandwidth_latest: 0,
@@ -298,8 +300,7 @@ impl CongestionControl for Bbr {
                 self.save_state_upon_loss();
                 self.in_recovery = true;
             }
-            // The draft leaves ECN open; a mark counts as a round with a loss.
-            CongestionKind::Ecn => self.note_loss(),
+            CongestionKind::Ecn => self.note_mark(),
         }
     }
 

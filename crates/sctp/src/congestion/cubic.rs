@@ -19,11 +19,11 @@ const ALPHA: (u64, u64) = (9, 17);
 
 /// The constant `C` is 0.4 segments a second cubed (RFC 9438 §4.1.1, §5). In milliseconds and
 /// tenths this is what to divide by: 4 / 10^10.
-const SCALE: u128 = 10_000_000_000;
+const SCALE: u64 = 10_000_000_000;
 
-/// The longest time that the cubic function is followed for, in milliseconds; it is capped by half
-/// a window a round trip long before.
-const MAX_TIME: u64 = 1 << 30;
+/// The longest time that the cubic function is followed for, in milliseconds: its cube is still a
+/// number of 64 bits, and the window has long been larger than any.
+const MAX_TIME: u64 = 1 << 21;
 
 /// RFC 9438.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ impl Cubic {
             return Epoch { start: now, k: 0, origin: self.window, estimate };
         }
         let short = (self.w_max - self.window) as u128;
-        let k = cube_root(short * SCALE / (4 * self.mtu as u128));
+        let k = cube_root(short * u128::from(SCALE) / (4 * self.mtu as u128));
         Epoch { start: now, k, origin: self.w_max, estimate }
     }
 
@@ -128,8 +128,8 @@ impl Cubic {
         }
         let target = cubic(&epoch, self.mtu, time.saturating_add(self.smoothed_rtt));
         let target = target.clamp(self.window, self.window + self.window / 2);
-        let growth = (target - self.window) as u128 * acknowledged.bytes as u128;
-        self.window += usize::try_from(growth / self.window.max(1) as u128).unwrap_or(0);
+        let growth = (target - self.window).saturating_mul(acknowledged.bytes);
+        self.window += growth / self.window.max(1);
     }
 
     /// By how much Reno's window grows for these bytes (RFC 9438 §4.3), with 16 bits of fraction.
@@ -144,8 +144,8 @@ impl Cubic {
 /// `W_cubic(time)` (RFC 9438 §4.2), in bytes.
 fn cubic(epoch: &Epoch, mtu: usize, time: u64) -> usize {
     let time = time.min(MAX_TIME);
-    let distance = u128::from(time.abs_diff(epoch.k.min(MAX_TIME)));
-    let change = 4 * mtu as u128 * distance * distance * distance / SCALE;
+    let distance = time.abs_diff(epoch.k.min(MAX_TIME)).min(MAX_TIME);
+    let change = distance.pow(3) / (SCALE / (4 * mtu as u64).max(1)).max(1);
     let change = usize::try_from(change).unwrap_or(usize::MAX);
     if time < epoch.k {
         epoch.origin.saturating_sub(change)

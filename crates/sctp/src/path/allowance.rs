@@ -85,14 +85,12 @@ impl Pacer {
 
 /// Nanoseconds in which `bytes` leave at `rate` bytes a second.
 fn time_for(bytes: u64, rate: u64) -> u64 {
-    let time = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
-    u64::try_from(time).unwrap_or(u64::MAX)
+    bytes.saturating_mul(1_000_000_000) / rate
 }
 
 /// Bytes that leave in `time` nanoseconds at `rate` bytes a second.
 fn bytes_in(time: u64, rate: u64) -> u64 {
-    let bytes = u128::from(time) * u128::from(rate) / 1_000_000_000;
-    u64::try_from(bytes).unwrap_or(u64::MAX)
+    time.saturating_mul(rate) / 1_000_000_000
 }
 
 impl Path {

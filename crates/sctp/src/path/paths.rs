@@ -5,7 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use super::{Path, PathState, draw::Draw};
 use crate::config::AssociationConfig;
-use crate::congestion::{CongestionControl, Siblings};
+use crate::congestion::{CongestionControl, Siblings, nanoseconds};
 use crate::event::PathChange;
 use crate::identifier::PathId;
 
@@ -271,8 +271,7 @@ impl Paths {
             siblings.slow_start_thresholds =
                 siblings.slow_start_thresholds.saturating_add(threshold);
             if let Some(rtt) = path.rto.smoothed() {
-                let rate = window as u128 * 1_000_000_000 / rtt.as_nanos().max(1);
-                let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+                let rate = (window as u64).saturating_mul(1_000_000_000) / nanoseconds(rtt).max(1);
                 siblings.rates = siblings.rates.saturating_add(rate);
             }
         }

@@ -4,8 +4,10 @@
 use super::{AckPhase, Bbr, BbrState, RateSample, SECOND, Undo};
 use crate::congestion::{Lost, nanoseconds};
 
-/// `LossThresh`: the rate of losses, one in so many, that is too much while probing.
+/// `LossThresh`: the rate of losses, one in so many, that is too much.
 const LOSS_THRESHOLD: usize = 50;
+/// Packets lost in a round that are too few to mean something, whatever share they are.
+const CHANCE_LOSSES: usize = 2;
 /// `Beta`, in tenths.
 const BETA: u64 = 7;
 /// `ExtraAckedFilterLen`, halved: two halves are remembered.
@@ -90,10 +92,17 @@ impl Bbr {
             return;
         }
         self.check_startup_high_loss(sample);
-        if self.is_loss_in_round && !self.is_probing_bandwidth() {
+        // The draft reacts to each loss here; on a long path, single losses then take a tenth of
+        // the rate. What is tolerated while probing is no sign of congestion otherwise either.
+        let too_high = sample.delivery.is_some_and(|delivery| {
+            self.is_inflight_too_high(volume(delivery.lost), delivery.sent.in_flight)
+        });
+        let is_loss = self.is_loss_in_round && too_high;
+        if (is_loss || self.is_mark_in_round) && !self.is_probing_bandwidth() {
             self.adapt_lower_bounds();
         }
         self.is_loss_in_round = false;
+        self.is_mark_in_round = false;
         self.losses_in_round = 0;
     }
 
@@ -128,6 +137,7 @@ impl Bbr {
     /// `ResetCongestionSignals`.
     pub(super) fn reset_congestion_signals(&mut self) {
         self.is_loss_in_round = false;
+        self.is_mark_in_round = false;
         self.losses_in_round = 0;
         self.bandwidth_latest = 0;
         self.inflight_latest = 0;
@@ -158,8 +168,17 @@ impl Bbr {
         extra_acked.current = extra_acked.current.max(extra);
     }
 
+    /// A router marked a packet. The draft leaves ECN open; it counts as a round with too many
+    /// losses.
+    pub(super) fn note_mark(&mut self) {
+        if !self.is_loss_in_round && !self.is_mark_in_round {
+            self.loss_round_delivered = self.delivered;
+        }
+        self.is_mark_in_round = true;
+    }
+
     /// `NoteLoss`.
-    pub(super) fn note_loss(&mut self) {
+    fn note_loss(&mut self) {
         if !self.is_loss_in_round {
             self.loss_round_delivered = self.delivered;
             self.save_window();
@@ -181,11 +200,16 @@ impl Bbr {
             return;
         }
         let total = volume(lost.total_lost.saturating_sub(sent.lost));
-        if is_inflight_too_high(total, sent.in_flight) {
+        if self.is_inflight_too_high(total, sent.in_flight) {
             let inflight = inflight_at_loss(sent.in_flight, total, lost.bytes);
             let app_limited = sent.app_limited || sent.delivered < self.low_rate_until;
             self.handle_inflight_too_high(nanoseconds(lost.now), inflight, app_limited);
         }
+    }
+
+    /// `IsInflightTooHigh`. Of a small flight, two packets lost by chance are many percent.
+    pub(super) fn is_inflight_too_high(&self, lost: usize, in_flight: usize) -> bool {
+        lost > (in_flight / LOSS_THRESHOLD).max(CHANCE_LOSSES * self.mtu)
     }
 
     /// `HandleInflightTooHigh`.
@@ -266,7 +290,7 @@ impl Bbr {
         }
         let Some(delivery) = sample.delivery else { return false };
         let in_flight = delivery.sent.in_flight;
-        let too_high = is_inflight_too_high(volume(delivery.lost), in_flight);
+        let too_high = self.is_inflight_too_high(volume(delivery.lost), in_flight);
         if !too_high && self.inflight_long_term != usize::MAX {
             self.inflight_long_term = self.inflight_long_term.max(in_flight);
             if self.state == BbrState::ProbeBandwidthUp {
@@ -275,11 +299,6 @@ impl Bbr {
         }
         false
     }
-}
-
-/// `IsInflightTooHigh`.
-pub(super) fn is_inflight_too_high(lost: usize, in_flight: usize) -> bool {
-    lost > in_flight / LOSS_THRESHOLD
 }
 
 /// `InflightAtLoss`: at what volume in flight the losses crossed the threshold.

@@ -1,6 +1,6 @@
 //! Startup and Drain (draft-ietf-ccwg-bbr §5.3.1, §5.3.2).
 
-use super::model::{is_inflight_too_high, volume};
+use super::model::volume;
 use super::{Bbr, BbrState, RateSample, control};
 
 /// `StartupPacingGain`, in percent.
@@ -61,7 +61,7 @@ impl Bbr {
             && !self.full_bandwidth_reached
             && self.in_recovery
             && self.losses_in_round >= FULL_LOSS_COUNT
-            && is_inflight_too_high(volume(delivery.lost), delivery.sent.in_flight)
+            && self.is_inflight_too_high(volume(delivery.lost), delivery.sent.in_flight)
         {
             self.undo.state = Some(BbrState::Startup);
             self.full_bandwidth_reached = true;

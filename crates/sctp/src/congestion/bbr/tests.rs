@@ -7,3 +7,40 @@ fn the_first_pacing_rate_is_the_initial_window_in_a_millisecond_by_the_gain() {
     assert_eq!(bbr.pacing_rate, 4_404_000 * 277 / 100);
     assert_eq!(bbr.pacing_rate(), None);
 }
+
+#[test]
+fn a_mark_slows_a_cruising_flow_down() {
+    let mut bbr = Bbr::new(1500);
+    bbr.state = BbrState::ProbeBandwidthCruise;
+    bbr.full_bandwidth_reached = true;
+    bbr.window = 100_000;
+    bbr.max_bandwidth.update(1_000_000);
+    let siblings = crate::congestion::Siblings::default();
+    let (now, kind) = (Duration::ZERO, CongestionKind::Ecn);
+    bbr.on_congestion(&CongestionEvent { now, kind, outstanding: 90_000, siblings });
+    bbr.loss_round_start = true;
+    let sample = RateSample {
+        now: 0,
+        newly_acked: 1448,
+        in_flight: 90_000,
+        is_window_limited: true,
+        rtt: None,
+        delivery: None,
+        rate: 0,
+        app_limited: false,
+    };
+    bbr.update_congestion_signals(&sample);
+    assert_eq!((bbr.bandwidth_short_term, bbr.inflight_short_term), (700_000, 70_000));
+    // Once for the round.
+    bbr.update_congestion_signals(&sample);
+    assert_eq!(bbr.bandwidth_short_term, 700_000);
+}
+
+#[test]
+fn two_packets_of_a_small_flight_are_lost_by_chance() {
+    let bbr = Bbr::new(1500);
+    assert!(!bbr.is_inflight_too_high(3_000, 30_000));
+    assert!(bbr.is_inflight_too_high(3_001, 30_000));
+    assert!(!bbr.is_inflight_too_high(20_000, 1_000_000));
+    assert!(bbr.is_inflight_too_high(20_001, 1_000_000));
+}
