@@ -49,7 +49,7 @@ struct Direction {
 pub(crate) struct World {
     pub(crate) now: Duration,
     pub(crate) sender: Endpoint,
-    receiver: Endpoint,
+    pub(crate) receiver: Endpoint,
     /// What happened at the sender, and when.
     pub(crate) events: Vec<(Duration, Event)>,
     /// Bytes of user data that came to the receiving user, and when, in the order of coming.
