@@ -293,7 +293,6 @@ impl Sender {
                 path.on_sack(now, progress, siblings);
             }
             paths.on_answer(id);
-            self.restart_t3(number, now, paths);
             self.schedule_doubt(number, now, true, paths);
         }
         if advanced {
@@ -303,6 +302,11 @@ impl Sender {
         self.peer_window.on_sack(sack.a_rwnd);
         self.release_probe(now, paths);
         self.detect_losses(now, paths);
+        for number in 0..self.flights.len() as u8 {
+            if self.flights[usize::from(number)].seen.acknowledged {
+                self.restart_t3(number, now, paths);
+            }
+        }
         self.end_recoveries(now, sack.cumulative_tsn, paths);
         self.schedule_probes(now, paths);
         self.note_room();

@@ -123,6 +123,7 @@ impl Sender {
             path.on_sent(filling.now, filling.bytes, is_all);
             if path.t3.is_none() {
                 path.t3 = Some(filling.now.saturating_add(path.rto.current()));
+                self.flights[usize::from(filling.flight)].timed = Some(filling.number);
             }
         }
         self.schedule_probe(filling.flight, filling.now, paths);

@@ -71,6 +71,8 @@ pub(super) struct Flight {
     pub(super) highest_acknowledged: Option<Tsn>,
     pub(super) rack: Rack,
     pub(super) probe: TailLossProbe,
+    /// The oldest packet under way when T3 was last started.
+    pub(super) timed: Option<PacketNumber>,
     /// When the path's silence casts doubt on it.
     pub(super) doubt: Option<Duration>,
     pub(super) seen: Seen,
@@ -88,6 +90,7 @@ impl Flight {
             highest_acknowledged: None,
             rack: Rack::default(),
             probe: TailLossProbe::default(),
+            timed: None,
             doubt: None,
             seen: Seen::default(),
         }

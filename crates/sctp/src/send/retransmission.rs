@@ -97,17 +97,18 @@ impl Sender {
         Expired { path: id, is_error }
     }
 
-    /// Starts T3 anew if the oldest chunk on the path was acknowledged, stops it if nothing is
-    /// under way (RFC 9260 §6.3.2, R2 and R3).
+    /// Starts T3 anew if what was oldest on the path is under way no more: acknowledged, or lost
+    /// and to be sent again (RFC 9260 §6.3.2, R3, §7.2.4 step 4). Stops it if nothing is under way
+    /// (R2).
     pub(super) fn restart_t3(&mut self, number: u8, now: Duration, paths: &mut Paths) {
         let must_run = self.must_forward();
         let flight = &mut self.flights[usize::from(number)];
-        let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
-        let before = flight.runs().next().map(|run| run.packet);
         let oldest = flight.oldest(number, &self.outstanding).map(|run| run.packet);
+        let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
         if oldest.is_none() {
             path.t3 = path.t3.filter(|_| must_run);
-        } else if oldest != before {
+        } else if oldest != flight.timed {
+            flight.timed = oldest;
             path.t3 = Some(now.saturating_add(path.rto.current()));
         }
     }

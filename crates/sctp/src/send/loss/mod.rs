@@ -49,6 +49,7 @@ impl Sender {
         let flight = &self.flights[usize::from(number)];
         if flight.rack.timer.is_some_and(|at| at <= now) {
             self.detect_by_time(number, now, paths);
+            self.restart_t3(number, now, paths);
         }
         let flight = &self.flights[usize::from(number)];
         if flight.probe.timer.is_some_and(|at| at <= now) {

@@ -117,12 +117,17 @@ impl Sender {
         let window = flight.rack.window(least, smoothed, flight.recovery.is_some());
         let patience = flight.rack.rtt.saturating_add(window);
         let to = same_or_better(id, paths);
+        // What a report left out for want of room may have arrived.
+        let cut = super::super::gap_blocks::deniable(&self.reported.arrived);
         let mut lost = 0;
         let mut newest_lost = newest;
         loop {
             let flight = &mut self.flights[usize::from(number)];
             let Some(run) = flight.oldest(number, &self.outstanding) else { break };
             if run.sent > newest_sent || !is_newer(newest, run.packet) {
+                break;
+            }
+            if cut.is_some_and(|cut| run.first.is_after(cut)) {
                 break;
             }
             let deadline = run.sent.saturating_add(patience);
