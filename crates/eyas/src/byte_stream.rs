@@ -13,9 +13,11 @@ use tokio_rustls::TlsStream;
 use crate::connection::{ConnectionInfo, Feedback};
 #[cfg(feature = "quic")]
 use crate::quic_stream::QuicStream;
+#[cfg(feature = "sctp")]
+use crate::sctp::{SctpStream, secured::Secured};
 
-/// An ordered, reliable stream of bytes both ways: TCP, MPTCP, TLS over them, or one
-/// bidirectional QUIC stream. The first byte that the peer sends is told to the memory.
+/// An ordered, reliable stream of bytes both ways: TCP, MPTCP, one pair of SCTP streams, TLS over
+/// these, or one bidirectional QUIC stream. The first byte that the peer sends is told to the memory.
 pub struct ByteStream {
     carrier: Carrier,
     info: Arc<ConnectionInfo>,
@@ -29,6 +31,10 @@ pub struct ByteStream {
 pub(crate) enum Carrier {
     Tcp(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+    #[cfg(feature = "sctp")]
+    Sctp(Box<SctpStream>),
+    #[cfg(feature = "sctp")]
+    SctpTls(Box<Secured>),
     #[cfg(feature = "quic")]
     Quic(Box<QuicStream>),
 }
@@ -43,9 +49,14 @@ impl ByteStream {
         Self { carrier, info, feedback, said, read_any: false }
     }
 
-    #[cfg(feature = "quic")]
+    #[cfg(any(feature = "quic", feature = "sctp"))]
     pub(crate) fn carrier(&self) -> &Carrier {
         &self.carrier
+    }
+
+    #[cfg(feature = "sctp")]
+    pub(crate) fn info_arc(&self) -> Arc<ConnectionInfo> {
+        Arc::clone(&self.info)
     }
 
     /// What the connection below is.
@@ -78,6 +89,10 @@ impl AsyncRead for ByteStream {
         ready!(match &mut self.carrier {
             Carrier::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buf),
             Carrier::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
+            #[cfg(feature = "sctp")]
+            Carrier::Sctp(sctp) => Pin::new(sctp).poll_read(cx, buf),
+            #[cfg(feature = "sctp")]
+            Carrier::SctpTls(secured) => Pin::new(&mut secured.tls).poll_read(cx, buf),
             #[cfg(feature = "quic")]
             Carrier::Quic(quic) => Pin::new(quic).poll_read(cx, buf),
         })?;
@@ -98,6 +113,10 @@ impl AsyncWrite for ByteStream {
         match &mut self.carrier {
             Carrier::Tcp(tcp) => Pin::new(tcp).poll_write(cx, buf),
             Carrier::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
+            #[cfg(feature = "sctp")]
+            Carrier::Sctp(sctp) => Pin::new(sctp).poll_write(cx, buf),
+            #[cfg(feature = "sctp")]
+            Carrier::SctpTls(secured) => Pin::new(&mut secured.tls).poll_write(cx, buf),
             #[cfg(feature = "quic")]
             Carrier::Quic(quic) => Pin::new(quic).poll_write(cx, buf),
         }
@@ -107,6 +126,10 @@ impl AsyncWrite for ByteStream {
         match &mut self.carrier {
             Carrier::Tcp(tcp) => Pin::new(tcp).poll_flush(cx),
             Carrier::Tls(tls) => Pin::new(tls).poll_flush(cx),
+            #[cfg(feature = "sctp")]
+            Carrier::Sctp(sctp) => Pin::new(sctp).poll_flush(cx),
+            #[cfg(feature = "sctp")]
+            Carrier::SctpTls(secured) => Pin::new(&mut secured.tls).poll_flush(cx),
             #[cfg(feature = "quic")]
             Carrier::Quic(quic) => Pin::new(quic).poll_flush(cx),
         }
@@ -116,6 +139,10 @@ impl AsyncWrite for ByteStream {
         match &mut self.carrier {
             Carrier::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
             Carrier::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+            #[cfg(feature = "sctp")]
+            Carrier::Sctp(sctp) => Pin::new(sctp).poll_shutdown(cx),
+            #[cfg(feature = "sctp")]
+            Carrier::SctpTls(secured) => Pin::new(&mut secured.tls).poll_shutdown(cx),
             #[cfg(feature = "quic")]
             Carrier::Quic(quic) => Pin::new(quic).poll_shutdown(cx),
         }
@@ -129,6 +156,10 @@ impl AsyncWrite for ByteStream {
         match &mut self.carrier {
             Carrier::Tcp(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
             Carrier::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
+            #[cfg(feature = "sctp")]
+            Carrier::Sctp(sctp) => Pin::new(sctp).poll_write_vectored(cx, bufs),
+            #[cfg(feature = "sctp")]
+            Carrier::SctpTls(secured) => Pin::new(&mut secured.tls).poll_write_vectored(cx, bufs),
             #[cfg(feature = "quic")]
             Carrier::Quic(quic) => Pin::new(quic).poll_write_vectored(cx, bufs),
         }
@@ -138,6 +169,10 @@ impl AsyncWrite for ByteStream {
         match &self.carrier {
             Carrier::Tcp(tcp) => tcp.is_write_vectored(),
             Carrier::Tls(tls) => tls.is_write_vectored(),
+            #[cfg(feature = "sctp")]
+            Carrier::Sctp(sctp) => sctp.is_write_vectored(),
+            #[cfg(feature = "sctp")]
+            Carrier::SctpTls(secured) => secured.tls.is_write_vectored(),
             #[cfg(feature = "quic")]
             Carrier::Quic(_) => false,
         }

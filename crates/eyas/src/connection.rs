@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas_race::candidate::{Alpn, Security, Transport};
+#[cfg(feature = "sctp")]
+use eyas_race::evidence::{Failure, Level};
 use rustls_pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf};
 
@@ -67,7 +69,8 @@ pub struct Timings {
 ///
 /// It is one stream of bytes to who wants that: reading and writing work at once (over QUIC on
 /// one bidirectional stream, opened by the client with the first byte it sends, and awaited by
-/// the server). [`quic`](Self::quic) gives who speaks QUIC the whole connection.
+/// the server; over SCTP on stream 0). [`quic`](Self::quic) gives who speaks QUIC the whole
+/// connection, [`sctp`](Self::sctp) who speaks SCTP.
 pub struct Connection {
     stream: ByteStream,
 }
@@ -98,8 +101,46 @@ impl Connection {
     pub fn quic(&self) -> Option<&quinn::Connection> {
         match self.stream.carrier() {
             Carrier::Quic(stream) => Some(stream.connection()),
-            Carrier::Tcp(_) | Carrier::Tls(_) => None,
+            _ => None,
         }
+    }
+
+    /// The SCTP association, if this is one that eyas carries itself. Stream 0 is the connection's
+    /// own. Where the connection has TLS, messages sent here have none;
+    /// [`sctp_stream`](Self::sctp_stream) has.
+    #[cfg(feature = "sctp")]
+    pub fn sctp(&self) -> Option<&crate::sctp::SctpAssociation> {
+        match self.stream.carrier() {
+            Carrier::Sctp(stream) => Some(stream.association()),
+            Carrier::SctpTls(secured) => Some(secured.association()),
+            _ => None,
+        }
+    }
+
+    /// Another pair of SCTP streams as one stream of bytes, under a TLS session of its own if the
+    /// connection has TLS (RFC 3436 §4). The peer has to do the same with the same number. `None`
+    /// if this is no SCTP association that eyas carries itself.
+    ///
+    /// # Errors
+    /// If the streams are in use, or the handshake fails.
+    #[cfg(feature = "sctp")]
+    pub async fn sctp_stream(
+        &self,
+        stream: crate::sctp::protocol::identifier::StreamId,
+    ) -> Option<Result<ByteStream, Failure>> {
+        let carrier = match self.stream.carrier() {
+            Carrier::Sctp(own) => own
+                .association()
+                .stream(stream)
+                .map(|stream| Carrier::Sctp(Box::new(stream)))
+                .map_err(|error| crate::sctp::of_attempt(&error, Level::Transport)),
+            Carrier::SctpTls(own) => {
+                own.further(stream).await.map(|secured| Carrier::SctpTls(Box::new(secured)))
+            }
+            _ => return None,
+        };
+        let (info, feedback) = (self.stream.info_arc(), self.feedback());
+        Some(carrier.map(|carrier| ByteStream::new(carrier, info, feedback, Bytes::new())))
     }
 
     /// The connection as one stream of bytes; over QUIC one bidirectional stream of it.

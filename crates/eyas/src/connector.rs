@@ -21,6 +21,8 @@ pub(crate) struct Connector {
     stream_offers: Offers<Arc<ClientConfig>>,
     #[cfg(feature = "quic")]
     quic: Quic,
+    #[cfg(feature = "sctp")]
+    sctp: crate::sctp::client::Clients,
     fast_open: bool,
     mptcp: bool,
 }
@@ -57,6 +59,8 @@ impl Connector {
                 sockets: Sockets::default(),
                 network,
             },
+            #[cfg(feature = "sctp")]
+            sctp: crate::sctp::client::Clients::default(),
             fast_open,
             mptcp,
         })
@@ -98,6 +102,18 @@ impl Connector {
     #[cfg(feature = "quic")]
     pub(crate) fn network(&self) -> &Network {
         &self.quic.network
+    }
+
+    #[cfg(feature = "sctp")]
+    pub(crate) fn sctp(&self) -> &crate::sctp::client::Clients {
+        &self.sctp
+    }
+
+    /// Opens associations in this way.
+    #[cfg(feature = "sctp")]
+    pub(crate) fn with_sctp(mut self, clients: crate::sctp::client::Clients) -> Self {
+        self.sctp = clients;
+        self
     }
 
     /// Whether MPTCP is spoken where TCP was planned.

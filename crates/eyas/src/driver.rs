@@ -52,6 +52,8 @@ struct Driver {
     queries: Vec<AbortOnDrop>,
     /// Answers that were known without asking.
     known: Vec<Answer>,
+    /// Attempts that wait for a word once they were answered.
+    waiting: BTreeMap<AttemptId, oneshot::Sender<()>>,
     /// Complete, and not handed out.
     complete: Vec<(AttemptId, Box<Established>)>,
     sender: mpsc::Sender<Happening>,
@@ -79,6 +81,7 @@ pub(crate) async fn run(
         attempts: BTreeMap::new(),
         queries: Vec::new(),
         known: Vec::new(),
+        waiting: BTreeMap::new(),
         complete: Vec::new(),
         sender,
         freed: None,
@@ -171,7 +174,14 @@ impl Driver {
                 Output::Start { id, candidate, initial_rtt, background: _ } => {
                     self.start(id, candidate, initial_rtt);
                 }
+                Output::Proceed { id } => {
+                    if let Some(go_on) = self.waiting.remove(&id) {
+                        // An attempt that is gone needs no word.
+                        let _ = go_on.send(());
+                    }
+                }
                 Output::Close { id, why: _ } => {
+                    self.waiting.remove(&id);
                     self.attempts.remove(&id);
                     self.complete.retain(|(complete, _)| *complete != id);
                 }
@@ -252,6 +262,12 @@ impl Driver {
     }
 
     fn start(&mut self, id: AttemptId, candidate: Candidate, initial_rtt: Option<Duration>) {
+        #[cfg(feature = "sctp")]
+        let go_on = candidate.transport.waits_when_answered().then(|| {
+            let (sender, receiver) = oneshot::channel();
+            self.waiting.insert(id, sender);
+            receiver
+        });
         let setup = self.race.setup();
         let host = self.certificate_host.as_ref().unwrap_or(&setup.target.host);
         let attempt = Attempt {
@@ -261,6 +277,8 @@ impl Driver {
             origin: self.clock.origin(),
             alone: false,
             until_first_byte: setup.policy.win_at >= Level::FirstByte,
+            #[cfg(feature = "sctp")]
+            go_on,
         };
         let reporter = Reporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();

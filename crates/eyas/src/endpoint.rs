@@ -13,6 +13,10 @@ use crate::attempt::{Attempt, Reporter, server_name};
 use crate::connector::Connector;
 use crate::limit::{AttemptLimit, DEFAULT_ATTEMPTS};
 use crate::network::Network;
+#[cfg(feature = "sctp")]
+use crate::sctp::client::Clients;
+#[cfg(feature = "sctp")]
+use crate::sctp::protocol::config::AssociationConfig;
 use crate::{
     Connection, Error, Feedback, MemoryStore, Preconnection, Resolver, SecurityParameters,
 };
@@ -58,6 +62,10 @@ pub struct EndpointBuilder {
     mptcp: bool,
     fast_open: bool,
     forwards: Forwards,
+    #[cfg(feature = "sctp")]
+    sctp_encapsulation_port: u16,
+    #[cfg(feature = "sctp")]
+    sctp_association: AssociationConfig,
 }
 
 impl Default for EndpointBuilder {
@@ -70,6 +78,10 @@ impl Default for EndpointBuilder {
             mptcp: false,
             fast_open: false,
             forwards: Forwards::new(),
+            #[cfg(feature = "sctp")]
+            sctp_encapsulation_port: crate::sctp::ENCAPSULATION_PORT,
+            #[cfg(feature = "sctp")]
+            sctp_association: AssociationConfig::default(),
         }
     }
 }
@@ -113,6 +125,20 @@ impl EndpointBuilder {
         self
     }
 
+    /// The UDP port at which peers await SCTP inside UDP (RFC 6951): 9899 unless said.
+    #[cfg(feature = "sctp")]
+    pub fn sctp_encapsulation_port(mut self, port: u16) -> Self {
+        self.sctp_encapsulation_port = port;
+        self
+    }
+
+    /// How SCTP associations behave.
+    #[cfg(feature = "sctp")]
+    pub fn sctp_association(mut self, association: AssociationConfig) -> Self {
+        self.sctp_association = association;
+        self
+    }
+
     /// Connects to port `to` where `port` of `host` is asked for, as a port forwarded elsewhere
     /// wants it. Names and certificates stay the target's; another address than DNS gives is the
     /// part of [`Resolver::overriding`], for the port that is connected to.
@@ -125,14 +151,18 @@ impl EndpointBuilder {
     pub fn build(self) -> Result<Endpoint, Error> {
         let network = Network::new(self.resolver.clone());
         let (fast_open, mptcp) = (self.fast_open, self.mptcp);
+        let connector = Connector::new(
+            &self.security,
+            #[cfg(feature = "quic")]
+            network.clone(),
+            fast_open,
+            mptcp,
+        )?;
+        #[cfg(feature = "sctp")]
+        let connector =
+            connector.with_sctp(Clients::new(self.sctp_encapsulation_port, self.sctp_association));
         let shared = Shared {
-            connector: Connector::new(
-                &self.security,
-                #[cfg(feature = "quic")]
-                network.clone(),
-                fast_open,
-                mptcp,
-            )?,
+            connector,
             network,
             resolver: self.resolver,
             memory: self.memory,
@@ -206,6 +236,8 @@ impl Endpoint {
             origin: Instant::now(),
             alone: true,
             until_first_byte: false,
+            #[cfg(feature = "sctp")]
+            go_on: None,
         };
         let established = attempt.run(&self.shared.connector, &Reporter::none()).await?;
         Ok(Connection::new(

@@ -58,6 +58,8 @@ mod preconnection;
 #[cfg(feature = "quic")]
 mod quic_stream;
 mod resolver;
+#[cfg(feature = "sctp")]
+pub mod sctp;
 mod security;
 pub mod sockets;
 

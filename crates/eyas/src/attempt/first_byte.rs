@@ -19,6 +19,10 @@ pub(super) async fn wait(established: &mut Established) -> Result<(), Failure> {
     match &mut established.carrier {
         Carrier::Tcp(tcp) => established.said = read_some(tcp).await?,
         Carrier::Tls(tls) => established.said = read_some(tls).await?,
+        #[cfg(feature = "sctp")]
+        Carrier::Sctp(sctp) => established.said = read_some(sctp).await?,
+        #[cfg(feature = "sctp")]
+        Carrier::SctpTls(secured) => established.said = read_some(&mut secured.tls).await?,
         #[cfg(feature = "quic")]
         Carrier::Quic(stream) => {
             let connection = stream.connection();

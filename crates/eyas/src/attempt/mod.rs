@@ -11,6 +11,8 @@ use eyas_race::io::AttemptId;
 use eyas_race::target::Host;
 use rustls_pki_types::ServerName;
 use tokio::sync::mpsc;
+#[cfg(feature = "sctp")]
+use tokio::sync::oneshot;
 
 use crate::byte_stream::Carrier;
 use crate::connection::{ConnectionInfo, Timings};
@@ -26,6 +28,8 @@ pub(crate) mod quic;
 pub(crate) mod quic_failure;
 #[cfg(feature = "quic")]
 pub(crate) mod quic_sockets;
+#[cfg(feature = "sctp")]
+pub(crate) mod sctp;
 pub(crate) mod tcp;
 pub(crate) mod tls;
 
@@ -55,6 +59,9 @@ pub(crate) struct Attempt {
     pub(crate) alone: bool,
     /// It is complete only when the peer's application has said something.
     pub(crate) until_first_byte: bool,
+    /// What it waits for once it was answered, if its transport waits there.
+    #[cfg(feature = "sctp")]
+    pub(crate) go_on: Option<oneshot::Receiver<()>>,
 }
 
 /// Carries what an attempt tells, in the order of happening.
@@ -122,6 +129,10 @@ impl Attempt {
             }
             #[cfg(feature = "quic")]
             (Transport::Quic, Security::Tls) => quic::run(self, connector, reporter).await,
+            #[cfg(feature = "sctp")]
+            (Transport::Sctp | Transport::SctpUdp, Security::None | Security::Tls) => {
+                sctp::run(self, connector, reporter).await
+            }
             (transport, security) => Err(failure(
                 Cause::Unsupported,
                 Level::Started,

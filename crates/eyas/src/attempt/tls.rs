@@ -5,7 +5,7 @@ use std::sync::Arc;
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{Cause, Failure, Level};
 use rustls::{ClientConfig, CommonState, ProtocolVersion};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
 use super::Attempt;
@@ -16,12 +16,12 @@ use crate::failure::{failure, of_io};
 pub(super) const ECH_LEFT_OUT: &str = "DNS offers Encrypted ClientHello, but the cryptography of \
      this build (ring) has no HPKE: the server name went out in clear";
 
-pub(super) async fn connect(
-    stream: TcpStream,
+pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
     config: Arc<ClientConfig>,
     attempt: &Attempt,
     reached: Level,
-) -> Result<tokio_rustls::client::TlsStream<TcpStream>, Failure> {
+) -> Result<tokio_rustls::client::TlsStream<S>, Failure> {
     let name = attempt
         .server_name
         .clone()

@@ -59,6 +59,8 @@ impl Endpoint {
             origin: Instant::now(),
             alone: true,
             until_first_byte: false,
+            #[cfg(feature = "sctp")]
+            go_on: None,
         };
         quic::early(&attempt, self.connector()).await.map(Early)
     }

@@ -8,6 +8,10 @@ use crate::sockets::{self, Bound, StreamProtocol, Wanted};
 
 pub(super) fn bind(parameters: &ListenParameters) -> Result<Bound, Error> {
     let wanted = wanted(parameters)?;
+    if wanted == Wanted::default() {
+        // SCTP alone has its sockets opened elsewhere.
+        return Ok(Bound { address: parameters.address, tcp: None, udp: None });
+    }
     let mut bound = sockets::bind(&[parameters.address], wanted)?;
     bound.pop().ok_or_else(|| Error::Parameters("no address is given".into()))
 }
@@ -27,10 +31,12 @@ fn wanted(parameters: &ListenParameters) -> Result<Wanted, Error> {
                 return Err(Error::Parameters(format!("QUIC cannot do with security {none}")));
             }
             Transport::Quic => wanted.udp = true,
+            #[cfg(feature = "sctp")]
+            Transport::Sctp | Transport::SctpUdp => {}
             other => return Err(Error::Parameters(format!("cannot listen for {other} yet"))),
         }
     }
-    if wanted == Wanted::default() {
+    if parameters.transports.is_empty() {
         return Err(Error::Parameters("no transport is asked for".into()));
     }
     Ok(wanted)

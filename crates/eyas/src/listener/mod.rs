@@ -1,4 +1,4 @@
-//! The passive side: TCP, MPTCP, TLS over them, and QUIC on one port number.
+//! The passive side: TCP, MPTCP, SCTP, TLS over them, and QUIC on one port number.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,11 +8,16 @@ use eyas_race::candidate::{Alpn, Transport};
 use tokio::sync::{Mutex, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
+#[cfg(feature = "sctp")]
+use crate::sctp::SctpListener;
 use crate::{Connection, Error, ServerIdentity};
+use stream::Kind;
 
 mod bind;
 #[cfg(feature = "quic")]
 mod quic;
+#[cfg(feature = "sctp")]
+mod sctp;
 mod stream;
 
 /// Connections that are ready and not yet accepted by the caller; beyond it new peers wait in
@@ -40,6 +45,9 @@ pub struct ListenParameters {
     /// Limits and timers of QUIC connections; quinn's defaults if `None`.
     #[cfg(feature = "quic")]
     pub quic_transport: Option<Arc<quinn::TransportConfig>>,
+    /// The UDP port for SCTP inside UDP: 9899 (RFC 6951). 0 takes a free one.
+    #[cfg(feature = "sctp")]
+    pub sctp_encapsulation_port: u16,
 }
 
 impl ListenParameters {
@@ -52,6 +60,8 @@ impl ListenParameters {
             alpn: Vec::new(),
             #[cfg(feature = "quic")]
             quic_transport: None,
+            #[cfg(feature = "sctp")]
+            sctp_encapsulation_port: crate::sctp::ENCAPSULATION_PORT,
         }
     }
 
@@ -84,8 +94,23 @@ impl ListenParameters {
         self
     }
 
+    /// The UDP port for SCTP inside UDP (RFC 6951); 0 takes a free one.
+    #[cfg(feature = "sctp")]
+    #[must_use]
+    pub fn sctp_encapsulation_port(mut self, port: u16) -> Self {
+        self.sctp_encapsulation_port = port;
+        self
+    }
+
     fn stream_alpn(&self) -> Vec<Vec<u8>> {
         self.alpn.iter().filter(|name| *name != "h3").map(|name| name.clone().into()).collect()
+    }
+
+    fn tls(&self) -> Result<Option<tokio_rustls::TlsAcceptor>, Error> {
+        let Some(identity) = &self.security else { return Ok(None) };
+        let mut config = identity.server_config()?;
+        config.alpn_protocols = self.stream_alpn();
+        Ok(Some(tokio_rustls::TlsAcceptor::from(Arc::new(config))))
     }
 
     #[cfg(feature = "quic")]
@@ -104,6 +129,8 @@ pub struct Listener {
     _tasks: JoinSet<()>,
     #[cfg(feature = "quic")]
     quic: Option<quinn::Endpoint>,
+    #[cfg(feature = "sctp")]
+    sctp: Option<Arc<SctpListener>>,
 }
 
 /// What every accepting task needs.
@@ -121,18 +148,24 @@ impl Listener {
         let reception =
             Reception { ready: sender, handshakes: Arc::new(Semaphore::new(MAX_HANDSHAKES)) };
         let mut tasks = JoinSet::new();
+        let tls = parameters.tls()?;
         let address = sockets.address;
         if let Some(tcp) = sockets.tcp {
-            let tls = match &parameters.security {
-                None => None,
-                Some(identity) => {
-                    let mut config = identity.server_config()?;
-                    config.alpn_protocols = parameters.stream_alpn();
-                    Some(tokio_rustls::TlsAcceptor::from(Arc::new(config)))
-                }
-            };
-            tasks.spawn(stream::accept_all(tcp, tls, reception.clone()));
+            tasks.spawn(stream::accept_all(tcp, Kind::Tcp, tls.clone(), reception.clone()));
         }
+        #[cfg(feature = "sctp")]
+        let (address, sctp) = {
+            let sctp::Accepting { address, own, kernel } = sctp::listen(&parameters, address)?;
+            if let Some(kernel) = kernel {
+                let reception = reception.clone();
+                tasks.spawn(stream::accept_all(kernel, Kind::Sctp, tls.clone(), reception));
+            }
+            let own = own.map(Arc::new);
+            if let Some(own) = &own {
+                tasks.spawn(sctp::accept_all(Arc::clone(own), tls, reception.clone()));
+            }
+            (address, own)
+        };
         #[cfg(feature = "quic")]
         let quic = match sockets.udp {
             None => None,
@@ -148,6 +181,8 @@ impl Listener {
             _tasks: tasks,
             #[cfg(feature = "quic")]
             quic,
+            #[cfg(feature = "sctp")]
+            sctp,
         })
     }
 
@@ -164,6 +199,12 @@ impl Listener {
             // Only when the runtime is being shut down: nothing more can come.
             None => std::future::pending().await,
         }
+    }
+
+    /// What accepts SCTP, if eyas carries it itself: for what it has counted.
+    #[cfg(feature = "sctp")]
+    pub fn sctp(&self) -> Option<&SctpListener> {
+        self.sctp.as_deref()
     }
 
     /// The QUIC endpoint, for graceful shutdown: stop it from accepting, wait until it is idle.

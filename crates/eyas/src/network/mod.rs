@@ -7,8 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use eyas_race::candidate::Transport;
 use eyas_race::evidence::NetworkId;
-use eyas_race::io::NetworkView;
+use eyas_race::io::{Lacking, NetworkView};
 use tokio::sync::watch;
 
 use crate::Resolver;
@@ -216,7 +217,26 @@ fn is_link_local(address: IpAddr) -> bool {
 
 fn view_of(identity: &Identity) -> NetworkView {
     let sources = sources::sources(identity.routes());
-    NetworkView { id: identity.id().clone(), sources, pref64: Vec::new(), lacking: Vec::new() }
+    NetworkView { id: identity.id().clone(), sources, pref64: Vec::new(), lacking: lacking() }
+}
+
+/// What this machine or user cannot speak.
+#[cfg(feature = "sctp")]
+fn lacking() -> Vec<Lacking> {
+    use crate::sctp::carrier::{Access, access};
+    match access() {
+        Access::None(why) => vec![Lacking { transport: Transport::Sctp, why: why.clone() }],
+        Access::Raw | Access::Kernel => Vec::new(),
+    }
+}
+
+/// What this build cannot speak.
+#[cfg(not(feature = "sctp"))]
+fn lacking() -> Vec<Lacking> {
+    let why = "this build is without SCTP";
+    [Transport::Sctp, Transport::SctpUdp]
+        .map(|transport| Lacking { transport, why: why.into() })
+        .into()
 }
 
 #[cfg(test)]

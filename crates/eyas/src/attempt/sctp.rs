@@ -1,0 +1,125 @@
+//! SCTP (RFC 9260), directly over IP or inside UDP (RFC 6951), as one stream of bytes on stream 0.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use eyas_race::candidate::{Security, Transport};
+use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_sctp::identifier::StreamId;
+use tokio::net::TcpStream;
+
+use super::{Attempt, Established, Reporter, tls};
+use crate::byte_stream::Carrier;
+use crate::connection::ConnectionInfo;
+use crate::connector::Connector;
+use crate::failure::{failure, of_io};
+use crate::sctp::carrier::{Access, access, kernel};
+use crate::sctp::secured::{Role, Secured};
+use crate::sctp::{SctpAssociation, SctpStream, of_attempt};
+
+/// The streams that carry the bytes of a connection.
+const STREAM: StreamId = StreamId(0);
+
+pub(super) async fn run(
+    mut attempt: Attempt,
+    connector: &Connector,
+    reporter: &Reporter,
+) -> Result<Established, Failure> {
+    if attempt.candidate.transport == Transport::Sctp {
+        match access() {
+            Access::Raw => {}
+            Access::Kernel => return through_kernel(attempt, connector, reporter).await,
+            Access::None(why) => {
+                return Err(failure(Cause::Unsupported, Level::Started, why.as_str()));
+            }
+        }
+    }
+    let mut info = attempt.info();
+    let association = associate(&mut attempt, connector, reporter, &mut info).await?;
+    let stream =
+        association.stream(STREAM).map_err(|error| of_attempt(&error, Level::Transport))?;
+    secure(stream, &attempt, connector, info).await
+}
+
+/// Opens the association. At the INIT ACK it waits until the race lets it go on.
+async fn associate(
+    attempt: &mut Attempt,
+    connector: &Connector,
+    reporter: &Reporter,
+    info: &mut ConnectionInfo,
+) -> Result<SctpAssociation, Failure> {
+    let candidate = &attempt.candidate;
+    let start = Instant::now();
+    let association = connector
+        .sctp()
+        .open(candidate.transport, candidate.address, attempt.initial_rtt)
+        .await
+        .map_err(|error| of_io(&error, Level::Started))?;
+    association.answered().await.map_err(|error| of_attempt(&error, Level::Started))?;
+    let rtt = start.elapsed();
+    info.rtt = Some(rtt);
+    info.timings.answered = Some(attempt.origin.elapsed());
+    reporter.progress(Level::Answered, Some(rtt)).await;
+    if let Some(go_on) = attempt.go_on.take()
+        && go_on.await.is_err()
+    {
+        // The race is gone, and so is what this was for.
+        return Err(failure(Cause::Local, Level::Answered, "the race has ended"));
+    }
+    association.established().await.map_err(|error| of_attempt(&error, Level::Answered))?;
+    info.timings.transport = Some(attempt.origin.elapsed());
+    info.local = association.local_address();
+    reporter.progress(Level::Transport, Some(rtt)).await;
+    Ok(association)
+}
+
+async fn secure(
+    stream: SctpStream,
+    attempt: &Attempt,
+    connector: &Connector,
+    mut info: ConnectionInfo,
+) -> Result<Established, Failure> {
+    if attempt.candidate.security == Security::None {
+        let carrier = Carrier::Sctp(Box::new(stream));
+        return Ok(Established { carrier, info, said: Bytes::new() });
+    }
+    let config = connector.stream_tls(&attempt.candidate.alpn);
+    let name = attempt
+        .server_name
+        .clone()
+        .map_err(|detail| failure(Cause::Certificate, Level::Transport, detail))?;
+    let role = Role::Client(config.into(), name);
+    let tls = role.secure(stream).await?;
+    info.timings.security = Some(attempt.origin.elapsed());
+    tls::describe(&mut info, tls.get_ref().1);
+    let carrier = Carrier::SctpTls(Box::new(Secured::new(tls, role)));
+    Ok(Established { carrier, info, said: Bytes::new() })
+}
+
+/// Where the kernel speaks SCTP it does so alone, and tells nothing of the INIT ACK.
+async fn through_kernel(
+    attempt: Attempt,
+    connector: &Connector,
+    reporter: &Reporter,
+) -> Result<Established, Failure> {
+    let mut info = attempt.info();
+    let start = Instant::now();
+    let stream: TcpStream = kernel::connect(attempt.candidate.address)
+        .await
+        .map_err(|error| of_io(&error, Level::Started))?;
+    info.rtt = Some(start.elapsed());
+    info.timings.answered = Some(attempt.origin.elapsed());
+    info.timings.transport = info.timings.answered;
+    info.local = stream.local_addr().ok();
+    reporter.progress(Level::Transport, info.rtt).await;
+    if attempt.candidate.security == Security::None {
+        let carrier = Carrier::Tcp(stream);
+        return Ok(Established { carrier, info, said: Bytes::new() });
+    }
+    let config = connector.stream_tls(&attempt.candidate.alpn);
+    let stream = tls::connect(stream, config, &attempt, Level::Transport).await?;
+    info.timings.security = Some(attempt.origin.elapsed());
+    tls::describe(&mut info, stream.get_ref().1);
+    let carrier = Carrier::Tls(Box::new(stream.into()));
+    Ok(Established { carrier, info, said: Bytes::new() })
+}

@@ -1,0 +1,119 @@
+//! Accepting over SCTP: inside UDP, over raw IP, or through a kernel that speaks it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use eyas_race::candidate::{Security, Transport};
+use eyas_sctp::identifier::StreamId;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
+use crate::attempt::tls;
+use crate::byte_stream::Carrier;
+use crate::connection::{ConnectionInfo, Timings};
+use crate::sctp::carrier::{Access, access, kernel};
+use crate::sctp::secured::{Role, Secured};
+use crate::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
+use crate::{Connection, Error, Feedback};
+
+/// What accepts associations.
+pub(super) struct Accepting {
+    /// The address, with the port number that all transports share.
+    pub(super) address: SocketAddr,
+    pub(super) own: Option<SctpListener>,
+    pub(super) kernel: Option<TcpListener>,
+}
+
+/// Listens as the parameters want it, at the address that the other transports have.
+pub(super) fn listen(
+    parameters: &ListenParameters,
+    mut address: SocketAddr,
+) -> Result<Accepting, Error> {
+    let wants = |transport| parameters.transports.contains(&transport);
+    let through_kernel = wants(Transport::Sctp) && *access() == Access::Kernel;
+    let mut wanted = SctpListenParameters::new(address);
+    if !wants(Transport::Sctp) || through_kernel {
+        wanted.directly = Directly::No;
+    }
+    if !wants(Transport::SctpUdp) {
+        wanted.encapsulation_port = None;
+    } else {
+        wanted.encapsulation_port = Some(parameters.sctp_encapsulation_port);
+    }
+    let mut own = None;
+    if wanted.directly != Directly::No || wanted.encapsulation_port.is_some() {
+        let listener = SctpListener::bind(&wanted)?;
+        address.set_port(listener.port());
+        own = Some(listener);
+    }
+    let mut kernel = None;
+    if through_kernel {
+        let listener = kernel::listen(address, false)?;
+        address = listener.local_addr()?;
+        kernel = Some(listener);
+    }
+    Ok(Accepting { address, own, kernel })
+}
+
+/// Accepts what eyas carries itself.
+pub(super) async fn accept_all(
+    listener: Arc<SctpListener>,
+    tls: Option<TlsAcceptor>,
+    reception: Reception,
+) {
+    let mut handshakes = JoinSet::new();
+    loop {
+        while handshakes.try_join_next().is_some() {}
+        let Ok(permit) = Arc::clone(&reception.handshakes).acquire_owned().await else { return };
+        let association = listener.accept().await;
+        let (tls, ready) = (tls.clone(), reception.ready.clone());
+        handshakes.spawn(async move {
+            match tokio::time::timeout(HANDSHAKE_TIME, shake(association, tls)).await {
+                Ok(Ok(connection)) => drop(ready.send(connection).await),
+                Ok(Err(error)) => tracing::debug!(%error, "handshake over SCTP failed"),
+                Err(_) => tracing::debug!("handshake over SCTP took too long"),
+            }
+            drop(permit);
+        });
+    }
+}
+
+async fn shake(association: SctpAssociation, tls: Option<TlsAcceptor>) -> io::Result<Connection> {
+    let start = Instant::now();
+    let remote = association.remote().ok_or(io::ErrorKind::NotConnected)?;
+    let transport = match association.is_encapsulated() {
+        true => Transport::SctpUdp,
+        false => Transport::Sctp,
+    };
+    let mut info = ConnectionInfo {
+        transport,
+        fell_back: false,
+        security: Security::None,
+        protocol: None,
+        cipher_suite: None,
+        local: association.local_address(),
+        remote,
+        alpn: None,
+        timings: Timings { transport: Some(Duration::ZERO), ..Timings::default() },
+        rtt: None,
+        from_memory: false,
+        reasons: Vec::new(),
+        peer_certificates: Vec::new(),
+    };
+    let stream = association.stream(StreamId(0))?;
+    let Some(acceptor) = tls else {
+        let carrier = Carrier::Sctp(Box::new(stream));
+        return Ok(Connection::new(carrier, info, Feedback::none(), Bytes::new()));
+    };
+    let role = Role::Server(acceptor);
+    let tls = role.secure(stream).await.map_err(io::Error::other)?;
+    info.timings.security = since(start);
+    tls::describe(&mut info, tls.get_ref().1);
+    let carrier = Carrier::SctpTls(Box::new(Secured::new(tls, role)));
+    Ok(Connection::new(carrier, info, Feedback::none(), Bytes::new()))
+}

@@ -1,0 +1,339 @@
+//! What a user holds of an association.
+
+use std::future::poll_fn;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use eyas_sctp::endpoint::{Endpoint, QueueInfo, Status};
+use eyas_sctp::error::Error as Misuse;
+use eyas_sctp::event::Event;
+use eyas_sctp::identifier::{AssociationId, PathId, StreamId};
+use eyas_sctp::message::{Message, SendInfo};
+
+use super::hub::{Hub, State};
+use super::slot::{Slot, Stage};
+use super::{SctpError, SctpStream};
+
+/// An SCTP association: messages on many streams, over one path or several. Cheap to clone; when
+/// the last clone and the last stream are dropped, it ends once all data has arrived.
+///
+/// It speaks as it is, without security: who asked for TLS reads and writes the
+/// [`Connection`](crate::Connection) instead.
+#[derive(Clone, Debug)]
+pub struct SctpAssociation(Arc<Held>);
+
+#[derive(Debug)]
+struct Held {
+    hub: Arc<Hub>,
+    id: AssociationId,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.hub.lock().abandon(self.hub.now(), self.id);
+        self.hub.wake.notify_one();
+    }
+}
+
+impl SctpAssociation {
+    pub(super) fn new(hub: Arc<Hub>, id: AssociationId) -> Self {
+        Self(Arc::new(Held { hub, id }))
+    }
+
+    /// Hands in a message; waits for room in the send buffer. Cancel-safe: a message is taken
+    /// whole or not at all.
+    ///
+    /// # Errors
+    /// If the association cannot send it, now or ever.
+    pub async fn send(&self, info: &SendInfo, data: Bytes) -> Result<(), SctpError> {
+        poll_fn(|cx| self.poll_send(cx, info, || data.clone())).await
+    }
+
+    /// The next message on any stream that is not read as bytes, or the next part of a large one;
+    /// `None` once the peer is done. Cancel-safe.
+    ///
+    /// # Errors
+    /// If the association was lost.
+    pub async fn receive(&self) -> Result<Option<Message>, SctpError> {
+        poll_fn(|cx| self.poll_receive(cx, None)).await
+    }
+
+    /// The streams of this number as one stream of bytes.
+    ///
+    /// # Errors
+    /// If it is in use already, or the association has fewer streams.
+    pub fn stream(&self, stream: StreamId) -> Result<SctpStream, SctpError> {
+        if self.status().is_some_and(|status| stream.0 >= status.outbound_streams) {
+            return Err(Misuse::NoSuchStream.into());
+        }
+        self.with_slot(|slot| slot.open_stream(stream))??;
+        Ok(SctpStream::new(self.clone(), stream))
+    }
+
+    /// The next notification (RFC 6458 §6.1); `None` once the association is over. Only the latest
+    /// are kept for who does not ask. Cancel-safe.
+    pub async fn event(&self) -> Option<Event> {
+        poll_fn(|cx| {
+            let told = self.with_slot(|slot| match (slot.notification(), &slot.stage) {
+                (None, Stage::Ended(_)) => Poll::Ready(None),
+                (None, _) => {
+                    slot.watchers.add(cx.waker());
+                    Poll::Pending
+                }
+                (event, _) => Poll::Ready(event),
+            });
+            told.unwrap_or(Poll::Ready(None))
+        })
+        .await
+    }
+
+    /// The association at this moment: state, streams, windows, and its paths (`SCTP_STATUS`).
+    pub fn status(&self) -> Option<Status> {
+        self.0.hub.lock().endpoint.status(self.0.id)
+    }
+
+    /// What one stream has in the send buffer; `None` once the association is over.
+    pub fn queue(&self, stream: StreamId) -> Option<QueueInfo> {
+        self.0.hub.lock().endpoint.stream_queue(self.0.id, stream)
+    }
+
+    /// Our end of the primary path, with our SCTP port; the IP address is unspecified where the
+    /// routing chooses it.
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        let status = self.status()?;
+        let path = status.paths.iter().find(|path| path.id == status.primary)?;
+        let any: IpAddr = match path.remote {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        Some(SocketAddr::new(path.local.unwrap_or(any), status.local_port))
+    }
+
+    /// The peer's address on the primary path, with its SCTP port; `None` once the association is
+    /// over.
+    pub fn remote(&self) -> Option<SocketAddr> {
+        self.ends().map(|(remote, _)| remote)
+    }
+
+    /// Whether the primary path runs inside UDP (RFC 6951).
+    pub fn is_encapsulated(&self) -> bool {
+        self.ends().is_some_and(|(_, is_encapsulated)| is_encapsulated)
+    }
+
+    fn ends(&self) -> Option<(SocketAddr, bool)> {
+        let status = self.status()?;
+        let path = status.paths.iter().find(|path| path.id == status.primary)?;
+        let remote = SocketAddr::new(path.remote.ip(), status.remote_port);
+        Some((remote, path.remote.port() != 0))
+    }
+
+    /// Ends the association once all data has arrived, and waits for it. Cancel-safe.
+    ///
+    /// # Errors
+    /// If it is lost before.
+    pub async fn shutdown(&self) -> Result<(), SctpError> {
+        match self.call(Endpoint::shutdown) {
+            Ok(()) | Err(Misuse::NoAssociation | Misuse::WrongState) => {}
+            Err(error) => return Err(error.into()),
+        }
+        poll_fn(|cx| {
+            self.poll_stage(cx, |stage| match stage {
+                Stage::Ended(None) => Poll::Ready(Ok(())),
+                Stage::Ended(Some(reason)) => Poll::Ready(Err(SctpError::Lost(reason.clone()))),
+                _ => Poll::Pending,
+            })
+        })
+        .await
+    }
+
+    /// Ends the association at once; what has not arrived is lost.
+    pub fn abort(&self, reason: impl Into<Bytes>) {
+        let reason = reason.into();
+        // Refused only if it has ended already.
+        let _ = self.call(|endpoint, now, id| endpoint.abort(now, id, reason));
+    }
+
+    /// Makes a path the primary one, which new data takes.
+    ///
+    /// # Errors
+    /// If there is no such path.
+    pub fn set_primary(&self, path: PathId) -> Result<(), SctpError> {
+        Ok(self.call(|endpoint, now, id| endpoint.set_primary(now, id, path))?)
+    }
+
+    /// Tells the peer of another address of this host (RFC 5061).
+    ///
+    /// # Errors
+    /// If the peer cannot do it, or another request is under way.
+    pub fn add_address(&self, address: IpAddr) -> Result<(), SctpError> {
+        Ok(self.call(|endpoint, now, id| endpoint.add_address(now, id, address))?)
+    }
+
+    /// Takes an address of this host back (RFC 5061).
+    ///
+    /// # Errors
+    /// If the peer cannot do it, or another request is under way.
+    pub fn remove_address(&self, address: IpAddr) -> Result<(), SctpError> {
+        Ok(self.call(|endpoint, now, id| endpoint.remove_address(now, id, address))?)
+    }
+
+    /// Resets our outgoing streams, or the peer's; all of them if `streams` is empty (RFC 6525).
+    ///
+    /// # Errors
+    /// If the peer cannot do it, or another request is under way.
+    pub fn reset_streams(&self, outgoing: bool, streams: &[StreamId]) -> Result<(), SctpError> {
+        Ok(self.call(|endpoint, now, id| endpoint.reset_streams(now, id, outgoing, streams))?)
+    }
+
+    /// Asks for more streams (RFC 6525).
+    ///
+    /// # Errors
+    /// If the peer cannot do it, or another request is under way.
+    pub fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), SctpError> {
+        Ok(self.call(|endpoint, now, id| endpoint.add_streams(now, id, outbound, inbound))?)
+    }
+
+    /// Waits until the peer has answered, or the association is up or over.
+    pub(crate) async fn answered(&self) -> Result<(), SctpError> {
+        poll_fn(|cx| {
+            self.poll_stage(cx, |stage| match stage {
+                Stage::Opening => Poll::Pending,
+                Stage::Answered | Stage::Up => Poll::Ready(Ok(())),
+                Stage::Ended(reason) => Poll::Ready(Err(lost(reason))),
+            })
+        })
+        .await
+    }
+
+    /// Goes on with the COOKIE ECHO, and waits until the association is up.
+    pub(crate) async fn established(&self) -> Result<(), SctpError> {
+        self.call(Endpoint::proceed)?;
+        poll_fn(|cx| {
+            self.poll_stage(cx, |stage| match stage {
+                Stage::Opening | Stage::Answered => Poll::Pending,
+                Stage::Up => Poll::Ready(Ok(())),
+                Stage::Ended(reason) => Poll::Ready(Err(lost(reason))),
+            })
+        })
+        .await
+    }
+
+    fn poll_stage<T>(
+        &self,
+        cx: &mut Context<'_>,
+        judge: impl FnOnce(&Stage) -> Poll<Result<T, SctpError>>,
+    ) -> Poll<Result<T, SctpError>> {
+        let polled = self.with_slot(|slot| {
+            let verdict = judge(&slot.stage);
+            if verdict.is_pending() {
+                slot.watchers.add(cx.waker());
+            }
+            verdict
+        });
+        polled.unwrap_or_else(|error| Poll::Ready(Err(error)))
+    }
+
+    pub(super) fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        info: &SendInfo,
+        data: impl FnOnce() -> Bytes,
+    ) -> Poll<Result<(), SctpError>> {
+        let (hub, id) = (&self.0.hub, self.0.id);
+        let mut state = hub.lock();
+        let State { slots, endpoint, .. } = &mut *state;
+        let Some(slot) = slots.get_mut(&id) else { return Poll::Ready(Err(SctpError::Closed)) };
+        if let Stage::Ended(reason) = &slot.stage {
+            return Poll::Ready(Err(lost(reason)));
+        }
+        if !slot.is_full {
+            match endpoint.send(hub.now(), id, info, data()) {
+                Err(Misuse::Full) => slot.is_full = true,
+                sent => {
+                    drop(state);
+                    hub.wake.notify_one();
+                    return Poll::Ready(sent.map_err(Into::into));
+                }
+            }
+        }
+        slot.writers.add(cx.waker());
+        Poll::Pending
+    }
+
+    pub(super) fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        stream: Option<StreamId>,
+    ) -> Poll<Result<Option<Message>, SctpError>> {
+        let (hub, id) = (&self.0.hub, self.0.id);
+        let now = hub.now();
+        let mut state = hub.lock();
+        let state = &mut *state;
+        let Some(slot) = state.slots.get_mut(&id) else { return Poll::Ready(Ok(None)) };
+        if let Some(message) = slot.next(stream, || state.endpoint.receive(now, id)) {
+            // What was taken opens the window.
+            hub.wake.notify_one();
+            return Poll::Ready(Ok(Some(message)));
+        }
+        match &slot.stage {
+            Stage::Ended(Some(reason)) => {
+                return Poll::Ready(Err(SctpError::Lost(reason.clone())));
+            }
+            Stage::Ended(None) => return Poll::Ready(Ok(None)),
+            _ if slot.peer_is_done || stream.is_some_and(|one| slot.is_stream_over(one)) => {
+                return Poll::Ready(Ok(None));
+            }
+            _ => {}
+        }
+        slot.await_message(stream, cx.waker());
+        Poll::Pending
+    }
+
+    /// Says that nothing more is sent on this stream.
+    pub(super) fn poll_end_stream(
+        &self,
+        cx: &mut Context<'_>,
+        stream: StreamId,
+    ) -> Poll<Result<(), Misuse>> {
+        let can_reset = self.status().is_some_and(|status| status.agreed.reconfiguration);
+        if can_reset {
+            match self.reset_streams(true, &[stream]) {
+                Err(SctpError::Misuse(Misuse::Busy)) => {
+                    // The end of the other request is told.
+                    let watch = |slot: &mut Slot| slot.watchers.add(cx.waker());
+                    return self.with_slot(watch).map_or(Poll::Ready(Ok(())), |()| Poll::Pending);
+                }
+                Err(SctpError::Misuse(Misuse::NotSupported)) => {}
+                Err(SctpError::Misuse(error)) => return Poll::Ready(Err(error)),
+                _ => return Poll::Ready(Ok(())),
+            }
+        }
+        Poll::Ready(self.call(Endpoint::shutdown))
+    }
+
+    pub(super) fn release_stream(&self, stream: StreamId) {
+        // A slot that is gone needs no release.
+        let _ = self.with_slot(|slot| slot.close_stream(stream));
+    }
+
+    fn call<T>(
+        &self,
+        action: impl FnOnce(&mut Endpoint, std::time::Duration, AssociationId) -> T,
+    ) -> T {
+        self.0.hub.call(|endpoint, now| action(endpoint, now, self.0.id))
+    }
+
+    fn with_slot<T>(&self, action: impl FnOnce(&mut Slot) -> T) -> Result<T, SctpError> {
+        let mut state = self.0.hub.lock();
+        state.slots.get_mut(&self.0.id).map(action).ok_or(SctpError::Closed)
+    }
+}
+
+fn lost(reason: &Option<eyas_sctp::event::LossReason>) -> SctpError {
+    match reason {
+        Some(reason) => SctpError::Lost(reason.clone()),
+        None => SctpError::Closed,
+    }
+}

@@ -1,0 +1,185 @@
+//! What carries SCTP packets: UDP sockets, raw sockets, or the kernel's own SCTP.
+//!
+//! | module | job | source |
+//! | --- | --- | --- |
+//! | `udp` | SCTP inside UDP, in trains of datagrams (GSO, GRO) | RFC 6951 |
+//! | `raw` | SCTP directly over IP, protocol 132, where privileges allow | RFC 9260 |
+//! | `kernel` | the sockets of a kernel that speaks SCTP itself | RFC 6458 §4 |
+//! | `icmp` | what routers and hosts report of packets that did not arrive | RFC 9260 §10 |
+//! | `fragmentation` | letting routers cut a packet that is too big | RFC 8899 |
+//! | `access` | whether this machine and user can send protocol 132 at all | |
+//!
+//! Sockets here never block. A [`Wire`] is one socket of one address family.
+
+mod access;
+mod fragmentation;
+mod icmp;
+pub(crate) mod kernel;
+mod raw;
+mod udp;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use eyas_sctp::io::{Input, Transmit};
+use socket2::{SockRef, Socket};
+use tokio::io::{Interest, Ready};
+use tokio::net::UdpSocket;
+
+pub use access::direct_access;
+pub(crate) use access::{Access, access};
+use raw::RawCarrier;
+use udp::UdpCarrier;
+
+/// SCTP inside UDP is awaited at this port unless said otherwise (RFC 6951 §5.1).
+pub const ENCAPSULATION_PORT: u16 = 9899;
+/// SCTP's number among the protocols of IP.
+pub(crate) const IPPROTO_SCTP: i32 = 132;
+/// The kernel's buffer for packets, each way, in bytes; the kernel may give less.
+const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
+/// ICMP reports read at a time.
+const MAX_REPORTS: usize = 32;
+
+/// One socket that carries SCTP packets of one address family.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    /// To the runtime a raw socket is like one of UDP: it can be read, written, or has failed.
+    socket: UdpSocket,
+    kind: Kind,
+    local: SocketAddr,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Udp(UdpCarrier),
+    Raw(RawCarrier),
+}
+
+/// What came in at a wire.
+pub(crate) type Arrivals = Vec<Input>;
+
+impl Wire {
+    /// A UDP socket at this address; port 0 takes a free one. Must be called inside a tokio
+    /// runtime.
+    pub(crate) fn udp(address: SocketAddr) -> io::Result<Self> {
+        let (socket, carrier) = udp::open(address)?;
+        Self::new(socket, Kind::Udp(carrier))
+    }
+
+    /// A raw socket for protocol 132 at this address. Must be called inside a tokio runtime.
+    pub(crate) fn raw(address: IpAddr) -> io::Result<Self> {
+        let (socket, carrier) = raw::open(address)?;
+        Self::new(socket, Kind::Raw(carrier))
+    }
+
+    fn new(socket: Socket, kind: Kind) -> io::Result<Self> {
+        icmp::ask_for_reports(&socket)?;
+        // As much as the kernel gives: with less, throughput suffers and nothing else.
+        let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
+        let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
+        socket.set_nonblocking(true)?;
+        let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Self { socket: UdpSocket::from_std(socket.into())?, kind, local })
+    }
+
+    /// The address it is bound to; the port is 0 for a raw socket.
+    pub(crate) fn local(&self) -> SocketAddr {
+        match self.kind {
+            Kind::Udp(_) => self.local,
+            Kind::Raw(_) => SocketAddr::new(self.local.ip(), 0),
+        }
+    }
+
+    /// Whether packets for `remote` leave here: the family decides, and port 0 means protocol 132.
+    pub(crate) fn leads_to(&self, remote: SocketAddr) -> bool {
+        self.local.is_ipv4() == remote.is_ipv4() && self.is_shared() == (remote.port() == 0)
+    }
+
+    /// Whether other processes of this host get the same packets.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.kind, Kind::Raw(_))
+    }
+
+    /// Sends a train of packets. What the path does not take counts as lost, as on any path.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when the socket is full, and what else keeps packets from
+    /// leaving.
+    pub(crate) fn try_send(&self, transmit: &Transmit) -> io::Result<()> {
+        let socket = SockRef::from(&self.socket);
+        let send = || match &self.kind {
+            Kind::Udp(carrier) => carrier.send(&socket, transmit),
+            Kind::Raw(carrier) => carrier.send(&socket, transmit),
+        };
+        self.socket.try_io(Interest::WRITABLE, || {
+            // The kernel hands a report of ICMP to the next call that comes along: nothing left.
+            send().or_else(|error| if icmp::is_a_report(&error) { send() } else { Err(error) })
+        })
+    }
+
+    /// Waits until the socket has something to read or to report.
+    pub(crate) async fn readable(&self) -> io::Result<Ready> {
+        self.socket.ready(Interest::READABLE | Interest::ERROR).await
+    }
+
+    /// Waits until the socket takes packets again.
+    pub(crate) async fn writable(&self) -> io::Result<()> {
+        self.socket.writable().await
+    }
+
+    /// Reads what there is by this readiness, at most one batch.
+    ///
+    /// # Errors
+    /// What says something about the socket and not about a packet.
+    pub(crate) fn receive(
+        &self,
+        ready: Ready,
+        buffers: &mut ReceiveBuffers,
+        arrivals: &mut Arrivals,
+    ) -> io::Result<()> {
+        let socket = SockRef::from(&self.socket);
+        let mut has_reports = ready.is_error();
+        if ready.is_readable() {
+            let received = self.socket.try_io(Interest::READABLE, || match &self.kind {
+                Kind::Udp(carrier) => carrier.receive(&socket, buffers, arrivals),
+                Kind::Raw(carrier) => carrier.receive(&socket, buffers, arrivals),
+            });
+            match received {
+                Err(error) if icmp::is_a_report(&error) => has_reports = true,
+                received => unless_empty(received)?,
+            }
+        }
+        if has_reports {
+            let is_udp = matches!(self.kind, Kind::Udp(_));
+            let read = || icmp::read(&socket, is_udp, MAX_REPORTS, arrivals);
+            unless_empty(self.socket.try_io(Interest::ERROR, read))?;
+        }
+        Ok(())
+    }
+}
+
+/// That nothing is left to read is no error.
+fn unless_empty(read: io::Result<()>) -> io::Result<()> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+        read => read,
+    }
+}
+
+/// Memory to receive into, used again and again.
+#[derive(Debug)]
+pub(crate) struct ReceiveBuffers(Vec<Vec<u8>>);
+
+impl ReceiveBuffers {
+    /// Trains read in one call.
+    const TRAINS: usize = 8;
+    /// The most bytes of a train: the most that one IP packet can hold.
+    const TRAIN: usize = 65_535;
+
+    pub(crate) fn new() -> Self {
+        Self(vec![vec![0; Self::TRAIN]; Self::TRAINS])
+    }
+}

@@ -1,0 +1,155 @@
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas_sctp::io::{Ecn, Received, Unreachable};
+use tokio::time::timeout;
+
+use super::*;
+
+/// Long beyond what loopback takes.
+const SOON: Duration = Duration::from_secs(5);
+
+fn train(remote: SocketAddr, contents: Bytes, segment_size: usize) -> Transmit {
+    let ecn = Ecn::Capable0;
+    Transmit { local: None, remote, ecn, dont_fragment: false, contents, segment_size }
+}
+
+/// Everything that comes in until there are so many bytes of packets.
+async fn packets(wire: &Wire, bytes: usize) -> Vec<Received> {
+    let mut buffers = ReceiveBuffers::new();
+    let mut found = Vec::new();
+    let mut sum = 0;
+    while sum < bytes {
+        let mut arrivals = Vec::new();
+        let ready = timeout(SOON, wire.readable()).await.unwrap().unwrap();
+        wire.receive(ready, &mut buffers, &mut arrivals).unwrap();
+        for input in arrivals {
+            if let Input::Packets(received) = input {
+                sum += received.contents.len();
+                found.push(received);
+            }
+        }
+    }
+    found
+}
+
+async fn report(wire: &Wire) -> (SocketAddr, Unreachable) {
+    let mut buffers = ReceiveBuffers::new();
+    loop {
+        let mut arrivals = Vec::new();
+        let ready = timeout(SOON, wire.readable()).await.unwrap().unwrap();
+        wire.receive(ready, &mut buffers, &mut arrivals).unwrap();
+        for input in arrivals {
+            if let Input::Unreachable { remote, reason } = input {
+                return (remote, reason);
+            }
+        }
+    }
+}
+
+async fn trains_pass(ip: IpAddr) {
+    let (here, there) = (Wire::udp((ip, 0).into()).unwrap(), Wire::udp((ip, 0).into()).unwrap());
+    let contents: Bytes = (0..10_500_u32).map(|at| at.to_be_bytes()[3]).collect();
+    here.writable().await.unwrap();
+    here.try_send(&train(there.local(), contents.clone(), 1000)).unwrap();
+    let received = packets(&there, contents.len()).await;
+    let joined: Vec<u8> = received.iter().flat_map(|one| one.contents.to_vec()).collect();
+    assert_eq!(joined, contents);
+    for one in &received {
+        assert_eq!((one.segment_size, one.remote), (1000.min(one.contents.len()), here.local()));
+        assert_eq!((one.local, one.ecn), (Some(ip), Ecn::Capable0));
+    }
+}
+
+#[tokio::test]
+async fn trains_pass_over_udp() {
+    trains_pass(Ipv4Addr::LOCALHOST.into()).await;
+    trains_pass(Ipv6Addr::LOCALHOST.into()).await;
+}
+
+#[tokio::test]
+async fn a_port_that_nobody_has_is_reported() {
+    for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
+        let wire = Wire::udp((ip, 0).into()).unwrap();
+        let nobody = Wire::udp((ip, 0).into()).unwrap().local();
+        wire.writable().await.unwrap();
+        wire.try_send(&train(nobody, Bytes::from_static(b"hello"), 5)).unwrap();
+        assert_eq!(report(&wire).await, (nobody, Unreachable::Protocol));
+        // What was reported is no reason to stop.
+        let peer = Wire::udp((ip, 0).into()).unwrap();
+        wire.try_send(&train(peer.local(), Bytes::from_static(b"hello"), 5)).unwrap();
+        assert_eq!(packets(&peer, 5).await.len(), 1);
+    }
+}
+
+/// Whether raw sockets can be tested here; says aloud if not.
+fn has_raw(test: &str) -> bool {
+    match access() {
+        Access::Raw => true,
+        other => {
+            println!("SKIPPED {test}: {other:?}");
+            false
+        }
+    }
+}
+
+#[tokio::test]
+async fn packets_pass_over_protocol_132() {
+    if !has_raw("packets_pass_over_protocol_132") {
+        return;
+    }
+    for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
+        let wire = Wire::raw(ip).unwrap();
+        assert!(wire.is_shared() && wire.leads_to((ip, 0).into()));
+        let contents = Bytes::from_static(b"twelve bytes, then nine");
+        let to = SocketAddr::new(ip, 0);
+        let mut transmit = train(to, contents, 12);
+        transmit.local = Some(ip);
+        wire.writable().await.unwrap();
+        wire.try_send(&transmit).unwrap();
+        let ours = |one: &Received| b"twelve bytes, then nine".ends_with(&one.contents);
+        // Other tests of protocol 132 may be heard as well.
+        let mut found = Vec::new();
+        while found.len() < 2 {
+            found.extend(
+                packets(&wire, 1)
+                    .await
+                    .into_iter()
+                    .filter(|one| one.contents.starts_with(b"twelve") || ours(one)),
+            );
+        }
+        assert_eq!(&found[0].contents[..], b"twelve bytes");
+        assert_eq!((found[1].remote, found[1].local), (to, Some(ip)));
+        assert_eq!(found[1].ecn, Ecn::Capable0);
+    }
+}
+
+#[test]
+fn reports_mean_what_the_rfc_says() {
+    use nix::libc;
+    let report = |origin, errno: i32, kind, code, info| libc::sock_extended_err {
+        ee_errno: u32::try_from(errno).unwrap(),
+        ee_origin: origin,
+        ee_type: kind,
+        ee_code: code,
+        ee_pad: 0,
+        ee_info: info,
+        ee_data: 0,
+    };
+    let (v4, v6) = (libc::SO_EE_ORIGIN_ICMP, libc::SO_EE_ORIGIN_ICMP6);
+    let cases = [
+        (report(v4, libc::ENOPROTOOPT, 3, 2, 0), Some(Unreachable::Protocol)),
+        (report(v4, libc::ECONNREFUSED, 3, 3, 0), Some(Unreachable::Protocol)),
+        (report(v4, libc::EHOSTUNREACH, 3, 1, 0), Some(Unreachable::Route)),
+        (report(v4, libc::EMSGSIZE, 3, 4, 1400), Some(Unreachable::TooBig(1400))),
+        (report(v4, libc::EMSGSIZE, 3, 4, 0), None),
+        (report(v6, libc::ECONNREFUSED, 1, 4, 0), Some(Unreachable::Protocol)),
+        (report(v6, libc::EPROTO, 4, 1, 0), Some(Unreachable::Protocol)),
+        (report(v6, libc::EACCES, 1, 1, 0), Some(Unreachable::Route)),
+        (report(v6, libc::EHOSTUNREACH, 3, 0, 0), None),
+    ];
+    for (given, meaning) in cases {
+        assert_eq!(icmp::meaning(&given), meaning, "{given:?}");
+    }
+}

@@ -1,0 +1,115 @@
+//! SCTP inside UDP (RFC 6951), in trains of datagrams where the kernel can (GSO and GRO).
+
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use eyas_sctp::io::{Ecn, Input, Received, Transmit};
+use quinn_udp::{EcnCodepoint, RecvMeta, UdpSocketState};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::{Arrivals, ReceiveBuffers, fragmentation};
+
+/// What a UDP socket of SCTP needs beside the socket itself.
+#[derive(Debug)]
+pub(super) struct UdpCarrier {
+    state: UdpSocketState,
+}
+
+pub(super) fn open(address: SocketAddr) -> io::Result<(Socket, UdpCarrier)> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&address.into())?;
+    let state = UdpSocketState::new((&socket).into())?;
+    Ok((socket, UdpCarrier { state }))
+}
+
+impl UdpCarrier {
+    pub(super) fn send(&self, socket: &Socket, transmit: &Transmit) -> io::Result<()> {
+        let segment = transmit.segment_size.max(1);
+        // It becomes 1 for good where the network card turns out not to cut trains.
+        let train = segment.saturating_mul(self.state.max_gso_segments().max(1));
+        let mut parts = transmit.contents.chunks(train);
+        parts.try_for_each(|part| self.send_train(socket, transmit, part, segment))
+    }
+
+    fn send_train(
+        &self,
+        socket: &Socket,
+        transmit: &Transmit,
+        part: &[u8],
+        segment: usize,
+    ) -> io::Result<()> {
+        match self.send_datagrams(socket, transmit, part, segment) {
+            // The train is refused as a whole; its cars may still pass one by one.
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock && part.len() > segment => {
+                part.chunks(segment).try_for_each(|one| self.send_one(socket, transmit, one))
+            }
+            Err(error) if fragmentation::is_too_big(&error) => {
+                self.send_one(socket, transmit, part)
+            }
+            sent => sent,
+        }
+    }
+
+    /// Sends one datagram, cut by routers if it must be and may be.
+    fn send_one(&self, socket: &Socket, transmit: &Transmit, one: &[u8]) -> io::Result<()> {
+        let send = || self.send_datagrams(socket, transmit, one, one.len());
+        match send() {
+            Err(error) if fragmentation::is_too_big(&error) => {
+                if transmit.dont_fragment {
+                    return Ok(());
+                }
+                fragmentation::allowed_for(socket, transmit.remote.is_ipv4(), send)
+            }
+            sent => sent,
+        }
+    }
+
+    fn send_datagrams(
+        &self,
+        socket: &Socket,
+        transmit: &Transmit,
+        contents: &[u8],
+        segment: usize,
+    ) -> io::Result<()> {
+        let transmit = quinn_udp::Transmit {
+            destination: transmit.remote,
+            ecn: EcnCodepoint::from_bits(transmit.ecn.bits()),
+            contents,
+            segment_size: (contents.len() > segment).then_some(segment),
+            src_ip: transmit.local,
+        };
+        self.state.try_send(socket.into(), &transmit)
+    }
+
+    pub(super) fn receive(
+        &self,
+        socket: &Socket,
+        buffers: &mut ReceiveBuffers,
+        arrivals: &mut Arrivals,
+    ) -> io::Result<()> {
+        let mut meta = [RecvMeta::default(); ReceiveBuffers::TRAINS];
+        let trains = {
+            let mut slices: Vec<IoSliceMut<'_>> =
+                buffers.0.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+            self.state.recv(socket.into(), &mut slices, &mut meta)?
+        };
+        for (meta, buffer) in meta.iter().zip(&buffers.0).take(trains) {
+            // A datagram without contents is no SCTP packet.
+            let Some(contents) = buffer.get(..meta.len).filter(|bytes| !bytes.is_empty()) else {
+                continue;
+            };
+            arrivals.push(Input::Packets(Received {
+                local: meta.dst_ip,
+                remote: meta.addr,
+                ecn: Ecn::from_bits(meta.ecn.map_or(0, |ecn| ecn as u8)),
+                contents: Bytes::copy_from_slice(contents),
+                segment_size: meta.stride.max(1),
+            }));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,275 @@
+//! One protocol endpoint, shared by the task that moves its packets and by its associations.
+//!
+//! Whoever calls the protocol holds the lock for that call alone and then wakes the task, which
+//! takes out what there is to send. So what several callers send at once shares packets.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use eyas_sctp::config::{ConnectOptions, EndpointConfig};
+use eyas_sctp::endpoint::Endpoint;
+use eyas_sctp::event::Event;
+use eyas_sctp::identifier::AssociationId;
+use eyas_sctp::io::{Input, Output, Transmit};
+use rustls::crypto::ring::default_provider;
+use tokio::sync::Notify;
+
+use super::carrier::Wire;
+use super::ports::Ports;
+use super::slot::{Slot, Stage, Wakers};
+use super::{SctpError, task};
+
+/// Trains decided and not yet sent; the protocol keeps the rest.
+pub(super) const MAX_OUTBOX: usize = 64;
+/// Sockets of one endpoint: four addresses, inside UDP and not.
+pub(super) const MAX_WIRES: usize = 8;
+/// Associations that peers opened and nobody has accepted; more are aborted.
+const MAX_BACKLOG: usize = 1024;
+
+/// One endpoint of the protocol with its sockets.
+#[derive(Debug)]
+pub(super) struct Hub {
+    state: Mutex<State>,
+    /// Tells the task that there is something to do.
+    pub(super) wake: Notify,
+    start: Instant,
+    pub(super) wires: Vec<Wire>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) endpoint: Endpoint,
+    pub(super) slots: HashMap<AssociationId, Slot>,
+    ports: Ports,
+    backlog: VecDeque<AssociationId>,
+    accepting: Wakers,
+    /// Somebody may still open or accept associations.
+    is_anchored: bool,
+    /// The task is gone, and with it the sockets.
+    is_over: bool,
+}
+
+/// What is left after the outputs were taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The outbox is full; there may be more.
+    Full,
+    /// Nothing before this time.
+    Wait(Option<Duration>),
+    /// Nobody needs the endpoint any more.
+    Over,
+}
+
+/// Keeps a hub open for new associations; dropping it lets the hub end with the last association.
+#[derive(Debug)]
+pub(super) struct Anchor(pub(super) Arc<Hub>);
+
+impl Drop for Anchor {
+    fn drop(&mut self) {
+        self.0.lock().is_anchored = false;
+        self.0.wake.notify_one();
+    }
+}
+
+impl Hub {
+    /// Starts the task. Must be called inside a tokio runtime.
+    pub(super) fn start(config: EndpointConfig, wires: Vec<Wire>) -> io::Result<Anchor> {
+        if wires.len() > MAX_WIRES {
+            let what = "SCTP is served at four addresses at most";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let ports = Ports::new(config.listen_port);
+        let endpoint = Endpoint::new(config, seed()?, Duration::ZERO);
+        let state = State {
+            endpoint,
+            slots: HashMap::new(),
+            ports,
+            backlog: VecDeque::new(),
+            accepting: Wakers::default(),
+            is_anchored: true,
+            is_over: false,
+        };
+        let (wake, start) = (Notify::new(), Instant::now());
+        let hub = Arc::new(Self { state: Mutex::new(state), wake, start, wires });
+        tokio::spawn(task::run(Arc::clone(&hub)));
+        Ok(Anchor(hub))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The endpoint's time.
+    pub(super) fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// The instant of an endpoint's time.
+    pub(super) fn instant(&self, time: Duration) -> Instant {
+        self.start.checked_add(time).unwrap_or(self.start)
+    }
+
+    /// Calls the protocol, and has what comes of it sent.
+    pub(super) fn call<T>(&self, action: impl FnOnce(&mut Endpoint, Duration) -> T) -> T {
+        let result = action(&mut self.lock().endpoint, self.now());
+        self.wake.notify_one();
+        result
+    }
+
+    /// Opens an association.
+    pub(super) fn connect(&self, mut options: ConnectOptions) -> Result<AssociationId, SctpError> {
+        let mut state = self.lock();
+        if state.is_over {
+            return Err(SctpError::Closed);
+        }
+        if options.local_port == 0 {
+            options.local_port = self.port_towards(&state, &options);
+        }
+        let id = state.endpoint.connect(self.now(), &options)?;
+        let mut slot = Slot::new(Stage::Opening);
+        if let Some(status) = state.endpoint.status(id) {
+            slot.ports = Some((status.local_port, status.remote_port));
+            state.ports.add(status.local_port, status.remote_port);
+        }
+        state.slots.insert(id, slot);
+        drop(state);
+        self.wake.notify_one();
+        Ok(id)
+    }
+
+    /// Our SCTP port for a peer behind UDP: the number of our UDP port, which no other program
+    /// of this host can have, unless we have used it towards this peer already; 0 leaves the choice
+    /// to the protocol. Two programs that chose the same port would look like one that restarted
+    /// (RFC 9260 §5.2): the peer goes by addresses and SCTP ports alone (RFC 6951 §5.4).
+    fn port_towards(&self, state: &State, options: &ConnectOptions) -> u16 {
+        let Some(remote) = options.remotes.first().copied() else { return 0 };
+        let wire = self.wires.iter().find(|wire| wire.leads_to(remote));
+        let port = wire.map_or(0, |wire| wire.local().port());
+        if state.ports.is_used(port, options.remote_port) { 0 } else { port }
+    }
+
+    /// The next association that a peer opened.
+    pub(super) fn poll_accept(&self, cx: &mut std::task::Context<'_>) -> Option<AssociationId> {
+        let mut state = self.lock();
+        if let Some(id) = state.backlog.pop_front() {
+            return Some(id);
+        }
+        state.accepting.add(cx.waker());
+        None
+    }
+}
+
+impl State {
+    /// Hands in what came in at the sockets; from those that others share, only what is ours.
+    pub(super) fn take_in(&mut self, now: Duration, input: Input, is_shared: bool) {
+        if let Input::Packets(received) = &input
+            && is_shared
+            && !self.ports.is_ours(received)
+        {
+            return;
+        }
+        self.endpoint.handle_input(now, input);
+    }
+
+    /// Takes out what is to be done.
+    pub(super) fn drain(&mut self, now: Duration, outbox: &mut VecDeque<Transmit>) -> Next {
+        while outbox.len() < MAX_OUTBOX {
+            match self.endpoint.poll_output(now) {
+                Output::Transmit(transmit) => outbox.push_back(transmit),
+                Output::Event(id, event) => self.note(now, id, event),
+                Output::Timeout(time) => {
+                    let is_needed = self.is_anchored || !self.slots.is_empty();
+                    return if is_needed { Next::Wait(time) } else { Next::Over };
+                }
+                other => tracing::error!(?other, "the protocol wants what this task cannot do"),
+            }
+        }
+        Next::Full
+    }
+
+    fn note(&mut self, now: Duration, id: AssociationId, event: Event) {
+        if let Event::Up { by_peer: true, .. } = event
+            && !self.slots.contains_key(&id)
+        {
+            self.welcome(now, id);
+        }
+        let Some(slot) = self.slots.get_mut(&id) else { return };
+        slot.take_in(event);
+        if slot.is_orphan {
+            self.serve_orphan(now, id);
+        }
+    }
+
+    /// A peer has opened an association.
+    fn welcome(&mut self, now: Duration, id: AssociationId) {
+        self.slots.insert(id, Slot::new(Stage::Up));
+        if !self.is_anchored || self.backlog.len() >= MAX_BACKLOG {
+            let reason = Bytes::from_static(b"too many associations wait to be accepted");
+            return self.give_up(now, id, reason);
+        }
+        self.backlog.push_back(id);
+        self.accepting.wake();
+    }
+
+    /// Nobody holds this association any more: what still comes in is dropped until it ends.
+    fn serve_orphan(&mut self, now: Duration, id: AssociationId) {
+        while self.endpoint.receive(now, id).is_some() {}
+        if matches!(self.slots.get(&id), Some(Slot { stage: Stage::Ended(_), .. })) {
+            self.remove(now, id);
+        }
+    }
+
+    /// Lets go of an association: what is up ends in order, what is not ends at once.
+    pub(super) fn abandon(&mut self, now: Duration, id: AssociationId) {
+        let Some(slot) = self.slots.get_mut(&id) else { return };
+        slot.is_orphan = true;
+        match slot.stage {
+            Stage::Up => match self.endpoint.shutdown(now, id) {
+                Ok(()) => self.serve_orphan(now, id),
+                Err(_) => self.give_up(now, id, Bytes::new()),
+            },
+            Stage::Opening | Stage::Answered => self.give_up(now, id, Bytes::new()),
+            Stage::Ended(_) => self.remove(now, id),
+        }
+    }
+
+    /// Ends an association that nobody holds at once.
+    fn give_up(&mut self, now: Duration, id: AssociationId, reason: Bytes) {
+        let Some(slot) = self.slots.get_mut(&id) else { return };
+        slot.is_orphan = true;
+        // Its last event removes it; without one it has ended already.
+        if self.endpoint.abort(now, id, reason).is_err() {
+            self.remove(now, id);
+        }
+    }
+
+    fn remove(&mut self, now: Duration, id: AssociationId) {
+        self.endpoint.forget(now, id);
+        if let Some((local, remote)) = self.slots.remove(&id).and_then(|slot| slot.ports) {
+            self.ports.remove(local, remote);
+        }
+    }
+
+    /// The task ends, be it because the runtime does.
+    pub(super) fn end(&mut self) {
+        self.is_over = true;
+        for slot in self.slots.values_mut() {
+            if !matches!(slot.stage, Stage::Ended(_)) {
+                slot.stage = Stage::Ended(Some(eyas_sctp::event::LossReason::Aborted));
+            }
+            slot.wake_all();
+        }
+        self.accepting.wake();
+    }
+}
+
+/// A secret that nobody can foresee.
+fn seed() -> io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    let random = default_provider().secure_random;
+    random.fill(&mut seed).map_err(|_| io::Error::other("this machine gives no random bytes"))?;
+    Ok(seed)
+}

@@ -1,0 +1,156 @@
+//! Taking in associations: inside UDP and over raw IP, at one SCTP port.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::task::Poll;
+
+use eyas_sctp::config::{AssociationConfig, EndpointConfig};
+use eyas_sctp::counters::Counters;
+
+use super::SctpAssociation;
+use super::carrier::{Access, ENCAPSULATION_PORT, Wire, access};
+use super::hub::{Anchor, Hub};
+
+/// Where and how to listen.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SctpListenParameters {
+    /// The addresses; their port is the SCTP port, and must be the same. `[::]` alone serves IPv4
+    /// too.
+    pub addresses: Vec<SocketAddr>,
+    /// The UDP port for SCTP inside UDP (RFC 6951): 9899. 0 takes a free one, `None` serves none.
+    pub encapsulation_port: Option<u16>,
+    /// Whether to serve SCTP directly over IP.
+    pub directly: Directly,
+    /// How the associations behave.
+    pub association: AssociationConfig,
+}
+
+impl SctpListenParameters {
+    /// SCTP inside UDP, at its usual UDP port, and directly over IP, at this address.
+    pub fn new(address: SocketAddr) -> Self {
+        Self {
+            addresses: vec![address],
+            encapsulation_port: Some(ENCAPSULATION_PORT),
+            directly: Directly::Must,
+            association: AssociationConfig::default(),
+        }
+    }
+}
+
+/// Whether SCTP is served directly over IP, which takes privileges, and a kernel that does not
+/// speak SCTP itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Directly {
+    /// Not at all.
+    No,
+    /// Where it is possible.
+    #[default]
+    IfPossible,
+    /// In any case: that it is not possible is an error.
+    Must,
+}
+
+/// Accepts associations. Dropping it takes in no more; those accepted live on.
+#[derive(Debug)]
+pub struct SctpListener {
+    hub: Anchor,
+    port: u16,
+}
+
+impl SctpListener {
+    /// Binds the sockets. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// If a socket cannot be had: the port is taken, or privileges are missing.
+    pub fn bind(parameters: &SctpListenParameters) -> io::Result<Self> {
+        let ips = ips(&parameters.addresses);
+        let mut wires = Vec::new();
+        if let Some(port) = parameters.encapsulation_port {
+            let mut port = port;
+            for ip in &ips {
+                let wire = Wire::udp(SocketAddr::new(*ip, port))?;
+                port = wire.local().port();
+                wires.push(wire);
+            }
+        }
+        let mut port = parameters.addresses.first().map_or(0, SocketAddr::port);
+        if port == 0 {
+            port = wires.first().map_or(0, |wire| wire.local().port());
+        }
+        let is_possible = *access() == Access::Raw;
+        let directly = match parameters.directly {
+            Directly::No => false,
+            Directly::IfPossible => is_possible,
+            Directly::Must => true,
+        };
+        if directly {
+            for ip in &ips {
+                wires.push(raw(*ip)?);
+            }
+        }
+        if wires.is_empty() || port == 0 {
+            let what = "neither SCTP inside UDP nor directly over IP is asked for";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let mut config = EndpointConfig::default();
+        config.listen_port = Some(port);
+        config.association = parameters.association.clone();
+        Ok(Self { hub: Hub::start(config, wires)?, port })
+    }
+
+    /// The SCTP port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The UDP port that SCTP inside UDP is awaited at, if it is.
+    pub fn encapsulation_port(&self) -> Option<u16> {
+        let mut ports = self.hub.0.wires.iter().map(|wire| wire.local().port());
+        ports.find(|port| *port != 0)
+    }
+
+    /// Whether SCTP is served directly over IP.
+    pub fn is_direct(&self) -> bool {
+        self.hub.0.wires.iter().any(Wire::is_shared)
+    }
+
+    /// The next association that a peer has opened. Cancel-safe.
+    pub async fn accept(&self) -> SctpAssociation {
+        let hub = &self.hub.0;
+        let id = poll_fn(|cx| hub.poll_accept(cx).map_or(Poll::Pending, Poll::Ready)).await;
+        SctpAssociation::new(Arc::clone(hub), id)
+    }
+
+    /// How many associations there are, accepted or not.
+    pub fn associations(&self) -> usize {
+        self.hub.0.lock().endpoint.associations().len()
+    }
+
+    /// What the protocol has counted so far.
+    pub fn counters(&self) -> Counters {
+        self.hub.0.lock().endpoint.counters()
+    }
+}
+
+/// A socket for each family: `[::]` alone stands for both.
+fn ips(addresses: &[SocketAddr]) -> Vec<IpAddr> {
+    let mut ips: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
+    if ips == [IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
+        ips.insert(0, Ipv4Addr::UNSPECIFIED.into());
+    }
+    ips
+}
+
+fn raw(ip: IpAddr) -> io::Result<Wire> {
+    match access() {
+        Access::Raw => Wire::raw(ip),
+        Access::Kernel => {
+            let what = "the kernel speaks SCTP itself: use its sockets";
+            Err(io::Error::new(io::ErrorKind::Unsupported, what))
+        }
+        Access::None(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why.as_str())),
+    }
+}

@@ -1,0 +1,40 @@
+//! SCTP (RFC 9260) as a transport of connections: messages on streams over several paths.
+//!
+//! | file | job | source |
+//! | --- | --- | --- |
+//! | `carrier/` | sockets: inside UDP, raw, the kernel's own | RFC 6951, RFC 9260 |
+//! | `hub` | one protocol endpoint, shared by its task and its associations | |
+//! | `slot` | what the hub keeps for one association | |
+//! | `ports` | which packets of a shared socket are ours | |
+//! | `task` | moves packets, times and events between sockets and endpoint | |
+//! | `association` | what a user holds: messages, paths, state | RFC 6458 |
+//! | `stream` | one stream in each direction as bytes | RFC 3436 §4 |
+//! | `secured` | TLS over a pair of streams | RFC 3436 |
+//! | `client` | opening associations | RFC 9260 §5 |
+//! | `listener` | taking them in | RFC 9260 §5 |
+//!
+//! The protocol itself is [`protocol`]: pure, without sockets and clock.
+
+pub use eyas_sctp as protocol;
+
+mod association;
+pub(crate) mod carrier;
+pub(crate) mod client;
+mod error;
+mod hub;
+mod listener;
+mod ports;
+pub(crate) mod secured;
+mod slot;
+mod stream;
+mod task;
+
+#[cfg(test)]
+mod tests;
+
+pub use association::SctpAssociation;
+pub use carrier::{ENCAPSULATION_PORT, direct_access};
+pub use error::SctpError;
+pub(crate) use error::of_attempt;
+pub use listener::{Directly, SctpListenParameters, SctpListener};
+pub use stream::SctpStream;

@@ -1,0 +1,72 @@
+//! TLS over SCTP: one session for each pair of streams of the same number (RFC 3436 §4).
+
+use std::fmt;
+
+use eyas_race::evidence::{Failure, Level};
+use eyas_sctp::identifier::StreamId;
+use rustls_pki_types::ServerName;
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+
+use super::{SctpAssociation, SctpStream, of_attempt};
+use crate::failure::of_io;
+
+/// How the sessions of an association are made; each side has one of these roles for all of them.
+#[derive(Clone)]
+pub(crate) enum Role {
+    /// Checks the peer's certificate against this name.
+    Client(TlsConnector, ServerName<'static>),
+    /// Shows its own.
+    Server(TlsAcceptor),
+}
+
+impl Role {
+    /// A session on these streams; the peer has to make one on the same ones.
+    pub(crate) async fn secure(
+        &self,
+        stream: SctpStream,
+    ) -> Result<TlsStream<SctpStream>, Failure> {
+        let made = match self {
+            Self::Client(connector, name) => {
+                connector.connect(name.clone(), stream).await.map(TlsStream::from)
+            }
+            Self::Server(acceptor) => acceptor.accept(stream).await.map(TlsStream::from),
+        };
+        made.map_err(|error| of_io(&error, Level::Transport))
+    }
+}
+
+/// The session on stream 0, and how others are made.
+pub(crate) struct Secured {
+    pub(crate) tls: TlsStream<SctpStream>,
+    role: Role,
+}
+
+impl Secured {
+    pub(crate) fn new(tls: TlsStream<SctpStream>, role: Role) -> Self {
+        Self { tls, role }
+    }
+
+    pub(crate) fn association(&self) -> &SctpAssociation {
+        self.tls.get_ref().0.association()
+    }
+
+    /// A session on other streams of the association.
+    pub(crate) fn further(
+        &self,
+        stream: StreamId,
+    ) -> impl Future<Output = Result<Self, Failure>> + Send + use<> {
+        let (association, role) = (self.association().clone(), self.role.clone());
+        async move {
+            let stream =
+                association.stream(stream).map_err(|error| of_attempt(&error, Level::Transport))?;
+            let tls = role.secure(stream).await?;
+            Ok(Self { tls, role })
+        }
+    }
+}
+
+impl fmt::Debug for Secured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secured").field("stream", self.tls.get_ref().0).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,228 @@
+//! What the hub keeps for one association.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::task::Waker;
+
+use eyas_sctp::event::{Event, LossReason};
+use eyas_sctp::identifier::StreamId;
+use eyas_sctp::message::Message;
+
+use super::SctpError;
+
+/// Bytes of messages taken out of the protocol for one stream while another is read. Beyond it the
+/// association's window closes until they are read.
+pub(super) const MAX_PARKED: usize = 256 * 1024;
+/// Notifications that wait to be asked for; the oldest goes when another comes.
+const MAX_NOTIFICATIONS: usize = 64;
+
+/// Where an association stands, as far as its user is concerned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The INIT is under way.
+    Opening,
+    /// The INIT ACK came.
+    Answered,
+    /// Messages can be sent and received.
+    Up,
+    /// Over: `None` after a shutdown.
+    Ended(Option<LossReason>),
+}
+
+/// One association.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) stage: Stage,
+    /// The peer sends no more.
+    pub(super) peer_is_done: bool,
+    /// The send buffer is full.
+    pub(super) is_full: bool,
+    /// Nobody holds it any more: it ends by itself.
+    pub(super) is_orphan: bool,
+    /// Our port and the peer's, counted among the ports of the hub.
+    pub(super) ports: Option<(u16, u16)>,
+    /// Streams that are read as bytes, with what came in on them.
+    inboxes: BTreeMap<StreamId, Inbox>,
+    /// What came in on all other streams.
+    common: Inbox,
+    parked: usize,
+    notifications: VecDeque<Event>,
+    /// Who waits for the stage to change, or for notifications.
+    pub(super) watchers: Wakers,
+    /// Who waits for room.
+    pub(super) writers: Wakers,
+}
+
+/// What came in and was not read.
+#[derive(Debug, Default)]
+struct Inbox {
+    messages: VecDeque<Message>,
+    readers: Wakers,
+    /// The peer has reset the stream (RFC 6525): nothing more comes before it is used anew.
+    is_reset: bool,
+}
+
+/// Tasks that wait for the same thing.
+#[derive(Debug, Default)]
+pub(super) struct Wakers(Vec<Waker>);
+
+impl Wakers {
+    pub(super) fn add(&mut self, waker: &Waker) {
+        if !self.0.iter().any(|known| known.will_wake(waker)) {
+            self.0.push(waker.clone());
+        }
+    }
+
+    pub(super) fn wake(&mut self) {
+        for waker in self.0.drain(..) {
+            waker.wake();
+        }
+    }
+}
+
+impl Slot {
+    pub(super) fn new(stage: Stage) -> Self {
+        Self {
+            stage,
+            peer_is_done: false,
+            is_full: false,
+            is_orphan: false,
+            ports: None,
+            inboxes: BTreeMap::new(),
+            common: Inbox::default(),
+            parked: 0,
+            notifications: VecDeque::new(),
+            watchers: Wakers::default(),
+            writers: Wakers::default(),
+        }
+    }
+
+    /// Notes what the protocol tells. Reading is up to the readers.
+    pub(super) fn take_in(&mut self, event: Event) {
+        match &event {
+            Event::Answered => self.stage = Stage::Answered,
+            Event::Up { .. } => self.stage = Stage::Up,
+            Event::Lost(reason) => self.stage = Stage::Ended(Some(reason.clone())),
+            Event::Closed => self.stage = Stage::Ended(None),
+            Event::PeerShutdown => self.peer_is_done = true,
+            Event::Readable => return self.wake_readers(),
+            Event::Writable => {
+                self.is_full = false;
+                return self.writers.wake();
+            }
+            Event::StreamsReset { outgoing: false, streams, .. } => self.note_reset(streams),
+            _ => {}
+        }
+        if matches!(self.stage, Stage::Ended(_)) || self.peer_is_done {
+            self.wake_readers();
+            self.writers.wake();
+        }
+        if self.notifications.len() >= MAX_NOTIFICATIONS {
+            self.notifications.pop_front();
+        }
+        self.notifications.push_back(event);
+        self.watchers.wake();
+    }
+
+    fn note_reset(&mut self, streams: &[StreamId]) {
+        for (stream, inbox) in &mut self.inboxes {
+            if streams.is_empty() || streams.contains(stream) {
+                inbox.is_reset = true;
+                inbox.readers.wake();
+            }
+        }
+    }
+
+    pub(super) fn wake_readers(&mut self) {
+        self.common.readers.wake();
+        for inbox in self.inboxes.values_mut() {
+            inbox.readers.wake();
+        }
+    }
+
+    /// Wakes everybody: nothing will come any more.
+    pub(super) fn wake_all(&mut self) {
+        self.wake_readers();
+        self.writers.wake();
+        self.watchers.wake();
+    }
+
+    pub(super) fn notification(&mut self) -> Option<Event> {
+        self.notifications.pop_front()
+    }
+
+    /// From now on this stream is read as bytes.
+    pub(super) fn open_stream(&mut self, stream: StreamId) -> Result<(), SctpError> {
+        if self.inboxes.contains_key(&stream) {
+            return Err(SctpError::StreamTaken(stream.0));
+        }
+        let mut inbox = Inbox::default();
+        // What came in before anybody had opened it belongs to it.
+        let (own, others) = self.common.messages.drain(..).partition(|one| one.stream == stream);
+        (inbox.messages, self.common.messages) = (own, others);
+        self.inboxes.insert(stream, inbox);
+        Ok(())
+    }
+
+    /// What comes in on this stream is nobody's any more.
+    pub(super) fn close_stream(&mut self, stream: StreamId) {
+        if let Some(inbox) = self.inboxes.remove(&stream) {
+            self.parked -= inbox.messages.iter().map(Message::len).sum::<usize>();
+        }
+    }
+
+    /// Whether the peer has ended this stream and everything on it was read.
+    pub(super) fn is_stream_over(&self, stream: StreamId) -> bool {
+        self.inboxes.get(&stream).is_some_and(|inbox| inbox.is_reset && inbox.messages.is_empty())
+    }
+
+    /// The next message of a stream of bytes, or of all other streams. `receive` gives what the
+    /// protocol has.
+    pub(super) fn next(
+        &mut self,
+        stream: Option<StreamId>,
+        mut receive: impl FnMut() -> Option<Message>,
+    ) -> Option<Message> {
+        loop {
+            let inbox = match &stream {
+                None => &mut self.common,
+                Some(stream) => self.inboxes.get_mut(stream)?,
+            };
+            if let Some(message) = inbox.messages.pop_front() {
+                let was_full = self.parked >= MAX_PARKED;
+                self.parked -= message.len();
+                if was_full {
+                    self.wake_readers();
+                }
+                return Some(message);
+            }
+            if self.parked >= MAX_PARKED {
+                return None;
+            }
+            let message = receive()?;
+            let own = self.inboxes.get_mut(&message.stream);
+            let is_wanted = match (&own, stream) {
+                (None, None) => true,
+                (Some(_), Some(stream)) => message.stream == stream,
+                _ => false,
+            };
+            if is_wanted {
+                return Some(message);
+            }
+            let inbox = own.unwrap_or(&mut self.common);
+            self.parked += message.len();
+            inbox.messages.push_back(message);
+            inbox.readers.wake();
+        }
+    }
+
+    /// Notes who waits for the next message.
+    pub(super) fn await_message(&mut self, stream: Option<StreamId>, waker: &Waker) {
+        let inbox = match stream {
+            None => Some(&mut self.common),
+            Some(stream) => self.inboxes.get_mut(&stream),
+        };
+        if let Some(inbox) = inbox {
+            inbox.readers.add(waker);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! One stream in each direction, read and written as bytes (RFC 3436 §4 calls them a pair).
+
+use std::collections::VecDeque;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use eyas_sctp::error::Error as Misuse;
+use eyas_sctp::identifier::StreamId;
+use eyas_sctp::message::SendInfo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::SctpAssociation;
+
+/// The most bytes that one write makes a message of.
+const MAX_MESSAGE: usize = 64 * 1024;
+
+/// A pair of streams of the same number as one stream of bytes both ways. Every write is one
+/// message or more, sent in order; what the peer sends is read in order, whatever messages it made
+/// of it.
+#[derive(Debug)]
+pub struct SctpStream {
+    association: SctpAssociation,
+    info: SendInfo,
+    /// Parts of a message that was begun to be read.
+    rest: VecDeque<Bytes>,
+    is_shut: bool,
+}
+
+impl SctpStream {
+    pub(super) fn new(association: SctpAssociation, stream: StreamId) -> Self {
+        let info = SendInfo { stream, ..SendInfo::default() };
+        Self { association, info, rest: VecDeque::new(), is_shut: false }
+    }
+
+    /// The association below.
+    pub fn association(&self) -> &SctpAssociation {
+        &self.association
+    }
+
+    /// The number of the streams.
+    pub fn id(&self) -> StreamId {
+        self.info.stream
+    }
+}
+
+impl AsyncRead for SctpStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.rest.is_empty() {
+            let stream = Some(self.info.stream);
+            match self.association.poll_receive(cx, stream) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(None)) => return Poll::Ready(Ok(())),
+                Poll::Ready(Ok(Some(message))) => {
+                    let parts = message.data.iter().filter(|part| !part.is_empty());
+                    self.rest.extend(parts.cloned());
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error.into())),
+            }
+        }
+        while let Some(part) = self.rest.front_mut() {
+            let length = part.len().min(buf.remaining());
+            if length == 0 {
+                return Poll::Ready(Ok(()));
+            }
+            buf.put_slice(&part[..length]);
+            part.advance(length);
+            if part.is_empty() {
+                self.rest.pop_front();
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for SctpStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.is_shut {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        if buf.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let length = buf.len().min(MAX_MESSAGE);
+        // The copy is made only if there is room for it.
+        let data = || Bytes::copy_from_slice(&buf[..length]);
+        let sent = self.association.poll_send(cx, &self.info, data);
+        sent.map(|sent| sent.map(|()| length).map_err(Into::into))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// Resets the outgoing stream, which the peer reads as its end (RFC 6525), where the peer can;
+    /// otherwise ends the association once all data has arrived.
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_shut {
+            return Poll::Ready(Ok(()));
+        }
+        let ended = ready!(self.association.poll_end_stream(cx, self.info.stream));
+        self.is_shut = true;
+        match ended {
+            // What has ended needs no end.
+            Ok(()) | Err(Misuse::NoAssociation | Misuse::WrongState) => Poll::Ready(Ok(())),
+            Err(error) => Poll::Ready(Err(io::Error::other(error))),
+        }
+    }
+}
+
+impl Drop for SctpStream {
+    fn drop(&mut self) {
+        self.association.release_stream(self.info.stream);
+    }
+}

@@ -1,0 +1,158 @@
+//! The task of a hub: packets from the sockets to the protocol and back, and the time.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use eyas_sctp::io::{Input, Transmit, Unreachable};
+use tokio::io::Ready;
+
+use super::carrier::{Arrivals, ReceiveBuffers, Wire};
+use super::hub::{Hub, MAX_OUTBOX, Next};
+
+/// The pause after a socket failed in a way that says nothing about a packet.
+const BROKEN_PAUSE: Duration = Duration::from_millis(50);
+
+/// Ends the associations when the task does, also if the runtime drops it.
+struct EndOnDrop(Arc<Hub>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.lock().end();
+    }
+}
+
+/// What woke the task.
+enum Woken {
+    /// This wire can be read, or has something to report.
+    Readable(usize, Ready),
+    /// Time has come, a caller called, or a full socket has room.
+    Other,
+}
+
+/// Runs until nobody needs the hub any more.
+pub(super) async fn run(hub: Arc<Hub>) {
+    let _end = EndOnDrop(Arc::clone(&hub));
+    let mut buffers = ReceiveBuffers::new();
+    let mut arrivals = Arrivals::new();
+    let mut outbox: VecDeque<Transmit> = VecDeque::with_capacity(MAX_OUTBOX);
+    let mut source = None;
+    loop {
+        let next = {
+            let now = hub.now();
+            let mut state = hub.lock();
+            let is_shared = source.is_some_and(|wire: usize| hub.wires[wire].is_shared());
+            for input in arrivals.drain(..) {
+                state.take_in(now, input, is_shared);
+            }
+            state.drain(now, &mut outbox)
+        };
+        let full = send(&hub, &mut outbox, &mut arrivals);
+        let until = match next {
+            _ if !arrivals.is_empty() => continue,
+            Next::Over if outbox.is_empty() => return,
+            Next::Full if outbox.is_empty() => {
+                tokio::task::consume_budget().await;
+                continue;
+            }
+            Next::Wait(until) => until.map(|time| hub.instant(time)),
+            // The full socket decides how soon.
+            Next::Full | Next::Over => None,
+        };
+        source = match wait(&hub, until, full).await {
+            Woken::Readable(wire, ready) => {
+                read(&hub.wires[wire], ready, &mut buffers, &mut arrivals).await;
+                Some(wire)
+            }
+            Woken::Other => None,
+        };
+    }
+}
+
+/// Sends what can be sent. Gives the wire that is full, if one is; what is for it stays.
+fn send(hub: &Hub, outbox: &mut VecDeque<Transmit>, arrivals: &mut Arrivals) -> Option<usize> {
+    while let Some(transmit) = outbox.front() {
+        let remote = transmit.remote;
+        let Some(index) = hub.wires.iter().position(|wire| wire.leads_to(remote)) else {
+            arrivals.push(Input::Unreachable { remote, reason: Unreachable::Route });
+            outbox.pop_front();
+            continue;
+        };
+        match hub.wires[index].try_send(transmit) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(index),
+            Err(error) => {
+                tracing::debug!(%remote, %error, "cannot send");
+                if is_without_way(&error) {
+                    arrivals.push(Input::Unreachable { remote, reason: Unreachable::Route });
+                }
+            }
+        }
+        outbox.pop_front();
+    }
+    None
+}
+
+fn is_without_way(error: &io::Error) -> bool {
+    use io::ErrorKind::{AddrNotAvailable, HostUnreachable, InvalidInput, NetworkUnreachable};
+    matches!(error.kind(), NetworkUnreachable | HostUnreachable | AddrNotAvailable | InvalidInput)
+}
+
+async fn read(wire: &Wire, ready: Ready, buffers: &mut ReceiveBuffers, arrivals: &mut Arrivals) {
+    if let Err(error) = wire.receive(ready, buffers, arrivals) {
+        tracing::warn!(%error, "cannot receive SCTP packets for the moment");
+        tokio::time::sleep(BROKEN_PAUSE).await;
+    }
+}
+
+/// Waits for something to do.
+async fn wait(hub: &Hub, until: Option<Instant>, full: Option<usize>) -> Woken {
+    tokio::select! {
+        (wire, ready) = readable(&hub.wires) => Woken::Readable(wire, ready),
+        () = hub.wake.notified() => Woken::Other,
+        () = writable(&hub.wires, full) => Woken::Other,
+        () = reached(until) => Woken::Other,
+    }
+}
+
+/// Waits until one of the wires can be read.
+async fn readable(wires: &[Wire]) -> (usize, Ready) {
+    let one = |index: usize| async move {
+        match wires.get(index) {
+            Some(wire) => match wire.readable().await {
+                Ok(ready) => (index, ready),
+                // The runtime is being shut down.
+                Err(_) => std::future::pending().await,
+            },
+            None => std::future::pending().await,
+        }
+    };
+    // As many as `MAX_WIRES`.
+    tokio::select! {
+        ready = one(0) => ready,
+        ready = one(1) => ready,
+        ready = one(2) => ready,
+        ready = one(3) => ready,
+        ready = one(4) => ready,
+        ready = one(5) => ready,
+        ready = one(6) => ready,
+        ready = one(7) => ready,
+    }
+}
+
+async fn writable(wires: &[Wire], full: Option<usize>) {
+    match full.and_then(|index| wires.get(index)) {
+        Some(wire) if wire.writable().await.is_ok() => {}
+        _ => std::future::pending().await,
+    }
+}
+
+async fn reached(until: Option<Instant>) {
+    match until {
+        // A timer rounds up to the next millisecond: what is due is not slept for.
+        Some(time) if time <= Instant::now() => {}
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
+    }
+}
