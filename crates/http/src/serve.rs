@@ -1,4 +1,4 @@
-//! The HTTP server: HTTP/1.1, 2 and 3 on one port number.
+//! The HTTP server: HTTP/1.1, 2 and 3 on one port number, over TCP, QUIC and SCTP.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), eyas_http::serve::ServeError> {
@@ -28,6 +28,7 @@
 //! | `server` | building, starting, stopping |
 //! | `stream` | HTTP/1 and HTTP/2 over TCP and TLS, by hyper |
 //! | `quic` | HTTP/3, by quinn and h3 |
+//! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association |
 //! | `admission`, `activity`, `limits` | what a peer may take, and for how long |
 //! | `site` | the routes |
 
@@ -40,6 +41,7 @@ mod fault;
 mod limits;
 pub mod personality;
 mod quic;
+mod sctp;
 mod server;
 mod site;
 mod stats;
@@ -54,6 +56,7 @@ pub use self::{
     error::ServeError,
     fault::Mishap,
     limits::Limits,
+    sctp::SctpService,
     server::{Running, Server, ServerBuilder},
     site::{
         MAX_REDIRECTS, MAX_SLOW,

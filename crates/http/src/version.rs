@@ -34,6 +34,11 @@ impl Versions {
         offered.iter().filter(|(wanted, _)| *wanted).map(|(_, name)| (*name).to_owned()).collect()
     }
 
+    /// The ALPN names to offer over one stream of SCTP, which HTTP/2 would divide anew.
+    pub(crate) fn sctp_alpn(self) -> Vec<String> {
+        if self.http1 { vec!["http/1.1".to_owned()] } else { Vec::new() }
+    }
+
     /// The ALPN names to offer over QUIC, best first.
     pub(crate) fn quic_alpn(self) -> Vec<String> {
         if self.http3 { vec!["h3".to_owned()] } else { Vec::new() }

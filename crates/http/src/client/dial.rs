@@ -140,6 +140,7 @@ impl Dialler {
         let is_spoken = |transport: &Transport| match transport {
             Transport::Quic => !quic_alpn.is_empty(),
             Transport::Tcp | Transport::Mptcp => !stream_alpn.is_empty(),
+            Transport::Sctp | Transport::SctpUdp => stream_alpn.iter().any(|one| one == "http/1.1"),
             _ => false,
         };
         let mut policy = self.race.clone();
@@ -194,7 +195,8 @@ impl Dialler {
 }
 
 /// The transports that carry a stream of bytes for HTTP.
-const STREAMS: [Transport; 2] = [Transport::Tcp, Transport::Mptcp];
+const STREAMS: [Transport; 4] =
+    [Transport::Tcp, Transport::Mptcp, Transport::Sctp, Transport::SctpUdp];
 
 /// A race that found no connection.
 pub(super) fn connect_error(error: ConnectError) -> Error {

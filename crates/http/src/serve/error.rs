@@ -14,6 +14,16 @@ pub enum ServeError {
         /// What the system said.
         cause: io::Error,
     },
+    /// SCTP could not be served.
+    #[error(
+        "cannot serve SCTP on {address}: {cause}; name another UDP port for it, or serve without"
+    )]
+    Sctp {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        cause: io::Error,
+    },
     /// The QUIC endpoint could not be started on its socket.
     #[error("cannot start QUIC: {0}; serve without HTTP/3, or see the cause")]
     Endpoint(#[source] io::Error),

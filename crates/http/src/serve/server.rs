@@ -10,13 +10,16 @@ use std::{
     time::Duration,
 };
 
-use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
+use eyas::{
+    sctp::SctpListener,
+    sockets::{self, Bound, StreamProtocol, Wanted},
+};
 use http::HeaderValue;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    AltSvcPolicy, Limits, ServeError, ServerIdentity, Stats, Versions, admission::Admission,
-    fault::Mishap, quic, stats::Counters, stream,
+    AltSvcPolicy, Limits, SctpService, ServeError, ServerIdentity, Stats, Versions,
+    admission::Admission, fault::Mishap, quic, sctp, stats::Counters, stream,
 };
 
 /// Names that a certificate made on the spot always holds.
@@ -44,6 +47,7 @@ impl Server {
             mptcp: false,
             alpn: None,
             fault: None,
+            sctp: None,
         }
     }
 }
@@ -61,6 +65,7 @@ pub struct ServerBuilder {
     mptcp: bool,
     alpn: Option<Vec<Vec<u8>>>,
     fault: Option<Mishap>,
+    sctp: Option<SctpService>,
 }
 
 #[derive(Debug)]
@@ -144,6 +149,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Serves HTTP/1 over SCTP as well, at the same port number.
+    pub fn sctp(mut self, service: SctpService) -> Self {
+        self.sctp = Some(service);
+        self
+    }
+
     /// Offers these application protocols and no others, for a server that is meant to fail.
     pub fn alpn(mut self, alpn: Vec<Vec<u8>>) -> Self {
         self.alpn = Some(alpn);
@@ -208,14 +219,35 @@ impl ServerBuilder {
             early_data: self.early_data,
             fault: self.fault.take(),
         });
+        let sctp = self.spawn_sctp(&shared, &addresses, identity.as_ref())?;
         let endpoints = self.spawn(&shared, bound, identity.as_ref())?;
-        Ok(Running { shared, addresses, identity, endpoints })
+        Ok(Running { shared, addresses, identity, endpoints, sctp })
     }
 
     /// The names that are offered instead of these, if there are any.
     fn alpn_or(&self, names: Vec<String>) -> Vec<Vec<u8>> {
         let names = || names.into_iter().map(String::into_bytes).collect();
         self.alpn.clone().unwrap_or_else(names)
+    }
+
+    /// Serves SCTP at the addresses that the other transports have.
+    fn spawn_sctp(
+        &self,
+        shared: &Arc<Shared>,
+        addresses: &[SocketAddr],
+        identity: Option<&ServerIdentity>,
+    ) -> Result<Option<Arc<SctpListener>>, ServeError> {
+        let Some(service) = self.sctp.filter(|_| self.versions.http1) else { return Ok(None) };
+        let Some(listener) = service.bind(addresses)?.map(Arc::new) else { return Ok(None) };
+        let alpn = self.alpn_or(self.versions.sctp_alpn());
+        let acceptor = match identity {
+            Some(identity) => Some(stream::acceptor(identity, alpn)?),
+            None => None,
+        };
+        let protocol = stream::Protocol::new(&shared.limits, Versions::HTTP_1, acceptor);
+        let accepting = sctp::accept(Arc::clone(shared), protocol, Arc::clone(&listener));
+        shared.tasks.spawn(accepting);
+        Ok(Some(listener))
     }
 
     fn spawn(
@@ -289,6 +321,7 @@ pub struct Running {
     addresses: Vec<SocketAddr>,
     identity: Option<ServerIdentity>,
     endpoints: Vec<quinn::Endpoint>,
+    sctp: Option<Arc<SctpListener>>,
 }
 
 impl Running {
@@ -305,6 +338,11 @@ impl Running {
     /// Its certificate and key; none if it serves without TLS.
     pub fn identity(&self) -> Option<&ServerIdentity> {
         self.identity.as_ref()
+    }
+
+    /// What accepts SCTP, if the server does: its ports, and what it has counted.
+    pub fn sctp(&self) -> Option<&SctpListener> {
+        self.sctp.as_deref()
     }
 
     /// What it has done so far.

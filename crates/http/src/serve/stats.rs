@@ -14,6 +14,8 @@ pub struct Stats {
     pub tcp_connections: u64,
     /// QUIC connections accepted, counted before their handshake.
     pub quic_connections: u64,
+    /// SCTP associations accepted.
+    pub sctp_associations: u64,
     /// Connections closed at once because a limit on connections was reached.
     pub connections_refused: u64,
     /// TLS or QUIC handshakes that failed or took too long.
@@ -50,6 +52,7 @@ impl std::ops::Add for Stats {
             connections_open: self.connections_open + other.connections_open,
             tcp_connections: self.tcp_connections + other.tcp_connections,
             quic_connections: self.quic_connections + other.quic_connections,
+            sctp_associations: self.sctp_associations + other.sctp_associations,
             connections_refused: self.connections_refused + other.connections_refused,
             handshakes_failed: self.handshakes_failed + other.handshakes_failed,
             timed_out: self.timed_out + other.timed_out,
@@ -68,6 +71,7 @@ impl std::ops::Add for Stats {
 pub(super) struct Counters {
     pub(super) tcp_connections: AtomicU64,
     pub(super) quic_connections: AtomicU64,
+    pub(super) sctp_associations: AtomicU64,
     pub(super) connections_refused: AtomicU64,
     pub(super) handshakes_failed: AtomicU64,
     pub(super) timed_out: AtomicU64,
@@ -101,6 +105,7 @@ impl Counters {
             connections_open: open as u64,
             tcp_connections: self.tcp_connections.load(Relaxed),
             quic_connections: self.quic_connections.load(Relaxed),
+            sctp_associations: self.sctp_associations.load(Relaxed),
             connections_refused: self.connections_refused.load(Relaxed),
             handshakes_failed: self.handshakes_failed.load(Relaxed),
             timed_out: self.timed_out.load(Relaxed),

@@ -144,12 +144,28 @@ async fn connection(
     protocol: Protocol,
     tcp: TcpStream,
     remote: SocketAddr,
-    _permit: Permit,
+    permit: Permit,
 ) {
     if tcp.set_nodelay(true).is_err() {
         // The peer is gone already.
         return;
     }
+    // What tears a connection down needs a handle of its own, and only a faulty server has one.
+    let torn = shared.fault.is_some().then(|| Abortive::of(&tcp)).flatten();
+    speak(shared, protocol, tcp, remote, torn).await;
+    drop(permit);
+}
+
+/// Speaks HTTP on a stream of bytes, under TLS if the server has an identity.
+pub(super) async fn speak<S>(
+    shared: Arc<Shared>,
+    protocol: Protocol,
+    stream: S,
+    remote: SocketAddr,
+    torn: Option<Abortive>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let activity = Arc::<Activity>::default();
     let link = Arc::new(Link {
         remote,
@@ -158,9 +174,7 @@ async fn connection(
         activity: Arc::clone(&activity),
         tear_down: Arc::default(),
     });
-    // What tears a connection down needs a handle of its own, and only a faulty server has one.
-    let torn = shared.fault.is_some().then(|| Abortive::of(&tcp)).flatten();
-    let io = Metered::new(tcp, activity);
+    let io = Metered::new(stream, activity);
     let Some(acceptor) = &protocol.acceptor else {
         return serve(&shared, &link, &protocol.either, io, torn).await;
     };
@@ -258,7 +272,7 @@ fn note(shared: &Shared, error: &(dyn std::error::Error + 'static)) {
 }
 
 /// A second handle of a TCP socket, to reset the connection instead of closing it.
-struct Abortive(socket2::Socket);
+pub(super) struct Abortive(socket2::Socket);
 
 impl Abortive {
     #[cfg(unix)]

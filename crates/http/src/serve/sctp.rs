@@ -1,0 +1,100 @@
+//! HTTP/1 over SCTP: one association is one connection, on its stream 0.
+
+use std::{io, net::SocketAddr, pin::pin, sync::Arc};
+
+use eyas::sctp::{
+    Directly, ENCAPSULATION_PORT, SctpAssociation, SctpListenParameters, SctpListener,
+    protocol::identifier::StreamId,
+};
+
+use super::{
+    ServeError, admission::Permit, server::Shared, stats::Counters, stream, stream::Protocol,
+};
+
+/// The stream that carries HTTP.
+const STREAM: StreamId = StreamId(0);
+
+/// How SCTP is served beside TCP and QUIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SctpService {
+    /// The UDP port for SCTP inside UDP (RFC 6951): 9899. 0 takes a free one, `None` serves none.
+    pub encapsulation_port: Option<u16>,
+    /// Whether it is served directly over IP, too.
+    pub directly: Directly,
+    /// Whether a server starts without SCTP if there is no socket for it.
+    pub optional: bool,
+}
+
+impl Default for SctpService {
+    fn default() -> Self {
+        Self {
+            encapsulation_port: Some(ENCAPSULATION_PORT),
+            directly: Directly::IfPossible,
+            optional: false,
+        }
+    }
+}
+
+impl SctpService {
+    /// Inside UDP at a free port, for tests.
+    pub fn on_free_port() -> Self {
+        Self { encapsulation_port: Some(0), ..Self::default() }
+    }
+
+    pub(super) fn bind(self, addresses: &[SocketAddr]) -> Result<Option<SctpListener>, ServeError> {
+        let Some(first) = addresses.first().copied() else { return Ok(None) };
+        let mut parameters = SctpListenParameters::new(first);
+        parameters.addresses = addresses.to_vec();
+        parameters.encapsulation_port = self.encapsulation_port;
+        parameters.directly = self.directly;
+        match SctpListener::bind(&parameters) {
+            Ok(listener) => Ok(Some(listener)),
+            Err(cause) if self.optional => {
+                tracing::info!(%cause, "serving without SCTP");
+                Ok(None)
+            }
+            Err(cause) => Err(ServeError::Sctp { address: first, cause }),
+        }
+    }
+}
+
+/// Accepts associations until the server stops.
+pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Arc<SctpListener>) {
+    let mut draining = pin!(shared.drain.cancelled());
+    let mut stopped = pin!(shared.abort.cancelled());
+    loop {
+        let association = tokio::select! {
+            association = listener.accept() => association,
+            () = &mut draining => return,
+            () = &mut stopped => return,
+        };
+        Counters::count(&shared.counters.sctp_associations);
+        let Some(remote) = association.remote() else { continue };
+        let Some(permit) = shared.admission.admit(remote.ip()) else {
+            Counters::count(&shared.counters.connections_refused);
+            association.abort("the server has too many connections");
+            continue;
+        };
+        let (shared_task, protocol) = (Arc::clone(&shared), protocol.clone());
+        shared.tasks.spawn(async move {
+            if let Err(error) = serve(shared_task, protocol, association, remote, permit).await {
+                tracing::debug!(%remote, %error, "an association ended before it was served");
+            }
+        });
+    }
+}
+
+async fn serve(
+    shared: Arc<Shared>,
+    protocol: Protocol,
+    association: SctpAssociation,
+    remote: SocketAddr,
+    permit: Permit,
+) -> io::Result<()> {
+    let stream = association.stream(STREAM)?;
+    drop(association);
+    stream::speak(shared, protocol, stream, remote, None).await;
+    drop(permit);
+    Ok(())
+}
