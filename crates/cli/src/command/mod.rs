@@ -6,6 +6,7 @@ mod get;
 mod interruption;
 mod linger;
 mod memory;
+mod pipe;
 mod plan;
 mod race;
 mod replay;
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Demo(flags) => on_runtime(until_interrupted(demo::run(&flags, &common))),
         Command::Get(flags) => on_runtime(until_interrupted(get::run(&flags, &common))),
         Command::Race(flags) => on_runtime(until_interrupted(race::run(&flags, &common))),
+        Command::Pipe(flags) => on_runtime(until_interrupted(pipe::run(&flags, &common))),
         Command::Plan(flags) => on_runtime(until_interrupted(plan::run(&flags, &common))),
     }
 }

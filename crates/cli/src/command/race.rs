@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use eyas::race::candidate::Transport;
 use eyas::race::evidence::Level;
 use eyas::race::report::{AttemptReport, Outcome};
+use eyas::race::target::Service;
 use serde_json::Value;
 
 use super::linger::linger;
@@ -26,10 +28,16 @@ const WATCHED: Duration = Duration::from_secs(1);
 pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), Failure> {
     let target = target::parse(&flags.target, &flags.service, flags.versions)?;
     let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
-    let mut policy = setting::policy(&flags.choice, &flags.reach)?;
+    let mut policy = setting::policy(&flags.choice, &flags.reach, &target)?;
     if flags.all {
         policy.exhaustive = true;
         policy.ignore_memory = true;
+        // A target that names its transports is taken at its word.
+        if matches!(target.service, Service::Http { .. }) {
+            let rest = Transport::ALL.into_iter();
+            let rest: Vec<_> = rest.filter(|one| !policy.transports.contains(one)).collect();
+            policy.transports.extend(rest);
+        }
         if flags.reach.connect_timeout.is_none() && flags.reach.max_time.is_none() {
             policy.deadline = ALL_DEADLINE;
         }

@@ -1,11 +1,12 @@
 //! `eyas serve`: HTTP/1.1, 2 and 3 on one port.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use eyas::ServerIdentity;
-use eyas_http::serve::{AltSvcPolicy, ServeError, Server, ServerBuilder, Versions};
+use eyas_http::serve::{
+    AltSvcPolicy, Running, SctpService, ServeError, Server, ServerBuilder, Versions,
+};
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
 
@@ -23,7 +24,7 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     // Before anybody can know that it runs, so that nobody can stop it too early.
     let mut interruption = super::listen()?;
     let running = builder(flags)?.start().await.map_err(|cause| failure(&cause))?;
-    announce(flags, common, running.local_addr())?;
+    announce(flags, common, &running)?;
     interruption.next().await;
     if !common.json {
         let line = Line::new().with(Paint::Dim, "stopping once all requests are answered");
@@ -37,7 +38,13 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
 
 fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
     let versions = Versions { http3: !flags.no_h3 && !flags.plain, ..Versions::ALL };
-    let mut builder = Server::builder().listen(flags.listen).versions(versions);
+    let mut builder = Server::builder().listen(flags.listen).versions(versions).mptcp(true);
+    if !flags.no_sctp {
+        let mut sctp = SctpService::default();
+        sctp.optional = flags.sctp_udp_port.is_none();
+        sctp.encapsulation_port = flags.sctp_udp_port.or(sctp.encapsulation_port);
+        builder = builder.sctp(sctp);
+    }
     builder = match (&flags.cert, &flags.key) {
         _ if flags.plain => builder.plain(),
         (Some(cert), Some(key)) => builder.identity(given(cert, key)?),
@@ -98,7 +105,8 @@ fn versions(flags: &ServeFlags) -> Vec<&'static str> {
 }
 
 /// Says where the server listens, once it does.
-fn announce(flags: &ServeFlags, common: &CommonFlags, address: SocketAddr) -> Result<(), Failure> {
+fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Result<(), Failure> {
+    let (address, sctp) = (running.local_addr(), sctp(running));
     let scheme = if flags.plain { "http" } else { "https" };
     let host = match address.ip() {
         ip if ip.is_loopback() || ip.is_unspecified() => "localhost".to_owned(),
@@ -106,7 +114,7 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, address: SocketAddr) -> Re
     };
     let url = format!("{scheme}://{host}:{}/", address.port());
     if common.json {
-        return output::object(&object(flags, address, &url));
+        return output::object(&object(flags, running, &url));
     }
     let look = Look::of_stdout(common.color);
     let mut lines = vec![
@@ -120,6 +128,12 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, address: SocketAddr) -> Re
         lines.push(Line::new().with(Paint::Dim, label).with(Paint::Plain, value));
     };
     say("listening", address.to_string());
+    if !flags.no_sctp {
+        say(
+            "SCTP",
+            if sctp.is_empty() { "not served: no socket for it".into() } else { sctp.join(", ") },
+        );
+    }
     if !flags.no_files {
         say("files", flags.directory.display().to_string());
     }
@@ -132,7 +146,16 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, address: SocketAddr) -> Re
     output::page(&lines, look)
 }
 
-fn object(flags: &ServeFlags, address: SocketAddr, url: &str) -> Value {
+/// How SCTP is served, in words.
+fn sctp(running: &Running) -> Vec<String> {
+    let Some(listener) = running.sctp() else { return Vec::new() };
+    let inside_udp = listener.encapsulation_port().map(|port| format!("inside UDP port {port}"));
+    let directly = listener.is_direct().then(|| "directly over IP".to_owned());
+    inside_udp.into_iter().chain(directly).collect()
+}
+
+fn object(flags: &ServeFlags, running: &Running, url: &str) -> Value {
+    let address = running.local_addr();
     let http3 = !flags.no_h3 && !flags.plain;
     let alt_svc = match flags.alt_svc.as_deref() {
         _ if !http3 => None,
@@ -147,5 +170,7 @@ fn object(flags: &ServeFlags, address: SocketAddr, url: &str) -> Value {
         "directory": (!flags.no_files).then(|| flags.directory.display().to_string()),
         "certificate": flags.save_cert.as_ref().map(|path| path.display().to_string()),
         "alt_svc": alt_svc,
+        "sctp_udp_port": running.sctp().and_then(|sctp| sctp.encapsulation_port()),
+        "sctp_directly": running.sctp().is_some_and(|sctp| sctp.is_direct()),
     })
 }

@@ -7,15 +7,17 @@ use std::path::{Path, PathBuf};
 use eyas::race::candidate::{Family, Transport};
 use eyas::race::memory;
 use eyas::race::policy::Policy;
-use eyas::race::target::{Host, Target};
+use eyas::race::target::{Host, Service, Target};
 use eyas::{
     Endpoint, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
     private_key_from_pem,
 };
 
+use super::target::with_company;
 use crate::failure::{Failure, Kind};
 use crate::flags::{
-    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, ReachFlags, TrustFlags,
+    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PolicyName, ReachFlags,
+    TrustFlags,
 };
 use crate::output;
 use crate::terminal::{Line, Look, Paint};
@@ -44,7 +46,8 @@ impl Means {
         let mut builder = Endpoint::builder()
             .security(security(trust)?)
             .memory(memory.clone())
-            .mptcp(choice.prefer == Some(Transport::Mptcp));
+            .mptcp(choice.prefer == Some(Transport::Mptcp))
+            .sctp_encapsulation_port(reach.sctp_udp_port);
         if let Some(rule) = reach.connect_to.iter().find(|rule| applies(rule, target)) {
             let port = rule.to_port.unwrap_or(target.port);
             builder = builder.forwarding(target.host.clone(), target.port, port);
@@ -86,11 +89,22 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<IpAddr>, Failure> {
 }
 
 /// The policy of a race.
-pub(crate) fn policy(choice: &ChoiceFlags, reach: &ReachFlags) -> Result<Policy, Failure> {
+pub(crate) fn policy(
+    choice: &ChoiceFlags,
+    reach: &ReachFlags,
+    target: &Target,
+) -> Result<Policy, Failure> {
     let mut policy = Policy::default();
+    if let Service::Plain { transports, .. } = &target.service {
+        policy.transports.clone_from(transports);
+    }
     if let Some(preferred) = choice.prefer {
-        policy.transports.retain(|transport| *transport != preferred);
-        policy.transports.insert(0, preferred);
+        let preferred = with_company(preferred);
+        policy.transports.retain(|transport| !preferred.contains(transport));
+        policy.transports.splice(0..0, preferred);
+    }
+    if choice.policy == PolicyName::Naive {
+        policy = policy.naive();
     }
     policy.only_family = match (reach.ipv4, reach.ipv6) {
         (true, _) => Some(Family::V4),

@@ -16,6 +16,9 @@ pub(crate) fn parse(
     service: &ServiceFlags,
     versions: VersionFlags,
 ) -> Result<Target, Failure> {
+    if let Some(transports) = text.split_once("://").and_then(|(scheme, _)| transports(scheme)) {
+        return of_transports(text, transports, service);
+    }
     if text.contains("://") {
         return of_url(&url(text)?, versions);
     }
@@ -34,6 +37,65 @@ pub(crate) fn parse(
         alpn.clone_from(&service.alpn);
     }
     Ok(restricted(target, versions))
+}
+
+/// The target of a pipe: never HTTP.
+pub(crate) fn to_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Failure> {
+    match text.contains("://") {
+        true => {
+            parse(text, service, VersionFlags::default()).and_then(|target| match target.service {
+                Service::Plain { .. } => Ok(target),
+                _ => Err(Failure::new(Kind::Url, format!("{text:?} is HTTP, which has its own"))
+                    .hint("eyas get fetches it; a pipe goes to quic+tcp://host:port")),
+            })
+        }
+        false if service.plain => of_transports(text, vec![Transport::Tcp], service),
+        false => of_transports(text, vec![Transport::Quic, Transport::Tcp], service),
+    }
+}
+
+/// The transports that a scheme such as `sctp+tcp` names, most wanted first; `sctp` means directly
+/// over IP and inside UDP.
+fn transports(scheme: &str) -> Option<Vec<Transport>> {
+    let mut all = Vec::new();
+    for name in scheme.split('+') {
+        let named = with_company(Transport::from_name(name)?);
+        for transport in named {
+            if !all.contains(&transport) {
+                all.push(transport);
+            }
+        }
+    }
+    Some(all)
+}
+
+/// The transports that are meant where this one is named.
+pub(crate) fn with_company(transport: Transport) -> Vec<Transport> {
+    match transport {
+        Transport::Sctp => vec![Transport::Sctp, Transport::SctpUdp],
+        other => vec![other],
+    }
+}
+
+/// The target of `sctp+tcp://host:port`.
+fn of_transports(
+    text: &str,
+    transports: Vec<Transport>,
+    service: &ServiceFlags,
+) -> Result<Target, Failure> {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest).trim_end_matches('/');
+    let (host, port) = host_and_port(rest)?;
+    let host = Host::parse(host).map_err(|cause| malformed(text, &cause))?;
+    let Some(port) = port else {
+        return Err(Failure::new(Kind::Url, format!("there is no port in {text:?}"))
+            .hint("name one, as in sctp+tcp://example.org:5000"));
+    };
+    let security = if service.plain { Security::None } else { Security::Tls };
+    let mut target = Target::plain(host, port, transports, security);
+    if let Service::Plain { alpn, .. } = &mut target.service {
+        alpn.clone_from(&service.alpn);
+    }
+    Ok(target)
 }
 
 /// The target that a URL names.
@@ -64,7 +126,7 @@ pub(crate) fn url(text: &str) -> Result<Url, Failure> {
             Err(Failure::new(Kind::Url, format!("there is no host in {text:?}")))
         }
         (scheme, _) => Err(Failure::new(Kind::Url, format!("eyas does not speak {scheme}://"))
-            .hint("use https:// or http://")),
+            .hint("use https://, http://, or transports such as sctp+tcp://host:port")),
     }
 }
 
@@ -127,6 +189,21 @@ mod tests {
         ];
         for (text, target) in cases {
             assert_eq!(read(text).expect(text).to_string(), target);
+        }
+    }
+
+    #[test]
+    fn transports_can_be_named() {
+        let target = read("sctp+tcp://Example.org:5000/").expect("parses");
+        assert_eq!(target.to_string(), "example.org:5000");
+        assert_eq!(target.security, Security::Tls);
+        let Service::Plain { transports, .. } = target.service else { panic!("not HTTP") };
+        assert_eq!(transports, [Transport::Sctp, Transport::SctpUdp, Transport::Tcp]);
+        let target = read("sctp-udp://[::1]:5000").expect("parses");
+        assert!(matches!(target.service, Service::Plain { transports, .. }
+            if transports == [Transport::SctpUdp]));
+        for text in ["sctp://example.org", "sctp+ftp://example.org:1", "sctp://:5"] {
+            assert_eq!(read(text).expect_err(text).kind, Kind::Url, "{text}");
         }
     }
 

@@ -39,6 +39,8 @@ pub(crate) enum PolicyName {
     /// Race, and also follow what the server announces.
     #[value(name = "race+alt-svc")]
     RaceAltSvc,
+    /// Race as it was measured in 2016: all at once, every handshake to its end, no memory.
+    Naive,
 }
 
 /// How to choose among candidates.
@@ -48,7 +50,7 @@ pub(crate) struct ChoiceFlags {
     /// How HTTP/3 and HTTP over TCP come to be used
     #[arg(long, value_name = "POLICY", default_value = "race")]
     pub(crate) policy: PolicyName,
-    /// Transport wanted most: quic, tcp or mptcp [default: quic]
+    /// Transport wanted most: quic, tcp, mptcp, sctp (in IP or UDP) or sctp-udp [default: quic]
     #[arg(long, value_name = "TRANSPORT", value_parser = values::transport)]
     pub(crate) prefer: Option<Transport>,
     /// Where to remember what works: a file, or none for a private run

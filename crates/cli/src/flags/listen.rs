@@ -29,7 +29,7 @@ pub(crate) struct ServeFlags {
     /// Serve no files, only /bytes/N, /echo and /slow
     #[arg(long)]
     pub(crate) no_files: bool,
-    /// Address and port, TCP and UDP alike; a port alone means 127.0.0.1, port 0 any free one
+    /// Address and port, of TCP, UDP and SCTP alike; a port alone means 127.0.0.1, port 0 any free one
     #[arg(long, short = 'l', value_name = "ADDR:PORT", default_value = "127.0.0.1:8443",
           value_parser = values::listen)]
     pub(crate) listen: SocketAddr,
@@ -52,6 +52,13 @@ pub(crate) struct ServeFlags {
     /// Without HTTP/3
     #[arg(long)]
     pub(crate) no_h3: bool,
+    /// UDP port for SCTP inside UDP; where nothing is said and it is taken, SCTP is left out
+    /// [default: 9899]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) sctp_udp_port: Option<u16>,
+    /// Without SCTP
+    #[arg(long, conflicts_with = "sctp_udp_port")]
+    pub(crate) no_sctp: bool,
     /// Alt-Svc header to send; 'none' sends none [default: h3 on the same port]
     #[arg(long, value_name = "VALUE")]
     pub(crate) alt_svc: Option<String>,

@@ -4,6 +4,7 @@
 mod choice;
 mod fetch;
 mod listen;
+mod pipe;
 mod reach;
 mod remember;
 mod values;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use choice::{ChoiceFlags, PolicyName, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
 pub(crate) use listen::ServeFlags;
+pub(crate) use pipe::{MessageFlags, PipeFlags};
 pub(crate) use reach::{ReachFlags, TrustFlags};
 pub(crate) use remember::{MemoryAction, MemoryChoice, MemoryFlags};
 pub(crate) use values::{ConnectTo, DnsServer};
@@ -53,6 +55,7 @@ Examples:
   eyas get -v https://example.org/  the same, and draw how the race ran
   eyas race --all example.org       which transports get through, and why
                                     not the others?
+  eyas pipe sctp+tcp://host:5000    standard input and output over the best way
   eyas plan example.org             what would be tried, when, and why
   eyas memory                       what eyas has learnt about your networks
   eyas serve                        an HTTP/1.1, 2 and 3 server to try it on
@@ -108,6 +111,9 @@ pub(crate) enum Command {
     /// Race to a URL or host:port, show how it went, and fetch nothing
     #[command(after_help = RACE_EXAMPLES)]
     Race(Box<RaceFlags>),
+    /// Connect standard input and output to a peer, over any transport
+    #[command(after_help = pipe::EXAMPLES)]
+    Pipe(Box<PipeFlags>),
     /// Show what would be tried, in which order and why, without connecting
     ///
     /// DNS is asked; nothing else is sent.
@@ -159,13 +165,16 @@ Examples:
   eyas race --explain example.org       why each candidate stood where it did
   eyas race --alpn imap mail.example.org:993
   eyas race --plain localhost:8080      without TLS
+  eyas race sctp+tcp://localhost:8443 --prefer sctp
+                                        does SCTP get through, and how?
   eyas race --trace bug.jsonl example.org
                                         record it; 'eyas replay bug.jsonl'
                                         runs it again
 
 A TARGET is an https:// or http:// URL, host:port, or a host alone (port 443).
 host:port is raced as https unless --plain or --alpn says that something else
-is spoken there.";
+is spoken there. TRANSPORT[+TRANSPORT]://host:port names the transports to race;
+sctp means directly over IP and inside UDP.";
 
 /// Flags of `eyas race`.
 #[derive(Args, Clone, Debug)]

@@ -30,6 +30,10 @@ pub(crate) struct ReachFlags {
     /// Ask DNS over HTTPS at this URL
     #[arg(long, value_name = "URL")]
     pub(crate) doh_url: Option<url::Url>,
+    /// UDP port at which peers await SCTP inside UDP
+    #[arg(long, value_name = "PORT", default_value_t = eyas::sctp::ENCAPSULATION_PORT,
+          value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
+    pub(crate) sctp_udp_port: u16,
     /// Give up connecting after this time [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) connect_timeout: Option<Duration>,

@@ -7,6 +7,7 @@ mod tell;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use eyas::race::target::Target;
 use eyas::race::trace::Trace;
 use eyas_http::{Client, HttpPolicy, Proxy, Response, Versions};
 use url::Url;
@@ -33,7 +34,7 @@ pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Fa
     let request = request::Request::read(flags, &url)?;
     let asked = target::of_url(&url, flags.versions)?;
     let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &asked).await?;
-    let client = client(flags, &means)?;
+    let client = client(flags, &means, &asked)?;
     let sent = request.send(&client).await;
     means.warn(common);
     let response = match sent {
@@ -110,13 +111,13 @@ fn sink(place: Option<&PathBuf>, common: &CommonFlags) -> Result<BodySink, Failu
     }
 }
 
-fn client(flags: &GetFlags, means: &Means) -> Result<Client, Failure> {
+fn client(flags: &GetFlags, means: &Means, target: &Target) -> Result<Client, Failure> {
     let request = &flags.request;
     let mut builder = Client::builder()
         .endpoint(means.endpoint.clone())
-        .race(setting::policy(&flags.choice, &flags.reach)?)
+        .race(setting::policy(&flags.choice, &flags.reach, target)?)
         .policy(match flags.choice.policy {
-            PolicyName::Race => HttpPolicy::Race,
+            PolicyName::Race | PolicyName::Naive => HttpPolicy::Race,
             PolicyName::AltSvc => HttpPolicy::AltSvc,
             PolicyName::Serial => HttpPolicy::Serial,
             PolicyName::RaceAltSvc => HttpPolicy::RaceAltSvc,

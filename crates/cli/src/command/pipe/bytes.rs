@@ -1,0 +1,60 @@
+//! Bytes both ways, whatever carries them.
+
+use eyas::ByteStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::Moved;
+use crate::failure::{Failure, Kind};
+
+/// Bytes moved at a time.
+const PIECE: usize = 64 * 1024;
+
+/// Moves bytes until both sides are done.
+pub(super) async fn exchange(stream: ByteStream) -> Result<Moved, Failure> {
+    let (from_peer, to_peer) = tokio::io::split(stream);
+    let there = async {
+        let sent = copy(tokio::io::stdin(), to_peer).await;
+        sent.map_err(|error| match error {
+            Broken::Read(cause) => Failure::read("standard input", &cause),
+            Broken::Write(cause) => lost(&cause),
+        })
+    };
+    let back = async {
+        let received = copy(from_peer, tokio::io::stdout()).await;
+        received.map_err(|error| match error {
+            Broken::Read(cause) => lost(&cause),
+            Broken::Write(cause) => Failure::write("standard output", &cause),
+        })
+    };
+    let (sent, received) = tokio::try_join!(there, back)?;
+    Ok(Moved { sent, received })
+}
+
+/// Which side of a copy broke.
+enum Broken {
+    Read(std::io::Error),
+    Write(std::io::Error),
+}
+
+/// Copies to the end, and says there that it is the end.
+async fn copy(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+) -> Result<u64, Broken> {
+    let mut piece = vec![0; PIECE];
+    let mut moved = 0;
+    loop {
+        let length = from.read(&mut piece).await.map_err(Broken::Read)?;
+        if length == 0 {
+            to.shutdown().await.map_err(Broken::Write)?;
+            return Ok(moved);
+        }
+        to.write_all(&piece[..length]).await.map_err(Broken::Write)?;
+        to.flush().await.map_err(Broken::Write)?;
+        moved += length as u64;
+    }
+}
+
+fn lost(cause: &std::io::Error) -> Failure {
+    Failure::new(Kind::Protocol, format!("the connection broke: {cause}"))
+}

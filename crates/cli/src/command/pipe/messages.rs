@@ -1,0 +1,87 @@
+//! Lines as SCTP messages, and messages as lines.
+
+use bytes::Bytes;
+use eyas::sctp::protocol::identifier::{Ppid, StreamId};
+use eyas::sctp::protocol::message::{Reliability, SendInfo};
+use eyas::sctp::{SctpAssociation, SctpError};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+use super::Moved;
+use crate::failure::{Failure, Kind};
+use crate::flags::MessageFlags;
+
+/// Moves messages until both sides are done. When standard input ends, so does the association,
+/// once everything has arrived.
+pub(super) async fn exchange(
+    association: &SctpAssociation,
+    flags: &MessageFlags,
+) -> Result<Moved, Failure> {
+    let (sent, received) = tokio::try_join!(send(association, flags), receive(association))?;
+    Ok(Moved { sent, received })
+}
+
+async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64, Failure> {
+    let info = SendInfo {
+        stream: StreamId(flags.stream),
+        ppid: Ppid(flags.ppid),
+        unordered: flags.unordered,
+        reliability: flags.lifetime.map_or(Reliability::Reliable, Reliability::Lifetime),
+        ..SendInfo::default()
+    };
+    let mut lines = BufReader::new(tokio::io::stdin());
+    let mut sent = 0;
+    loop {
+        let mut line = Vec::new();
+        let length = lines
+            .read_until(b'\n', &mut line)
+            .await
+            .map_err(|cause| Failure::read("standard input", &cause))?;
+        if length == 0 {
+            break;
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        }
+        // SCTP has no empty messages (RFC 9260 §3.3.1).
+        if line.is_empty() {
+            continue;
+        }
+        sent += line.len() as u64;
+        match association.send(&info, Bytes::from(line)).await {
+            Ok(()) => {}
+            Err(SctpError::Closed) => return Ok(sent),
+            Err(error) => return Err(lost(&error)),
+        }
+    }
+    match association.shutdown().await {
+        Ok(()) | Err(SctpError::Closed) => Ok(sent),
+        Err(error) => Err(lost(&error)),
+    }
+}
+
+async fn receive(association: &SctpAssociation) -> Result<u64, Failure> {
+    let mut out = tokio::io::stdout();
+    let mut received = 0;
+    loop {
+        let message = match association.receive().await {
+            Ok(Some(message)) => message,
+            Ok(None) => return Ok(received),
+            Err(error) => return Err(lost(&error)),
+        };
+        received += message.len() as u64;
+        let write = async {
+            for piece in message.data.iter() {
+                out.write_all(piece).await?;
+            }
+            if message.ends {
+                out.write_all(b"\n").await?;
+            }
+            out.flush().await
+        };
+        write.await.map_err(|cause| Failure::write("standard output", &cause))?;
+    }
+}
+
+fn lost(error: &SctpError) -> Failure {
+    Failure::new(Kind::Protocol, error.to_string())
+}

@@ -1,0 +1,179 @@
+//! `eyas pipe`: standard input and output over whatever transport gets through.
+
+mod bytes;
+mod messages;
+
+use std::time::Duration;
+
+use eyas::race::candidate::{Security, Transport};
+use eyas::sctp::protocol::identifier::StreamId;
+use eyas::{ByteStream, Connection, ListenParameters, Listener, ServerIdentity};
+use serde_json::json;
+
+use super::setting::{self, Means};
+use super::target;
+use crate::account::Account;
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, PipeFlags};
+use crate::output;
+use crate::terminal::{Line, Look, Paint};
+
+/// What the peer gets to take what was sent last.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// Names in a certificate that is made on the spot.
+const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// How much went through.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moved {
+    sent: u64,
+    received: u64,
+}
+
+/// Connects or waits for a peer, and moves everything both ways until both are done.
+pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), Failure> {
+    if flags.message.messages && !flags.service.plain {
+        return Err(Failure::new(Kind::Usage, "--messages needs --plain")
+            .hint("TLS makes one stream of bytes of what it protects"));
+    }
+    let connection = match (&flags.target, flags.listen) {
+        (Some(target), _) => connect(target, flags, common).await?,
+        (None, Some(_)) => accept(flags, common).await?,
+        (None, None) => return Err(Failure::new(Kind::Usage, "name a target, or --listen")),
+    };
+    if flags.verbose && !common.json {
+        say_connected(&connection, common);
+    }
+    let info = connection.info().clone();
+    let moved = exchange(connection, flags).await?;
+    if common.json {
+        // Standard output is the peer's.
+        let object = json!({
+            "transport": info.transport.name(),
+            "security": info.security.name(),
+            "address": info.remote.to_string(),
+            "sent": moved.sent,
+            "received": moved.received,
+        });
+        output::aside(&[Line::new().with(Paint::Plain, object.to_string())], plain(common));
+    }
+    Ok(())
+}
+
+fn plain(common: &CommonFlags) -> Look {
+    Look::of_stderr(common.color)
+}
+
+async fn connect(
+    target: &str,
+    flags: &PipeFlags,
+    common: &CommonFlags,
+) -> Result<Connection, Failure> {
+    let target = target::to_pipe(target, &flags.service)?;
+    let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
+    let policy = setting::policy(&flags.choice, &flags.reach, &target)?;
+    let mut preconnection = means.endpoint.preconnection(target).policy(policy);
+    if let Some(seed) = flags.choice.seed {
+        preconnection = preconnection.seed(seed);
+    }
+    let mut initiation = preconnection.initiate();
+    let connected = initiation.usable().await;
+    means.warn(common);
+    match connected {
+        Ok(connection) => {
+            initiation.detach();
+            Ok(connection)
+        }
+        Err(error) => {
+            let account = Account::of(initiation.trace())?;
+            Err(account.failure().unwrap_or_else(|| Failure::new(Kind::Connect, error.to_string())))
+        }
+    }
+}
+
+/// Waits for one peer.
+async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, Failure> {
+    let Some(address) = flags.listen else {
+        return Err(Failure::new(Kind::Usage, "--listen wants an address"));
+    };
+    let mut transports = vec![Transport::Mptcp, Transport::SctpUdp];
+    if eyas::sctp::direct_access().is_ok() {
+        transports.push(Transport::Sctp);
+    }
+    if !flags.service.plain {
+        transports.push(Transport::Quic);
+    }
+    let mut parameters = ListenParameters::new(address)
+        .transports(transports)
+        .alpn(flags.service.alpn.clone())
+        .sctp_encapsulation_port(flags.reach.sctp_udp_port);
+    if !flags.service.plain {
+        parameters = parameters.security(identity(flags)?);
+    }
+    let listener = Listener::bind(parameters)
+        .await
+        .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
+    if flags.verbose && !common.json {
+        let text = format!("listening on {}", listener.local_addr());
+        output::aside(&[Line::new().with(Paint::Dim, text)], plain(common));
+    }
+    Ok(listener.accept().await)
+}
+
+fn identity(flags: &PipeFlags) -> Result<ServerIdentity, Failure> {
+    let made = match (&flags.trust.cert, &flags.trust.key) {
+        (Some(cert), Some(key)) => {
+            ServerIdentity::from_pem(&setting::read(cert)?, &setting::read(key)?)
+        }
+        _ => ServerIdentity::self_signed(LOCAL_NAMES),
+    };
+    made.map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))
+}
+
+fn say_connected(connection: &Connection, common: &CommonFlags) {
+    let info = connection.info();
+    let security = match info.security {
+        Security::None => String::new(),
+        security => format!(" under {security}"),
+    };
+    let text = format!("{} with {}{security}", info.transport, info.remote);
+    output::aside(&[Line::new().with(Paint::Dim, text)], plain(common));
+}
+
+async fn exchange(connection: Connection, flags: &PipeFlags) -> Result<Moved, Failure> {
+    let association = connection.sctp().cloned();
+    let stream = StreamId(flags.message.stream);
+    let moved = match &association {
+        Some(association) if flags.message.messages => {
+            messages::exchange(association, &flags.message).await
+        }
+        None if flags.message.messages => Err(Failure::new(
+            Kind::Connect,
+            format!("{} has no messages", connection.info().transport),
+        )
+        .hint("name SCTP alone as the transport, as in sctp://host:port")),
+        Some(_) if stream != StreamId(0) => {
+            bytes::exchange(other(&connection, stream).await?).await
+        }
+        _ => {
+            let stream = connection
+                .into_stream()
+                .map_err(|_| Failure::new(Kind::Protocol, "the connection has ended already"))?;
+            bytes::exchange(stream).await
+        }
+    }?;
+    if let Some(association) = association {
+        // What ends otherwise has ended as well.
+        let _ = tokio::time::timeout(FAREWELL, association.shutdown()).await;
+    }
+    Ok(moved)
+}
+
+/// Another pair of streams than the first.
+async fn other(connection: &Connection, stream: StreamId) -> Result<ByteStream, Failure> {
+    match connection.sctp_stream(stream).await {
+        Some(Ok(stream)) => Ok(stream),
+        Some(Err(failure)) => Err(Failure::new(Kind::Protocol, failure.to_string())),
+        None => Err(Failure::new(Kind::Connect, "this transport has no numbered streams")),
+    }
+}
