@@ -291,26 +291,35 @@ impl SctpAssociation {
         Poll::Pending
     }
 
-    /// Says that nothing more is sent on this stream.
+    /// Says that nothing more is sent on this stream, once all of it is on its way: what still
+    /// waited would come after the reset (RFC 6525 §5.1.2).
     pub(super) fn poll_end_stream(
         &self,
         cx: &mut Context<'_>,
         stream: StreamId,
     ) -> Poll<Result<(), Misuse>> {
-        let can_reset = self.status().is_some_and(|status| status.agreed.reconfiguration);
-        if can_reset {
-            match self.reset_streams(true, &[stream]) {
-                Err(SctpError::Misuse(Misuse::Busy)) => {
-                    // The end of the other request is told.
-                    let watch = |slot: &mut Slot| slot.watchers.add(cx.waker());
-                    return self.with_slot(watch).map_or(Poll::Ready(Ok(())), |()| Poll::Pending);
-                }
-                Err(SctpError::Misuse(Misuse::NotSupported)) => {}
-                Err(SctpError::Misuse(error)) => return Poll::Ready(Err(error)),
-                _ => return Poll::Ready(Ok(())),
+        let (hub, id) = (&self.0.hub, self.0.id);
+        let mut guard = hub.lock();
+        let state = &mut *guard;
+        let can_reset = state.endpoint.status(id).is_some_and(|one| one.agreed.reconfiguration);
+        let asked = match state.endpoint.stream_queue(id, stream) {
+            _ if !can_reset => Err(Misuse::NotSupported),
+            Some(queue) if queue.unsent > 0 => Err(Misuse::Busy),
+            _ => state.endpoint.reset_streams(hub.now(), id, true, &[stream]),
+        };
+        let ended = match asked {
+            Err(Misuse::Busy) => {
+                let Some(slot) = state.slots.get_mut(&id) else { return Poll::Ready(Ok(())) };
+                slot.watchers.add(cx.waker());
+                state.look_again(id);
+                return Poll::Pending;
             }
-        }
-        Poll::Ready(self.call(Endpoint::shutdown))
+            Err(Misuse::NotSupported) => state.endpoint.shutdown(hub.now(), id),
+            ended => ended,
+        };
+        drop(guard);
+        hub.wake.notify_one();
+        Poll::Ready(ended)
     }
 
     pub(super) fn release_stream(&self, stream: StreamId) {

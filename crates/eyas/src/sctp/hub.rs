@@ -46,6 +46,8 @@ pub(super) struct State {
     ports: Ports,
     backlog: VecDeque<AssociationId>,
     accepting: Wakers,
+    /// Associations of which a stream is to end once all of it is on its way.
+    ending: Vec<AssociationId>,
     /// Somebody may still open or accept associations.
     is_anchored: bool,
     /// The task is gone, and with it the sockets.
@@ -89,6 +91,7 @@ impl Hub {
             ports,
             backlog: VecDeque::new(),
             accepting: Wakers::default(),
+            ending: Vec::new(),
             is_anchored: true,
             is_over: false,
         };
@@ -176,6 +179,23 @@ impl State {
 
     /// Takes out what is to be done.
     pub(super) fn drain(&mut self, now: Duration, outbox: &mut VecDeque<Transmit>) -> Next {
+        let next = self.poll(now, outbox);
+        for id in std::mem::take(&mut self.ending) {
+            if let Some(slot) = self.slots.get_mut(&id) {
+                slot.watchers.wake();
+            }
+        }
+        next
+    }
+
+    /// Has those who watch this association look again once more was sent.
+    pub(super) fn look_again(&mut self, id: AssociationId) {
+        if !self.ending.contains(&id) {
+            self.ending.push(id);
+        }
+    }
+
+    fn poll(&mut self, now: Duration, outbox: &mut VecDeque<Transmit>) -> Next {
         while outbox.len() < MAX_OUTBOX {
             match self.endpoint.poll_output(now) {
                 Output::Transmit(transmit) => outbox.push_back(transmit),
