@@ -149,6 +149,8 @@ impl Association {
     fn handle_ecne(&mut self, now: Duration, path: PathId, tsn: Tsn, counters: &mut Counters) {
         let answer = self.sender.handle_ecne(now, tsn, path, &mut self.paths);
         if let Some(lowest_tsn) = answer {
+            // One answer is enough for all echoes in a row.
+            self.waiting.control.retain(|waits| !matches!(waits.chunk, Chunk::Cwr { .. }));
             self.waiting.push(Some(path), Chunk::Cwr { lowest_tsn }, counters);
         }
     }

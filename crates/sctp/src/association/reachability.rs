@@ -82,8 +82,12 @@ impl Association {
     }
 
     /// The user wants new data to go this way.
-    pub(crate) fn set_primary(&mut self, path: PathId) -> Result<(), Error> {
-        if self.paths.set_primary(path) { Ok(()) } else { Err(Error::NoSuchPath) }
+    pub(crate) fn set_primary(&mut self, now: Duration, path: PathId) -> Result<(), Error> {
+        if !self.paths.set_primary(path) {
+            return Err(Error::NoSuchPath);
+        }
+        self.collect_path_changes(now);
+        Ok(())
     }
 
     /// Tells the user what became of paths, and moves data away from those that failed.

@@ -220,7 +220,7 @@ impl Endpoint {
         id: AssociationId,
         path: PathId,
     ) -> Result<(), Error> {
-        self.with(now, id, |association, _, _| association.set_primary(path))
+        self.with(now, id, |association, now, _| association.set_primary(now, path))
     }
 
     /// Asks for a reset of streams (RFC 6525 §5.1.2): our outgoing ones, or the peer's. All of

@@ -10,7 +10,7 @@ use crate::wire::{
 };
 
 /// The most answers that wait to be given out; the contract is to drain after each input.
-const MAX_ANSWERS: usize = 256;
+const MAX_ANSWERS: usize = 1024;
 
 /// The most bytes of an answer: what every path carries.
 const MAX_ANSWER: usize = 1232;

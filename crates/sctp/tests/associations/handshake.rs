@@ -1,8 +1,9 @@
 //! The handshake (RFC 9260 §5.1), with each packet lost in turn, and the state that it leaves.
 
-use crate::world::{A, B, World, ms};
+use crate::world::{A, B, World, ms, socket};
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::event::{Event, LossReason};
+use eyas_sctp::io::{Input, Unreachable};
 use std::time::Duration;
 
 fn up(by_peer: bool) -> Event {
@@ -54,4 +55,108 @@ fn silence_ends_after_max_init_retransmits() {
     assert_eq!(world.hosts[A].events, [(id, Event::Lost(LossReason::NoAnswer))]);
     assert_eq!(world.ladder.len(), 9, "one INIT and eight more");
     assert_eq!(world.hosts[A].endpoint.associations(), []);
+}
+
+#[test]
+fn what_is_handed_in_early_goes_with_the_cookie() {
+    let mut world = World::new();
+    let a = world.connect();
+    world.send(A, a, 0, "early");
+    world.run_for(ms(500));
+    assert_eq!(
+        world.ladder[..4],
+        [
+            "A -> B  INIT",
+            "A <- B  INIT-ACK",
+            "A -> B  COOKIE-ECHO I-DATA",
+            "A <- B  COOKIE-ACK SACK",
+        ]
+    );
+    assert_eq!(world.hosts[B].received_messages(), 1);
+}
+
+#[test]
+fn early_data_arrives_once_though_the_cookie_is_lost() {
+    for lost in ["COOKIE-ECHO", "COOKIE-ACK"] {
+        let mut world = World::new();
+        world.lose(lost);
+        let a = world.connect();
+        world.send(A, a, 0, "early");
+        world.run_for(ms(5000));
+        assert_eq!(world.hosts[B].received_messages(), 1, "{lost}");
+        assert_eq!(world.hosts[A].status(a).queued, 0, "{lost}");
+    }
+}
+
+#[test]
+fn the_network_can_refuse_a_handshake() {
+    let mut world = World::new();
+    world.network.cut = vec![0];
+    let id = world.connect();
+    world.run_for(ms(5));
+    let (remote, reason) = (socket(B, 0), Unreachable::Protocol);
+    world.hosts[A].endpoint.handle_input(world.now, Input::Unreachable { remote, reason });
+    world.run_for(ms(5));
+    let refused = Event::Lost(LossReason::Refused(Unreachable::Protocol));
+    assert_eq!(world.hosts[A].events, [(id, refused)]);
+}
+
+#[test]
+fn the_network_refuses_one_address_and_the_next_one_is_tried_at_once() {
+    let mut world = World::new();
+    world.network.cut = vec![0];
+    let id = world.connect_with(|options| options.remotes.push(socket(B, 1)));
+    world.run_for(ms(5));
+    let (remote, reason) = (socket(B, 0), Unreachable::Route);
+    world.hosts[A].endpoint.handle_input(world.now, Input::Unreachable { remote, reason });
+    world.finish_handshake(id);
+    assert_eq!(world.now, ms(45));
+    assert_eq!(world.hosts[A].status(id).paths.len(), 1);
+}
+
+#[test]
+fn the_next_address_is_tried_when_one_is_silent() {
+    let mut world = World::new();
+    world.network.cut = vec![0];
+    let id = world.connect_with(|options| options.remotes.push(socket(B, 1)));
+    world.finish_handshake(id);
+    assert_eq!(world.ladder[..2], ["A -> B  INIT (lost)", "A -> B  INIT (network 1)"]);
+}
+
+#[test]
+fn the_network_cannot_end_what_is_up() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    for reason in [Unreachable::Protocol, Unreachable::Route, Unreachable::TooBig(600)] {
+        let remote = socket(B, 0);
+        world.hosts[A].endpoint.handle_input(world.now, Input::Unreachable { remote, reason });
+    }
+    world.run_for(ms(1000));
+    assert_eq!(world.hosts[A].state(), AssociationState::Established);
+    world.send(A, a, 0, vec![0; 5000]);
+    world.run_for(ms(1000));
+    assert_eq!(world.hosts[B].received_bytes(), 5000);
+}
+
+#[test]
+fn ten_thousand_associations_share_an_endpoint() {
+    let mut world = World::new();
+    let ids: Vec<_> = (0..10_000).map(|_| world.connect()).collect();
+    world.run_for(ms(100));
+    let up = |event: &Event| matches!(event, Event::Up { .. });
+    for host in &world.hosts {
+        assert_eq!(host.endpoint.associations().len(), 10_000);
+        assert_eq!(host.said().iter().filter(|event| up(event)).count(), 10_000);
+    }
+    for (n, id) in ids.iter().enumerate() {
+        world.send(A, *id, 0, n.to_be_bytes().to_vec());
+    }
+    world.run_for(ms(1000));
+    assert_eq!(world.hosts[B].received_messages(), 10_000);
+    for id in &ids {
+        world.hosts[A].endpoint.shutdown(world.now, *id).unwrap();
+    }
+    world.run_for(ms(1000));
+    assert_eq!(world.hosts[A].endpoint.associations(), []);
+    assert_eq!(world.hosts[B].endpoint.associations(), []);
 }

@@ -5,6 +5,7 @@ mod authentication;
 mod bulk;
 mod collision;
 mod data;
+mod extensions;
 mod handshake;
 mod held;
 mod hostile;

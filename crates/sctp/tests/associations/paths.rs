@@ -1,7 +1,13 @@
 //! Several paths (RFC 9260 §6.4, §8): what happens when one breaks.
 
-use crate::world::{A, B, World, ms, multihomed};
-use eyas_sctp::endpoint::PathState;
+use crate::world::{A, B, World, address, ms, multihomed, socket};
+use eyas_sctp::config::EndpointConfig;
+use eyas_sctp::endpoint::{AssociationState, PathState};
+use eyas_sctp::error::Error;
+use eyas_sctp::event::{Event, PathChange};
+use eyas_sctp::identifier::PathId;
+use eyas_sctp::message::SendInfo;
+use std::time::Duration;
 
 #[test]
 fn data_goes_on_over_another_path_when_one_is_cut() {
@@ -18,4 +24,124 @@ fn data_goes_on_over_another_path_when_one_is_cut() {
     world.send(A, a, 0, "over there");
     world.run_until(ms(5000), |world| world.hosts[B].received_messages() == 1);
     assert!(world.ladder.iter().any(|line| line == "A -> B  I-DATA (network 1)"));
+}
+
+/// Two hosts on two networks, with heartbeats every second.
+fn beating() -> World {
+    let beating = |host| {
+        let mut config: EndpointConfig = multihomed(host, 2);
+        config.association.hb_interval = Some(Duration::from_secs(1));
+        config
+    };
+    World::with(beating(A), beating(B))
+}
+
+fn change(world: &World, host: usize, path: u16, wanted: PathChange) -> bool {
+    world.hosts[host].said().iter().any(|event| {
+        matches!(event, Event::Path { path: id, change, .. }
+            if *id == PathId(path) && *change == wanted)
+    })
+}
+
+#[test]
+fn an_address_carries_no_data_before_it_is_verified() {
+    let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
+    world.network.cut = vec![1];
+    let (a, _) = world.connected();
+    world.run_for(ms(500));
+    let status = world.hosts[A].status(a);
+    assert_eq!(status.paths[1].state, PathState::Unconfirmed);
+    assert_eq!(
+        world.hosts[A].endpoint.set_primary(world.now, a, PathId(1)),
+        Err(Error::NoSuchPath)
+    );
+    world.network.cut = vec![0];
+    world.clear_ladder();
+    world.send(A, a, 0, "nowhere to go");
+    world.run_for(ms(300));
+    let data = |line: &String| line.contains("DATA") && line.contains("network 1");
+    assert!(!world.ladder.iter().any(data), "{:?}", world.ladder);
+}
+
+#[test]
+fn an_idle_path_that_breaks_is_noticed_and_healed() {
+    let mut world = beating();
+    let (a, _) = world.connected();
+    world.run_for(ms(3000));
+    world.network.cut = vec![1];
+    world.run_for(ms(400_000));
+    assert!(change(&world, A, 1, PathChange::PotentiallyFailed));
+    assert!(change(&world, A, 1, PathChange::Inactive));
+    assert_eq!(world.hosts[A].status(a).paths[1].state, PathState::Inactive);
+    assert_eq!(world.hosts[A].state(), AssociationState::Established);
+    world.network.cut = vec![];
+    world.run_for(ms(120_000));
+    assert_eq!(world.hosts[A].status(a).paths[1].state, PathState::Active);
+    assert!(change(&world, A, 1, PathChange::Active));
+}
+
+#[test]
+fn data_returns_to_the_primary_path_when_it_works_again() {
+    let mut world = beating();
+    let (a, _) = world.connected();
+    world.run_for(ms(3000));
+    world.network.cut = vec![0];
+    world.send(A, a, 0, "the other way");
+    world.run_until(ms(10_000), |world| world.hosts[B].received_messages() == 1);
+    world.network.cut = vec![];
+    world.run_for(ms(120_000));
+    world.clear_ladder();
+    world.send(A, a, 0, "home again");
+    world.run_for(ms(100));
+    assert!(world.ladder.iter().any(|line| line == "A -> B  I-DATA"), "{:?}", world.ladder);
+}
+
+#[test]
+fn the_user_chooses_the_primary_path_and_a_path_for_a_message() {
+    let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
+    let (a, _) = world.connected();
+    world.run_for(ms(2000));
+    world.clear_ladder();
+    let info = SendInfo { path: Some(PathId(1)), ..SendInfo::default() };
+    world.hosts[A].endpoint.send(world.now, a, &info, "there".into()).unwrap();
+    world.run_for(ms(5));
+    assert_eq!(world.ladder, ["A -> B  I-DATA (network 1)"]);
+    world.run_for(ms(500));
+    world.hosts[A].endpoint.set_primary(world.now, a, PathId(1)).unwrap();
+    world.clear_ladder();
+    world.send(A, a, 0, "there too");
+    world.run_for(ms(5));
+    assert_eq!(world.ladder, ["A -> B  I-DATA (network 1)"]);
+    assert!(change(&world, A, 1, PathChange::MadePrimary));
+}
+
+#[test]
+fn a_long_transfer_survives_paths_that_come_and_go() {
+    let mut world = beating();
+    let (a, _) = world.connected();
+    world.run_for(ms(3000));
+    for round in 0..10u8 {
+        world.network.cut = vec![round % 2];
+        for _ in 0..10 {
+            world.send(A, a, 0, vec![round; 5000]);
+        }
+        world.run_for(ms(8000));
+    }
+    world.network.cut = vec![];
+    world.run_until(ms(60_000), |world| world.hosts[B].received_bytes() == 500_000);
+}
+
+#[test]
+fn addresses_that_cannot_be_the_peers_are_left_out() {
+    let mut config = multihomed(A, 2);
+    for none in ["127.0.0.1", "224.0.0.1", "0.0.0.0", "169.254.0.1"] {
+        config.addresses.push(none.parse().unwrap());
+    }
+    let mut world = World::with(config, multihomed(B, 2));
+    let (_, b) = world.connected();
+    let status = world.hosts[B].status(b);
+    let remotes: Vec<_> = status.paths.iter().map(|path| path.remote).collect();
+    assert_eq!(remotes, [socket(A, 0), socket(A, 1)]);
+    assert_eq!(world.hosts[B].endpoint.counters().addresses_ignored, 4);
+    assert_eq!(address(A, 0), remotes[0].ip());
 }

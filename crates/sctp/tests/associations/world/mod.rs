@@ -15,7 +15,7 @@
 mod chunks;
 mod network;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -48,6 +48,7 @@ pub(crate) struct Host {
     pub(crate) received: BTreeMap<AssociationId, Vec<Message>>,
     /// Whether messages are taken as soon as they are there.
     pub(crate) reads: bool,
+    readable: BTreeSet<AssociationId>,
     /// The UDP port that the other side sees, where an address translator sits in front.
     pub(crate) translated: Option<u16>,
     timeout: Option<Duration>,
@@ -121,6 +122,7 @@ impl Host {
             events: Vec::new(),
             received: BTreeMap::new(),
             reads: true,
+            readable: BTreeSet::new(),
             translated: None,
             timeout: None,
         }
@@ -163,7 +165,7 @@ impl Host {
 
     /// Takes what there is to receive.
     pub(crate) fn read(&mut self, now: Duration) {
-        for id in self.endpoint.associations() {
+        for id in std::mem::take(&mut self.readable) {
             while let Some(message) = self.endpoint.receive(now, id) {
                 self.received.entry(id).or_default().push(message);
             }
@@ -314,29 +316,38 @@ impl World {
             let packet = first.remove();
             let endpoint = &mut self.hosts[packet.to].endpoint;
             endpoint.handle_input(self.now, Input::Packets(packet.received));
+            self.drain_host(packet.to);
         }
         true
     }
 
     /// Takes all outputs of both hosts and puts packets on their way.
     pub(crate) fn drain(&mut self) {
-        for host in [A, B] {
-            loop {
-                match self.hosts[host].endpoint.poll_output(self.now) {
-                    Output::Transmit(transmit) => self.transmit(host, &transmit),
-                    Output::Event(id, event) => self.hosts[host].events.push((id, event)),
-                    Output::Timeout(at) => {
-                        assert!(at.is_none_or(|at| at > self.now), "a timeout that is due");
-                        self.hosts[host].timeout = at;
-                        break;
+        self.drain_host(A);
+        self.drain_host(B);
+    }
+
+    fn drain_host(&mut self, host: usize) {
+        loop {
+            match self.hosts[host].endpoint.poll_output(self.now) {
+                Output::Transmit(transmit) => self.transmit(host, &transmit),
+                Output::Event(id, event) => {
+                    if event == Event::Readable {
+                        self.hosts[host].readable.insert(id);
                     }
-                    other => panic!("an output that the test does not know: {other:?}"),
+                    self.hosts[host].events.push((id, event));
                 }
+                Output::Timeout(at) => {
+                    assert!(at.is_none_or(|at| at > self.now), "a timeout that is due");
+                    self.hosts[host].timeout = at;
+                    break;
+                }
+                other => panic!("an output that the test does not know: {other:?}"),
             }
-            if self.hosts[host].reads {
-                let now = self.now;
-                self.hosts[host].read(now);
-            }
+        }
+        if self.hosts[host].reads {
+            let now = self.now;
+            self.hosts[host].read(now);
         }
     }
 

@@ -1,0 +1,140 @@
+//! What both sides must offer before it is used.
+
+use crate::world::{A, B, World, listening, ms};
+use eyas_sctp::config::EndpointConfig;
+use eyas_sctp::event::Event;
+use eyas_sctp::identifier::StreamId;
+use eyas_sctp::message::{Reliability, SendInfo};
+
+/// `A` and `B`, each configured in its own way.
+fn between(a: impl Fn(&mut EndpointConfig), b: impl Fn(&mut EndpointConfig)) -> World {
+    let (mut first, mut second) = (listening(), listening());
+    a(&mut first);
+    b(&mut second);
+    World::with(first, second)
+}
+
+#[test]
+fn each_side_alone_cannot_turn_an_extension_on() {
+    for (ours, theirs) in [(true, false), (false, true), (true, true)] {
+        let set = |config: &mut EndpointConfig, on: bool| {
+            let extensions = &mut config.association.extensions;
+            extensions.interleaving = on;
+            extensions.partial_reliability = on;
+            extensions.reconfiguration = on;
+            extensions.nr_sack = on;
+            extensions.ecn = on;
+            extensions.zero_checksum = on;
+        };
+        let mut world = between(|config| set(config, ours), |config| set(config, theirs));
+        let (a, b) = world.connected();
+        for (host, id) in [(A, a), (B, b)] {
+            let agreed = world.hosts[host].status(id).agreed;
+            let on = ours && theirs;
+            assert_eq!(agreed.interleaving, on);
+            assert_eq!(agreed.partial_reliability, on);
+            assert_eq!(agreed.reconfiguration, on);
+            assert_eq!(agreed.nr_sack, on);
+            assert_eq!(agreed.ecn, on);
+            assert_eq!(agreed.zero_checksum, on);
+        }
+        world.send(A, a, 0, vec![0; 5000]);
+        world.send(B, b, 0, vec![0; 5000]);
+        world.run_for(ms(1000));
+        assert_eq!(world.hosts[A].received_bytes(), 5000);
+        assert_eq!(world.hosts[B].received_bytes(), 5000);
+    }
+}
+
+#[test]
+fn interleaving_chooses_the_kind_of_data() {
+    for (on, line) in [(true, "A -> B  I-DATA"), (false, "A -> B  DATA")] {
+        let mut world = World::with_associations(|config| config.extensions.interleaving = on);
+        let (a, _) = world.connected();
+        world.clear_ladder();
+        world.send(A, a, 0, "x");
+        world.run_for(ms(100));
+        assert_eq!(world.ladder[0], line);
+    }
+}
+
+#[test]
+fn what_is_given_up_is_skipped() {
+    for interleaving in [true, false] {
+        let mut world =
+            World::with_associations(|config| config.extensions.interleaving = interleaving);
+        let (a, b) = world.connected();
+        let mut info = SendInfo { stream: StreamId(4), context: 77, ..SendInfo::default() };
+        info.reliability = Reliability::Lifetime(ms(15));
+        world.lose("DATA");
+        let endpoint = &mut world.hosts[A].endpoint;
+        endpoint.send(world.now, a, &info, "too late".into()).unwrap();
+        world.run_for(ms(1));
+        world.send(A, a, 4, "in time");
+        world.run_for(ms(10_000));
+        let received = &world.hosts[B].received[&b];
+        assert_eq!(received.len(), 1);
+        assert_eq!(received[0].clone().into_bytes(), "in time");
+        let forward = if interleaving { "I-FORWARD-TSN" } else { "B  FORWARD-TSN" };
+        assert!(world.ladder.iter().any(|line| line.contains(forward)), "{:?}", world.ladder);
+        let failed = Event::SendFailed { stream: StreamId(4), context: 77, sent: true };
+        assert!(world.hosts[A].said().contains(&failed));
+        assert_eq!(world.hosts[A].status(a).queued, 0);
+    }
+}
+
+#[test]
+fn congestion_marks_slow_the_sender_and_are_answered() {
+    let mut world = World::with_associations(|config| config.extensions.ecn = true);
+    let (a, _) = world.connected();
+    world.send(A, a, 0, vec![0; 300_000]);
+    world.run_for(ms(100));
+    let window = |world: &World| world.hosts[A].status(a).paths[0].congestion_window;
+    let mut windows = Vec::new();
+    for step in 0..80 {
+        world.network.congested = step < 20;
+        world.run_for(ms(1));
+        windows.push(window(&world));
+    }
+    assert!(!windows.is_sorted(), "it only grew: {windows:?}");
+    assert!(world.ladder.iter().any(|line| line.contains("<- B") && line.contains("ECNE")));
+    assert!(world.ladder.iter().any(|line| line.contains("-> B") && line.contains("CWR")));
+    world.run_for(ms(5000));
+    assert_eq!(world.hosts[B].received_bytes(), 300_000);
+    let echoes = |world: &World| world.ladder.iter().filter(|line| line.contains("ECNE")).count();
+    let told = echoes(&world);
+    world.send(A, a, 0, vec![0; 50_000]);
+    world.run_for(ms(2000));
+    assert_eq!(echoes(&world), told, "the CWR ended it");
+}
+
+#[test]
+fn without_checksums_only_the_handshake_has_them() {
+    let mut world = World::with_associations(|config| config.extensions.zero_checksum = true);
+    world.keep = Some("I-DATA");
+    let (a, _) = world.connected();
+    world.send(A, a, 0, "unchecked");
+    world.run_for(ms(500));
+    assert_eq!(world.kept.as_ref().unwrap()[8..12], [0; 4]);
+    assert_eq!(world.hosts[B].received_messages(), 1);
+    world.keep = Some("INIT");
+    world.connect();
+    world.run_for(ms(5));
+    assert_ne!(world.kept.as_ref().unwrap()[8..12], [0; 4]);
+}
+
+#[test]
+fn nr_sacks_free_what_was_delivered() {
+    let mut world = World::with_associations(|config| config.extensions.nr_sack = true);
+    let (a, _) = world.connected();
+    world.lose("DATA");
+    world.send(A, a, 0, vec![1; 1000]);
+    world.run_for(ms(1));
+    for _ in 0..5 {
+        world.send(A, a, 1, vec![2; 1000]);
+    }
+    world.run_for(ms(50));
+    assert!(world.ladder.iter().any(|line| line.contains("NR-SACK")), "{:?}", world.ladder);
+    world.run_for(ms(5000));
+    assert_eq!(world.hosts[B].received_bytes(), 6000);
+}
