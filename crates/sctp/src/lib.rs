@@ -4,31 +4,114 @@
 //! wants to be called again. It has no sockets, reads no clock and draws no randomness of its own,
 //! so the same inputs give the same outputs, and the same code runs on the wire and in a simulator.
 //!
+//! [`endpoint::Endpoint`] is the way in; [`io`] says how it is driven:
+//!
+//! ```
+//! use core::time::Duration;
+//! use eyas_sctp::config::{ConnectOptions, EndpointConfig};
+//! use eyas_sctp::endpoint::Endpoint;
+//! use eyas_sctp::io::Output;
+//!
+//! let now = Duration::ZERO;
+//! let mut endpoint = Endpoint::new(EndpointConfig::default(), [7; 32], now);
+//! let peer = "192.0.2.1:9899".parse().unwrap();
+//! let id = endpoint.connect(now, &ConnectOptions::new(peer, 7)).unwrap();
+//! // The INIT is the first thing to send; then there is a time at which to come back.
+//! let Output::Transmit(transmit) = endpoint.poll_output(now) else { panic!() };
+//! assert_eq!(transmit.remote, peer);
+//! assert_eq!(endpoint.poll_output(now), Output::Timeout(Some(Duration::from_secs(1))));
+//! endpoint.abort(now, id, "changed my mind".into()).unwrap();
+//! ```
+//!
+//! # Modules
+//!
 //! | module | job | source |
 //! | --- | --- | --- |
 //! | [`io`] | the contract: inputs in, outputs out | |
 //! | [`endpoint`] | the way in: associations, their messages and their state | RFC 9260, RFC 6458 |
+//! | `association` | one association: a file for each procedure | RFC 9260 |
 //! | [`config`] | what can be set | RFC 9260 §16, RFC 6458 |
 //! | [`message`] | a user message and what goes with it | RFC 6458 §5.3 |
 //! | [`event`] | what an association tells its user | RFC 6458 §6.1 |
 //! | [`error`] | misuse by the local caller | |
 //! | [`counters`] | hostile, broken and late input, counted | |
+//! | [`send`] | the sending half: queue, SACKs, losses, partial reliability | RFC 9260 §6, §7 |
+//! | [`receive`] | the receiving half: TSNs, reassembly, order, the window | RFC 9260 §6 |
+//! | [`path`] | paths: reachability, RTO, MTU, what may be sent | RFC 9260 §6.3, §8 |
+//! | [`congestion`] | congestion control | RFC 9260 §7, RFC 9438 |
+//! | [`scheduler`] | which stream may send next | RFC 8260 §3 |
+//! | [`auth`] | authenticated chunks | RFC 4895 |
+//! | [`wire`] | packets, chunks, parameters, causes | RFC 9260 §3 |
 //! | [`serial`] | TSN, SSN, MID: numbers that wrap | RFC 1982 |
 //! | [`identifier`] | associations, paths, streams, tags | RFC 9260 §1.3 |
-//! | `auth` | authenticated chunks | RFC 4895 |
-//! | `send` | the sending side: queue, SACKs, losses, partial reliability | RFC 9260 §6, §7 |
-//! | `scheduler` | which stream may send next | RFC 8260 §3 |
-//! | `wire` | packets, chunks, parameters, causes | RFC 9260 §3 |
+//!
+//! A user needs [`endpoint`] and what its methods name. The parts behind it are public for
+//! simulators, fuzzers and the curious, and change more often.
+//!
+//! # From a chapter to its file
+//!
+//! | chapter of RFC 9260 | what | file |
+//! | --- | --- | --- |
+//! | §3.1 | packets | `wire/packet.rs`, `wire/writer.rs` |
+//! | §3.2 | unknown chunks and parameters | `wire/action.rs`, `association/report.rs` |
+//! | §3.3 | chunks | `wire/chunk/`, one file each |
+//! | §3.3.10 | error causes | `wire/cause.rs` |
+//! | §4 | states | `association/state.rs` |
+//! | §5.1 | the handshake | `association/handshake.rs`, `endpoint/init.rs`, `endpoint/cookie_echo.rs` |
+//! | §5.1.2 | a peer's addresses | `association/addresses.rs` |
+//! | §5.1.3 | the cookie | `endpoint/cookie.rs` |
+//! | §5.2 | collisions and restarts | `association/collision.rs`, `endpoint/init.rs` |
+//! | §5.3 | streams agreed on | `association/introduction/reading.rs` |
+//! | §5.4 | verification of addresses | `path/heartbeat.rs` |
+//! | §6.1 | sending data | `send/fill.rs`, `path/allowance.rs` |
+//! | §6.2 | acknowledgement | `receive/acknowledgement.rs`, `receive/sack.rs`, `send/acknowledgement.rs` |
+//! | §6.3 | RTO and T3 | `path/rto.rs`, `send/retransmission.rs` |
+//! | §6.4 | several paths | `path/paths.rs`, `association/output.rs` |
+//! | §6.5, §6.6 | streams and order | `receive/delivery.rs` |
+//! | §6.7 | gaps | `receive/tracking.rs`, `send/gap_blocks.rs` |
+//! | §6.8 | checksum | `wire/checksum/` |
+//! | §6.9 | fragmentation | `send/fragmentation.rs`, `receive/fragments.rs` |
+//! | §6.10 | bundling | `association/output.rs` |
+//! | §7 | congestion control | `congestion/`, one file each |
+//! | §7.2.4 | fast retransmission | `send/loss/` |
+//! | §7.3 | path MTU | `path/mtu.rs` |
+//! | §8.1, §8.2 | failures of the peer and of paths | `path/state.rs`, `association/reachability.rs` |
+//! | §8.3 | heartbeats | `path/heartbeat.rs` |
+//! | §8.4 | out of the blue | `endpoint/out_of_the_blue.rs` |
+//! | §8.5 | verification tags | `endpoint/input.rs`, `association/tags.rs` |
+//! | §9.1 | ABORT | `association/abort.rs` |
+//! | §9.2 | SHUTDOWN | `association/shutdown.rs` |
+//! | §10 | ICMP | `association/reachability.rs` |
+//! | §11 | what a user can do | `endpoint/mod.rs` |
+//! | §16 | parameters | `config.rs` |
+//!
+//! | other document | what | file |
+//! | --- | --- | --- |
+//! | RFC 3758, RFC 7496 | partial reliability | `send/partial_reliability.rs`, `receive/forward.rs` |
+//! | RFC 4820 | padding | `wire/chunk/pad.rs` |
+//! | RFC 4895 | authentication | `auth/`, `association/authentication.rs` |
+//! | RFC 4960 appendix A | ECN | `path/ecn.rs`, `send/congestion_echo.rs` |
+//! | RFC 5061 | addresses that come and go | `association/dynamic_address.rs` |
+//! | RFC 6458 | names of options and notifications | `config.rs`, `event.rs`, `endpoint/status.rs` |
+//! | RFC 6525 | re-configuration of streams | `association/reconfiguration.rs`, `association/streams.rs` |
+//! | RFC 6951 | inside UDP | `association/reachability.rs` |
+//! | RFC 7053 | SACK-IMMEDIATELY | `send/fill.rs`, `receive/data.rs` |
+//! | RFC 7829 | potentially failed paths | `path/state.rs` |
+//! | RFC 8260 | interleaving, schedulers | `receive/interleaved.rs`, `scheduler/` |
+//! | RFC 8899 | the MTU found by probes | `path/mtu.rs` |
+//! | RFC 8985 | RACK and tail-loss probes | `send/loss/` |
+//! | RFC 9438 | CUBIC | `congestion/cubic.rs` |
+//! | RFC 9653 | no checksum | `endpoint/input.rs`, `association/output.rs` |
+//! | draft-ietf-ccwg-bbr | BBR | `congestion/bbr.rs` |
+//! | draft-tuexen-tsvwg-sctp-multipath | NR-SACK | `receive/sack.rs`, `send/acknowledgement.rs` |
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 mod association;
-#[doc(hidden)]
 pub mod auth;
 pub mod config;
-#[doc(hidden)]
 pub mod congestion;
 pub mod counters;
 pub mod endpoint;
@@ -37,14 +120,9 @@ pub mod event;
 pub mod identifier;
 pub mod io;
 pub mod message;
-#[doc(hidden)]
 pub mod path;
-#[doc(hidden)]
 pub mod receive;
-#[doc(hidden)]
 pub mod scheduler;
-#[doc(hidden)]
 pub mod send;
 pub mod serial;
-#[doc(hidden)]
 pub mod wire;
