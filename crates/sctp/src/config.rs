@@ -140,6 +140,10 @@ pub struct AssociationConfig {
     pub scheduler: SchedulerKind,
     /// What is offered to the peer.
     pub extensions: Extensions,
+    /// Whether the peer is told by itself of addresses of this host that come and go
+    /// (`SCTP_AUTO_ASCONF`), if [`Extensions::dynamic_addresses`] is agreed on and the driver says
+    /// which there are ([`crate::io::Input::LocalAddresses`]).
+    pub auto_asconf: bool,
     /// Types of chunks that the peer must authenticate (`SCTP_AUTH_CHUNK`), if
     /// [`Extensions::authentication`] is agreed on, besides those that change addresses. COOKIE ECHO
     /// is left out.
@@ -183,6 +187,7 @@ impl Default for AssociationConfig {
             loss_detection: LossDetection::default(),
             scheduler: SchedulerKind::default(),
             extensions: Extensions::default(),
+            auto_asconf: false,
             authenticated_chunks: Vec::new(),
             shared_keys: SharedKeys::default(),
             max_peer_addresses: 32,

@@ -1,6 +1,6 @@
 //! ASCONF between the user, [`super::dynamic_address`] and the peer (RFC 5061 §5).
 
-use alloc::boxed::Box;
+use alloc::{boxed::Box, vec::Vec};
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
@@ -8,6 +8,7 @@ use super::dynamic_address::{
     AddressWish, Answer, DynamicAddress, PeerAddresses, PeerChange, Settled,
 };
 use super::introduction::Introduction;
+use super::state::State;
 use super::{Arrival, Association, addresses};
 use crate::auth::Verification;
 use crate::counters::Counters;
@@ -39,7 +40,7 @@ impl Association {
         wish: AddressWish,
         counters: &mut Counters,
     ) -> Result<(), Error> {
-        if !matches!(self.state, super::state::State::Established) {
+        if !matches!(self.state, State::Established) {
             return Err(Error::WrongState);
         }
         if !addresses::is_unicast(wish.address()) {
@@ -49,6 +50,24 @@ impl Association {
         dynamic.asking.wish(wish)?;
         self.send_asconf(now, counters);
         Ok(())
+    }
+
+    /// Tells the peer which addresses of this host have come and gone, if the user wants that
+    /// (RFC 6458 §8.1.23). None is taken back unless another one remains.
+    pub(super) fn tell_own_addresses(
+        &mut self,
+        now: Duration,
+        addresses: &[IpAddr],
+        counters: &mut Counters,
+    ) {
+        let is_up = matches!(self.state, State::Established) && self.config.auto_asconf;
+        let paths = &self.paths;
+        let usable = |address: &&IpAddr| paths.iter().any(|path| path.suits(**address));
+        let Some(dynamic) = self.dynamic_address.as_mut().filter(|_| is_up) else { return };
+        let usable: Vec<IpAddr> = addresses.iter().filter(usable).copied().collect();
+        if dynamic.asking.follow(&usable) {
+            self.send_asconf(now, counters);
+        }
     }
 
     /// ASCONF, found to be authentic.
@@ -245,7 +264,7 @@ impl Association {
     /// Paths that left from `gone` leave the choice to the routing again.
     fn stop_sending_from(&mut self, gone: IpAddr) {
         let used = self.paths.iter().filter_map(|path| path.local);
-        let kept: alloc::vec::Vec<IpAddr> = used.filter(|local| *local != gone).collect();
+        let kept: Vec<IpAddr> = used.filter(|local| *local != gone).collect();
         self.paths.set_local_addresses(&kept);
     }
 }

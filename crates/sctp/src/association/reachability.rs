@@ -77,8 +77,14 @@ impl Association {
     }
 
     /// The addresses of this host that have a route.
-    pub(crate) fn set_local_addresses(&mut self, addresses: &[IpAddr]) {
+    pub(crate) fn set_local_addresses(
+        &mut self,
+        now: Duration,
+        addresses: &[IpAddr],
+        counters: &mut Counters,
+    ) {
         self.paths.set_local_addresses(addresses);
+        self.tell_own_addresses(now, addresses, counters);
     }
 
     /// The user wants new data to go this way.

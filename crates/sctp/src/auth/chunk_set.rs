@@ -35,12 +35,6 @@ impl ChunkSet {
     pub const fn contains(&self, chunk_type: ChunkType) -> bool {
         self.0[(chunk_type.0 >> 7) as usize] & bit(chunk_type) != 0
     }
-
-    /// Whether it has both chunks that change addresses (RFC 5061 §4.2.7 wants them here).
-    #[must_use]
-    pub const fn covers_dynamic_addresses(&self) -> bool {
-        self.contains(ChunkType::ASCONF) && self.contains(ChunkType::ASCONF_ACK)
-    }
 }
 
 const fn bit(chunk_type: ChunkType) -> u128 {
@@ -60,12 +54,5 @@ mod tests {
             let listed = list.contains(&number) && ![1, 2, 14, 15].contains(&number);
             prop_assert_eq!(set.contains(ChunkType(number)), listed);
         }
-    }
-
-    #[test]
-    fn both_chunks_that_change_addresses_are_needed() {
-        assert!(ChunkSet::from_list(&[128, 193]).covers_dynamic_addresses());
-        assert!(!ChunkSet::from_list(&[193]).covers_dynamic_addresses());
-        assert!(!ChunkSet::from_list(&[128]).covers_dynamic_addresses());
     }
 }

@@ -120,7 +120,7 @@ mod tests {
         let parameters: Parameters = offer().parameters().collect();
         assert_eq!(AuthOffer::from_parameters(&parameters), Some(offer()));
         assert_eq!(offer().algorithm(), Some(HmacAlgorithm::Sha256));
-        assert!(offer().required().covers_dynamic_addresses());
+        assert!(offer().required().contains(ChunkType::ASCONF));
     }
 
     #[test]

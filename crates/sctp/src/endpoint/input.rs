@@ -167,7 +167,8 @@ impl Endpoint {
         let slots: alloc::vec::Vec<u32> = self.registry.slots().collect();
         for slot in slots {
             if let Some(entry) = self.registry.entry_mut(slot) {
-                entry.association.set_local_addresses(&addresses);
+                let counters = &mut self.counters;
+                entry.association.set_local_addresses(self.now, &addresses, counters);
                 self.touch(slot);
             }
         }

@@ -158,6 +158,24 @@ fn the_only_way_out_leaves_from_another_address() {
 }
 
 #[test]
+fn a_host_that_moves_tells_by_itself() {
+    let mut config = changing(multihomed(A, 2));
+    config.association.auto_asconf = true;
+    let mut world = World::with(config, changing(multihomed(B, 2)));
+    let (_, b) = world.connected();
+    world.run_for(Duration::from_secs(5));
+    world.network.cut = vec![0];
+    let left = vec![address(A, 1)];
+    world.hosts[A].endpoint.handle_input(world.now, Input::LocalAddresses(left));
+    world.run_for(Duration::from_secs(30));
+    assert_eq!(answers(&world, A), [(address(A, 0), OwnAddressChange::Removed, None)]);
+    assert_eq!(paths(&world, B), [(address(A, 1), PathState::Active)]);
+    world.send(B, b, 1, "found you");
+    world.run_for(Duration::from_secs(5));
+    assert_eq!(world.hosts[A].received_messages(), 1);
+}
+
+#[test]
 fn it_takes_two() {
     let mut world = World::with(changing(listening()), listening());
     let (a, b) = world.connected();

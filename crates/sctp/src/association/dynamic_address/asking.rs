@@ -110,6 +110,19 @@ impl Asking {
         Ok(())
     }
 
+    /// Wishes that the peer knew these addresses of ours, and no others. Says whether anything is
+    /// wished.
+    pub(crate) fn follow(&mut self, addresses: &[IpAddr]) -> bool {
+        let new = addresses.iter().filter(|address| !self.own.contains(address));
+        let new = new.map(|address| AddressWish::Add(*address));
+        let gone = self.own.iter().filter(|own| !addresses.is_empty() && !addresses.contains(own));
+        let gone = gone.map(|address| AddressWish::Delete(*address));
+        // What is added goes first: the last address is never taken back.
+        let wishes: Vec<AddressWish> =
+            new.chain(gone).filter(|wish| !self.open().any(|open| open == *wish)).collect();
+        wishes.into_iter().filter(|wish| self.wish(*wish).is_ok()).count() > 0
+    }
+
     /// The ASCONF to send now, if there is one, and over which path. A new one goes over `path` and
     /// comes from `source`, if that is known.
     pub(crate) fn poll_chunk(

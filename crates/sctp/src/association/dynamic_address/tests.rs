@@ -106,6 +106,27 @@ fn one_request_at_a_time_and_the_others_together() {
 }
 
 #[test]
+fn addresses_are_followed() {
+    let mut here = state();
+    assert!(!here.asking.follow(&[ip(1)]), "the peer knows that one");
+    assert!(!here.asking.follow(&[]), "the last one is not taken back");
+    assert!(here.asking.follow(&[ip(2), ip(3)]));
+    assert!(!here.asking.follow(&[ip(2), ip(3)]), "once is enough");
+    let asconf = poll(&mut here).expect("it is wished");
+    let about = |last| about(last).address;
+    let asked: Vec<_> = asconf
+        .parameters
+        .iter()
+        .map(|parameter| match parameter {
+            Parameter::AddAddress(request) => (true, request.address),
+            Parameter::DeleteAddress(request) => (false, request.address),
+            other => panic!("not wished: {other:?}"),
+        })
+        .collect();
+    assert_eq!(asked, [(true, about(2)), (true, about(3)), (false, about(1))]);
+}
+
+#[test]
 fn wishes_are_bounded() {
     let mut here = state();
     let taken = (0..1000).take_while(|_| here.asking.wish(AddressWish::Add(ip(2))).is_ok());
