@@ -60,6 +60,12 @@ impl ServerIdentity {
         &self.chain
     }
 
+    /// The private key.
+    #[cfg(feature = "sctp")]
+    pub(crate) fn key(&self) -> &PrivateKeyDer<'static> {
+        &self.key
+    }
+
     /// A rustls configuration for this identity, TLS 1.2 and 1.3, without ALPN.
     pub fn server_config(&self) -> Result<rustls::ServerConfig, Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -161,6 +161,12 @@ impl SecurityParameters {
         Ok(config)
     }
 
+    /// What checks the certificates of servers outside rustls.
+    #[cfg(feature = "sctp")]
+    pub(crate) fn server_verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, Error> {
+        self.verifier(&Arc::new(rustls::crypto::ring::default_provider()))
+    }
+
     fn verifier(
         &self,
         provider: &Arc<CryptoProvider>,

@@ -9,9 +9,11 @@ use std::task::Poll;
 use eyas_sctp::config::{AssociationConfig, EndpointConfig};
 use eyas_sctp::counters::Counters;
 
-use super::SctpAssociation;
 use super::carrier::{Access, ENCAPSULATION_PORT, Wire, access};
+use super::dtls::Identity;
 use super::hub::{Anchor, Hub};
+use super::{SctpAssociation, client};
+use crate::ServerIdentity;
 
 /// Where and how to listen.
 #[derive(Clone, Debug)]
@@ -24,6 +26,9 @@ pub struct SctpListenParameters {
     pub encapsulation_port: Option<u16>,
     /// Whether to serve SCTP directly over IP.
     pub directly: Directly,
+    /// Under which certificate SCTP inside DTLS is served at the same UDP port (RFC 8261); its key
+    /// must be one of ECDSA. `None` serves none.
+    pub dtls: Option<ServerIdentity>,
     /// How the associations behave.
     pub association: AssociationConfig,
 }
@@ -35,6 +40,7 @@ impl SctpListenParameters {
             addresses: vec![address],
             encapsulation_port: Some(ENCAPSULATION_PORT),
             directly: Directly::Must,
+            dtls: None,
             association: AssociationConfig::default(),
         }
     }
@@ -57,6 +63,8 @@ pub enum Directly {
 #[derive(Debug)]
 pub struct SctpListener {
     hub: Anchor,
+    /// What comes inside DTLS has an endpoint of its own: it never mixes with what comes in clear.
+    protected: Option<Anchor>,
     port: u16,
 }
 
@@ -74,6 +82,14 @@ impl SctpListener {
                 let wire = Wire::udp(SocketAddr::new(*ip, port))?;
                 port = wire.local().port();
                 wires.push(wire);
+            }
+        }
+        let mut protected = Vec::new();
+        if let Some(identity) = &parameters.dtls {
+            let own = Identity::new(identity.certificate(), identity.key())
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+            for wire in &mut wires {
+                protected.push(wire.dtls_beside(own.clone())?);
             }
         }
         let mut port = parameters.addresses.first().map_or(0, SocketAddr::port);
@@ -98,7 +114,14 @@ impl SctpListener {
         let mut config = EndpointConfig::default();
         config.listen_port = Some(port);
         config.association = parameters.association.clone();
-        Ok(Self { hub: Hub::start(config, wires)?, port })
+        let mut over_dtls = config.clone();
+        over_dtls.association = client::over_dtls(&config.association);
+        let hub = Hub::start(config, wires)?;
+        let protected = match protected.is_empty() {
+            true => None,
+            false => Some(Hub::start(over_dtls, protected)?),
+        };
+        Ok(Self { hub, protected, port })
     }
 
     /// The SCTP port.
@@ -124,9 +147,18 @@ impl SctpListener {
         SctpAssociation::new(Arc::clone(hub), id)
     }
 
-    /// How many associations there are, accepted or not.
+    /// The next association that a peer has opened inside DTLS; pending forever where that is not
+    /// served. Cancel-safe.
+    pub async fn accept_dtls(&self) -> SctpAssociation {
+        let Some(Anchor(hub)) = &self.protected else { return std::future::pending().await };
+        let id = poll_fn(|cx| hub.poll_accept(cx).map_or(Poll::Pending, Poll::Ready)).await;
+        SctpAssociation::new(Arc::clone(hub), id)
+    }
+
+    /// How many associations there are, accepted or not, inside DTLS or not.
     pub fn associations(&self) -> usize {
-        self.hub.0.lock().endpoint.associations().len()
+        let hubs = std::iter::once(&self.hub).chain(&self.protected);
+        hubs.map(|hub| hub.0.lock().endpoint.associations().len()).sum()
     }
 
     /// What the protocol has counted so far.

@@ -39,6 +39,7 @@ pub(super) async fn run(hub: Arc<Hub>) {
     let mut outbox: VecDeque<Transmit> = VecDeque::with_capacity(MAX_OUTBOX);
     let mut source = None;
     loop {
+        hub.wires.iter().for_each(|wire| wire.handle_timeout(Instant::now()));
         let next = {
             let now = hub.now();
             let mut state = hub.lock();
@@ -51,7 +52,10 @@ pub(super) async fn run(hub: Arc<Hub>) {
         let full = send(&hub, &mut outbox, &mut arrivals);
         let until = match next {
             _ if !arrivals.is_empty() => continue,
-            Next::Over if outbox.is_empty() => return,
+            Next::Over if outbox.is_empty() => {
+                hub.wires.iter().for_each(Wire::close);
+                return;
+            }
             Next::Full if outbox.is_empty() => {
                 tokio::task::consume_budget().await;
                 continue;
@@ -60,6 +64,8 @@ pub(super) async fn run(hub: Arc<Hub>) {
             // The full socket decides how soon.
             Next::Full | Next::Over => None,
         };
+        let timers = hub.wires.iter().filter_map(Wire::next_timeout);
+        let until = until.into_iter().chain(timers).min();
         source = match wait(&hub, until, full).await {
             Woken::Readable(wire, ready) => {
                 read(&hub.wires[wire], ready, &mut buffers, &mut arrivals).await;

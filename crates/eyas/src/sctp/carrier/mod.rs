@@ -3,6 +3,7 @@
 //! | module | job | source |
 //! | --- | --- | --- |
 //! | `udp` | SCTP inside UDP, in trains of datagrams (GSO, GRO) | RFC 6951 |
+//! | `dtls` | SCTP inside DTLS inside UDP | RFC 8261 |
 //! | `raw` | SCTP directly over IP, protocol 132, where privileges allow | RFC 9260 |
 //! | `kernel` | the sockets of a kernel that speaks SCTP itself | RFC 6458 §4 |
 //! | `icmp` | what routers and hosts report of packets that did not arrive | RFC 9260 §10 |
@@ -12,6 +13,7 @@
 //! Sockets here never block. A [`Wire`] is one socket of one address family.
 
 mod access;
+mod dtls;
 mod fragmentation;
 mod icmp;
 pub(crate) mod kernel;
@@ -23,6 +25,8 @@ mod tests;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
 
 use eyas_sctp::io::{Input, Transmit};
 use socket2::{SockRef, Socket};
@@ -31,8 +35,12 @@ use tokio::net::UdpSocket;
 
 pub use access::direct_access;
 pub(crate) use access::{Access, access};
+use dtls::DtlsCarrier;
+pub(crate) use dtls::Shared as DtlsSessions;
 use raw::RawCarrier;
 use udp::UdpCarrier;
+
+use crate::sctp::dtls::{Acceptance, Identity};
 
 /// SCTP inside UDP is awaited at this port unless said otherwise (RFC 6951 §5.1).
 pub const ENCAPSULATION_PORT: u16 = 9899;
@@ -50,11 +58,14 @@ pub(crate) struct Wire {
     socket: UdpSocket,
     kind: Kind,
     local: SocketAddr,
+    /// Takes what belongs to sessions of DTLS out of what comes in.
+    divert: Option<Arc<DtlsSessions>>,
 }
 
 #[derive(Debug)]
 enum Kind {
     Udp(UdpCarrier),
+    Dtls(DtlsCarrier),
     Raw(RawCarrier),
 }
 
@@ -67,6 +78,30 @@ impl Wire {
     pub(crate) fn udp(address: SocketAddr) -> io::Result<Self> {
         let (socket, carrier) = udp::open(address)?;
         Self::new(socket, Kind::Udp(carrier))
+    }
+
+    /// A UDP socket of its own for a session of DTLS with a server of this family.
+    pub(crate) fn dtls(address: SocketAddr) -> io::Result<Self> {
+        let (socket, carrier) = udp::open(address)?;
+        let sessions = DtlsSessions::new(Acceptance::Nobody);
+        Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, true)))
+    }
+
+    /// The other half of a UDP socket: takes in sessions of DTLS under this certificate.
+    pub(crate) fn dtls_beside(&mut self, own: Identity) -> io::Result<Self> {
+        let socket: Socket = SockRef::from(&self.socket).try_clone()?;
+        let sessions = DtlsSessions::new(Acceptance::Anyone(own));
+        self.divert = Some(Arc::clone(&sessions));
+        let carrier = UdpCarrier::of(&socket)?;
+        Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, false)))
+    }
+
+    /// The sessions of DTLS, if that is what it carries.
+    pub(crate) fn sessions(&self) -> Option<&Arc<DtlsSessions>> {
+        match &self.kind {
+            Kind::Dtls(carrier) => Some(carrier.shared()),
+            Kind::Udp(_) | Kind::Raw(_) => None,
+        }
     }
 
     /// A raw socket for protocol 132 at this address. Must be called inside a tokio runtime.
@@ -82,13 +117,14 @@ impl Wire {
         let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
         socket.set_nonblocking(true)?;
         let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
-        Ok(Self { socket: UdpSocket::from_std(socket.into())?, kind, local })
+        let socket = UdpSocket::from_std(socket.into())?;
+        Ok(Self { socket, kind, local, divert: None })
     }
 
     /// The address it is bound to; the port is 0 for a raw socket.
     pub(crate) fn local(&self) -> SocketAddr {
         match self.kind {
-            Kind::Udp(_) => self.local,
+            Kind::Udp(_) | Kind::Dtls(_) => self.local,
             Kind::Raw(_) => SocketAddr::new(self.local.ip(), 0),
         }
     }
@@ -112,6 +148,7 @@ impl Wire {
         let socket = SockRef::from(&self.socket);
         let send = || match &self.kind {
             Kind::Udp(carrier) => carrier.send(&socket, transmit),
+            Kind::Dtls(carrier) => carrier.send(&socket, transmit),
             Kind::Raw(carrier) => carrier.send(&socket, transmit),
         };
         self.socket.try_io(Interest::WRITABLE, || {
@@ -122,6 +159,13 @@ impl Wire {
 
     /// Waits until the socket has something to read or to report.
     pub(crate) async fn readable(&self) -> io::Result<Ready> {
+        if let Kind::Dtls(carrier) = &self.kind {
+            return tokio::select! {
+                () = carrier.shared().arrived.notified() => Ok(Ready::EMPTY),
+                ready = self.socket.ready(Interest::READABLE | Interest::ERROR),
+                    if carrier.reads() => ready,
+            };
+        }
         self.socket.ready(Interest::READABLE | Interest::ERROR).await
     }
 
@@ -141,10 +185,14 @@ impl Wire {
         arrivals: &mut Arrivals,
     ) -> io::Result<()> {
         let socket = SockRef::from(&self.socket);
+        if let Kind::Dtls(carrier) = &self.kind {
+            carrier.take_inbox(&socket, arrivals);
+        }
         let mut has_reports = ready.is_error();
         if ready.is_readable() {
             let received = self.socket.try_io(Interest::READABLE, || match &self.kind {
                 Kind::Udp(carrier) => carrier.receive(&socket, buffers, arrivals),
+                Kind::Dtls(carrier) => carrier.receive(&socket, buffers, arrivals),
                 Kind::Raw(carrier) => carrier.receive(&socket, buffers, arrivals),
             });
             match received {
@@ -153,11 +201,41 @@ impl Wire {
             }
         }
         if has_reports {
-            let is_udp = matches!(self.kind, Kind::Udp(_));
+            let is_udp = !matches!(self.kind, Kind::Raw(_));
             let read = || icmp::read(&socket, is_udp, MAX_REPORTS, arrivals);
             unless_empty(self.socket.try_io(Interest::ERROR, read))?;
         }
+        match &self.kind {
+            Kind::Dtls(carrier) => carrier.take_reports(arrivals),
+            Kind::Udp(_) | Kind::Raw(_) => {
+                if let Some(sessions) = &self.divert {
+                    sessions.divert(arrivals);
+                }
+            }
+        }
         Ok(())
+    }
+
+    /// When to call `handle_timeout` at the latest.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        match &self.kind {
+            Kind::Dtls(carrier) => carrier.next_timeout(),
+            Kind::Udp(_) | Kind::Raw(_) => None,
+        }
+    }
+
+    /// Time has passed: sessions of DTLS may have something to send again.
+    pub(crate) fn handle_timeout(&self, now: Instant) {
+        if let Kind::Dtls(carrier) = &self.kind {
+            carrier.handle_timeout(&SockRef::from(&self.socket), now);
+        }
+    }
+
+    /// Nothing will be sent any more: says goodbye where the carrier has a word for it.
+    pub(crate) fn close(&self) {
+        if let Kind::Dtls(carrier) = &self.kind {
+            carrier.close(&SockRef::from(&self.socket));
+        }
     }
 }
 

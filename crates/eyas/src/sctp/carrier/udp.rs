@@ -22,11 +22,16 @@ pub(super) fn open(address: SocketAddr) -> io::Result<(Socket, UdpCarrier)> {
         socket.set_only_v6(true)?;
     }
     socket.bind(&address.into())?;
-    let state = UdpSocketState::new((&socket).into())?;
-    Ok((socket, UdpCarrier { state }))
+    let carrier = UdpCarrier::of(&socket)?;
+    Ok((socket, carrier))
 }
 
 impl UdpCarrier {
+    /// What a socket needs that was opened elsewhere.
+    pub(super) fn of(socket: &Socket) -> io::Result<Self> {
+        Ok(Self { state: UdpSocketState::new(socket.into())? })
+    }
+
     pub(super) fn send(&self, socket: &Socket, transmit: &Transmit) -> io::Result<()> {
         let segment = transmit.segment_size.max(1);
         // It becomes 1 for good where the network card turns out not to cut trains.

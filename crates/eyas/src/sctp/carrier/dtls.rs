@@ -1,0 +1,255 @@
+//! SCTP inside DTLS records inside UDP (RFC 8261): packets in clear on this side, records on the
+//! socket.
+//!
+//! A server awaits both kinds at one UDP port. Its wire for SCTP in clear reads the socket and
+//! hands over what belongs to a session; so the two never mix, and what came in clear is never
+//! taken for what was protected.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use eyas_sctp::io::{Ecn, Input, Received, Transmit};
+use socket2::Socket;
+use tokio::sync::Notify;
+
+use super::udp::UdpCarrier;
+use super::{Arrivals, ReceiveBuffers};
+use crate::sctp::dtls::{Acceptance, Identity, Outcome, Sessions, State, Trust};
+
+/// Packets taken out of records that nobody has read yet; more are lost, as on any path.
+const MAX_INBOX: usize = 1024;
+/// Records that the socket did not take yet; more are lost.
+const MAX_OUTBOX: usize = 1024;
+
+/// The sessions of a socket, shared by those that read it and those that send through it.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    inner: Mutex<Inner>,
+    /// Something came in, or a timer has moved.
+    pub(super) arrived: Notify,
+    /// A session came further.
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct Inner {
+    sessions: Sessions,
+    inbox: VecDeque<Input>,
+    outbox: VecDeque<(SocketAddr, Bytes)>,
+}
+
+impl Shared {
+    pub(super) fn new(acceptance: Acceptance) -> Arc<Self> {
+        let (inbox, outbox) = (VecDeque::new(), VecDeque::new());
+        let inner = Inner { sessions: Sessions::new(acceptance), inbox, outbox };
+        let (arrived, changed) = (Notify::new(), Notify::new());
+        Arc::new(Self { inner: Mutex::new(inner), arrived, changed })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes out of `arrivals` what belongs to a session, or opens one.
+    pub(super) fn divert(&self, arrivals: &mut Arrivals) {
+        let mut inner = self.lock();
+        let before = arrivals.len();
+        arrivals.retain(|input| !inner.take_in(input));
+        drop(inner);
+        if arrivals.len() != before {
+            self.arrived.notify_one();
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Opens a session with a server.
+    pub(crate) fn open(
+        &self,
+        remote: SocketAddr,
+        own: &Identity,
+        trust: Trust,
+        initial_rto: Option<Duration>,
+    ) {
+        let mut inner = self.lock();
+        let out = inner.sessions.open(Instant::now(), remote, own, trust, initial_rto);
+        inner.take_out(remote, out);
+        drop(inner);
+        self.arrived.notify_one();
+    }
+
+    /// Waits until the handshake with this peer is over, one way or the other.
+    pub(crate) async fn handshaken(&self, remote: SocketAddr) -> State {
+        loop {
+            let changed = self.changed.notified();
+            match self.lock().sessions.state(remote) {
+                State::Handshake => {}
+                state => return state,
+            }
+            changed.await;
+        }
+    }
+}
+
+impl Inner {
+    /// Whether the input was one for here.
+    fn take_in(&mut self, input: &Input) -> bool {
+        match input {
+            Input::Packets(received) => self.take_in_datagrams(received),
+            Input::Unreachable { remote, .. } => self.sessions.refuse(*remote),
+            _ => false,
+        }
+    }
+
+    fn take_in_datagrams(&mut self, received: &Received) -> bool {
+        let remote = received.remote;
+        let mut datagrams = received.contents.chunks(received.segment_size.max(1)).peekable();
+        if !datagrams.peek().is_some_and(|first| self.sessions.takes(remote, first)) {
+            return false;
+        }
+        let now = Instant::now();
+        for datagram in datagrams {
+            let out = self.sessions.handle_datagram(now, remote, datagram);
+            for packet in &out.packets {
+                if self.inbox.len() < MAX_INBOX && !packet.is_empty() {
+                    self.inbox.push_back(Input::Packets(Received {
+                        local: received.local,
+                        remote,
+                        ecn: received.ecn,
+                        contents: packet.clone(),
+                        segment_size: packet.len(),
+                    }));
+                }
+            }
+            self.take_out(remote, out);
+        }
+        true
+    }
+
+    fn take_out(&mut self, remote: SocketAddr, out: Outcome) {
+        let room = MAX_OUTBOX.saturating_sub(self.outbox.len());
+        self.outbox.extend(out.datagrams.into_iter().take(room).map(|one| (remote, one)));
+    }
+
+    /// Sends what waits, in order, until the socket is full.
+    fn flush(&mut self, udp: &UdpCarrier, socket: &Socket) -> io::Result<()> {
+        while let Some((remote, datagram)) = self.outbox.front() {
+            let transmit = Transmit {
+                local: None,
+                remote: *remote,
+                ecn: Ecn::NotCapable,
+                dont_fragment: false,
+                contents: datagram.clone(),
+                segment_size: datagram.len().max(1),
+            };
+            match udp.send(socket, &transmit) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+                // Lost, as on any path: the handshake and SCTP repeat themselves.
+                Ok(()) | Err(_) => drop(self.outbox.pop_front()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One end of a UDP socket whose packets travel in records.
+#[derive(Debug)]
+pub(super) struct DtlsCarrier {
+    udp: UdpCarrier,
+    shared: Arc<Shared>,
+    /// Whether nobody else reads the socket.
+    reads: bool,
+}
+
+impl DtlsCarrier {
+    pub(super) fn new(udp: UdpCarrier, shared: Arc<Shared>, reads: bool) -> Self {
+        Self { udp, shared, reads }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(super) fn reads(&self) -> bool {
+        self.reads
+    }
+
+    pub(super) fn send(&self, socket: &Socket, transmit: &Transmit) -> io::Result<()> {
+        let mut inner = self.shared.lock();
+        // A record once made cannot be taken back: there must be room first.
+        inner.flush(&self.udp, socket)?;
+        let packets = transmit.contents.chunks(transmit.segment_size.max(1));
+        let out = inner.sessions.send(Instant::now(), transmit.remote, packets);
+        inner.take_out(transmit.remote, out);
+        // What the socket does not take now goes before the next packet.
+        let _ = inner.flush(&self.udp, socket);
+        Ok(())
+    }
+
+    /// Reads the socket, if it is this wire's own.
+    pub(super) fn receive(
+        &self,
+        socket: &Socket,
+        buffers: &mut ReceiveBuffers,
+        arrivals: &mut Arrivals,
+    ) -> io::Result<()> {
+        let mut datagrams = Arrivals::new();
+        let received = self.udp.receive(socket, buffers, &mut datagrams);
+        // What belongs to no session is nobody's: in clear nothing is taken in here.
+        self.shared.divert(&mut datagrams);
+        self.take_inbox(socket, arrivals);
+        received
+    }
+
+    /// What the socket's error queue said: it may be about a handshake. The packets are in clear
+    /// already and stay.
+    pub(super) fn take_reports(&self, arrivals: &mut Arrivals) {
+        let mut inner = self.shared.lock();
+        arrivals.retain(|input| match input {
+            Input::Unreachable { remote, .. } => !inner.sessions.refuse(*remote),
+            _ => true,
+        });
+        drop(inner);
+        self.shared.changed.notify_waiters();
+    }
+
+    /// Takes out what came in, and sends what is to be sent.
+    pub(super) fn take_inbox(&self, socket: &Socket, arrivals: &mut Arrivals) {
+        let mut inner = self.shared.lock();
+        arrivals.extend(inner.inbox.drain(..));
+        // A full socket says so again when there is something to send.
+        let _ = inner.flush(&self.udp, socket);
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.shared.lock().sessions.next_timeout()
+    }
+
+    pub(super) fn handle_timeout(&self, socket: &Socket, now: Instant) {
+        let mut inner = self.shared.lock();
+        if inner.sessions.next_timeout().is_none_or(|time| time > now) {
+            return;
+        }
+        for (remote, out) in inner.sessions.handle_timeout(now) {
+            inner.take_out(remote, out);
+        }
+        let _ = inner.flush(&self.udp, socket);
+        drop(inner);
+        self.shared.changed.notify_waiters();
+    }
+
+    /// Says goodbye to every peer.
+    pub(super) fn close(&self, socket: &Socket) {
+        let mut inner = self.shared.lock();
+        for (remote, out) in inner.sessions.close_all() {
+            inner.take_out(remote, out);
+        }
+        let _ = inner.flush(&self.udp, socket);
+    }
+}

@@ -1,0 +1,96 @@
+//! Associations inside DTLS, on loopback sockets.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas_sctp::config::AssociationConfig;
+use eyas_sctp::message::SendInfo;
+use rustls_pki_types::ServerName;
+use tokio::time::timeout;
+
+use crate::sctp::client::{Clients, Protected, Unprotected};
+use crate::sctp::dtls::{Ending, Identity, Trust};
+use crate::sctp::listener::Directly;
+use crate::sctp::{SctpListenParameters, SctpListener};
+use crate::{SecurityParameters, ServerIdentity};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn listen(identity: &ServerIdentity) -> SctpListener {
+    let mut parameters = SctpListenParameters::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+    parameters.encapsulation_port = Some(0);
+    parameters.directly = Directly::No;
+    parameters.dtls = Some(identity.clone());
+    SctpListener::bind(&parameters).expect("a listener")
+}
+
+async fn open(
+    listener: &SctpListener,
+    parameters: &SecurityParameters,
+) -> Result<Protected, Unprotected> {
+    let port = listener.encapsulation_port().expect("a UDP port");
+    let clients = Clients::new(port, AssociationConfig::default());
+    let name = ServerName::try_from("peer.test").expect("a name");
+    let trust = Trust { verifier: parameters.server_verifier().expect("a verifier"), name };
+    let own = Identity::nobody().expect("an identity");
+    let address = SocketAddr::from(([127, 0, 0, 1], listener.port()));
+    timeout(PATIENCE, clients.open_dtls(address, None, &own, trust)).await.expect("in time")
+}
+
+fn identity() -> ServerIdentity {
+    ServerIdentity::self_signed(["peer.test"]).expect("an identity")
+}
+
+#[tokio::test]
+async fn messages_pass_both_ways() {
+    let identity = identity();
+    let listener = listen(&identity);
+    let trusting = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+    let Protected { association, version } = open(&listener, &trusting).await.expect("a session");
+    assert_eq!(version, "DTLSv1.3");
+    association.answered().await.expect("an INIT ACK");
+    association.established().await.expect("an association");
+    let accepted = timeout(PATIENCE, listener.accept_dtls()).await.expect("in time");
+    // More than a window of the path, so that records go both ways for a while.
+    let body = Bytes::from(vec![7; 300_000]);
+    let info = SendInfo::default();
+    association.send(&info, body.clone()).await.expect("sent");
+    let mut received = Vec::new();
+    while received.len() < body.len() {
+        let message = timeout(PATIENCE, accepted.receive()).await.expect("in time");
+        received.extend_from_slice(&message.expect("alive").expect("a message").into_bytes());
+    }
+    assert_eq!(received, body);
+    accepted.send(&info, Bytes::from_static(b"back")).await.expect("sent");
+    let answer = timeout(PATIENCE, association.receive()).await.expect("in time");
+    assert_eq!(answer.expect("alive").expect("a message").into_bytes(), &b"back"[..]);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_trusted_gets_no_init() {
+    let listener = listen(&identity());
+    let other = identity();
+    let trusting = SecurityParameters::platform().with_roots([other.certificate().clone()]);
+    let refused = open(&listener, &trusting).await.expect_err("nobody vouches for it");
+    assert!(matches!(refused, Unprotected::Session(Ending::Broken(_))), "{refused:?}");
+    assert_eq!(listener.counters().packets_in, 0);
+    assert_eq!(listener.associations(), 0);
+}
+
+#[tokio::test]
+async fn a_host_where_nobody_listens_refuses() {
+    let listener = listen(&identity());
+    let port = listener.encapsulation_port().expect("a UDP port");
+    drop(listener);
+    let clients = Clients::new(port, AssociationConfig::default());
+    let name = ServerName::try_from("peer.test").expect("a name");
+    let verifier = SecurityParameters::platform().accept_any_certificate().server_verifier();
+    let trust = Trust { verifier: verifier.expect("a verifier"), name };
+    let own = Identity::nobody().expect("an identity");
+    let address = SocketAddr::from(([127, 0, 0, 1], 5_000));
+    let open = clients.open_dtls(address, None, &own, trust);
+    let refused = timeout(PATIENCE, open).await.expect("in time").expect_err("nobody is there");
+    assert!(matches!(refused, Unprotected::Session(Ending::Refused)), "{refused:?}");
+}
