@@ -5,11 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas_race::candidate::Alpn;
 use rustls::ClientConfig;
+#[cfg(feature = "sctp")]
+use rustls::client::danger::ServerCertVerifier;
 
 #[cfg(feature = "quic")]
 use crate::attempt::quic_sockets::Sockets;
 #[cfg(feature = "quic")]
 use crate::network::Network;
+#[cfg(feature = "sctp")]
+use crate::sctp::dtls::Identity;
 use crate::{Error, SecurityParameters};
 
 /// Configurations kept of one kind: a program offers few lists of protocols.
@@ -23,6 +27,8 @@ pub(crate) struct Connector {
     quic: Quic,
     #[cfg(feature = "sctp")]
     sctp: crate::sctp::client::Clients,
+    #[cfg(feature = "sctp")]
+    security: SecurityParameters,
     fast_open: bool,
     mptcp: bool,
 }
@@ -61,6 +67,8 @@ impl Connector {
             },
             #[cfg(feature = "sctp")]
             sctp: crate::sctp::client::Clients::default(),
+            #[cfg(feature = "sctp")]
+            security: security.clone(),
             fast_open,
             mptcp,
         })
@@ -107,6 +115,12 @@ impl Connector {
     #[cfg(feature = "sctp")]
     pub(crate) fn sctp(&self) -> &crate::sctp::client::Clients {
         &self.sctp
+    }
+
+    /// What checks the server's certificate under DTLS, and what is shown to servers that ask.
+    #[cfg(feature = "sctp")]
+    pub(crate) fn dtls(&self) -> Result<(Arc<dyn ServerCertVerifier>, Identity), Error> {
+        Ok((self.security.server_verifier()?, self.security.dtls_identity()?))
     }
 
     /// Opens associations in this way.

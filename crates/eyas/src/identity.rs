@@ -60,6 +60,13 @@ impl ServerIdentity {
         &self.chain
     }
 
+    /// Whether SCTP inside DTLS can be served as this server: DTLS has no keys but those of ECDSA
+    /// here.
+    #[cfg(feature = "sctp")]
+    pub fn suits_dtls(&self) -> bool {
+        crate::sctp::dtls::Identity::new(self.certificate(), &self.key).is_ok()
+    }
+
     /// The private key.
     #[cfg(feature = "sctp")]
     pub(crate) fn key(&self) -> &PrivateKeyDer<'static> {

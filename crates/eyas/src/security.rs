@@ -167,6 +167,18 @@ impl SecurityParameters {
         self.verifier(&Arc::new(rustls::crypto::ring::default_provider()))
     }
 
+    /// What a client shows to a DTLS server that asks.
+    #[cfg(feature = "sctp")]
+    pub(crate) fn dtls_identity(&self) -> Result<crate::sctp::dtls::Identity, Error> {
+        use crate::sctp::dtls::Identity;
+        match &self.client {
+            Some(ClientIdentity { chain, key }) if !chain.is_empty() => {
+                Identity::new(&chain[0], key)
+            }
+            _ => Identity::nobody(),
+        }
+    }
+
     fn verifier(
         &self,
         provider: &Arc<CryptoProvider>,

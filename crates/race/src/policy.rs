@@ -60,6 +60,9 @@ pub struct Policy {
     pub refused_host_patience: Duration,
     /// What losers may do.
     pub losers: Losers,
+    /// What protects SCTP inside UDP where the target is to be protected.
+    #[serde(default)]
+    pub sctp_security: SctpSecurity,
     /// Attempts in flight at once in this race.
     pub max_in_flight: usize,
     /// From the start to the last moment at which an attempt may win: 30 s.
@@ -75,6 +78,20 @@ pub struct Policy {
     /// cannot be had, and puts services with an ECH configuration first
     /// (draft-ietf-happy-happyeyeballs-v3 §6.3, RFC 9848 §5).
     pub rely_on_ech: bool,
+}
+
+/// What protects SCTP inside UDP. Directly over IP it is always TLS: DTLS over SCTP (RFC 6083)
+/// needs a key exporter that no library here has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SctpSecurity {
+    /// TLS on its streams (RFC 3436), as over TCP.
+    #[default]
+    Tls,
+    /// DTLS below it (RFC 8261).
+    Dtls,
+    /// A candidate of each.
+    Both,
 }
 
 /// What becomes of the attempts that lost.
@@ -291,6 +308,7 @@ impl Default for Policy {
             late_switch_for: Duration::from_secs(3),
             refused_host_patience: Duration::from_millis(1_200),
             losers: Losers::Cancel,
+            sctp_security: SctpSecurity::Tls,
             max_in_flight: 8,
             deadline: Duration::from_secs(30),
             dns_after_win: Duration::from_secs(1),

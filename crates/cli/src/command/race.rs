@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::evidence::Level;
+use eyas::race::policy::SctpSecurity;
 use eyas::race::report::{AttemptReport, Outcome};
 use eyas::race::target::Service;
 use serde_json::Value;
@@ -32,6 +33,7 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
     if flags.all {
         policy.exhaustive = true;
         policy.ignore_memory = true;
+        policy.sctp_security = SctpSecurity::Both;
         // A target that names its transports is taken at its word.
         if matches!(target.service, Service::Http { .. }) {
             let rest = Transport::ALL.into_iter();

@@ -30,6 +30,8 @@ pub(crate) mod quic_failure;
 pub(crate) mod quic_sockets;
 #[cfg(feature = "sctp")]
 pub(crate) mod sctp;
+#[cfg(feature = "sctp")]
+mod sctp_dtls;
 pub(crate) mod tcp;
 pub(crate) mod tls;
 
@@ -133,6 +135,8 @@ impl Attempt {
             (Transport::Sctp | Transport::SctpUdp, Security::None | Security::Tls) => {
                 sctp::run(self, connector, reporter).await
             }
+            #[cfg(feature = "sctp")]
+            (Transport::SctpUdp, Security::Dtls) => sctp_dtls::run(self, connector, reporter).await,
             (transport, security) => Err(failure(
                 Cause::Unsupported,
                 Level::Started,

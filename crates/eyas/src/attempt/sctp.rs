@@ -18,7 +18,7 @@ use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{SctpAssociation, SctpStream, of_attempt};
 
 /// The streams that carry the bytes of a connection.
-const STREAM: StreamId = StreamId(0);
+pub(super) const STREAM: StreamId = StreamId(0);
 
 pub(super) async fn run(
     mut attempt: Attempt,
@@ -55,6 +55,18 @@ async fn associate(
         .open(candidate.transport, candidate.address, attempt.initial_rtt)
         .await
         .map_err(|error| of_io(&error, Level::Started))?;
+    come_up(&association, start, attempt, reporter, info).await?;
+    Ok(association)
+}
+
+/// Waits for the INIT ACK, for the race, and for the end of the handshake.
+pub(super) async fn come_up(
+    association: &SctpAssociation,
+    start: Instant,
+    attempt: &mut Attempt,
+    reporter: &Reporter,
+    info: &mut ConnectionInfo,
+) -> Result<(), Failure> {
     association.answered().await.map_err(|error| of_attempt(&error, Level::Started))?;
     let rtt = start.elapsed();
     info.rtt = Some(rtt);
@@ -70,7 +82,7 @@ async fn associate(
     info.timings.transport = Some(attempt.origin.elapsed());
     info.local = association.local_address();
     reporter.progress(Level::Transport, Some(rtt)).await;
-    Ok(association)
+    Ok(())
 }
 
 async fn secure(

@@ -19,7 +19,7 @@ use crate::connection::{ConnectionInfo, Timings};
 use crate::sctp::carrier::{Access, access, kernel};
 use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
-use crate::{Connection, Error, Feedback};
+use crate::{Connection, Error, Feedback, ServerIdentity};
 
 /// What accepts associations.
 pub(super) struct Accepting {
@@ -45,6 +45,8 @@ pub(super) fn listen(
     } else {
         wanted.encapsulation_port = Some(parameters.sctp_encapsulation_port);
     }
+    // A key that DTLS cannot use leaves the other ways as they are.
+    wanted.dtls = parameters.security.clone().filter(ServerIdentity::suits_dtls);
     let mut own = None;
     if wanted.directly != Directly::No || wanted.encapsulation_port.is_some() {
         let listener = SctpListener::bind(&wanted)?;
@@ -70,10 +72,13 @@ pub(super) async fn accept_all(
     loop {
         while handshakes.try_join_next().is_some() {}
         let Ok(permit) = Arc::clone(&reception.handshakes).acquire_owned().await else { return };
-        let association = listener.accept().await;
-        let (tls, ready) = (tls.clone(), reception.ready.clone());
+        let (association, guarded_by) = tokio::select! {
+            association = listener.accept() => (association, tls.clone().map_or(Guard::None, Guard::Tls)),
+            association = listener.accept_dtls() => (association, Guard::Dtls),
+        };
+        let ready = reception.ready.clone();
         handshakes.spawn(async move {
-            match tokio::time::timeout(HANDSHAKE_TIME, shake(association, tls)).await {
+            match tokio::time::timeout(HANDSHAKE_TIME, shake(association, guarded_by)).await {
                 Ok(Ok(connection)) => drop(ready.send(connection).await),
                 Ok(Err(error)) => tracing::debug!(%error, "handshake over SCTP failed"),
                 Err(_) => tracing::debug!("handshake over SCTP took too long"),
@@ -83,7 +88,17 @@ pub(super) async fn accept_all(
     }
 }
 
-async fn shake(association: SctpAssociation, tls: Option<TlsAcceptor>) -> io::Result<Connection> {
+/// What protects an association.
+enum Guard {
+    /// Nothing.
+    None,
+    /// TLS on its stream (RFC 3436).
+    Tls(TlsAcceptor),
+    /// DTLS below it (RFC 8261), which is up already.
+    Dtls,
+}
+
+async fn shake(association: SctpAssociation, guard: Guard) -> io::Result<Connection> {
     let start = Instant::now();
     let remote = association.remote().ok_or(io::ErrorKind::NotConnected)?;
     let transport = match association.is_encapsulated() {
@@ -106,7 +121,10 @@ async fn shake(association: SctpAssociation, tls: Option<TlsAcceptor>) -> io::Re
         peer_certificates: Vec::new(),
     };
     let stream = association.stream(StreamId(0))?;
-    let Some(acceptor) = tls else {
+    let Guard::Tls(acceptor) = guard else {
+        if matches!(guard, Guard::Dtls) {
+            info.security = Security::Dtls;
+        }
         let carrier = Carrier::Sctp(Box::new(stream));
         return Ok(Connection::new(carrier, info, Feedback::none(), Bytes::new()));
     };

@@ -20,7 +20,7 @@ pub use eyas_sctp as protocol;
 mod association;
 pub(crate) mod carrier;
 pub(crate) mod client;
-mod dtls;
+pub(crate) mod dtls;
 mod error;
 mod hub;
 mod listener;

@@ -8,7 +8,8 @@ use eyas::sctp::{
 };
 
 use super::{
-    ServeError, admission::Permit, server::Shared, stats::Counters, stream, stream::Protocol,
+    ServeError, ServerIdentity, admission::Permit, server::Shared, stats::Counters, stream,
+    stream::Protocol,
 };
 
 /// The stream that carries HTTP.
@@ -42,12 +43,17 @@ impl SctpService {
         Self { encapsulation_port: Some(0), ..Self::default() }
     }
 
-    pub(super) fn bind(self, addresses: &[SocketAddr]) -> Result<Option<SctpListener>, ServeError> {
+    pub(super) fn bind(
+        self,
+        addresses: &[SocketAddr],
+        identity: Option<&ServerIdentity>,
+    ) -> Result<Option<SctpListener>, ServeError> {
         let Some(first) = addresses.first().copied() else { return Ok(None) };
         let mut parameters = SctpListenParameters::new(first);
         parameters.addresses = addresses.to_vec();
         parameters.encapsulation_port = self.encapsulation_port;
         parameters.directly = self.directly;
+        parameters.dtls = identity.filter(|identity| identity.suits_dtls()).cloned();
         match SctpListener::bind(&parameters) {
             Ok(listener) => Ok(Some(listener)),
             Err(cause) if self.optional => {
@@ -63,9 +69,12 @@ impl SctpService {
 pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Arc<SctpListener>) {
     let mut draining = pin!(shared.drain.cancelled());
     let mut stopped = pin!(shared.abort.cancelled());
+    // Inside DTLS nothing more protects the stream.
+    let within_dtls = protocol.clone().without_tls();
     loop {
-        let association = tokio::select! {
-            association = listener.accept() => association,
+        let (association, protocol) = tokio::select! {
+            association = listener.accept() => (association, &protocol),
+            association = listener.accept_dtls() => (association, &within_dtls),
             () = &mut draining => return,
             () = &mut stopped => return,
         };

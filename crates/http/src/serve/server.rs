@@ -238,7 +238,9 @@ impl ServerBuilder {
         identity: Option<&ServerIdentity>,
     ) -> Result<Option<Arc<SctpListener>>, ServeError> {
         let Some(service) = self.sctp.filter(|_| self.versions.http1) else { return Ok(None) };
-        let Some(listener) = service.bind(addresses)?.map(Arc::new) else { return Ok(None) };
+        let Some(listener) = service.bind(addresses, identity)?.map(Arc::new) else {
+            return Ok(None);
+        };
         let alpn = self.alpn_or(self.versions.sctp_alpn());
         let acceptor = match identity {
             Some(identity) => Some(stream::acceptor(identity, alpn)?),

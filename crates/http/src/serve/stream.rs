@@ -95,6 +95,12 @@ impl Protocol {
         };
         Self { acceptor, either, http1, http2 }
     }
+
+    /// For connections that something below protects.
+    pub(super) fn without_tls(mut self) -> Self {
+        self.acceptor = None;
+        self
+    }
 }
 
 /// Accepts TCP connections until the server stops.

@@ -7,7 +7,7 @@ use core::{
 };
 
 use super::PlanRequest;
-use super::candidates::security;
+use super::candidates::securities;
 use super::destination::{self, Rank};
 use super::interleave::interleave;
 use crate::candidate::{Candidate, Family, Transport};
@@ -97,11 +97,13 @@ fn history(
     let mut used = false;
     for transport in &request.policy.transports {
         candidate.transport = *transport;
-        candidate.security = security(*transport, request.target.security);
-        if let Some(round_trip) = request.view.round_trip(&candidate, request.now) {
-            least = Some(least.map_or(round_trip.smoothed, |rtt| rtt.min(round_trip.smoothed)));
+        for security in securities(request.policy, *transport, request.target.security) {
+            candidate.security = security;
+            if let Some(round_trip) = request.view.round_trip(&candidate, request.now) {
+                least = Some(least.map_or(round_trip.smoothed, |rtt| rtt.min(round_trip.smoothed)));
+            }
+            used |= matches!(request.view.verdict(&candidate, request.now), Verdict::Good { .. });
         }
-        used |= matches!(request.view.verdict(&candidate, request.now), Verdict::Good { .. });
     }
     (least, used)
 }

@@ -8,6 +8,7 @@ use super::{Draft, Dropped, MAX_CANDIDATES, Place, PlanRequest};
 use crate::candidate::{Alpn, Candidate, Family, Origin, Security, Transport};
 use crate::io::Lacking;
 use crate::nat64;
+use crate::policy::{Policy, SctpSecurity};
 use crate::reason::Reason;
 use crate::resolve::{ServiceInfo, ServiceKind};
 use crate::target::Service;
@@ -69,7 +70,11 @@ pub(super) fn find(request: &PlanRequest<'_>) -> Found {
         for ordered in address::order(request, service) {
             for (rank, transport, offer) in &offers {
                 let place = place(request, service, at, *rank, &ordered);
-                add(&mut found, request, service, &ordered, (place, *transport, offer));
+                let wanted = request.target.security;
+                for security in securities(request.policy, *transport, wanted) {
+                    let kind = (*transport, security, offer);
+                    add(&mut found, request, service, &ordered, place, kind);
+                }
             }
         }
     }
@@ -138,12 +143,23 @@ fn offer(
 }
 
 /// QUIC carries TLS itself, and DTLS is nothing that TCP could carry: each transport gets the
-/// equivalent that it has (RFC 9621 §3.2).
-pub(super) const fn security(transport: Transport, wanted: Security) -> Security {
-    match (transport, wanted) {
-        (Transport::Tcp | Transport::Mptcp | Transport::Quic, Security::Dtls) => Security::Tls,
-        _ => wanted,
-    }
+/// equivalents that it has (RFC 9621 §3.2).
+pub(super) fn securities(
+    policy: &Policy,
+    transport: Transport,
+    wanted: Security,
+) -> impl Iterator<Item = Security> {
+    let (first, second) = match (transport, wanted, policy.sctp_security) {
+        (_, Security::None, _) => (Security::None, None),
+        (Transport::SctpUdp, Security::Tls, SctpSecurity::Both) => {
+            (Security::Tls, Some(Security::Dtls))
+        }
+        (Transport::SctpUdp, Security::Dtls, _) | (Transport::SctpUdp, _, SctpSecurity::Dtls) => {
+            (Security::Dtls, None)
+        }
+        _ => (Security::Tls, None),
+    };
+    core::iter::once(first).chain(second)
 }
 
 fn place(
@@ -173,14 +189,15 @@ fn add(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,
     ordered: &Ordered<'_>,
-    (place, transport, offer): (Place, Transport, &Result<Vec<Alpn>, Reason>),
+    place: Place,
+    (transport, security, offer): (Transport, Security, &Result<Vec<Alpn>, Reason>),
 ) {
     let mut reasons = service_reasons(request, service, transport);
     let (address, origin) = wire_address(request, service, ordered, &mut reasons);
     let candidate = Candidate {
         address,
         transport,
-        security: security(transport, request.target.security),
+        security,
         alpn: offer.as_ref().map_or_else(|_| Vec::new(), Clone::clone),
         ech: service.ech.clone(),
         priority: service.priority(),

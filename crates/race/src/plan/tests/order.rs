@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::candidate::{Security, Transport};
 use crate::plan::{MAX_CANDIDATES, Plan, Reason};
-use crate::policy::Policy;
+use crate::policy::{Policy, SctpSecurity};
 use crate::target::{Host, Target};
 use crate::vocabulary::{Ladder, addresses, dual_stack, https, ms, timetable};
 
@@ -110,11 +110,31 @@ fn each_transport_has_the_security_asked_for() {
     );
     assert_eq!(
         securities(&plan(dtls)),
-        [(Tcp, tls), (Mptcp, tls), (Quic, tls), (Sctp, dtls), (SctpUdp, dtls)]
+        [(Tcp, tls), (Mptcp, tls), (Quic, tls), (Sctp, tls), (SctpUdp, dtls)]
     );
     let clear = plan(none);
     assert_eq!(securities(&clear), [(Tcp, none), (Mptcp, none), (Sctp, none), (SctpUdp, none)]);
     assert_eq!(clear.notes, [Reason::AlwaysSecure { transport: Quic }]);
+}
+
+/// RFC 3436 and RFC 8261 are equivalent: the caller says which, or tries both, each transport
+/// once before one of them gets a second chance.
+#[test]
+fn sctp_inside_udp_has_tls_or_dtls_or_a_candidate_of_each() {
+    let securities = |sctp_security| -> Vec<_> {
+        let transports = vec![Transport::SctpUdp, Transport::Sctp];
+        let policy = Policy { transports: transports.clone(), sctp_security, ..Policy::default() };
+        let host = Host::parse("192.0.2.1").unwrap();
+        let target = Target::plain(host, 7, transports, Security::Tls);
+        let plan = Ladder::of(target, dual_stack(), policy, 1).plan();
+        let of = |entry: &crate::plan::Entry| (entry.candidate.transport, entry.candidate.security);
+        plan.entries.iter().map(of).collect()
+    };
+    use Security::{Dtls, Tls};
+    use Transport::{Sctp, SctpUdp};
+    assert_eq!(securities(SctpSecurity::Tls), [(SctpUdp, Tls), (Sctp, Tls)]);
+    assert_eq!(securities(SctpSecurity::Dtls), [(SctpUdp, Dtls), (Sctp, Tls)]);
+    assert_eq!(securities(SctpSecurity::Both), [(SctpUdp, Tls), (Sctp, Tls), (SctpUdp, Dtls)]);
 }
 
 /// draft-ietf-happy-happyeyeballs-v3 §9: Preferred Address Family Count.

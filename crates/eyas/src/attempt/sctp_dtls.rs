@@ -1,0 +1,60 @@
+//! SCTP inside DTLS inside UDP (RFC 8261), as one stream of bytes on stream 0.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use eyas_race::candidate::Security;
+use eyas_race::evidence::{Cause, Failure, Level};
+
+use super::sctp::{STREAM, come_up};
+use super::{Attempt, Established, Reporter};
+use crate::byte_stream::Carrier;
+use crate::connector::Connector;
+use crate::failure::{failure, of_io, of_tls};
+use crate::sctp::client::{Protected, Unprotected};
+use crate::sctp::dtls::{Ending, Trust};
+use crate::sctp::of_attempt;
+
+pub(super) async fn run(
+    mut attempt: Attempt,
+    connector: &Connector,
+    reporter: &Reporter,
+) -> Result<Established, Failure> {
+    let name = attempt
+        .server_name
+        .clone()
+        .map_err(|detail| failure(Cause::Certificate, Level::Started, detail))?;
+    let (verifier, own) = connector
+        .dtls()
+        .map_err(|error| failure(Cause::Local, Level::Started, error.to_string()))?;
+    let start = Instant::now();
+    let opened = connector
+        .sctp()
+        .open_dtls(attempt.candidate.address, attempt.initial_rtt, &own, Trust { verifier, name })
+        .await;
+    let Protected { association, version } = opened.map_err(|error| of_unprotected(&error))?;
+    let mut info = attempt.info();
+    info.timings.security = Some(attempt.origin.elapsed());
+    info.security = Security::Dtls;
+    info.protocol = Some(version);
+    come_up(&association, start, &mut attempt, reporter, &mut info).await?;
+    let stream =
+        association.stream(STREAM).map_err(|error| of_attempt(&error, Level::Transport))?;
+    Ok(Established { carrier: Carrier::Sctp(Box::new(stream)), info, said: Bytes::new() })
+}
+
+fn of_unprotected(error: &Unprotected) -> Failure {
+    match error {
+        Unprotected::Socket(error) => of_io(error, Level::Started),
+        Unprotected::Session(Ending::Silent) => {
+            failure(Cause::Silent, Level::Started, "nobody answers the DTLS handshake")
+        }
+        Unprotected::Session(Ending::Refused) => {
+            failure(Cause::Refused, Level::Started, "nobody listens at the UDP port of SCTP")
+        }
+        Unprotected::Session(Ending::Closed) => {
+            failure(Cause::Reset, Level::Answered, "the peer ended the DTLS handshake")
+        }
+        Unprotected::Session(Ending::Broken(error)) => of_tls(error, Level::Answered),
+    }
+}
