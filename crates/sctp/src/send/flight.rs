@@ -201,6 +201,14 @@ impl Flight {
         }
     }
 
+    /// Gives memory back, if nothing is under way.
+    pub(super) fn shrink(&mut self) {
+        if self.runs.is_empty() && self.again.is_empty() {
+            self.runs = VecDeque::new();
+            self.again = VecDeque::new();
+        }
+    }
+
     /// Forgets all that was sent; recovery and loss detection start anew.
     pub(super) fn clear(&mut self) {
         *self = Self { path: self.path, ..Self::new(PathId(0)) };

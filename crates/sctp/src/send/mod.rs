@@ -216,6 +216,8 @@ impl Sender {
         }
         // As a rule there is one path: no room is made for more.
         self.flights.reserve_exact(1);
+        // Most associations have one path, and many associations are idle.
+        self.flights.reserve_exact(1);
         self.flights.push(Flight::new(path));
         u8::try_from(self.flights.len() - 1).ok()
     }

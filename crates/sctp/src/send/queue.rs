@@ -4,6 +4,7 @@ use bytes::Bytes;
 use core::time::Duration;
 
 use super::Sender;
+use super::flight::Flight;
 use super::messages::{MessageId, NONE, QueuedMessage};
 use crate::error::Error;
 use crate::event::Event;
@@ -192,6 +193,7 @@ impl Sender {
             self.busy = false;
             self.outstanding.shrink();
             self.messages.shrink();
+            self.flights.iter_mut().for_each(Flight::shrink);
             self.events.push_back(Event::SenderDry);
         }
     }

@@ -99,6 +99,9 @@ impl Streams {
         let slot = self.slots.len() as u16;
         let page = self.pages.get_mut(page)?.get_or_insert_with(|| Box::new([EMPTY; PAGE]));
         *page.get_mut(place)? = slot;
+        if self.slots.is_empty() {
+            self.slots.reserve_exact(1);
+        }
         let paused = self.all_paused;
         self.slots.push(Stream { paused, ..Stream::new(id) });
         Some(StreamSlot(slot))
