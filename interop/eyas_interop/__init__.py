@@ -1,1 +1,1 @@
-"""Runs eyas against real peers: Caddy, Hypercorn, CoreDNS, Chromium, libcurl."""
+"""Runs eyas against real peers: Caddy, Hypercorn, CoreDNS, Chromium, libcurl; Linux, usrsctp and pion."""

@@ -11,6 +11,7 @@ import time
 from .cases import CASES
 from .network import Network, NoNamespaces
 from .report import Report, Skip
+from .sctp.run import run as run_sctp
 from .world import World
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -19,22 +20,50 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def main() -> int:
     options = parse()
     report = Report()
-    eyas = options.eyas or build()
     with tempfile.TemporaryDirectory(prefix="eyas-interop-") as directory:
         try:
-            network = Network()
-        except NoNamespaces as missing:
-            report.skip("network", "all", str(missing))
-            return report.finish()
-        world = World(network, pathlib.Path(directory), eyas, report)
-        try:
-            run(world, options.only)
+            if wants_sctp(options.only):
+                sctp(pathlib.Path(directory), report, options.only)
+            if wants_others(options.only):
+                others(pathlib.Path(directory), options, report)
         finally:
-            world.stop()
-            network.remove()
             if options.keep:
                 keep(pathlib.Path(directory))
     return report.finish()
+
+
+def wants_sctp(only: list[str]) -> bool:
+    """Whether the cases of SCTP shall run: `--only sctp`, or a peer of it, or `sctp:WORD`."""
+    return not only or any(word.startswith("sctp") or word in ("linux", "usrsctp", "pion") for word in only)
+
+
+def wants_others(only: list[str]) -> bool:
+    """Whether some of the other cases shall run."""
+    return not only or not all(
+        word.startswith("sctp") or word in ("linux", "usrsctp", "pion") for word in only
+    )
+
+
+def sctp(directory: pathlib.Path, report: Report, only: list[str]) -> None:
+    """Our SCTP against that of others."""
+    example = build("--package", "eyas-sctp", "--example", "peer") / "examples" / "peer"
+    run_sctp(directory, example, report, only)
+
+
+def others(directory: pathlib.Path, options: argparse.Namespace, report: Report) -> None:
+    """The command against servers and clients of HTTP."""
+    eyas = options.eyas or build("--package", "eyas-cli") / "eyas"
+    try:
+        network = Network()
+    except NoNamespaces as missing:
+        report.skip("network", "all", str(missing))
+        return
+    world = World(network, directory, eyas, report)
+    try:
+        run(world, options.only)
+    finally:
+        world.stop()
+        network.remove()
 
 
 def parse() -> argparse.Namespace:
@@ -48,12 +77,12 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def build() -> pathlib.Path:
-    """The release build of this clone."""
-    command = ["cargo", "build", "--release", "--package", "eyas-cli"]
+def build(*what: str) -> pathlib.Path:
+    """Builds a part of this clone with optimisation; gives the directory of what was built."""
+    command = ["cargo", "build", "--release", *what]
     subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=True)
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return (ROOT / target / "release" / "eyas").resolve()
+    return (ROOT / target / "release").resolve()
 
 
 def run(world: World, only: list[str]) -> None:
@@ -77,7 +106,7 @@ def run(world: World, only: list[str]) -> None:
 def keep(directory: pathlib.Path) -> None:
     target = pathlib.Path("interop-logs")
     target.mkdir(exist_ok=True)
-    for log in directory.rglob("*.log"):
+    for log in [*directory.rglob("*.log"), *directory.rglob("*.pcap")]:
         (target / log.name).write_bytes(log.read_bytes())
     print(f"logs are in {target}")
 

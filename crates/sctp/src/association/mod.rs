@@ -27,8 +27,6 @@ mod collision;
 mod control;
 mod dispatch;
 pub(crate) mod dynamic_address;
-#[cfg(test)]
-mod footprint;
 mod handshake;
 pub(crate) mod introduction;
 mod output;

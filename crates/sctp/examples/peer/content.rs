@@ -1,0 +1,35 @@
+//! What messages contain: their number and bytes that follow from it.
+
+use bytes::Bytes;
+
+/// The message with that number.
+pub(crate) fn message(index: u32, size: usize) -> Bytes {
+    let mut data: Vec<u8> = (0..size).map(|at| byte(index, at)).collect();
+    if let Some(head) = data.first_chunk_mut::<4>() {
+        *head = index.to_be_bytes();
+    }
+    data.into()
+}
+
+fn byte(index: u32, at: usize) -> u8 {
+    (index as usize).wrapping_add(at * 7).wrapping_add(at >> 8) as u8
+}
+
+/// What a message turned out to be.
+pub(crate) struct Seen {
+    /// Its number, unless it was too short to hold one.
+    pub(crate) index: Option<u32>,
+    /// Whether all the rest is as it should be.
+    pub(crate) good: bool,
+}
+
+/// Looks at a message.
+pub(crate) fn look(data: &[u8]) -> Seen {
+    let index = data.first_chunk::<4>().map(|head| u32::from_be_bytes(*head));
+    let (number, start) = match (index, data.first()) {
+        (Some(index), _) => (index, 4),
+        (None, first) => (u32::from(first.copied().unwrap_or_default()), 1),
+    };
+    let good = data.iter().enumerate().skip(start).all(|(at, found)| *found == byte(number, at));
+    Seen { index, good: good && !data.is_empty() }
+}

@@ -1,0 +1,1 @@
+"""SCTP of eyas-sctp against the stacks of others: Linux in a User Mode guest, usrsctp, pion."""

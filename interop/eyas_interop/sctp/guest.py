@@ -1,0 +1,120 @@
+"""Linux in a User Mode guest: a real kernel SCTP on the other end of two taps."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+from ..report import Skip
+from .network import TAPS, SctpNetwork, prefixes, theirs
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The guest may take this long to come up, in seconds.
+UP_WITHIN = 30
+# A command in the guest may take this long, in seconds.
+LIMIT = 60
+SETTINGS = (
+    "net.sctp.addip_enable=1", "net.sctp.auth_enable=1", "net.sctp.reconf_enable=1",
+    "net.sctp.intl_enable=1", "net.sctp.udp_port=9899", "net.core.rmem_max=33554432",
+    "net.core.wmem_max=33554432", "net.sctp.sctp_rmem=4096 4194304 33554432",
+    "net.sctp.sctp_wmem=4096 4194304 33554432",
+)
+
+
+class Guest:
+    """One guest, up until `stop`. Raises `Skip` where none can run."""
+
+    def __init__(self, network: SctpNetwork, directory: pathlib.Path, program: pathlib.Path) -> None:
+        if shutil.which("linux.uml") is None:
+            raise Skip("no User Mode Linux (Debian: user-mode-linux)")
+        if shutil.which("busybox") is None:
+            raise Skip("no busybox (Debian: busybox-static)")
+        if not pathlib.Path("/dev/net/tun").exists():
+            raise Skip("/dev/net/tun is missing")
+        self.share = directory / "guest"
+        self.share.mkdir()
+        self.log = directory / "guest.log"
+        root = directory / "guest.cpio"
+        built = subprocess.run(
+            [str(ROOT / "uml" / "build-root"), str(root), str(program)],
+            capture_output=True, text=True, timeout=LIMIT, check=False,
+        )
+        if built.returncode != 0:
+            raise RuntimeError(f"uml/build-root: {built.stderr.strip()}")
+        self.console = self.share / "console"
+        os.mkfifo(self.console)
+        self.numbers = 0
+        self.process = self._start(network, root)
+        self._wait_until_up()
+        for setting in SETTINGS:
+            name, value = setting.split("=")
+            self.run(f"echo '{value}' > /proc/sys/{name.replace('.', '/')}")
+
+    def _start(self, network: SctpNetwork, root: pathlib.Path) -> subprocess.Popen:
+        addresses = [
+            f"eyas.a{number}=" + ",".join(prefixes(tap, theirs(tap, six)) for six in (False, True))
+            for number, tap in enumerate(TAPS)
+        ]
+        taps = [f"vec{number}:transport=tap,ifname={tap},depth=128,gro=1" for number, tap in enumerate(TAPS)]
+        # One core: system calls of the guest cost half as much then.
+        core = str(max(os.sched_getaffinity(0)))
+        command = ["taskset", "-c", core, "linux.uml", "mem=192M", f"initrd={root}",
+                   f"umid=eyas-{os.getpid()}", f"uml_dir={self.share}/uml/", f"eyas.share={self.share}",
+                   *addresses, *taps, "con=null", "con0=fd:0,fd:1", "quiet"]
+        with self.log.open("wb") as sink:
+            # Read and write, or it would wait here for the other end.
+            self.keyboard = os.open(self.console, os.O_RDWR)
+            return subprocess.Popen(
+                network.inside(network.ours, command), stdin=self.keyboard, stdout=sink,
+                stderr=subprocess.STDOUT, start_new_session=True,
+            )
+
+    def _wait_until_up(self) -> None:
+        deadline = time.monotonic() + UP_WITHIN
+        while not (self.share / "ready").exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise Skip(f"the guest did not come up: {self.log.read_text(errors='replace')[-300:]}")
+            time.sleep(0.05)
+
+    def begin(self, command: str) -> int:
+        """Starts a command in the guest; gives its number."""
+        self.numbers += 1
+        (self.share / f"{self.numbers}.sh").write_text(command + "\n")
+        os.write(self.keyboard, f"{self.numbers}\n".encode())
+        return self.numbers
+
+    def said(self, number: int) -> str:
+        """What a command has said so far."""
+        file = self.share / f"{number}.out"
+        return file.read_text(errors="replace") if file.exists() else ""
+
+    def has_ended(self, number: int) -> bool:
+        """Whether a command has ended."""
+        return (self.share / f"{number}.status").exists()
+
+    def run(self, command: str, limit: float = LIMIT) -> str:
+        """Runs a command to its end and gives what it said."""
+        number = self.begin(command)
+        deadline = time.monotonic() + limit
+        while not self.has_ended(number):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"no end in the guest after {limit:.0f} s: {command}")
+            time.sleep(0.02)
+        status = (self.share / f"{number}.status").read_text().strip()
+        if status != "0":
+            raise RuntimeError(f"status {status} in the guest: {command}: {self.said(number)}")
+        return self.said(number)
+
+    def stop(self) -> None:
+        """Switches it off."""
+        if self.process.poll() is None:
+            os.write(self.keyboard, b"stop\n")
+            try:
+                self.process.wait(3)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+        os.close(self.keyboard)

@@ -1,0 +1,107 @@
+"""One association between us and a peer, from start to end."""
+
+import itertools
+import pathlib
+import subprocess
+from collections.abc import Callable
+
+from .network import SctpNetwork, ours, theirs
+from .peers import Host, Running, result, wait_ready
+
+PORT = 5000
+UDP_PORT = 9899
+# Packets of one capture.
+CAPTURED = "5000"
+
+
+class Meeting:
+    """Who meets whom, and how: the peer, the carrier, and who connects."""
+
+    def __init__(
+        self, network: SctpNetwork, us: Host, peer: Host, carrier: str, we_connect: bool,
+        directory: pathlib.Path,
+    ) -> None:
+        self.network = network
+        self.us = us
+        self.peer = peer
+        self.carrier = carrier
+        self.we_connect = we_connect
+        self.directory = directory
+        self.captures: list[pathlib.Path] = []
+        self._numbers = itertools.count()
+        self._label = f"{peer.name}-{carrier}-{'we' if we_connect else 'they'}"
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return f"{self.carrier}, {'we' if self.we_connect else 'they'} connect"
+
+    def log(self, kind: str) -> pathlib.Path:
+        """A file that is not there yet."""
+        return self.directory / f"sctp-{self._label}-{next(self._numbers)}-{kind}.log"
+
+    def words(
+        self, we: bool, steps: list[str], options: list[str], *, paths: int, six: bool
+    ) -> list[str]:
+        """The command line of one side."""
+        links = self.peer.links[:paths]
+        here, there = (ours, theirs) if we else (theirs, ours)
+        words = ["connect" if we == self.we_connect else "listen", "--port", str(PORT)]
+        words += ["--local", ",".join(here(link, six) for link in links)]
+        if we == self.we_connect:
+            words += ["--remote", ",".join(there(link, six) for link in links)]
+            # pion knows one port only; others may choose.
+            words += ["--local-port", str(PORT if self.peer.name == "pion" else 6000)]
+        if self.carrier == "udp":
+            words += ["--udp", f"{UDP_PORT},{UDP_PORT}"]
+        return [*words, *options, *steps]
+
+    def run(
+        self, connector: list[str], listener: list[str], *, options: tuple[str, ...] = (),
+        our_options: tuple[str, ...] = (), listener_options: tuple[str, ...] = (), paths: int = 1,
+        six: bool = False, within: float = 20,
+        meanwhile: Callable[[], None] | None = None, capture: bool = False,
+    ) -> tuple[dict, dict]:
+        """Lets both do their steps; gives what the connector and the listener say at the end."""
+        steps = {True: connector, False: listener}
+        started = {}
+        tcpdump = self._capture() if capture else None
+        try:
+            # The listener first.
+            for connects in (False, True):
+                we = connects == self.we_connect
+                host, kind = (self.us, "ours") if we else (self.peer, "theirs")
+                chosen = [*options, *(our_options if we else ())]
+                chosen += [] if connects else listener_options
+                words = self.words(we, steps[connects], chosen, paths=paths, six=six)
+                started[connects] = host.start(words, self.log(kind))
+                if not connects:
+                    wait_ready(started[connects])
+            if meanwhile is not None:
+                meanwhile()
+            return result(started[True], within), result(started[False], within)
+        finally:
+            for one in started.values():
+                one.kill()
+            if tcpdump is not None:
+                tcpdump.terminate()
+                tcpdump.wait()
+
+    def side(self, we: bool, steps: list[str], *, options: tuple[str, ...] = ()) -> Running:
+        """Starts one side alone."""
+        host = self.us if we else self.peer
+        words = self.words(we, steps, list(options), paths=1, six=False)
+        return host.start(words, self.log("ours" if we else "theirs"))
+
+    def _capture(self) -> subprocess.Popen:
+        file = self.directory / f"{self._label}-{next(self._numbers)}.pcap"
+        self.captures.append(file)
+        command = ["tcpdump", "-i", self.peer.links[0], "-w", str(file), "-c", CAPTURED, "-U",
+                   "--immediate-mode", "-Z", "root", f"ip proto 132 or ip6 proto 132 or udp port {UDP_PORT}"]
+        command = self.network.inside(self.network.ours, command)
+        tcpdump = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        # It says so once it listens.
+        tcpdump.stderr.readline()
+        return tcpdump

@@ -1,0 +1,122 @@
+"""Three hosts: ours, a neighbour on two cables, and room for a guest on two taps.
+
+Only addresses for documentation (RFC 5737, RFC 3849) are used, and nothing leaves the namespaces.
+"""
+
+import os
+import pathlib
+import subprocess
+
+from ..network import NoNamespaces, ip, sysctl
+
+# Cables to the neighbour and taps to the guest; each is a network of its own.
+CABLES = ("cable0", "cable1")
+TAPS = ("tap0", "tap1")
+_NETWORKS = {"cable0": "192.0.2", "cable1": "198.51.100", "tap0": "203.0.113", "tap1": "192.0.2"}
+# tap1 takes the upper half of the first network.
+_OFFSETS = {"tap1": 128}
+_NETWORKS6 = {"cable0": 1, "cable1": 2, "tap0": 3, "tap1": 4}
+
+
+def ours(link: str, six: bool = False) -> str:
+    """Our address on a link."""
+    return _address(link, 1, six)
+
+
+def theirs(link: str, six: bool = False) -> str:
+    """The address of whoever is at the other end of it."""
+    return _address(link, 2, six)
+
+
+def _address(link: str, host: int, six: bool) -> str:
+    if six:
+        return f"2001:db8:{_NETWORKS6[link]}::{host}"
+    return f"{_NETWORKS[link]}.{host + _OFFSETS.get(link, 0)}"
+
+
+def prefixes(link: str, address: str) -> str:
+    """The address with the length of its network."""
+    return f"{address}/64" if ":" in address else f"{address}/25"
+
+
+class SctpNetwork:
+    """The namespaces `ours` and `theirs`."""
+
+    def __init__(self) -> None:
+        self.ours = f"eyas-sctp-a-{os.getpid()}"
+        self.theirs = f"eyas-sctp-b-{os.getpid()}"
+        try:
+            for namespace in (self.ours, self.theirs):
+                ip("netns", "add", namespace)
+        except (OSError, subprocess.CalledProcessError) as error:
+            self.remove()
+            raise NoNamespaces(f"no network namespaces here: {error}") from error
+        try:
+            self._set_up()
+        except subprocess.CalledProcessError as error:
+            self.remove()
+            raise RuntimeError(f"{' '.join(error.cmd)}: {error.stderr}") from error
+
+    def _set_up(self) -> None:
+        for namespace in (self.ours, self.theirs):
+            ip("-n", namespace, "link", "set", "lo", "up")
+        for cable in CABLES:
+            ip("-n", self.ours, "link", "add", cable, "type", "veth",
+               "peer", "name", cable, "netns", self.theirs)
+            for namespace, of in ((self.ours, ours), (self.theirs, theirs)):
+                self._up(namespace, cable, of)
+        if pathlib.Path("/dev/net/tun").exists():
+            for tap in TAPS:
+                ip("-n", self.ours, "tuntap", "add", "dev", tap, "mode", "tap", "vnet_hdr")
+                self._up(self.ours, tap, ours)
+                self._without_offload(tap)
+
+    def _up(self, namespace: str, link: str, of) -> None:
+        sysctl(namespace, f"net.ipv6.conf.{link}.accept_dad=0")
+        for six in (False, True):
+            address = prefixes(link, of(link, six))
+            words = ["address", "add", address, "dev", link, *(["nodad"] if six else [])]
+            ip("-n", namespace, *words)
+        ip("-n", namespace, "link", "set", link, "up")
+
+    def _without_offload(self, tap: str) -> None:
+        """The guest does not finish checksums that are left to its network card."""
+        command = ["ethtool", "-K", tap, "tx", "off", "tso", "off", "gso", "off"]
+        subprocess.run(self.inside(self.ours, command), capture_output=True, text=True, check=True)
+
+    def inside(self, namespace: str, command: list[str]) -> list[str]:
+        """The command, to be run in a namespace."""
+        return ["ip", "netns", "exec", namespace, *command]
+
+    def cut(self, link: str) -> None:
+        """Everything that comes in on our end of a link vanishes, and all that goes out."""
+        self._filter(
+            "table inet cut {"
+            f" chain in {{ type filter hook prerouting priority -300; iifname {link} drop; }};"
+            f" chain out {{ type filter hook output priority -300; oifname {link} drop; }}; }}\n"
+        )
+
+    def lose(self, link: str, one_in: int) -> None:
+        """One packet in so many is lost on a link, in either direction."""
+        packets = f"meta l4proto {{ udp, 132 }} numgen random mod {one_in} 0 drop"
+        self._filter(
+            "table inet cut {"
+            f" chain in {{ type filter hook prerouting priority -300; iifname {link} {packets}; }};"
+            f" chain out {{ type filter hook postrouting priority -300; oifname {link} {packets}; }}; }}\n"
+        )
+
+    def heal(self) -> None:
+        """Takes `cut` and `lose` back."""
+        self._filter("table inet cut\ndelete table inet cut\n")
+
+    def _filter(self, rules: str) -> None:
+        command = self.inside(self.ours, ["nft", "-f", "-"])
+        subprocess.run(command, input=rules, text=True, capture_output=True, check=True)
+
+    def remove(self) -> None:
+        """Takes the namespaces down, and with them their links."""
+        for namespace in (self.ours, self.theirs):
+            try:
+                subprocess.run(["ip", "netns", "delete", namespace], capture_output=True, check=False)
+            except OSError:
+                return
