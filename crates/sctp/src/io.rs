@@ -112,6 +112,19 @@ pub enum Output {
     Timeout(Option<Duration>),
 }
 
+/// Whether packets may be cut into IP fragments (RFC 8899 §3, RFC 9260 §6.9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fragmentation {
+    /// Not on the way: they have the size that the path is believed to take, and it shows if it
+    /// does not. This host may cut them where its own link takes less.
+    #[default]
+    Avoided,
+    /// By nobody: they probe for the path's MTU. Those that are too large are dropped.
+    Forbidden,
+    /// By anybody: they were made when the path took larger ones, or belong to a handshake.
+    Allowed,
+}
+
 /// Packets to send from one address to another: one, or a train of equal sizes that a driver can
 /// hand to the kernel in one call (GSO).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,8 +135,8 @@ pub struct Transmit {
     pub remote: SocketAddr,
     /// The congestion mark for the IP header.
     pub ecn: Ecn,
-    /// Whether routers must not fragment the packets: those that probe for the path's MTU.
-    pub dont_fragment: bool,
+    /// Whether the packets may be cut.
+    pub fragmentation: Fragmentation,
     /// The packets, one after the other, without IP and UDP headers.
     pub contents: Bytes,
     /// Bytes of each packet but the last, which may be shorter.

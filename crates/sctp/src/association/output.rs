@@ -5,12 +5,12 @@ use bytes::BytesMut;
 use core::time::Duration;
 
 use super::Association;
-use super::control::Alone;
+use super::control::{Alone, Control};
 use super::state::State;
 use crate::counters::Counters;
 use crate::endpoint::train::{Route, Train};
 use crate::identifier::{PathId, VerificationTag};
-use crate::io::{Ecn, Transmit};
+use crate::io::{Ecn, Fragmentation, Transmit};
 use crate::path::{Allowance, Heartbeat};
 use crate::wire::{
     Checksum, Chunk, ChunkType, EncodeChunk, Header, HeartbeatChunk, PACKET_HEADER, PacketWriter,
@@ -94,7 +94,12 @@ impl Association {
         };
         // An acknowledgement that could wait goes with data on its way back (RFC 9260 §6.2).
         let along = self.receiver.sack_pending() && data == Some(path) && answers == Some(path);
-        Some(Load { path, sack: sack_due || along, data: data == Some(path) })
+        // A heartbeat shows that the path works even if large packets vanish on it (RFC 8899 §4.3).
+        let is_probe = |control: &Control| {
+            matches!(control.chunk, Chunk::Heartbeat(_) | Chunk::HeartbeatAck(_))
+        };
+        let small = self.waiting.control.iter().any(is_probe);
+        Some(Load { path, sack: sack_due || along, data: data == Some(path) && !small })
     }
 
     /// A path that has data and may send it now. Notes when to look again if pacing is all that
@@ -155,9 +160,10 @@ impl Association {
             return None;
         }
         self.sign(&mut packet);
-        packet.finish(self.checksum());
+        let is_whole = packet.finish(self.checksum()) <= mtu;
         let ecn = if self.agreed.ecn && bytes > 0 { Ecn::Capable0 } else { Ecn::NotCapable };
-        self.route(load.path, ecn, false)
+        let cut = if is_whole { Fragmentation::Avoided } else { Fragmentation::Allowed };
+        self.route(load.path, ecn, cut)
     }
 
     /// Control chunks for a path, as many as fit, in order.
@@ -203,7 +209,7 @@ impl Association {
         packet.put(&alone.chunk);
         self.sign(&mut packet);
         packet.finish(Checksum::Crc32c);
-        self.route(path, Ecn::NotCapable, false)
+        self.route(path, Ecn::NotCapable, Fragmentation::Allowed)
     }
 
     /// The COOKIE ECHO, and as much data as fits behind it: until the COOKIE ACK there is no other
@@ -231,7 +237,7 @@ impl Association {
         self.sender.fill(now, path, &mut self.paths, &mut packet, counters);
         self.sign(&mut packet);
         packet.finish(Checksum::Crc32c);
-        self.route(path, Ecn::NotCapable, false)
+        self.route(path, Ecn::NotCapable, Fragmentation::Allowed)
     }
 
     /// A heartbeat filled up to the size that is tried (RFC 8899 §6.2.2).
@@ -252,7 +258,7 @@ impl Association {
         }
         self.sign(&mut packet);
         packet.finish(self.checksum());
-        self.route(heartbeat.path, Ecn::NotCapable, true)
+        self.route(heartbeat.path, Ecn::NotCapable, Fragmentation::Forbidden)
     }
 
     /// Whether a packet with this load has to begin with AUTH.
@@ -277,8 +283,8 @@ impl Association {
         if self.agreed.zero_checksum { Checksum::Zero } else { Checksum::Crc32c }
     }
 
-    fn route(&self, path: PathId, ecn: Ecn, dont_fragment: bool) -> Option<Route> {
+    fn route(&self, path: PathId, ecn: Ecn, fragmentation: Fragmentation) -> Option<Route> {
         let path = self.paths.get(path)?;
-        Some(Route { local: path.local, remote: path.remote, ecn, dont_fragment })
+        Some(Route { local: path.local, remote: path.remote, ecn, fragmentation })
     }
 }

@@ -64,7 +64,9 @@ impl DeliveryRate {
 struct Packet {
     state: SentState,
     /// Bytes neither acknowledged nor lost.
-    left: usize,
+    left: u32,
+    /// Bytes of all its data.
+    size: u32,
 }
 
 /// Keeps the packets of one path that are under way, and samples.
@@ -83,6 +85,8 @@ pub struct DeliveryRateEstimator {
     newest: Option<SentState>,
     /// Bytes acknowledged since the last sample.
     acknowledged: usize,
+    /// Bytes of the largest packet acknowledged since the last sample.
+    largest: u32,
 }
 
 impl DeliveryRateEstimator {
@@ -130,7 +134,8 @@ impl DeliveryRateEstimator {
             self.packets.pop_front();
             self.first_number = self.first_number.wrapping_add(1);
         }
-        self.packets.push_back(Packet { state, left: bytes });
+        let size = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.packets.push_back(Packet { state, left: size, size });
     }
 
     /// The application has nothing more to send, and `outstanding` bytes are under way.
@@ -143,7 +148,8 @@ impl DeliveryRateEstimator {
         self.delivered += bytes as u64;
         self.delivered_at = nanoseconds(now);
         self.acknowledged += bytes;
-        let Some(state) = self.take(number, bytes) else { return };
+        let Some((state, size)) = self.take(number, bytes) else { return };
+        self.largest = self.largest.max(size);
         let newer = self
             .newest
             .is_none_or(|newest| (state.delivered, state.sent) >= (newest.delivered, newest.sent));
@@ -162,7 +168,13 @@ impl DeliveryRateEstimator {
     /// `bytes` of this packet were lost. Gives what was known when it was sent.
     pub fn on_lost(&mut self, number: PacketNumber, bytes: usize) -> Option<SentState> {
         self.lost += bytes as u64;
-        self.take(number, bytes)
+        self.take(number, bytes).map(|(state, _)| state)
+    }
+
+    /// Bytes of data of the largest packet acknowledged since the last sample.
+    #[must_use]
+    pub fn largest(&self) -> usize {
+        self.largest as usize
     }
 
     /// `bytes` of this packet are no longer waited for, without a judgement on the path.
@@ -174,6 +186,7 @@ impl DeliveryRateEstimator {
     /// least round trip known.
     pub fn sample(&mut self, min_rtt: Option<Duration>) -> Option<DeliveryRate> {
         self.acknowledged = 0;
+        self.largest = 0;
         if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
@@ -193,16 +206,16 @@ impl DeliveryRateEstimator {
     }
 
     /// Takes `bytes` off a packet, and packets off the front that nothing is left of.
-    fn take(&mut self, number: PacketNumber, bytes: usize) -> Option<SentState> {
+    fn take(&mut self, number: PacketNumber, bytes: usize) -> Option<(SentState, u32)> {
         let index = number.0.wrapping_sub(self.first_number) as usize;
         let packet = self.packets.get_mut(index)?;
-        packet.left = packet.left.saturating_sub(bytes);
-        let state = packet.state;
+        packet.left = packet.left.saturating_sub(u32::try_from(bytes).unwrap_or(u32::MAX));
+        let taken = (packet.state, packet.size);
         while self.packets.front().is_some_and(|packet| packet.left == 0) {
             self.packets.pop_front();
             self.first_number = self.first_number.wrapping_add(1);
         }
-        Some(state)
+        Some(taken)
     }
 }
 

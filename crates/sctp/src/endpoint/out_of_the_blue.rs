@@ -3,7 +3,7 @@
 use super::Endpoint;
 use crate::association::{Arrival, addresses};
 use crate::identifier::VerificationTag;
-use crate::io::{Ecn, Transmit};
+use crate::io::{Ecn, Fragmentation, Transmit};
 use crate::wire::{
     AbortChunk, Causes, Checksum, Chunk, ChunkType, Chunks, EncodeChunk, Header, PACKET_HEADER,
     PacketWriter, padded,
@@ -90,7 +90,7 @@ impl Endpoint {
             local: arrival.local,
             remote: arrival.remote,
             ecn: Ecn::NotCapable,
-            dont_fragment: false,
+            fragmentation: Fragmentation::Allowed,
             contents: buffer.freeze(),
             segment_size,
         });

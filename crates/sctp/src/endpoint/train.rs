@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use bytes::BytesMut;
 use core::net::{IpAddr, SocketAddr};
 
-use crate::io::{Ecn, Transmit};
+use crate::io::{Ecn, Fragmentation, Transmit};
 
 /// The most packets of a train: what Linux takes (`UDP_MAX_SEGMENTS`).
 const MAX_PACKETS: usize = 64;
@@ -25,7 +25,7 @@ pub(crate) struct Route {
     pub(crate) local: Option<IpAddr>,
     pub(crate) remote: SocketAddr,
     pub(crate) ecn: Ecn,
-    pub(crate) dont_fragment: bool,
+    pub(crate) fragmentation: Fragmentation,
 }
 
 /// The packets written and not yet given out.
@@ -95,8 +95,8 @@ impl Train {
 }
 
 fn transmit(route: Route, contents: bytes::Bytes, segment_size: usize) -> Transmit {
-    let Route { local, remote, ecn, dont_fragment } = route;
-    Transmit { local, remote, ecn, dont_fragment, contents, segment_size }
+    let Route { local, remote, ecn, fragmentation } = route;
+    Transmit { local, remote, ecn, fragmentation, contents, segment_size }
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
             local: None,
             remote: SocketAddr::from(([192, 0, 2, 1], port)),
             ecn: Ecn::NotCapable,
-            dont_fragment: false,
+            fragmentation: Fragmentation::Avoided,
         }
     }
 

@@ -97,14 +97,14 @@ impl Path {
         if let Some(rtt) = progress.rtt {
             self.rto.on_sample(rtt);
         }
-        let bytes = self.rates.acknowledged();
+        let (bytes, largest) = (self.rates.acknowledged(), self.rates.largest());
         self.acknowledged = false;
         let window_was_full = core::mem::take(&mut self.window_was_full);
         let delivery = self.rates.sample(self.rto.least());
         if bytes == 0 {
             return;
         }
-        self.mtu.on_data_acknowledged();
+        self.mtu.on_data_acknowledged(largest + self.overhead());
         self.pacer.on_acknowledged(bytes);
         self.congestion.on_acknowledged(&Acknowledged {
             now,

@@ -128,12 +128,15 @@ impl Paths {
             let Some(latest) = path.beat.latest.as_mut().filter(lost) else { continue };
             latest.lost_at = 0;
             path.beat.rest();
-            path.rto.back_off();
-            let id = path.id;
             if Self::is_urgent(path, config) {
                 path.beat.hasten();
             }
-            self.on_error(id, config);
+            // Where data is under way, T3 counts and backs off.
+            if path.t3.is_none() {
+                path.rto.back_off();
+                let id = path.id;
+                self.on_error(id, config);
+            }
         }
         self.due = 0;
     }

@@ -170,9 +170,12 @@ impl Mtu {
         self.timeouts = self.timeouts.saturating_add(1);
     }
 
-    /// Data on the path was acknowledged.
-    pub(super) fn on_data_acknowledged(&mut self) {
-        self.timeouts = 0;
+    /// Data on the path was acknowledged that went in a packet of at least so many bytes. Small
+    /// ones prove nothing.
+    pub(super) fn on_data_acknowledged(&mut self, size: usize) {
+        if size >= usize::from(self.base) || self.current <= self.base {
+            self.timeouts = 0;
+        }
     }
 
     /// An ICMP message said that `size` bytes are the most that pass. Says whether the size that

@@ -10,13 +10,7 @@ use eyas_sctp::identifier::PathId;
 use crate::world::{Link, World};
 
 /// 20 Mbit/s and 40 ms.
-const LINK: Link = Link {
-    rate: 20_000_000,
-    delay: Duration::from_millis(20),
-    queue: Duration::from_millis(20),
-    loss: 0,
-    cut: false,
-};
+const LINK: Link = Link::new(20_000_000, Duration::from_millis(20), Duration::from_millis(20));
 
 /// The round trip with the queue full.
 const ROUND_TRIP: Duration = Duration::from_millis(60);

@@ -7,13 +7,7 @@ use eyas_sctp::config::{AssociationConfig, CongestionControlKind};
 use crate::world::{Link, World};
 
 /// 100 Mbit/s and 100 ms, with a queue of half of that.
-const LONG: Link = Link {
-    rate: 100_000_000,
-    delay: Duration::from_millis(50),
-    queue: Duration::from_millis(50),
-    loss: 0,
-    cut: false,
-};
+const LONG: Link = Link::new(100_000_000, Duration::from_millis(50), Duration::from_millis(50));
 
 /// Percent of the link's rate that user data gets, after some seconds to start. Of a million
 /// packets, `loss` are lost in each direction.

@@ -12,7 +12,7 @@ use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use eyas_sctp::endpoint::{Endpoint, Status};
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::AssociationId;
-use eyas_sctp::io::{Ecn, Input, Output, Received, Transmit};
+use eyas_sctp::io::{Ecn, Fragmentation, Input, Output, Received, Transmit};
 use eyas_sctp::message::SendInfo;
 
 const A: usize = 0;
@@ -22,7 +22,7 @@ const UDP: u16 = 9899;
 /// Bytes of a message.
 const MESSAGE: usize = 10_000;
 /// Bytes of IP and UDP header on the link.
-const HEADERS: u64 = 28;
+const HEADERS: usize = 28;
 
 /// One direction of a network.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,17 @@ pub(crate) struct Link {
     pub(crate) loss: u64,
     /// Whether nothing arrives.
     pub(crate) cut: bool,
+    /// Bytes of the largest IP packet that passes.
+    pub(crate) largest: usize,
+    /// How long a packet waits for others before it is marked, if it can be.
+    pub(crate) marks: Option<Duration>,
+}
+
+impl Link {
+    /// A link that loses nothing and passes packets of 1,500 bytes.
+    pub(crate) const fn new(rate: u64, delay: Duration, queue: Duration) -> Self {
+        Self { rate, delay, queue, loss: 0, cut: false, largest: 1500, marks: None }
+    }
 }
 
 struct Direction {
@@ -58,6 +69,8 @@ pub(crate) struct World {
     pub(crate) arrivals: Vec<Vec<Duration>>,
     /// For each network, when heartbeats left the sender.
     pub(crate) heartbeats: Vec<Vec<Duration>>,
+    /// Packets that a link did not take.
+    pub(crate) dropped: usize,
     /// Whether the user has more to send.
     pub(crate) busy: bool,
     directions: Vec<[Direction; 2]>,
@@ -94,6 +107,7 @@ impl World {
             deliveries: Vec::new(),
             arrivals: vec![Vec::new(); links.len()],
             heartbeats: vec![Vec::new(); links.len()],
+            dropped: 0,
             busy: true,
             directions: links.iter().map(|link| [direction(link), direction(link)]).collect(),
             timeouts: [None; 2],
@@ -132,6 +146,13 @@ impl World {
     pub(crate) fn slow_down(&mut self, network: usize, delay: Duration) {
         for direction in &mut self.directions[network] {
             direction.link.delay += delay;
+        }
+    }
+
+    /// From now on a network passes IP packets of up to so many bytes.
+    pub(crate) fn pass_up_to(&mut self, network: usize, largest: usize) {
+        for direction in &mut self.directions[network] {
+            direction.link.largest = largest;
         }
     }
 
@@ -229,20 +250,33 @@ impl World {
             if from == A && packet.get(12) == Some(&4) {
                 self.heartbeats[network].push(self.now);
             }
-            self.send_packet(1 - from, network, source, packet);
+            let may_be_cut = transmit.fragmentation == Fragmentation::Allowed;
+            self.send_packet(1 - from, network, source, transmit.ecn, may_be_cut, packet);
         }
     }
 
-    fn send_packet(&mut self, to: usize, network: usize, source: IpAddr, packet: Bytes) {
+    fn send_packet(
+        &mut self,
+        to: usize,
+        network: usize,
+        source: IpAddr,
+        mut ecn: Ecn,
+        may_be_cut: bool,
+        packet: Bytes,
+    ) {
         let lost = self.draw() % 1_000_000;
         let direction = &mut self.directions[network][to];
         let link = direction.link;
         let waits = direction.free_at.saturating_sub(self.now);
-        // The packets come in GSO trains, so the MTU is the links' job.
-        if link.cut || waits > link.queue || packet.len() > 1472 {
+        let is_too_large = packet.len() + HEADERS > link.largest && !may_be_cut;
+        if link.cut || waits > link.queue || is_too_large {
+            self.dropped += 1;
             return;
         }
-        let bits = (packet.len() as u64 + HEADERS) * 8;
+        if ecn != Ecn::NotCapable && link.marks.is_some_and(|marks| waits > marks) {
+            ecn = Ecn::CongestionExperienced;
+        }
+        let bits = (packet.len() + HEADERS) as u64 * 8;
         let service = Duration::from_nanos(bits * 1_000_000_000 / link.rate);
         direction.free_at = direction.free_at.max(self.now) + service;
         if lost < link.loss {
@@ -251,7 +285,7 @@ impl World {
         let received = Received {
             local: Some(address(to, network)),
             remote: SocketAddr::new(source, UDP),
-            ecn: Ecn::NotCapable,
+            ecn,
             segment_size: packet.len(),
             contents: packet,
         };

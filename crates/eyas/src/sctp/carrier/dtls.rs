@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use eyas_sctp::io::{Ecn, Input, Received, Transmit};
+use eyas_sctp::io::{Ecn, Fragmentation, Input, Received, Transmit};
 use socket2::Socket;
 use tokio::sync::Notify;
 
@@ -144,7 +144,7 @@ impl Inner {
                 local: None,
                 remote: *remote,
                 ecn: Ecn::NotCapable,
-                dont_fragment: false,
+                fragmentation: Fragmentation::Avoided,
                 contents: datagram.clone(),
                 segment_size: datagram.len().max(1),
             };

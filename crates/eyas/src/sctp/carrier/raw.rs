@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use bytes::Bytes;
-use eyas_sctp::io::{Ecn, Input, Received, Transmit};
+use eyas_sctp::io::{Ecn, Fragmentation, Input, Received, Transmit};
 use nix::libc;
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
@@ -54,9 +54,12 @@ impl RawCarrier {
     /// Sends one packet, cut by routers if it must be and may be.
     fn send_one(&self, socket: &Socket, transmit: &Transmit, packet: &[u8]) -> io::Result<()> {
         let send = || self.send_packet(socket, transmit, packet);
+        if transmit.fragmentation == Fragmentation::Allowed {
+            return fragmentation::allowed_for(socket, self.is_ipv4, send);
+        }
         match send() {
             Err(error) if fragmentation::is_too_big(&error) => {
-                if transmit.dont_fragment {
+                if transmit.fragmentation == Fragmentation::Forbidden {
                     return Ok(());
                 }
                 fragmentation::allowed_for(socket, self.is_ipv4, send)

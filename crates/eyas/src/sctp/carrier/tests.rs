@@ -2,7 +2,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_sctp::io::{Ecn, Received, Unreachable};
+use eyas_sctp::io::{Ecn, Fragmentation, Received, Unreachable};
 use tokio::time::timeout;
 
 use super::*;
@@ -12,7 +12,8 @@ const SOON: Duration = Duration::from_secs(5);
 
 fn train(remote: SocketAddr, contents: Bytes, segment_size: usize) -> Transmit {
     let ecn = Ecn::Capable0;
-    Transmit { local: None, remote, ecn, dont_fragment: false, contents, segment_size }
+    let fragmentation = Fragmentation::default();
+    Transmit { local: None, remote, ecn, fragmentation, contents, segment_size }
 }
 
 /// Everything that comes in until there are so many bytes of packets.

@@ -4,7 +4,7 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use eyas_sctp::io::{Ecn, Input, Received, Transmit};
+use eyas_sctp::io::{Ecn, Fragmentation, Input, Received, Transmit};
 use quinn_udp::{EcnCodepoint, RecvMeta, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -34,6 +34,13 @@ impl UdpCarrier {
 
     pub(super) fn send(&self, socket: &Socket, transmit: &Transmit) -> io::Result<()> {
         let segment = transmit.segment_size.max(1);
+        if transmit.fragmentation == Fragmentation::Allowed {
+            let (contents, is_ipv4) = (&transmit.contents, transmit.remote.is_ipv4());
+            let send = |one| self.send_datagrams(socket, transmit, one, segment);
+            return fragmentation::allowed_for(socket, is_ipv4, || {
+                contents.chunks(segment).try_for_each(send)
+            });
+        }
         // It becomes 1 for good where the network card turns out not to cut trains.
         let train = segment.saturating_mul(self.state.max_gso_segments().max(1));
         let mut parts = transmit.contents.chunks(train);
@@ -64,7 +71,7 @@ impl UdpCarrier {
         let send = || self.send_datagrams(socket, transmit, one, one.len());
         match send() {
             Err(error) if fragmentation::is_too_big(&error) => {
-                if transmit.dont_fragment {
+                if transmit.fragmentation == Fragmentation::Forbidden {
                     return Ok(());
                 }
                 fragmentation::allowed_for(socket, transmit.remote.is_ipv4(), send)

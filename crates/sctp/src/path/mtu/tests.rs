@@ -99,9 +99,13 @@ fn below_the_base_only_the_least_size_is_left() {
 fn acknowledged_data_ends_the_suspicion() {
     let mut mtu = Mtu::new(1500, 1500, true, true);
     mtu.on_data_timeout();
-    mtu.on_data_acknowledged();
+    mtu.on_data_acknowledged(1400);
     mtu.on_data_timeout();
     assert!(!mtu.on_small_answer());
+    // What is small gets through a black hole as well.
+    mtu.on_data_acknowledged(600);
+    mtu.on_data_timeout();
+    assert!(mtu.on_small_answer());
 }
 
 #[test]

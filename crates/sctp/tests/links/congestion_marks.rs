@@ -1,0 +1,33 @@
+//! Routers that mark packets instead of dropping them (RFC 9260 appendix A).
+
+use std::time::Duration;
+
+use eyas_sctp::config::{AssociationConfig, CongestionControlKind};
+
+use crate::world::{Link, World};
+
+/// 20 Mbit/s and 40 ms, marked when the queue is a quarter full.
+const LINK: Link = Link {
+    marks: Some(Duration::from_millis(25)),
+    ..Link::new(20_000_000, Duration::from_millis(20), Duration::from_millis(100))
+};
+
+#[test]
+fn marks_keep_the_queue_short_and_nothing_is_lost() {
+    for kind in [CongestionControlKind::NewReno, CongestionControlKind::Cubic] {
+        let mut config = AssociationConfig::default();
+        config.congestion_control = kind;
+        config.extensions.ecn = true;
+        // Lost probes are no matter here.
+        config.path_mtu_discovery = false;
+        let mut world = World::connected(&config, &[LINK]);
+        world.run_until(Duration::from_secs(3));
+        let dropped = world.dropped;
+        world.run_until(Duration::from_secs(10));
+        assert_eq!(world.dropped, dropped, "{kind:?}");
+        let bits = world.delivered(Duration::from_secs(3), Duration::from_secs(10)) * 8 / 7;
+        assert!(bits >= 16_000_000, "{kind:?}: {bits} bits a second");
+        let rtt = world.status().paths[0].smoothed_rtt.unwrap();
+        assert!(rtt < Duration::from_millis(90), "{kind:?}: {rtt:?}");
+    }
+}
