@@ -80,7 +80,7 @@ impl ConnectOptions {
 }
 
 /// How an association behaves. Times and counts without another source are RFC 9260 §16's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AssociationConfig {
     /// `RTO.Initial`.

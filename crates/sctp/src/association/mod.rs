@@ -27,6 +27,8 @@ mod collision;
 mod control;
 mod dispatch;
 pub(crate) mod dynamic_address;
+#[cfg(test)]
+mod footprint;
 mod handshake;
 pub(crate) mod introduction;
 mod output;

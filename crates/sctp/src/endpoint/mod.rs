@@ -73,6 +73,8 @@ pub struct Endpoint {
     config: EndpointConfig,
     /// How associations that peers open behave.
     accepting: Arc<AssociationConfig>,
+    /// How the last one that was opened here behaves; most behave alike.
+    connecting: Arc<AssociationConfig>,
     now: Duration,
     counters: Counters,
     random: Random,
@@ -96,8 +98,10 @@ impl Endpoint {
     pub fn new(config: EndpointConfig, seed: [u8; 32], now: Duration) -> Self {
         let mut random = Random::new(seed);
         let keys = CookieKeys::new(random.branch(), now, config.cookie_key_life);
+        let accepting = Arc::new(config.association.clone());
         Self {
-            accepting: Arc::new(config.association.clone()),
+            connecting: accepting.clone(),
+            accepting,
             now,
             counters: Counters::default(),
             random,
@@ -132,7 +136,7 @@ impl Endpoint {
             return Err(Error::TooManyAssociations);
         }
         let local_port = self.local_port(options)?;
-        let config = Arc::new(options.association.clone());
+        let config = self.share(&options.association);
         let own = self.introduce(&config);
         let seed = self.draw_seed();
         let (now, remotes, local) = (self.now, options.remotes.as_slice(), options.local);
@@ -344,6 +348,14 @@ impl Endpoint {
                 self.waiting.retain(|other| *other != slot);
             }
         }
+    }
+
+    /// The configuration as associations that behave alike share it.
+    fn share(&mut self, config: &AssociationConfig) -> Arc<AssociationConfig> {
+        if *self.connecting != *config {
+            self.connecting = Arc::new(config.clone());
+        }
+        self.connecting.clone()
     }
 
     /// What our INIT or INIT ACK says.

@@ -1,5 +1,6 @@
 //! Associations as their users see them: two endpoints and a network, in virtual time.
 
+mod address_attacks;
 mod addresses;
 mod authentication;
 mod bulk;
