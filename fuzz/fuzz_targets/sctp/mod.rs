@@ -1,0 +1,120 @@
+//! What the targets about SCTP associations share: a host in virtual time.
+
+use std::time::Duration;
+
+use eyas_sctp::config::{AssociationConfig, EndpointConfig};
+use eyas_sctp::endpoint::Endpoint;
+use eyas_sctp::event::Event;
+use eyas_sctp::identifier::AssociationId;
+use eyas_sctp::io::{Ecn, Input, Output, Received, Transmit};
+use eyas_sctp::message::Message;
+use bytes::Bytes;
+use std::net::SocketAddr;
+
+/// The SCTP port of both sides.
+pub const PORT: u16 = 7;
+
+/// The most outputs that one input may lead to: more is a loop.
+const MAX_OUTPUTS: usize = 20_000;
+
+/// The address of a side, with the port of the encapsulation.
+pub fn socket(side: usize) -> SocketAddr {
+    let host = if side == 0 { 1 } else { 2 };
+    SocketAddr::from(([192, 0, 2, host], 9899))
+}
+
+/// Buffers small enough to be filled.
+pub fn association(bits: u8) -> AssociationConfig {
+    let mut config = AssociationConfig::default();
+    config.send_buffer = 1 << 16;
+    config.receive_buffer = 1 << 15;
+    config.outbound_streams = 20;
+    config.max_inbound_streams = 30;
+    config.extensions.interleaving = bits & 1 != 0;
+    config.extensions.partial_reliability = bits & 2 != 0;
+    config.extensions.nr_sack = bits & 4 != 0;
+    config.extensions.ecn = bits & 8 != 0;
+    config.path_mtu_discovery = bits & 16 != 0;
+    config.nagle = bits & 32 != 0;
+    config.congestion_control = match bits >> 6 {
+        0 => eyas_sctp::config::CongestionControlKind::NewReno,
+        1 => eyas_sctp::config::CongestionControlKind::Bbr,
+        _ => eyas_sctp::config::CongestionControlKind::Cubic,
+    };
+    if bits >> 6 == 2 {
+        config.loss_detection = eyas_sctp::config::LossDetection::Classic;
+    }
+    config
+}
+
+/// An endpoint and what it gave out.
+pub struct Host {
+    pub endpoint: Endpoint,
+    pub packets: Vec<Transmit>,
+    pub events: Vec<(AssociationId, Event)>,
+    pub timeout: Option<Duration>,
+}
+
+impl Host {
+    pub fn new(bits: u8, seed: u8) -> Self {
+        let mut config = EndpointConfig::default();
+        config.listen_port = Some(PORT);
+        config.association = association(bits);
+        Self {
+            endpoint: Endpoint::new(config, [seed; 32], Duration::ZERO),
+            packets: Vec::new(),
+            events: Vec::new(),
+            timeout: None,
+        }
+    }
+
+    /// Hands in one packet.
+    pub fn take(&mut self, now: Duration, remote: SocketAddr, contents: Bytes) {
+        let segment_size = contents.len().max(1);
+        let ecn = Ecn::NotCapable;
+        let received = Received { local: None, remote, ecn, contents, segment_size };
+        self.endpoint.handle_input(now, Input::Packets(received));
+    }
+
+    /// Takes all outputs.
+    pub fn drain(&mut self, now: Duration) {
+        for _ in 0..MAX_OUTPUTS {
+            match self.endpoint.poll_output(now) {
+                Output::Transmit(transmit) => {
+                    assert!(transmit.segment_size > 0 && !transmit.contents.is_empty());
+                    self.packets.push(transmit);
+                }
+                Output::Event(id, event) => self.events.push((id, event)),
+                Output::Timeout(at) => {
+                    assert!(at.is_none_or(|at| at > now), "a timeout that is due: {at:?} {now:?}");
+                    self.timeout = at;
+                    return;
+                }
+                _ => {}
+            }
+        }
+        panic!("no end of outputs");
+    }
+
+    /// The packets that were given out, one by one.
+    pub fn take_packets(&mut self) -> Vec<Bytes> {
+        let mut packets = Vec::new();
+        for transmit in self.packets.drain(..) {
+            let size = transmit.segment_size;
+            for start in (0..transmit.contents.len()).step_by(size) {
+                let end = transmit.contents.len().min(start + size);
+                packets.push(transmit.contents.slice(start..end));
+            }
+        }
+        packets
+    }
+
+    /// Everything that can be received.
+    pub fn receive(&mut self, now: Duration) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for id in self.endpoint.associations() {
+            messages.extend(std::iter::from_fn(|| self.endpoint.receive(now, id)));
+        }
+        messages
+    }
+}

@@ -1,0 +1,293 @@
+//! A peer that knows the tags and says what it likes.
+
+use arbitrary::Arbitrary;
+use bytes::{Bytes, BytesMut};
+use eyas_sctp::identifier::{Ppid, StreamId, VerificationTag};
+use eyas_sctp::serial::{Mid, ReconfigurationNumber, Ssn, Tsn};
+use eyas_sctp::wire::parameter::{
+    AddStreams, IncomingSsnReset, OutgoingSsnReset, ReconfigurationResponse, ReconfigurationResult,
+    StreamList,
+};
+use eyas_sctp::wire::{
+    AbortChunk, Checksum, Chunk, ChunkType, DataChunk, DataFlags, ErrorChunk, ForwardTsnChunk,
+    GapBlock, Header, HeartbeatChunk, IForwardTsnChunk, InitChunk, Order, Packet, PacketWriter,
+    Parameter, Parameters, ReconfigChunk, SackBuilder, SkippedMid, SkippedSsn, UnknownChunk,
+};
+
+/// A chunk, with numbers relative to those that the other side expects.
+#[derive(Arbitrary, Debug)]
+pub enum Deed {
+    Data { ahead: i8, stream: u8, bits: u8, number: u8, fsn: u8, length: u16 },
+    NextData { stream: u8, bits: u8, number: u8, length: u8 },
+    Sack { ahead: i16, window: u32, blocks: Vec<(u8, u8)>, nr: Vec<(u8, u8)>, dups: u8, is_nr: bool },
+    SackAll { window: u16 },
+    Forward { ahead: i8, skipped: Vec<(u8, bool, u8)>, interleaved: bool },
+    Reset { ahead: i8, incoming: bool, streams: Vec<u8>, last: i8 },
+    Add { ahead: i8, incoming: bool, count: u16 },
+    ResetAll { ahead: i8 },
+    Answer { ahead: i8, result: u8, tsns: Option<(u32, u32)> },
+    Heartbeat(Vec<u8>),
+    Echo,
+    InitAck { parameters: Vec<u8>, streams: u8, extensions: bool },
+    CookieAck,
+    Init(Vec<u8>),
+    CookieEcho(Vec<u8>),
+    Shutdown { ahead: i8 },
+    ShutdownAck,
+    ShutdownComplete,
+    Abort(Vec<u8>),
+    Error(Vec<u8>),
+    Ecne(i8),
+    Cwr(i8),
+    Any { chunk_type: u8, flags: u8, value: Vec<u8> },
+}
+
+/// What the peer knows of the other side.
+pub struct Peer {
+    /// The tag that it takes, and the ports.
+    pub header: Header,
+    /// The first of our TSNs that it has not had.
+    pub next: Tsn,
+    /// Its highest TSN.
+    pub highest: Tsn,
+    /// The numbers of re-configuration: ours, its.
+    pub ours: ReconfigurationNumber,
+    pub theirs: ReconfigurationNumber,
+    /// What its last heartbeat carried.
+    pub heartbeat: Bytes,
+}
+
+fn blocks(list: &[(u8, u8)]) -> Vec<GapBlock> {
+    list.iter()
+        .map(|(start, length)| GapBlock {
+            start: u16::from(*start),
+            end: u16::from(*start).wrapping_add(u16::from(*length)),
+        })
+        .collect()
+}
+
+fn offset(tsn: Tsn, ahead: impl Into<i32>) -> Tsn {
+    tsn.plus(ahead.into().cast_unsigned())
+}
+
+fn streams(list: &[u8]) -> Vec<StreamId> {
+    list.iter().map(|stream| StreamId((*stream).into())).collect()
+}
+
+fn one(parameter: Parameter) -> Chunk {
+    Chunk::Reconfig(ReconfigChunk { parameters: [parameter].into_iter().collect() })
+}
+
+impl Peer {
+    /// Takes in a packet of the other side's.
+    pub fn learn(&mut self, packet: &Bytes) {
+        let Ok((_, chunks)) = Packet::parse(packet, Checksum::Crc32c) else {
+            panic!("a packet that is none");
+        };
+        for chunk in chunks {
+            match chunk {
+                Chunk::Data(data) if data.tsn.is_after(self.highest) => self.highest = data.tsn,
+                Chunk::Heartbeat(heartbeat) => self.heartbeat = heartbeat.info,
+                Chunk::Init(init) | Chunk::InitAck(init) => {
+                    self.highest = init.initial_tsn.previous();
+                    self.theirs = ReconfigurationNumber(init.initial_tsn.0);
+                }
+                Chunk::Sack(sack) => self.next = sack.cumulative_tsn.next(),
+                Chunk::Malformed { .. } | Chunk::Unknown(_) => panic!("{chunk:?}"),
+                _ => {}
+            }
+        }
+    }
+
+    /// A packet with these chunks.
+    pub fn packet(&mut self, deeds: &[Deed]) -> Bytes {
+        let mut buffer = BytesMut::new();
+        let mut packet = PacketWriter::begin(&mut buffer, self.header, 20_000);
+        for deed in deeds {
+            let chunk = self.chunk(deed);
+            packet.put(&chunk);
+        }
+        packet.finish(Checksum::Crc32c);
+        buffer.freeze()
+    }
+
+    fn chunk(&mut self, deed: &Deed) -> Chunk {
+        match deed {
+            Deed::Data { ahead, stream, bits, number, fsn, length } => {
+                let tsn = offset(self.next, *ahead);
+                data(tsn, *stream, *bits, (*number, *fsn), usize::from(*length % 9000))
+            }
+            Deed::NextData { stream, bits, number, length } => {
+                let tsn = self.next;
+                self.next = tsn.next();
+                data(tsn, *stream, *bits | 3, (*number, 0), usize::from(*length) + 1)
+            }
+            Deed::Sack { ahead, window, blocks: gaps, nr, dups, is_nr } => Chunk::Sack(
+                SackBuilder {
+                    cumulative_tsn: offset(self.highest, *ahead),
+                    a_rwnd: *window,
+                    gap_blocks: &blocks(gaps),
+                    nr_gap_blocks: &blocks(nr),
+                    duplicates: &vec![self.highest; usize::from(*dups)],
+                    dac_count: 0,
+                    is_nr: *is_nr,
+                }
+                .build(),
+            ),
+            Deed::SackAll { window } => Chunk::Sack(
+                SackBuilder {
+                    cumulative_tsn: self.highest,
+                    a_rwnd: u32::from(*window),
+                    ..SackBuilder::default()
+                }
+                .build(),
+            ),
+            Deed::Forward { ahead, skipped, interleaved } => {
+                self.forward(offset(self.next, *ahead), skipped, *interleaved)
+            }
+            Deed::Reset { .. } | Deed::Add { .. } | Deed::ResetAll { .. } | Deed::Answer { .. } => {
+                self.reconfigure(deed)
+            }
+            deed => self.control(deed),
+        }
+    }
+
+    fn forward(&self, to: Tsn, skipped: &[(u8, bool, u8)], interleaved: bool) -> Chunk {
+        if interleaved {
+            let skip = |&(stream, unordered, mid): &(u8, bool, u8)| SkippedMid {
+                stream: StreamId(stream.into()),
+                unordered,
+                mid: Mid(mid.into()),
+            };
+            let list: Vec<_> = skipped.iter().map(skip).collect();
+            Chunk::IForwardTsn(IForwardTsnChunk::new(to, &list))
+        } else {
+            let skip = |&(stream, _, ssn): &(u8, bool, u8)| SkippedSsn {
+                stream: StreamId(stream.into()),
+                ssn: Ssn(ssn.into()),
+            };
+            let list: Vec<_> = skipped.iter().map(skip).collect();
+            Chunk::ForwardTsn(ForwardTsnChunk::new(to, &list))
+        }
+    }
+
+    fn reconfigure(&mut self, deed: &Deed) -> Chunk {
+        let number = |ahead: i8| {
+            ReconfigurationNumber(self.ours.0.wrapping_add(i32::from(ahead).cast_unsigned()))
+        };
+        let (asks, parameter) = match deed {
+            Deed::Reset { ahead, incoming: true, streams: list, .. } => {
+                let streams = StreamList::new(&streams(list));
+                let request = number(*ahead);
+                (ahead, Parameter::IncomingSsnReset(IncomingSsnReset { request, streams }))
+            }
+            Deed::Reset { ahead, streams: list, last, .. } => {
+                let reset = OutgoingSsnReset {
+                    request: number(*ahead),
+                    response: self.theirs,
+                    last_assigned_tsn: offset(self.next, *last),
+                    streams: StreamList::new(&streams(list)),
+                };
+                (ahead, Parameter::OutgoingSsnReset(reset))
+            }
+            Deed::Add { ahead, incoming, count } => {
+                let add = AddStreams { request: number(*ahead), count: *count };
+                let parameter = match incoming {
+                    true => Parameter::AddIncomingStreams(add),
+                    false => Parameter::AddOutgoingStreams(add),
+                };
+                (ahead, parameter)
+            }
+            Deed::Answer { ahead, result, tsns } => {
+                let response = ReconfigurationResponse {
+                    response: ReconfigurationNumber(
+                        self.theirs.0.wrapping_add(i32::from(*ahead).cast_unsigned()),
+                    ),
+                    result: ReconfigurationResult::from_number((*result).into()),
+                    next_tsns: tsns.map(|(sender, receiver)| (Tsn(sender), Tsn(receiver))),
+                };
+                return one(Parameter::ReconfigurationResponse(response));
+            }
+            Deed::ResetAll { ahead } => {
+                (ahead, Parameter::SsnTsnReset { request: number(*ahead) })
+            }
+            _ => return Chunk::CookieAck,
+        };
+        if *asks == 0 {
+            self.ours = self.ours.next();
+        }
+        one(parameter)
+    }
+
+    fn control(&self, deed: &Deed) -> Chunk {
+        let any = |chunk_type, flags, value: &[u8]| {
+            let chunk_type = ChunkType(chunk_type);
+            Chunk::Unknown(UnknownChunk { chunk_type, flags, value: Bytes::copy_from_slice(value) })
+        };
+        match deed {
+            Deed::Heartbeat(info) => {
+                Chunk::Heartbeat(HeartbeatChunk { info: Bytes::copy_from_slice(info) })
+            }
+            Deed::Echo => Chunk::HeartbeatAck(HeartbeatChunk { info: self.heartbeat.clone() }),
+            Deed::InitAck { parameters, streams, extensions } => {
+                self.init_ack(parameters, *streams, *extensions)
+            }
+            Deed::CookieAck => Chunk::CookieAck,
+            Deed::Init(value) => any(1, 0, value),
+            Deed::CookieEcho(value) => any(10, 0, value),
+            Deed::Shutdown { ahead } => {
+                Chunk::Shutdown { cumulative_tsn: offset(self.highest, *ahead) }
+            }
+            Deed::ShutdownAck => Chunk::ShutdownAck,
+            Deed::ShutdownComplete => Chunk::ShutdownComplete { reflected: false },
+            Deed::Abort(causes) => Chunk::Abort(AbortChunk {
+                reflected: false,
+                causes: eyas_sctp::wire::Causes::from_bytes(Bytes::copy_from_slice(causes)),
+            }),
+            Deed::Error(causes) => Chunk::Error(ErrorChunk {
+                causes: eyas_sctp::wire::Causes::from_bytes(Bytes::copy_from_slice(causes)),
+            }),
+            Deed::Ecne(ahead) => Chunk::Ecne { lowest_tsn: offset(self.highest, *ahead) },
+            Deed::Cwr(ahead) => Chunk::Cwr { lowest_tsn: offset(self.next, *ahead) },
+            Deed::Any { chunk_type, flags, value } => any(*chunk_type, *flags, value),
+            _ => Chunk::CookieAck,
+        }
+    }
+
+    fn init_ack(&self, more: &[u8], streams: u8, extensions: bool) -> Chunk {
+        let mut parameters: Vec<Parameter> = vec![Parameter::StateCookie(Bytes::from_static(b"c"))];
+        if extensions {
+            let types = Bytes::from_static(&[192, 130, 193, 128, 64, 194, 16]);
+            parameters.push(Parameter::SupportedExtensions(types));
+            parameters.push(Parameter::ForwardTsnSupported);
+            parameters.push(Parameter::EcnCapable);
+        }
+        let mut bytes = BytesMut::from(&parameters.into_iter().collect::<Parameters>().as_bytes()[..]);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes.extend_from_slice(more);
+        Chunk::InitAck(InitChunk {
+            initiate_tag: VerificationTag(99),
+            a_rwnd: 1 << 16,
+            outbound_streams: u16::from(streams),
+            inbound_streams: u16::from(streams),
+            initial_tsn: self.next,
+            parameters: Parameters::from_bytes(bytes.freeze()),
+        })
+    }
+}
+
+fn data(tsn: Tsn, stream: u8, bits: u8, (number, fsn): (u8, u8), length: usize) -> Chunk {
+    let flags = DataFlags::from_bits(bits);
+    let fsn = if flags.begin { 0 } else { fsn.into() };
+    Chunk::Data(DataChunk {
+        tsn,
+        stream: StreamId((stream % 32).into()),
+        flags,
+        order: match bits & 128 != 0 {
+            true => Order::Ssn(Ssn(number.into())),
+            false => Order::Mid { mid: Mid(number.into()), fsn },
+        },
+        ppid: Ppid(1),
+        payload: Bytes::from(vec![b'x'; length]),
+    })
+}
