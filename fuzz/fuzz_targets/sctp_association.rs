@@ -16,9 +16,9 @@ use eyas_sctp::wire::{Checksum, Chunk, Header, Packet};
 use libfuzzer_sys::fuzz_target;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
-mod sctp;
 #[path = "sctp/peer.rs"]
 mod peer;
+mod sctp;
 
 use peer::{Deed, Peer};
 use sctp::{Host, PORT, association, socket};
@@ -219,7 +219,11 @@ impl Subject {
             steps += 1;
             assert!(steps < 100_000, "too many timeouts");
             assert!(self.tick(), "an association without a timer");
-            assert!(self.now < limit, "no end: {:?}", self.id.map(|id| self.host.endpoint.status(id)));
+            assert!(
+                self.now < limit,
+                "no end: {:?}",
+                self.id.map(|id| self.host.endpoint.status(id))
+            );
         }
     }
 }

@@ -30,23 +30,45 @@ const PATIENCE: Duration = Duration::from_secs(4 * 3600);
 #[derive(Arbitrary, Debug)]
 enum Step {
     /// A user sends.
-    Send { side: bool, stream: u8, unordered: bool, length: u16 },
+    Send {
+        side: bool,
+        stream: u8,
+        unordered: bool,
+        length: u16,
+    },
     /// The user of a side takes what there is.
     Receive(bool),
     /// One of the packets to a side arrives.
-    Arrives { side: bool, which: u8 },
+    Arrives {
+        side: bool,
+        which: u8,
+    },
     /// The same, and it will arrive again.
-    Repeats { side: bool, which: u8 },
+    Repeats {
+        side: bool,
+        which: u8,
+    },
     /// One of the packets to a side does not.
-    Lost { side: bool, which: u8 },
+    Lost {
+        side: bool,
+        which: u8,
+    },
     /// All that is on its way arrives.
     AllArrive,
     /// Time passes.
     Wait(u16),
     /// Time passes until something is due.
     Tick,
-    ResetStreams { side: bool, outgoing: bool, streams: Vec<u8> },
-    AddStreams { side: bool, outbound: u8, inbound: u8 },
+    ResetStreams {
+        side: bool,
+        outgoing: bool,
+        streams: Vec<u8>,
+    },
+    AddStreams {
+        side: bool,
+        outbound: u8,
+        inbound: u8,
+    },
     ResetAssociation(bool),
 }
 
@@ -106,9 +128,7 @@ impl Log {
     }
 
     fn is_complete(&self) -> bool {
-        self.sent.iter().all(|(key, sent)| {
-            self.received.get(key).map_or(0, Vec::len) == sent.len()
-        })
+        self.sent.iter().all(|(key, sent)| self.received.get(key).map_or(0, Vec::len) == sent.len())
     }
 
     fn check(&mut self) {
@@ -197,7 +217,12 @@ impl Pair {
         let now = self.now;
         match step {
             Step::Send { side, stream, unordered, length } => {
-                self.send(usize::from(*side), *stream % 20, *unordered, usize::from(*length) % 9000);
+                self.send(
+                    usize::from(*side),
+                    *stream % 20,
+                    *unordered,
+                    usize::from(*length) % 9000,
+                );
             }
             Step::Receive(side) => self.receive(usize::from(*side)),
             Step::Arrives { side, which } => self.arrive(usize::from(*side), *which, false),
@@ -210,7 +235,9 @@ impl Pair {
             }
             Step::AllArrive => self.all_arrive(),
             // Not long enough for a side to give the other up.
-            Step::Wait(milliseconds) => self.wait(Duration::from_millis((*milliseconds % 500).into())),
+            Step::Wait(milliseconds) => {
+                self.wait(Duration::from_millis((*milliseconds % 500).into()))
+            }
             Step::Tick => self.tick(Duration::from_secs(2)),
             Step::ResetStreams { side, outgoing, streams } => {
                 let Some(id) = self.ids[usize::from(*side)] else { return };
@@ -328,9 +355,11 @@ impl Pair {
             assert!(self.now < limit, "does not close: {:?}", self.statuses());
         }
         for host in &self.hosts {
-            let last = host.events.iter().rev().find(|(_, event)| {
-                matches!(event, Event::Closed | Event::Lost(_))
-            });
+            let last = host
+                .events
+                .iter()
+                .rev()
+                .find(|(_, event)| matches!(event, Event::Closed | Event::Lost(_)));
             assert!(matches!(last, Some((_, Event::Closed)) | None), "{last:?}");
         }
     }
@@ -342,7 +371,8 @@ fuzz_target!(|run: Run| {
     for step in run.steps.iter().take(400) {
         pair.step(step);
         pair.settle();
-        let gone = |host: &Host| host.events.iter().any(|(_, event)| matches!(event, Event::Lost(_)));
+        let gone =
+            |host: &Host| host.events.iter().any(|(_, event)| matches!(event, Event::Lost(_)));
         if pair.hosts.iter().any(gone) {
             return;
         }

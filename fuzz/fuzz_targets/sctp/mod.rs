@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use eyas_sctp::config::{AssociationConfig, EndpointConfig};
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::AssociationId;
 use eyas_sctp::io::{Ecn, Input, Output, Received, Transmit};
 use eyas_sctp::message::Message;
-use bytes::Bytes;
 use std::net::SocketAddr;
 
 /// The SCTP port of both sides.

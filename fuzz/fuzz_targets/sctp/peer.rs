@@ -17,29 +17,79 @@ use eyas_sctp::wire::{
 /// A chunk, with numbers relative to those that the other side expects.
 #[derive(Arbitrary, Debug)]
 pub enum Deed {
-    Data { ahead: i8, stream: u8, bits: u8, number: u8, fsn: u8, length: u16 },
-    NextData { stream: u8, bits: u8, number: u8, length: u8 },
-    Sack { ahead: i16, window: u32, blocks: Vec<(u8, u8)>, nr: Vec<(u8, u8)>, dups: u8, is_nr: bool },
-    SackAll { window: u16 },
-    Forward { ahead: i8, skipped: Vec<(u8, bool, u8)>, interleaved: bool },
-    Reset { ahead: i8, incoming: bool, streams: Vec<u8>, last: i8 },
-    Add { ahead: i8, incoming: bool, count: u16 },
-    ResetAll { ahead: i8 },
-    Answer { ahead: i8, result: u8, tsns: Option<(u32, u32)> },
+    Data {
+        ahead: i8,
+        stream: u8,
+        bits: u8,
+        number: u8,
+        fsn: u8,
+        length: u16,
+    },
+    NextData {
+        stream: u8,
+        bits: u8,
+        number: u8,
+        length: u8,
+    },
+    Sack {
+        ahead: i16,
+        window: u32,
+        blocks: Vec<(u8, u8)>,
+        nr: Vec<(u8, u8)>,
+        dups: u8,
+        is_nr: bool,
+    },
+    SackAll {
+        window: u16,
+    },
+    Forward {
+        ahead: i8,
+        skipped: Vec<(u8, bool, u8)>,
+        interleaved: bool,
+    },
+    Reset {
+        ahead: i8,
+        incoming: bool,
+        streams: Vec<u8>,
+        last: i8,
+    },
+    Add {
+        ahead: i8,
+        incoming: bool,
+        count: u16,
+    },
+    ResetAll {
+        ahead: i8,
+    },
+    Answer {
+        ahead: i8,
+        result: u8,
+        tsns: Option<(u32, u32)>,
+    },
     Heartbeat(Vec<u8>),
     Echo,
-    InitAck { parameters: Vec<u8>, streams: u8, extensions: bool },
+    InitAck {
+        parameters: Vec<u8>,
+        streams: u8,
+        extensions: bool,
+    },
     CookieAck,
     Init(Vec<u8>),
     CookieEcho(Vec<u8>),
-    Shutdown { ahead: i8 },
+    Shutdown {
+        ahead: i8,
+    },
     ShutdownAck,
     ShutdownComplete,
     Abort(Vec<u8>),
     Error(Vec<u8>),
     Ecne(i8),
     Cwr(i8),
-    Any { chunk_type: u8, flags: u8, value: Vec<u8> },
+    Any {
+        chunk_type: u8,
+        flags: u8,
+        value: Vec<u8>,
+    },
 }
 
 /// What the peer knows of the other side.
@@ -208,9 +258,7 @@ impl Peer {
                 };
                 return one(Parameter::ReconfigurationResponse(response));
             }
-            Deed::ResetAll { ahead } => {
-                (ahead, Parameter::SsnTsnReset { request: number(*ahead) })
-            }
+            Deed::ResetAll { ahead } => (ahead, Parameter::SsnTsnReset { request: number(*ahead) }),
             _ => return Chunk::CookieAck,
         };
         if *asks == 0 {
@@ -262,7 +310,8 @@ impl Peer {
             parameters.push(Parameter::ForwardTsnSupported);
             parameters.push(Parameter::EcnCapable);
         }
-        let mut bytes = BytesMut::from(&parameters.into_iter().collect::<Parameters>().as_bytes()[..]);
+        let mut bytes =
+            BytesMut::from(&parameters.into_iter().collect::<Parameters>().as_bytes()[..]);
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes.extend_from_slice(more);
         Chunk::InitAck(InitChunk {

@@ -1,7 +1,152 @@
-//! Packets that no honest peer sends (issue of RFC 9260 §8.4, §8.5 and §12).
+//! Packets that no honest peer sends (RFC 9260 §12; what strangers may try is in
+//! `out_of_the_blue`). Each case has a bound or an answer, and a counter.
 
-use crate::world::{B, World, ms, socket};
-use bytes::Bytes;
+mod acknowledgements;
+mod data;
+mod floods;
+mod framing;
+mod lists;
+mod tags;
+
+use crate::world::{A, B, World, ms, socket};
+use bytes::{Bytes, BytesMut};
+use eyas_sctp::config::AssociationConfig;
+use eyas_sctp::counters::Counters;
+use eyas_sctp::endpoint::AssociationState;
+use eyas_sctp::event::{Event, LossReason};
+use eyas_sctp::identifier::{Ppid, StreamId, VerificationTag};
+use eyas_sctp::serial::{Mid, Ssn, Tsn};
+use eyas_sctp::wire::{
+    Checksum, Chunk, DataChunk, DataFlags, Header, Order, Packet, PacketWriter, SackChunk,
+};
+
+/// The peer of `B`: it did the handshake, and now says what it likes with the right tag.
+struct Liar {
+    world: World,
+    /// Of packets to `B`.
+    header: Header,
+    /// Its next TSN.
+    next: Tsn,
+}
+
+impl Liar {
+    fn new(set: impl Fn(&mut AssociationConfig)) -> Self {
+        let mut world = World::with_associations(set);
+        let (a, _) = world.connected();
+        world.keep = Some("DATA");
+        world.send(A, a, 0, "the last honest word");
+        world.run_for(ms(1000));
+        let packet = world.kept.clone().expect("the DATA was seen");
+        let (header, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+        let tsn = |chunk| if let Chunk::Data(data) = chunk { Some(data.tsn) } else { None };
+        let last = chunks.filter_map(tsn).last().expect("the DATA was kept");
+        // What B says from now on is seen in the ladder only.
+        world.network.cut = vec![0];
+        world.clear_ladder();
+        world.keep = Some("SACK");
+        world.kept = None;
+        world.hosts[B].received.clear();
+        Self { world, header, next: last.next() }
+    }
+
+    /// With DATA chunks instead of I-DATA.
+    fn plain() -> Self {
+        Self::new(|config| config.extensions.interleaving = false)
+    }
+
+    /// `B` gets a packet with these chunks.
+    fn says(&mut self, chunks: &[Chunk]) {
+        let mut buffer = BytesMut::new();
+        let mut packet = PacketWriter::begin(&mut buffer, self.header, 65_000);
+        for chunk in chunks {
+            assert!(packet.put(chunk));
+        }
+        packet.finish(Checksum::Crc32c);
+        self.packet(buffer.freeze());
+    }
+
+    /// `B` gets a packet with these bytes behind the common header.
+    fn bytes(&mut self, bytes: &[u8]) {
+        let mut packet = self.header.encode().to_vec();
+        packet.extend_from_slice(bytes);
+        Checksum::Crc32c.patch(&mut packet);
+        self.packet(packet.into());
+    }
+
+    fn packet(&mut self, packet: Bytes) {
+        self.world.inject(B, socket(A, 0), packet);
+        self.world.drain();
+    }
+
+    /// The names of the packets that `B` sent since the last time.
+    fn answers(&mut self) -> Vec<String> {
+        let names = |line: String| line.replace("A <- B  ", "").replace(" (lost)", "");
+        std::mem::take(&mut self.world.ladder).into_iter().map(names).collect()
+    }
+
+    /// The last SACK that `B` sent.
+    fn sack(&mut self) -> SackChunk {
+        self.world.run_for(ms(300));
+        let packet = self.world.kept.take().expect("a SACK");
+        let (_, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+        let sack = |chunk| if let Chunk::Sack(sack) = chunk { Some(sack) } else { None };
+        chunks.filter_map(sack).last().expect("it was kept")
+    }
+
+    fn counters(&self) -> Counters {
+        self.world.hosts[B].endpoint.counters()
+    }
+
+    fn is_up(&self) -> bool {
+        self.world.hosts[B].state() == AssociationState::Established
+    }
+
+    /// With which cause `B` aborted the association.
+    fn aborted_with(&self) -> Option<u16> {
+        match self.world.hosts[B].said().last() {
+            Some(Event::Lost(LossReason::ProtocolViolation { cause })) => Some(*cause),
+            _ => None,
+        }
+    }
+
+    /// A DATA chunk `ahead` of the next one, on stream 1: "b" begins, "e" ends.
+    fn data(&self, ahead: u32, ssn: u16, marks: &str, data: impl Into<Bytes>) -> Chunk {
+        Chunk::Data(self.fragment(ahead, Order::Ssn(Ssn(ssn)), marks, data.into()))
+    }
+
+    /// The same as I-DATA.
+    fn i_data(&self, ahead: u32, place: (u32, u32), marks: &str, data: impl Into<Bytes>) -> Chunk {
+        let order = Order::Mid { mid: Mid(place.0), fsn: place.1 };
+        Chunk::Data(self.fragment(ahead, order, marks, data.into()))
+    }
+
+    fn fragment(&self, ahead: u32, order: Order, marks: &str, payload: Bytes) -> DataChunk {
+        DataChunk {
+            tsn: self.next.plus(ahead),
+            stream: StreamId(1),
+            flags: DataFlags {
+                unordered: marks.contains('u'),
+                begin: marks.contains('b'),
+                end: marks.contains('e'),
+                immediate: marks.contains('i'),
+            },
+            order,
+            ppid: Ppid(0),
+            payload,
+        }
+    }
+
+    /// Still takes and acknowledges what is right.
+    fn works(&mut self) {
+        let before = self.world.hosts[B].received_messages();
+        let mut data = self.fragment(0, Order::Mid { mid: Mid(0), fsn: 0 }, "ube", "x".into());
+        data.stream = StreamId(9);
+        self.next = self.next.next();
+        self.says(&[Chunk::Data(data)]);
+        self.world.run_for(ms(300));
+        assert_eq!(self.world.hosts[B].received_messages(), before + 1, "it does not work");
+    }
+}
 
 #[test]
 fn noise_is_counted_and_not_answered() {
