@@ -22,7 +22,11 @@ use crate::wire::parameter::{
 const MAX_REMEMBERED: usize = super::MAX_REQUESTS;
 
 /// How far the TSNs of the peer jump when they start anew (RFC 6525 §5.2.4).
-const TSN_JUMP: u32 = 1 << 31;
+const PEER_JUMP: u32 = 1 << 31;
+
+/// How far ours jump. What we send then may overtake our answer; it must not pass for data from
+/// before the reset, which the peer would acknowledge and forget.
+const OWN_JUMP: u32 = 1 << 30;
 
 /// The streams named, unless there are not that many.
 fn named(list: &StreamList, count: u16) -> Option<Vec<StreamId>> {
@@ -166,13 +170,13 @@ impl Reconfiguration {
         if self.is_busy() {
             return response(number, ReconfigurationResult::RequestInProgress);
         }
-        let next = halves.sender.next_tsn();
+        let next = halves.sender.next_tsn().plus(OWN_JUMP);
         if !is_idle(halves.sender) || !halves.sender.reset_tsns(next) {
             halves.sender.pause_streams(&[]);
             self.deferred = Some(Deferred { number, task: DeferredTask::ResetAssociation });
             return response(number, ReconfigurationResult::InProgress);
         }
-        let expected = halves.receiver.cumulative_tsn().next().plus(TSN_JUMP);
+        let expected = halves.receiver.cumulative_tsn().next().plus(PEER_JUMP);
         halves.receiver.reset_tsns(expected);
         let outcome = ReconfigurationOutcome::Performed;
         self.events.push_back(Event::AssociationReset { outcome });

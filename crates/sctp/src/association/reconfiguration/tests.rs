@@ -293,12 +293,29 @@ fn everything_starts_anew() {
     let done = Event::AssociationReset { outcome: PERFORMED };
     assert_eq!((a.events(), b.events()), (alloc::vec![done.clone()], alloc::vec![done]));
     assert_eq!(a.sender.next_tsn(), Tsn(101 + (1 << 31)));
+    assert_eq!(b.sender.next_tsn(), Tsn(9001 + (1 << 30)));
     tell(&mut a, &mut b, 1, "b");
     let data = b.data();
     let sack = a.takes(data);
     b.acknowledged(&sack);
     assert_eq!(b.texts(), ["a", "b"]);
     assert_eq!(a.texts(), ["under way", "waits"]);
+}
+
+#[test]
+fn data_that_overtakes_the_answer_to_a_reset_is_not_lost() {
+    let (mut a, mut b) = Side::pair();
+    tell(&mut b, &mut a, 1, "a");
+    a.ask(Request::ResetAssociation).expect("nothing else");
+    let request = a.says().expect("the request");
+    b.hear(&request);
+    b.send(1, "early");
+    let Some(Chunk::Data(early)) = b.data().pop() else { panic!("no data") };
+    let outcome = a.receiver.handle_data(early.clone(), &mut a.counters);
+    assert_eq!(outcome, DataOutcome::OverWindow, "it comes again");
+    talk(&mut b, &mut a);
+    a.takes(alloc::vec![Chunk::Data(early)]);
+    assert_eq!(a.texts(), ["a", "early"]);
 }
 
 #[test]
