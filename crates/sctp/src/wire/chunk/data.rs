@@ -184,7 +184,7 @@ pub struct DataChunk {
 }
 
 impl DataChunk {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn parse(flags: u8, chunk: View<'_>) -> Option<Self> {
         let &[_, _, _, _, t0, t1, t2, t3, i0, i1, s0, s1, p0, p1, p2, p3] =
             chunk.head::<DATA_HEADER>()?;
@@ -198,7 +198,7 @@ impl DataChunk {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn parse_interleaved(flags: u8, chunk: View<'_>) -> Option<Self> {
         let &[_, _, _, _, t0, t1, t2, t3, i0, i1, _, _, m0, m1, m2, m3, p0, p1, p2, p3] =
             chunk.head::<I_DATA_HEADER>()?;

@@ -143,15 +143,25 @@ pub enum Chunk {
 
 impl Chunk {
     /// Reads one chunk, without its padding; `rest` is what follows it in the packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn parse(chunk: View<'_>, rest: View<'_>) -> Self {
         let Some(&[number, flags, ..]) = chunk.head::<ELEMENT_HEADER>() else {
             return Self::Malformed { chunk_type: ChunkType(0) };
         };
         let chunk_type = ChunkType(number);
+        // What carries data goes straight to its place, without a copy on the way.
+        if let ChunkType::DATA | ChunkType::I_DATA = chunk_type {
+            let data = if chunk_type == ChunkType::DATA {
+                DataChunk::parse(flags, chunk)
+            } else {
+                DataChunk::parse_interleaved(flags, chunk)
+            };
+            return match data {
+                Some(data) => Self::Data(data),
+                None => Self::Malformed { chunk_type },
+            };
+        }
         let parsed = match chunk_type {
-            ChunkType::DATA => DataChunk::parse(flags, chunk).map(Self::Data),
-            ChunkType::I_DATA => DataChunk::parse_interleaved(flags, chunk).map(Self::Data),
             ChunkType::SACK => SackChunk::parse(flags, chunk).map(Self::Sack),
             ChunkType::NR_SACK => SackChunk::parse_nr(flags, chunk).map(Self::Sack),
             _ => Self::parse_control(chunk_type, flags, chunk, rest),
