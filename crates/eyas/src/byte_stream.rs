@@ -55,6 +55,14 @@ impl ByteStream {
     }
 
     #[cfg(feature = "sctp")]
+    pub(crate) fn into_sctp(self) -> Result<Box<SctpStream>, Self> {
+        match self {
+            Self { carrier: Carrier::Sctp(stream), .. } => Ok(stream),
+            other => Err(other),
+        }
+    }
+
+    #[cfg(feature = "sctp")]
     pub(crate) fn info_arc(&self) -> Arc<ConnectionInfo> {
         Arc::clone(&self.info)
     }

@@ -117,6 +117,19 @@ impl Connection {
         }
     }
 
+    /// The connection as an association without security, all of whose streams carry messages, also
+    /// stream 0.
+    ///
+    /// # Errors
+    /// Gives the connection back if it is not one, or has TLS.
+    #[cfg(feature = "sctp")]
+    pub fn into_sctp(self) -> Result<crate::sctp::SctpAssociation, Self> {
+        match self.stream.into_sctp() {
+            Ok(stream) => Ok(stream.into_association()),
+            Err(stream) => Err(Self { stream }),
+        }
+    }
+
     /// Another pair of SCTP streams as one stream of bytes, under a TLS session of its own if the
     /// connection has TLS (RFC 3436 §4). The peer has to do the same with the same number. `None`
     /// if this is no SCTP association that eyas carries itself.

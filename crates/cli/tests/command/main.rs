@@ -4,6 +4,8 @@ mod demo;
 mod faults;
 mod get;
 mod memory;
+mod pipe;
 mod race;
+mod sctp;
 mod serve;
 mod stage;

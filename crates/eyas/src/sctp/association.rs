@@ -187,6 +187,16 @@ impl SctpAssociation {
         Ok(self.call(|endpoint, now, id| endpoint.reset_streams(now, id, outgoing, streams))?)
     }
 
+    /// Says that nothing more is sent on this stream, once all of it is on its way: the stream is
+    /// reset, which the peer is told after the last message ([`Event::StreamsReset`]). Where the
+    /// peer cannot reset streams, the association ends once all data has arrived.
+    ///
+    /// # Errors
+    /// If the association is not up.
+    pub async fn end_stream(&self, stream: StreamId) -> Result<(), SctpError> {
+        Ok(poll_fn(|cx| self.poll_end_stream(cx, stream)).await?)
+    }
+
     /// Asks for more streams (RFC 6525).
     ///
     /// # Errors
@@ -320,6 +330,11 @@ impl SctpAssociation {
         drop(guard);
         hub.wake.notify_one();
         Poll::Ready(ended)
+    }
+
+    pub(super) fn give_back_stream(&self, stream: StreamId) {
+        // A slot that is gone has nothing to give back.
+        let _ = self.with_slot(|slot| slot.give_back_stream(stream));
     }
 
     pub(super) fn release_stream(&self, stream: StreamId) {

@@ -163,6 +163,14 @@ impl Slot {
         Ok(())
     }
 
+    /// From now on this stream is read as messages again, with what came in on it meanwhile.
+    pub(super) fn give_back_stream(&mut self, stream: StreamId) {
+        if let Some(inbox) = self.inboxes.remove(&stream) {
+            self.common.messages.extend(inbox.messages);
+            self.common.readers.wake();
+        }
+    }
+
     /// What comes in on this stream is nobody's any more.
     pub(super) fn close_stream(&mut self, stream: StreamId) {
         if let Some(inbox) = self.inboxes.remove(&stream) {

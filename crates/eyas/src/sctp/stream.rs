@@ -39,6 +39,14 @@ impl SctpStream {
         &self.association
     }
 
+    /// The association below, of which this stream is read as messages again. What was read of a
+    /// message so far is not given again.
+    pub fn into_association(self) -> SctpAssociation {
+        let association = self.association.clone();
+        association.give_back_stream(self.info.stream);
+        association
+    }
+
     /// The number of the streams.
     pub fn id(&self) -> StreamId {
         self.info.stream

@@ -240,3 +240,23 @@ async fn associations_pass_over_protocol_132() {
         timeout(SOON, theirs.shutdown()).await.unwrap().unwrap();
     }
 }
+
+/// Both sides end their streams and then the association, at about the same time.
+#[tokio::test]
+async fn both_sides_can_end_at_once() {
+    for _ in 0..10 {
+        let (_clients, _listener, ours, theirs) = pair(V4).await;
+        let end = |association: SctpAssociation, stream: StreamId| async move {
+            let info = SendInfo { stream, ..SendInfo::default() };
+            association.send(&info, Bytes::from_static(b"last words")).await.unwrap();
+            association.end_stream(stream).await.unwrap();
+            let heard = association.receive().await.unwrap().unwrap();
+            assert_eq!(&heard.into_bytes()[..], b"last words");
+            association.shutdown().await
+        };
+        let ended = timeout(SOON / 4, async {
+            tokio::join!(end(ours, StreamId(5)), end(theirs, StreamId(0)))
+        });
+        assert_eq!(ended.await.expect("in time"), (Ok(()), Ok(())));
+    }
+}

@@ -46,7 +46,8 @@ async fn copy(
     loop {
         let length = from.read(&mut piece).await.map_err(Broken::Read)?;
         if length == 0 {
-            to.shutdown().await.map_err(Broken::Write)?;
+            // A peer that is done may have closed everything by now.
+            let _ = to.shutdown().await;
             return Ok(moved);
         }
         to.write_all(&piece[..length]).await.map_err(Broken::Write)?;

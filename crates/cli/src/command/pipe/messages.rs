@@ -1,6 +1,7 @@
 //! Lines as SCTP messages, and messages as lines.
 
 use bytes::Bytes;
+use eyas::sctp::protocol::event::Event;
 use eyas::sctp::protocol::identifier::{Ppid, StreamId};
 use eyas::sctp::protocol::message::{Reliability, SendInfo};
 use eyas::sctp::{SctpAssociation, SctpError};
@@ -10,8 +11,8 @@ use super::Moved;
 use crate::failure::{Failure, Kind};
 use crate::flags::MessageFlags;
 
-/// Moves messages until both sides are done. When standard input ends, so does the association,
-/// once everything has arrived.
+/// Moves messages until both sides are done. When standard input ends, so does the stream, or the
+/// association where the peer cannot end a stream alone.
 pub(super) async fn exchange(
     association: &SctpAssociation,
     flags: &MessageFlags,
@@ -53,17 +54,30 @@ async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64
             Err(error) => return Err(lost(&error)),
         }
     }
-    match association.shutdown().await {
-        Ok(()) | Err(SctpError::Closed) => Ok(sent),
+    match association.end_stream(info.stream).await {
+        // What has ended already needs no end.
+        Ok(()) | Err(SctpError::Closed | SctpError::Misuse(_)) => Ok(sent),
         Err(error) => Err(lost(&error)),
     }
 }
 
+/// Receives until the peer ends a stream of its own, or the association.
 async fn receive(association: &SctpAssociation) -> Result<u64, Failure> {
     let mut out = tokio::io::stdout();
     let mut received = 0;
+    let mut peer_is_done = false;
     loop {
-        let message = match association.receive().await {
+        let next = tokio::select! {
+            biased;
+            next = association.receive() => next,
+            // All that the peer sent before has been taken above.
+            () = std::future::ready(()), if peer_is_done => return Ok(received),
+            event = association.event() => {
+                peer_is_done |= matches!(event, None | Some(Event::StreamsReset { outgoing: false, .. }));
+                continue;
+            }
+        };
+        let message = match next {
             Ok(Some(message)) => message,
             Ok(None) => return Ok(received),
             Err(error) => return Err(lost(&error)),

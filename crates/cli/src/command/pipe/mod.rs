@@ -6,6 +6,7 @@ mod messages;
 use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
+use eyas::sctp::SctpAssociation;
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::{ByteStream, Connection, ListenParameters, Listener, ServerIdentity};
 use serde_json::json;
@@ -20,6 +21,8 @@ use crate::terminal::{Line, Look, Paint};
 
 /// What the peer gets to take what was sent last.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// What a QUIC peer gets to say that it has everything, and to close.
+const QUIC_FAREWELL: Duration = Duration::from_millis(300);
 /// Names in a certificate that is made on the spot.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
@@ -141,32 +144,45 @@ fn say_connected(connection: &Connection, common: &CommonFlags) {
 }
 
 async fn exchange(connection: Connection, flags: &PipeFlags) -> Result<Moved, Failure> {
+    if flags.message.messages {
+        let transport = connection.info().transport;
+        let association = connection.into_sctp().map_err(|_| {
+            Failure::new(Kind::Connect, format!("{transport} has no messages here"))
+                .hint("name SCTP alone as the transport, as in sctp://host:port")
+        })?;
+        let moved = messages::exchange(&association, &flags.message).await?;
+        farewell(&association).await;
+        return Ok(moved);
+    }
     let association = connection.sctp().cloned();
     let stream = StreamId(flags.message.stream);
     let moved = match &association {
-        Some(association) if flags.message.messages => {
-            messages::exchange(association, &flags.message).await
-        }
-        None if flags.message.messages => Err(Failure::new(
-            Kind::Connect,
-            format!("{} has no messages", connection.info().transport),
-        )
-        .hint("name SCTP alone as the transport, as in sctp://host:port")),
         Some(_) if stream != StreamId(0) => {
-            bytes::exchange(other(&connection, stream).await?).await
+            // The first stream stays open until this one is done.
+            bytes::exchange(other(&connection, stream).await?).await?
         }
         _ => {
+            let quic = connection.quic().cloned();
             let stream = connection
                 .into_stream()
                 .map_err(|_| Failure::new(Kind::Protocol, "the connection has ended already"))?;
-            bytes::exchange(stream).await
+            let moved = bytes::exchange(stream).await?;
+            if let Some(quic) = quic {
+                // What was sent last is on its way until the peer has closed.
+                let _ = tokio::time::timeout(QUIC_FAREWELL, quic.closed()).await;
+            }
+            moved
         }
-    }?;
+    };
     if let Some(association) = association {
-        // What ends otherwise has ended as well.
-        let _ = tokio::time::timeout(FAREWELL, association.shutdown()).await;
+        farewell(&association).await;
     }
     Ok(moved)
+}
+
+/// Ends an association in order. What ends otherwise has ended as well.
+async fn farewell(association: &SctpAssociation) {
+    let _ = tokio::time::timeout(FAREWELL, association.shutdown()).await;
 }
 
 /// Another pair of streams than the first.

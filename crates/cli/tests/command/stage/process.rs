@@ -1,10 +1,11 @@
 //! The binary, run and served.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -17,6 +18,16 @@ pub(crate) struct Eyas {
     arguments: Vec<OsString>,
     state: Option<PathBuf>,
     directory: Option<PathBuf>,
+    says: Option<&'static str>,
+}
+
+/// A run under way.
+pub(crate) struct Running {
+    child: Child,
+    started: Instant,
+    out: std::thread::JoinHandle<Vec<u8>>,
+    err: Arc<Mutex<String>>,
+    reader: std::thread::JoinHandle<()>,
 }
 
 /// How a run ended.
@@ -38,7 +49,7 @@ impl Eyas {
     /// These arguments, divided at spaces.
     pub(crate) fn new(line: &str) -> Self {
         let arguments = line.split_whitespace().map(OsString::from).collect();
-        Self { arguments, state: None, directory: None }
+        Self { arguments, state: None, directory: None, says: None }
     }
 
     /// One more argument, as it is.
@@ -57,6 +68,35 @@ impl Eyas {
     pub(crate) fn within(mut self, directory: &Path) -> Self {
         self.directory = Some(directory.to_owned());
         self
+    }
+
+    /// What comes in on its standard input; nothing unless said.
+    pub(crate) fn saying(mut self, text: &'static str) -> Self {
+        self.says = Some(text);
+        self
+    }
+
+    /// Starts it, to be looked at while it runs.
+    pub(crate) fn start(self) -> Running {
+        let started = Instant::now();
+        let mut command = self.command();
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().expect("the binary starts");
+        let mut input = child.stdin.take().expect("a pipe");
+        // A run that ended early does not listen.
+        let _ = input.write_all(self.says.unwrap_or_default().as_bytes());
+        drop(input);
+        let out = read_aside(child.stdout.take());
+        let err = Arc::new(Mutex::new(String::new()));
+        let (lines, told) = (BufReader::new(child.stderr.take().expect("a pipe")), err.clone());
+        let reader = std::thread::spawn(move || {
+            for line in lines.lines().map_while(Result::ok) {
+                let mut told = told.lock().expect("not poisoned");
+                told.push_str(&line);
+                told.push('\n');
+            }
+        });
+        Running { child, started, out, err, reader }
     }
 
     /// The process, not yet started.
@@ -89,6 +129,27 @@ impl Eyas {
         let [out, err] = [out, err].map(|reader| reader.join().expect("reads"));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Finished { code, out: text(&out), length: out.len(), err: text(&err), took }
+    }
+}
+
+impl Running {
+    /// Waits until it has said this on standard error.
+    pub(crate) fn hears(&self, word: &str) {
+        while !self.err.lock().expect("not poisoned").contains(word) {
+            assert!(self.started.elapsed() < HANGS, "it never says {word}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Finished {
+        let code = wait(&mut self.child, self.started).code();
+        let took = self.started.elapsed();
+        let out = self.out.join().expect("reads");
+        self.reader.join().expect("reads");
+        let err = self.err.lock().expect("not poisoned").clone();
+        let text = String::from_utf8_lossy(&out).into_owned();
+        Finished { code, out: text, length: out.len(), err, took }
     }
 }
 

@@ -1,0 +1,66 @@
+//! SCTP in `eyas race`, `get` and `serve`.
+
+use serde_json::Value;
+
+use crate::stage::{Eyas, Served, free_udp_port};
+
+/// What `race --all` says of a transport: whether it works, or nothing if it was not tried.
+fn works(object: &Value, transport: &str) -> Option<bool> {
+    let attempts = object["attempts"].as_array().expect("attempts");
+    let one = attempts.iter().find(|one| one["transport"] == transport)?;
+    let outcome = one["outcome"].as_str().expect("an outcome");
+    Some(["won", "upgraded", "lost"].contains(&outcome))
+}
+
+#[test]
+fn every_transport_works_or_says_why_not() {
+    let port = free_udp_port();
+    let line = format!("serve --no-files --sctp-udp-port {port}");
+    let served = Served::start(Eyas::new(&line));
+    let line = format!("race --all -k --json --explain --sctp-udp-port {port} {}", served.url("/"));
+    let object = Eyas::new(&line).run().exits(0).json();
+    for transport in ["quic", "tcp", "mptcp", "sctp-udp"] {
+        assert_eq!(works(&object, transport), Some(true), "{transport}: {object:#}");
+    }
+    match works(&object, "sctp") {
+        Some(works) => assert!(works, "{object:#}"),
+        None => {
+            println!("SKIPPED: protocol 132 needs privileges");
+            let said = object["plan"]["dropped"].to_string();
+            assert!(said.contains("CAP_NET_RAW") || said.contains("protocol 132"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn what_is_preferred_wins_and_carries_http() {
+    let port = free_udp_port();
+    let line = format!("serve --no-files --sctp-udp-port {port}");
+    let served = Served::start(Eyas::new(&line));
+    let line = format!(
+        "race sctp-udp+tcp://{} -k --json --prefer sctp-udp --alpn http/1.1 --sctp-udp-port {port}",
+        served.address
+    );
+    let object = Eyas::new(&line).run().exits(0).json();
+    assert_eq!(object["winner"]["transport"], "sctp-udp", "{object:#}");
+    assert_eq!(object["winner"]["security"], "tls");
+    let line = format!(
+        "get -k --json --prefer sctp-udp --http1.1 --sctp-udp-port {port} {}",
+        served.url("/bytes/100000")
+    );
+    let object = Eyas::new(&line).run().exits(0).json();
+    assert_eq!(object["connection"]["transport"], "sctp-udp", "{object:#}");
+    assert_eq!((&object["version"], &object["bytes"]), (&"HTTP/1.1".into(), &100_000.into()));
+}
+
+#[test]
+fn where_sctp_is_not_served_tcp_wins() {
+    let served = Served::start(Eyas::new("serve --no-files --no-sctp"));
+    let line = format!(
+        "race sctp+tcp://{} -k --json --alpn http/1.1 --sctp-udp-port {}",
+        served.address,
+        free_udp_port()
+    );
+    let object = Eyas::new(&line).run().exits(0).json();
+    assert_eq!(object["winner"]["transport"], "tcp", "{object:#}");
+}
