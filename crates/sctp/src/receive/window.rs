@@ -10,7 +10,7 @@ pub(crate) const CHUNK_OVERHEAD: usize = 192;
 
 /// Bytes of memory that a message which is not whole costs beyond its chunks, where it has a place
 /// of its own.
-pub(crate) const MESSAGE_OVERHEAD: usize = 256;
+pub(crate) const MESSAGE_OVERHEAD: usize = 384;
 
 /// How many times the receive buffer may be taken in memory. Chunks with more than
 /// [`CHUNK_OVERHEAD`] bytes of data fill the window before they reach it.

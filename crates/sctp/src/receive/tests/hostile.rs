@@ -3,7 +3,7 @@
 use super::*;
 use crate::receive::borrowing::MAX_BORROWED_FRAGMENTS;
 use crate::receive::tracking::{MAX_RANGES, MAX_TSNS_AHEAD};
-use crate::receive::window::{CHUNK_OVERHEAD, MEMORY_FACTOR};
+use crate::receive::window::{CHUNK_OVERHEAD, MEMORY_FACTOR, MESSAGE_OVERHEAD};
 
 #[test]
 fn a_million_tiny_fragments_take_bounded_memory() {
@@ -87,7 +87,7 @@ fn fragments_do_not_pin_the_packets_they_came_in() {
         kept += usize::from(!train.is_unique());
     }
     assert!(kept < MAX_BORROWED_FRAGMENTS, "{kept} packets are kept for one byte each");
-    assert_eq!(side.receiver.memory(), 2000 * (1 + CHUNK_OVERHEAD + 256));
+    assert_eq!(side.receiver.memory(), 2000 * (1 + CHUNK_OVERHEAD + MESSAGE_OVERHEAD));
 }
 
 #[test]

@@ -1,0 +1,108 @@
+//! Two endpoints without a network between them.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
+use eyas_sctp::endpoint::Endpoint;
+use eyas_sctp::io::{Ecn, Input, Output, Received};
+use eyas_sctp::serial::Tsn;
+use eyas_sctp::wire::{Checksum, Chunk, Header, Packet};
+
+/// The SCTP port that `b` listens on.
+pub(crate) const PORT: u16 = 7;
+
+const NOW: Duration = Duration::from_secs(1);
+
+/// An address, one for each number.
+pub(crate) fn socket(number: u32) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::from(0x0b00_0000 | (number & 0x00ff_ffff)), 9899))
+}
+
+/// `a` connects to `b`; tests speak to `b`.
+pub(crate) struct Pair {
+    pub(crate) a: Endpoint,
+    pub(crate) b: Endpoint,
+    config: AssociationConfig,
+    /// What the last packet of `a` with a COOKIE ECHO said, and the first TSN of `a`.
+    peer: Option<(Header, Tsn)>,
+    next_port: u16,
+}
+
+impl Pair {
+    pub(crate) fn new(set: impl Fn(&mut AssociationConfig)) -> Self {
+        let mut config = EndpointConfig::default();
+        config.listen_port = Some(PORT);
+        config.association.path_mtu_discovery = false;
+        set(&mut config.association);
+        let association = config.association.clone();
+        let endpoint = |seed| Endpoint::new(config.clone(), [seed; 32], NOW);
+        Self { a: endpoint(1), b: endpoint(2), config: association, peer: None, next_port: 1000 }
+    }
+
+    /// One more association, idle.
+    pub(crate) fn associate(&mut self) {
+        let mut options = ConnectOptions::new(socket(1), PORT);
+        options.association = self.config.clone();
+        options.local_port = self.next_port;
+        self.next_port += 1;
+        self.a.connect(NOW, &options).expect("the options are good");
+        let before = self.b.associations().len();
+        for _ in 0..3 {
+            for packet in outputs(&mut self.a) {
+                self.listen(&packet);
+                hand_in(&mut self.b, socket(0), packet);
+            }
+            for packet in outputs(&mut self.b) {
+                hand_in(&mut self.a, socket(1), packet);
+            }
+        }
+        assert_eq!(self.b.associations().len(), before + 1);
+    }
+
+    fn listen(&mut self, packet: &Bytes) {
+        let (header, chunks) = Packet::parse(packet, Checksum::Crc32c).expect("a packet");
+        let first = chunks.into_iter().find_map(|chunk| match chunk {
+            Chunk::Init(init) => Some(init.initial_tsn),
+            _ => None,
+        });
+        let first = first.or(self.peer.map(|(_, first)| first));
+        self.peer = first.map(|first| (header, first));
+    }
+
+    /// How to speak to `b` in the name of `a`, and with which TSN to begin.
+    pub(crate) fn peer(&self) -> (Header, Tsn) {
+        self.peer.expect("there is an association")
+    }
+
+    /// `b` gets a packet; what it answers is dropped.
+    pub(crate) fn gets(&mut self, from: SocketAddr, packet: Bytes) {
+        hand_in(&mut self.b, from, packet);
+        outputs(&mut self.b);
+    }
+
+    /// The user of `b` takes everything.
+    pub(crate) fn takes_all(&mut self) {
+        for id in self.b.associations() {
+            while self.b.receive(NOW, id).is_some() {}
+        }
+    }
+}
+
+fn hand_in(endpoint: &mut Endpoint, remote: SocketAddr, contents: Bytes) {
+    let segment_size = contents.len();
+    let received = Received { local: None, remote, ecn: Ecn::NotCapable, contents, segment_size };
+    endpoint.handle_input(NOW, Input::Packets(received));
+}
+
+fn outputs(endpoint: &mut Endpoint) -> Vec<Bytes> {
+    let mut packets = Vec::new();
+    loop {
+        match endpoint.poll_output(NOW) {
+            Output::Transmit(transmit) => packets.push(transmit.contents),
+            Output::Timeout(_) => return packets,
+            _ => {}
+        }
+    }
+}

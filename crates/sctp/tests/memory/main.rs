@@ -1,0 +1,160 @@
+//! What floods cost in memory, by the allocator's own count: not what an account inside says.
+
+mod host;
+
+use std::alloc::System;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use eyas_sctp::identifier::{Ppid, StreamId, VerificationTag};
+use eyas_sctp::serial::{Mid, Tsn};
+use eyas_sctp::wire::{
+    Checksum, Chunk, DataChunk, DataFlags, Header, InitChunk, Order, PacketWriter, Parameters,
+};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+use host::{PORT, Pair, socket};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// The count is one for all threads, so the tests take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// By how much more memory is held after `act` than before.
+fn growth<T>(act: impl FnOnce() -> T) -> (isize, T) {
+    let region = Region::new(ALLOCATOR);
+    let result = act();
+    let change = region.change();
+    (change.bytes_allocated as isize - change.bytes_deallocated as isize, result)
+}
+
+fn packet(header: Header, chunks: &[Chunk]) -> Bytes {
+    let mut buffer = BytesMut::new();
+    let mut packet = PacketWriter::begin(&mut buffer, header, 65_000);
+    chunks.iter().for_each(|chunk| assert!(packet.put(chunk)));
+    packet.finish(Checksum::Crc32c);
+    buffer.freeze()
+}
+
+fn init(tag: u32) -> Bytes {
+    let header = Header { source_port: 5, destination_port: PORT, tag: VerificationTag::ZERO };
+    let init = InitChunk {
+        initiate_tag: VerificationTag(tag),
+        a_rwnd: 100_000,
+        outbound_streams: 65_535,
+        inbound_streams: 65_535,
+        initial_tsn: Tsn(tag),
+        parameters: Parameters::default(),
+    };
+    packet(header, &[Chunk::Init(init)])
+}
+
+/// A fragment in an I-DATA chunk.
+fn fragment(tsn: Tsn, place: (u16, u32, u32), flags: DataFlags, payload: Bytes) -> Chunk {
+    Chunk::Data(DataChunk {
+        tsn,
+        stream: StreamId(place.0),
+        flags,
+        order: Order::Mid { mid: Mid(place.1), fsn: place.2 },
+        ppid: Ppid(0),
+        payload,
+    })
+}
+
+#[test]
+fn inits_and_forged_cookies_leave_nothing() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pair = Pair::new(|_| {});
+    let header = Header { source_port: 5, destination_port: PORT, tag: VerificationTag(3) };
+    let flood = |pair: &mut Pair, count: u32| {
+        for n in 1..=count {
+            pair.gets(socket(n.wrapping_mul(0x9e37_79b9)), init(n));
+            let cookie = Chunk::CookieEcho(Bytes::from(vec![7; 300]));
+            pair.gets(socket(n), packet(header, &[cookie]));
+        }
+    };
+    flood(&mut pair, 1000);
+    let (grown, ()) = growth(|| flood(&mut pair, 20_000));
+    assert!(grown <= 0, "{grown} bytes are held for strangers");
+    let counters = pair.b.counters();
+    assert_eq!((counters.forged_cookies, counters.packets_in), (21_000, 42_000));
+}
+
+#[test]
+fn an_idle_association_is_small() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pair = Pair::new(|_| {});
+    for _ in 0..100 {
+        pair.associate();
+    }
+    let (grown, ()) = growth(|| (0..500).for_each(|_| pair.associate()));
+    let each = grown / 1000;
+    assert!(each <= 4096, "{each} bytes for each side of each association");
+}
+
+#[test]
+fn what_is_held_costs_no_more_than_its_account() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    const BUFFER: usize = 200_000;
+    let tiny = || Bytes::from_static(b"x");
+    let begin = DataFlags { begin: true, ..DataFlags::default() };
+    let unordered = DataFlags { unordered: true, ..DataFlags::WHOLE };
+    // Fragments without a beginning, messages without an end, messages that nobody takes.
+    let floods: [&dyn Fn(Tsn, u32) -> Chunk; 4] = [
+        &|first, n| fragment(first.plus(n + 1), (1, 0, n + 1), DataFlags::default(), tiny()),
+        &|first, n| fragment(first.plus(n), ((n % 900) as u16, n / 900, 0), begin, tiny()),
+        &|first, n| fragment(first.plus(n), (1, n, 0), unordered, tiny()),
+        &|first, n| fragment(first.plus(n + 1), (1, n + 1, 0), DataFlags::WHOLE, tiny()),
+    ];
+    for (index, flood) in floods.iter().enumerate() {
+        let mut pair = Pair::new(|config| config.receive_buffer = BUFFER);
+        pair.associate();
+        let (header, first) = pair.peer();
+        let (grown, ()) = growth(|| {
+            for n in (0..60_000).step_by(50) {
+                let chunks: Vec<Chunk> = (n..n + 50).map(|n| flood(first, n)).collect();
+                pair.gets(socket(0), packet(header, &chunks));
+            }
+        });
+        assert!(pair.b.counters().data_over_window > 50_000);
+        assert!(grown < 2 * BUFFER as isize + 50_000, "flood {index} takes {grown} bytes");
+    }
+}
+
+#[test]
+fn little_data_does_not_hold_large_packets() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    const PACKET: usize = 9000;
+    let begin = DataFlags { begin: true, ..DataFlags::default() };
+    for flags in [begin, DataFlags { unordered: true, ..DataFlags::WHOLE }] {
+        let mut pair = Pair::new(|_| {});
+        pair.associate();
+        let (header, first) = pair.peer();
+        let (grown, ()) = growth(|| {
+            for n in 0..3000 {
+                let place = ((n % 900) as u16, n / 900, 0);
+                let data = fragment(first.plus(n), place, flags, Bytes::from_static(b"x"));
+                let pad = Chunk::Pad { length: (PACKET - 100) as u16 };
+                pair.gets(socket(0), packet(header, &[data, pad]));
+            }
+        });
+        assert!(grown < 300 * PACKET as isize, "{grown} bytes for 3000 bytes of data");
+    }
+}
+
+#[test]
+fn a_peer_with_all_streams_costs_eight_bytes_for_each() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pair = Pair::new(|config| config.outbound_streams = 65_535);
+    pair.associate();
+    let (header, first) = pair.peer();
+    let (grown, ()) = growth(|| {
+        for n in 0..65_535_u32 {
+            let data = fragment(first.plus(n), (n as u16, 0, 0), DataFlags::WHOLE, "x".into());
+            pair.gets(socket(0), packet(header, &[data]));
+            pair.takes_all();
+        }
+    });
+    assert!(grown < 16 * 65_535 + 50_000, "{grown} bytes");
+}
