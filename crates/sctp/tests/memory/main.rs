@@ -1,9 +1,9 @@
 //! What floods cost in memory, by the allocator's own count: not what an account inside says.
 
 mod host;
+mod turn;
 
 use std::alloc::System;
-use std::sync::{Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use eyas_sctp::identifier::{Ppid, StreamId, VerificationTag};
@@ -17,9 +17,6 @@ use host::{PORT, Pair, socket};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
-
-/// The count is one for all threads, so the tests take turns.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// By how much more memory is held after `act` than before.
 fn growth<T>(act: impl FnOnce() -> T) -> (isize, T) {
@@ -64,7 +61,7 @@ fn fragment(tsn: Tsn, place: (u16, u32, u32), flags: DataFlags, payload: Bytes) 
 
 #[test]
 fn inits_and_forged_cookies_leave_nothing() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn::take();
     let mut pair = Pair::new(|_| {});
     let header = Header { source_port: 5, destination_port: PORT, tag: VerificationTag(3) };
     let flood = |pair: &mut Pair, count: u32| {
@@ -83,7 +80,7 @@ fn inits_and_forged_cookies_leave_nothing() {
 
 #[test]
 fn an_idle_association_is_small() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn::take();
     let mut pair = Pair::new(|_| {});
     for _ in 0..100 {
         pair.associate();
@@ -95,7 +92,7 @@ fn an_idle_association_is_small() {
 
 #[test]
 fn what_is_held_costs_no_more_than_its_account() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn::take();
     const BUFFER: usize = 200_000;
     let tiny = || Bytes::from_static(b"x");
     let begin = DataFlags { begin: true, ..DataFlags::default() };
@@ -124,7 +121,7 @@ fn what_is_held_costs_no_more_than_its_account() {
 
 #[test]
 fn little_data_does_not_hold_large_packets() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn::take();
     const PACKET: usize = 9000;
     let begin = DataFlags { begin: true, ..DataFlags::default() };
     for flags in [begin, DataFlags { unordered: true, ..DataFlags::WHOLE }] {
@@ -145,7 +142,7 @@ fn little_data_does_not_hold_large_packets() {
 
 #[test]
 fn a_peer_with_all_streams_costs_eight_bytes_for_each() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn::take();
     let mut pair = Pair::new(|config| config.outbound_streams = 65_535);
     pair.associate();
     let (header, first) = pair.peer();
