@@ -1,3 +1,5 @@
+mod properties;
+
 use alloc::vec::Vec;
 
 use super::*;

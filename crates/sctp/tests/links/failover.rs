@@ -159,3 +159,21 @@ fn idle_paths_are_asked_every_half_minute() {
         }
     }
 }
+
+#[test]
+fn a_path_that_was_added_takes_over() {
+    let mut config = AssociationConfig::default();
+    config.extensions.dynamic_addresses = true;
+    let mut world = World::connected_knowing(&config, &[LINK, LINK], 1);
+    world.run_until(ms(3_000));
+    assert_eq!(world.status().paths.len(), 1);
+    world.add_address_of_receiver(1);
+    world.run_until(ms(5_000));
+    let kinds: Vec<_> = changes(&world).into_iter().map(|it| (it.1, it.2)).collect();
+    assert_eq!(kinds, [(1, PathChange::Added), (1, PathChange::Confirmed)]);
+    world.cut(0, true);
+    world.run_until(ms(8_000));
+    let after = first_arrival(&world, 1, ms(5_000)).unwrap() - ms(5_000);
+    assert!(after <= 4 * ROUND_TRIP, "first data after {after:?}");
+    assert!(share(&world, ms(6_000), ms(8_000)) >= 85);
+}

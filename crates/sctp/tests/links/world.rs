@@ -85,13 +85,14 @@ fn address(host: usize, network: usize) -> IpAddr {
 }
 
 impl World {
-    /// Both hosts with an address on each network.
-    pub(crate) fn new(config: &AssociationConfig, links: &[Link]) -> Self {
+    /// The sender tells of its addresses on all networks, the receiver on the first `told`.
+    fn new(config: &AssociationConfig, links: &[Link], told: usize) -> Self {
         let endpoint = |host: usize| {
             let mut endpoint = EndpointConfig::default();
             endpoint.listen_port = Some(PORT);
             endpoint.association = config.clone();
-            endpoint.addresses = (0..links.len()).map(|network| address(host, network)).collect();
+            let told = if host == A { links.len() } else { told };
+            endpoint.addresses = (0..told).map(|network| address(host, network)).collect();
             Endpoint::new(endpoint, [u8::try_from(host).unwrap() + 1; 32], Duration::ZERO)
         };
         let direction = |link: &Link| Direction {
@@ -116,9 +117,18 @@ impl World {
         }
     }
 
-    /// Connects over the first network.
+    /// Connects over the first network; the hosts tell each other of all.
     pub(crate) fn connected(config: &AssociationConfig, links: &[Link]) -> Self {
-        let mut world = Self::new(config, links);
+        Self::connected_knowing(config, links, links.len())
+    }
+
+    /// The same, but the receiver tells only of its addresses on the first `told` networks.
+    pub(crate) fn connected_knowing(
+        config: &AssociationConfig,
+        links: &[Link],
+        told: usize,
+    ) -> Self {
+        let mut world = Self::new(config, links, told);
         let mut options = ConnectOptions::new(SocketAddr::new(address(B, 0), UDP), PORT);
         options.association = config.clone();
         world.association = Some(world.sender.connect(world.now, &options).unwrap());
@@ -140,6 +150,12 @@ impl World {
         for direction in &mut self.directions[network] {
             direction.link.cut = cut;
         }
+    }
+
+    /// The receiver tells of its address on another network.
+    pub(crate) fn add_address_of_receiver(&mut self, network: usize) {
+        let id = self.receiver.associations()[0];
+        self.receiver.add_address(self.now, id, address(B, network)).unwrap();
     }
 
     /// Adds to the delay of a network, in both directions.
