@@ -168,11 +168,11 @@ impl Hub {
 impl State {
     /// Hands in what came in at the sockets; from those that others share, only what is ours.
     pub(super) fn take_in(&mut self, now: Duration, input: Input, is_shared: bool) {
-        if let Input::Packets(received) = &input
-            && is_shared
-            && !self.ports.is_ours(received)
-        {
-            return;
+        if let Input::Packets(received) = &input {
+            let is_strange = is_shared && !self.ports.is_ours(received);
+            if is_strange || self.ports.is_belated_answer(received) {
+                return;
+            }
         }
         self.endpoint.handle_input(now, input);
     }

@@ -7,6 +7,11 @@ use std::collections::HashMap;
 
 use eyas_sctp::io::Received;
 
+/// Bytes of the common header (RFC 9260 §3.1), behind which the type of the first chunk stands.
+const COMMON_HEADER: usize = 12;
+/// The type of an INIT ACK chunk (RFC 9260 §3.3.3), which is always alone in its packet.
+const INIT_ACK: u8 = 2;
+
 /// The ports that an endpoint uses.
 #[derive(Debug, Default)]
 pub(super) struct Ports {
@@ -38,12 +43,26 @@ impl Ports {
         self.connected.contains_key(&(local, remote))
     }
 
-    /// Whether the packet is for a port of ours (RFC 9260 §3.1: source port, destination port).
+    /// Whether the packet is for a port of ours.
     pub(super) fn is_ours(&self, received: &Received) -> bool {
-        let Some(&[s0, s1, d0, d1]) = received.contents.first_chunk::<4>() else { return false };
-        let (source, destination) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));
-        self.listening == Some(destination) || self.connected.contains_key(&(destination, source))
+        let Some((source, destination)) = ports(received) else { return false };
+        self.listening == Some(destination) || self.is_used(destination, source)
     }
+
+    /// Whether the packet is the INIT ACK of an association that was given up meanwhile, as those
+    /// that lose a race are. To answer it with an ABORT (RFC 9260 §8.4) would cost the peer a
+    /// packet, and it holds nothing that could be ended.
+    pub(super) fn is_belated_answer(&self, received: &Received) -> bool {
+        received.contents.get(COMMON_HEADER) == Some(&INIT_ACK)
+            && ports(received)
+                .is_some_and(|(source, destination)| !self.is_used(destination, source))
+    }
+}
+
+/// Source and destination port of the first packet (RFC 9260 §3.1).
+fn ports(received: &Received) -> Option<(u16, u16)> {
+    let &[s0, s1, d0, d1] = received.contents.first_chunk::<4>()?;
+    Some((u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1])))
 }
 
 #[cfg(test)]
@@ -77,6 +96,17 @@ mod tests {
         assert!(ports.is_ours(&packet(443, 5000)));
         ports.remove(5000, 443);
         assert!(!ports.is_ours(&packet(443, 5000)));
+    }
+
+    #[test]
+    fn an_init_ack_that_nobody_waits_for_comes_too_late() {
+        let mut init_ack = packet(443, 5000);
+        init_ack.contents = [&init_ack.contents[..], &[0; 8], &[INIT_ACK, 0, 0, 4]].concat().into();
+        let mut ports = Ports::new(None);
+        assert!(ports.is_belated_answer(&init_ack));
+        ports.add(5000, 443);
+        assert!(!ports.is_belated_answer(&init_ack));
+        assert!(!Ports::new(None).is_belated_answer(&packet(443, 5000)), "too short to tell");
     }
 
     #[test]

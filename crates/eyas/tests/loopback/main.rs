@@ -6,4 +6,6 @@ mod fast_open;
 mod mptcp;
 mod race;
 mod resolver;
+#[cfg(feature = "sctp")]
+mod sctp;
 mod security;
