@@ -8,6 +8,10 @@ use crate::identifier::StreamId;
 use crate::message::{Message, Pieces};
 use crate::serial::Tsn;
 
+/// The most places for messages that are kept when there is none: a burst is not paid for by the
+/// memory of the idle association after it.
+const MAX_IDLE_PLACES: usize = 1024;
+
 /// A message that is whole, or a part of one that is delivered before it is.
 #[derive(Debug)]
 pub(crate) struct Ready {
@@ -158,7 +162,11 @@ impl Delivery {
     /// The next message for the application.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Ready> {
-        self.ready.pop_front()
+        let ready = self.ready.pop_front();
+        if self.ready.is_empty() && self.ready.capacity() > MAX_IDLE_PLACES {
+            self.ready.shrink_to(MAX_IDLE_PLACES);
+        }
+        ready
     }
 
     /// Takes back the parts of an unfinished message that the application does not have yet, and

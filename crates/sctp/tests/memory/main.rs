@@ -141,6 +141,24 @@ fn little_data_does_not_hold_large_packets() {
 }
 
 #[test]
+fn a_burst_that_was_taken_leaves_little() {
+    let _turn = turn::take();
+    let mut pair = Pair::new(|_| {});
+    pair.associate();
+    let (header, first) = pair.peer();
+    let (grown, ()) = growth(|| {
+        for n in (0..6000).step_by(50) {
+            let chunk = |n| fragment(first.plus(n), (1, n, 0), DataFlags::WHOLE, "x".into());
+            let chunks: Vec<Chunk> = (n..n + 50).map(chunk).collect();
+            pair.gets(socket(0), packet(header, &chunks));
+        }
+        pair.takes_all();
+    });
+    assert_eq!(pair.b.counters().data_over_window, 0);
+    assert!(grown < 150_000, "{grown} bytes");
+}
+
+#[test]
 fn a_peer_with_all_streams_costs_eight_bytes_for_each() {
     let _turn = turn::take();
     let mut pair = Pair::new(|config| config.outbound_streams = 65_535);
