@@ -159,7 +159,14 @@ impl Association {
 
     /// Whether a packet with our tag may come from `source`: one of the peer's addresses, or any
     /// while the peer has not yet said which it has.
+    ///
+    /// What comes for one that is over is out of the blue: a peer that waits for our SHUTDOWN
+    /// COMPLETE gets it however long the user leaves the last messages lying.
     pub(crate) fn takes_from(&self, source: IpAddr) -> bool {
-        matches!(self.state, State::CookieWait(_)) || self.paths.by_address(source).is_some()
+        match self.state {
+            State::CookieWait(_) => true,
+            State::Closed => false,
+            _ => self.paths.by_address(source).is_some(),
+        }
     }
 }

@@ -12,11 +12,27 @@ const SLOT_BITS: u32 = 32;
 
 /// Addresses and ports of an association, as seen from here. The port of the address is that of
 /// the UDP encapsulation: behind one address translator there may be many hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub(crate) remote: SocketAddr,
     pub(crate) remote_port: u16,
     pub(crate) local_port: u16,
+}
+
+/// A [`Peer`] in two numbers, which compare fast: the address; then family, scope, UDP port and
+/// both SCTP ports.
+type PeerKey = (u128, u128);
+
+impl Peer {
+    fn key(&self) -> PeerKey {
+        let (address, scope) = match self.remote {
+            SocketAddr::V4(v4) => (u128::from(v4.ip().to_bits()), 1 << 32),
+            SocketAddr::V6(v6) => (v6.ip().to_bits(), u64::from(v6.scope_id())),
+        };
+        let ports = [self.remote.port(), self.remote_port, self.local_port];
+        let rest = ports.iter().fold(u128::from(scope), |sum, port| sum << 16 | u128::from(*port));
+        (address, rest)
+    }
 }
 
 /// One association and what the endpoint keeps of it.
@@ -30,7 +46,7 @@ pub(crate) struct Entry {
     /// Under which tag it is found.
     tag: u32,
     /// Under which addresses it is found.
-    peers: Vec<Peer>,
+    peers: Vec<PeerKey>,
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +61,7 @@ pub(crate) struct Registry {
     slots: Vec<Slot>,
     free: Vec<u32>,
     by_tag: BTreeMap<u32, u32>,
-    by_peer: BTreeMap<Peer, u32>,
+    by_peer: BTreeMap<PeerKey, u32>,
     last: Option<(u32, u32)>,
 }
 
@@ -131,14 +147,15 @@ impl Registry {
     }
 
     pub(crate) fn by_peer(&self, peer: &Peer) -> Option<u32> {
-        self.by_peer.get(peer).copied()
+        self.by_peer.get(&peer.key()).copied()
     }
 
     /// The associations that have a path to this address.
     pub(crate) fn all_to(&self, remote: SocketAddr) -> Vec<u32> {
         let from = Peer { remote, remote_port: 0, local_port: 0 };
         let to = Peer { remote, remote_port: u16::MAX, local_port: u16::MAX };
-        let mut slots: Vec<u32> = self.by_peer.range(from..=to).map(|(_, slot)| *slot).collect();
+        let mut slots: Vec<u32> =
+            self.by_peer.range(from.key()..=to.key()).map(|(_, slot)| *slot).collect();
         slots.sort_unstable();
         slots.dedup();
         slots
@@ -160,11 +177,37 @@ impl Registry {
         for peer in entry.peers.drain(..) {
             self.by_peer.remove(&peer);
         }
-        for peer in entry.association.peers() {
+        for peer in entry.association.peers().map(|peer| peer.key()) {
             if let alloc::collections::btree_map::Entry::Vacant(place) = self.by_peer.entry(peer) {
                 place.insert(slot);
                 entry.peers.push(peer);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Peer;
+    use alloc::collections::BTreeSet;
+
+    #[test]
+    fn every_part_of_a_peer_tells_it_from_others() {
+        let peer = |remote: &str, remote_port, local_port| Peer {
+            remote: remote.parse().unwrap(),
+            remote_port,
+            local_port,
+        };
+        let all = [
+            peer("192.0.2.1:9899", 7, 8),
+            peer("192.0.2.1:9899", 8, 7),
+            peer("192.0.2.1:9898", 7, 8),
+            peer("192.0.2.2:9899", 7, 8),
+            peer("[::192.0.2.1]:9899", 7, 8),
+            peer("[fe80::1%1]:9899", 7, 8),
+            peer("[fe80::1%2]:9899", 7, 8),
+        ];
+        let keys: BTreeSet<_> = all.iter().map(Peer::key).collect();
+        assert_eq!(keys.len(), all.len());
     }
 }

@@ -146,3 +146,19 @@ fn a_silent_peer_is_given_up_in_the_middle_of_the_end() {
     let unreachable = Event::Lost(LossReason::PeerUnreachable);
     assert_eq!(world.hosts[A].said().last(), Some(&unreachable));
 }
+
+#[test]
+fn the_end_is_repeated_while_the_last_message_lies_unread() {
+    let mut world = World::new();
+    world.hosts[A].reads = false;
+    let (a, b) = world.connected();
+    world.send(B, b, 0, "read me later");
+    world.run_for(ms(500));
+    world.lose("SHUTDOWN-COMPLETE");
+    world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+    world.run_for(ms(10_000));
+    assert!(world.lost_all());
+    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
+    let now = world.now;
+    assert_eq!(world.hosts[A].endpoint.receive(now, a).unwrap().into_bytes(), "read me later");
+}
