@@ -16,7 +16,7 @@ use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::message::{Reliability, SendInfo};
 use proptest::prelude::*;
 
-use crate::world::{A, B, World, ms, multihomed};
+use crate::world::{A, B, World, address, ms, multihomed};
 
 /// Streams that messages go on.
 const STREAMS: u16 = 5;
@@ -26,11 +26,27 @@ const BUFFER: usize = 60_000;
 /// Something that happens.
 #[derive(Clone, Debug)]
 enum Step {
-    Send { host: usize, stream: u16, size: usize, kind: Kind },
-    Wait { ms: u64 },
-    Reads { host: usize, reads: bool },
-    Cut { network: u8 },
+    Send {
+        host: usize,
+        stream: u16,
+        size: usize,
+        kind: Kind,
+    },
+    Wait {
+        ms: u64,
+    },
+    Reads {
+        host: usize,
+        reads: bool,
+    },
+    Cut {
+        network: u8,
+    },
     Mend,
+    /// The address of a host on network 1 is taken back, or added again.
+    Readdress {
+        host: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +67,8 @@ struct Setting {
     interleaving: bool,
     nr_sack: bool,
     partial_reliability: bool,
+    dynamic_addresses: bool,
+    authenticated_data: bool,
     congestion: CongestionControlKind,
     detection: LossDetection,
     scheduler: SchedulerKind,
@@ -71,6 +89,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..2usize, any::<bool>()).prop_map(|(host, reads)| Step::Reads { host, reads }),
         1 => (0..2u8).prop_map(|network| Step::Cut { network }),
         1 => Just(Step::Mend),
+        1 => (0..2usize).prop_map(|host| Step::Readdress { host }),
     ]
 }
 
@@ -90,11 +109,12 @@ fn setting() -> impl Strategy<Value = Setting> {
         Just(SchedulerKind::WeightedFairQueueing),
     ];
     let network = (any::<u64>(), 0..200u32, 0..100u32, 0..500u32, 1..3u8);
-    let extensions = any::<(bool, bool, bool)>();
+    let extensions = any::<(bool, bool, bool, bool, bool)>();
     (network, extensions, congestion, detection, scheduler).prop_map(
         |(network, extensions, congestion, detection, scheduler)| {
             let (seed, loss, duplication, reordering, networks) = network;
-            let (interleaving, nr_sack, partial_reliability) = extensions;
+            let (interleaving, nr_sack, partial_reliability, dynamic_addresses, authenticated_data) =
+                extensions;
             Setting {
                 seed,
                 loss,
@@ -104,6 +124,8 @@ fn setting() -> impl Strategy<Value = Setting> {
                 interleaving,
                 nr_sack,
                 partial_reliability,
+                dynamic_addresses,
+                authenticated_data,
                 congestion,
                 detection,
                 scheduler,
@@ -122,6 +144,11 @@ fn configured(setting: &Setting, host: usize) -> EndpointConfig {
     association.extensions.interleaving = setting.interleaving;
     association.extensions.nr_sack = setting.nr_sack;
     association.extensions.partial_reliability = setting.partial_reliability;
+    association.extensions.dynamic_addresses = setting.dynamic_addresses;
+    if setting.authenticated_data {
+        association.extensions.authentication = true;
+        association.authenticated_chunks = vec![0, 3, 64, 130, 192, 194];
+    }
     association.congestion_control = setting.congestion;
     association.loss_detection = setting.detection;
     association.scheduler = setting.scheduler;
@@ -248,6 +275,7 @@ fn play(setting: &Setting, steps: &[Step]) -> u64 {
     world.network.duplication = setting.duplication;
     world.network.reordering = setting.reordering;
     let mut sent = Sent::default();
+    let mut second_address = [true; 2];
     for step in steps {
         match *step {
             Step::Send { host, stream, size, kind } => {
@@ -257,6 +285,16 @@ fn play(setting: &Setting, steps: &[Step]) -> u64 {
             Step::Reads { host, reads } => world.hosts[host].reads = reads,
             Step::Cut { network } => world.network.cut = vec![network],
             Step::Mend => world.network.cut.clear(),
+            Step::Readdress { host } if setting.dynamic_addresses && setting.networks > 1 => {
+                let (endpoint, address) = (&mut world.hosts[host].endpoint, address(host, 1));
+                let asked = if second_address[host] {
+                    endpoint.remove_address(world.now, ids[host], address)
+                } else {
+                    endpoint.add_address(world.now, ids[host], address)
+                };
+                second_address[host] ^= asked.is_ok();
+            }
+            Step::Readdress { .. } => {}
         }
         check_bounds(&world, ids);
     }
