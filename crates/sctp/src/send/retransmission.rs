@@ -307,6 +307,8 @@ impl Sender {
                     let flight = &mut self.flights[usize::from(number)];
                     flight.clear();
                     flight.path = None;
+                    // The timer that would have repeated it went with the path.
+                    self.forward_tsn_due |= self.must_forward();
                 }
                 Some(PathState::Active) => {}
                 Some(_) if to != id => self.move_waiting(number, to),

@@ -68,6 +68,20 @@ fn an_old_message_is_not_sent_again() {
 }
 
 #[test]
+fn what_was_told_on_a_removed_path_is_told_again() {
+    let mut bench = Bench::new();
+    bench.add_path();
+    bench.send(for_a_while(1), 100).expect("taken");
+    bench.output();
+    bench.timeout();
+    assert_eq!(forward(&mut bench), forwarded(1, &[(1, 0)]));
+    assert!(!bench.sender.forward_tsn_due(), "now the timer of its path repeats it");
+    bench.paths.remove(PathId(0));
+    bench.sender.paths_changed(bench.now, &mut bench.paths);
+    assert!(bench.sender.forward_tsn_due());
+}
+
+#[test]
 fn retransmissions_can_be_limited() {
     let mut bench = Bench::new();
     let twice = SendInfo { reliability: Reliability::Retransmissions(2), ..on(4) };
