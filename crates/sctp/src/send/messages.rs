@@ -32,11 +32,16 @@ impl Limit {
     fn new(reliability: Reliability, now: Duration) -> Self {
         match reliability {
             Reliability::Reliable => Self::Never,
-            Reliability::Lifetime(lifetime) => Self::Deadline(now.saturating_add(lifetime)),
+            Reliability::Lifetime(lifetime) => Self::Deadline(deadline(now, lifetime)),
             Reliability::Retransmissions(most) => Self::Retransmissions(most),
             Reliability::Priority(priority) => Self::Priority(priority),
         }
     }
+}
+
+/// When a lifetime that begins now ends: never at once, so that what may go now goes.
+pub(super) fn deadline(now: Duration, lifetime: Duration) -> Duration {
+    now.saturating_add(lifetime.max(Duration::from_nanos(1)))
 }
 
 /// One message.

@@ -13,6 +13,7 @@
 //! | `loss` | how losses are found | RFC 9260 §7.2.4, RFC 8985 |
 //! | `peer_window` | the peer's window, probes into a closed one | RFC 9260 §6.1, §6.2.1 |
 //! | `partial_reliability` | messages given up, FORWARD-TSN | RFC 3758, RFC 7496, RFC 8260 §2.3 |
+//! | `lifetime` | messages that wait for too long | RFC 7496 §4.1 |
 //! | `stream_reset` | streams stopped, renumbered, resumed | RFC 6525 §5.1 |
 //! | `restart` | the peer came back without a memory | RFC 9260 §5.2.4 |
 //! | `congestion_echo` | ECNE | RFC 9260 appendix A |
@@ -36,6 +37,7 @@ mod fill;
 mod flight;
 mod fragmentation;
 mod gap_blocks;
+mod lifetime;
 mod loss;
 mod messages;
 mod outstanding;
@@ -114,6 +116,8 @@ pub struct Sender {
     /// Messages with a lifetime, and with a priority, that are kept.
     timed: usize,
     prioritised: usize,
+    /// When the first lifetime of a message ends of which nothing was sent, at the earliest.
+    next_deadline: Option<Duration>,
 
     /// All up to here is acknowledged or given up (RFC 3758 §3.5, `Advanced.Peer.Ack.Point`).
     advanced_peer_ack_point: Tsn,
@@ -157,6 +161,7 @@ impl Sender {
             unsent: 0,
             in_flight: 0,
             timed: 0,
+            next_deadline: None,
             prioritised: 0,
             advanced_peer_ack_point: terms.initial_tsn.previous(),
             forward_tsn_due: false,

@@ -133,9 +133,7 @@ impl Sender {
         length: usize,
         paths: &mut Paths,
     ) {
-        if self.timed > 0 {
-            self.abandon_all(paths, |limit| matches!(limit, Limit::Deadline(at) if at <= now));
-        }
+        self.drop_overdue(now, paths);
         let Reliability::Priority(priority) = reliability else { return };
         while self.prioritised > 0 && !self.is_writable(length) {
             let lower = |limit| match limit {
@@ -152,15 +150,6 @@ impl Sender {
     /// Whether a message can still be given up: the peer has to be told if it saw some of it.
     fn may_abandon(&self, message: &QueuedMessage) -> bool {
         !message.abandoned && (message.sent == 0 || self.terms.partial_reliability)
-    }
-
-    fn abandon_all(&mut self, paths: &mut Paths, is_over: impl Fn(Limit) -> bool) {
-        let over = self.messages.iter();
-        let over = over.filter(|(_, message)| self.may_abandon(message) && is_over(message.limit));
-        let over: Vec<MessageId> = over.map(|(id, _)| id).collect();
-        for id in over {
-            self.abandon(id, paths);
-        }
     }
 
     /// The cumulative TSN advanced.

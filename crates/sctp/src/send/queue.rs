@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::Sender;
 use super::flight::Flight;
-use super::messages::{MessageId, NONE, QueuedMessage};
+use super::messages::{MessageId, NONE, QueuedMessage, deadline};
 use crate::error::Error;
 use crate::event::Event;
 use crate::identifier::StreamId;
@@ -35,6 +35,8 @@ impl Sender {
         data: Bytes,
         paths: &mut Paths,
     ) -> Result<(), Error> {
+        // While nothing waits, deadlines pass unnoticed.
+        self.drop_overdue(now, paths);
         self.admit(now, info, data.len(), paths)?;
         let Some((slot, is_new)) = self.streams.find_or_add(info.stream) else {
             return Err(Error::NoSuchStream);
@@ -56,7 +58,7 @@ impl Sender {
         self.queued += length;
         self.unsent += length;
         match info.reliability {
-            Reliability::Lifetime(_) => self.timed += 1,
+            Reliability::Lifetime(lifetime) => self.note_deadline(deadline(now, lifetime)),
             Reliability::Priority(_) => self.prioritised += 1,
             Reliability::Reliable | Reliability::Retransmissions(_) => {}
         }

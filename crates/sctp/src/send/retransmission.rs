@@ -43,7 +43,7 @@ impl Sender {
     /// When something is to be done at the latest, if nothing happens before.
     #[must_use]
     pub fn next_timeout(&self, paths: &Paths) -> Option<Duration> {
-        let mut next: Option<Duration> = None;
+        let mut next = self.next_deadline();
         for flight in &self.flights {
             let t3 = flight.path.and_then(|id| paths.get(id)).and_then(|path| path.t3);
             let timers = [t3, flight.rack.timer, flight.probe.timer, flight.doubt];
@@ -65,6 +65,7 @@ impl Sender {
             }
             self.handle_loss_timers(number, now, paths);
         }
+        self.drop_overdue(now, paths);
         self.note_room();
         outcome
     }

@@ -49,6 +49,24 @@ fn an_old_message_is_not_sent_at_all() {
 }
 
 #[test]
+fn a_message_that_waits_too_long_is_given_up_in_time() {
+    let mut bench = Bench::with(config(), Terms { peer_window: 0, ..terms() });
+    bench.send(on(0), 100).expect("taken");
+    bench.output();
+    bench.send(for_a_while(1), 100).expect("taken");
+    bench.pass(milliseconds(100));
+    bench.send(for_a_while(1), 100).expect("taken");
+    let start = bench.now;
+    for waited in [400, 500] {
+        bench.timeout();
+        assert_eq!(bench.now, start + milliseconds(waited));
+        let failed = Event::SendFailed { stream: StreamId(1), context: 77, sent: false };
+        assert_eq!(bench.events(), [failed]);
+    }
+    assert_eq!(bench.sender.queued_bytes(), 100);
+}
+
+#[test]
 fn an_old_message_is_not_sent_again() {
     let mut bench = Bench::new();
     bench.send(for_a_while(1), 2000).expect("taken");
