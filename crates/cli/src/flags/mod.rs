@@ -99,8 +99,8 @@ pub(crate) enum ColorChoice {
 pub(crate) enum Command {
     /// Race against a server of our own on this machine, and draw each race
     ///
-    /// Six small networks on loopback: all well, UDP swallowed, TCP slow, QUIC slow, HTTP/3 only,
-    /// and a wrong certificate on one transport. Each is raced without memory and then with what
+    /// Eight small networks on loopback: all well, UDP swallowed, TCP slow, QUIC slow, HTTP/3 only,
+    /// a wrong certificate on one transport, SCTP inside UDP, and protocol 132 dropped. Each is raced without memory and then with what
     /// was learnt.
     /// Needs no network, writes no file, and ends by itself in under ten seconds.
     #[command(after_help = DEMO_EXAMPLES)]
@@ -145,7 +145,7 @@ pub(crate) enum Command {
 
 const DEMO_EXAMPLES: &str = "\
 Examples:
-  eyas demo            all six networks
+  eyas demo            all eight networks
   eyas demo --explain  and why each candidate stood where it did
   eyas demo --json     the same as data, one object";
 

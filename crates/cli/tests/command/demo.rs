@@ -15,6 +15,8 @@ fn it_shows_every_scene_and_ends_by_itself() {
         "QUIC is slow",
         "HTTP/3 only",
         "A wrong certificate",
+        "SCTP inside UDP",
+        "drops protocol 132",
         "Summary",
         "eyas get",
     ] {
@@ -39,9 +41,17 @@ fn the_object_tells_how_each_network_was_met() {
         let race = &object["scenes"][scene][when];
         (race["winner"]["transport"].as_str().unwrap_or("none").to_owned(), race.clone())
     };
-    let names: Vec<_> = (0..6).map(|scene| object["scenes"][scene]["name"].clone()).collect();
-    let expected =
-        ["all-well", "udp-swallowed", "tcp-slow", "quic-slow", "http3-only", "wrong-certificate"];
+    let names: Vec<_> = (0..8).map(|scene| object["scenes"][scene]["name"].clone()).collect();
+    let expected = [
+        "all-well",
+        "udp-swallowed",
+        "tcp-slow",
+        "quic-slow",
+        "http3-only",
+        "wrong-certificate",
+        "sctp-inside-udp",
+        "protocol-132-dropped",
+    ];
     assert_eq!(names, expected);
     assert_eq!(winner(0, "without_memory").0, "quic");
     assert_eq!(winner(1, "without_memory").0, "tcp");
@@ -52,4 +62,9 @@ fn the_object_tells_how_each_network_was_met() {
     assert_eq!(winner(3, "without_memory").1["upgraded_to"], "quic");
     assert_eq!(winner(4, "without_memory").0, "quic");
     assert_eq!(winner(5, "without_memory").0, "tcp");
+    assert_eq!(winner(6, "without_memory").0, "sctp-udp");
+    assert_eq!(winner(7, "without_memory").0, "sctp-udp");
+    let (transport, again) = winner(7, "with_memory");
+    assert_eq!(transport, "sctp-udp");
+    assert_eq!(again["attempts"].as_array().map(Vec::len), Some(1), "protocol 132 is left alone");
 }

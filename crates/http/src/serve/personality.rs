@@ -65,6 +65,9 @@ pub enum Personality {
     WrongName(Side),
     /// This transport speaks none of HTTP's ALPN names.
     NoCommonAlpn(Side),
+    /// HTTP/1.1 over SCTP inside UDP beside TCP; no QUIC. What is sent directly over IP vanishes, as
+    /// where a firewall drops protocol 132.
+    SctpInsideUdp,
     /// Bodies longer than `after` bytes are never finished: the connection (TCP) or stream (QUIC)
     /// is reset.
     ResetInBody {
@@ -108,10 +111,23 @@ pub struct Faces {
     pub tcp: Face,
     /// Over QUIC.
     pub quic: Face,
+    /// Over SCTP.
+    pub sctp: SctpFace,
     /// What long bodies come to.
     pub mishap: Option<Mishap>,
     /// Whether QUIC takes 0-RTT data.
     pub early_data: bool,
+}
+
+/// How a test server looks over SCTP at one address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SctpFace {
+    /// Nothing listens.
+    #[default]
+    Absent,
+    /// Inside UDP, at a free port ([`TestServer::sctp_udp_port`]); nothing answers protocol 132.
+    InsideUdp,
 }
 
 /// How a test server looks over one transport at one address.
@@ -181,6 +197,9 @@ impl Personality {
             Self::ExpiredCertificate(side) => shown(side, Credentials::Expired),
             Self::WrongName(side) => shown(side, Credentials::WrongName),
             Self::NoCommonAlpn(side) => on(side, Face { speaks_nothing: true, ..Face::default() }),
+            Self::SctpInsideUdp => {
+                Faces { sctp: SctpFace::InsideUdp, ..reach(Reach::Open, Reach::Refused) }
+            }
             Self::ResetInBody { after } => mishap(after, true),
             Self::TruncatedBody { after } => mishap(after, false),
         }
@@ -225,6 +244,7 @@ impl fmt::Display for Personality {
             Self::ExpiredCertificate(side) => write!(f, "certificate expired on {side}"),
             Self::WrongName(side) => write!(f, "certificate for another name on {side}"),
             Self::NoCommonAlpn(side) => write!(f, "no common protocol on {side}"),
+            Self::SctpInsideUdp => f.write_str("SCTP inside UDP"),
             Self::ResetInBody { after } => write!(f, "reset after {after} bytes of a body"),
             Self::TruncatedBody { after } => write!(f, "body cut after {after} bytes"),
         }

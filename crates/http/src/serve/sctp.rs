@@ -40,7 +40,7 @@ impl Default for SctpService {
 impl SctpService {
     /// Inside UDP at a free port, for tests.
     pub fn on_free_port() -> Self {
-        Self { encapsulation_port: Some(0), ..Self::default() }
+        Self { encapsulation_port: Some(0), directly: Directly::No, optional: false }
     }
 
     pub(super) fn bind(

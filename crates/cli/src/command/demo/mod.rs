@@ -8,6 +8,7 @@ use std::time::Duration;
 use eyas::race::memory::{Config, Record};
 use eyas::race::policy::{Losers, Policy};
 use eyas::race::target::{Host, Target};
+use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::serve::ServeError;
 use eyas_http::serve::personality::{Authority, TestServer};
@@ -68,9 +69,9 @@ pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), F
 async fn show(scene: &'static Scene, authority: &Authority) -> Result<Seen, Failure> {
     let server = scene.personality.start(authority).await.map_err(|cause| no_server(&cause))?;
     let memory = MemoryStore::in_memory(Config::default());
-    let first = race(&server, authority, &memory).await?;
+    let first = race(scene, &server, authority, &memory).await?;
     let learnt = memory.entries();
-    let second = race(&server, authority, &memory).await?;
+    let second = race(scene, &server, authority, &memory).await?;
     Ok(Seen { scene, first, second, learnt })
 }
 
@@ -81,6 +82,7 @@ fn no_server(cause: &ServeError) -> Failure {
 
 /// One race, from an endpoint of its own, so that nothing but the memory is carried over.
 async fn race(
+    scene: &Scene,
     server: &TestServer,
     authority: &Authority,
     memory: &MemoryStore,
@@ -91,11 +93,13 @@ async fn race(
         .security(SecurityParameters::platform().with_roots([authority.root().clone()]))
         .resolver(Resolver::system().overriding(HOST, port, vec![address.ip()]))
         .memory(memory.clone())
+        .sctp_encapsulation_port(server.sctp_udp_port().unwrap_or(ENCAPSULATION_PORT))
         .build()
         .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
     let host = Host::parse(HOST).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))?;
     let target = Target::https(host, port);
     let policy = Policy {
+        transports: scene.transports.to_vec(),
         late_switch_for: SILENT_AFTER,
         losers: Losers::Cancel,
         deadline: DEADLINE,

@@ -102,7 +102,7 @@ fn result(account: &Account) -> (Paint, String) {
                 Transport::Quic => Paint::Quic,
                 _ => Paint::Stream,
             };
-            (paint, format!("{:<5}{:>7}", winner.transport.name(), time(ready)))
+            (paint, format!("{:<8}{:>7}", winner.transport.name(), time(ready)))
         }
     }
 }

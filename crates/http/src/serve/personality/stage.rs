@@ -8,8 +8,10 @@ use std::{
 use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
 use tokio::{net::TcpListener, task::JoinSet};
 
-use super::{Authority, Face, Faces, Reach, silent, tcp_shim, udp_shim};
-use crate::serve::{AltSvcPolicy, Running, ServeError, Server, ServerBuilder, Stats, Versions};
+use super::{Authority, Face, Faces, Reach, SctpFace, silent, tcp_shim, udp_shim};
+use crate::serve::{
+    AltSvcPolicy, Running, SctpService, ServeError, Server, ServerBuilder, Stats, Versions,
+};
 
 /// The application protocol of a server that speaks nothing a client wants.
 const STRANGE_ALPN: &[u8] = b"eyas-strange";
@@ -54,6 +56,11 @@ impl TestServer {
     /// All addresses, in the order asked for.
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// The UDP port at which it awaits SCTP inside UDP, if it does.
+    pub fn sctp_udp_port(&self) -> Option<u16> {
+        self.servers.iter().find_map(|server| server.sctp()?.encapsulation_port())
     }
 
     /// What all its servers together have done so far.
@@ -147,7 +154,11 @@ impl TestServer {
                 .field(public.port(), true)
                 .map_or(AltSvcPolicy::Off, AltSvcPolicy::Field),
         };
-        let builder = builder(authority, &faces.tcp, faces)?.versions(versions).alt_svc(alt_svc);
+        let mut builder =
+            builder(authority, &faces.tcp, faces)?.versions(versions).alt_svc(alt_svc);
+        if faces.sctp == SctpFace::InsideUdp {
+            builder = builder.sctp(SctpService::on_free_port());
+        }
         let bound = Bound { address: public, tcp: Some(tcp), udp: None };
         self.servers.push(builder.start_on(vec![bound])?);
         Ok(())
