@@ -10,9 +10,9 @@ use crate::identifier::{PathId, StreamId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The peer sent its INIT ACK: it is there and speaks SCTP, but holds no state yet. Comes only
-    /// if [`crate::config::ConnectOptions::hold_at_init_ack`] or on every connect as information;
-    /// see there.
+    /// The peer sent its INIT ACK: it is there and speaks SCTP, but holds no state yet. With
+    /// [`crate::config::ConnectOptions::hold_at_init_ack`] nothing more is sent until
+    /// [`crate::endpoint::Endpoint::proceed`]; without, it is only for information.
     Answered,
     /// The association is up (`SCTP_COMM_UP`): streams outbound and inbound as negotiated.
     Up {

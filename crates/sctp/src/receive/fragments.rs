@@ -5,7 +5,7 @@
 //! arrived: there are at most two runs for each gap, and once everything before a run has arrived
 //! it must have a beginning.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
 
@@ -195,12 +195,24 @@ impl Fragments {
         run.push(piece, borrowed);
         let run = self.join_neighbours(run, chunk)?;
         let first = run.first;
+        let begins = run.begins && !run.ends && !run.partial;
+        let wanted = begins
+            && deliver_partially(run.stream, run.number, run.bytes)
+            && !(run.number == Number::Unordered && self.is_open(run.stream));
         let run = self.runs.entry(first).or_insert(run);
-        let deliver = take_of(run, deliver_partially);
+        let deliver = take_of(run, |_, _, _| wanted);
         if run.begins && run.ends {
             self.runs.remove(&first);
         }
         Ok(deliver)
+    }
+
+    /// Whether the application has a part of an unordered message on this stream. Parts of another
+    /// one have to wait until that ends: nothing in them would tell the two apart.
+    fn is_open(&self, stream: StreamId) -> bool {
+        let all = self.current.iter().chain(self.runs.values());
+        let mut open = all.filter(|run| run.partial && run.number == Number::Unordered);
+        open.any(|run| run.stream == stream)
     }
 
     fn take_current(
@@ -254,11 +266,20 @@ impl Fragments {
         &mut self,
         mut deliver_partially: impl FnMut(StreamId, Number) -> bool,
     ) -> Vec<Part> {
+        let all = self.current.iter().chain(self.runs.values());
+        let mut open: BTreeSet<StreamId> = all
+            .filter(|run| run.partial && run.number == Number::Unordered)
+            .map(|run| run.stream)
+            .collect();
+        let mut may_begin = |run: &Run| {
+            deliver_partially(run.stream, run.number)
+                && (run.number != Number::Unordered || open.insert(run.stream))
+        };
         self.current
             .iter_mut()
             .chain(self.runs.values_mut())
             .filter(|run| run.begins && !run.pieces.is_empty())
-            .filter(|run| run.partial || deliver_partially(run.stream, run.number))
+            .filter(|run| run.partial || may_begin(run))
             .map(Run::take)
             .collect()
     }

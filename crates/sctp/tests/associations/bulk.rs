@@ -119,3 +119,31 @@ fn a_tail_shares_its_packet_with_the_next_head() {
     assert!(packets <= full * 105 / 100, "{packets} packets where {full} are full");
     assert_eq!(world.hosts[B].received_messages(), 800);
 }
+
+#[test]
+fn parts_of_unordered_messages_do_not_mix() {
+    let mut world = World::with_associations(|config| {
+        config.extensions.interleaving = false;
+        config.partial_delivery_point = Some(5000);
+    });
+    let (a, b) = world.connected();
+    for fill in [1, 2] {
+        let info = SendInfo { unordered: true, ..SendInfo::default() };
+        let data = Bytes::from(vec![fill; 30_000]);
+        world.hosts[A].endpoint.send(world.now, a, &info, data).unwrap();
+    }
+    // Of the first message a part has come when something of it gets lost.
+    world.run_for(ms(35));
+    world.lose("DATA");
+    world.run_until(ms(10_000), |world| world.hosts[B].received_bytes() == 60_000);
+    assert!(world.lost_all());
+    let received = &world.hosts[B].received[&b];
+    assert!(received.len() > 2, "it came in parts");
+    let mut open: Option<u8> = None;
+    for message in received {
+        let fill = message.clone().into_bytes()[0];
+        assert_eq!(open.is_none(), message.begins);
+        assert!(open.is_none_or(|other| other == fill), "a part of another message");
+        open = (!message.ends).then_some(fill);
+    }
+}
