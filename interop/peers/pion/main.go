@@ -313,7 +313,7 @@ func run() error {
 	p := &peer{streams: map[uint16]*sctp.Stream{}, echo: chosen.echo, Events: []string{}}
 	p.changed = sync.NewCond(&p.lock)
 	settings := []sctp.AssociationOption{
-		sctp.WithLoggerFactory(&logging.DefaultLoggerFactory{Writer: os.Stderr}),
+		sctp.WithLoggerFactory(logging.NewDefaultLoggerFactory()),
 		sctp.WithNetConn(conn), sctp.WithBlockWrite(true), sctp.WithMTU(1400),
 		sctp.WithMaxReceiveBufferSize(buffer), sctp.WithMaxMessageSize(largest),
 		sctp.WithEnableZeroChecksum(chosen.zeroChecksum),
