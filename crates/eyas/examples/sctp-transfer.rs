@@ -1,0 +1,130 @@
+//! What `cargo xtask bench sctp` measures over UDP: one end of an association on loopback.
+//!
+//! | words | what is done |
+//! | --- | --- |
+//! | `receive ADDRESS SIZE BYTES` | waits at that UDP port (it says `ready`) and takes messages |
+//! | `send ADDRESS SIZE BYTES` | sends them, until all are acknowledged |
+//!
+//! The answer is one line of JSON.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use eyas::race::candidate::{Security, Transport};
+use eyas::race::policy::Policy;
+use eyas::race::target::{Host, Target};
+use eyas::sctp::protocol::config::AssociationConfig;
+use eyas::sctp::protocol::message::SendInfo;
+use eyas::sctp::{Directly, SctpListenParameters, SctpListener};
+use eyas::{Endpoint, MemoryStore};
+use rustix::time::{ClockId, clock_gettime};
+
+/// The receive window and the send buffer, in bytes.
+const WINDOW: usize = 4 << 20;
+/// The SCTP port.
+const PORT: u16 = 5000;
+/// How long is stayed for what is still to be acknowledged.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// Both clocks at the beginning of what is measured.
+struct Start(Instant, Duration);
+
+impl Start {
+    fn now() -> Self {
+        Self(Instant::now(), cpu())
+    }
+
+    fn print(&self, messages: u64, bytes: u64) {
+        let (cpu, wall) = (cpu().saturating_sub(self.1), self.0.elapsed());
+        let (cpu, wall) = (cpu.as_secs_f64(), wall.as_secs_f64());
+        println!(
+            "{{\"messages\": {messages}, \"bytes\": {bytes}, \"cpu\": {cpu:.6}, \
+             \"wall\": {wall:.6}, \"memory\": 0}}"
+        );
+    }
+}
+
+/// CPU time of this process so far.
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+fn config() -> AssociationConfig {
+    let mut config = AssociationConfig::default();
+    config.send_buffer = WINDOW;
+    config.receive_buffer = WINDOW;
+    // Packets of 1,472 bytes, as those of the others, though loopback would take larger ones.
+    config.path_mtu_discovery = false;
+    config
+}
+
+async fn receive(address: SocketAddr, size: usize, count: u64) -> Result<(), Box<dyn Error>> {
+    let mut parameters = SctpListenParameters::new(SocketAddr::new(address.ip(), PORT));
+    parameters.encapsulation_port = Some(address.port());
+    parameters.directly = Directly::No;
+    parameters.association = config();
+    let listener = SctpListener::bind(&parameters)?;
+    println!("ready");
+    let association = listener.accept().await;
+    let mut start = Start::now();
+    let (mut received, mut length) = (0, 0);
+    while received < count {
+        let part = association.receive().await?.ok_or("the peer has closed")?;
+        length += part.len();
+        if part.ends {
+            if received == 0 {
+                start = Start::now();
+            }
+            if std::mem::take(&mut length) != size {
+                return Err("a message of another length".into());
+            }
+            received += 1;
+        }
+    }
+    start.print(count, count * size as u64);
+    tokio::time::sleep(LINGER).await;
+    Ok(())
+}
+
+async fn send(address: SocketAddr, size: usize, count: u64) -> Result<(), Box<dyn Error>> {
+    let endpoint = Endpoint::builder()
+        .memory(MemoryStore::none())
+        .sctp_encapsulation_port(address.port())
+        .sctp_association(config())
+        .build()?;
+    let host = Host::parse(&address.ip().to_string())?;
+    let target = Target::plain(host, PORT, vec![Transport::SctpUdp], Security::None);
+    let mut policy = Policy::default();
+    policy.transports = vec![Transport::SctpUdp];
+    let connection = endpoint.preconnection(target).policy(policy).connect().await?;
+    let association = connection.sctp().ok_or("the connection is not one of SCTP")?;
+    let message = Bytes::from(vec![0x5a; size]);
+    let start = Start::now();
+    for _ in 0..count {
+        association.send(&SendInfo::default(), message.clone()).await?;
+    }
+    while association.status().is_some_and(|status| status.queued > 0) {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    start.print(count, count * size as u64);
+    Ok(())
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let [what, address, size, bytes] = words.as_slice() else {
+        return Err("receive or send ADDRESS SIZE BYTES".into());
+    };
+    let (size, bytes): (usize, u64) = (size.parse()?, bytes.parse()?);
+    let count = bytes.div_ceil(size as u64);
+    match *what {
+        "receive" => receive(address.parse()?, size, count).await,
+        "send" => send(address.parse()?, size, count).await,
+        other => Err(format!("{other} is neither receive nor send").into()),
+    }
+}
