@@ -97,8 +97,7 @@ async fn send(address: SocketAddr, size: usize, count: u64) -> Result<(), Box<dy
         .build()?;
     let host = Host::parse(&address.ip().to_string())?;
     let target = Target::plain(host, PORT, vec![Transport::SctpUdp], Security::None);
-    let mut policy = Policy::default();
-    policy.transports = vec![Transport::SctpUdp];
+    let policy = Policy { transports: vec![Transport::SctpUdp], ..Policy::default() };
     let connection = endpoint.preconnection(target).policy(policy).connect().await?;
     let association = connection.sctp().ok_or("the connection is not one of SCTP")?;
     let message = Bytes::from(vec![0x5a; size]);

@@ -14,6 +14,9 @@ use rtc_sctp::{
 };
 use rtc_shared::TransportProtocol;
 
+/// What its own example keeps in the send buffer. With 4 MiB of messages of 64 bytes more than
+/// 65,536 would be under way, and their stream sequence numbers could not be told apart.
+const SEND_BUFFER: usize = 1 << 20;
 const CLIENT: &str = "127.0.0.1:5000";
 const SERVER: &str = "127.0.0.1:5001";
 
@@ -119,7 +122,7 @@ impl End for Node {
             self.has_stream = true;
         }
         let mut stream = association.stream(0).expect("a stream");
-        if stream.buffered_amount().expect("a stream") + message.len() > WINDOW {
+        if stream.buffered_amount().expect("a stream") + message.len() > SEND_BUFFER {
             return false;
         }
         stream.write_sctp(now, message, PayloadProtocolIdentifier::Binary).expect("a write");
