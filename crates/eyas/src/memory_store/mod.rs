@@ -194,7 +194,7 @@ impl MemoryStore {
     /// Waits until all that was learnt so far is written.
     pub(crate) async fn settle(&self) {
         let inner = Arc::clone(self.inner());
-        if inner.is_slow && !lock(&inner.queued).is_empty() {
+        if inner.is_slow && !inner.is_settled() {
             // If the runtime is being shut down, the last handle writes.
             let _ = tokio::task::spawn_blocking(move || inner.write_queued()).await;
         }
@@ -218,6 +218,12 @@ impl MemoryStore {
 impl Inner {
     fn write_queued(&self) {
         drop(self.up_to_date());
+    }
+
+    /// Whether nothing waits, and nothing is just being written: who writes holds `kept` from
+    /// before taking something out of the queue until it is on the disk.
+    fn is_settled(&self) -> bool {
+        self.kept.try_lock().is_ok_and(|_kept| lock(&self.queued).is_empty())
     }
 
     fn up_to_date(&self) -> MutexGuard<'_, Kept> {
