@@ -55,10 +55,12 @@ def bulk(meeting: Meeting) -> Seen:
 
 def many_streams(meeting: Meeting) -> Seen:
     """100,000 messages on 1,000 streams."""
+    # The guest takes ten seconds for them: enough, once in each direction.
+    count = 10_000 if meeting.peer.name == "linux" and meeting.carrier == "udp" else 100_000
     a, b = meeting.run(
-        ["send:100000:64:1000", "dry", "shutdown"], ["wait"], options=("--streams", "1000"), within=60
+        [f"send:{count}:64:1000", "dry", "shutdown"], ["wait"], options=("--streams", "1000"), within=60
     )
-    return good(a, 0) and good(b, 100_000), shown(a, b)
+    return good(a, 0) and good(b, count), shown(a, b)
 
 
 def echo(meeting: Meeting) -> Seen:
@@ -128,10 +130,10 @@ def path_cut(meeting: Meeting) -> Seen:
     def cut_and_heal() -> None:
         time.sleep(0.8)
         network.cut(link)
-        time.sleep(3.5)
+        time.sleep(2.5)
         network.heal()
 
-    steps = ["send:50:1000:1", "dry", "sleep:1200", "send:50:1000:1", "dry", "sleep:4500", "send:50:1000:1",
+    steps = ["send:50:1000:1", "dry", "sleep:1200", "send:50:1000:1", "dry", "sleep:3500", "send:50:1000:1",
              "dry", "shutdown"]
     a, b = meeting.run(steps, ["wait"], paths=2, meanwhile=cut_and_heal)
     broke = any(event in ("path unreachable", "path potentially failed") for event in a["events"])
@@ -164,12 +166,12 @@ def partial_reliability(meeting: Meeting) -> Seen:
     """Messages are given up on a link with losses, and the association goes on."""
     meeting.network.lose(meeting.peer.links[0], 8)
     a, b = meeting.run(
-        ["send:400:1000:4:retransmit=0", "dry", "send:20:1000:4", "dry", "shutdown"], ["wait"],
+        ["send:150:1000:4:retransmit=0", "dry", "send:20:1000:4", "dry", "shutdown"], ["wait"],
         capture=True,
     )
     came = b["messages"]
     clean = b.get("bad") == 0 and b["disordered"] == 0 and "error" not in b
-    return clean and 20 < came < 420, shown(a, b)
+    return clean and 20 < came < 170, shown(a, b)
 
 
 def losses(meeting: Meeting) -> Seen:
