@@ -133,7 +133,7 @@ def path_cut(meeting: Meeting) -> Seen:
         time.sleep(2.5)
         network.heal()
 
-    steps = ["send:50:1000:1", "dry", "sleep:1200", "send:50:1000:1", "dry", "sleep:3500", "send:50:1000:1",
+    steps = ["send:50:1000:1", "dry", "sleep:1200", "send:50:1000:1", "dry", "sleep:6000", "send:50:1000:1",
              "dry", "shutdown"]
     a, b = meeting.run(steps, ["wait"], paths=2, meanwhile=cut_and_heal)
     broke = any(event in ("path unreachable", "path potentially failed") for event in a["events"])

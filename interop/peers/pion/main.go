@@ -154,6 +154,12 @@ func (p *peer) until(holds func() bool) {
 	}
 }
 
+func (p *peer) hasEnded() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.ended
+}
+
 func number(text string) int {
 	value, err := strconv.Atoi(text)
 	if err != nil {
@@ -200,7 +206,7 @@ func (p *peer) step(text string) error {
 		count := uint64(number(words[1]))
 		p.until(func() bool { return p.Messages >= count })
 	case "dry":
-		for p.association.BufferedAmount() > 0 {
+		for p.association.BufferedAmount() > 0 && !p.hasEnded() {
 			time.Sleep(5 * time.Millisecond)
 		}
 	case "reset":
