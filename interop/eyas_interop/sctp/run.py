@@ -78,18 +78,31 @@ class Sctp:
             self.columns.append(column)
         start = time.monotonic()
         try:
-            fine, detail = case(meeting)
+            fine, detail = self.attempt(meeting, case)
+            if not fine:
+                # Timers of real kernels and a busy machine meet here: chance gets one more try,
+                # and is told of.
+                first = detail
+                fine, detail = self.attempt(meeting, case)
+                detail = f"at the second try: {detail}; the first: {first}"
         except Skip as why:
             self.report.skip(meeting.peer.name, f"{meeting.name}: {title}", str(why))
             self.cells[title, column] = "skip"
             return
-        except Exception as error:  # one broken case must not hide the others
-            fine, detail = False, f"{type(error).__name__}: {error}"
-        finally:
-            self.network.heal()
         took = time.monotonic() - start
         self.report.check(meeting.peer.name, f"{meeting.name}: {title}", fine, f"{took:.1f} s; {detail}")
         self.cells[title, column] = "ok" if fine else "FAIL"
+
+    def attempt(self, meeting: Meeting, case) -> tuple[bool, str]:
+        """Whether the case went well, and what was seen."""
+        try:
+            return case(meeting)
+        except Skip:
+            raise
+        except Exception as error:  # one broken case must not hide the others
+            return False, f"{type(error).__name__}: {error}"
+        finally:
+            self.network.heal()
 
     def read_captures(self) -> None:
         """Wireshark finds nothing wrong with any packet."""
