@@ -7,6 +7,11 @@ use core::{
 };
 
 pub use crate::auth::{KeyError, SharedKeys};
+pub use crate::cmt::{
+    BufferSplitting, BurstLimit, Choice, ChunkRescheduling, Cuc, FlightCap, IdleWindow,
+    InitialThreshold, InitialWindow, Multipath, NrSackPolicy, PathOrder, Profile, RttSampling,
+    RtxPolicy, SackPath, StreamMapping,
+};
 use crate::identifier::StreamId;
 
 /// What an endpoint is and allows.
@@ -155,6 +160,23 @@ pub struct AssociationConfig {
     /// Priority (lower goes first) or weight of single streams, as the scheduler understands it;
     /// others have priority 0 and weight 1 (`SCTP_STREAM_SCHEDULER_VALUE`).
     pub stream_values: Vec<(StreamId, u16)>,
+    /// Whether and how all paths carry new data at once (CMT-SCTP); `None`: one path at a time, as
+    /// RFC 9260 §6.4 has it.
+    pub multipath: Option<Multipath>,
+    /// The congestion window of a new path, where the controller goes by windows.
+    pub initial_window: InitialWindow,
+    /// The slow-start threshold of a new path.
+    pub initial_threshold: InitialThreshold,
+    /// What becomes of the window of a path on which nothing was sent for long.
+    pub idle_window: IdleWindow,
+    /// Which SACKs measure round trips.
+    pub rtt_sampling: RttSampling,
+    /// Whether data leaves a path that has fallen silent before T3 runs out, if there is another
+    /// one (RFC 7829 §5).
+    pub suspect_silent_paths: bool,
+    /// Whether the peer is asked not to delay its SACK when nothing more can be sent before it
+    /// comes (RFC 7053 §4).
+    pub ask_for_sacks: bool,
 }
 
 impl Default for AssociationConfig {
@@ -192,6 +214,13 @@ impl Default for AssociationConfig {
             shared_keys: SharedKeys::default(),
             max_peer_addresses: 32,
             stream_values: Vec::new(),
+            multipath: None,
+            initial_window: InitialWindow::default(),
+            initial_threshold: InitialThreshold::default(),
+            idle_window: IdleWindow::default(),
+            rtt_sampling: RttSampling::default(),
+            suspect_silent_paths: true,
+            ask_for_sacks: true,
         }
     }
 }

@@ -38,6 +38,7 @@
 //! | [`send`] | the sending half: queue, SACKs, losses, partial reliability | RFC 9260 §6, §7 |
 //! | [`receive`] | the receiving half: TSNs, reassembly, order, the window | RFC 9260 §6 |
 //! | [`path`] | paths: reachability, RTO, MTU, what may be sent | RFC 9260 §6.3, §8 |
+//! | [`cmt`] | all paths at once: what can be chosen | Iyengar et al. 2006, Dreibholz et al. 2010 |
 //! | [`congestion`] | congestion control | RFC 9260 §7, RFC 9438 |
 //! | [`scheduler`] | which stream may send next | RFC 8260 §3 |
 //! | [`auth`] | authenticated chunks | RFC 4895 |
@@ -111,6 +112,7 @@ extern crate alloc;
 
 mod association;
 pub mod auth;
+pub mod cmt;
 pub mod config;
 pub mod congestion;
 pub mod counters;

@@ -1,0 +1,20 @@
+//! Which path is served first when several may send.
+
+/// In which order paths are asked whether they have something to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PathOrder {
+    /// By their numbers: the order in which they were added.
+    InOrder,
+    /// The one first on which nothing was sent for longest.
+    OldestTransmission,
+    /// The shortest smoothed round trip first; those never measured last.
+    #[default]
+    LowestRtt,
+    /// The largest congestion window first.
+    LargestWindow,
+    /// The largest slow-start threshold first.
+    LargestSlowStartThreshold,
+    /// The largest room in its window first.
+    LargestSpace,
+}

@@ -1,0 +1,106 @@
+//! The profile of the PFLDNeT 2010 paper: RFC 4960 as its authors' simulation model had it.
+
+use core::time::Duration;
+
+use super::Choice;
+use crate::cmt::{
+    BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, IdleWindow, InitialThreshold,
+    InitialWindow, Multipath, NrSackPolicy, PathOrder, RttSampling, RtxPolicy, SackPath,
+};
+use crate::config::{AssociationConfig, CongestionControlKind, LossDetection, SchedulerKind};
+
+/// The paper itself.
+const PAPER: &str = "Dreibholz et al., PFLDNeT 2010";
+/// The authors' public simulation model.
+const MODEL: &str = "simulation model (INET), variants held against the paper";
+/// The standard of the time.
+const RFC_4960: &str = "RFC 4960";
+
+pub(super) const CHOICES: [Choice; 33] = [
+    said("multipath", "all active paths, plain CMT", PAPER),
+    said("congestion_control", "NewReno on each path, in bytes of payload", RFC_4960),
+    said("initial_window", "min(4 MTU, max(2 MTU, 4380))", RFC_4960),
+    said("initial_threshold", "the peer's window", RFC_4960),
+    said("fast retransmission", "window and threshold to max(window / 2, 4 MTU), once", RFC_4960),
+    said("idle_window", "after one RTO back to the initial window", MODEL),
+    said("loss_detection", "three missing reports, T3", RFC_4960),
+    said("split_fast_retransmit", "on", "Iyengar et al. 2006"),
+    said("delayed_ack", "on: no SACK at once on a gap", "Iyengar et al. 2006"),
+    said("cuc", "version 2", "Iyengar et al. 2006"),
+    said("rtx_policy", "the same path; after T3 another one", MODEL),
+    said("sender_splitting", "on queued bytes, a share for each path", MODEL),
+    said("receiver_splitting", "on queued bytes, a share for each path", MODEL),
+    said("path_order", "the path with the oldest last transmission first", MODEL),
+    said("burst", "4 packets for each path and event", MODEL),
+    said("sack_path", "the paths that delivered since the last SACK, in turn", MODEL),
+    said("sack_delay, sack_frequency", "200 ms, every second packet", RFC_4960),
+    said("ask_for_sacks", "never (RFC 7053 came later)", MODEL),
+    said("nr_sack", "at delivery to the application; the sender lets go at once", MODEL),
+    said("rtt_sampling", "chunks sent on the path on which the SACK came back", MODEL),
+    said("rto_initial, rto_min, rto_max", "3 s, 1 s, 60 s", RFC_4960),
+    said("association_max_retrans, path_max_retrans", "10, 5", RFC_4960),
+    said("max_init_retransmits", "8", RFC_4960),
+    said("hb_interval", "30 s", RFC_4960),
+    said("potentially failed paths", "none (RFC 7829 came later)", RFC_4960),
+    said("receive window", "counts payload alone, no overhead of chunks", MODEL),
+    said("scheduler", "streams in turn, a message each", PAPER),
+    said("interleaving", "off: DATA chunks", RFC_4960),
+    said("mtu", "1500, not looked for", PAPER),
+    said("nagle", "off: all messages fill a packet", MODEL),
+    said("queue information", "unsent and unacknowledged bytes of a stream", MODEL),
+    fitted("use of it", "off in Figures 4 and 5; on in Figure 6 with API; on in Figure 7"),
+    fitted("mean delay over all streams", "the mean of the streams' means"),
+];
+
+const fn said(name: &'static str, value: &'static str, source: &'static str) -> Choice {
+    Choice { name, value, source, fitted: false }
+}
+
+const fn fitted(name: &'static str, value: &'static str) -> Choice {
+    Choice { name, value, source: "fitted to the paper's results", fitted: true }
+}
+
+pub(super) fn apply(config: &mut AssociationConfig) {
+    config.rto_initial = Duration::from_secs(3);
+    config.rto_min = Duration::from_secs(1);
+    config.rto_max = Duration::from_secs(60);
+    config.association_max_retrans = 10;
+    config.path_max_retrans = 5;
+    // As many as make a path inactive: none is ever potentially failed.
+    config.potentially_failed_max_retrans = 5;
+    config.suspect_silent_paths = false;
+    config.max_init_retransmits = 8;
+    config.hb_interval = Some(Duration::from_secs(30));
+    config.max_burst = 4;
+    config.sack_delay = Duration::from_millis(200);
+    config.sack_frequency = 2;
+    config.ask_for_sacks = false;
+    config.nagle = false;
+    config.mtu = 1500;
+    config.path_mtu_discovery = false;
+    config.congestion_control = CongestionControlKind::NewReno;
+    config.initial_window = InitialWindow::Rfc4960;
+    config.initial_threshold = InitialThreshold::PeerWindow;
+    config.idle_window = IdleWindow::Initial;
+    config.rtt_sampling = RttSampling::SackPath;
+    config.loss_detection = LossDetection::Classic;
+    config.scheduler = SchedulerKind::RoundRobin;
+    config.extensions.interleaving = false;
+    config.extensions.nr_sack = true;
+    let mapping = config.multipath.take().map(|multipath| multipath.mapping).unwrap_or_default();
+    config.multipath = Some(Multipath {
+        mapping,
+        path_order: PathOrder::OldestTransmission,
+        sender_splitting: BufferSplitting::Queued,
+        receiver_splitting: BufferSplitting::Queued,
+        cuc: Cuc::V2,
+        split_fast_retransmit: true,
+        delayed_ack: true,
+        rtx_policy: RtxPolicy::Same,
+        sack_path: SackPath::InTurn,
+        nr_sack: NrSackPolicy::AtDelivery,
+        burst: BurstLimit::PerEvent,
+        flight_cap: None,
+        rescheduling: ChunkRescheduling::None,
+    });
+}

@@ -1,0 +1,27 @@
+//! Profiles set what they say, and leave to the experiment what is the experiment's.
+
+use super::Profile;
+use crate::cmt::{BufferSplitting, Multipath, StreamMapping};
+use crate::config::AssociationConfig;
+
+#[test]
+fn a_profile_keeps_the_mapping_and_the_buffers() {
+    let mut config = AssociationConfig {
+        send_buffer: 65_536,
+        receive_buffer: 65_536,
+        multipath: Some(Multipath { mapping: StreamMapping::Modulo, ..Multipath::default() }),
+        ..AssociationConfig::default()
+    };
+    Profile::Pfldnet2010.apply(&mut config);
+    let multipath = config.multipath.expect("a multipath profile");
+    assert_eq!(multipath.mapping, StreamMapping::Modulo);
+    assert_eq!(multipath.sender_splitting, BufferSplitting::Queued);
+    assert_eq!((config.send_buffer, config.receive_buffer), (65_536, 65_536));
+}
+
+#[test]
+fn choices_that_rest_on_a_fit_are_marked() {
+    let choices = Profile::Pfldnet2010.choices();
+    assert!(choices.iter().all(|choice| !choice.name.is_empty() && !choice.source.is_empty()));
+    assert_eq!(choices.iter().filter(|choice| choice.fitted).count(), 2);
+}
