@@ -1,0 +1,325 @@
+//! One direction of a link: a queue, a transmitter and a wire.
+//!
+//! ```text
+//!  offer ──▶ queue ──▶ transmitter ──▶ loss, bit errors ──▶ delay, jitter, order ──▶ poll
+//!             │          (rate)            │                    (in flight)
+//!             ▼                            ▼
+//!         queue full, RED, CoDel         dropped
+//! ```
+//!
+//! A link knows no clock: every call says what time it is, and [`Link::next_timeout`] says when to
+//! call again. What should have happened since the last call is made up for at the times at which it
+//! should have happened, so a simulation that calls to the nanosecond and an emulator that is woken
+//! late get the same rates, drops and marks. Time that goes back counts as the latest time seen.
+
+mod bit_error;
+mod codel;
+mod config;
+mod counters;
+mod loss;
+mod queue;
+mod red;
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+pub use config::{
+    BitErrorConfig, BitErrorEffect, CoDelConfig, GilbertElliott, LinkChange, LinkConfig,
+    LossConfig, QueueConfig, RedConfig, Reordering,
+};
+pub use counters::{Count, DropCause, LinkCounters};
+
+use crate::packet::Packet;
+use crate::random::Stream;
+use crate::time::{Nanos, nanos, transmission};
+use bit_error::Passage;
+use loss::Loss;
+use queue::Queue;
+
+/// Random streams of a link, one for each use, so that turning one on leaves the others alone.
+#[derive(Clone, Debug)]
+struct Streams {
+    loss: Stream,
+    bit_error: Stream,
+    jitter: Stream,
+    duplication: Stream,
+    reordering: Stream,
+}
+
+/// A packet on its way to the far end.
+#[derive(Clone, Debug)]
+struct Flying {
+    arrives: Nanos,
+    packet: Packet,
+}
+
+/// One direction of a link. See the [module](self) for what happens to a packet in it.
+#[derive(Clone, Debug)]
+pub struct Link {
+    rate: Option<u64>,
+    delay: Nanos,
+    jitter: Nanos,
+    framing: usize,
+    mtu: Option<usize>,
+    bit_error: Option<BitErrorConfig>,
+    duplication: f64,
+    reordering: Reordering,
+    up: bool,
+    now: Nanos,
+    /// When the transmitter can take the next packet.
+    free_at: Nanos,
+    queue: Queue,
+    loss: Loss,
+    streams: Streams,
+    /// By time of arrival; of one time, in the order of sending.
+    flight: VecDeque<Flying>,
+    /// The latest arrival among the packets that keep their order.
+    last_arrival: Nanos,
+    counters: LinkCounters,
+}
+
+impl Link {
+    /// A link that is up and empty. What is random in it follows from the seed.
+    #[must_use]
+    pub fn new(config: LinkConfig, seed: u64) -> Self {
+        Self {
+            rate: config.rate,
+            delay: nanos(config.delay),
+            jitter: nanos(config.jitter),
+            framing: config.framing,
+            mtu: config.mtu,
+            bit_error: config.bit_error,
+            duplication: config.duplication,
+            reordering: config.reordering,
+            up: true,
+            now: 0,
+            free_at: 0,
+            queue: Queue::new(config.queue, seed),
+            loss: Loss::new(config.loss),
+            streams: Streams {
+                loss: Stream::new(seed, 1),
+                bit_error: Stream::new(seed, 2),
+                jitter: Stream::new(seed, 3),
+                duplication: Stream::new(seed, 4),
+                reordering: Stream::new(seed, 5),
+            },
+            flight: VecDeque::new(),
+            last_arrival: 0,
+            counters: LinkCounters::default(),
+        }
+    }
+
+    /// Gives the link a packet to carry. What becomes of it is counted; the cause is given too if
+    /// it was dropped at once.
+    pub fn offer(&mut self, now: Duration, packet: Packet) -> Result<(), DropCause> {
+        self.offer_at(nanos(now), packet)
+    }
+
+    /// The next packet that has arrived at the far end by `now`.
+    pub fn poll(&mut self, now: Duration) -> Option<Packet> {
+        self.poll_at(nanos(now))
+    }
+
+    /// When to call [`Self::poll`] again: the next arrival, or an earlier time at which it can be
+    /// told. `None` while nothing is under way.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Duration> {
+        self.next().map(Duration::from_nanos)
+    }
+
+    /// Changes the link. What was due before `now` happens as the link was.
+    pub fn change(&mut self, now: Duration, change: LinkChange) {
+        let now = self.advance(nanos(now));
+        match change {
+            LinkChange::Up => self.up = true,
+            LinkChange::Down => {
+                self.up = false;
+                self.queue.clear(now, &mut self.counters);
+                for flying in self.flight.drain(..) {
+                    self.counters.drop(DropCause::Down, flying.packet.len());
+                }
+                self.free_at = now;
+            }
+            LinkChange::Rate(rate) => {
+                self.rate = rate;
+                self.free_at = self.free_at.max(now);
+                self.advance(now);
+            }
+            LinkChange::Delay(delay) => self.delay = nanos(delay),
+            LinkChange::Jitter(jitter) => self.jitter = nanos(jitter),
+            LinkChange::Loss(loss) => self.loss = Loss::new(loss),
+        }
+    }
+
+    /// What became of the packets so far.
+    #[must_use]
+    pub const fn counters(&self) -> &LinkCounters {
+        &self.counters
+    }
+
+    /// Packets that wait at `now`; the one that is being sent does not.
+    pub fn queued(&mut self, now: Duration) -> Count {
+        self.advance(nanos(now));
+        Count { packets: self.queue.len() as u64, bytes: self.queue.bytes() as u64 }
+    }
+
+    /// Packets that are being sent or on their way to the far end.
+    #[must_use]
+    pub fn in_flight(&self) -> Count {
+        let packets = self.flight.iter().map(|flying| flying.packet.len() as u64);
+        Count { packets: self.flight.len() as u64, bytes: packets.sum() }
+    }
+
+    /// Whether the link is up.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// Bits in a second; `None` if sending takes no time.
+    #[must_use]
+    pub const fn rate(&self) -> Option<u64> {
+        self.rate
+    }
+
+    /// From the end of a packet's transmission to its arrival, without jitter.
+    #[must_use]
+    pub const fn delay(&self) -> Duration {
+        Duration::from_nanos(self.delay)
+    }
+
+    pub(crate) fn offer_at(&mut self, now: Nanos, packet: Packet) -> Result<(), DropCause> {
+        let length = packet.len();
+        self.counters.offered.add(length);
+        let now = self.advance(now);
+        let admitted = self.admit(now, packet);
+        if let Err(cause) = admitted {
+            self.counters.drop(cause, length);
+        }
+        admitted
+    }
+
+    fn admit(&mut self, now: Nanos, mut packet: Packet) -> Result<(), DropCause> {
+        if !self.up {
+            return Err(DropCause::Down);
+        }
+        if packet.is_whole() && self.mtu.is_some_and(|mtu| packet.len() > mtu) {
+            return Err(DropCause::TooBig);
+        }
+        let free = self.free_at <= now && self.rate != Some(0) && self.queue.is_empty();
+        let time = self.transmission(&packet);
+        self.queue.admit(now, &mut packet, free, time, &mut self.counters)?;
+        if free {
+            self.queue.passed(now, &packet);
+            self.send(now, packet);
+        } else {
+            self.queue.push(now, packet);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn poll_at(&mut self, now: Nanos) -> Option<Packet> {
+        let now = self.advance(now);
+        self.flight.pop_front_if(|flying| flying.arrives <= now).map(|flying| {
+            self.counters.delivered.add(flying.packet.len());
+            flying.packet
+        })
+    }
+
+    pub(crate) fn next(&self) -> Option<Nanos> {
+        let waits = !self.queue.is_empty() && self.rate != Some(0);
+        let arrival = self.flight.front().map(|flying| flying.arrives);
+        match arrival {
+            // What waits cannot arrive before what has left, unless it may overtake it.
+            Some(arrival) if self.reordering == Reordering::Never || !waits => Some(arrival),
+            Some(arrival) => Some(arrival.min(self.free_at)),
+            None if waits => Some(self.free_at),
+            None => None,
+        }
+    }
+
+    /// Sends what was to be sent by `now`, each packet at its time. Gives the time that counts.
+    fn advance(&mut self, now: Nanos) -> Nanos {
+        self.now = self.now.max(now);
+        while self.free_at <= self.now && self.rate != Some(0) {
+            let Some(packet) = self.queue.take(self.free_at, &mut self.counters) else { break };
+            self.send(self.free_at, packet);
+        }
+        self.now
+    }
+
+    /// Puts a packet on the wire at `start`.
+    fn send(&mut self, start: Nanos, mut packet: Packet) {
+        let end = start.saturating_add(self.transmission(&packet));
+        self.free_at = end;
+        let length = packet.len();
+        self.counters.sent.add(length);
+        if self.loss.next(&mut self.streams.loss) {
+            self.counters.drop(DropCause::Loss, length);
+            return;
+        }
+        if let Some(config) = &self.bit_error {
+            let wire = self.wire_bytes(&packet);
+            match bit_error::pass(config, &mut self.streams.bit_error, &mut packet, wire) {
+                Passage::Whole => {}
+                Passage::Corrupted => self.counters.corrupted.add(length),
+                Passage::Dropped => {
+                    self.counters.drop(DropCause::BitError, length);
+                    return;
+                }
+            }
+        }
+        if self.streams.duplication.chance(self.duplication) {
+            self.counters.duplicated.add(length);
+            self.fly(end, packet.clone());
+        }
+        self.fly(end, packet);
+    }
+
+    /// Lets a packet fly that left the transmitter at `end`.
+    fn fly(&mut self, end: Nanos, packet: Packet) {
+        let mut arrives = end.saturating_add(self.delay);
+        if self.jitter > 0 {
+            let jitter = self.streams.jitter.below(self.jitter.saturating_add(1));
+            arrives = arrives.saturating_add(jitter);
+        }
+        match self.reordering {
+            Reordering::ByJitter => {}
+            Reordering::Late { probability, by } if self.streams.reordering.chance(probability) => {
+                self.counters.late.add(packet.len());
+                arrives = arrives.max(self.last_arrival).saturating_add(nanos(by));
+            }
+            Reordering::Late { .. } | Reordering::Never => {
+                arrives = arrives.max(self.last_arrival);
+                self.last_arrival = arrives;
+            }
+        }
+        let flying = Flying { arrives, packet };
+        if self.flight.back().is_none_or(|last| last.arrives <= arrives) {
+            self.flight.push_back(flying);
+        } else {
+            let place = self.flight.partition_point(|other| other.arrives <= arrives);
+            self.flight.insert(place, flying);
+        }
+    }
+
+    fn transmission(&self, packet: &Packet) -> Nanos {
+        match self.rate {
+            None | Some(0) => 0,
+            Some(rate) => transmission(self.wire_bytes(packet) as u64, rate),
+        }
+    }
+
+    /// Bytes on the link: the packet and its framing, or its fragments and theirs.
+    fn wire_bytes(&self, packet: &Packet) -> usize {
+        let whole = packet.len() + self.framing;
+        let Some(mtu) = self.mtu.filter(|mtu| packet.len() > *mtu) else { return whole };
+        // Fragments carry multiples of 8 bytes (RFC 791 §2.3), at least one.
+        let header = packet.header_len();
+        let room = (mtu.saturating_sub(header) & !7).max(8);
+        let fragments = packet.payload.len().div_ceil(room);
+        packet.payload.len() + fragments * (header + self.framing)
+    }
+}

@@ -1,0 +1,99 @@
+//! Losses on the wire, each packet on its own, in bursts, or by a list.
+
+use alloc::vec::Vec;
+
+use super::config::{GilbertElliott, LossConfig};
+use crate::random::Stream;
+
+/// Decides packet by packet.
+#[derive(Clone, Debug)]
+pub(super) struct Loss {
+    model: Model,
+}
+
+#[derive(Clone, Debug)]
+enum Model {
+    None,
+    Probability(f64),
+    GilbertElliott {
+        config: GilbertElliott,
+        bad: bool,
+    },
+    /// Sorted; those before `next` have been passed.
+    List {
+        lost: Vec<u64>,
+        next: usize,
+        seen: u64,
+    },
+}
+
+impl Loss {
+    pub(super) fn new(config: LossConfig) -> Self {
+        let model = match config {
+            LossConfig::None => Model::None,
+            LossConfig::Probability(probability) => Model::Probability(probability),
+            LossConfig::GilbertElliott(config) => Model::GilbertElliott { config, bad: false },
+            LossConfig::List(mut lost) => {
+                lost.sort_unstable();
+                lost.dedup();
+                Model::List { lost, next: 0, seen: 0 }
+            }
+        };
+        Self { model }
+    }
+
+    /// Whether the next packet is lost.
+    pub(super) fn next(&mut self, random: &mut Stream) -> bool {
+        match &mut self.model {
+            Model::None => false,
+            Model::Probability(probability) => random.chance(*probability),
+            Model::GilbertElliott { config, bad } => {
+                let turn = if *bad { config.to_good } else { config.to_bad };
+                *bad ^= random.chance(turn);
+                random.chance(if *bad { config.loss_bad } else { config.loss_good })
+            }
+            Model::List { lost, next, seen } => {
+                let is_lost = lost.get(*next) == Some(seen);
+                *next += usize::from(is_lost);
+                *seen += 1;
+                is_lost
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    fn losses(config: LossConfig, packets: usize) -> Vec<bool> {
+        let (mut loss, mut random) = (Loss::new(config), Stream::new(1, 1));
+        (0..packets).map(|_| loss.next(&mut random)).collect()
+    }
+
+    #[test]
+    fn a_list_names_the_lost() {
+        let lost = losses(LossConfig::List(vec![4, 0, 4, 1]), 6);
+        assert_eq!(lost, [true, true, false, false, true, false]);
+    }
+
+    #[test]
+    fn bursts_have_the_length_and_share_of_the_model() {
+        let config = GilbertElliott { to_bad: 0.01, to_good: 0.2, loss_good: 0.0, loss_bad: 1.0 };
+        let lost = losses(LossConfig::GilbertElliott(config), 200_000);
+        let number = lost.iter().filter(|lost| **lost).count() as f64;
+        let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+        // In the long run the link is bad for to_bad / (to_bad + to_good) of the packets.
+        assert!((number / 200_000.0 - 0.01 / 0.21).abs() < 0.004, "{number}");
+        assert!((number / bursts - 5.0).abs() < 0.3, "{}", number / bursts);
+    }
+
+    #[test]
+    fn a_link_without_losses_loses_nothing() {
+        assert!(!losses(LossConfig::None, 10).contains(&true));
+        assert!(!losses(LossConfig::Probability(0.0), 10).contains(&true));
+        assert!(!losses(LossConfig::Probability(1.0), 10).contains(&false));
+    }
+}

@@ -1,0 +1,154 @@
+//! What waits until the link is free.
+
+use alloc::collections::VecDeque;
+
+use super::codel::{CoDel, Head};
+use super::config::QueueConfig;
+use super::counters::{DropCause, LinkCounters};
+use super::red::{Red, Verdict};
+use crate::packet::{Packet, ecn};
+use crate::random::Stream;
+use crate::time::Nanos;
+
+/// A packet that waits.
+#[derive(Clone, Debug)]
+struct Waiting {
+    since: Nanos,
+    packet: Packet,
+}
+
+/// The queue of a link: packets in order, and the discipline that admits and releases them.
+#[derive(Clone, Debug)]
+pub(super) struct Queue {
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+    discipline: Discipline,
+}
+
+#[derive(Clone, Debug)]
+enum Discipline {
+    Packets(usize),
+    Bytes(usize),
+    Red(Red),
+    CoDel(CoDel),
+}
+
+impl Queue {
+    pub(super) fn new(config: QueueConfig, seed: u64) -> Self {
+        let discipline = match config {
+            QueueConfig::Packets(limit) => Discipline::Packets(limit),
+            QueueConfig::Bytes(limit) => Discipline::Bytes(limit),
+            QueueConfig::Red(config) => Discipline::Red(Red::new(config, Stream::new(seed, 0))),
+            QueueConfig::CoDel(config) => Discipline::CoDel(CoDel::new(&config)),
+        };
+        Self { waiting: VecDeque::new(), bytes: 0, discipline }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Lets a packet in, or gives the cause why not. `transmission` is how long a packet like this
+    /// takes to send; `free` says that the link would send it at once.
+    pub(super) fn admit(
+        &mut self,
+        now: Nanos,
+        packet: &mut Packet,
+        free: bool,
+        transmission: Nanos,
+        counters: &mut LinkCounters,
+    ) -> Result<(), DropCause> {
+        let length = self.waiting.len();
+        let room = |limit| if free || length < limit { Ok(()) } else { Err(DropCause::QueueFull) };
+        match &mut self.discipline {
+            Discipline::Packets(limit) => room(*limit),
+            Discipline::Bytes(limit) => {
+                let fits = free || self.bytes + packet.len() <= *limit;
+                if fits { Ok(()) } else { Err(DropCause::QueueFull) }
+            }
+            Discipline::CoDel(codel) => room(codel.limit()),
+            Discipline::Red(red) => {
+                let verdict = red.arrive(now, length, transmission, packet.is_ecn_capable());
+                room(red.limit())?;
+                match verdict {
+                    Verdict::Admit => Ok(()),
+                    Verdict::Drop => Err(DropCause::QueueEarly),
+                    Verdict::Mark => {
+                        mark(packet, counters);
+                        Ok(())
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn push(&mut self, now: Nanos, packet: Packet) {
+        self.bytes += packet.len();
+        self.waiting.push_back(Waiting { since: now, packet });
+    }
+
+    /// The next packet to send at `now`. The ones that the discipline drops on the way are counted.
+    pub(super) fn take(&mut self, now: Nanos, counters: &mut LinkCounters) -> Option<Packet> {
+        loop {
+            let Waiting { since, mut packet } = self.waiting.pop_front()?;
+            self.bytes -= packet.len();
+            if let Discipline::CoDel(codel) = &mut self.discipline {
+                let head = Head { sojourn: now.saturating_sub(since), left: self.bytes };
+                if codel.leave(now, &head, packet.len()) {
+                    if codel.ecn() && packet.is_ecn_capable() {
+                        mark(&mut packet, counters);
+                    } else {
+                        counters.drop(DropCause::QueueEarly, packet.len());
+                        continue;
+                    }
+                }
+            }
+            if self.waiting.is_empty() {
+                self.emptied(now);
+            }
+            return Some(packet);
+        }
+    }
+
+    /// A packet passed an empty queue.
+    pub(super) fn passed(&mut self, now: Nanos, packet: &Packet) {
+        match &mut self.discipline {
+            Discipline::CoDel(codel) => {
+                let head = Head { sojourn: 0, left: 0 };
+                // Without a delay nothing is dropped; this tells the model that the queue is short.
+                let dropped = codel.leave(now, &head, packet.len());
+                debug_assert!(!dropped, "a packet that did not wait");
+            }
+            Discipline::Red(red) => red.emptied(now),
+            Discipline::Packets(_) | Discipline::Bytes(_) => {}
+        }
+    }
+
+    /// Drops all that waits.
+    pub(super) fn clear(&mut self, now: Nanos, counters: &mut LinkCounters) {
+        for waiting in self.waiting.drain(..) {
+            counters.drop(DropCause::Down, waiting.packet.len());
+        }
+        self.bytes = 0;
+        self.emptied(now);
+    }
+
+    fn emptied(&mut self, now: Nanos) {
+        if let Discipline::Red(red) = &mut self.discipline {
+            red.emptied(now);
+        }
+    }
+}
+
+fn mark(packet: &mut Packet, counters: &mut LinkCounters) {
+    packet.ecn = ecn::CONGESTION_EXPERIENCED;
+    counters.marked.add(packet.len());
+}

@@ -1,0 +1,138 @@
+//! Random early detection (Floyd and Jacobson 1993), gentle (Floyd 2000), with marks (RFC 3168).
+
+use super::bit_error::power;
+use super::config::RedConfig;
+use crate::random::Stream;
+use crate::time::Nanos;
+
+/// What to do with a packet that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Admit,
+    Mark,
+    Drop,
+}
+
+/// The average length of a queue and what follows from it.
+#[derive(Clone, Debug)]
+pub(super) struct Red {
+    config: RedConfig,
+    average: f64,
+    /// Packets since the last drop or mark, while the average is above the minimum.
+    count: Option<u64>,
+    /// Since when the queue has been empty.
+    idle_since: Option<Nanos>,
+    random: Stream,
+}
+
+impl Red {
+    pub(super) const fn new(config: RedConfig, random: Stream) -> Self {
+        Self { config, average: 0.0, count: None, idle_since: Some(0), random }
+    }
+
+    pub(super) const fn limit(&self) -> usize {
+        self.config.limit
+    }
+
+    /// A packet comes while `length` others wait.
+    pub(super) fn arrive(
+        &mut self,
+        now: Nanos,
+        length: usize,
+        transmission: Nanos,
+        ecn_capable: bool,
+    ) -> Verdict {
+        self.update(now, length, transmission);
+        let probability = self.probability();
+        if probability <= 0.0 {
+            self.count = None;
+            return Verdict::Admit;
+        }
+        let count = self.count.map_or(0, |count| count + 1);
+        self.count = Some(count);
+        // Drops are spread evenly: after n packets without one, the n-th is 1 / (1 - n p) as likely.
+        let spread = 1.0 - count as f64 * probability;
+        let chance = if spread > probability { probability / spread } else { 1.0 };
+        if !self.random.chance(chance) {
+            return Verdict::Admit;
+        }
+        self.count = Some(0);
+        let marks = self.config.ecn && ecn_capable && self.average < self.config.maximum;
+        if marks { Verdict::Mark } else { Verdict::Drop }
+    }
+
+    /// The queue is empty from now on.
+    pub(super) const fn emptied(&mut self, now: Nanos) {
+        self.idle_since = Some(now);
+    }
+
+    fn update(&mut self, now: Nanos, length: usize, transmission: Nanos) {
+        let weight = self.config.weight;
+        if let Some(since) = self.idle_since.take().filter(|_| length == 0) {
+            // As many packets as could have passed while the queue was empty.
+            let passed = now.saturating_sub(since).checked_div(transmission).unwrap_or(1);
+            self.average *= power(1.0 - weight, passed);
+        }
+        self.average += weight * (length as f64 - self.average);
+    }
+
+    fn probability(&self) -> f64 {
+        let RedConfig { minimum, maximum, probability, .. } = self.config;
+        if self.average < minimum {
+            return 0.0;
+        }
+        if self.average < maximum {
+            return probability * (self.average - minimum) / (maximum - minimum);
+        }
+        let beyond = (self.average - maximum) / maximum;
+        (probability + (1.0 - probability) * beyond).min(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A queue that stays at this length for so many packets: how many are admitted, marked and
+    /// dropped in the second half.
+    fn steady(length: usize, ecn_capable: bool) -> [u32; 3] {
+        let config = RedConfig { weight: 0.02, ..RedConfig::default() };
+        let mut red = Red::new(config, Stream::new(1, 0));
+        let mut seen = [0; 3];
+        for packet in 0..20_000_u32 {
+            let verdict = red.arrive(u64::from(packet), length, 1, ecn_capable);
+            if packet >= 10_000 {
+                seen[verdict as usize] += 1;
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn the_share_of_drops_grows_with_the_average() {
+        assert_eq!(steady(4, false), [10_000, 0, 0]);
+        let [_, marked, at_ten] = steady(10, false);
+        assert_eq!(marked, 0);
+        // 0.05 at the middle; spreading the drops evenly doubles that (Floyd and Jacobson §7).
+        assert!((800..1100).contains(&at_ten), "{at_ten}");
+        assert!(steady(20, false)[2] > 3_000);
+        assert_eq!(steady(30, false)[2], 10_000);
+    }
+
+    #[test]
+    fn those_who_take_part_are_marked_until_it_is_too_much() {
+        let [_, marked, dropped] = steady(10, true);
+        assert!(marked > 700 && dropped == 0);
+        let [_, marked, dropped] = steady(20, true);
+        assert!(marked == 0 && dropped > 3_000);
+    }
+
+    #[test]
+    fn an_empty_queue_lets_the_average_fall() {
+        let mut red = Red::new(RedConfig::default(), Stream::new(1, 0));
+        red.average = 12.0;
+        red.emptied(1_000);
+        assert_eq!(red.arrive(3_501_000, 0, 1_000, false), Verdict::Admit);
+        assert!(red.average < 0.02, "{}", red.average);
+    }
+}

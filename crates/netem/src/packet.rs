@@ -1,0 +1,88 @@
+//! A packet of IP, as far as links and middleboxes care.
+
+use core::net::IpAddr;
+
+use bytes::Bytes;
+
+/// Numbers of protocols inside IP, as IANA lists them.
+pub mod protocol {
+    /// ICMP for IPv4 (RFC 792).
+    pub const ICMP: u8 = 1;
+    /// TCP (RFC 9293).
+    pub const TCP: u8 = 6;
+    /// UDP (RFC 768).
+    pub const UDP: u8 = 17;
+    /// ICMP for IPv6 (RFC 4443).
+    pub const ICMPV6: u8 = 58;
+    /// SCTP (RFC 9260).
+    pub const SCTP: u8 = 132;
+}
+
+/// The two bits for congestion in the IP header (RFC 3168 §5).
+pub mod ecn {
+    /// The sender does not take part.
+    pub const NOT_CAPABLE: u8 = 0;
+    /// ECT(1).
+    pub const CAPABLE_1: u8 = 1;
+    /// ECT(0).
+    pub const CAPABLE_0: u8 = 2;
+    /// A queue on the way was congested.
+    pub const CONGESTION_EXPERIENCED: u8 = 3;
+}
+
+/// Bytes of an IPv4 header without options (RFC 791 §3.1).
+pub const IPV4_HEADER: usize = 20;
+/// Bytes of an IPv6 header without extensions (RFC 8200 §3).
+pub const IPV6_HEADER: usize = 40;
+
+/// One IP packet. Its header is kept as fields, what comes after the header as bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Where it comes from.
+    pub source: IpAddr,
+    /// Where it goes.
+    pub destination: IpAddr,
+    /// What is inside: see [`protocol`].
+    pub protocol: u8,
+    /// The mark for congestion, 0 to 3: see [`ecn`].
+    pub ecn: u8,
+    /// Whether it may not be cut into fragments. IPv6 packets never may, whatever this says.
+    pub dont_fragment: bool,
+    /// What follows the IP header: the transport's header and what it carries.
+    pub payload: Bytes,
+}
+
+impl Packet {
+    /// Bytes of the packet with its IP header.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.header_len() + self.payload.len()
+    }
+
+    /// Whether nothing follows the IP header.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.payload.is_empty()
+    }
+
+    /// Bytes of the IP header.
+    #[must_use]
+    pub const fn header_len(&self) -> usize {
+        match self.source {
+            IpAddr::V4(_) => IPV4_HEADER,
+            IpAddr::V6(_) => IPV6_HEADER,
+        }
+    }
+
+    /// Whether a router may not cut it.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.dont_fragment || self.source.is_ipv6()
+    }
+
+    /// Whether a queue may mark it instead of dropping it (RFC 3168 §5).
+    #[must_use]
+    pub const fn is_ecn_capable(&self) -> bool {
+        self.ecn & 3 != ecn::NOT_CAPABLE
+    }
+}

@@ -1,0 +1,124 @@
+//! A router: packets leave by the interface of the longest prefix that matches.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::time::Duration;
+
+use crate::node::{Node, NodeInput, NodeOutput};
+use crate::packet::Packet;
+
+/// One line of a routing table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Route {
+    prefix: IpAddr,
+    length: u8,
+    interface: u32,
+}
+
+/// A node that forwards. It takes no time, counts no hops and answers nobody; what it has no route
+/// for is dropped and counted.
+#[derive(Clone, Debug, Default)]
+pub struct Router {
+    /// Longest prefixes first; of equal length, in the order of adding.
+    routes: Vec<Route>,
+    leaving: VecDeque<(u32, Packet)>,
+    forwarded: u64,
+    unroutable: u64,
+}
+
+impl Router {
+    /// A router without routes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sends packets whose destination begins with the first `length` bits of `prefix` out of
+    /// `interface`. A length of 0 is the default route of the family.
+    #[must_use]
+    pub fn route(mut self, prefix: IpAddr, length: u8, interface: u32) -> Self {
+        let place = self.routes.partition_point(|other| other.length >= length);
+        self.routes.insert(place, Route { prefix, length, interface });
+        self
+    }
+
+    /// Sends packets to this address out of `interface`.
+    #[must_use]
+    pub fn host(self, address: IpAddr, interface: u32) -> Self {
+        let length = if address.is_ipv4() { 32 } else { 128 };
+        self.route(address, length, interface)
+    }
+
+    /// Packets that went on.
+    #[must_use]
+    pub const fn forwarded(&self) -> u64 {
+        self.forwarded
+    }
+
+    /// Packets that no route matched.
+    #[must_use]
+    pub const fn unroutable(&self) -> u64 {
+        self.unroutable
+    }
+
+    fn interface_to(&self, destination: IpAddr) -> Option<u32> {
+        let route = self.routes.iter().find(|route| route.matches(destination));
+        route.map(|route| route.interface)
+    }
+}
+
+impl Route {
+    fn matches(&self, destination: IpAddr) -> bool {
+        let (here, there, bits) = match (self.prefix, destination) {
+            (IpAddr::V4(here), IpAddr::V4(there)) => {
+                (u128::from(here.to_bits()), u128::from(there.to_bits()), 32)
+            }
+            (IpAddr::V6(here), IpAddr::V6(there)) => (here.to_bits(), there.to_bits(), 128),
+            _ => return false,
+        };
+        let ignored = bits - u32::from(self.length).min(bits);
+        (here ^ there).checked_shr(ignored).unwrap_or(0) == 0
+    }
+}
+
+impl Node for Router {
+    fn handle_input(&mut self, _now: Duration, input: NodeInput) {
+        if let NodeInput::Arrived { packet, .. } = input {
+            match self.interface_to(packet.destination) {
+                Some(interface) => {
+                    self.forwarded += 1;
+                    self.leaving.push_back((interface, packet));
+                }
+                None => self.unroutable += 1,
+            }
+        }
+    }
+
+    fn poll_output(&mut self, _now: Duration) -> NodeOutput {
+        match self.leaving.pop_front() {
+            Some((interface, packet)) => NodeOutput::Transmit { interface, packet },
+            None => NodeOutput::Timeout(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_prefix_wins() {
+        let router = Router::new()
+            .route([0, 0, 0, 0].into(), 0, 9)
+            .route([10, 1, 0, 0].into(), 16, 1)
+            .host([10, 1, 2, 3].into(), 2)
+            .route("2001:db8::".parse().unwrap(), 32, 3);
+        let to = |address: &str| router.interface_to(address.parse().unwrap());
+        assert_eq!(to("10.1.2.3"), Some(2));
+        assert_eq!(to("10.1.2.4"), Some(1));
+        assert_eq!(to("10.2.0.1"), Some(9));
+        assert_eq!(to("2001:db8:1::1"), Some(3));
+        assert_eq!(to("2001:db9::1"), None);
+    }
+}

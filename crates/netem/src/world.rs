@@ -1,0 +1,356 @@
+//! A world of nodes and links in virtual time.
+//!
+//! The world holds the time, hands packets and timers to whom they are for, in the order of their
+//! times, and of equal times in the order in which they were asked for. The same world from the same
+//! seed does the same, to the nanosecond. There is at most one entry in its agenda for each node and
+//! each direction of a link, so an event costs the logarithm of the number of those that have
+//! something to do.
+
+mod action;
+mod agenda;
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+pub use action::{Action, NodeChange, WorldChange};
+
+use crate::link::{DropCause, Link, LinkChange, LinkConfig, LinkCounters};
+use crate::node::{Node, NodeInput, NodeOutput};
+use crate::packet::Packet;
+use crate::random;
+use crate::time::{Nanos, nanos};
+use action::Planned;
+use agenda::Agenda;
+
+/// The kind of entity of [`random::derive`] that a link is.
+const LINK: u64 = 1;
+/// The kind of entity of [`random::derive`] that a node is.
+const NODE: u64 = 2;
+
+/// The most interfaces of a node: numbers are an index, and one too large is a mistake.
+pub const MAX_INTERFACES: u32 = 1 << 16;
+
+/// A node of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+
+/// A link of a world: both its directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(u32);
+
+/// One of the two directions of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// From the end that [`World::connect`] was told first.
+    Forward,
+    /// Towards that end.
+    Backward,
+}
+
+/// What the world itself dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorldCounters {
+    /// Packets handed over, timers and actions.
+    pub events: u64,
+    /// Packets sent by an interface that no link is connected to.
+    pub unconnected: u64,
+}
+
+struct NodeSlot<N> {
+    node: N,
+    started: bool,
+    /// The direction of a link that each interface sends into.
+    interfaces: Vec<Option<u32>>,
+}
+
+/// One direction of a link.
+struct LinkSlot {
+    link: Link,
+    /// The node and its interface at the far end.
+    to: (u32, u32),
+}
+
+/// Nodes, links, and the time.
+///
+/// `N` is the type of all nodes: an enum of those that there are, or `Box<dyn Node>`.
+pub struct World<N> {
+    now: Nanos,
+    seed: u64,
+    nodes: Vec<NodeSlot<N>>,
+    links: Vec<LinkSlot>,
+    agenda: Agenda,
+    actions: BinaryHeap<Planned<N>>,
+    planned: u64,
+    counters: WorldCounters,
+}
+
+/// The entities of the agenda: nodes have even numbers, directions of links odd ones.
+const fn node_entity(node: u32) -> u32 {
+    node * 2
+}
+
+const fn link_entity(direction: u32) -> u32 {
+    direction * 2 + 1
+}
+
+impl<N: Node> World<N> {
+    /// An empty world, at time zero.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            now: 0,
+            seed,
+            nodes: Vec::new(),
+            links: Vec::new(),
+            agenda: Agenda::default(),
+            actions: BinaryHeap::new(),
+            planned: 0,
+            counters: WorldCounters::default(),
+        }
+    }
+
+    /// Adds a node, which is started at the present time, once the world runs.
+    pub fn add_node(&mut self, node: N) -> NodeId {
+        let id = self.nodes.len() as u32;
+        self.nodes.push(NodeSlot { node, started: false, interfaces: Vec::new() });
+        self.agenda.set(node_entity(id), Some(self.now));
+        NodeId(id)
+    }
+
+    /// A seed for what the next node to be added draws, or the one with this number: nodes count
+    /// from 0 in the order of adding.
+    #[must_use]
+    pub const fn node_seed(&self, number: u64) -> u64 {
+        random::derive(self.seed, NODE, number)
+    }
+
+    /// Connects two interfaces by a link: `forward` leads from `first` to `second`. An interface
+    /// that had a link sends into the new one from now on; what is under way in the old one still
+    /// arrives.
+    ///
+    /// What is random in a direction follows from the seed of the world and the interface that
+    /// sends into it, so it stays the same whatever other links there are.
+    ///
+    /// # Panics
+    ///
+    /// If an interface's number is [`MAX_INTERFACES`] or more.
+    pub fn connect(
+        &mut self,
+        first: (NodeId, u32),
+        second: (NodeId, u32),
+        forward: LinkConfig,
+        backward: LinkConfig,
+    ) -> LinkId {
+        let id = LinkId((self.links.len() / 2) as u32);
+        for (from, to, config) in [(first, second, forward), (second, first, backward)] {
+            assert!(from.1 < MAX_INTERFACES, "interface {} of {:?}", from.1, from.0);
+            let interface = from.1 as usize;
+            let entity = u64::from(from.0.0) << 32 | u64::from(from.1);
+            let link = Link::new(config, random::derive(self.seed, LINK, entity));
+            let slot = &mut self.nodes[from.0.0 as usize];
+            if interface >= slot.interfaces.len() {
+                slot.interfaces.resize(interface + 1, None);
+            }
+            slot.interfaces[interface] = Some(self.links.len() as u32);
+            self.links.push(LinkSlot { link, to: (to.0.0, to.1) });
+        }
+        id
+    }
+
+    /// Does something at a time; at the present one if that has passed. Of actions and events at
+    /// the same time, actions come first.
+    pub fn at(&mut self, time: Duration, action: Action<N>) {
+        self.planned += 1;
+        let time = nanos(time).max(self.now);
+        self.actions.push(Planned { time, turn: self.planned, action });
+    }
+
+    /// Lets time pass, up to and including `time`.
+    pub fn run_until(&mut self, time: Duration) {
+        let until = nanos(time);
+        while self.next().is_some_and(|next| next <= until) {
+            self.step();
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Does the next thing that is to happen, and gives the time of it; `None` if nothing is.
+    pub fn step(&mut self) -> Option<Duration> {
+        let action = self.actions.peek().map(|planned| planned.time);
+        match (action, self.agenda.first()) {
+            (Some(time), first) if first.is_none_or(|(next, _)| time <= next) => {
+                self.now = self.now.max(time);
+                if let Some(planned) = self.actions.pop() {
+                    self.counters.events += 1;
+                    self.act(planned.action);
+                }
+            }
+            (_, Some((time, entity))) => {
+                self.now = self.now.max(time);
+                if entity % 2 == 0 {
+                    self.wake(entity / 2);
+                } else {
+                    self.carry(entity / 2);
+                }
+            }
+            (_, None) => return None,
+        }
+        Some(self.now())
+    }
+
+    /// When the next thing is to happen; `None` if nothing is.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Duration> {
+        self.next().map(Duration::from_nanos)
+    }
+
+    /// The present time, since the world began.
+    #[must_use]
+    pub const fn now(&self) -> Duration {
+        Duration::from_nanos(self.now)
+    }
+
+    /// How much has happened: packets handed to a node, timers of nodes, and actions.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.counters.events
+    }
+
+    /// What the world itself counted.
+    #[must_use]
+    pub const fn counters(&self) -> &WorldCounters {
+        &self.counters
+    }
+
+    /// A node.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> &N {
+        &self.nodes[id.0 as usize].node
+    }
+
+    /// A node, to be changed where that makes it want nothing new; else use [`Self::with_node`].
+    pub fn node_mut(&mut self, id: NodeId) -> &mut N {
+        &mut self.nodes[id.0 as usize].node
+    }
+
+    /// Changes a node and takes out what it wants then.
+    pub fn with_node<T>(&mut self, id: NodeId, change: impl FnOnce(&mut N, Duration) -> T) -> T {
+        let now = self.now();
+        let result = change(&mut self.nodes[id.0 as usize].node, now);
+        if self.nodes[id.0 as usize].started {
+            self.drain(id.0);
+        }
+        result
+    }
+
+    /// One direction of a link.
+    #[must_use]
+    pub fn link(&self, id: LinkId, direction: Direction) -> &Link {
+        &self.links[Self::slot(id, direction)].link
+    }
+
+    /// What became of the packets of one direction of a link.
+    #[must_use]
+    pub fn link_counters(&self, id: LinkId, direction: Direction) -> &LinkCounters {
+        self.link(id, direction).counters()
+    }
+
+    /// Changes one direction of a link, or both, now.
+    pub fn change_link(&mut self, id: LinkId, direction: Option<Direction>, change: &LinkChange) {
+        let now = self.now();
+        for one in [Direction::Forward, Direction::Backward] {
+            if direction.is_none_or(|wanted| wanted == one) {
+                let slot = Self::slot(id, one);
+                self.links[slot].link.change(now, change.clone());
+                self.agenda.set(link_entity(slot as u32), self.links[slot].link.next());
+            }
+        }
+    }
+
+    const fn slot(id: LinkId, direction: Direction) -> usize {
+        id.0 as usize * 2 + direction as usize
+    }
+
+    fn next(&self) -> Option<Nanos> {
+        let action = self.actions.peek().map(|planned| planned.time);
+        let event = self.agenda.first().map(|(time, _)| time);
+        match (action, event) {
+            (Some(action), Some(event)) => Some(action.min(event)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn act(&mut self, action: Action<N>) {
+        match action {
+            Action::Link { link, direction, change } => self.change_link(link, direction, &change),
+            Action::Node(id, change) => {
+                let now = self.now();
+                change(&mut self.nodes[id.0 as usize].node, now);
+                if self.nodes[id.0 as usize].started {
+                    self.hand_over(id.0, NodeInput::Timer);
+                }
+            }
+            Action::World(change) => change(self),
+        }
+    }
+
+    /// The time of a node has come.
+    fn wake(&mut self, node: u32) {
+        let slot = &mut self.nodes[node as usize];
+        let input = if slot.started { NodeInput::Timer } else { NodeInput::Start };
+        slot.started = true;
+        self.counters.events += 1;
+        self.hand_over(node, input);
+    }
+
+    /// Takes out of a link what has arrived.
+    fn carry(&mut self, direction: u32) {
+        let index = direction as usize;
+        let (node, interface) = self.links[index].to;
+        while let Some(packet) = self.links[index].link.poll_at(self.now) {
+            self.counters.events += 1;
+            if !self.nodes[node as usize].started {
+                self.nodes[node as usize].started = true;
+                self.hand_over(node, NodeInput::Start);
+            }
+            self.hand_over(node, NodeInput::Arrived { interface, packet });
+        }
+        self.agenda.set(link_entity(direction), self.links[index].link.next());
+    }
+
+    fn hand_over(&mut self, node: u32, input: NodeInput) {
+        let now = self.now();
+        self.nodes[node as usize].node.handle_input(now, input);
+        self.drain(node);
+    }
+
+    /// Takes out what a node wants.
+    fn drain(&mut self, node: u32) {
+        let now = self.now();
+        loop {
+            match self.nodes[node as usize].node.poll_output(now) {
+                NodeOutput::Transmit { interface, packet } => self.send(node, interface, packet),
+                NodeOutput::Timeout(time) => {
+                    let time = time.map(|time| nanos(time).max(self.now.saturating_add(1)));
+                    self.agenda.set(node_entity(node), time);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, node: u32, interface: u32, packet: Packet) {
+        let interfaces = &self.nodes[node as usize].interfaces;
+        let Some(direction) = interfaces.get(interface as usize).copied().flatten() else {
+            self.counters.unconnected += 1;
+            return;
+        };
+        let link = &mut self.links[direction as usize].link;
+        // What became of the packet is in the link's counters.
+        let _: Result<(), DropCause> = link.offer_at(self.now, packet);
+        self.agenda.set(link_entity(direction), link.next());
+    }
+}

@@ -1,0 +1,85 @@
+//! What is to happen to a world at a certain time.
+
+use alloc::boxed::Box;
+use core::cmp::Ordering;
+use core::time::Duration;
+
+use super::{Direction, LinkId, NodeId, World};
+use crate::link::LinkChange;
+use crate::time::Nanos;
+
+/// What changes a node from outside.
+pub type NodeChange<N> = Box<dyn FnOnce(&mut N, Duration) + Send>;
+/// What changes a whole world.
+pub type WorldChange<N> = Box<dyn FnOnce(&mut World<N>) + Send>;
+
+/// Something that happens at a time set beforehand.
+pub enum Action<N> {
+    /// A link changes.
+    Link {
+        /// Which.
+        link: LinkId,
+        /// In which direction; `None` for both.
+        direction: Option<Direction>,
+        /// To what.
+        change: LinkChange,
+    },
+    /// A node is changed from outside; then it is given [`crate::node::NodeInput::Timer`].
+    Node(NodeId, NodeChange<N>),
+    /// Anything else.
+    World(WorldChange<N>),
+}
+
+impl<N> Action<N> {
+    /// Changes both directions of a link.
+    #[must_use]
+    pub const fn link(link: LinkId, change: LinkChange) -> Self {
+        Self::Link { link, direction: None, change }
+    }
+
+    /// Changes a node.
+    #[must_use]
+    pub fn node(id: NodeId, change: impl FnOnce(&mut N, Duration) + Send + 'static) -> Self {
+        Self::Node(id, Box::new(change))
+    }
+
+    /// Changes the world.
+    #[must_use]
+    pub fn world(change: impl FnOnce(&mut World<N>) + Send + 'static) -> Self {
+        Self::World(Box::new(change))
+    }
+}
+
+/// An action and its turn: of equal times, the one that was asked for first.
+pub(super) struct Planned<N> {
+    pub(super) time: Nanos,
+    pub(super) turn: u64,
+    pub(super) action: Action<N>,
+}
+
+impl<N> Planned<N> {
+    const fn key(&self) -> (Nanos, u64) {
+        (self.time, self.turn)
+    }
+}
+
+impl<N> PartialEq for Planned<N> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<N> Eq for Planned<N> {}
+
+impl<N> PartialOrd for Planned<N> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<N> Ord for Planned<N> {
+    /// The earliest is the greatest: a `BinaryHeap` gives the greatest first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}

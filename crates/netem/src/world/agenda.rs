@@ -1,0 +1,148 @@
+//! Who is due when: a heap that knows where each entity is in it.
+//!
+//! An entity has at most one time, which can be moved without leaving a trace of the old one, so
+//! the heap is never larger than the world, and a change costs the logarithm of its size.
+
+use alloc::vec::Vec;
+
+use crate::time::Nanos;
+
+/// Children of a place in the heap. Four share a cache line, and the heap is half as high.
+const CHILDREN: usize = 4;
+/// The place of an entity that is not in the heap.
+const NOWHERE: u32 = u32::MAX;
+
+/// When, and if at the same time, who asked first.
+type Due = (Nanos, u64);
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    due: Due,
+    entity: u32,
+}
+
+/// The times of all entities, earliest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Agenda {
+    heap: Vec<Entry>,
+    /// Where each entity is in the heap.
+    places: Vec<u32>,
+    /// Counts the settings, so that of equal times the one that was set first comes first.
+    settings: u64,
+}
+
+impl Agenda {
+    /// The earliest time, and whose it is.
+    pub(super) fn first(&self) -> Option<(Nanos, u32)> {
+        self.heap.first().map(|entry| (entry.due.0, entry.entity))
+    }
+
+    /// Sets or moves or takes away the time of an entity. Setting the time that it has already
+    /// changes nothing, not even its turn.
+    pub(super) fn set(&mut self, entity: u32, time: Option<Nanos>) {
+        let index = entity as usize;
+        if index >= self.places.len() {
+            if time.is_none() {
+                return;
+            }
+            self.places.resize(index + 1, NOWHERE);
+        }
+        let place = self.places[index];
+        match (place, time) {
+            (NOWHERE, None) => {}
+            (NOWHERE, Some(time)) => {
+                let entry = Entry { due: self.due(time), entity };
+                self.heap.push(entry);
+                self.rise(self.heap.len() - 1, entry);
+            }
+            (place, None) => self.remove(place as usize),
+            (place, Some(time)) => {
+                let place = place as usize;
+                let old = self.heap[place].due;
+                if old.0 != time {
+                    let entry = Entry { due: self.due(time), entity };
+                    if entry.due < old { self.rise(place, entry) } else { self.sink(place, entry) }
+                }
+            }
+        }
+    }
+
+    fn due(&mut self, time: Nanos) -> Due {
+        self.settings += 1;
+        (time, self.settings)
+    }
+
+    fn remove(&mut self, place: usize) {
+        let removed = self.heap[place];
+        self.places[removed.entity as usize] = NOWHERE;
+        if let Some(last) = self.heap.pop().filter(|_| place < self.heap.len()) {
+            if last.due < removed.due { self.rise(place, last) } else { self.sink(place, last) }
+        }
+    }
+
+    /// Puts `entry` at `place`, or above.
+    fn rise(&mut self, mut place: usize, entry: Entry) {
+        while place > 0 {
+            let parent = (place - 1) / CHILDREN;
+            if self.heap[parent].due < entry.due {
+                break;
+            }
+            self.put(place, self.heap[parent]);
+            place = parent;
+        }
+        self.put(place, entry);
+    }
+
+    /// Puts `entry` at `place`, or below.
+    fn sink(&mut self, mut place: usize, entry: Entry) {
+        loop {
+            let first = place * CHILDREN + 1;
+            let end = (first + CHILDREN).min(self.heap.len());
+            let least = (first..end).min_by_key(|child| self.heap[*child].due);
+            match least.filter(|child| self.heap[*child].due < entry.due) {
+                Some(child) => {
+                    self.put(place, self.heap[child]);
+                    place = child;
+                }
+                None => break,
+            }
+        }
+        self.put(place, entry);
+    }
+
+    fn put(&mut self, place: usize, entry: Entry) {
+        self.heap[place] = entry;
+        self.places[entry.entity as usize] = place as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The same as a list that is searched from end to end.
+        #[test]
+        fn the_earliest_comes_first(
+            settings in prop::collection::vec((0_u32..40, prop::option::of(0_u64..50)), 1..400),
+        ) {
+            let mut agenda = Agenda::default();
+            let mut list: Vec<(u64, usize, u32)> = Vec::new();
+            for (turn, (entity, time)) in settings.into_iter().enumerate() {
+                agenda.set(entity, time);
+                let old = list.iter().position(|(_, _, other)| *other == entity);
+                if old.map(|old| list[old].0) != time {
+                    if let Some(old) = old {
+                        list.swap_remove(old);
+                    }
+                    list.extend(time.map(|time| (time, turn, entity)));
+                }
+                let first = list.iter().min().map(|(time, _, entity)| (*time, *entity));
+                prop_assert_eq!(agenda.first(), first);
+                prop_assert_eq!(agenda.heap.len(), list.len());
+            }
+        }
+    }
+}
