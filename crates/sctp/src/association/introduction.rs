@@ -62,11 +62,7 @@ impl Introduction {
             let increment = u32::try_from(preserve.as_millis()).unwrap_or(u32::MAX);
             parameters.push(Parameter::CookiePreservative { increment });
         }
-        // A host with addresses of one family listed may still use the other one.
-        let listed = |v4: bool| self.addresses.iter().any(|address| address.is_ipv4() == v4);
-        let types =
-            SupportedAddressTypes { ipv4: ipv4 || listed(true), ipv6: !ipv4 || listed(false) };
-        parameters.push(Parameter::SupportedAddressTypes(types));
+        parameters.extend(self.address_types(ipv4).map(Parameter::SupportedAddressTypes));
         self.chunk(parameters)
     }
 
@@ -76,6 +72,18 @@ impl Introduction {
         parameters.extend(self.parameters());
         parameters.extend(unrecognized.into_iter().map(Parameter::Unrecognized));
         self.chunk(parameters)
+    }
+
+    /// The kinds of addresses that this side can use, for a peer at an IPv4 address or not. Who has
+    /// one address alone says nothing, as is its right (RFC 9260 §3.3.2.1.4): pion takes an INIT
+    /// with this parameter for one that is broken.
+    fn address_types(&self, ipv4: bool) -> Option<SupportedAddressTypes> {
+        if self.addresses.is_empty() {
+            return None;
+        }
+        // A host with addresses of one family listed may still use the other one.
+        let listed = |v4: bool| self.addresses.iter().any(|address| address.is_ipv4() == v4);
+        Some(SupportedAddressTypes { ipv4: ipv4 || listed(true), ipv6: !ipv4 || listed(false) })
     }
 
     fn chunk(&self, parameters: Vec<Parameter>) -> InitChunk {
@@ -205,7 +213,32 @@ impl From<Extensions> for Agreed {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+    use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+    use core::time::Duration;
+
+    use super::Introduction;
     use crate::endpoint::Agreed;
+    use crate::wire::Parameter;
+    use crate::wire::parameter::SupportedAddressTypes;
+
+    fn types(addresses: Vec<IpAddr>) -> Option<SupportedAddressTypes> {
+        let own = Introduction { addresses, ..Introduction::unknown() };
+        let init = own.to_init(Duration::ZERO, true);
+        init.parameters.iter().find_map(|parameter| match parameter {
+            Parameter::SupportedAddressTypes(types) => Some(types),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn only_who_has_several_addresses_tells_which_kinds() {
+        assert_eq!(types(Vec::new()), None);
+        let both = SupportedAddressTypes { ipv4: true, ipv6: true };
+        assert_eq!(types(alloc::vec![Ipv6Addr::LOCALHOST.into()]), Some(both));
+        let four = SupportedAddressTypes { ipv4: true, ipv6: false };
+        assert_eq!(types(alloc::vec![Ipv4Addr::LOCALHOST.into()]), Some(four));
+    }
 
     #[test]
     fn every_bit_stands_for_one_extension() {
