@@ -236,6 +236,15 @@ pub enum CongestionControlKind {
     Cubic,
     /// By bandwidth and round trip, paced (draft-ietf-ccwg-bbr).
     Bbr,
+    /// CMT/RP, version 1: coupled by slow-start thresholds (Dreibholz et al., AINA 2010).
+    CmtRpV1,
+    /// CMT/RP, version 2: coupled by bandwidth (Dreibholz et al., ICC 2012).
+    CmtRpV2,
+    /// Linked increases (RFC 6356).
+    Lia,
+    /// Opportunistic linked increases (Khalili et al., CoNEXT 2012;
+    /// draft-khalili-mptcp-congestion-control).
+    Olia,
 }
 
 /// How losses are found.

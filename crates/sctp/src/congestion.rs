@@ -3,6 +3,13 @@
 //! | module | what | source |
 //! | --- | --- | --- |
 //! | `new_reno` | by loss, as SCTP's own standard has it | RFC 9260 §7.2 |
+//! | `cmt_rp_v1` | coupled by slow-start thresholds | Dreibholz et al., AINA 2010 |
+//! | `cmt_rp_v2` | coupled by bandwidth | Dreibholz et al., ICC 2012 |
+//! | `lia` | coupled, as multipath TCP has it | RFC 6356 |
+//! | `olia` | coupled, and moved to the best paths | Khalili et al., CoNEXT 2012 |
+//! | `reno` | what these five have in common | RFC 9260 §7.2 |
+//! | `loss_window` | what all controllers by loss have in common | RFC 9260 §7.2 |
+//! | `siblings` | what coupled controllers know of the other paths | |
 //! | `cubic` | by loss and time, for long fast paths | RFC 9438 |
 //! | `bbr` | by a model of the path, paced: not deterred by single losses | draft-ietf-ccwg-bbr |
 //! | `slow_start` | when slow start should end | RFC 9406 |
@@ -15,19 +22,34 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
-use crate::config::CongestionControlKind;
+use crate::cmt::InitialWindow;
+use crate::config::{AssociationConfig, CongestionControlKind};
 
 mod bbr;
+mod cmt_rp_v1;
+mod cmt_rp_v2;
 mod cubic;
 mod delivery_rate;
+mod lia;
+mod loss_window;
 mod new_reno;
+mod olia;
+mod reno;
+mod siblings;
 mod slow_start;
 
 pub use bbr::{Bbr, BbrState};
+pub use cmt_rp_v1::CmtRpV1;
+pub use cmt_rp_v2::CmtRpV2;
 pub use cubic::Cubic;
 pub(crate) use delivery_rate::nanoseconds;
 pub use delivery_rate::{DeliveryRate, DeliveryRateEstimator, PacketNumber, SentState};
+pub use lia::Lia;
+pub use loss_window::{LossWindow, WindowRules};
 pub use new_reno::NewReno;
+pub use olia::Olia;
+pub use reno::{Coupling, Reno};
+pub use siblings::{Member, Siblings, Standing};
 
 /// Decides how much may be under way on one path, and how fast it is sent.
 pub trait CongestionControl {
@@ -104,7 +126,7 @@ pub struct Acknowledged {
     pub outstanding: usize,
     /// How fast the path delivered, if this SACK tells.
     pub delivery: Option<DeliveryRate>,
-    /// The association's paths together.
+    /// The association's paths together, for coupled controllers; the others are told nothing.
     pub siblings: Siblings,
 }
 
@@ -141,21 +163,8 @@ pub struct CongestionEvent {
     pub kind: CongestionKind,
     /// Bytes under way on the path, without those that were lost.
     pub outstanding: usize,
-    /// The association's paths together.
+    /// The association's paths together, for coupled controllers; the others are told nothing.
     pub siblings: Siblings,
-}
-
-/// What a coupled controller has to know of all paths of the association, its own included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Siblings {
-    /// How many paths carry data.
-    pub paths: usize,
-    /// The sum of their congestion windows, in bytes.
-    pub windows: usize,
-    /// The sum of their slow-start thresholds, in bytes; saturated while one has none.
-    pub slow_start_thresholds: usize,
-    /// The sum of window by smoothed round trip, in bytes a second.
-    pub rates: u64,
 }
 
 /// The controller of one path.
@@ -167,16 +176,58 @@ pub enum Congestion {
     Cubic(Box<Cubic>),
     /// draft-ietf-ccwg-bbr.
     Bbr(Box<Bbr>),
+    /// Dreibholz et al., AINA 2010.
+    CmtRpV1(Box<CmtRpV1>),
+    /// Dreibholz et al., ICC 2012.
+    CmtRpV2(Box<CmtRpV2>),
+    /// RFC 6356.
+    Lia(Box<Lia>),
+    /// Khalili et al., CoNEXT 2012.
+    Olia(Box<Olia>),
 }
 
 impl Congestion {
     /// A controller for a path of which nothing is known but its MTU, in bytes of IP packet.
     #[must_use]
-    pub fn new(kind: CongestionControlKind, mtu: usize) -> Self {
-        match kind {
-            CongestionControlKind::NewReno => Self::NewReno(NewReno::new(mtu)),
-            CongestionControlKind::Cubic => Self::Cubic(Box::new(Cubic::new(mtu))),
+    pub fn new(config: &AssociationConfig, mtu: usize) -> Self {
+        let rules = WindowRules::of(config);
+        match config.congestion_control {
+            CongestionControlKind::NewReno => Self::NewReno(NewReno::new(mtu, rules)),
+            CongestionControlKind::Cubic => Self::Cubic(Box::new(Cubic::new(mtu, rules))),
             CongestionControlKind::Bbr => Self::Bbr(Box::new(Bbr::new(mtu))),
+            CongestionControlKind::CmtRpV1 => Self::CmtRpV1(Box::new(CmtRpV1::new(mtu, rules))),
+            CongestionControlKind::CmtRpV2 => Self::CmtRpV2(Box::new(CmtRpV2::new(mtu, rules))),
+            CongestionControlKind::Lia => Self::Lia(Box::new(Lia::new(mtu, rules))),
+            CongestionControlKind::Olia => Self::Olia(Box::new(Olia::new(mtu, rules))),
+        }
+    }
+
+    /// Slow start is to end here at the latest, in bytes, if nothing is known of the path yet.
+    /// Controllers that do not go by losses pay no heed.
+    pub fn begin_with_threshold(&mut self, bytes: usize) {
+        match self {
+            Self::NewReno(reno) => reno.base.begin_with_threshold(bytes),
+            Self::Cubic(cubic) => cubic.base.begin_with_threshold(bytes),
+            Self::Bbr(_) => {}
+            Self::CmtRpV1(pooled) => pooled.base.begin_with_threshold(bytes),
+            Self::CmtRpV2(pooled) => pooled.base.begin_with_threshold(bytes),
+            Self::Lia(linked) => linked.base.begin_with_threshold(bytes),
+            Self::Olia(linked) => linked.base.begin_with_threshold(bytes),
+        }
+    }
+
+    /// Whether it asks what the other paths of the association do.
+    #[must_use]
+    pub fn is_coupled(&self) -> bool {
+        matches!(self, Self::CmtRpV1(_) | Self::CmtRpV2(_) | Self::Lia(_) | Self::Olia(_))
+    }
+
+    /// Bytes acknowledged between two losses, if that is counted: only OLIA asks.
+    #[must_use]
+    pub fn loss_interval(&self) -> u64 {
+        match self {
+            Self::Olia(olia) => olia.loss_interval(),
+            _ => 0,
         }
     }
 }
@@ -188,6 +239,10 @@ macro_rules! of_any {
             Self::NewReno($controller) => $call,
             Self::Cubic($controller) => $call,
             Self::Bbr($controller) => $call,
+            Self::CmtRpV1($controller) => $call,
+            Self::CmtRpV2($controller) => $call,
+            Self::Lia($controller) => $call,
+            Self::Olia($controller) => $call,
         }
     };
 }
@@ -245,7 +300,7 @@ impl CongestionControl for Congestion {
 /// The window to begin with (RFC 9260 §7.2.1), in bytes, for an MTU in bytes.
 #[must_use]
 pub fn initial_window(mtu: usize) -> usize {
-    (4 * mtu).min((2 * mtu).max(4404))
+    InitialWindow::Rfc9260.bytes(mtu)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@
 //! | [`receive`] | the receiving half: TSNs, reassembly, order, the window | RFC 9260 §6 |
 //! | [`path`] | paths: reachability, RTO, MTU, what may be sent | RFC 9260 §6.3, §8 |
 //! | [`cmt`] | all paths at once: what can be chosen | Iyengar et al. 2006, Dreibholz et al. 2010 |
-//! | [`congestion`] | congestion control | RFC 9260 §7, RFC 9438 |
+//! | [`congestion`] | congestion control, coupled over paths or not | RFC 9260 §7, RFC 9438, RFC 6356 |
 //! | [`scheduler`] | which stream may send next | RFC 8260 §3 |
 //! | [`auth`] | authenticated chunks | RFC 4895 |
 //! | [`wire`] | packets, chunks, parameters, causes | RFC 9260 §3 |
@@ -93,6 +93,7 @@
 //! | RFC 4895 | authentication | `auth/`, `association/authentication.rs` |
 //! | RFC 4960 appendix A | ECN | `path/ecn.rs`, `send/congestion_echo.rs` |
 //! | RFC 5061 | addresses that come and go | `association/dynamic_address.rs` |
+//! | RFC 6356 | linked increases | `congestion/lia.rs` |
 //! | RFC 6458 | names of options and notifications | `config.rs`, `event.rs`, `endpoint/status.rs` |
 //! | RFC 6525 | re-configuration of streams | `association/reconfiguration.rs`, `association/streams.rs` |
 //! | RFC 6951 | inside UDP | `association/reachability.rs` |
@@ -104,7 +105,9 @@
 //! | RFC 9438 | CUBIC | `congestion/cubic.rs` |
 //! | RFC 9653 | no checksum | `endpoint/input.rs`, `association/output.rs` |
 //! | draft-ietf-ccwg-bbr | BBR | `congestion/bbr.rs` |
+//! | draft-khalili-mptcp-congestion-control | OLIA | `congestion/olia.rs` |
 //! | draft-tuexen-tsvwg-sctp-multipath | NR-SACK | `receive/sack.rs`, `send/acknowledgement.rs` |
+//! | the same, §4 | CMT/RP | `congestion/cmt_rp_v1.rs`, `congestion/cmt_rp_v2.rs` |
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![forbid(unsafe_code)]
 

@@ -105,7 +105,7 @@ impl Path {
             local,
             rto: Rto::new(config),
             t3: None,
-            congestion: Congestion::new(config.congestion_control, mtu.current()),
+            congestion: Congestion::new(config, mtu.current()),
             state: PathState::Unconfirmed,
             errors: 0,
             beat,

@@ -51,6 +51,7 @@ use core::{
 };
 
 use crate::auth::Authentication;
+use crate::cmt::InitialThreshold;
 use crate::config::AssociationConfig;
 use crate::counters::Counters;
 use crate::endpoint::Agreed;
@@ -133,9 +134,10 @@ impl Association {
         base: Foundation,
         own: &Introduction,
         peer: &Introduction,
-        paths: Paths,
+        mut paths: Paths,
         state: State,
     ) -> Self {
+        begin_with_threshold(&mut paths, peer, &base.config);
         let agreed = own.offers.and(peer.offers);
         let authentication = authentication::agree(own, peer, agreed, &base.config, None);
         let reserved = authentication::reserved(authentication.as_deref(), agreed);
@@ -306,6 +308,7 @@ impl Association {
         let agreed = own.offers.and(peer.offers);
         self.agreed = agreed;
         self.peer_tag = peer.tag;
+        begin_with_threshold(&mut self.paths, peer, &self.config);
         let before = self.authentication.as_deref();
         self.authentication = authentication::agree(own, peer, agreed, &self.config, before);
         self.dynamic_address = own_addresses::agree(own, peer, agreed);
@@ -325,6 +328,13 @@ impl Association {
             }
         }
         self.moved = true;
+    }
+}
+
+/// The slow-start threshold to begin with, if that is the peer's window.
+fn begin_with_threshold(paths: &mut Paths, peer: &Introduction, config: &AssociationConfig) {
+    if config.initial_threshold == InitialThreshold::PeerWindow && peer.window > 0 {
+        paths.begin_with_threshold(peer.window as usize);
     }
 }
 

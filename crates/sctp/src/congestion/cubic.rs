@@ -5,11 +5,9 @@
 
 use core::time::Duration;
 
+use super::loss_window::{LossWindow, WindowRules};
 use super::slow_start::{Growth, SlowStart};
-use super::{
-    Acknowledged, CongestionControl, CongestionEvent, CongestionKind, Lost, Sent, initial_window,
-    nanoseconds,
-};
+use super::{Acknowledged, CongestionControl, CongestionEvent, Lost, Sent, nanoseconds};
 
 /// `β_cubic` is 0.7 (RFC 9438 §4.6): what is left of the window after a loss, in tenths.
 const BETA: usize = 7;
@@ -28,11 +26,8 @@ const MAX_TIME: u64 = 1 << 21;
 /// RFC 9438.
 #[derive(Clone, Debug)]
 pub struct Cubic {
-    mtu: usize,
-    window: usize,
-    threshold: usize,
+    pub(super) base: LossWindow,
     slow_start: SlowStart,
-    in_recovery: bool,
     /// Whether the next epoch follows a timeout.
     after_timeout: bool,
     /// The window before the last reduction, or less (`W_max`).
@@ -43,8 +38,8 @@ pub struct Cubic {
     /// When the last acknowledgement came, in milliseconds.
     last: u64,
     smoothed_rtt: u64,
-    idle: bool,
-    before: Option<(usize, usize, usize, Option<Epoch>)>,
+    /// `w_max` and the epoch before the last reduction.
+    before: Option<(usize, Option<Epoch>)>,
 }
 
 /// One stage of congestion avoidance.
@@ -63,47 +58,44 @@ struct Epoch {
 impl Cubic {
     /// For a path whose MTU is this, in bytes of IP packet.
     #[must_use]
-    pub fn new(mtu: usize) -> Self {
+    pub fn new(mtu: usize, rules: WindowRules) -> Self {
         Self {
-            mtu,
-            window: initial_window(mtu),
-            threshold: usize::MAX,
+            base: LossWindow::new(mtu, rules),
             slow_start: SlowStart::new(),
-            in_recovery: false,
             after_timeout: false,
             w_max: 0,
             prior: 0,
             epoch: None,
             last: 0,
             smoothed_rtt: 0,
-            idle: false,
             before: None,
         }
     }
 
-    /// Reduces the threshold and remembers where the window was (RFC 9438 §4.6, §4.7).
-    fn reduce(&mut self) {
-        self.before = Some((self.window, self.threshold, self.w_max, self.epoch));
-        self.prior = self.window;
+    /// Remembers where the window was, and gives the threshold after a loss (RFC 9438 §4.6, §4.7).
+    fn reduce(&mut self) -> usize {
+        let window = self.base.window;
+        self.before = Some((self.w_max, self.epoch));
+        self.prior = window;
         // Fast convergence: who lost twice below the same maximum leaves room to newcomers.
-        self.w_max = if self.window < self.w_max {
-            self.window / 20 * (10 + BETA) + self.window % 20 * (10 + BETA) / 20
+        self.w_max = if window < self.w_max {
+            window / 20 * (10 + BETA) + window % 20 * (10 + BETA) / 20
         } else {
-            self.window
+            window
         };
-        self.threshold = (self.window / 10 * BETA + self.window % 10 * BETA / 10).max(4 * self.mtu);
         self.epoch = None;
         self.slow_start = SlowStart::new();
+        (window / 10 * BETA + window % 10 * BETA / 10).max(4 * self.base.mtu)
     }
 
     fn begin(&self, now: u64) -> Epoch {
-        let estimate = (self.window as u64) << 16;
-        if self.after_timeout || self.w_max <= self.window {
+        let estimate = (self.base.window as u64) << 16;
+        if self.after_timeout || self.w_max <= self.base.window {
             // RFC 9438 §4.8, and a slow start that ended without a loss.
-            return Epoch { start: now, k: 0, origin: self.window, estimate };
+            return Epoch { start: now, k: 0, origin: self.base.window, estimate };
         }
-        let short = (self.w_max - self.window) as u128;
-        let k = cube_root(short * u128::from(SCALE) / (4 * self.mtu as u128));
+        let short = (self.w_max - self.base.window) as u128;
+        let k = cube_root(short * u128::from(SCALE) / (4 * self.base.mtu as u128));
         Epoch { start: now, k, origin: self.w_max, estimate }
     }
 
@@ -122,20 +114,20 @@ impl Cubic {
         epoch.estimate = epoch.estimate.saturating_add(self.friendly_growth(acknowledged.bytes));
         self.epoch = Some(epoch);
         let friendly = usize::try_from(epoch.estimate >> 16).unwrap_or(usize::MAX);
-        if cubic(&epoch, self.mtu, time) < friendly {
-            self.window = self.window.max(friendly);
+        if cubic(&epoch, self.base.mtu, time) < friendly {
+            self.base.window = self.base.window.max(friendly);
             return;
         }
-        let target = cubic(&epoch, self.mtu, time.saturating_add(self.smoothed_rtt));
-        let target = target.clamp(self.window, self.window + self.window / 2);
-        let growth = (target - self.window).saturating_mul(acknowledged.bytes);
-        self.window += growth / self.window.max(1);
+        let target = cubic(&epoch, self.base.mtu, time.saturating_add(self.smoothed_rtt));
+        let target = target.clamp(self.base.window, self.base.window + self.base.window / 2);
+        let growth = (target - self.base.window).saturating_mul(acknowledged.bytes);
+        self.base.window += growth / self.base.window.max(1);
     }
 
     /// By how much Reno's window grows for these bytes (RFC 9438 §4.3), with 16 bits of fraction.
     fn friendly_growth(&self, bytes: usize) -> u64 {
-        let one = (bytes as u64).saturating_mul(self.mtu as u64) << 16;
-        let growth = one / self.window.max(1) as u64;
+        let one = (bytes as u64).saturating_mul(self.base.mtu as u64) << 16;
+        let growth = one / self.base.window.max(1) as u64;
         let estimate = self.epoch.map_or(0, |epoch| epoch.estimate >> 16);
         if estimate >= self.prior as u64 { growth } else { growth * ALPHA.0 / ALPHA.1 }
     }
@@ -175,11 +167,11 @@ fn cube_root(number: u128) -> u64 {
 
 impl CongestionControl for Cubic {
     fn window(&self) -> usize {
-        self.window
+        self.base.window
     }
 
     fn slow_start_threshold(&self) -> usize {
-        self.threshold
+        self.base.threshold
     }
 
     fn pacing_rate(&self) -> Option<u64> {
@@ -187,30 +179,32 @@ impl CongestionControl for Cubic {
         if self.smoothed_rtt == 0 {
             return None;
         }
-        let rate = self.window as u64 * 1000 / self.smoothed_rtt;
-        Some(if self.window < self.threshold { 2 * rate } else { rate + rate / 4 })
+        let rate = self.base.window as u64 * 1000 / self.smoothed_rtt;
+        Some(if self.base.window < self.base.threshold { 2 * rate } else { rate + rate / 4 })
     }
 
     fn on_sent(&mut self, _sent: &Sent) {
-        self.idle = false;
+        self.base.on_sent();
     }
 
     fn on_acknowledged(&mut self, acknowledged: &Acknowledged) {
         let now = milliseconds(acknowledged.now);
         self.smoothed_rtt = acknowledged.smoothed_rtt.map_or(0, milliseconds);
-        let grows = acknowledged.cumulative_advanced && !self.in_recovery;
-        if grows && self.window < self.threshold {
+        let grows = acknowledged.cumulative_advanced && !self.base.in_recovery;
+        if grows && self.base.window < self.base.threshold {
             let Acknowledged { bytes, outstanding, rtt, .. } = *acknowledged;
             // Paced, half of the window in use is as much as there can be.
-            let used = acknowledged.window_was_full || 2 * (outstanding + bytes) >= self.window;
+            let used =
+                acknowledged.window_was_full || 2 * (outstanding + bytes) >= self.base.window;
             match self.slow_start.on_acknowledged(bytes, outstanding, rtt) {
                 Growth::By(bytes) if used => {
-                    self.window = self.window.saturating_add(bytes).min(self.threshold);
+                    self.base.window =
+                        self.base.window.saturating_add(bytes).min(self.base.threshold);
                 }
                 Growth::By(_) => {}
-                Growth::Ends => self.threshold = self.window,
+                Growth::Ends => self.base.threshold = self.base.window,
             }
-        } else if !self.in_recovery {
+        } else if !self.base.in_recovery {
             self.avoid_congestion(now, acknowledged);
         }
         self.last = now;
@@ -219,45 +213,38 @@ impl CongestionControl for Cubic {
     fn on_lost(&mut self, _lost: &Lost) {}
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
-        self.reduce();
-        self.window = self.threshold;
-        self.in_recovery = event.kind == CongestionKind::Loss;
+        let threshold = self.reduce();
+        self.base.on_congestion(threshold, event.kind);
         self.after_timeout = false;
     }
 
     fn on_recovered(&mut self, _now: Duration) {
-        self.in_recovery = false;
+        self.base.in_recovery = false;
     }
 
     fn on_timeout(&mut self, _event: &CongestionEvent) {
-        self.reduce();
-        self.window = self.mtu;
-        self.in_recovery = false;
+        let threshold = self.reduce();
+        self.base.on_timeout(threshold);
         self.after_timeout = true;
     }
 
     fn on_spurious(&mut self, _now: Duration) {
-        if let Some((window, threshold, w_max, epoch)) = self.before.take() {
-            self.window = self.window.max(window);
-            self.threshold = threshold;
+        if self.base.restore()
+            && let Some((w_max, epoch)) = self.before.take()
+        {
             self.w_max = w_max;
             self.epoch = epoch;
-            self.in_recovery = false;
             self.after_timeout = false;
         }
     }
 
     fn on_idle(&mut self, _now: Duration) {
-        if !self.idle {
-            self.idle = true;
-            self.threshold = self.window;
-        }
-        self.window = self.window.min((self.window / 2).max(4 * self.mtu));
+        self.base.on_idle();
         self.epoch = None;
     }
 
     fn on_mtu(&mut self, mtu: usize) {
-        self.mtu = mtu;
+        self.base.mtu = mtu;
     }
 }
 

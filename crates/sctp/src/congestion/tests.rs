@@ -1,5 +1,6 @@
 //! Controllers over a link in virtual time.
 
+pub(super) mod coupled;
 mod link;
 
 use alloc::vec::Vec;

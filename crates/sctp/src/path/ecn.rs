@@ -35,7 +35,7 @@ impl Paths {
     /// the next TSN that will be sent. Cuts the window unless that was done for the same window of
     /// data. A CWR chunk with `tsn` is to be sent in any case: the last one may have been lost.
     pub fn on_ecne(&mut self, now: Duration, path: PathId, tsn: Tsn, next: Tsn) {
-        let siblings = self.siblings();
+        let siblings = self.siblings(path);
         let Some(path) = self.get_mut(path) else { return };
         if path.ecn.reacted.is_some_and(|reacted| tsn.is_before(reacted)) {
             return;

@@ -5,7 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use super::{Path, PathState, draw::Draw};
 use crate::config::AssociationConfig;
-use crate::congestion::{CongestionControl, Siblings, nanoseconds};
+use crate::congestion::{CongestionControl, Member, Siblings, nanoseconds};
 use crate::event::PathChange;
 use crate::identifier::PathId;
 
@@ -21,6 +21,8 @@ pub struct Paths {
     /// Errors in a row on all paths together (RFC 9260 §8.1).
     errors: u32,
     changes: VecDeque<(PathId, PathChange)>,
+    /// The slow-start threshold of paths that are added, in bytes.
+    initial_threshold: Option<usize>,
     /// What nonces and jitter are drawn from.
     pub(super) draw: Draw,
     /// Whether heartbeats go.
@@ -54,6 +56,7 @@ impl Paths {
             next_id: 1,
             errors: 0,
             changes,
+            initial_threshold: None,
             draw: Draw::new(seed),
             running: false,
             due: 0,
@@ -111,6 +114,15 @@ impl Paths {
         self.paths.iter().find(|path| path.remote.ip() == remote).map(|path| path.id)
     }
 
+    /// Slow start ends at this window at the latest, in bytes, on paths of which nothing is known:
+    /// what there are, and what are added.
+    pub fn begin_with_threshold(&mut self, bytes: usize) {
+        self.initial_threshold = Some(bytes);
+        for path in &mut self.paths {
+            path.congestion.begin_with_threshold(bytes);
+        }
+    }
+
     /// Takes one address more, unconfirmed (RFC 9260 §5.4). `None` if there is no number left for
     /// it; the path that is there already if it is not new.
     pub fn add(
@@ -124,7 +136,11 @@ impl Paths {
         }
         let id = PathId(self.next_id);
         self.next_id = self.next_id.checked_add(1)?;
-        self.paths.push(Path::new(id, remote, local, config));
+        let mut path = Path::new(id, remote, local, config);
+        if let Some(bytes) = self.initial_threshold {
+            path.congestion.begin_with_threshold(bytes);
+        }
+        self.paths.push(path);
         self.note(id, PathChange::Added);
         Some(id)
     }
@@ -256,26 +272,17 @@ impl Paths {
         self.changes.pop_front()
     }
 
-    /// The paths together, for coupled congestion control.
+    /// What a path is to know of the others that carry data. Nothing, if its congestion control does
+    /// not ask.
     #[must_use]
-    pub fn siblings(&self) -> Siblings {
-        let mut siblings = Siblings::default();
-        for path in &self.paths {
-            if path.state() != PathState::Active {
-                continue;
-            }
-            let (window, threshold) =
-                (path.congestion.window(), path.congestion.slow_start_threshold());
-            siblings.paths += 1;
-            siblings.windows = siblings.windows.saturating_add(window);
-            siblings.slow_start_thresholds =
-                siblings.slow_start_thresholds.saturating_add(threshold);
-            if let Some(rtt) = path.rto.smoothed() {
-                let rate = (window as u64).saturating_mul(1_000_000_000) / nanoseconds(rtt).max(1);
-                siblings.rates = siblings.rates.saturating_add(rate);
-            }
-        }
-        siblings
+    pub fn siblings(&self, id: PathId) -> Siblings {
+        let Some(own) = self.get(id).filter(|path| path.congestion.is_coupled()) else {
+            return Siblings::default();
+        };
+        let carries = |path: &&Path| {
+            path.id == id || (path.state() == PathState::Active && path.last_sent().is_some())
+        };
+        Siblings::of(&member(own), self.paths.iter().filter(carries).map(member))
     }
 
     /// The best path but `except`; `None` if no other is confirmed.
@@ -335,6 +342,15 @@ impl Paths {
             path.forget_local();
         }
         self.wake();
+    }
+}
+
+fn member(path: &Path) -> Member {
+    Member {
+        window: path.congestion.window(),
+        slow_start_threshold: path.congestion.slow_start_threshold(),
+        smoothed_rtt: path.rto.smoothed().map_or(0, nanoseconds),
+        loss_interval: path.congestion.loss_interval(),
     }
 }
 

@@ -276,7 +276,6 @@ impl Sender {
 
     /// What follows from a SACK for paths, losses and messages.
     fn conclude(&mut self, now: Duration, sack: &SackChunk, advanced: bool, paths: &mut Paths) {
-        let siblings = paths.siblings();
         for number in 0..self.flights.len() as u8 {
             let flight = &mut self.flights[usize::from(number)];
             let Some(id) = flight.path else { continue };
@@ -288,6 +287,7 @@ impl Sender {
             let sent = seen.newest_once.and_then(|packet| flight.sent_at(packet));
             let rtt = sent.map(|sent| now.saturating_sub(sent));
             flight.note_newest(now);
+            let siblings = paths.siblings(id);
             if let Some(path) = paths.get_mut(id) {
                 let progress = Progress { cumulative_advanced: seen.cumulative, rtt };
                 path.on_sack(now, progress, siblings);

@@ -74,7 +74,7 @@ impl Sender {
     fn expire(&mut self, number: u8, id: PathId, now: Duration, paths: &mut Paths) -> Expired {
         let is_error = !self.is_probing_window();
         let to = paths.for_retransmission(id);
-        let siblings = paths.siblings();
+        let siblings = paths.siblings(id);
         let mut suspects = 0;
         while let Some(run) = self.take_oldest_run(number) {
             suspects += self.lose_run(number, &run, to, Meaning::Loss, now, paths);
@@ -256,9 +256,10 @@ impl Sender {
         paths: &mut Paths,
     ) {
         let exit = self.next_tsn().previous();
-        let siblings = paths.siblings();
         let flight = &mut self.flights[usize::from(number)];
-        let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
+        let Some(id) = flight.path else { return };
+        let siblings = paths.siblings(id);
+        let Some(path) = paths.get_mut(id) else { return };
         flight.seen.lost = true;
         if let Some(recovery) = &mut flight.recovery {
             // Classic detection finds no second loss of a chunk, and one cut is enough.

@@ -98,6 +98,10 @@ fn setting() -> impl Strategy<Value = Setting> {
         Just(CongestionControlKind::NewReno),
         Just(CongestionControlKind::Cubic),
         Just(CongestionControlKind::Bbr),
+        Just(CongestionControlKind::CmtRpV1),
+        Just(CongestionControlKind::CmtRpV2),
+        Just(CongestionControlKind::Lia),
+        Just(CongestionControlKind::Olia),
     ];
     let detection = prop_oneof![Just(LossDetection::Classic), Just(LossDetection::Rack)];
     let scheduler = prop_oneof![

@@ -1,10 +1,16 @@
 use super::*;
-use crate::congestion::Siblings;
+use crate::congestion::{CongestionKind, Siblings};
 
 const MTU: usize = 1500;
 
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
+}
+
+fn cubic(window: usize, threshold: usize) -> Cubic {
+    let mut cubic = Cubic::new(MTU, WindowRules::default());
+    (cubic.base.window, cubic.base.threshold) = (window, threshold);
+    cubic
 }
 
 fn acknowledged(now: Duration, rtt: Duration, window_was_full: bool) -> Acknowledged {
@@ -38,7 +44,7 @@ fn lose(cubic: &mut Cubic, now: Duration) {
 /// The average window, in packets, if every `every`th packet is lost: the model that RFC 9438 §5.1
 /// computes its tables with.
 fn average_window(rtt: Duration, every: u64) -> u64 {
-    let mut cubic = Cubic { threshold: 100 * MTU, window: 100 * MTU, ..Cubic::new(MTU) };
+    let mut cubic = cubic(100 * MTU, 100 * MTU);
     let (mut now, mut packets) = (Duration::ZERO, 0_u64);
     let (mut sum, mut rounds) = (0_u64, 0_u64);
     while packets < 20 * every {
@@ -74,7 +80,7 @@ fn average_windows_are_those_of_the_rfc() {
 
 #[test]
 fn a_loss_takes_three_tenths() {
-    let mut cubic = Cubic { window: 100 * MTU, ..Cubic::new(MTU) };
+    let mut cubic = cubic(100 * MTU, usize::MAX);
     lose(&mut cubic, ms(0));
     assert_eq!((cubic.window(), cubic.slow_start_threshold()), (70 * MTU, 70 * MTU));
     assert_eq!(cubic.w_max, 100 * MTU);
@@ -86,9 +92,9 @@ fn a_loss_takes_three_tenths() {
 
 #[test]
 fn a_second_loss_below_the_maximum_leaves_room_to_others() {
-    let mut cubic = Cubic { window: 100 * MTU, ..Cubic::new(MTU) };
+    let mut cubic = cubic(100 * MTU, usize::MAX);
     lose(&mut cubic, ms(0));
-    cubic.window = 80 * MTU;
+    cubic.base.window = 80 * MTU;
     lose(&mut cubic, ms(0));
     assert_eq!(cubic.w_max, 68 * MTU);
 }
@@ -96,7 +102,7 @@ fn a_second_loss_below_the_maximum_leaves_room_to_others() {
 #[test]
 fn the_window_is_back_at_its_maximum_after_k_and_flat_there() {
     let rtt = ms(500);
-    let mut cubic = Cubic { window: 1000 * MTU, ..Cubic::new(MTU) };
+    let mut cubic = cubic(1000 * MTU, usize::MAX);
     lose(&mut cubic, ms(0));
     // The cube root of 300 / 0.4 is 9.086 s.
     let (mut now, mut at_half, mut at_k, mut later) = (ms(0), 0, 0, 0);
@@ -123,7 +129,7 @@ fn the_window_is_back_at_its_maximum_after_k_and_flat_there() {
 
 #[test]
 fn no_step_is_larger_than_half_a_window_a_round_trip() {
-    let mut cubic = Cubic { threshold: 10 * MTU, window: 10 * MTU, ..Cubic::new(MTU) };
+    let mut cubic = cubic(10 * MTU, 10 * MTU);
     cubic.on_acknowledged(&acknowledged(ms(0), ms(100), true));
     for round in 1..30 {
         let before = cubic.window();
@@ -136,7 +142,7 @@ fn no_step_is_larger_than_half_a_window_a_round_trip() {
 
 #[test]
 fn time_in_which_the_window_is_not_used_does_not_count() {
-    let mut cubic = Cubic { threshold: 70 * MTU, window: 70 * MTU, ..Cubic::new(MTU) };
+    let mut cubic = cubic(70 * MTU, 70 * MTU);
     cubic.w_max = 100 * MTU;
     cubic.on_acknowledged(&acknowledged(ms(0), ms(100), true));
     for tick in 1..1000 {
@@ -149,7 +155,7 @@ fn time_in_which_the_window_is_not_used_does_not_count() {
 
 #[test]
 fn a_timeout_begins_again_with_one_packet_and_a_flat_maximum() {
-    let mut cubic = Cubic { window: 100 * MTU, ..Cubic::new(MTU) };
+    let mut cubic = cubic(100 * MTU, usize::MAX);
     cubic.on_timeout(&event());
     assert_eq!((cubic.window(), cubic.slow_start_threshold()), (MTU, 70 * MTU));
     for _ in 0..69 {
@@ -163,7 +169,7 @@ fn a_timeout_begins_again_with_one_packet_and_a_flat_maximum() {
 
 #[test]
 fn a_timeout_that_was_none_is_taken_back() {
-    let mut cubic = Cubic { window: 100 * MTU, w_max: 120 * MTU, ..Cubic::new(MTU) };
+    let mut cubic = Cubic { w_max: 120 * MTU, ..cubic(100 * MTU, usize::MAX) };
     cubic.on_timeout(&event());
     cubic.on_spurious(ms(0));
     assert_eq!((cubic.window(), cubic.slow_start_threshold()), (100 * MTU, usize::MAX));
@@ -172,7 +178,7 @@ fn a_timeout_that_was_none_is_taken_back() {
 
 #[test]
 fn marks_need_no_recovery_to_end() {
-    let mut cubic = Cubic { window: 100 * MTU, ..Cubic::new(MTU) };
+    let mut cubic = cubic(100 * MTU, usize::MAX);
     cubic.on_congestion(&CongestionEvent { kind: CongestionKind::Ecn, ..event() });
     cubic.on_acknowledged(&acknowledged(ms(1000), ms(100), true));
     assert!(cubic.epoch.is_some());
@@ -180,11 +186,11 @@ fn marks_need_no_recovery_to_end() {
 
 #[test]
 fn slow_start_doubles_and_is_paced_twice_as_fast() {
-    let mut cubic = Cubic::new(MTU);
+    let mut cubic = Cubic::new(MTU, WindowRules::default());
     cubic.on_acknowledged(&acknowledged(ms(0), ms(100), true));
     assert_eq!(cubic.window(), 4404 + MTU);
     assert_eq!(cubic.pacing_rate(), Some(2 * (4404 + 1500) * 10));
-    cubic.threshold = 4404;
+    cubic.base.threshold = 4404;
     assert_eq!(cubic.pacing_rate(), Some((4404 + 1500) * 10 * 5 / 4));
 }
 

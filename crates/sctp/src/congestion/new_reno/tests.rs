@@ -1,7 +1,17 @@
+use core::time::Duration;
+
 use super::*;
-use crate::congestion::{CongestionKind, Siblings};
+use crate::cmt::{IdleWindow, InitialWindow};
+use crate::congestion::WindowRules;
+use crate::congestion::{CongestionControl, CongestionEvent, CongestionKind, Siblings};
 
 const MTU: usize = 1500;
+
+fn reno(window: usize, threshold: usize) -> NewReno {
+    let mut reno = NewReno::new(MTU, WindowRules::default());
+    (reno.base.window, reno.base.threshold) = (window, threshold);
+    reno
+}
 
 fn acknowledged(bytes: usize, window_was_full: bool, outstanding: usize) -> Acknowledged {
     Acknowledged {
@@ -28,14 +38,14 @@ fn event() -> CongestionEvent {
 
 #[test]
 fn the_initial_window_is_that_of_the_standard() {
-    assert_eq!(NewReno::new(1500).window(), 4404);
-    assert_eq!(NewReno::new(1000).window(), 4000);
-    assert_eq!(NewReno::new(9000).window(), 18_000);
+    assert_eq!(NewReno::new(1500, WindowRules::default()).window(), 4404);
+    assert_eq!(NewReno::new(1000, WindowRules::default()).window(), 4000);
+    assert_eq!(NewReno::new(9000, WindowRules::default()).window(), 18_000);
 }
 
 #[test]
 fn slow_start_grows_by_one_mtu_a_sack_while_the_window_is_used() {
-    let mut reno = NewReno::new(MTU);
+    let mut reno = NewReno::new(MTU, WindowRules::default());
     reno.on_acknowledged(&acknowledged(2904, true, 1500));
     assert_eq!(reno.window(), 4404 + 1500);
     reno.on_acknowledged(&acknowledged(100, true, 1500));
@@ -49,7 +59,7 @@ fn slow_start_grows_by_one_mtu_a_sack_while_the_window_is_used() {
 
 #[test]
 fn congestion_avoidance_grows_by_one_mtu_a_window() {
-    let mut reno = NewReno { window: 30_000, threshold: 20_000, ..NewReno::new(MTU) };
+    let mut reno = reno(30_000, 20_000);
     for _ in 0..19 {
         reno.on_acknowledged(&acknowledged(1500, true, 28_500));
         assert_eq!(reno.window(), 30_000);
@@ -60,20 +70,20 @@ fn congestion_avoidance_grows_by_one_mtu_a_window() {
 
 #[test]
 fn an_unused_window_saves_up_no_more_than_one_step() {
-    let mut reno = NewReno { window: 30_000, threshold: 20_000, ..NewReno::new(MTU) };
+    let mut reno = reno(30_000, 20_000);
     for _ in 0..100 {
         reno.on_acknowledged(&acknowledged(1500, false, 3_000));
     }
-    assert_eq!((reno.window(), reno.partial_bytes_acked), (30_000, 30_000));
+    assert_eq!((reno.window(), reno.base.partial_bytes_acked), (30_000, 30_000));
     reno.on_acknowledged(&acknowledged(1500, true, 30_000));
-    assert_eq!((reno.window(), reno.partial_bytes_acked), (31_500, 1500));
+    assert_eq!((reno.window(), reno.base.partial_bytes_acked), (31_500, 1500));
     reno.on_acknowledged(&acknowledged(1500, true, 0));
-    assert_eq!(reno.partial_bytes_acked, 0);
+    assert_eq!(reno.base.partial_bytes_acked, 0);
 }
 
 #[test]
 fn a_loss_halves_and_the_window_rests_until_it_is_repaired() {
-    let mut reno = NewReno { window: 60_000, ..NewReno::new(MTU) };
+    let mut reno = reno(60_000, usize::MAX);
     reno.on_congestion(&event());
     assert_eq!((reno.window(), reno.slow_start_threshold()), (30_000, 30_000));
     reno.on_acknowledged(&acknowledged(1500, true, 30_000));
@@ -85,7 +95,7 @@ fn a_loss_halves_and_the_window_rests_until_it_is_repaired() {
 
 #[test]
 fn a_loss_leaves_four_packets_and_a_timeout_one() {
-    let mut reno = NewReno { window: 7_000, ..NewReno::new(MTU) };
+    let mut reno = reno(7_000, usize::MAX);
     reno.on_congestion(&event());
     assert_eq!(reno.window(), 6_000);
     reno.on_timeout(&event());
@@ -94,7 +104,7 @@ fn a_loss_leaves_four_packets_and_a_timeout_one() {
 
 #[test]
 fn a_loss_that_was_none_is_taken_back() {
-    let mut reno = NewReno { window: 60_000, ..NewReno::new(MTU) };
+    let mut reno = reno(60_000, usize::MAX);
     reno.on_timeout(&event());
     reno.on_spurious(Duration::ZERO);
     assert_eq!((reno.window(), reno.slow_start_threshold()), (60_000, usize::MAX));
@@ -102,14 +112,29 @@ fn a_loss_that_was_none_is_taken_back() {
 
 #[test]
 fn an_idle_path_loses_half_of_its_window_each_time_and_keeps_four_packets() {
-    let mut reno = NewReno { window: 40_000, ..NewReno::new(MTU) };
+    let mut reno = reno(40_000, usize::MAX);
     reno.on_idle(Duration::ZERO);
     assert_eq!((reno.window(), reno.slow_start_threshold()), (20_000, 40_000));
     for _ in 0..5 {
         reno.on_idle(Duration::ZERO);
     }
     assert_eq!((reno.window(), reno.slow_start_threshold()), (6_000, 40_000));
-    let mut small = NewReno::new(MTU);
+    let mut small = NewReno::new(MTU, WindowRules::default());
     small.on_idle(Duration::ZERO);
     assert_eq!(small.window(), 4404);
+}
+
+#[test]
+fn the_rules_of_before_begin_smaller_and_begin_anew_after_a_pause() {
+    let rules = WindowRules { initial: InitialWindow::Rfc4960, idle: IdleWindow::Initial };
+    let mut reno = NewReno::new(MTU, rules);
+    assert_eq!(reno.window(), 4380);
+    reno.base.begin_with_threshold(65_536);
+    reno.base.window = 40_000;
+    reno.on_idle(Duration::ZERO);
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (4380, 65_536));
+    reno.on_timeout(&event());
+    reno.on_idle(Duration::ZERO);
+    reno.base.begin_with_threshold(65_536);
+    assert_eq!((reno.window(), reno.slow_start_threshold()), (1500, 6000));
 }

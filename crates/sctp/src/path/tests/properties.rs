@@ -71,7 +71,6 @@ impl Bench {
 
     fn apply(&mut self, event: Event) {
         let now = self.now;
-        let siblings = self.paths.siblings();
         match event {
             Event::Pass(milliseconds) => self.now += Duration::from_millis(milliseconds),
             Event::Add(last) => {
@@ -91,6 +90,7 @@ impl Bench {
             | Event::Congestion(id, _)
             | Event::Recovered(id)
             | Event::Timeout(id) => {
+                let siblings = self.paths.siblings(PathId(id));
                 if let Some(path) = self.paths.get_mut(PathId(id)) {
                     apply_to(path, now, &event, siblings);
                 }
@@ -171,6 +171,10 @@ proptest! {
             Just(CongestionControlKind::NewReno),
             Just(CongestionControlKind::Cubic),
             Just(CongestionControlKind::Bbr),
+            Just(CongestionControlKind::CmtRpV1),
+            Just(CongestionControlKind::CmtRpV2),
+            Just(CongestionControlKind::Lia),
+            Just(CongestionControlKind::Olia),
         ],
         events in prop::collection::vec(event(), 1..300),
     ) {

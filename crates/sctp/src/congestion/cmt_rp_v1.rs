@@ -1,0 +1,45 @@
+//! CMT/RP-SCTP, version 1: resource pooling by slow-start thresholds (Dreibholz et al., *Applying
+//! TCP-Friendly Congestion Control to Concurrent Multipath Transfer*, AINA 2010, §III;
+//! draft-tuexen-tsvwg-sctp-multipath §4).
+//!
+//! With `ŝ = ssthresh / Σ ssthresh`, the path's share of the capacity:
+//! - slow start: `cwnd += ⌈min(acked, MTU) · ŝ⌉`
+//! - avoidance, once for each window: `cwnd += ⌈MTU · ŝ⌉`
+//! - loss: `ssthresh = max(cwnd − ½ Σ cwnd, ⌈4 MTU · ŝ⌉, MTU)`: half of *all* windows is taken from
+//!   the path that lost.
+//!
+//! On one path alone this is RFC 9260 §7.2.
+
+use super::loss_window::LossWindow;
+use super::reno::{Coupling, Reno};
+use super::{Acknowledged, Siblings};
+
+/// CMT/RP, version 1.
+pub type CmtRpV1 = Reno<PooledByThreshold>;
+
+/// Shares by slow-start threshold.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PooledByThreshold;
+
+impl Coupling for PooledByThreshold {
+    fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize {
+        acknowledged.siblings.share_by_threshold(acknowledged.bytes.min(window.mtu))
+    }
+
+    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
+        if window.was_acknowledged_whole(acknowledged) {
+            acknowledged.siblings.share_by_threshold(window.mtu)
+        } else {
+            0
+        }
+    }
+
+    fn threshold_after_loss(&self, window: &LossWindow, siblings: &Siblings) -> usize {
+        let all = siblings.windows.max(window.window);
+        let rest = window.window.saturating_sub(all.div_ceil(2));
+        rest.max(siblings.share_by_threshold(4 * window.mtu)).max(window.mtu)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Reno and its coupled relatives: slow start, congestion avoidance, one reduction for each
+//! recovery (RFC 9260 §7.2). What they do in their own way is a [`Coupling`].
+
+use core::{fmt::Debug, time::Duration};
+
+use super::loss_window::{LossWindow, WindowRules};
+use super::{Acknowledged, CongestionControl, CongestionEvent, Lost, Sent, Siblings};
+
+/// How much the window of a path grows and what a loss leaves of it, in view of the other paths.
+pub trait Coupling: Clone + Debug + Default {
+    /// By how many bytes the window grows for a SACK in slow start.
+    fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize;
+
+    /// By how many bytes the window grows for a SACK in congestion avoidance.
+    fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize;
+
+    /// The slow-start threshold after a loss, in bytes; the window falls to it.
+    fn threshold_after_loss(&self, window: &LossWindow, siblings: &Siblings) -> usize;
+
+    /// `bytes` arrived.
+    fn note_acknowledged(&mut self, _bytes: usize) {}
+
+    /// A loss was found.
+    fn note_loss(&mut self) {}
+
+    /// Bytes acknowledged between two losses, if that is counted (OLIA).
+    fn loss_interval(&self) -> u64 {
+        0
+    }
+}
+
+/// A controller of the family.
+#[derive(Clone, Debug)]
+pub struct Reno<C> {
+    pub(super) base: LossWindow,
+    pub(super) coupling: C,
+}
+
+impl<C: Coupling> Reno<C> {
+    /// For a path whose MTU is this, in bytes of IP packet.
+    #[must_use]
+    pub fn new(mtu: usize, rules: WindowRules) -> Self {
+        Self { base: LossWindow::new(mtu, rules), coupling: C::default() }
+    }
+
+    /// Bytes acknowledged between two losses, if that is counted (OLIA).
+    pub(super) fn loss_interval(&self) -> u64 {
+        self.coupling.loss_interval()
+    }
+}
+
+impl<C: Coupling> CongestionControl for Reno<C> {
+    fn window(&self) -> usize {
+        self.base.window
+    }
+
+    fn slow_start_threshold(&self) -> usize {
+        self.base.threshold
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+
+    fn on_sent(&mut self, _sent: &Sent) {
+        self.base.on_sent();
+    }
+
+    fn on_acknowledged(&mut self, acknowledged: &Acknowledged) {
+        let base = &mut self.base;
+        self.coupling.note_acknowledged(acknowledged.bytes);
+        if base.window <= base.threshold {
+            if base.may_start(acknowledged) {
+                let growth = self.coupling.slow_start(base, acknowledged);
+                base.grow(growth);
+            }
+        } else if !base.in_recovery {
+            let growth = self.coupling.avoidance(base, acknowledged);
+            base.grow(growth);
+        }
+        if acknowledged.outstanding == 0 {
+            base.partial_bytes_acked = 0;
+        }
+    }
+
+    fn on_lost(&mut self, _lost: &Lost) {}
+
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        let threshold = self.coupling.threshold_after_loss(&self.base, &event.siblings);
+        self.coupling.note_loss();
+        self.base.on_congestion(threshold, event.kind);
+    }
+
+    fn on_recovered(&mut self, _now: Duration) {
+        self.base.in_recovery = false;
+    }
+
+    fn on_timeout(&mut self, event: &CongestionEvent) {
+        let threshold = self.coupling.threshold_after_loss(&self.base, &event.siblings);
+        self.coupling.note_loss();
+        self.base.on_timeout(threshold);
+    }
+
+    fn on_spurious(&mut self, _now: Duration) {
+        self.base.restore();
+    }
+
+    fn on_idle(&mut self, _now: Duration) {
+        self.base.on_idle();
+    }
+
+    fn on_mtu(&mut self, mtu: usize) {
+        self.base.mtu = mtu;
+    }
+}

@@ -1,0 +1,151 @@
+//! What a coupled controller knows of the other paths of its association.
+
+/// All paths that carry data together, and the place of one of them among them. Windows are in
+/// bytes of user data; round trips are the smoothed ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Siblings {
+    /// How many paths carry data, the own one included.
+    pub paths: usize,
+    /// The sum of their congestion windows.
+    pub windows: usize,
+    /// The sum of their slow-start thresholds; a path without one counts with its window.
+    pub slow_start_thresholds: usize,
+    /// The sum of window by round trip, in bytes a second.
+    pub rates: u64,
+    /// The largest window by squared round trip, in bytes a second squared.
+    pub largest_urge: u128,
+    /// The path's own slow-start threshold; its window while it has none.
+    pub own_slow_start_threshold: usize,
+    /// The path's own window by round trip, in bytes a second; 0 while the round trip is unknown.
+    pub own_rate: u64,
+    /// The path's own window by squared round trip.
+    pub own_urge: u128,
+    /// The path's place in OLIA's sets.
+    pub standing: Standing,
+    /// How many paths have the largest window (`max_w_paths`).
+    pub largest: usize,
+    /// How many paths are among the best and do not have the largest window (`collected_paths`).
+    pub collected: usize,
+}
+
+/// Where OLIA sees a path (Khalili et al. 2012, §IV).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// It has the largest window.
+    Largest,
+    /// It is one of the best paths, and its window does not show it.
+    Collected,
+    /// Neither.
+    #[default]
+    Other,
+}
+
+/// One path, as [`Siblings::of`] takes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    /// Congestion window, in bytes.
+    pub window: usize,
+    /// Slow-start threshold, in bytes; `usize::MAX` without one.
+    pub slow_start_threshold: usize,
+    /// Smoothed round trip in nanoseconds; 0 while it is unknown.
+    pub smoothed_rtt: u64,
+    /// Bytes acknowledged between two losses (`l_r`).
+    pub loss_interval: u64,
+}
+
+const SECOND: u128 = 1_000_000_000;
+
+impl Member {
+    fn slow_start_threshold(&self) -> usize {
+        if self.slow_start_threshold == usize::MAX {
+            self.window
+        } else {
+            self.slow_start_threshold
+        }
+    }
+
+    fn rate(&self) -> u64 {
+        per_round_trip(self.window as u64, self.smoothed_rtt)
+            .map_or(0, |rate| u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+
+    fn urge(&self) -> u128 {
+        per_round_trip(self.window as u64, self.smoothed_rtt)
+            .map_or(0, |rate| rate.saturating_mul(SECOND) / u128::from(self.smoothed_rtt))
+    }
+
+    /// The square of the rate that one flow of TCP would have on the path, but for a factor: what
+    /// OLIA calls the quality of a path, `l_r / rtt_r²`.
+    fn quality(&self) -> u128 {
+        per_round_trip(self.loss_interval, self.smoothed_rtt)
+            .map_or(0, |rate| rate.saturating_mul(SECOND) / u128::from(self.smoothed_rtt))
+    }
+}
+
+/// Bytes a second.
+fn per_round_trip(bytes: u64, rtt: u64) -> Option<u128> {
+    (rtt != 0).then(|| u128::from(bytes) * SECOND / u128::from(rtt))
+}
+
+impl Siblings {
+    /// The view of `own` on all paths that carry data; `own` is to be one of them.
+    pub fn of(own: &Member, all: impl Iterator<Item = Member> + Clone) -> Self {
+        let mut siblings = Self {
+            own_slow_start_threshold: own.slow_start_threshold(),
+            own_rate: own.rate(),
+            own_urge: own.urge(),
+            ..Self::default()
+        };
+        let (mut largest_window, mut best) = (0, 0);
+        for member in all.clone() {
+            siblings.paths += 1;
+            siblings.windows = siblings.windows.saturating_add(member.window);
+            siblings.slow_start_thresholds =
+                siblings.slow_start_thresholds.saturating_add(member.slow_start_threshold());
+            siblings.rates = siblings.rates.saturating_add(member.rate());
+            siblings.largest_urge = siblings.largest_urge.max(member.urge());
+            largest_window = largest_window.max(member.window);
+            best = best.max(member.quality());
+        }
+        let standing = |member: &Member| {
+            if member.window >= largest_window {
+                Standing::Largest
+            } else if member.quality() >= best {
+                Standing::Collected
+            } else {
+                Standing::Other
+            }
+        };
+        for member in all {
+            match standing(&member) {
+                Standing::Largest => siblings.largest += 1,
+                Standing::Collected => siblings.collected += 1,
+                Standing::Other => {}
+            }
+        }
+        siblings.standing = standing(own);
+        siblings
+    }
+
+    /// `amount` × own rate / all rates, rounded up; an equal share while the round trip is unknown.
+    pub(super) fn share_by_rate(&self, amount: usize) -> usize {
+        if self.own_rate == 0 || self.rates == 0 {
+            return amount.div_ceil(self.paths.max(1));
+        }
+        scale_up(amount, self.own_rate.into(), self.rates.into())
+    }
+
+    /// `amount` × own slow-start threshold / all of them, rounded up.
+    pub(super) fn share_by_threshold(&self, amount: usize) -> usize {
+        let (own, all) = (self.own_slow_start_threshold, self.slow_start_thresholds);
+        if all == 0 { amount } else { scale_up(amount, own as u128, all as u128) }
+    }
+}
+
+fn scale_up(amount: usize, numerator: u128, denominator: u128) -> usize {
+    let scaled = (amount as u128).saturating_mul(numerator).div_ceil(denominator);
+    usize::try_from(scaled).unwrap_or(usize::MAX).min(amount)
+}
+
+#[cfg(test)]
+mod tests;
