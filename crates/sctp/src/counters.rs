@@ -41,7 +41,8 @@ pub struct Counters {
     pub bad_sacks: u64,
     /// Answers that were not given because of a rate limit (RFC 9260 §8.4, §10).
     pub answers_withheld: u64,
-    /// Addresses of a peer that were left out: not unicast, or too many.
+    /// Addresses of a peer that were left out: not unicast, too many, or of a family that is not
+    /// used here.
     pub addresses_ignored: u64,
     /// Chunks retransmitted.
     pub retransmissions: u64,

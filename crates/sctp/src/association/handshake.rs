@@ -3,7 +3,7 @@
 
 use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
-use core::time::Duration;
+use core::{net::IpAddr, time::Duration};
 
 use super::introduction::{Introduction, Reading, Refusal};
 use super::state::{CookieEchoed, CookieWait, Held, Retry, State};
@@ -51,7 +51,8 @@ impl Association {
             return self.refuse_init_ack(init, Refusal::missing_cookie());
         };
         let (own, t1, hold, stale) = (wait.own.clone(), wait.t1.clone(), wait.hold, wait.stale);
-        self.settle_paths(now, arrival, &t1, &reading.introduction);
+        let listed = self.usable(&reading.introduction.addresses, &own.addresses, counters);
+        self.settle_paths(now, arrival, &t1, &listed);
         self.meet(&own, &reading.introduction);
         for whole in reading.unrecognized {
             let causes = [Cause::UnrecognizedParameters(Parameters::from_bytes(whole))]
@@ -178,9 +179,22 @@ impl Association {
         }
     }
 
+    /// Of the addresses that the peer listed those of the families that are used here: an INIT
+    /// without a list does not say which these are.
+    fn usable(&self, listed: &[IpAddr], own: &[IpAddr], counters: &mut Counters) -> Vec<IpAddr> {
+        let used = |address: &&IpAddr| {
+            let v4 = address.is_ipv4();
+            self.paths.iter().any(|path| path.remote.is_ipv4() == v4)
+                || own.iter().any(|own| own.is_ipv4() == v4)
+        };
+        let usable: Vec<IpAddr> = listed.iter().filter(used).copied().collect();
+        counters.addresses_ignored += (listed.len() - usable.len()) as u64;
+        usable
+    }
+
     /// From now on the peer's addresses are those that it listed, and the one that it answered from
     /// (§5.1.2).
-    fn settle_paths(&mut self, now: Duration, arrival: &Arrival, t1: &Retry, peer: &Introduction) {
+    fn settle_paths(&mut self, now: Duration, arrival: &Arrival, t1: &Retry, listed: &[IpAddr]) {
         let answered = match self.paths.by_address(arrival.remote.ip()) {
             Some(known) => Some(known),
             None => self.paths.add(arrival.remote, arrival.local, &self.config),
@@ -189,14 +203,14 @@ impl Association {
             self.paths.confirm(path);
         }
         let keeps = |path: &crate::path::Path| {
-            Some(path.id) == answered || peer.addresses.contains(&path.remote.ip())
+            Some(path.id) == answered || listed.contains(&path.remote.ip())
         };
         let gone: Vec<PathId> =
             self.paths.iter().filter(|path| !keeps(path)).map(|path| path.id).collect();
         for path in gone {
             self.paths.remove(path);
         }
-        self.add_listed(&peer.addresses, arrival.remote.port());
+        self.add_listed(listed, arrival.remote.port());
         if answered == Some(t1.path) {
             self.note_round_trip(t1.path, t1.round_trip(now));
         }

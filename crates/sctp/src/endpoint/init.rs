@@ -40,7 +40,7 @@ impl Endpoint {
                 let cause = Some(Cause::OutOfResource);
                 return self.refuse(arrival, header, init.initiate_tag, cause);
             }
-            None => (self.answer_to(&reading.introduction, &config), (0, 0)),
+            None => (self.answer_to(&reading, &config), (0, 0)),
             Some(slot) => {
                 let Some(judged) = self.judge(slot, arrival, header, &reading, &config) else {
                     return;
@@ -67,9 +67,7 @@ impl Endpoint {
         self.touch(slot);
         match verdict {
             InitVerdict::Collision(own) => Some((own, (0, 0))),
-            InitVerdict::Restart { tie_tags } => {
-                Some((self.answer_to(&reading.introduction, config), tie_tags))
-            }
+            InitVerdict::Restart { tie_tags } => Some((self.answer_to(reading, config), tie_tags)),
             InitVerdict::NewAddresses => {
                 let new = listed.iter().map(|address| Parameter::Address(*address)).collect();
                 let cause = Some(Cause::RestartWithNewAddresses(new));
@@ -80,9 +78,12 @@ impl Endpoint {
         }
     }
 
-    /// What this side says to a new peer: nothing that the peer did not offer itself.
-    fn answer_to(&mut self, peer: &Introduction, config: &AssociationConfig) -> Introduction {
+    /// What this side says to a new peer: nothing that the peer did not offer itself, and no address
+    /// of a kind that it cannot use (§3.3.2.1).
+    fn answer_to(&mut self, reading: &Reading, config: &AssociationConfig) -> Introduction {
         let mut own = self.introduce(config);
+        let peer = &reading.introduction;
+        own.addresses.retain(|address| reading.types.allows(*address));
         own.outbound = own.outbound.min(peer.inbound);
         if !peer.offers.authentication {
             own.authentication = None;

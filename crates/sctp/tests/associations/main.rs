@@ -7,6 +7,7 @@ mod bulk;
 mod collision;
 mod data;
 mod extensions;
+mod families;
 mod handshake;
 mod held;
 mod hostile;

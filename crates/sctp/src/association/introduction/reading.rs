@@ -11,6 +11,7 @@ use crate::config::AssociationConfig;
 use crate::counters::Counters;
 use crate::endpoint::Agreed;
 use crate::identifier::VerificationTag;
+use crate::wire::parameter::SupportedAddressTypes;
 use crate::wire::{Cause, InitChunk, Parameter, ParameterType};
 
 /// The least window that an association can work with (RFC 9260 §3.3.2: below that, an INIT is
@@ -34,6 +35,8 @@ pub(crate) struct Reading {
     pub(crate) cookie: Option<Bytes>,
     /// By how much the cookie is to live longer.
     pub(crate) preserve: Duration,
+    /// The kinds of addresses that its sender can use; all of them if it does not say.
+    pub(crate) types: SupportedAddressTypes,
     /// Parameters that are not known and whose type says to report them; with type and length.
     pub(crate) unrecognized: Vec<Bytes>,
 }
@@ -99,6 +102,7 @@ impl Reading {
             introduction,
             cookie: gathered.cookie,
             preserve: gathered.preserve,
+            types: gathered.types.unwrap_or(SupportedAddressTypes::ALL),
             unrecognized: gathered.unrecognized,
         })
     }
@@ -112,6 +116,7 @@ struct Gathered {
     offers: Agreed,
     cookie: Option<Bytes>,
     preserve: Duration,
+    types: Option<SupportedAddressTypes>,
     unrecognized: Vec<Bytes>,
 }
 
@@ -132,6 +137,7 @@ impl Gathered {
                 let parameter = parameter.to_bytes();
                 return Err(Refusal::Abort(Cause::UnresolvableAddress { parameter }));
             }
+            Parameter::SupportedAddressTypes(types) => self.types = Some(types),
             Parameter::EcnCapable => self.offers.ecn = true,
             Parameter::ForwardTsnSupported => self.offers.partial_reliability = true,
             Parameter::ZeroChecksumAcceptable { error_detection_method } => {

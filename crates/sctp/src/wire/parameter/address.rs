@@ -54,6 +54,15 @@ pub struct SupportedAddressTypes {
 }
 
 impl SupportedAddressTypes {
+    /// Both, which is what a side means that does not say.
+    pub const ALL: Self = Self { ipv4: true, ipv6: true };
+
+    /// Whether its sender can use `address`.
+    #[must_use]
+    pub const fn allows(self, address: IpAddr) -> bool {
+        if address.is_ipv4() { self.ipv4 } else { self.ipv6 }
+    }
+
     pub(super) fn parse(parameter: View<'_>) -> Self {
         let mut types = Self::default();
         for number in Records::<u16>::new(parameter.value().bytes()) {

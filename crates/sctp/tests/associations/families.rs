@@ -1,0 +1,74 @@
+//! Which kinds of addresses both sides tell each other of (RFC 9260 §3.3.2.1, §5.1.2).
+
+use crate::world::{A, B, PORT, World, address, listening, ms, multihomed, socket};
+use bytes::{Bytes, BytesMut};
+use eyas_sctp::identifier::VerificationTag;
+use eyas_sctp::serial::Tsn;
+use eyas_sctp::wire::parameter::SupportedAddressTypes;
+use eyas_sctp::wire::{
+    Checksum, Chunk, Header, InitChunk, Packet, PacketWriter, Parameter, Parameters,
+};
+use std::net::IpAddr;
+
+fn parameters_of(packet: &Bytes) -> Vec<Parameter> {
+    let (_, chunks) = Packet::parse(packet, Checksum::Crc32c).expect("a packet");
+    let parameters = |chunk| match chunk {
+        Chunk::Init(init) | Chunk::InitAck(init) => Some(init.parameters),
+        _ => None,
+    };
+    chunks
+        .filter_map(parameters)
+        .flat_map(|all: Parameters| all.iter().collect::<Vec<_>>())
+        .collect()
+}
+
+#[test]
+fn an_init_ack_lists_what_the_peer_can_use() {
+    let six: IpAddr = "2001:db8::2".parse().unwrap();
+    for (types, expected) in [
+        (None, vec![address(B, 0), address(B, 1), six]),
+        (Some((true, true)), vec![address(B, 0), address(B, 1), six]),
+        (Some((true, false)), vec![address(B, 0), address(B, 1)]),
+    ] {
+        let mut config = multihomed(B, 2);
+        config.addresses.push(six);
+        let mut world = World::with(listening(), config);
+        let named = types.map(|(ipv4, ipv6)| SupportedAddressTypes { ipv4, ipv6 });
+        world.keep = Some("INIT-ACK");
+        world.inject(B, socket(A, 0), init(named));
+        world.run_for(ms(1));
+        let all = parameters_of(world.kept.as_ref().expect("the INIT ACK"));
+        let listed: Vec<IpAddr> = all.iter().filter_map(Parameter::address).collect();
+        assert_eq!(listed, expected, "{types:?}");
+    }
+}
+
+fn init(types: Option<SupportedAddressTypes>) -> Bytes {
+    let init = InitChunk {
+        initiate_tag: VerificationTag(77),
+        a_rwnd: 100_000,
+        outbound_streams: 10,
+        inbound_streams: 10,
+        initial_tsn: Tsn(7),
+        parameters: types.map(Parameter::SupportedAddressTypes).into_iter().collect(),
+    };
+    let header = Header { source_port: 5000, destination_port: PORT, tag: VerificationTag::ZERO };
+    let mut buffer = BytesMut::new();
+    let mut packet = PacketWriter::begin(&mut buffer, header, 1000);
+    assert!(packet.put(&Chunk::Init(init)));
+    packet.finish(Checksum::Crc32c);
+    buffer.freeze()
+}
+
+#[test]
+fn addresses_of_a_family_that_is_not_used_here_are_left_out() {
+    let six: IpAddr = "2001:db8::2".parse().unwrap();
+    let mut config = multihomed(B, 2);
+    config.addresses.push(six);
+    let mut world = World::with(listening(), config);
+    let (a, _) = world.connected();
+    let status = world.hosts[A].status(a);
+    let paths: Vec<IpAddr> = status.paths.iter().map(|path| path.remote.ip()).collect();
+    assert_eq!(paths, [address(B, 0), address(B, 1)]);
+    assert_eq!(world.hosts[A].endpoint.counters().addresses_ignored, 1);
+}
