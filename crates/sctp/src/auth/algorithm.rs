@@ -52,42 +52,44 @@ impl HmacAlgorithm {
 
     /// Writes the HMAC of `parts`, one after the other, to the beginning of `hmac`, as far as there
     /// is room.
-    pub(super) fn compute(self, key: &[u8], parts: &[&[u8]], hmac: &mut [u8]) {
+    pub(super) fn compute(self, key: &HmacKey, parts: &[&[u8]], hmac: &mut [u8]) {
         match self {
-            Self::Sha1 => {
-                if let Some(mac) = fed::<Hmac<Sha1>>(key, parts) {
-                    copy(&mac.finalize().into_bytes(), hmac);
-                }
-            }
-            Self::Sha256 => {
-                if let Some(mac) = fed::<Hmac<Sha256>>(key, parts) {
-                    copy(&mac.finalize().into_bytes(), hmac);
-                }
-            }
+            Self::Sha1 => copy(&fed(&key.sha1, parts).finalize().into_bytes(), hmac),
+            Self::Sha256 => copy(&fed(&key.sha256, parts).finalize().into_bytes(), hmac),
         }
     }
 
     /// Whether `hmac` is the HMAC of `parts`, in a time that does not tell where it differs.
-    pub(super) fn verify(self, key: &[u8], parts: &[&[u8]], hmac: &[u8]) -> bool {
+    pub(super) fn verify(self, key: &HmacKey, parts: &[&[u8]], hmac: &[u8]) -> bool {
         match self {
-            Self::Sha1 => {
-                fed::<Hmac<Sha1>>(key, parts).is_some_and(|mac| mac.verify_slice(hmac).is_ok())
-            }
-            Self::Sha256 => {
-                fed::<Hmac<Sha256>>(key, parts).is_some_and(|mac| mac.verify_slice(hmac).is_ok())
-            }
+            Self::Sha1 => fed(&key.sha1, parts).verify_slice(hmac).is_ok(),
+            Self::Sha256 => fed(&key.sha256, parts).verify_slice(hmac).is_ok(),
         }
     }
 }
 
-/// An HMAC that has taken in `parts`. There is none only if the key has an impossible length, which
-/// for HMAC no length is (RFC 2104 §3).
-fn fed<M: Mac + KeyInit>(key: &[u8], parts: &[&[u8]]) -> Option<M> {
-    let mut mac = <M as KeyInit>::new_from_slice(key).ok()?;
+/// A key that the algorithms have taken in already, so that a packet costs nothing but itself.
+#[derive(Clone)]
+pub(super) struct HmacKey {
+    sha1: Hmac<Sha1>,
+    sha256: Hmac<Sha256>,
+}
+
+impl HmacKey {
+    /// `None` only if the key has an impossible length, which for HMAC no length is (RFC 2104 §3).
+    pub(super) fn new(key: &[u8]) -> Option<Self> {
+        let sha1 = Hmac::new_from_slice(key).ok()?;
+        Some(Self { sha1, sha256: Hmac::new_from_slice(key).ok()? })
+    }
+}
+
+/// An HMAC that has taken in `parts`.
+fn fed<M: Mac + Clone>(keyed: &M, parts: &[&[u8]]) -> M {
+    let mut mac = keyed.clone();
     for part in parts {
         mac.update(part);
     }
-    Some(mac)
+    mac
 }
 
 fn copy(from: &[u8], to: &mut [u8]) {
@@ -118,14 +120,15 @@ mod tests {
         for (algorithm, expected) in
             [(HmacAlgorithm::Sha1, &sha1[..]), (HmacAlgorithm::Sha256, &sha256)]
         {
+            let (key, other) = (HmacKey::new(KEY).unwrap(), HmacKey::new(b"jefe").unwrap());
             let mut hmac = [0; MAX_HMAC];
-            algorithm.compute(KEY, &PARTS, &mut hmac);
+            algorithm.compute(&key, &PARTS, &mut hmac);
             assert_eq!(hmac[..algorithm.hmac_len()], *expected);
             assert_eq!(expected.len(), algorithm.hmac_len());
-            assert!(algorithm.verify(KEY, &PARTS, expected));
-            assert!(!algorithm.verify(b"jefe", &PARTS, expected));
-            assert!(!algorithm.verify(KEY, &PARTS, &expected[1..]));
-            assert!(!algorithm.verify(KEY, &PARTS, &[]));
+            assert!(algorithm.verify(&key, &PARTS, expected));
+            assert!(!algorithm.verify(&other, &PARTS, expected));
+            assert!(!algorithm.verify(&key, &PARTS, &expected[1..]));
+            assert!(!algorithm.verify(&key, &PARTS, &[]));
         }
     }
 

@@ -8,9 +8,10 @@
 //! full, it hands what [`crate::wire::PacketWriter::authenticated`] gives to
 //! [`Authentication::sign`], and only then finishes the packet.
 
+use alloc::collections::BTreeMap;
 use core::fmt;
 
-use super::algorithm::MAX_HMAC;
+use super::algorithm::{HmacKey, MAX_HMAC};
 use super::keys::KeyVectors;
 use super::{AuthOffer, ChunkSet, HmacAlgorithm, KeyError, SharedKeys};
 use crate::wire::{AuthChunk, ChunkType};
@@ -35,6 +36,8 @@ pub enum Verification {
 pub struct Authentication {
     vectors: KeyVectors,
     keys: SharedKeys,
+    /// What comes of each shared key, by its identifier.
+    made: BTreeMap<u16, HmacKey>,
     ours: AuthOffer,
     expected: ChunkSet,
     wanted: ChunkSet,
@@ -57,8 +60,11 @@ impl Authentication {
     /// Of what both sides said; `None` if the peer names no algorithm known here.
     #[must_use]
     pub fn new(ours: AuthOffer, theirs: &AuthOffer, keys: SharedKeys) -> Option<Self> {
+        let vectors = KeyVectors::new(&ours, theirs);
+        let make = |(id, shared): (u16, &Bytes)| Some((id, vectors.association_key(shared)?));
         Some(Self {
-            vectors: KeyVectors::new(&ours, theirs),
+            made: keys.iter().filter_map(make).collect(),
+            vectors,
             keys,
             expected: ours.required(),
             wanted: theirs.required(),
@@ -95,10 +101,9 @@ impl Authentication {
     /// Fills in the HMAC of the AUTH chunk at the beginning of `covered`, which goes to the end of
     /// the packet. The chunk must be the latest one from [`Self::chunk`].
     pub fn sign(&self, covered: &mut [u8]) {
-        let Some(shared) = self.keys.get(self.keys.active()) else { return };
-        let key = self.vectors.association_key(shared);
+        let Some(key) = self.made.get(&self.keys.active()) else { return };
         let mut hmac = [0; MAX_HMAC];
-        self.algorithm.compute(&key, &[covered], &mut hmac);
+        self.algorithm.compute(key, &[covered], &mut hmac);
         let place = AuthChunk::HMAC_AT..self.chunk_len();
         if let (Some(place), Some(hmac)) =
             (covered.get_mut(place), hmac.get(..self.algorithm.hmac_len()))
@@ -114,7 +119,7 @@ impl Authentication {
             Some(algorithm) if self.ours.allows(algorithm) => algorithm,
             _ => return Verification::UnsupportedHmac,
         };
-        let Some(shared) = self.keys.get(chunk.shared_key_id) else {
+        let Some(key) = self.made.get(&chunk.shared_key_id) else {
             return Verification::UnknownKey;
         };
         let place = AuthChunk::HMAC_AT + algorithm.hmac_len();
@@ -124,8 +129,7 @@ impl Authentication {
         };
         let zeros = [0; MAX_HMAC];
         let zeros = zeros.get(..algorithm.hmac_len()).unwrap_or_default();
-        let key = self.vectors.association_key(shared);
-        if algorithm.verify(&key, &[before, zeros, after], &chunk.hmac) {
+        if algorithm.verify(key, &[before, zeros, after], &chunk.hmac) {
             Verification::Authentic
         } else {
             Verification::Forged
@@ -143,7 +147,10 @@ impl Authentication {
     /// # Errors
     /// If there are too many keys.
     pub fn set_key(&mut self, id: u16, key: Bytes) -> Result<(), KeyError> {
-        self.keys.set(id, key)
+        let made = self.vectors.association_key(&key);
+        self.keys.set(id, key)?;
+        self.made.extend(made.map(|made| (id, made)));
+        Ok(())
     }
 
     /// Chooses the shared key to sign with (`SCTP_AUTH_ACTIVE_KEY`).
@@ -159,7 +166,9 @@ impl Authentication {
     /// # Errors
     /// If there is no such key, or it is the one that is signed with.
     pub fn remove_key(&mut self, id: u16) -> Result<(), KeyError> {
-        self.keys.remove(id)
+        self.keys.remove(id)?;
+        self.made.remove(&id);
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@ use core::cmp::Ordering;
 use core::fmt;
 
 use super::AuthOffer;
+use super::algorithm::HmacKey;
 
 /// The most keys that an endpoint pair can have at a time.
 pub const MAX_SHARED_KEYS: usize = 32;
@@ -89,9 +90,9 @@ impl SharedKeys {
         self.active
     }
 
-    /// The key with this identifier.
-    pub(super) fn get(&self, id: u16) -> Option<&Bytes> {
-        self.keys.get(&id)
+    /// All keys with their identifiers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, &Bytes)> {
+        self.keys.iter().map(|(id, key)| (*id, key))
     }
 }
 
@@ -113,7 +114,11 @@ impl KeyVectors {
     }
 
     /// The key of the association made of a shared key.
-    pub(super) fn association_key(&self, shared: &[u8]) -> Vec<u8> {
+    pub(super) fn association_key(&self, shared: &[u8]) -> Option<HmacKey> {
+        HmacKey::new(&self.concatenated(shared))
+    }
+
+    fn concatenated(&self, shared: &[u8]) -> Vec<u8> {
         [shared, &self.smaller, &self.larger].concat()
     }
 }
@@ -150,17 +155,17 @@ mod tests {
         let other = AuthOffer::new([2; 32], &[ChunkType::ASCONF]);
         let longer = AuthOffer::new([0; 32], &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]);
         for (a, b) in [(&one, &other), (&one, &longer), (&longer, &other), (&one, &one)] {
-            let key = KeyVectors::new(a, b).association_key(b"shared");
-            assert_eq!(key, KeyVectors::new(b, a).association_key(b"shared"));
+            let key = KeyVectors::new(a, b).concatenated(b"shared");
+            assert_eq!(key, KeyVectors::new(b, a).concatenated(b"shared"));
         }
-        let key = KeyVectors::new(&other, &one).association_key(b"k");
+        let key = KeyVectors::new(&other, &one).concatenated(b"k");
         assert_eq!(key, [&b"k"[..], &one.key_vector(), &other.key_vector()].concat());
     }
 
     #[test]
     fn keys_are_added_chosen_and_removed() {
         let mut keys = SharedKeys::default();
-        assert_eq!(keys.get(0), Some(&Bytes::new()), "an empty key to begin with");
+        assert_eq!(keys.iter().next(), Some((0, &Bytes::new())), "an empty key to begin with");
         assert_eq!(keys.activate(7), Err(KeyError::Unknown));
         assert_eq!(keys.set(7, Bytes::from_static(b"secret")), Ok(()));
         assert_eq!(keys.activate(7), Ok(()));
