@@ -150,8 +150,7 @@ pub struct AssociationConfig {
     /// which there are ([`crate::io::Input::LocalAddresses`]).
     pub auto_asconf: bool,
     /// Types of chunks that the peer must authenticate (`SCTP_AUTH_CHUNK`), if
-    /// [`Extensions::authentication`] is agreed on, besides those that change addresses. COOKIE ECHO
-    /// is left out.
+    /// [`Extensions::authentication`] is agreed on, besides those that change addresses.
     pub authenticated_chunks: Vec<u8>,
     /// Keys that the peer has too (`SCTP_AUTH_KEY`, `SCTP_AUTH_ACTIVE_KEY`).
     pub shared_keys: SharedKeys,

@@ -10,6 +10,7 @@ use crate::auth::{Authentication, KeyError, SharedKeys, Verification};
 use crate::config::AssociationConfig;
 use crate::counters::Counters;
 use crate::endpoint::Agreed;
+use crate::endpoint::cookie::Cookie;
 use crate::error::Error;
 use crate::identifier::PathId;
 use crate::wire::{AuthChunk, Cause, Chunk, ChunkType, ErrorChunk, PacketWriter};
@@ -53,6 +54,16 @@ pub(super) fn agree(
     Authentication::new(ours.clone(), theirs, keys).map(Box::new)
 }
 
+/// The authentication that a cookie stands for. `before` is that of the association which is there.
+pub(crate) fn of_cookie(
+    cookie: &Cookie,
+    config: &AssociationConfig,
+    before: Option<&Authentication>,
+) -> Option<Box<Authentication>> {
+    let agreed = cookie.own.offers.and(cookie.peer.offers);
+    agree(&cookie.own, &cookie.peer, agreed, config, before)
+}
+
 /// Bytes that AUTH takes in every packet with data: none, unless the peer wants data authenticated.
 pub(super) fn reserved(authentication: Option<&Authentication>, agreed: Agreed) -> usize {
     let data = if agreed.interleaving { ChunkType::I_DATA } else { ChunkType::DATA };
@@ -60,6 +71,11 @@ pub(super) fn reserved(authentication: Option<&Authentication>, agreed: Agreed) 
 }
 
 impl Association {
+    /// The authentication that a cookie stands for which came for this association.
+    pub(crate) fn keys_of(&self, cookie: &Cookie) -> Option<Box<Authentication>> {
+        of_cookie(cookie, &self.config, self.authentication.as_deref())
+    }
+
     /// Looks at a chunk before its procedure does. `vouched` is whether an AUTH chunk came before
     /// it in its packet.
     #[inline]

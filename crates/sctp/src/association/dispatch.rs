@@ -21,19 +21,20 @@ struct Incoming {
 }
 
 impl Association {
-    /// A packet with our tag, or what follows a COOKIE ECHO in one.
+    /// A packet with our tag, or what follows a COOKIE ECHO in one. `vouched` is whether an AUTH
+    /// chunk in front of that has vouched for it.
     pub(crate) fn handle_packet(
         &mut self,
         now: Duration,
         arrival: &Arrival,
         chunks: Chunks<'_>,
+        mut vouched: bool,
         counters: &mut Counters,
     ) {
         let path = self.path_of(arrival);
         let incoming = Incoming { now, arrival: *arrival, path };
         let size = chunks.remaining();
         let mut first_tsn: Option<Tsn> = None;
-        let mut vouched = false;
         for chunk in chunks {
             match self.admit(&chunk, &mut vouched, path, counters) {
                 Admission::Admitted => {}

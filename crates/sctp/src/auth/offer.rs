@@ -23,11 +23,10 @@ pub struct AuthOffer {
 
 impl AuthOffer {
     /// What this side says: chunks of these types must come authenticated, by any algorithm known
-    /// here. COOKIE ECHO is left out: nothing is known of a peer before it.
+    /// here.
     #[must_use]
     pub fn new(random: [u8; RANDOM_LEN], chunks: &[ChunkType]) -> Self {
-        let can_be = |chunk_type: &&ChunkType| **chunk_type != ChunkType::COOKIE_ECHO;
-        let chunks: Vec<u8> = chunks.iter().filter(can_be).map(|chunk_type| chunk_type.0).collect();
+        let chunks: Vec<u8> = chunks.iter().map(|chunk_type| chunk_type.0).collect();
         Self {
             random: Bytes::copy_from_slice(&random),
             chunks: (!chunks.is_empty()).then(|| chunks.into()),
@@ -124,8 +123,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_authenticated_is_not_asked_for() {
-        let offer = AuthOffer::new([7; RANDOM_LEN], &[ChunkType::COOKIE_ECHO]);
+    fn an_offer_may_ask_for_nothing() {
+        let offer = AuthOffer::new([7; RANDOM_LEN], &[]);
         assert_eq!(offer.parameters().count(), 2);
         assert_eq!(offer.len(), RANDOM_LEN + 4);
         assert_eq!(offer.detached(), offer);

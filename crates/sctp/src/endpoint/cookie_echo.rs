@@ -5,8 +5,30 @@ use core::time::Duration;
 
 use super::Endpoint;
 use super::cookie::{BadCookie, Cookie};
-use crate::association::{Arrival, Association, CookieVerdict, Foundation};
-use crate::wire::{Cause, Chunk, Chunks, ErrorChunk, Header};
+use crate::association::{Arrival, Association, CookieVerdict, Foundation, authentication};
+use crate::auth::Verification;
+use crate::wire::{AuthChunk, Cause, Chunk, ChunkType, Chunks, ErrorChunk, Header};
+
+/// A packet with a COOKIE ECHO.
+pub(super) struct CookieEcho<'a> {
+    /// The chunk in front of it.
+    auth: Option<AuthChunk>,
+    cookie: Bytes,
+    /// What follows it.
+    rest: Chunks<'a>,
+}
+
+impl<'a> CookieEcho<'a> {
+    /// `None` if neither the first chunk nor the one behind an AUTH chunk is a COOKIE ECHO.
+    pub(super) fn read(mut chunks: Chunks<'a>) -> Option<Self> {
+        let (auth, echo) = match chunks.next()? {
+            Chunk::Auth(auth) => (Some(auth), chunks.next()?),
+            first => (None, first),
+        };
+        let Chunk::CookieEcho(cookie) = echo else { return None };
+        Some(Self { auth, cookie, rest: chunks })
+    }
+}
 
 impl Endpoint {
     /// A COOKIE ECHO, with what follows it in its packet. `slot` is the association whose tag the
@@ -16,10 +38,9 @@ impl Endpoint {
         arrival: &Arrival,
         header: &Header,
         slot: Option<u32>,
-        sealed: &Bytes,
-        rest: Chunks<'_>,
+        echo: CookieEcho<'_>,
     ) {
-        let cookie = match self.keys.open(self.now, sealed) {
+        let cookie = match self.keys.open(self.now, &echo.cookie) {
             Ok(cookie) => cookie,
             Err(BadCookie::Forged) => {
                 self.counters.forged_cookies += 1;
@@ -41,6 +62,7 @@ impl Endpoint {
             return;
         }
         let known = slot.or_else(|| self.find_by_peer(header, arrival));
+        let Some(vouched) = self.is_vouched_for(&cookie, known, echo.auth.as_ref()) else { return };
         let slot = match known {
             None => match self.accept(&cookie, arrival, header) {
                 Some(slot) => slot,
@@ -59,8 +81,38 @@ impl Endpoint {
             }
         };
         if let Some(entry) = self.registry.entry_mut(slot) {
-            entry.association.handle_packet(self.now, arrival, rest, &mut self.counters);
+            let counters = &mut self.counters;
+            entry.association.handle_packet(self.now, arrival, echo.rest, vouched, counters);
             self.touch(slot);
+        }
+    }
+
+    /// Whether AUTH vouches for a cookie and what follows it; `None` if that is all to be dropped.
+    /// The keys come from the cookie, and where there is an association, from its shared keys
+    /// (RFC 4895 §6.3).
+    fn is_vouched_for(
+        &mut self,
+        cookie: &Cookie,
+        known: Option<u32>,
+        auth: Option<&AuthChunk>,
+    ) -> Option<bool> {
+        let known = known.and_then(|slot| self.registry.entry(slot));
+        let keys = match known {
+            Some(entry) => entry.association.keys_of(cookie),
+            None => authentication::of_cookie(cookie, &self.accepting, None),
+        };
+        let Some(keys) = keys else { return Some(false) };
+        match auth {
+            Some(auth) if keys.verify(auth) == Verification::Authentic => Some(true),
+            Some(_) => {
+                self.counters.forged_authentications += 1;
+                None
+            }
+            None if keys.expects(ChunkType::COOKIE_ECHO) => {
+                self.counters.unauthenticated_chunks += 1;
+                None
+            }
+            None => Some(false),
         }
     }
 

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use core::{net::SocketAddr, ops::Range, time::Duration};
 
 use super::Endpoint;
+use super::cookie_echo::CookieEcho;
 use super::registry::Peer;
 use crate::association::Arrival;
 use crate::identifier::VerificationTag;
@@ -60,14 +61,14 @@ impl Endpoint {
                 return;
             }
         };
+        // AUTH in front of a COOKIE ECHO is no matter of an association yet (RFC 4895 §6.3).
+        if matches!(first, Some(ChunkType::COOKIE_ECHO | ChunkType::AUTH))
+            && let Some(echo) = CookieEcho::read(chunks.clone())
+        {
+            return self.handle_cookie_echo(arrival, &header, slot, echo);
+        }
         match (first, slot) {
-            (Some(ChunkType::COOKIE_ECHO), slot) => {
-                if let Some(Chunk::CookieEcho(cookie)) = chunks.next() {
-                    self.handle_cookie_echo(arrival, &header, slot, &cookie, chunks);
-                } else {
-                    self.counters.malformed_chunks += 1;
-                }
-            }
+            (Some(ChunkType::COOKIE_ECHO), _) => self.counters.malformed_chunks += 1,
             (_, Some(slot)) => self.hand_over(slot, arrival, chunks),
             (Some(ChunkType::INIT), None) if header.tag == VerificationTag::ZERO => {
                 match (chunks.next(), chunks.next()) {
@@ -85,7 +86,8 @@ impl Endpoint {
 
     fn hand_over(&mut self, slot: u32, arrival: &Arrival, chunks: Chunks<'_>) {
         if let Some(entry) = self.registry.entry_mut(slot) {
-            entry.association.handle_packet(self.now, arrival, chunks, &mut self.counters);
+            let counters = &mut self.counters;
+            entry.association.handle_packet(self.now, arrival, chunks, false, counters);
             self.touch(slot);
         }
     }

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use eyas_sctp::config::{EndpointConfig, SharedKeys};
 use eyas_sctp::error::Error;
 use eyas_sctp::event::Event;
+use eyas_sctp::wire::Checksum;
 use std::time::Duration;
 
 /// DATA, SACK, HEARTBEAT, ABORT, COOKIE ECHO, COOKIE ACK, FORWARD-TSN and I-DATA.
@@ -112,4 +113,64 @@ fn an_authenticated_abort_ends_it() {
     world.hosts[A].endpoint.abort(world.now, a, Bytes::from_static(b"enough")).unwrap();
     world.run_for(Duration::from_secs(1));
     assert!(matches!(world.hosts[B].said().last(), Some(Event::Lost(_))));
+}
+
+/// COOKIE ECHO alone.
+const COOKIE_ECHO: [u8; 1] = [10];
+
+#[test]
+fn a_cookie_may_have_to_come_authenticated() {
+    let mut world = World::with(sharing(&[], b"secret"), sharing(&COOKIE_ECHO, b"secret"));
+    let (a, _) = world.connected();
+    assert!(world.ladder.iter().any(|line| line.contains("AUTH COOKIE-ECHO")));
+    world.send(A, a, 1, "hello");
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(world.hosts[B].received_messages(), 1);
+    let counters = world.hosts[B].endpoint.counters();
+    assert_eq!((counters.unauthenticated_chunks, counters.forged_authentications), (0, 0));
+}
+
+#[test]
+fn a_cookie_that_is_vouched_for_with_another_key_opens_nothing() {
+    let mut world = World::with(sharing(&[], b"guessed"), sharing(&COOKIE_ECHO, b"secret"));
+    world.connect();
+    world.run_for(Duration::from_secs(5));
+    assert_eq!(world.hosts[B].endpoint.associations(), []);
+    assert!(world.hosts[B].endpoint.counters().forged_authentications > 0);
+}
+
+#[test]
+fn a_cookie_that_nothing_vouches_for_opens_nothing_where_that_is_wanted() {
+    let mut world = World::with(wanting(&[]), wanting(&COOKIE_ECHO));
+    world.keep = Some("COOKIE-ECHO");
+    world.lose("COOKIE-ECHO");
+    world.connect();
+    world.run_for(ms(100));
+    let packet = world.kept.clone().expect("the COOKIE ECHO");
+    world.inject(B, socket(A, 0), without_auth(&packet));
+    world.run_for(ms(100));
+    assert_eq!(world.hosts[B].endpoint.associations(), []);
+    assert_eq!(world.hosts[B].endpoint.counters().unauthenticated_chunks, 1);
+}
+
+/// The packet without the AUTH chunk that it begins with.
+fn without_auth(packet: &Bytes) -> Bytes {
+    let length = usize::from(u16::from_be_bytes([packet[14], packet[15]])).next_multiple_of(4);
+    let mut bare = [&packet[..12], &packet[12 + length..]].concat();
+    Checksum::Crc32c.patch(&mut bare);
+    bare.into()
+}
+
+#[test]
+fn a_cookie_that_comes_again_behind_auth_changes_nothing() {
+    let mut world = World::with(wanting(&[]), wanting(&COOKIE_ECHO));
+    world.lose("COOKIE-ACK");
+    let (a, b) = world.connected();
+    world.send(B, b, 1, "hello");
+    world.run_for(Duration::from_secs(5));
+    assert_eq!(world.hosts[A].received_messages(), 1);
+    assert!(world.hosts[A].endpoint.status(a).is_some());
+    let cookies = world.ladder.iter().filter(|line| line.contains("AUTH COOKIE-ECHO"));
+    assert_eq!(cookies.count(), 2);
+    assert_eq!(world.hosts[B].endpoint.counters().forged_authentications, 0);
 }
