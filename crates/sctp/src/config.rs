@@ -20,8 +20,11 @@ use crate::identifier::StreamId;
 pub struct EndpointConfig {
     /// The SCTP port that is listened on; `None` takes nobody in.
     pub listen_port: Option<u16>,
-    /// Addresses of this host that a peer may be told of, most wanted first. Empty: only the one
-    /// that packets leave from, which is not listed in chunks.
+    /// Addresses of this host that a peer may be told of, most wanted first, until
+    /// [`crate::io::Input::LocalAddresses`] says others. A peer is told of those that mean the same
+    /// to it: no loopback or link-local ones beyond the host or link, no private ones (RFC 1918,
+    /// RFC 4193) if its own is global. Empty: only the one that packets leave from, which is not
+    /// listed in chunks.
     pub addresses: Vec<IpAddr>,
     /// How long a cookie is good for (RFC 9260 §16, `Valid.Cookie.Life`).
     pub valid_cookie_life: Duration,

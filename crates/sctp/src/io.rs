@@ -68,7 +68,9 @@ pub enum Input {
         /// What was reported.
         reason: Unreachable,
     },
-    /// The addresses of this host that have a route, all of them, most wanted first.
+    /// The addresses of this host that have a route, all of them, most wanted first. From now on
+    /// new peers are told of these ([`crate::config::EndpointConfig::addresses`]), and those that
+    /// there are, if that was agreed on ([`crate::config::AssociationConfig::auto_asconf`]).
     LocalAddresses(alloc::vec::Vec<IpAddr>),
 }
 

@@ -1,12 +1,16 @@
-//! Which of the addresses that a peer lists are looked at (RFC 9260 §5.1.2, §11.2.4.1 of RFC 4960).
+//! Which of the addresses that a peer lists are looked at (RFC 9260 §5.1.2, §11.2.4.1 of RFC 4960),
+//! and which of ours it is told of.
 //!
 //! A list is a wish that anybody can send: one with our own loopback address, with multicast or
 //! with thousands of entries must not make us send there.
 
 use alloc::vec::Vec;
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 
 use crate::counters::Counters;
+
+/// The most addresses of ours that a peer is told of in the handshake.
+const MAX_TOLD: usize = 16;
 
 /// Whether packets to `address` go to one host.
 pub(crate) fn is_unicast(address: IpAddr) -> bool {
@@ -43,6 +47,51 @@ pub(crate) fn is_plausible(listed: IpAddr, source: IpAddr) -> bool {
     is_unicast(listed)
         && (!is_loopback(listed) || is_loopback(source))
         && (!is_link_local(listed) || is_link_local(source) || is_loopback(source))
+}
+
+/// Whether `address` means something only in one organisation's network (RFC 1918, RFC 4193).
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_private(),
+        IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
+            Some(v4) => v4.is_private(),
+            None => v6.is_unique_local(),
+        },
+    }
+}
+
+/// Whether a peer at `peer` is told of our address `own` (RFC 9260 §5.1.2, RFC 5061 §4.2.1). One of
+/// smaller scope than the peer's would be no use to it, or would be somebody else there. A peer on
+/// this host needs no other address of it.
+pub(crate) fn may_be_told(own: IpAddr, peer: IpAddr) -> bool {
+    let is_of_a_link = is_link_local(peer);
+    let is_near = is_of_a_link || is_private(peer);
+    is_unicast(own)
+        && is_loopback(own) == is_loopback(peer)
+        && (!is_link_local(own) || is_of_a_link)
+        && (!is_private(own) || is_near)
+}
+
+/// The addresses of `own` to tell a peer at `peer`, most wanted first. A single one of the peer's
+/// family is not worth telling: it is the one that packets come from.
+pub(crate) fn to_tell(own: &[IpAddr], peer: IpAddr) -> Vec<IpAddr> {
+    let told = own.iter().copied().filter(|address| may_be_told(*address, peer));
+    let told: Vec<IpAddr> = told.take(MAX_TOLD).collect();
+    match told[..] {
+        [only] if only.is_ipv4() == peer.is_ipv4() => Vec::new(),
+        _ => told,
+    }
+}
+
+/// `address` as a packet is sent there by the way that `like` is reached: the same port of the
+/// encapsulation, and on the same link.
+pub(crate) fn beside(address: IpAddr, like: SocketAddr) -> SocketAddr {
+    match (address, like) {
+        (IpAddr::V6(v6), SocketAddr::V6(like)) if v6.is_unicast_link_local() => {
+            SocketAddrV6::new(v6, like.port(), 0, like.scope_id()).into()
+        }
+        _ => SocketAddr::new(address, like.port()),
+    }
 }
 
 /// The addresses of `listed` that a peer which wrote from `source` may have, each once, at most
@@ -104,5 +153,47 @@ mod tests {
         let (kept, ignored) = sifted(&listed, "192.0.2.1", 2);
         assert_eq!(kept.len(), 2);
         assert_eq!(ignored, 1);
+    }
+
+    fn told(own: &[&str], peer: &str) -> Vec<IpAddr> {
+        let own: Vec<IpAddr> = own.iter().map(|text| text.parse().unwrap()).collect();
+        to_tell(&own, peer.parse().unwrap())
+    }
+
+    #[test]
+    fn a_peer_is_told_what_means_the_same_to_it() {
+        let own =
+            ["127.0.0.1", "::1", "10.0.0.1", "fd00::1", "192.0.2.1", "2001:db8::1", "fe80::1"];
+        let parsed = |list: &[&str]| -> Vec<IpAddr> {
+            list.iter().map(|text| text.parse().unwrap()).collect()
+        };
+        assert_eq!(told(&own, "198.51.100.1"), parsed(&["192.0.2.1", "2001:db8::1"]));
+        let near = parsed(&["10.0.0.1", "fd00::1", "192.0.2.1", "2001:db8::1"]);
+        assert_eq!(told(&own, "10.9.9.9"), near);
+        assert_eq!(told(&own, "fd00::9"), near);
+        assert_eq!(told(&own, "127.0.0.1"), parsed(&["127.0.0.1", "::1"]));
+        assert_eq!(told(&own, "fe80::9").len(), 5);
+    }
+
+    #[test]
+    fn the_only_address_is_not_told() {
+        assert_eq!(told(&["192.0.2.1", "10.0.0.1"], "198.51.100.1"), [] as [IpAddr; 0]);
+        assert_eq!(told(&["2001:db8::1"], "198.51.100.1").len(), 1);
+    }
+
+    #[test]
+    fn of_many_addresses_some_are_told() {
+        let many: Vec<IpAddr> = (0..100).map(|last| [192, 0, 2, last].into()).collect();
+        assert_eq!(to_tell(&many, [198, 51, 100, 1].into()), many[..MAX_TOLD]);
+    }
+
+    #[test]
+    fn an_address_of_a_link_is_reached_over_the_link() {
+        let like: SocketAddr = "[fe80::1%7]:9899".parse().unwrap();
+        assert_eq!(beside("fe80::2".parse().unwrap(), like), "[fe80::2%7]:9899".parse().unwrap());
+        assert_eq!(
+            beside("2001:db8::2".parse().unwrap(), like),
+            "[2001:db8::2]:9899".parse().unwrap()
+        );
     }
 }

@@ -75,7 +75,7 @@ impl Association {
             (false, false) if tied => self.restart(cookie, arrival, counters),
             (true, false) if self.state.is_opening() => {
                 self.meet(&cookie.own, &cookie.peer);
-                self.add_listed(&cookie.peer.addresses, cookie.remote.port());
+                self.add_listed(&cookie.peer.addresses, cookie.remote);
                 self.come_up(now, counters);
                 CookieVerdict::Taken
             }

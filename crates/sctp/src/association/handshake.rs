@@ -210,7 +210,7 @@ impl Association {
         for path in gone {
             self.paths.remove(path);
         }
-        self.add_listed(listed, arrival.remote.port());
+        self.add_listed(listed, arrival.remote);
         if answered == Some(t1.path) {
             self.note_round_trip(t1.path, t1.round_trip(now));
         }

@@ -209,7 +209,7 @@ impl Association {
         let paths = Paths::new(cookie.remote, arrival.local, &base.config, base.seed);
         let mut association =
             Box::new(Self::new(base, &cookie.own, &cookie.peer, paths, State::Established));
-        association.add_listed(&cookie.peer.addresses, cookie.remote.port());
+        association.add_listed(&cookie.peer.addresses, cookie.remote);
         let primary = association.paths.primary();
         association.note_round_trip(primary, now.checked_sub(cookie.created));
         association.announce_up(true);
@@ -321,10 +321,10 @@ impl Association {
     }
 
     /// Further addresses that the peer listed, with the UDP port that it used (RFC 6951 §5.1).
-    fn add_listed(&mut self, addresses: &[IpAddr], port: u16) {
-        for &address in addresses {
+    fn add_listed(&mut self, listed: &[IpAddr], from: SocketAddr) {
+        for &address in listed {
             if self.paths.by_address(address).is_none() {
-                self.paths.add(SocketAddr::new(address, port), None, &self.config);
+                self.paths.add(addresses::beside(address, from), None, &self.config);
             }
         }
         self.moved = true;

@@ -57,14 +57,16 @@ impl Association {
     pub(super) fn tell_own_addresses(
         &mut self,
         now: Duration,
-        addresses: &[IpAddr],
+        present: &[IpAddr],
         counters: &mut Counters,
     ) {
         let is_up = matches!(self.state, State::Established) && self.config.auto_asconf;
         let paths = &self.paths;
-        let usable = |address: &&IpAddr| paths.iter().any(|path| path.suits(**address));
+        let usable = |address: &&IpAddr| {
+            paths.iter().any(|path| addresses::may_be_told(**address, path.remote.ip()))
+        };
         let Some(dynamic) = self.dynamic_address.as_mut().filter(|_| is_up) else { return };
-        let usable: Vec<IpAddr> = addresses.iter().filter(usable).copied().collect();
+        let usable: Vec<IpAddr> = present.iter().filter(usable).copied().collect();
         if dynamic.asking.follow(&usable) {
             self.send_asconf(now, counters);
         }
@@ -96,7 +98,7 @@ impl Association {
             Answer::Again(ack) => ack,
             Answer::New(ack, changes) => {
                 for change in changes {
-                    self.change_peer_address(change, arrival.remote.port());
+                    self.change_peer_address(change, arrival.remote);
                 }
                 ack
             }
@@ -106,11 +108,11 @@ impl Association {
         self.waiting.push(path, Chunk::AsconfAck(ack), counters);
     }
 
-    fn change_peer_address(&mut self, change: PeerChange, port: u16) {
+    fn change_peer_address(&mut self, change: PeerChange, from: SocketAddr) {
         self.moved = true;
         match change {
             PeerChange::Added(address) => {
-                self.paths.add(SocketAddr::new(address, port), None, &self.config);
+                self.paths.add(addresses::beside(address, from), None, &self.config);
             }
             PeerChange::Deleted(address) => {
                 let path = self.paths.by_address(address).and_then(|path| self.paths.remove(path));

@@ -1,6 +1,6 @@
 //! INIT: answered with all that it takes to go on, and forgotten (RFC 9260 §5.1, §5.2).
 
-use core::time::Duration;
+use core::{net::IpAddr, time::Duration};
 
 use super::Endpoint;
 use super::cookie::Cookie;
@@ -40,7 +40,7 @@ impl Endpoint {
                 let cause = Some(Cause::OutOfResource);
                 return self.refuse(arrival, header, init.initiate_tag, cause);
             }
-            None => (self.answer_to(&reading, &config), (0, 0)),
+            None => (self.answer_to(arrival.remote.ip(), &reading, &config), (0, 0)),
             Some(slot) => {
                 let Some(judged) = self.judge(slot, arrival, header, &reading, &config) else {
                     return;
@@ -67,7 +67,9 @@ impl Endpoint {
         self.touch(slot);
         match verdict {
             InitVerdict::Collision(own) => Some((own, (0, 0))),
-            InitVerdict::Restart { tie_tags } => Some((self.answer_to(reading, config), tie_tags)),
+            InitVerdict::Restart { tie_tags } => {
+                Some((self.answer_to(source, reading, config), tie_tags))
+            }
             InitVerdict::NewAddresses => {
                 let new = listed.iter().map(|address| Parameter::Address(*address)).collect();
                 let cause = Some(Cause::RestartWithNewAddresses(new));
@@ -80,8 +82,13 @@ impl Endpoint {
 
     /// What this side says to a new peer: nothing that the peer did not offer itself, and no address
     /// of a kind that it cannot use (§3.3.2.1).
-    fn answer_to(&mut self, reading: &Reading, config: &AssociationConfig) -> Introduction {
-        let mut own = self.introduce(config);
+    fn answer_to(
+        &mut self,
+        to: IpAddr,
+        reading: &Reading,
+        config: &AssociationConfig,
+    ) -> Introduction {
+        let mut own = self.introduce(config, to);
         let peer = &reading.introduction;
         own.addresses.retain(|address| reading.types.allows(*address));
         own.outbound = own.outbound.min(peer.inbound);

@@ -87,7 +87,7 @@ pub struct Endpoint {
     answers: VecDeque<Transmit>,
     limit: RateLimit,
     train: Train,
-    /// The addresses of this host, if the driver told.
+    /// The addresses of this host that peers may be told of, most wanted first.
     local_addresses: Vec<IpAddr>,
 }
 
@@ -112,7 +112,7 @@ impl Endpoint {
             answers: VecDeque::new(),
             limit: RateLimit::new(config.max_out_of_the_blue_answers, now),
             train: Train::default(),
-            local_addresses: Vec::new(),
+            local_addresses: config.addresses.clone(),
             config,
         }
     }
@@ -137,7 +137,7 @@ impl Endpoint {
         }
         let local_port = self.local_port(options)?;
         let config = self.share(&options.association);
-        let own = self.introduce(&config);
+        let own = self.introduce(&config, options.remotes[0].ip());
         let seed = self.draw_seed();
         let (now, remotes, local) = (self.now, options.remotes.as_slice(), options.local);
         let (remote_port, hold) = (options.remote_port, options.hold_at_init_ack);
@@ -358,15 +358,15 @@ impl Endpoint {
         self.connecting.clone()
     }
 
-    /// What our INIT or INIT ACK says.
-    fn introduce(&mut self, config: &AssociationConfig) -> Introduction {
+    /// What our INIT or INIT ACK says to a peer at this address.
+    fn introduce(&mut self, config: &AssociationConfig, peer: IpAddr) -> Introduction {
         Introduction {
             tag: self.draw_tag(),
             window: u32::try_from(config.receive_buffer).unwrap_or(u32::MAX),
             outbound: config.outbound_streams.max(1),
             inbound: config.max_inbound_streams.max(1),
             initial_tsn: Tsn(self.random.next_u32()),
-            addresses: self.config.addresses.clone(),
+            addresses: addresses::to_tell(&self.local_addresses, peer),
             offers: config.extensions.into(),
             authentication: self.auth_offer(config),
         }

@@ -47,10 +47,14 @@ impl Path {
 
 impl Paths {
     /// These are the addresses of this host that have a route. Paths whose address is gone leave
-    /// the choice to the routing and are tried at once.
+    /// the choice to the routing and are tried at once. Loopback addresses stay: a host has more of
+    /// them than it lists.
     pub fn set_local_addresses(&mut self, addresses: &[IpAddr]) {
         for path in self.iter_mut() {
-            if path.local.is_some_and(|local| !addresses.contains(&local)) {
+            if path
+                .local
+                .is_some_and(|local| !addresses.contains(&local) && reach(local) != Reach::Host)
+            {
                 path.local = None;
                 path.local_is_learnt = false;
                 path.beat.hasten();
@@ -132,5 +136,15 @@ mod tests {
         assert_eq!(paths.get(PathId(0)).unwrap().local, Some(mine));
         paths.set_local_addresses(&["10.0.0.9".parse().unwrap()]);
         assert_eq!(paths.get(PathId(0)).unwrap().local, None);
+    }
+
+    #[test]
+    fn loopback_stays() {
+        let config = AssociationConfig::default();
+        let mut paths = Paths::new("127.0.0.1:0".parse().unwrap(), None, &config, [0; 32]);
+        let mine: IpAddr = "127.0.0.2".parse().unwrap();
+        assert!(paths.get_mut(PathId(0)).unwrap().set_local(mine));
+        paths.set_local_addresses(&["10.0.0.9".parse().unwrap()]);
+        assert_eq!(paths.get(PathId(0)).unwrap().local, Some(mine));
     }
 }
