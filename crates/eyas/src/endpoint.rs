@@ -1,6 +1,8 @@
 //! What all connections of a program share.
 
 use std::collections::BTreeMap;
+#[cfg(feature = "sctp")]
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -66,6 +68,8 @@ pub struct EndpointBuilder {
     sctp_encapsulation_port: u16,
     #[cfg(feature = "sctp")]
     sctp_association: AssociationConfig,
+    #[cfg(feature = "sctp")]
+    sctp_local_addresses: Vec<IpAddr>,
 }
 
 impl Default for EndpointBuilder {
@@ -82,6 +86,8 @@ impl Default for EndpointBuilder {
             sctp_encapsulation_port: crate::sctp::ENCAPSULATION_PORT,
             #[cfg(feature = "sctp")]
             sctp_association: AssociationConfig::default(),
+            #[cfg(feature = "sctp")]
+            sctp_local_addresses: Vec::new(),
         }
     }
 }
@@ -139,6 +145,15 @@ impl EndpointBuilder {
         self
     }
 
+    /// The addresses of this host that SCTP associations use, and that their peers are told of, at
+    /// most eight. Unless said, all that have a scope which the peer shares (no private ones if the
+    /// peer's is global), also as they come and go ([`AssociationConfig::auto_asconf`]).
+    #[cfg(feature = "sctp")]
+    pub fn sctp_local_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        self.sctp_local_addresses = addresses.into_iter().collect();
+        self
+    }
+
     /// Connects to port `to` where `port` of `host` is asked for, as a port forwarded elsewhere
     /// wants it. Names and certificates stay the target's; another address than DNS gives is the
     /// part of [`Resolver::overriding`], for the port that is connected to.
@@ -159,8 +174,10 @@ impl EndpointBuilder {
             mptcp,
         )?;
         #[cfg(feature = "sctp")]
-        let connector =
-            connector.with_sctp(Clients::new(self.sctp_encapsulation_port, self.sctp_association));
+        let connector = {
+            let clients = Clients::new(self.sctp_encapsulation_port, self.sctp_association);
+            connector.with_sctp(clients.at(self.sctp_local_addresses))
+        };
         let shared = Shared {
             connector,
             network,

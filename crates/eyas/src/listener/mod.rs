@@ -1,5 +1,7 @@
 //! The passive side: TCP, MPTCP, SCTP, TLS over them, and QUIC on one port number.
 
+#[cfg(feature = "sctp")]
+use std::net::IpAddr;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,6 +12,8 @@ use tokio::task::JoinSet;
 
 #[cfg(feature = "sctp")]
 use crate::sctp::SctpListener;
+#[cfg(feature = "sctp")]
+use crate::sctp::protocol::config::AssociationConfig;
 use crate::{Connection, Error, ServerIdentity};
 use stream::Kind;
 
@@ -48,6 +52,13 @@ pub struct ListenParameters {
     /// The UDP port for SCTP inside UDP: 9899 (RFC 6951). 0 takes a free one.
     #[cfg(feature = "sctp")]
     pub sctp_encapsulation_port: u16,
+    /// Further addresses of this host that SCTP is served at and its peers are told of. Where
+    /// `address` is unspecified, SCTP is served at all of them unless some are named here.
+    #[cfg(feature = "sctp")]
+    pub sctp_addresses: Vec<IpAddr>,
+    /// How SCTP associations behave.
+    #[cfg(feature = "sctp")]
+    pub sctp_association: AssociationConfig,
 }
 
 impl ListenParameters {
@@ -62,6 +73,10 @@ impl ListenParameters {
             quic_transport: None,
             #[cfg(feature = "sctp")]
             sctp_encapsulation_port: crate::sctp::ENCAPSULATION_PORT,
+            #[cfg(feature = "sctp")]
+            sctp_addresses: Vec::new(),
+            #[cfg(feature = "sctp")]
+            sctp_association: AssociationConfig::default(),
         }
     }
 
@@ -99,6 +114,22 @@ impl ListenParameters {
     #[must_use]
     pub fn sctp_encapsulation_port(mut self, port: u16) -> Self {
         self.sctp_encapsulation_port = port;
+        self
+    }
+
+    /// Serves SCTP at these addresses of this host, too, and tells its peers of them.
+    #[cfg(feature = "sctp")]
+    #[must_use]
+    pub fn sctp_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        self.sctp_addresses = addresses.into_iter().collect();
+        self
+    }
+
+    /// How SCTP associations behave.
+    #[cfg(feature = "sctp")]
+    #[must_use]
+    pub fn sctp_association(mut self, association: AssociationConfig) -> Self {
+        self.sctp_association = association;
         self
     }
 

@@ -1,7 +1,7 @@
 //! Accepting over SCTP: inside UDP, over raw IP, or through a kernel that speaks it.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,6 +37,8 @@ pub(super) fn listen(
     let wants = |transport| parameters.transports.contains(&transport);
     let through_kernel = wants(Transport::Sctp) && *access() == Access::Kernel;
     let mut wanted = SctpListenParameters::new(address);
+    wanted.addresses = addresses(address, &parameters.sctp_addresses);
+    wanted.association = parameters.sctp_association.clone();
     if !wants(Transport::Sctp) || through_kernel {
         wanted.directly = Directly::No;
     }
@@ -60,6 +62,16 @@ pub(super) fn listen(
         kernel = Some(listener);
     }
     Ok(Accepting { address, own, kernel })
+}
+
+/// Where SCTP is served: at the address of all transports and the further ones. One that stands for
+/// all addresses gives way to those that are named.
+fn addresses(address: SocketAddr, further: &[IpAddr]) -> Vec<SocketAddr> {
+    let further = further.iter().map(|ip| SocketAddr::new(*ip, address.port()));
+    let own = Some(address).filter(|one| !one.ip().is_unspecified() || further.len() == 0);
+    let mut addresses: Vec<SocketAddr> = own.into_iter().chain(further).collect();
+    addresses.dedup();
+    addresses
 }
 
 /// Accepts what eyas carries itself.

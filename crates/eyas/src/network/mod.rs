@@ -22,6 +22,8 @@ pub(crate) mod sources;
 mod watcher;
 
 use identity::Identity;
+#[cfg(feature = "sctp")]
+pub(crate) use watcher::Watcher;
 
 /// How long a look at the network is good where the kernel gives no notice of changes.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
@@ -213,6 +215,13 @@ fn is_link_local(address: IpAddr) -> bool {
         IpAddr::V4(address) => address.is_link_local(),
         IpAddr::V6(address) => address.is_unicast_link_local(),
     }
+}
+
+/// The addresses of this host that packets may leave from, those that lead far first.
+#[cfg(feature = "sctp")]
+pub(crate) fn own_addresses() -> Vec<IpAddr> {
+    let sources = sources::sources(&routes::read());
+    sources.iter().filter(|source| !source.deprecated).map(|source| source.address).collect()
 }
 
 fn view_of(identity: &Identity) -> NetworkView {

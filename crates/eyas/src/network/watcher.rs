@@ -21,14 +21,14 @@ const BUFFER: usize = 4096;
 
 /// Hears of every change of links, addresses and routes.
 #[derive(Debug)]
-pub(super) struct Watcher {
+pub(crate) struct Watcher {
     /// A netlink socket. To the runtime every socket of datagrams is alike, and it has no type
     /// of its own for this family.
     socket: UdpSocket,
 }
 
 impl Watcher {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let socket = socket(
             AddressFamily::Netlink,
             SockType::Raw,
@@ -41,12 +41,12 @@ impl Watcher {
     }
 
     /// Something changed.
-    pub(super) async fn changed(&self) -> io::Result<()> {
+    pub(crate) async fn changed(&self) -> io::Result<()> {
         heard(self.socket.recv(&mut [0; BUFFER]).await)
     }
 
     /// Takes what else has come.
-    pub(super) fn drain(&self) {
+    pub(crate) fn drain(&self) {
         while heard(self.socket.try_recv(&mut [0; BUFFER])).is_ok() {}
     }
 }

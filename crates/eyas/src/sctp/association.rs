@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use eyas_sctp::endpoint::{Endpoint, QueueInfo, Status};
+use eyas_sctp::endpoint::{Endpoint, PathStatus, QueueInfo, Status};
 use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::{AssociationId, PathId, StreamId};
@@ -94,6 +94,13 @@ impl SctpAssociation {
         self.0.hub.lock().endpoint.status(self.0.id)
     }
 
+    /// The paths at this moment, in the order of their numbers; none once the association is over.
+    /// There is one to each address of the peer that is known. [`event`](Self::event) tells how
+    /// they change.
+    pub fn paths(&self) -> Vec<PathStatus> {
+        self.status().map_or_else(Vec::new, |status| status.paths)
+    }
+
     /// What one stream has in the send buffer; `None` once the association is over.
     pub fn queue(&self, stream: StreamId) -> Option<QueueInfo> {
         self.0.hub.lock().endpoint.stream_queue(self.0.id, stream)
@@ -163,20 +170,62 @@ impl SctpAssociation {
         Ok(self.call(|endpoint, now, id| endpoint.set_primary(now, id, path))?)
     }
 
-    /// Tells the peer of another address of this host (RFC 5061).
+    /// Tells the peer of another address of this host, which gives it another path (RFC 5061):
+    /// [`Event::OwnAddress`] says how that went. Where
+    /// [`auto_asconf`](eyas_sctp::config::AssociationConfig::auto_asconf) is on, addresses that the
+    /// host gets are told without being asked.
     ///
     /// # Errors
-    /// If the peer cannot do it, or another request is under way.
+    /// If the peer cannot do it
+    /// ([`dynamic_addresses`](eyas_sctp::config::Extensions::dynamic_addresses)), or too many
+    /// requests wait.
     pub fn add_address(&self, address: IpAddr) -> Result<(), SctpError> {
         Ok(self.call(|endpoint, now, id| endpoint.add_address(now, id, address))?)
     }
 
-    /// Takes an address of this host back (RFC 5061).
+    /// Takes an address of this host back (RFC 5061), unless it is the last one:
+    /// [`Event::OwnAddress`] says how that went.
     ///
     /// # Errors
-    /// If the peer cannot do it, or another request is under way.
+    /// If the peer cannot do it, or too many requests wait.
     pub fn remove_address(&self, address: IpAddr) -> Result<(), SctpError> {
         Ok(self.call(|endpoint, now, id| endpoint.remove_address(now, id, address))?)
+    }
+
+    /// Asks the peer to send to this address of ours first (RFC 5061 §4.2.4): [`Event::OwnAddress`]
+    /// says how that went.
+    ///
+    /// # Errors
+    /// If the peer cannot do it, or too many requests wait.
+    pub fn set_peer_primary(&self, address: IpAddr) -> Result<(), SctpError> {
+        Ok(self.call(|endpoint, now, id| endpoint.set_peer_primary(now, id, address))?)
+    }
+
+    /// Adds or replaces a key of AUTH that the peer has, too (RFC 4895; `SCTP_AUTH_KEY`). Keys that
+    /// are there from the first packet on are
+    /// [`shared_keys`](eyas_sctp::config::AssociationConfig::shared_keys).
+    ///
+    /// # Errors
+    /// If AUTH was not agreed on, or there are too many keys.
+    pub fn set_shared_key(&self, key_id: u16, key: impl Into<Bytes>) -> Result<(), SctpError> {
+        let key = key.into();
+        Ok(self.call(|endpoint, now, id| endpoint.set_shared_key(now, id, key_id, key))?)
+    }
+
+    /// Signs with this key from now on (`SCTP_AUTH_ACTIVE_KEY`).
+    ///
+    /// # Errors
+    /// If AUTH was not agreed on, or there is no such key.
+    pub fn activate_shared_key(&self, key_id: u16) -> Result<(), SctpError> {
+        Ok(self.call(|endpoint, now, id| endpoint.activate_shared_key(now, id, key_id))?)
+    }
+
+    /// Removes a key (`SCTP_AUTH_DELETE_KEY`): what is signed with it counts for nothing.
+    ///
+    /// # Errors
+    /// If AUTH was not agreed on, there is no such key, or it is the one that is signed with.
+    pub fn remove_shared_key(&self, key_id: u16) -> Result<(), SctpError> {
+        Ok(self.call(|endpoint, now, id| endpoint.remove_shared_key(now, id, key_id))?)
     }
 
     /// Resets our outgoing streams, or the peer's; all of them if `streams` is empty (RFC 6525).

@@ -12,8 +12,10 @@ use tokio::sync::OnceCell;
 use super::SctpAssociation;
 use super::carrier::{ENCAPSULATION_PORT, Wire};
 use super::dtls::{Ending, Identity, MAX_OVERHEAD, State, Trust};
-use super::hub::{Anchor, Hub};
+use super::hub::{Anchor, Homes, Hub};
 
+/// How often another free port is tried when the one that one address got is taken at another.
+const PORT_TRIES: usize = 32;
 /// A first retransmission is due after three round trips, as for other transports (RFC 6298 §2.2).
 const ROUND_TRIPS_TO_RETRANSMISSION: u32 = 3;
 /// Bounds of the first retransmission timeout where a round trip is remembered; 1 s without.
@@ -26,6 +28,8 @@ pub(crate) struct Clients {
     raw: OnceCell<Anchor>,
     encapsulation_port: u16,
     association: AssociationConfig,
+    /// Where the sockets are bound; at all addresses if it is empty.
+    local_addresses: Vec<IpAddr>,
 }
 
 impl Default for Clients {
@@ -38,7 +42,23 @@ impl Clients {
     /// Peers await SCTP inside UDP at this port.
     pub(crate) fn new(encapsulation_port: u16, association: AssociationConfig) -> Self {
         let (udp, raw) = (OnceCell::new(), OnceCell::new());
-        Self { udp, raw, encapsulation_port, association }
+        Self { udp, raw, encapsulation_port, association, local_addresses: Vec::new() }
+    }
+
+    /// Uses these addresses of this host, and tells peers of no others; all if there are none.
+    pub(crate) fn at(mut self, local_addresses: Vec<IpAddr>) -> Self {
+        self.local_addresses = local_addresses;
+        self
+    }
+
+    /// The address to bind a socket of its own to that leads to `remote`.
+    fn local_for(&self, remote: SocketAddr) -> IpAddr {
+        let fits = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
+        let own = self.local_addresses.iter().find(fits).copied();
+        own.unwrap_or(match remote {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        })
     }
 
     /// Sends an INIT to the SCTP port of this address. The association then waits at its INIT ACK.
@@ -50,9 +70,13 @@ impl Clients {
     ) -> io::Result<SctpAssociation> {
         let (hub, port) = match transport {
             Transport::SctpUdp => {
-                (self.udp.get_or_try_init(|| open(udp)).await?, self.encapsulation_port)
+                let open = || async { hub(udp_wires(&self.local_addresses)?) };
+                (self.udp.get_or_try_init(open).await?, self.encapsulation_port)
             }
-            _ => (self.raw.get_or_try_init(|| open(Wire::raw)).await?, 0),
+            _ => {
+                let open = || async { hub(wires(&self.local_addresses, Wire::raw)?) };
+                (self.raw.get_or_try_init(open).await?, 0)
+            }
         };
         let mut remote = address;
         remote.set_port(port);
@@ -83,14 +107,10 @@ impl Clients {
     ) -> Result<Protected, Unprotected> {
         let mut remote = address;
         remote.set_port(self.encapsulation_port);
-        let any: IpAddr = match remote {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let wire = Wire::dtls(SocketAddr::new(any, 0))?;
+        let wire = Wire::dtls(SocketAddr::new(self.local_for(remote), 0))?;
         let sessions = wire.sessions().map(Arc::clone);
         let sessions = sessions.ok_or(io::Error::from(io::ErrorKind::Unsupported))?;
-        let hub = Hub::start(EndpointConfig::default(), vec![wire])?;
+        let hub = Hub::start(EndpointConfig::default(), vec![wire], Homes::One)?;
         let rto = initial_rtt.map(first_timeout);
         sessions.open(remote, own, trust, rto);
         let version = match sessions.handshaken(remote).await {
@@ -146,21 +166,49 @@ pub(super) fn over_dtls(config: &AssociationConfig) -> AssociationConfig {
     config.path_mtu_discovery = false;
     config.extensions.zero_checksum = true;
     config.extensions.dynamic_addresses = false;
+    config.max_peer_addresses = 0;
     config
 }
 
-fn udp(address: IpAddr) -> io::Result<Wire> {
-    Wire::udp(SocketAddr::new(address, 0))
+/// A UDP socket at each of these addresses, all of one port number: a peer that is told of further
+/// addresses sends there to the port that it knows (RFC 6951 §5.1).
+fn udp_wires(addresses: &[IpAddr]) -> io::Result<Vec<Wire>> {
+    let mut tries = 0;
+    loop {
+        let mut port = 0;
+        let mut is_taken = false;
+        let opened = wires(addresses, |address| {
+            let wire = Wire::udp(SocketAddr::new(address, port));
+            match &wire {
+                Ok(wire) => port = wire.local().port(),
+                Err(error) => is_taken |= error.kind() == io::ErrorKind::AddrInUse,
+            }
+            wire
+        });
+        tries += 1;
+        if !is_taken || tries == PORT_TRIES {
+            return opened;
+        }
+    }
 }
 
-/// A hub with a wire of each family that this machine has.
-async fn open(wire: impl Fn(IpAddr) -> io::Result<Wire>) -> io::Result<Anchor> {
+/// A wire at each of these addresses; without any, one of each family that this machine has.
+fn wires(
+    addresses: &[IpAddr],
+    mut wire: impl FnMut(IpAddr) -> io::Result<Wire>,
+) -> io::Result<Vec<Wire>> {
+    if !addresses.is_empty() {
+        return addresses.iter().map(|address| wire(*address)).collect();
+    }
     let v4 = wire(Ipv4Addr::UNSPECIFIED.into());
     let v6 = wire(Ipv6Addr::UNSPECIFIED.into());
-    let wires = match (v4, v6) {
-        (Ok(v4), Ok(v6)) => vec![v4, v6],
-        (Ok(one), Err(_)) | (Err(_), Ok(one)) => vec![one],
-        (Err(error), Err(_)) => return Err(error),
-    };
-    Hub::start(EndpointConfig::default(), wires)
+    match (v4, v6) {
+        (Ok(v4), Ok(v6)) => Ok(vec![v4, v6]),
+        (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(vec![one]),
+        (Err(error), Err(_)) => Err(error),
+    }
+}
+
+fn hub(wires: Vec<Wire>) -> io::Result<Anchor> {
+    Hub::start(EndpointConfig::default(), wires, Homes::Many)
 }

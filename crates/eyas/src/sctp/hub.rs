@@ -18,13 +18,14 @@ use rustls::crypto::ring::default_provider;
 use tokio::sync::Notify;
 
 use super::carrier::Wire;
+use super::own_addresses::{Bound, Watch};
 use super::ports::Ports;
 use super::slot::{Slot, Stage, Wakers};
 use super::{SctpError, task};
 
 /// Trains decided and not yet sent; the protocol keeps the rest.
 pub(super) const MAX_OUTBOX: usize = 64;
-/// Sockets of one endpoint: four addresses, inside UDP and not.
+/// Sockets of one endpoint: eight addresses, or four inside UDP and not.
 pub(super) const MAX_WIRES: usize = 8;
 /// Associations that peers opened and nobody has accepted; more are aborted.
 const MAX_BACKLOG: usize = 1024;
@@ -37,6 +38,15 @@ pub(super) struct Hub {
     pub(super) wake: Notify,
     start: Instant,
     pub(super) wires: Vec<Wire>,
+}
+
+/// Whether peers are told of the addresses of this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Homes {
+    /// Of none but the one that packets leave from: inside DTLS there is one path (RFC 8261 §6.1).
+    One,
+    /// Of all that the sockets serve.
+    Many,
 }
 
 #[derive(Debug)]
@@ -78,11 +88,20 @@ impl Drop for Anchor {
 
 impl Hub {
     /// Starts the task. Must be called inside a tokio runtime.
-    pub(super) fn start(config: EndpointConfig, wires: Vec<Wire>) -> io::Result<Anchor> {
+    pub(super) fn start(
+        mut config: EndpointConfig,
+        wires: Vec<Wire>,
+        homes: Homes,
+    ) -> io::Result<Anchor> {
         if wires.len() > MAX_WIRES {
-            let what = "SCTP is served at four addresses at most";
+            let what = format!("SCTP has {MAX_WIRES} sockets at most, one for each address");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
+        let watch = (homes == Homes::Many).then(|| {
+            let bound = Bound::of(&wires);
+            config.addresses = bound.now();
+            Watch::new(bound, config.addresses.clone())
+        });
         let ports = Ports::new(config.listen_port);
         let endpoint = Endpoint::new(config, seed()?, Duration::ZERO);
         let state = State {
@@ -97,7 +116,7 @@ impl Hub {
         };
         let (wake, start) = (Notify::new(), Instant::now());
         let hub = Arc::new(Self { state: Mutex::new(state), wake, start, wires });
-        tokio::spawn(task::run(Arc::clone(&hub)));
+        tokio::spawn(task::run(Arc::clone(&hub), watch));
         Ok(Anchor(hub))
     }
 

@@ -11,7 +11,7 @@ use eyas_sctp::counters::Counters;
 
 use super::carrier::{Access, ENCAPSULATION_PORT, Wire, access};
 use super::dtls::Identity;
-use super::hub::{Anchor, Hub};
+use super::hub::{Anchor, Homes, Hub};
 use super::{SctpAssociation, client};
 use crate::ServerIdentity;
 
@@ -20,7 +20,8 @@ use crate::ServerIdentity;
 #[non_exhaustive]
 pub struct SctpListenParameters {
     /// The addresses; their port is the SCTP port, and must be the same. `[::]` alone serves IPv4
-    /// too.
+    /// too. Peers are told of all of them, and where one stands for all addresses of this host, of
+    /// these, as they come and go ([`AssociationConfig::auto_asconf`]).
     pub addresses: Vec<SocketAddr>,
     /// The UDP port for SCTP inside UDP (RFC 6951): 9899. 0 takes a free one, `None` serves none.
     pub encapsulation_port: Option<u16>,
@@ -116,10 +117,10 @@ impl SctpListener {
         config.association = parameters.association.clone();
         let mut over_dtls = config.clone();
         over_dtls.association = client::over_dtls(&config.association);
-        let hub = Hub::start(config, wires)?;
+        let hub = Hub::start(config, wires, Homes::Many)?;
         let protected = match protected.is_empty() {
             true => None,
-            false => Some(Hub::start(over_dtls, protected)?),
+            false => Some(Hub::start(over_dtls, protected, Homes::One)?),
         };
         Ok(Self { hub, protected, port })
     }

@@ -5,6 +5,7 @@
 //! | `carrier/` | sockets: inside UDP, raw, the kernel's own | RFC 6951, RFC 9260 |
 //! | `hub` | one protocol endpoint, shared by its task and its associations | |
 //! | `slot` | what the hub keeps for one association | |
+//! | `own_addresses` | the addresses that peers are told of, as they come and go | RFC 5061 |
 //! | `ports` | which packets of a shared socket are ours | |
 //! | `task` | moves packets, times and events between sockets and endpoint | |
 //! | `association` | what a user holds: messages, paths, state | RFC 6458 |
@@ -24,6 +25,7 @@ pub(crate) mod dtls;
 mod error;
 mod hub;
 mod listener;
+mod own_addresses;
 mod ports;
 pub(crate) mod secured;
 mod slot;

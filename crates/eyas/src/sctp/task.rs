@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use eyas_sctp::io::{Input, Transmit, Unreachable};
 use tokio::io::Ready;
 
-use super::carrier::{Arrivals, ReceiveBuffers, Wire};
+use super::carrier::{Arrivals, ReceiveBuffers, Ways, Wire};
 use super::hub::{Hub, MAX_OUTBOX, Next};
+use super::own_addresses::Watch;
 
 /// The pause after a socket failed in a way that says nothing about a packet.
 const BROKEN_PAUSE: Duration = Duration::from_millis(50);
@@ -27,19 +28,25 @@ impl Drop for EndOnDrop {
 enum Woken {
     /// This wire can be read, or has something to report.
     Readable(usize, Ready),
+    /// Links, addresses or routes have changed.
+    Moved,
     /// Time has come, a caller called, or a full socket has room.
     Other,
 }
 
 /// Runs until nobody needs the hub any more.
-pub(super) async fn run(hub: Arc<Hub>) {
+pub(super) async fn run(hub: Arc<Hub>, mut watch: Option<Watch>) {
     let _end = EndOnDrop(Arc::clone(&hub));
     let mut buffers = ReceiveBuffers::new();
     let mut arrivals = Arrivals::new();
     let mut outbox: VecDeque<Transmit> = VecDeque::with_capacity(MAX_OUTBOX);
+    let mut ways = Ways::default();
     let mut source = None;
     loop {
         hub.wires.iter().for_each(|wire| wire.handle_timeout(Instant::now()));
+        if let Some(present) = watch.as_mut().and_then(|watch| watch.look(Instant::now())) {
+            arrivals.push(Input::LocalAddresses(present));
+        }
         let next = {
             let now = hub.now();
             let mut state = hub.lock();
@@ -49,7 +56,7 @@ pub(super) async fn run(hub: Arc<Hub>) {
             }
             state.drain(now, &mut outbox)
         };
-        let full = send(&hub, &mut outbox, &mut arrivals);
+        let full = send(&hub, &mut ways, &mut outbox, &mut arrivals);
         let until = match next {
             _ if !arrivals.is_empty() => continue,
             Next::Over if outbox.is_empty() => {
@@ -65,11 +72,17 @@ pub(super) async fn run(hub: Arc<Hub>) {
             Next::Full | Next::Over => None,
         };
         let timers = hub.wires.iter().filter_map(Wire::next_timeout);
-        let until = until.into_iter().chain(timers).min();
-        source = match wait(&hub, until, full).await {
+        let look = watch.as_ref().and_then(Watch::next_timeout);
+        let until = until.into_iter().chain(timers).chain(look).min();
+        source = match wait(&hub, watch.as_ref(), until, full).await {
             Woken::Readable(wire, ready) => {
                 read(&hub.wires[wire], ready, &mut buffers, &mut arrivals).await;
                 Some(wire)
+            }
+            Woken::Moved => {
+                ways.forget();
+                watch.iter_mut().for_each(Watch::settle);
+                None
             }
             Woken::Other => None,
         };
@@ -77,10 +90,15 @@ pub(super) async fn run(hub: Arc<Hub>) {
 }
 
 /// Sends what can be sent. Gives the wire that is full, if one is; what is for it stays.
-fn send(hub: &Hub, outbox: &mut VecDeque<Transmit>, arrivals: &mut Arrivals) -> Option<usize> {
+fn send(
+    hub: &Hub,
+    ways: &mut Ways,
+    outbox: &mut VecDeque<Transmit>,
+    arrivals: &mut Arrivals,
+) -> Option<usize> {
     while let Some(transmit) = outbox.front() {
         let remote = transmit.remote;
-        let Some(index) = hub.wires.iter().position(|wire| wire.leads_to(remote)) else {
+        let Some(index) = ways.choose(&hub.wires, transmit) else {
             arrivals.push(Input::Unreachable { remote, reason: Unreachable::Route });
             outbox.pop_front();
             continue;
@@ -113,11 +131,17 @@ async fn read(wire: &Wire, ready: Ready, buffers: &mut ReceiveBuffers, arrivals:
 }
 
 /// Waits for something to do.
-async fn wait(hub: &Hub, until: Option<Instant>, full: Option<usize>) -> Woken {
+async fn wait(
+    hub: &Hub,
+    watch: Option<&Watch>,
+    until: Option<Instant>,
+    full: Option<usize>,
+) -> Woken {
     tokio::select! {
         (wire, ready) = readable(&hub.wires) => Woken::Readable(wire, ready),
         () = hub.wake.notified() => Woken::Other,
         () = writable(&hub.wires, full) => Woken::Other,
+        () = noticed(watch) => Woken::Moved,
         () = reached(until) => Woken::Other,
     }
 }
@@ -151,6 +175,14 @@ async fn writable(wires: &[Wire], full: Option<usize>) {
     match full.and_then(|index| wires.get(index)) {
         Some(wire) if wire.writable().await.is_ok() => {}
         _ => std::future::pending().await,
+    }
+}
+
+/// Waits until the kernel gives notice of a change.
+async fn noticed(watch: Option<&Watch>) {
+    match watch {
+        Some(watch) => watch.noticed().await,
+        None => std::future::pending().await,
     }
 }
 

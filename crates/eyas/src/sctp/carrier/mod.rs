@@ -8,6 +8,7 @@
 //! | `kernel` | the sockets of a kernel that speaks SCTP itself | RFC 6458 §4 |
 //! | `icmp` | what routers and hosts report of packets that did not arrive | RFC 9260 §10 |
 //! | `fragmentation` | letting routers cut a packet that is too big | RFC 8899 |
+//! | `ways` | which socket a packet leaves by | RFC 9260 §6.4 |
 //! | `access` | whether this machine and user can send protocol 132 at all | |
 //!
 //! Sockets here never block. A [`Wire`] is one socket of one address family.
@@ -19,6 +20,7 @@ mod icmp;
 pub(crate) mod kernel;
 mod raw;
 mod udp;
+mod ways;
 
 #[cfg(test)]
 mod tests;
@@ -39,6 +41,7 @@ use dtls::DtlsCarrier;
 pub(crate) use dtls::Shared as DtlsSessions;
 use raw::RawCarrier;
 use udp::UdpCarrier;
+pub(crate) use ways::Ways;
 
 use crate::sctp::dtls::{Acceptance, Identity};
 

@@ -1,0 +1,258 @@
+//! Paths of SCTP associations: several from the beginning, and some that come and go. What needs
+//! addresses that come and go runs in a network namespace of its own, for which the test executes
+//! itself again; where that is not allowed it says so and counts for nothing.
+
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas::race::candidate::{Security, Transport};
+use eyas::race::policy::Policy;
+use eyas::race::target::{Host, Target};
+use eyas::sctp::protocol::config::AssociationConfig;
+use eyas::sctp::protocol::endpoint::PathState;
+use eyas::sctp::protocol::event::{Event, OwnAddressChange};
+use eyas::sctp::protocol::message::SendInfo;
+use eyas::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
+use eyas::{Connection, Endpoint, MemoryStore};
+use tokio::time::timeout;
+
+/// Set inside the namespace.
+const INSIDE: &str = "EYAS_TEST_INSIDE_NAMESPACE";
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PORT: u16 = 5000;
+
+fn ips(list: &[&str]) -> Vec<IpAddr> {
+    list.iter().map(|text| text.parse().unwrap()).collect()
+}
+
+fn changing() -> AssociationConfig {
+    let mut config = AssociationConfig::default();
+    config.extensions.dynamic_addresses = true;
+    config.auto_asconf = true;
+    config
+}
+
+fn listener(addresses: &[&str], config: &AssociationConfig) -> SctpListener {
+    let addresses: Vec<_> =
+        ips(addresses).into_iter().map(|ip| SocketAddr::new(ip, PORT)).collect();
+    let mut parameters = SctpListenParameters::new(addresses[0]);
+    parameters.addresses = addresses;
+    parameters.encapsulation_port = Some(0);
+    parameters.directly = Directly::No;
+    parameters.association = config.clone();
+    SctpListener::bind(&parameters).unwrap()
+}
+
+async fn connect(
+    to: &str,
+    from: &[&str],
+    listener: &SctpListener,
+    config: &AssociationConfig,
+) -> Connection {
+    let endpoint = Endpoint::builder()
+        .memory(MemoryStore::none())
+        .sctp_encapsulation_port(listener.encapsulation_port().unwrap())
+        .sctp_association(config.clone())
+        .sctp_local_addresses(ips(from))
+        .build()
+        .unwrap();
+    let transports = vec![Transport::SctpUdp];
+    let target = Target::plain(Host::parse(to).unwrap(), PORT, transports.clone(), Security::None);
+    let policy = Policy { transports, ..Policy::default() };
+    endpoint.preconnection(target).policy(policy).connect().await.unwrap()
+}
+
+/// The addresses of the peer to which there is a path that works.
+fn working(association: &SctpAssociation) -> Vec<IpAddr> {
+    let paths = association.paths();
+    let active = paths.iter().filter(|path| path.state == PathState::Active);
+    active.map(|path| path.remote.ip()).collect()
+}
+
+async fn until_working(association: &SctpAssociation, wanted: &[&str]) {
+    let wanted = ips(wanted);
+    let came = timeout(PATIENCE, async {
+        while working(association) != wanted {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    assert!(came.await.is_ok(), "wanted {wanted:?}, there are {:?}", association.paths());
+}
+
+/// How the next change of an address of ours ended.
+async fn own_address(association: &SctpAssociation) -> (IpAddr, OwnAddressChange, Option<u16>) {
+    let told = timeout(PATIENCE, async {
+        loop {
+            if let Some(Event::OwnAddress { address, change, cause }) = association.event().await {
+                return (address, change, cause);
+            }
+        }
+    });
+    told.await.expect("the peer answers")
+}
+
+async fn passes(from: &SctpAssociation, to: &SctpAssociation, text: &'static str) {
+    from.send(&SendInfo::default(), Bytes::from_static(text.as_bytes())).await.unwrap();
+    let message = timeout(PATIENCE, to.receive()).await.unwrap().unwrap().unwrap();
+    assert_eq!(&message.into_bytes()[..], text.as_bytes());
+}
+
+const OURS: [&str; 2] = ["127.0.0.3", "127.0.0.4"];
+const THEIRS: [&str; 2] = ["127.0.0.1", "127.0.0.2"];
+
+#[tokio::test]
+async fn an_association_begins_with_a_path_to_each_address() {
+    let config = AssociationConfig::default();
+    let listener = listener(&THEIRS, &config);
+    let connection = connect(THEIRS[0], &OURS, &listener, &config).await;
+    let ours = connection.into_sctp().unwrap();
+    let theirs = timeout(PATIENCE, listener.accept()).await.unwrap();
+    until_working(&ours, &THEIRS).await;
+    timeout(PATIENCE, async {
+        while working(&theirs).len() < 2 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .unwrap();
+    let second = ours.paths()[1].id;
+    ours.set_primary(second).unwrap();
+    assert_eq!(ours.status().unwrap().primary, second);
+    assert_eq!(ours.remote().unwrap().ip(), ips(&THEIRS)[1]);
+    passes(&ours, &theirs, "over the second one").await;
+    passes(&theirs, &ours, "and back").await;
+}
+
+#[tokio::test]
+async fn addresses_are_taken_back_and_given_again() {
+    let config = changing();
+    let listener = listener(&THEIRS, &config);
+    let ours = connect(THEIRS[0], &OURS, &listener, &config).await.into_sctp().unwrap();
+    let theirs = timeout(PATIENCE, listener.accept()).await.unwrap();
+    until_working(&ours, &THEIRS).await;
+    let all = ips(&OURS);
+    // The peer refuses to lose the address that it is asked from.
+    let used: Vec<IpAddr> = ours.paths().iter().filter_map(|path| path.local).collect();
+    let other = all.iter().find(|address| !used.contains(address)).copied().unwrap_or(all[1]);
+    let rest: Vec<IpAddr> = all.iter().filter(|address| **address != other).copied().collect();
+    ours.remove_address(other).unwrap();
+    assert_eq!(own_address(&ours).await, (other, OwnAddressChange::Removed, None));
+    let remotes = |of: &SctpAssociation| -> Vec<IpAddr> {
+        of.paths().iter().map(|path| path.remote.ip()).collect()
+    };
+    assert_eq!(remotes(&theirs), rest);
+    ours.add_address(other).unwrap();
+    assert_eq!(own_address(&ours).await, (other, OwnAddressChange::Added, None));
+    assert_eq!(remotes(&theirs), [rest[0], other]);
+    ours.set_peer_primary(rest[0]).unwrap();
+    assert_eq!(own_address(&ours).await, (rest[0], OwnAddressChange::MadePrimary, None));
+    passes(&theirs, &ours, "still here").await;
+}
+
+#[tokio::test]
+async fn shared_keys_sign_what_changes_addresses() {
+    let config = changing();
+    let listener = listener(&THEIRS, &config);
+    let ours = connect(THEIRS[0], &OURS, &listener, &config).await.into_sctp().unwrap();
+    let theirs = timeout(PATIENCE, listener.accept()).await.unwrap();
+    assert!(ours.activate_shared_key(7).is_err(), "there is none yet");
+    for side in [&ours, &theirs] {
+        side.set_shared_key(7, &b"known to both"[..]).unwrap();
+        side.activate_shared_key(7).unwrap();
+        assert!(side.remove_shared_key(7).is_err(), "it is in use");
+    }
+    until_working(&ours, &THEIRS).await;
+    let address = ips(&OURS)[1];
+    ours.add_address(address).unwrap();
+    assert_eq!(own_address(&ours).await, (address, OwnAddressChange::Added, None));
+    let plain = AssociationConfig::default();
+    let plain = connect(THEIRS[0], &[], &listener, &plain).await.into_sctp().unwrap();
+    assert!(plain.set_shared_key(7, &b"without AUTH"[..]).is_err());
+}
+
+/// Whether this program can be started in a namespace of its own, and what starts it there.
+fn namespace() -> Result<Command, String> {
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net"]);
+        command
+    };
+    let output = unshare()
+        .args(["ip", "link", "add", "here", "type", "veth", "peer", "name", "there"])
+        .output()
+        .map_err(|error| format!("unshare: {error}"))?;
+    if output.status.success() {
+        Ok(unshare())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+}
+
+fn ip(words: &str) {
+    let output = Command::new("ip").args(words.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn addresses_that_come_and_go_become_paths() {
+    if std::env::var_os(INSIDE).is_some() {
+        return inside();
+    }
+    let mut command = match namespace() {
+        Ok(command) => command,
+        Err(why) => {
+            // Past the harness, which keeps to itself what a test prints that does not fail.
+            let mut stderr = std::io::stderr();
+            writeln!(stderr, "SKIPPED: no network namespace here: {why}").unwrap();
+            return;
+        }
+    };
+    let output = command
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "addresses_that_come_and_go_become_paths", "--nocapture"])
+        .env(INSIDE, "1")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn inside() {
+    for words in [
+        "link set lo up",
+        "link add here type veth peer name there",
+        "link set here up",
+        "link set there up",
+        "addr add 10.0.0.1/24 dev here",
+    ] {
+        ip(words);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let config = changing();
+        let listener = listener(&["0.0.0.0"], &config);
+        let ours = connect("10.0.0.1", &[], &listener, &config).await.into_sctp().unwrap();
+        let theirs = timeout(PATIENCE, listener.accept()).await.unwrap();
+        assert_eq!(ours.paths().len(), 1);
+        ip("addr add 10.0.1.1/24 dev here");
+        for side in [&ours, &theirs] {
+            until_working(side, &["10.0.0.1", "10.0.1.1"]).await;
+        }
+        let third = connect("10.0.0.1", &[], &listener, &config).await.into_sctp().unwrap();
+        until_working(&third, &["10.0.0.1", "10.0.1.1"]).await;
+        ip("addr del 10.0.0.1/24 dev here");
+        for side in [&ours, &theirs, &third] {
+            until_working(side, &["10.0.1.1"]).await;
+        }
+        passes(&ours, &theirs, "moved").await;
+    });
+}
