@@ -21,7 +21,9 @@
 //! | [`link`] | one direction of a link | RFC 8289, Floyd and Jacobson 1993, Gilbert and Elliott |
 //! | [`node`] | what has interfaces: the contract of hosts, routers and middleboxes | |
 //! | [`router`] | forwarding by the longest prefix | RFC 1812 §5.2.4.3 |
+//! | [`middlebox`] | NAT, firewalls, MTU limits, resets, idle timeouts | RFC 4787, RFC 5382, RFC 2923 |
 //! | [`world`] | nodes and links in virtual time | |
+//! | [`capture`] | packets for Wireshark | draft-ietf-opsawg-pcapng |
 //! | [`random`] | one random stream for each use of each entity | |
 //!
 //! # Example
@@ -70,7 +72,10 @@
 
 extern crate alloc;
 
+pub mod capture;
+mod header;
 pub mod link;
+pub mod middlebox;
 pub mod node;
 pub mod packet;
 pub mod random;

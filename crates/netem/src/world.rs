@@ -8,6 +8,7 @@
 
 mod action;
 mod agenda;
+mod observation;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 pub use action::{Action, NodeChange, WorldChange};
+pub use observation::{Happening, Record, TapPoint};
 
 use crate::link::{DropCause, Link, LinkChange, LinkConfig, LinkCounters};
 use crate::node::{Node, NodeInput, NodeOutput};
@@ -24,6 +26,7 @@ use crate::random;
 use crate::time::{Nanos, nanos};
 use action::Planned;
 use agenda::Agenda;
+use observation::{Observers, Tap};
 
 /// The kind of entity of [`random::derive`] that a link is.
 const LINK: u64 = 1;
@@ -71,6 +74,7 @@ struct LinkSlot {
     link: Link,
     /// The node and its interface at the far end.
     to: (u32, u32),
+    tap: Tap,
 }
 
 /// Nodes, links, and the time.
@@ -85,6 +89,7 @@ pub struct World<N> {
     actions: BinaryHeap<Planned<N>>,
     planned: u64,
     counters: WorldCounters,
+    observers: Observers,
 }
 
 /// The entities of the agenda: nodes have even numbers, directions of links odd ones.
@@ -109,6 +114,7 @@ impl<N: Node> World<N> {
             actions: BinaryHeap::new(),
             planned: 0,
             counters: WorldCounters::default(),
+            observers: Observers::default(),
         }
     }
 
@@ -155,7 +161,7 @@ impl<N: Node> World<N> {
                 slot.interfaces.resize(interface + 1, None);
             }
             slot.interfaces[interface] = Some(self.links.len() as u32);
-            self.links.push(LinkSlot { link, to: (to.0.0, to.1) });
+            self.links.push(LinkSlot { link, to: (to.0.0, to.1), tap: Tap::default() });
         }
         id
     }
@@ -261,6 +267,7 @@ impl<N: Node> World<N> {
     /// Changes one direction of a link, or both, now.
     pub fn change_link(&mut self, id: LinkId, direction: Option<Direction>, change: &LinkChange) {
         let now = self.now();
+        self.observers.record(now, Happening::Changed(id));
         for one in [Direction::Forward, Direction::Backward] {
             if direction.is_none_or(|wanted| wanted == one) {
                 let slot = Self::slot(id, one);
@@ -303,6 +310,7 @@ impl<N: Node> World<N> {
         let input = if slot.started { NodeInput::Timer } else { NodeInput::Start };
         slot.started = true;
         self.counters.events += 1;
+        self.observers.record(Duration::from_nanos(self.now), Happening::Timer(NodeId(node)));
         self.hand_over(node, input);
     }
 
@@ -312,6 +320,9 @@ impl<N: Node> World<N> {
         let (node, interface) = self.links[index].to;
         while let Some(packet) = self.links[index].link.poll_at(self.now) {
             self.counters.events += 1;
+            if !self.observers.is_idle() {
+                self.observe_arrival(direction, &packet);
+            }
             if !self.nodes[node as usize].started {
                 self.nodes[node as usize].started = true;
                 self.hand_over(node, NodeInput::Start);
@@ -349,8 +360,14 @@ impl<N: Node> World<N> {
             return;
         };
         let link = &mut self.links[direction as usize].link;
-        // What became of the packet is in the link's counters.
-        let _: Result<(), DropCause> = link.offer_at(self.now, packet);
-        self.agenda.set(link_entity(direction), link.next());
+        if self.observers.is_idle() {
+            // What became of the packet is in the link's counters.
+            let _: Result<(), DropCause> = link.offer_at(self.now, packet);
+        } else {
+            let result = link.offer_at(self.now, packet.clone());
+            self.observe_offer(direction, &packet, result);
+        }
+        let next = self.links[direction as usize].link.next();
+        self.agenda.set(link_entity(direction), next);
     }
 }

@@ -1,5 +1,7 @@
 //! What became of the packets of a link.
 
+use core::fmt;
+
 /// So many packets, so many bytes of IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
@@ -44,6 +46,25 @@ impl DropCause {
     /// Every cause, in the order of the counters.
     pub const ALL: [Self; 6] =
         [Self::QueueFull, Self::QueueEarly, Self::Loss, Self::BitError, Self::TooBig, Self::Down];
+
+    /// The cause in words.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue full",
+            Self::QueueEarly => "dropped early by the queue",
+            Self::Loss => "lost",
+            Self::BitError => "wrong bits",
+            Self::TooBig => "too big",
+            Self::Down => "link down",
+        }
+    }
+}
+
+impl fmt::Display for DropCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
 }
 
 /// What became of the packets of one direction of a link.

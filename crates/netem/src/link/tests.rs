@@ -1,1 +1,263 @@
+//! One link, packet by packet.
 
+mod properties;
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use bytes::Bytes;
+
+use super::*;
+use crate::packet::{ecn, protocol};
+
+/// A packet of so many bytes with its IP header, whose payload begins with its number.
+fn numbered(number: u32, bytes: usize) -> Packet {
+    let mut payload = vec![0; bytes - 20];
+    payload[..4].copy_from_slice(&number.to_be_bytes());
+    Packet {
+        source: [10, 0, 0, 1].into(),
+        destination: [10, 0, 0, 2].into(),
+        protocol: protocol::UDP,
+        ecn: ecn::NOT_CAPABLE,
+        dont_fragment: true,
+        payload: Bytes::from(payload),
+    }
+}
+
+fn number(packet: &Packet) -> u32 {
+    u32::from_be_bytes(packet.payload[..4].try_into().expect("four bytes"))
+}
+
+fn micros(number: u64) -> Duration {
+    Duration::from_micros(number)
+}
+
+/// Polls as a simulation does, until nothing is under way: when each packet arrived.
+fn arrivals(link: &mut Link) -> Vec<(u64, u32)> {
+    let mut arrived = Vec::new();
+    while let Some(time) = link.next_timeout() {
+        while let Some(packet) = link.poll(time) {
+            arrived.push((time.as_micros() as u64, number(&packet)));
+        }
+    }
+    arrived
+}
+
+/// 10 Mbit/s, 1 ms: 1,250 bytes take 1,000 µs to send and arrive 1,000 µs later.
+fn config() -> LinkConfig {
+    LinkConfig::new(10_000_000, micros(1000))
+}
+
+#[test]
+fn packets_leave_one_after_the_other() {
+    let mut link = Link::new(config(), 1);
+    for packet in 0..3 {
+        link.offer(micros(0), numbered(packet, 1250)).unwrap();
+    }
+    assert_eq!(link.queued(micros(0)), Count { packets: 2, bytes: 2500 });
+    assert_eq!(link.in_flight(), Count { packets: 1, bytes: 1250 });
+    assert_eq!(link.queued(micros(1000)).packets, 1);
+    assert_eq!(arrivals(&mut link), [(2000, 0), (3000, 1), (4000, 2)]);
+    assert_eq!(link.next_timeout(), None);
+}
+
+#[test]
+fn framing_takes_time_and_counts_for_no_byte() {
+    let mut link = Link::new(LinkConfig { framing: 50, ..config() }, 1);
+    link.offer(micros(0), numbered(0, 1200)).unwrap();
+    link.offer(micros(0), numbered(1, 1200)).unwrap();
+    assert_eq!(arrivals(&mut link), [(2000, 0), (3000, 1)]);
+    assert_eq!(link.counters().delivered, Count { packets: 2, bytes: 2400 });
+}
+
+#[test]
+fn a_full_queue_drops_what_comes_last() {
+    let mut link = Link::new(LinkConfig { queue: QueueConfig::Packets(2), ..config() }, 1);
+    let offered: Vec<_> =
+        (0..5).map(|packet| link.offer(micros(0), numbered(packet, 1250))).collect();
+    let full = Err(DropCause::QueueFull);
+    // One is being sent, two wait.
+    assert_eq!(offered, [Ok(()), Ok(()), Ok(()), full, full]);
+    // When the first one has been sent there is room for one more.
+    assert_eq!(link.offer(micros(999), numbered(5, 1250)), full);
+    assert_eq!(link.offer(micros(1000), numbered(6, 1250)), Ok(()));
+    assert_eq!(link.counters().dropped(DropCause::QueueFull).packets, 3);
+}
+
+#[test]
+fn a_queue_in_bytes_takes_a_small_packet_where_a_large_one_does_not_fit() {
+    let mut link = Link::new(LinkConfig { queue: QueueConfig::Bytes(1500), ..config() }, 1);
+    link.offer(micros(0), numbered(0, 1250)).unwrap();
+    link.offer(micros(0), numbered(1, 1250)).unwrap();
+    assert!(link.offer(micros(0), numbered(2, 251)).is_err());
+    assert!(link.offer(micros(0), numbered(3, 250)).is_ok());
+}
+
+#[test]
+fn what_waits_while_nobody_calls_is_sent_at_its_time() {
+    let mut link = Link::new(config(), 1);
+    for packet in 0..4 {
+        link.offer(micros(0), numbered(packet, 1250)).unwrap();
+    }
+    // Woken late, all at once: as if it had been called in time.
+    let late = micros(4500);
+    assert_eq!(link.queued(late).packets, 0);
+    let numbers: Vec<_> = core::iter::from_fn(|| link.poll(late)).map(|it| number(&it)).collect();
+    assert_eq!(numbers, [0, 1, 2]);
+    assert_eq!(link.next_timeout(), Some(micros(5000)));
+    // Time that goes back counts as the latest.
+    link.offer(micros(10), numbered(4, 1250)).unwrap();
+    assert_eq!(arrivals(&mut link), [(5000, 3), (6500, 4)]);
+}
+
+#[test]
+fn lost_packets_take_their_time() {
+    let mut link = Link::new(LinkConfig { loss: LossConfig::List(vec![0, 2]), ..config() }, 1);
+    for packet in 0..4 {
+        link.offer(micros(0), numbered(packet, 1250)).unwrap();
+    }
+    assert_eq!(arrivals(&mut link), [(3000, 1), (5000, 3)]);
+    assert_eq!(link.counters().dropped(DropCause::Loss), Count { packets: 2, bytes: 2500 });
+    assert_eq!(link.counters().sent.packets, 4);
+}
+
+#[test]
+fn jitter_alone_changes_no_order() {
+    let jittery = LinkConfig { jitter: micros(20_000), ..config() };
+    let mut link = Link::new(jittery.clone(), 1);
+    let mut wild = Link::new(LinkConfig { reordering: Reordering::ByJitter, ..jittery }, 1);
+    for packet in 0..50 {
+        link.offer(micros(0), numbered(packet, 1250)).unwrap();
+        wild.offer(micros(0), numbered(packet, 1250)).unwrap();
+    }
+    let arrived = arrivals(&mut link);
+    assert!(arrived.is_sorted_by_key(|(_, number)| *number));
+    assert!(arrived.is_sorted_by_key(|(at, _)| *at));
+    let overtaken = arrivals(&mut wild);
+    assert_eq!(overtaken.len(), 50);
+    assert!(overtaken.is_sorted_by_key(|(at, _)| *at));
+    assert!(!overtaken.is_sorted_by_key(|(_, number)| *number));
+    let after = |(at, number): &(u64, u32)| at - (u64::from(*number) + 2) * 1000;
+    assert!(overtaken.iter().all(|it| after(it) <= 20_000));
+}
+
+#[test]
+fn late_packets_let_others_pass() {
+    let by = micros(2500);
+    let reordering = Reordering::Late { probability: 0.2, by };
+    let mut link = Link::new(LinkConfig { reordering, ..config() }, 1);
+    for packet in 0..100 {
+        link.offer(micros(0), numbered(packet, 1250)).unwrap();
+    }
+    let arrived = arrivals(&mut link);
+    let late = arrived.iter().filter(|(at, number)| *at != (u64::from(*number) + 2) * 1000);
+    let late: Vec<_> = late.collect();
+    assert!((10..30).contains(&late.len()));
+    assert_eq!(link.counters().late.packets, late.len() as u64);
+    assert!(late.iter().all(|(at, number)| *at == (u64::from(*number) + 2) * 1000 + 2500));
+}
+
+#[test]
+fn duplicates_arrive_beside_their_originals() {
+    let mut link = Link::new(LinkConfig { duplication: 1.0, ..config() }, 1);
+    link.offer(micros(0), numbered(7, 1250)).unwrap();
+    assert_eq!(arrivals(&mut link), [(2000, 7), (2000, 7)]);
+    assert_eq!(link.counters().duplicated.packets, 1);
+}
+
+#[test]
+fn what_is_too_big_is_dropped_or_cut() {
+    let mut link = Link::new(LinkConfig { mtu: Some(1000), framing: 10, ..config() }, 1);
+    assert_eq!(link.offer(micros(0), numbered(0, 1001)), Err(DropCause::TooBig));
+    let mut packet = numbered(1, 2220);
+    packet.dont_fragment = false;
+    // 2,200 bytes behind the header: 976, 976 and 248, each with 20 + 10 bytes before it.
+    link.offer(micros(0), packet).unwrap();
+    assert_eq!(arrivals(&mut link), [(2832, 1)]);
+    let mut packet = numbered(2, 1200);
+    packet.dont_fragment = false;
+    (packet.source, packet.destination) =
+        ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
+    // Nobody cuts a packet of IPv6 (RFC 8200 §5).
+    assert_eq!(link.offer(micros(0), packet), Err(DropCause::TooBig));
+}
+
+#[test]
+fn a_link_that_is_cut_loses_what_is_in_it() {
+    let mut link = Link::new(config(), 1);
+    for packet in 0..3 {
+        link.offer(micros(0), numbered(packet, 1250)).unwrap();
+    }
+    link.change(micros(1500), LinkChange::Down);
+    assert!(!link.is_up());
+    assert_eq!(link.next_timeout(), None);
+    assert_eq!(link.offer(micros(1600), numbered(3, 1250)), Err(DropCause::Down));
+    assert_eq!(link.counters().dropped(DropCause::Down).packets, 4);
+    link.change(micros(1700), LinkChange::Up);
+    link.offer(micros(1700), numbered(4, 1250)).unwrap();
+    assert_eq!(arrivals(&mut link), [(3700, 4)]);
+}
+
+#[test]
+fn a_rate_of_zero_holds_the_queue() {
+    let mut link = Link::new(config(), 1);
+    link.change(micros(0), LinkChange::Rate(Some(0)));
+    link.offer(micros(10), numbered(0, 1250)).unwrap();
+    assert_eq!(link.next_timeout(), None);
+    assert_eq!(link.queued(micros(1_000_000)).packets, 1);
+    link.change(micros(2_000_000), LinkChange::Rate(None));
+    assert_eq!(arrivals(&mut link), [(2_001_000, 0)]);
+}
+
+#[test]
+fn a_shorter_delay_lets_nothing_overtake() {
+    let mut link = Link::new(config(), 1);
+    link.offer(micros(0), numbered(0, 1250)).unwrap();
+    link.change(micros(1000), LinkChange::Delay(micros(0)));
+    link.offer(micros(1000), numbered(1, 125)).unwrap();
+    assert_eq!(arrivals(&mut link), [(2000, 0), (2000, 1)]);
+    assert_eq!(link.delay(), micros(0));
+}
+
+/// A sender that fills the link to 120 % for two seconds: the mean wait in microseconds, marked and
+/// dropped packets.
+fn overload(queue: QueueConfig, mark: u8) -> (u64, u64, u64) {
+    let mut link = Link::new(LinkConfig { queue, ..config() }, 1);
+    let (mut waits, mut arrived) = (0, 0);
+    for packet in 0..2400_u32 {
+        let sent = u64::from(packet) * 833;
+        let offered = Packet { ecn: mark, ..numbered(sent as u32, 1250) };
+        // A drop is what this counts.
+        let _ = link.offer(micros(sent), offered);
+        while let Some(packet) = link.poll(micros(sent)) {
+            waits += sent - u64::from(number(&packet));
+            arrived += 1;
+        }
+    }
+    let counters = link.counters();
+    (waits / arrived, counters.marked.packets, counters.dropped_in_all().packets)
+}
+
+#[test]
+fn codel_and_red_keep_the_queue_short() {
+    let (fifo, ..) = overload(QueueConfig::Packets(300), ecn::NOT_CAPABLE);
+    let (codel, marked, dropped) =
+        overload(QueueConfig::CoDel(CoDelConfig::default()), ecn::NOT_CAPABLE);
+    assert!(codel < fifo, "{codel} {fifo}");
+    assert!(marked == 0 && dropped > 20, "{dropped}");
+    let (red, marked, dropped) = overload(QueueConfig::Red(RedConfig::default()), ecn::NOT_CAPABLE);
+    assert!(red < fifo / 2, "{red} {fifo}");
+    assert!(marked == 0 && dropped > 100, "{dropped}");
+}
+
+#[test]
+fn those_who_take_part_in_ecn_are_marked() {
+    let (_, marked, dropped) = overload(QueueConfig::CoDel(CoDelConfig::default()), ecn::CAPABLE_0);
+    assert!(marked > 20 && dropped == 0, "{marked} {dropped}");
+    let (_, marked, _) = overload(QueueConfig::Red(RedConfig::default()), ecn::CAPABLE_1);
+    assert!(marked > 10, "{marked}");
+    let deaf = QueueConfig::CoDel(CoDelConfig { ecn: false, ..CoDelConfig::default() });
+    let (_, marked, dropped) = overload(deaf, ecn::CAPABLE_0);
+    assert!(marked == 0 && dropped > 20);
+}

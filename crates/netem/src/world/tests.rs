@@ -215,3 +215,47 @@ fn worlds_of_boxes_hold_nodes_of_all_kinds() {
     world.run_until(milliseconds(100));
     assert_eq!(world.link_counters(last, Direction::Forward).delivered.packets, 1);
 }
+
+#[test]
+fn a_record_tells_the_run_line_by_line() {
+    let mut world = World::new(1);
+    let a = world.add_node(Host::sending([(1, 0, 1500), (1, 0, 1500)]));
+    let b = world.add_node(Host::default());
+    let config = LinkConfig { queue: QueueConfig::Packets(0), ..link() };
+    let id = world.connect((a, 0), (b, 0), config, link());
+    world.keep_records(5);
+    world.at(milliseconds(20), Action::link(id, LinkChange::Down));
+    world.run_until(milliseconds(30));
+    let lines: Vec<_> = world.records().iter().map(alloc::string::ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "0.000000000 node 0 timer",
+            "0.000000000 node 1 timer",
+            "0.001000000 node 0 timer",
+            "0.001000000 link 0 → sent 1500 of 132",
+            "0.001000000 link 0 → sent 1500 of 132: queue full",
+        ]
+    );
+    // The arrival and the change.
+    assert_eq!(world.missed_records(), 2);
+}
+
+#[test]
+fn a_tap_sees_both_ends() {
+    let mut world = World::new(1);
+    let a = world.add_node(Host::sending([(1, 0, 1500), (2, 0, 100)]));
+    let b = world.add_node(Host::echo());
+    let lossy = LinkConfig { loss: LossConfig::List(alloc::vec![1]), ..link() };
+    let id = world.connect((a, 0), (b, 0), lossy, link());
+    world.tap(id, TapPoint::Sender, "path");
+    world.tap(id, TapPoint::Receiver, "path");
+    world.run_until(milliseconds(100));
+    let file = world.capture_mut().expect("there are taps").take();
+    // A header, four interfaces, three packets that are sent and two that arrive.
+    let names = file.windows(4).filter(|window| *window == b"path").count();
+    assert_eq!(names, 4);
+    assert_eq!(world.link_counters(id, Direction::Forward).sent.packets, 2);
+    assert_eq!(world.node(a).arrived.len(), 1);
+    assert!(file.len() > 4 * 1500 + 100);
+}

@@ -1,0 +1,224 @@
+//! Packets written down for Wireshark and tshark: pcapng
+//! (draft-ietf-opsawg-pcapng), with times in nanoseconds and raw IP packets.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::header;
+use crate::packet::Packet;
+use crate::time::nanos;
+
+/// Types of blocks (§4).
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+/// What tells the order of bytes (§4.1).
+const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+/// Packets that begin with an IP header of either version.
+const LINKTYPE_RAW: u16 = 101;
+/// Options (§3.5, §4.2).
+const COMMENT: u16 = 1;
+const INTERFACE_NAME: u16 = 2;
+const TIME_RESOLUTION: u16 = 9;
+/// Units of 10^-9 seconds.
+const NANOSECONDS: u8 = 9;
+/// Bytes of a packet that are kept, if nothing else is said. No packet of IP is larger.
+const WHOLE: u32 = 65_575;
+
+/// An interface of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CaptureInterface(u32);
+
+/// A file in the making. What has been written can be taken out while it grows, so that it need not
+/// be kept in memory as a whole.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    contents: Vec<u8>,
+    /// The most bytes that are kept until somebody takes them out.
+    limit: usize,
+    interfaces: u32,
+    snapshot: u32,
+    /// Packets left out, for there was no room.
+    missed: u64,
+    identification: u16,
+}
+
+impl Capture {
+    /// The beginning of a file, of which at most `limit` bytes are kept at a time; packets beyond
+    /// are left out and counted.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        let mut capture = Self {
+            contents: Vec::new(),
+            limit,
+            interfaces: 0,
+            snapshot: WHOLE,
+            missed: 0,
+            identification: 0,
+        };
+        capture.block(SECTION_HEADER, |body| {
+            body.extend(BYTE_ORDER.to_le_bytes());
+            // Version 1.0, and a section of a length that is not told.
+            body.extend(1_u16.to_le_bytes());
+            body.extend(0_u16.to_le_bytes());
+            body.extend(u64::MAX.to_le_bytes());
+        });
+        capture
+    }
+
+    /// Keeps only so many bytes of each packet, IP header included.
+    #[must_use]
+    pub const fn with_snapshot(mut self, bytes: u32) -> Self {
+        self.snapshot = bytes;
+        self
+    }
+
+    /// Adds an interface, by a name that Wireshark shows.
+    pub fn interface(&mut self, name: &str) -> CaptureInterface {
+        let snapshot = self.snapshot;
+        self.block(INTERFACE_DESCRIPTION, |body| {
+            body.extend(LINKTYPE_RAW.to_le_bytes());
+            body.extend(0_u16.to_le_bytes());
+            body.extend(snapshot.to_le_bytes());
+            option(body, INTERFACE_NAME, name.as_bytes());
+            option(body, TIME_RESOLUTION, &[NANOSECONDS]);
+            option(body, 0, &[]);
+        });
+        self.interfaces += 1;
+        CaptureInterface(self.interfaces - 1)
+    }
+
+    /// Writes down a packet, with a comment if there is something to say about it.
+    pub fn packet(
+        &mut self,
+        now: Duration,
+        interface: CaptureInterface,
+        packet: &Packet,
+        comment: Option<&str>,
+    ) {
+        let kept = packet.len().min(self.snapshot as usize);
+        if self.contents.len() + kept > self.limit {
+            self.missed += 1;
+            return;
+        }
+        let time = nanos(now);
+        let mut header = Vec::with_capacity(packet.header_len());
+        header::write(packet, self.identification, &mut header);
+        self.identification = self.identification.wrapping_add(1);
+        self.block(ENHANCED_PACKET, |body| {
+            body.extend(interface.0.to_le_bytes());
+            body.extend(((time >> 32) as u32).to_le_bytes());
+            body.extend((time as u32).to_le_bytes());
+            body.extend((kept as u32).to_le_bytes());
+            body.extend((packet.len() as u32).to_le_bytes());
+            body.extend(header.iter().chain(&packet.payload).take(kept));
+            pad(body);
+            if let Some(comment) = comment {
+                option(body, COMMENT, comment.as_bytes());
+                option(body, 0, &[]);
+            }
+        });
+    }
+
+    /// Takes out what has been written since the last time: the next piece of the file.
+    pub fn take(&mut self) -> Vec<u8> {
+        core::mem::take(&mut self.contents)
+    }
+
+    /// What has been written and not been taken out.
+    #[must_use]
+    pub fn contents(&self) -> &[u8] {
+        &self.contents
+    }
+
+    /// Packets left out, for there was no room.
+    #[must_use]
+    pub const fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    /// Writes a block: its type, its length, what `write` puts in, its length.
+    fn block(&mut self, kind: u32, write: impl FnOnce(&mut Vec<u8>)) {
+        let begin = self.contents.len();
+        self.contents.extend(kind.to_le_bytes());
+        self.contents.extend([0; 4]);
+        // Padding is counted from the beginning of the block, which is at a multiple of 4.
+        write(&mut self.contents);
+        let length = (self.contents.len() - begin + 4) as u32;
+        self.contents.extend(length.to_le_bytes());
+        self.contents[begin + 4..begin + 8].copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+/// Writes an option: code, length, value, padding.
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    let length = value.len().min(usize::from(u16::MAX));
+    body.extend(code.to_le_bytes());
+    body.extend((length as u16).to_le_bytes());
+    body.extend(&value[..length]);
+    pad(body);
+}
+
+/// Every block is a multiple of 4 bytes long, so the whole can be counted.
+fn pad(body: &mut Vec<u8>) {
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn packet(payload: usize) -> Packet {
+        Packet {
+            source: [192, 0, 2, 1].into(),
+            destination: [192, 0, 2, 2].into(),
+            protocol: 17,
+            ecn: 1,
+            dont_fragment: true,
+            payload: Bytes::from(alloc::vec![0xab; payload]),
+        }
+    }
+
+    /// Types and lengths of all blocks; the length stands at both ends of each.
+    fn blocks(mut contents: &[u8]) -> Vec<(u32, usize)> {
+        let word = |at: &[u8]| u32::from_le_bytes(at[..4].try_into().expect("four bytes"));
+        let mut blocks = Vec::new();
+        while !contents.is_empty() {
+            let length = word(&contents[4..]) as usize;
+            assert_eq!(word(&contents[length - 4..]) as usize, length);
+            blocks.push((word(contents), length));
+            contents = &contents[length..];
+        }
+        blocks
+    }
+
+    #[test]
+    fn blocks_have_the_length_that_they_say() {
+        let mut capture = Capture::new(1 << 16);
+        let interface = capture.interface("a link");
+        capture.packet(Duration::from_secs(5), interface, &packet(9), None);
+        capture.packet(Duration::from_secs(6), interface, &packet(8), Some("dropped"));
+        let kinds = [
+            (SECTION_HEADER, 28),
+            (INTERFACE_DESCRIPTION, 20 + 12 + 8 + 4),
+            (ENHANCED_PACKET, 32 + 32),
+            (ENHANCED_PACKET, 32 + 28 + 12 + 4),
+        ];
+        assert_eq!(blocks(capture.contents()), kinds);
+        assert_eq!(capture.take().len(), kinds.iter().map(|(_, length)| length).sum());
+        assert_eq!(capture.contents(), []);
+    }
+
+    #[test]
+    fn what_is_too_much_is_counted() {
+        let mut capture = Capture::new(200).with_snapshot(40);
+        let interface = capture.interface("a");
+        for _ in 0..5 {
+            capture.packet(Duration::ZERO, interface, &packet(1000), None);
+        }
+        assert_eq!(capture.missed(), 3);
+        assert_eq!(blocks(capture.contents()).len(), 4);
+    }
+}

@@ -1,0 +1,153 @@
+//! Middleboxes: what stands in the way of packets and knows better.
+//!
+//! | box | what it does | source |
+//! | --- | --- | --- |
+//! | [`nat`] | one address for many, with ports that are forgotten | RFC 4787, RFC 5382 |
+//! | [`firewall`] | lets protocols or ports through, or not | |
+//! | [`idle`] | forgets flows that say nothing for a while | RFC 6146 §3.5, RFC 5382 |
+//! | [`mtu`] | swallows packets that are too big, or answers them | RFC 2923 §2.1, RFC 1191 |
+//! | [`reset`] | ends TCP connections of others | RFC 3360 |
+//!
+//! A box has an inside and an outside. Like a link it has no clock of its own, so that the same box
+//! stands in a simulation, as a [`MiddleboxNode`], and in an emulator.
+
+mod checksum;
+pub mod firewall;
+mod flow;
+pub mod idle;
+pub mod mtu;
+pub mod nat;
+pub mod reset;
+#[cfg(test)]
+mod tests;
+
+use alloc::boxed::Box;
+use core::time::Duration;
+
+pub(crate) use checksum::Sum;
+
+use crate::node::{Node, NodeInput, NodeOutput};
+use crate::packet::Packet;
+
+/// One of the two sides of a middlebox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// The hosts that it serves or guards.
+    Inside,
+    /// The rest of the world.
+    Outside,
+}
+
+impl Side {
+    /// The other one.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Inside => Self::Outside,
+            Self::Outside => Self::Inside,
+        }
+    }
+}
+
+/// What became of the packets of a middlebox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MiddleboxCounters {
+    /// Came in, by either side.
+    pub received: u64,
+    /// Went on to the other side, changed or not.
+    pub passed: u64,
+    /// Did not.
+    pub dropped: u64,
+    /// Made by the box itself.
+    pub made: u64,
+}
+
+/// Something between an inside and an outside that may pass, change, drop and make packets.
+pub trait Middlebox {
+    /// A packet comes in. Then [`Self::poll`] until nothing is left.
+    fn handle(&mut self, now: Duration, from: Side, packet: Packet);
+
+    /// A packet that leaves, and the side to which it does.
+    fn poll(&mut self, now: Duration) -> Option<(Side, Packet)>;
+
+    /// When to call [`Self::poll`] next, without a packet having come in.
+    fn next_timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What became of the packets so far.
+    fn counters(&self) -> MiddleboxCounters;
+}
+
+impl<M: Middlebox + ?Sized> Middlebox for Box<M> {
+    fn handle(&mut self, now: Duration, from: Side, packet: Packet) {
+        (**self).handle(now, from, packet);
+    }
+
+    fn poll(&mut self, now: Duration) -> Option<(Side, Packet)> {
+        (**self).poll(now)
+    }
+
+    fn next_timeout(&self) -> Option<Duration> {
+        (**self).next_timeout()
+    }
+
+    fn counters(&self) -> MiddleboxCounters {
+        (**self).counters()
+    }
+}
+
+/// A middlebox as a node of a world: interface 0 is its inside, interface 1 its outside.
+#[derive(Clone, Debug)]
+pub struct MiddleboxNode<M>(pub M);
+
+impl<M> MiddleboxNode<M> {
+    /// The interface towards the inside.
+    pub const INSIDE: u32 = 0;
+    /// The interface towards the outside.
+    pub const OUTSIDE: u32 = 1;
+}
+
+impl<M: Middlebox> Node for MiddleboxNode<M> {
+    fn handle_input(&mut self, now: Duration, input: NodeInput) {
+        if let NodeInput::Arrived { interface, packet } = input {
+            let from = if interface == Self::INSIDE { Side::Inside } else { Side::Outside };
+            self.0.handle(now, from, packet);
+        }
+    }
+
+    fn poll_output(&mut self, now: Duration) -> NodeOutput {
+        match self.0.poll(now) {
+            Some((Side::Inside, packet)) => {
+                NodeOutput::Transmit { interface: Self::INSIDE, packet }
+            }
+            Some((Side::Outside, packet)) => {
+                NodeOutput::Transmit { interface: Self::OUTSIDE, packet }
+            }
+            None => NodeOutput::Timeout(self.0.next_timeout()),
+        }
+    }
+}
+
+/// What leaves a box: first in, first out, and counted.
+#[derive(Clone, Debug, Default)]
+struct Leaving {
+    packets: alloc::collections::VecDeque<(Side, Packet)>,
+    counters: MiddleboxCounters,
+}
+
+impl Leaving {
+    fn pass(&mut self, from: Side, packet: Packet) {
+        self.counters.passed += 1;
+        self.packets.push_back((from.opposite(), packet));
+    }
+
+    fn make(&mut self, to: Side, packet: Packet) {
+        self.counters.made += 1;
+        self.packets.push_back((to, packet));
+    }
+
+    fn next(&mut self) -> Option<(Side, Packet)> {
+        self.packets.pop_front()
+    }
+}

@@ -1,0 +1,82 @@
+//! A firewall without a memory: it lets protocols and ports through, or not, and never says why.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::flow::ports;
+use super::{Leaving, Middlebox, MiddleboxCounters, Side};
+use crate::packet::{Packet, protocol};
+
+/// What a firewall lets through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// All but these protocols.
+    AllBut(Vec<u8>),
+    /// TCP and UDP with one of these ports at either end, and nothing else.
+    OnlyPorts(Vec<u16>),
+    /// TCP alone, with one of these ports at either end: "the web", as some networks have it.
+    OnlyTcpPorts(Vec<u16>),
+}
+
+/// A firewall.
+#[derive(Clone, Debug)]
+pub struct Firewall {
+    policy: Policy,
+    leaving: Leaving,
+}
+
+impl Firewall {
+    /// A firewall with this policy, in both directions.
+    #[must_use]
+    pub fn new(policy: Policy) -> Self {
+        Self { policy, leaving: Leaving::default() }
+    }
+
+    /// One that knows no SCTP: protocol 132 vanishes.
+    #[must_use]
+    pub fn without_sctp() -> Self {
+        Self::new(Policy::AllBut(Vec::from([protocol::SCTP])))
+    }
+
+    /// One that lets no UDP through.
+    #[must_use]
+    pub fn without_udp() -> Self {
+        Self::new(Policy::AllBut(Vec::from([protocol::UDP])))
+    }
+
+    /// One that lets TCP and UDP of port 443 through and nothing else.
+    #[must_use]
+    pub fn only_443() -> Self {
+        Self::new(Policy::OnlyPorts(Vec::from([443])))
+    }
+
+    fn lets_through(&self, packet: &Packet) -> bool {
+        let either = |wanted: &[u16]| {
+            ports(packet).is_some_and(|(from, to)| wanted.contains(&from) || wanted.contains(&to))
+        };
+        match &self.policy {
+            Policy::AllBut(protocols) => !protocols.contains(&packet.protocol),
+            Policy::OnlyPorts(wanted) => packet.protocol != protocol::SCTP && either(wanted),
+            Policy::OnlyTcpPorts(wanted) => packet.protocol == protocol::TCP && either(wanted),
+        }
+    }
+}
+
+impl Middlebox for Firewall {
+    fn handle(&mut self, _now: Duration, from: Side, packet: Packet) {
+        self.leaving.counters.received += 1;
+        if self.lets_through(&packet) {
+            self.leaving.pass(from, packet);
+        } else {
+            self.leaving.counters.dropped += 1;
+        }
+    }
+
+    fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
+        self.leaving.next()
+    }
+
+    fn counters(&self) -> MiddleboxCounters {
+        self.leaving.counters
+    }
+}

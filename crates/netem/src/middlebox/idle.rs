@@ -1,0 +1,88 @@
+//! A stateful firewall that forgets flows which say nothing for a while.
+
+use alloc::collections::BTreeMap;
+use core::time::Duration;
+
+use super::flow::{Flow, opens};
+use super::{Leaving, Middlebox, MiddleboxCounters, Side};
+use crate::packet::Packet;
+use crate::time::{Nanos, nanos};
+
+/// The most flows that are remembered; at the bound, forgotten ones make room, or a new one fails.
+pub const MAX_FLOWS: usize = 65_536;
+
+/// Which packet from the inside makes the box remember a flow, the first time or again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Revival {
+    /// Any.
+    #[default]
+    Any,
+    /// One that begins a connection: of TCP a SYN, of SCTP an INIT, of UDP any. An established
+    /// connection that has been forgotten stays cut.
+    Opening,
+}
+
+/// A box that lets packets from the outside in only where the inside has spoken lately.
+#[derive(Clone, Debug)]
+pub struct IdleTimeout {
+    timeout: Nanos,
+    revival: Revival,
+    /// When each flow last said something.
+    flows: BTreeMap<Flow, Nanos>,
+    leaving: Leaving,
+}
+
+impl IdleTimeout {
+    /// A box that forgets a flow after so long without a packet.
+    #[must_use]
+    pub fn new(timeout: Duration, revival: Revival) -> Self {
+        let (timeout, leaving) = (nanos(timeout), Leaving::default());
+        Self { timeout, revival, flows: BTreeMap::new(), leaving }
+    }
+
+    fn lets_through(&mut self, now: Nanos, from: Side, packet: &Packet) -> bool {
+        let flow = Flow::of(from, packet);
+        let timeout = self.timeout;
+        let is_alive = |last: Nanos| now.saturating_sub(last) <= timeout;
+        match self.flows.get_mut(&flow) {
+            Some(last) if is_alive(*last) => {
+                *last = now;
+                return true;
+            }
+            Some(_) => {
+                self.flows.remove(&flow);
+            }
+            None => {}
+        }
+        if from == Side::Outside || (self.revival == Revival::Opening && !opens(packet)) {
+            return false;
+        }
+        if self.flows.len() >= MAX_FLOWS {
+            self.flows.retain(|_, last| is_alive(*last));
+            if self.flows.len() >= MAX_FLOWS {
+                return false;
+            }
+        }
+        self.flows.insert(flow, now);
+        true
+    }
+}
+
+impl Middlebox for IdleTimeout {
+    fn handle(&mut self, now: Duration, from: Side, packet: Packet) {
+        self.leaving.counters.received += 1;
+        if self.lets_through(nanos(now), from, &packet) {
+            self.leaving.pass(from, packet);
+        } else {
+            self.leaving.counters.dropped += 1;
+        }
+    }
+
+    fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
+        self.leaving.next()
+    }
+
+    fn counters(&self) -> MiddleboxCounters {
+        self.leaving.counters
+    }
+}

@@ -1,0 +1,114 @@
+//! A place where large packets do not fit: they vanish, or are answered.
+
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::time::Duration;
+
+use bytes::Bytes;
+
+use super::checksum::of_transport;
+use super::{Leaving, Middlebox, MiddleboxCounters, Side, Sum};
+use crate::header;
+use crate::packet::{Packet, ecn, protocol};
+
+/// Bytes of a packet that an ICMPv4 error quotes behind its header (RFC 792).
+const QUOTED_V4: usize = 8;
+/// The largest ICMPv6 error with its IPv6 header: the least MTU of IPv6 (RFC 4443 §2.4).
+const ERROR_V6: usize = 1280;
+/// Bytes before what an ICMP error quotes.
+const ICMP_HEADER: usize = 8;
+
+/// What the sender of a packet that is too big is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing: a black hole (RFC 2923 §2.1).
+    Nothing,
+    /// The MTU, in an ICMP error from this address (RFC 1191, RFC 8201), if it is of the packet's
+    /// family.
+    TooBig(IpAddr),
+}
+
+/// A box that passes no packet larger than its MTU. It cuts nothing, whatever a packet allows.
+#[derive(Clone, Debug)]
+pub struct MtuLimit {
+    mtu: usize,
+    answer: Answer,
+    leaving: Leaving,
+}
+
+impl MtuLimit {
+    /// A limit, in bytes of IP packets.
+    #[must_use]
+    pub fn new(mtu: usize, answer: Answer) -> Self {
+        Self { mtu, answer, leaving: Leaving::default() }
+    }
+
+    /// A limit that nobody is told of.
+    #[must_use]
+    pub fn black_hole(mtu: usize) -> Self {
+        Self::new(mtu, Answer::Nothing)
+    }
+}
+
+/// The ICMP error for a packet that does not fit.
+fn too_big(from: IpAddr, mtu: usize, packet: &Packet) -> Option<Packet> {
+    let mut quoted = Vec::new();
+    header::write(packet, 0, &mut quoted);
+    let mut message = Vec::new();
+    let (number, room) = match (from, packet.source) {
+        (IpAddr::V4(_), IpAddr::V4(_)) => {
+            let mtu = mtu.min(usize::from(u16::MAX)) as u16;
+            message.extend([3, 4, 0, 0, 0, 0]);
+            message.extend(mtu.to_be_bytes());
+            (protocol::ICMP, QUOTED_V4)
+        }
+        (IpAddr::V6(_), IpAddr::V6(_)) => {
+            let mtu = mtu.min(u32::MAX as usize) as u32;
+            message.extend([2, 0, 0, 0]);
+            message.extend(mtu.to_be_bytes());
+            (protocol::ICMPV6, ERROR_V6 - 2 * packet.header_len() - ICMP_HEADER)
+        }
+        _ => return None,
+    };
+    message.extend(quoted);
+    message.extend(&packet.payload[..room.min(packet.payload.len())]);
+    let mut answer = Packet {
+        source: from,
+        destination: packet.source,
+        protocol: number,
+        ecn: ecn::NOT_CAPABLE,
+        dont_fragment: false,
+        payload: Bytes::copy_from_slice(&message),
+    };
+    let checksum = match number {
+        protocol::ICMPV6 => of_transport(&answer),
+        _ => Sum::default().bytes(&message).finish(),
+    };
+    message[2..4].copy_from_slice(&checksum.to_be_bytes());
+    answer.payload = Bytes::from(message);
+    Some(answer)
+}
+
+impl Middlebox for MtuLimit {
+    fn handle(&mut self, _now: Duration, from: Side, packet: Packet) {
+        self.leaving.counters.received += 1;
+        if packet.len() <= self.mtu {
+            self.leaving.pass(from, packet);
+            return;
+        }
+        self.leaving.counters.dropped += 1;
+        if let Answer::TooBig(address) = self.answer
+            && let Some(answer) = too_big(address, self.mtu, &packet)
+        {
+            self.leaving.make(from, answer);
+        }
+    }
+
+    fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
+        self.leaving.next()
+    }
+
+    fn counters(&self) -> MiddleboxCounters {
+        self.leaving.counters
+    }
+}

@@ -1,0 +1,281 @@
+//! Network address and port translation: one address on the outside for many on the inside.
+//!
+//! TCP and UDP, and so SCTP inside UDP, get a port of the outside address, which is kept until
+//! nothing has passed for a while. What becomes of SCTP directly over IP is a matter of
+//! [`SctpTranslation`]: its checksum covers the ports and is costly to change, so the boxes that
+//! know it at all leave its ports alone. Everything else is dropped.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use core::net::IpAddr;
+use core::ops::RangeInclusive;
+use core::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+use super::checksum::updated;
+use super::flow::{Flow, Place};
+use super::{Leaving, Middlebox, MiddleboxCounters, Side};
+use crate::packet::{Packet, protocol};
+use crate::time::{Nanos, nanos};
+
+/// The most peers that are remembered for one mapping; one more makes the box forget the others.
+pub const MAX_PEERS: usize = 1024;
+
+/// Who shares a mapping, and whose packets it lets in (RFC 4787 §4.1, §5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dependence {
+    /// All peers.
+    #[default]
+    Independent,
+    /// Each address and port on its own.
+    AddressAndPort,
+}
+
+/// What a box does to protocol 132.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SctpTranslation {
+    /// Drops it, as most boxes at home do.
+    #[default]
+    Drop,
+    /// Changes the address and leaves the port, so that two hosts with the same port collide: the
+    /// second one's packets are dropped. Addresses inside an INIT stay as they are.
+    AddressOnly,
+}
+
+/// What a translator is like.
+#[derive(Clone, Debug)]
+pub struct NatConfig {
+    /// Its address on the outside.
+    pub address: IpAddr,
+    /// The ports that it gives away. A host's own port is kept where it is free and among them.
+    pub ports: RangeInclusive<u16>,
+    /// Who shares a mapping.
+    pub mapping: Dependence,
+    /// Whose packets a mapping lets in: anybody's, or those of whom the host has sent to.
+    pub filtering: Dependence,
+    /// What becomes of protocol 132.
+    pub sctp: SctpTranslation,
+    /// How long a mapping of UDP or SCTP lasts without a packet from the inside (RFC 4787 §4.3
+    /// wants 2 minutes at least; many have less).
+    pub idle: Duration,
+    /// The same for TCP (RFC 5382 §5 wants 2 hours and 4 minutes).
+    pub idle_tcp: Duration,
+}
+
+impl NatConfig {
+    /// A translator as the RFCs want it: mappings for all peers, filtering by peer, 5 minutes for
+    /// UDP, 2 hours and 4 minutes for TCP. It drops protocol 132.
+    #[must_use]
+    pub const fn new(address: IpAddr) -> Self {
+        Self {
+            address,
+            ports: 1024..=65_535,
+            mapping: Dependence::Independent,
+            filtering: Dependence::AddressAndPort,
+            sctp: SctpTranslation::Drop,
+            idle: Duration::from_secs(300),
+            idle_tcp: Duration::from_secs(7440),
+        }
+    }
+}
+
+/// A host's place and, if mappings depend on it, the peer's.
+type Key = (u8, Place, Option<Place>);
+
+#[derive(Clone, Debug)]
+struct Mapping {
+    key: Key,
+    last: Nanos,
+    /// Whom the host has sent to; empty if anybody is let in.
+    peers: BTreeSet<Place>,
+}
+
+/// A translator.
+#[derive(Clone, Debug)]
+pub struct Nat {
+    config: NatConfig,
+    /// The outside's port of each key. Bounded by the ports there are.
+    ports: BTreeMap<Key, u16>,
+    /// By protocol and port on the outside.
+    mappings: BTreeMap<(u8, u16), Mapping>,
+    /// Where to look for a free port next.
+    next_port: u16,
+    leaving: Leaving,
+}
+
+impl Nat {
+    /// A translator without a mapping.
+    #[must_use]
+    pub fn new(config: NatConfig) -> Self {
+        let next_port = *config.ports.start();
+        let (ports, mappings) = (BTreeMap::new(), BTreeMap::new());
+        Self { config, ports, mappings, next_port, leaving: Leaving::default() }
+    }
+
+    /// Mappings that are remembered, those included that nobody has asked for since they went idle.
+    #[must_use]
+    pub fn mappings(&self) -> usize {
+        self.mappings.len()
+    }
+
+    /// Whether packets of this protocol are translated at all.
+    fn knows(&self, protocol: u8) -> bool {
+        match protocol {
+            protocol::TCP | protocol::UDP => true,
+            protocol::SCTP => self.config.sctp != SctpTranslation::Drop,
+            _ => false,
+        }
+    }
+
+    fn idle(&self, protocol: u8) -> Nanos {
+        let is_tcp = protocol == protocol::TCP;
+        nanos(if is_tcp { self.config.idle_tcp } else { self.config.idle })
+    }
+
+    /// Forgets the mapping if nothing has used it for too long.
+    fn expire(&mut self, now: Nanos, protocol: u8, port: u16) {
+        let idle = self.idle(protocol);
+        let place = (protocol, port);
+        let is_old = |mapping: &Mapping| now.saturating_sub(mapping.last) > idle;
+        if self.mappings.get(&place).is_some_and(is_old)
+            && let Some(mapping) = self.mappings.remove(&place)
+        {
+            self.ports.remove(&mapping.key);
+        }
+    }
+
+    fn outwards(&mut self, now: Nanos, packet: &Packet) -> Option<Packet> {
+        let flow = Flow::of(Side::Inside, packet);
+        let depends = self.config.mapping == Dependence::AddressAndPort;
+        let key = (flow.protocol, flow.inside, depends.then_some(flow.outside));
+        if let Some(port) = self.ports.get(&key).copied() {
+            self.expire(now, flow.protocol, port);
+        }
+        let port = match self.ports.get(&key) {
+            Some(port) => *port,
+            None => self.open(now, key)?,
+        };
+        let mapping = self.mappings.get_mut(&(flow.protocol, port))?;
+        mapping.last = now;
+        if self.config.filtering == Dependence::AddressAndPort {
+            if mapping.peers.len() >= MAX_PEERS {
+                mapping.peers.clear();
+            }
+            mapping.peers.insert(flow.outside);
+        }
+        let place = (self.config.address, port);
+        translated(packet, Side::Inside, flow.inside, place)
+    }
+
+    /// A mapping for a place that has none: its own port if it can be had, else the next free one.
+    fn open(&mut self, now: Nanos, key: Key) -> Option<u16> {
+        let (protocol, (_, own), _) = key;
+        self.expire(now, protocol, own);
+        let is_sctp = protocol == protocol::SCTP;
+        let is_ours = is_sctp || self.config.ports.contains(&own);
+        let port = if is_ours && !self.mappings.contains_key(&(protocol, own)) {
+            own
+        } else if is_sctp {
+            return None;
+        } else {
+            self.free_port(now, protocol)?
+        };
+        let mapping = Mapping { key, last: now, peers: BTreeSet::new() };
+        self.mappings.insert((protocol, port), mapping);
+        self.ports.insert(key, port);
+        Some(port)
+    }
+
+    fn free_port(&mut self, now: Nanos, protocol: u8) -> Option<u16> {
+        for _ in self.config.ports.clone() {
+            let port = self.next_port;
+            let is_last = port >= *self.config.ports.end();
+            self.next_port = if is_last { *self.config.ports.start() } else { port + 1 };
+            self.expire(now, protocol, port);
+            if !self.mappings.contains_key(&(protocol, port)) {
+                return Some(port);
+            }
+        }
+        None
+    }
+
+    fn inwards(&mut self, now: Nanos, packet: &Packet) -> Option<Packet> {
+        let flow = Flow::of(Side::Outside, packet);
+        if flow.inside.0 != self.config.address {
+            return None;
+        }
+        let port = flow.inside.1;
+        self.expire(now, flow.protocol, port);
+        let mapping = self.mappings.get(&(flow.protocol, port))?;
+        let filters = self.config.filtering == Dependence::AddressAndPort;
+        let (_, host, peer) = mapping.key;
+        let is_stranger = filters && !mapping.peers.contains(&flow.outside);
+        if is_stranger || peer.is_some_and(|peer| peer != flow.outside) {
+            return None;
+        }
+        translated(packet, Side::Outside, flow.inside, host)
+    }
+}
+
+/// The packet with its source, if it comes from the inside, else its destination, in another place.
+fn translated(packet: &Packet, from: Side, old: Place, new: Place) -> Option<Packet> {
+    if old.0.is_ipv4() != new.0.is_ipv4() {
+        return None;
+    }
+    let mut changed = packet.clone();
+    let port = match from {
+        Side::Inside => {
+            changed.source = new.0;
+            0
+        }
+        Side::Outside => {
+            changed.destination = new.0;
+            2
+        }
+    };
+    let checksum = match packet.protocol {
+        protocol::TCP => 16,
+        protocol::UDP => 6,
+        // SCTP: the checksum is not about addresses, and the port stays.
+        _ => return Some(changed),
+    };
+    let mut payload = BytesMut::from(&packet.payload[..]);
+    payload.get_mut(port..port + 2)?.copy_from_slice(&new.1.to_be_bytes());
+    let field = payload.get_mut(checksum..checksum + 2)?;
+    let value = u16::from_be_bytes([field[0], field[1]]);
+    // UDP says by zero that it has none (RFC 768).
+    let is_udp = packet.protocol == protocol::UDP;
+    if !(is_udp && value == 0) {
+        let value = match updated(value, old, new) {
+            0 if is_udp => u16::MAX,
+            value => value,
+        };
+        field.copy_from_slice(&value.to_be_bytes());
+    }
+    changed.payload = Bytes::from(payload);
+    Some(changed)
+}
+
+impl Middlebox for Nat {
+    fn handle(&mut self, now: Duration, from: Side, packet: Packet) {
+        self.leaving.counters.received += 1;
+        let now = nanos(now);
+        let translated = match from {
+            _ if !self.knows(packet.protocol) => None,
+            Side::Inside => self.outwards(now, &packet),
+            Side::Outside => self.inwards(now, &packet),
+        };
+        match translated {
+            Some(packet) => self.leaving.pass(from, packet),
+            None => self.leaving.counters.dropped += 1,
+        }
+    }
+
+    fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
+        self.leaving.next()
+    }
+
+    fn counters(&self) -> MiddleboxCounters {
+        self.leaving.counters
+    }
+}

@@ -1,0 +1,159 @@
+//! A box that ends TCP connections of others, by segments in the name of both ends.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use bytes::Bytes;
+
+use super::checksum::of_transport;
+use super::flow::ports;
+use super::{Leaving, Middlebox, MiddleboxCounters, Side};
+use crate::packet::{Packet, ecn, protocol};
+
+/// Bytes of a TCP header without options (RFC 9293 §3.1).
+const TCP_HEADER: usize = 20;
+/// Flags of TCP, in the byte at offset 13.
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const ACK: u8 = 0x10;
+
+/// What makes the box end a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// A segment to or from this port.
+    Port(u16),
+    /// A segment whose data contain these bytes: a name in a ClientHello, say.
+    Contains(Vec<u8>),
+}
+
+/// A box that answers a segment that it dislikes by resets to both ends.
+#[derive(Clone, Debug)]
+pub struct ResetInjector {
+    trigger: Trigger,
+    drops: bool,
+    leaving: Leaving,
+}
+
+/// What a reset is made from.
+struct Segment {
+    ports: (u16, u16),
+    sequence: u32,
+    acknowledgement: u32,
+    flags: u8,
+    /// Sequence numbers that the segment takes.
+    length: u32,
+}
+
+impl ResetInjector {
+    /// A box with this trigger, which drops the segment itself or lets it pass.
+    #[must_use]
+    pub fn new(trigger: Trigger, drops: bool) -> Self {
+        Self { trigger, drops, leaving: Leaving::default() }
+    }
+
+    fn dislikes(&self, segment: &Segment, packet: &Packet) -> bool {
+        match &self.trigger {
+            Trigger::Port(port) => segment.ports.0 == *port || segment.ports.1 == *port,
+            Trigger::Contains(bytes) => {
+                let data = packet.payload.get(data_offset(packet)..).unwrap_or(&[]);
+                !bytes.is_empty() && data.windows(bytes.len()).any(|window| window == bytes)
+            }
+        }
+    }
+}
+
+fn data_offset(packet: &Packet) -> usize {
+    packet.payload.get(12).map_or(0, |octet| usize::from(octet >> 4) * 4)
+}
+
+impl Segment {
+    fn of(packet: &Packet) -> Option<Self> {
+        if packet.protocol != protocol::TCP || packet.payload.len() < TCP_HEADER {
+            return None;
+        }
+        let word = |at: usize| packet.payload.get(at..at + 4)?.try_into().ok();
+        let flags = packet.payload[13];
+        let data = packet.payload.len().saturating_sub(data_offset(packet)) as u32;
+        Some(Self {
+            ports: ports(packet)?,
+            sequence: u32::from_be_bytes(word(4)?),
+            acknowledgement: u32::from_be_bytes(word(8)?),
+            flags,
+            length: data + u32::from(flags & SYN != 0) + u32::from(flags & FIN != 0),
+        })
+    }
+
+    /// The reset to its sender, in the name of its receiver (RFC 9293 §3.5.2).
+    fn to_sender(&self, packet: &Packet) -> Packet {
+        let acknowledges = self.sequence.wrapping_add(self.length);
+        let ports = (self.ports.1, self.ports.0);
+        let (source, destination) = (packet.destination, packet.source);
+        if self.flags & ACK == 0 {
+            reset((source, destination), ports, 0, Some(acknowledges))
+        } else {
+            reset((source, destination), ports, self.acknowledgement, None)
+        }
+    }
+
+    /// The reset to its receiver, in the name of its sender.
+    fn to_receiver(&self, packet: &Packet) -> Packet {
+        let ends = (packet.source, packet.destination);
+        // Where the segment itself was to be: what came before it has been received.
+        reset(ends, self.ports, self.sequence, None)
+    }
+}
+
+fn reset(
+    (source, destination): (core::net::IpAddr, core::net::IpAddr),
+    ports: (u16, u16),
+    sequence: u32,
+    acknowledges: Option<u32>,
+) -> Packet {
+    let mut header = Vec::with_capacity(TCP_HEADER);
+    header.extend(ports.0.to_be_bytes());
+    header.extend(ports.1.to_be_bytes());
+    header.extend(sequence.to_be_bytes());
+    header.extend(acknowledges.unwrap_or(0).to_be_bytes());
+    header.extend([5 << 4, if acknowledges.is_some() { RST | ACK } else { RST }]);
+    // Window, checksum, urgent pointer.
+    header.extend([0; 6]);
+    let mut packet = Packet {
+        source,
+        destination,
+        protocol: protocol::TCP,
+        ecn: ecn::NOT_CAPABLE,
+        dont_fragment: true,
+        payload: Bytes::copy_from_slice(&header),
+    };
+    header[16..18].copy_from_slice(&of_transport(&packet).to_be_bytes());
+    packet.payload = Bytes::from(header);
+    packet
+}
+
+impl Middlebox for ResetInjector {
+    fn handle(&mut self, _now: Duration, from: Side, packet: Packet) {
+        self.leaving.counters.received += 1;
+        let segment = Segment::of(&packet).filter(|segment| segment.flags & RST == 0);
+        let Some(segment) = segment.filter(|segment| self.dislikes(segment, &packet)) else {
+            self.leaving.pass(from, packet);
+            return;
+        };
+        // The reset is ahead of the segment, as is that of a box that wants to be heard.
+        self.leaving.make(from.opposite(), segment.to_receiver(&packet));
+        self.leaving.make(from, segment.to_sender(&packet));
+        if self.drops {
+            self.leaving.counters.dropped += 1;
+        } else {
+            self.leaving.pass(from, packet);
+        }
+    }
+
+    fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
+        self.leaving.next()
+    }
+
+    fn counters(&self) -> MiddleboxCounters {
+        self.leaving.counters
+    }
+}

@@ -1,0 +1,349 @@
+//! Each box, packet by packet.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::time::Duration;
+
+use bytes::Bytes;
+
+use super::checksum::of_transport;
+use super::firewall::{Firewall, Policy};
+use super::idle::{IdleTimeout, Revival};
+use super::mtu::{Answer, MtuLimit};
+use super::nat::{Dependence, Nat, NatConfig, SctpTranslation};
+use super::reset::{ResetInjector, Trigger};
+use super::*;
+use crate::packet::{ecn, protocol};
+
+const HOST: &str = "10.0.0.1";
+const OTHER: &str = "10.0.0.2";
+const NAT: &str = "203.0.113.9";
+const SERVER: &str = "198.51.100.7";
+
+fn seconds(number: u64) -> Duration {
+    Duration::from_secs(number)
+}
+
+fn address(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+fn packet(protocol: u8, from: (&str, u16), to: (&str, u16), rest: &[u8]) -> Packet {
+    let mut payload = Vec::new();
+    payload.extend(from.1.to_be_bytes());
+    payload.extend(to.1.to_be_bytes());
+    payload.extend(rest);
+    Packet {
+        source: address(from.0),
+        destination: address(to.0),
+        protocol,
+        ecn: ecn::NOT_CAPABLE,
+        dont_fragment: true,
+        payload: Bytes::from(payload),
+    }
+}
+
+/// A datagram with its checksum.
+fn udp(from: (&str, u16), to: (&str, u16), data: &[u8]) -> Packet {
+    let length = (data.len() + 8) as u16;
+    let header = |checksum: u16| {
+        let mut rest = Vec::from(length.to_be_bytes());
+        rest.extend(checksum.to_be_bytes());
+        rest.extend(data);
+        rest
+    };
+    let checksum = of_transport(&packet(protocol::UDP, from, to, &header(0)));
+    packet(protocol::UDP, from, to, &header(checksum))
+}
+
+/// A segment with its checksum.
+fn tcp(from: (&str, u16), to: (&str, u16), flags: u8, data: &[u8]) -> Packet {
+    let header = |checksum: u16| {
+        let mut rest = Vec::new();
+        rest.extend(1000_u32.to_be_bytes());
+        rest.extend(2000_u32.to_be_bytes());
+        rest.extend([0x50, flags, 0xff, 0xff]);
+        rest.extend(checksum.to_be_bytes());
+        rest.extend([0, 0]);
+        rest.extend(data);
+        rest
+    };
+    let checksum = of_transport(&packet(protocol::TCP, from, to, &header(0)));
+    packet(protocol::TCP, from, to, &header(checksum))
+}
+
+fn sctp(from: (&str, u16), to: (&str, u16), tag: u32) -> Packet {
+    packet(protocol::SCTP, from, to, &[&tag.to_be_bytes()[..], &[9; 20]].concat())
+}
+
+/// What leaves the box when this comes in.
+fn through(
+    middlebox: &mut impl Middlebox,
+    now: Duration,
+    from: Side,
+    packet: Packet,
+) -> Vec<(Side, Packet)> {
+    middlebox.handle(now, from, packet);
+    core::iter::from_fn(|| middlebox.poll(now)).collect()
+}
+
+/// The one packet that leaves on the other side, if one does.
+fn one(
+    middlebox: &mut impl Middlebox,
+    now: Duration,
+    from: Side,
+    packet: Packet,
+) -> Option<Packet> {
+    let mut left = through(middlebox, now, from, packet);
+    assert!(left.len() <= 1 && left.iter().all(|(to, _)| *to == from.opposite()));
+    left.pop().map(|(_, packet)| packet)
+}
+
+fn out(middlebox: &mut impl Middlebox, now: u64, packet: Packet) -> Option<Packet> {
+    one(middlebox, seconds(now), Side::Inside, packet)
+}
+
+fn back(middlebox: &mut impl Middlebox, now: u64, packet: Packet) -> Option<Packet> {
+    one(middlebox, seconds(now), Side::Outside, packet)
+}
+
+/// ```text
+/// 10.0.0.1:5000 ──▶ 203.0.113.9:5000 ──▶ 198.51.100.7:53
+/// 10.0.0.2:5000 ──▶ 203.0.113.9:1024 ──▶
+/// ```
+#[test]
+fn a_nat_gives_each_host_a_port_and_keeps_checksums_right() {
+    let mut nat = Nat::new(NatConfig::new(address(NAT)));
+    let server = (SERVER, 53);
+    let first = out(&mut nat, 0, udp((HOST, 5000), server, b"abc"));
+    assert_eq!(first, Some(udp((NAT, 5000), server, b"abc")));
+    let second = out(&mut nat, 0, udp((OTHER, 5000), server, b"abcd"));
+    assert_eq!(second, Some(udp((NAT, 1024), server, b"abcd")));
+    let answer = back(&mut nat, 1, udp(server, (NAT, 1024), b"xyz"));
+    assert_eq!(answer, Some(udp(server, (OTHER, 5000), b"xyz")));
+    let segment = out(&mut nat, 1, tcp((HOST, 5000), (SERVER, 80), 2, b""));
+    assert_eq!(segment, Some(tcp((NAT, 5000), (SERVER, 80), 2, b"")));
+    // A datagram without a checksum keeps none.
+    let bare = packet(protocol::UDP, (HOST, 5000), server, &[0, 9, 0, 0, 7]);
+    let bare_outside = packet(protocol::UDP, (NAT, 5000), server, &[0, 9, 0, 0, 7]);
+    assert_eq!(out(&mut nat, 1, bare), Some(bare_outside));
+    assert_eq!(nat.counters().passed, 5);
+    assert_eq!(nat.mappings(), 3);
+}
+
+#[test]
+fn a_nat_lets_in_only_those_who_were_spoken_to() {
+    let server = (SERVER, 53);
+    let stranger = ("198.51.100.8", 53);
+    let mut strict = Nat::new(NatConfig::new(address(NAT)));
+    out(&mut strict, 0, udp((HOST, 5000), server, b"")).unwrap();
+    assert_eq!(back(&mut strict, 0, udp(stranger, (NAT, 5000), b"")), None);
+    assert!(back(&mut strict, 0, udp(server, (NAT, 5000), b"")).is_some());
+    let open = NatConfig { filtering: Dependence::Independent, ..NatConfig::new(address(NAT)) };
+    let mut open = Nat::new(open);
+    out(&mut open, 0, udp((HOST, 5000), server, b"")).unwrap();
+    assert!(back(&mut open, 0, udp(stranger, (NAT, 5000), b"")).is_some());
+    assert_eq!(back(&mut open, 0, udp(stranger, (NAT, 5001), b"")), None);
+    assert_eq!(open.counters().dropped, 1);
+}
+
+#[test]
+fn a_nat_with_mappings_by_peer_gives_each_peer_another_port() {
+    let mapping = Dependence::AddressAndPort;
+    let mut nat = Nat::new(NatConfig { mapping, ..NatConfig::new(address(NAT)) });
+    let first = out(&mut nat, 0, udp((HOST, 5000), (SERVER, 53), b"")).unwrap();
+    let second = out(&mut nat, 0, udp((HOST, 5000), (SERVER, 54), b"")).unwrap();
+    assert_ne!(first.payload[..2], second.payload[..2]);
+    assert!(back(&mut nat, 0, udp((SERVER, 53), (NAT, 5000), b"")).is_some());
+    assert_eq!(back(&mut nat, 0, udp((SERVER, 54), (NAT, 5000), b"")), None);
+}
+
+#[test]
+fn a_nat_forgets_what_is_idle() {
+    let server = (SERVER, 53);
+    let mut nat = Nat::new(NatConfig::new(address(NAT)));
+    out(&mut nat, 0, udp((HOST, 5000), server, b"")).unwrap();
+    assert!(back(&mut nat, 300, udp(server, (NAT, 5000), b"")).is_some());
+    // Packets from the outside keep no mapping alive (RFC 4787 §4.3).
+    assert_eq!(back(&mut nat, 301, udp(server, (NAT, 5000), b"")), None);
+    assert_eq!(nat.mappings(), 0);
+    out(&mut nat, 400, udp((OTHER, 5000), server, b"")).unwrap();
+    let again = out(&mut nat, 400, udp((HOST, 5000), server, b"")).unwrap();
+    assert_ne!(again.payload[..2], 5000_u16.to_be_bytes());
+}
+
+#[test]
+fn a_nat_without_a_free_port_drops() {
+    let config = NatConfig { ports: 2000..=2001, ..NatConfig::new(address(NAT)) };
+    let mut nat = Nat::new(config);
+    for port in [7, 8] {
+        assert!(out(&mut nat, 0, udp((HOST, port), (SERVER, 53), b"")).is_some());
+    }
+    assert_eq!(out(&mut nat, 0, udp((HOST, 9), (SERVER, 53), b"")), None);
+    // TCP has ports of its own, and those of UDP come back.
+    assert!(out(&mut nat, 0, tcp((HOST, 9), (SERVER, 80), 2, b"")).is_some());
+    assert!(out(&mut nat, 301, udp((HOST, 9), (SERVER, 53), b"")).is_some());
+}
+
+#[test]
+fn a_nat_drops_sctp_or_changes_its_address_alone() {
+    let server = (SERVER, 5001);
+    let mut plain = Nat::new(NatConfig::new(address(NAT)));
+    assert_eq!(out(&mut plain, 0, sctp((HOST, 5000), server, 7)), None);
+    let aware = SctpTranslation::AddressOnly;
+    let mut nat = Nat::new(NatConfig { sctp: aware, ..NatConfig::new(address(NAT)) });
+    let first = out(&mut nat, 0, sctp((HOST, 5000), server, 7));
+    assert_eq!(first, Some(sctp((NAT, 5000), server, 7)));
+    let answer = back(&mut nat, 0, sctp(server, (NAT, 5000), 8));
+    assert_eq!(answer, Some(sctp(server, (HOST, 5000), 8)));
+    // Another host with the same port has bad luck.
+    assert_eq!(out(&mut nat, 0, sctp((OTHER, 5000), server, 7)), None);
+    // Other protocols have no ports that could be changed.
+    assert_eq!(out(&mut nat, 0, packet(47, (HOST, 0), (SERVER, 0), &[])), None);
+}
+
+#[test]
+fn firewalls_drop_what_they_are_told_to() {
+    let passes = |mut firewall: Firewall| {
+        [
+            sctp((HOST, 443), (SERVER, 443), 7),
+            udp((HOST, 5000), (SERVER, 443), b""),
+            udp((HOST, 5000), (SERVER, 53), b""),
+            tcp((HOST, 5000), (SERVER, 443), 2, b""),
+            tcp((HOST, 5000), (SERVER, 80), 2, b""),
+        ]
+        .map(|packet| out(&mut firewall, 0, packet).is_some())
+    };
+    assert_eq!(passes(Firewall::without_sctp()), [false, true, true, true, true]);
+    assert_eq!(passes(Firewall::without_udp()), [true, false, false, true, true]);
+    assert_eq!(passes(Firewall::only_443()), [false, true, false, true, false]);
+    let web = Firewall::new(Policy::OnlyTcpPorts([80, 443].into()));
+    assert_eq!(passes(web), [false, false, false, true, true]);
+    // Answers come from the port instead of going to it.
+    let answer = udp((SERVER, 443), (HOST, 5000), b"");
+    assert!(back(&mut Firewall::only_443(), 0, answer).is_some());
+}
+
+#[test]
+fn an_idle_flow_is_forgotten() {
+    let mut guard = IdleTimeout::new(seconds(30), Revival::Any);
+    let (to, from) = (udp((HOST, 1), (SERVER, 2), b""), udp((SERVER, 2), (HOST, 1), b""));
+    assert_eq!(back(&mut guard, 0, from.clone()), None);
+    assert!(out(&mut guard, 0, to.clone()).is_some());
+    assert!(back(&mut guard, 30, from.clone()).is_some());
+    assert_eq!(back(&mut guard, 61, from.clone()), None);
+    assert!(out(&mut guard, 62, to).is_some());
+    assert!(back(&mut guard, 63, from).is_some());
+}
+
+#[test]
+fn a_strict_box_keeps_a_forgotten_connection_cut() {
+    let mut guard = IdleTimeout::new(seconds(30), Revival::Opening);
+    let (client, server) = ((HOST, 1), (SERVER, 2));
+    assert_eq!(out(&mut guard, 0, tcp(client, server, 0x10, b"")), None);
+    assert!(out(&mut guard, 0, tcp(client, server, 0x02, b"")).is_some());
+    assert!(out(&mut guard, 1, tcp(client, server, 0x10, b"")).is_some());
+    assert_eq!(out(&mut guard, 40, tcp(client, server, 0x10, b"")), None);
+    assert!(out(&mut guard, 41, sctp(client, server, 0)).is_some());
+    assert!(out(&mut guard, 42, sctp(client, server, 5)).is_some());
+    assert_eq!(out(&mut guard, 90, sctp(client, server, 5)), None);
+}
+
+#[test]
+fn a_black_hole_says_nothing() {
+    let mut hole = MtuLimit::black_hole(100);
+    assert!(out(&mut hole, 0, udp((HOST, 1), (SERVER, 2), &[0; 72])).is_some());
+    assert_eq!(out(&mut hole, 0, udp((HOST, 1), (SERVER, 2), &[0; 73])), None);
+    assert_eq!(hole.counters().dropped, 1);
+}
+
+#[test]
+fn a_limit_answers_with_its_mtu() {
+    let mut limit = MtuLimit::new(1300, Answer::TooBig(address("203.0.113.1")));
+    let large = udp((HOST, 1), (SERVER, 2), &[7; 1400]);
+    let left = through(&mut limit, seconds(0), Side::Inside, large.clone());
+    let [(Side::Inside, error)] = &left[..] else { panic!("{left:?}") };
+    assert_eq!((error.protocol, error.destination), (protocol::ICMP, address(HOST)));
+    // Type 3, code 4, and the MTU at the end of the header (RFC 1191 §4).
+    assert_eq!((error.payload[0], error.payload[1]), (3, 4));
+    assert_eq!(error.payload[6..8], 1300_u16.to_be_bytes());
+    assert_eq!(error.payload[8 + 20..], large.payload[..8]);
+    assert_eq!(Sum::default().bytes(&error.payload).finish(), 0);
+    // An answer of the other family cannot be given.
+    let mut limit = MtuLimit::new(1300, Answer::TooBig(address("2001:db8::1")));
+    assert!(through(&mut limit, seconds(0), Side::Inside, large).is_empty());
+    let large = udp(("2001:db8::5", 1), ("2001:db8::6", 2), &[7; 1400]);
+    let left = through(&mut limit, seconds(0), Side::Outside, large);
+    let [(Side::Outside, error)] = &left[..] else { panic!("{left:?}") };
+    assert_eq!(error.len(), 1280);
+    assert_eq!((error.protocol, error.payload[0]), (protocol::ICMPV6, 2));
+    assert_eq!(error.payload[4..8], 1300_u32.to_be_bytes());
+    assert_eq!(of_transport(error), 0);
+}
+
+/// ```text
+/// client ──▶ "…evil…" ──▶ RST, "…evil…" ──▶ server
+///        ◀── RST
+/// ```
+#[test]
+fn a_reset_goes_both_ways() {
+    let (client, server) = ((HOST, 5000), (SERVER, 443));
+    let mut middlebox = ResetInjector::new(Trigger::Contains(b"evil".to_vec()), false);
+    assert!(out(&mut middlebox, 0, tcp(client, server, 0x10, b"good")).is_some());
+    let bad = tcp(client, server, 0x18, b"some evil");
+    let left = through(&mut middlebox, seconds(0), Side::Inside, bad.clone());
+    let [(Side::Outside, to_server), (Side::Inside, to_client), (Side::Outside, itself)] =
+        &left[..]
+    else {
+        panic!("{left:?}")
+    };
+    assert_eq!(itself, &bad);
+    // In the name of the client, with its sequence number.
+    assert_eq!((to_server.source, &to_server.payload[4..8]), (bad.source, &bad.payload[4..8]));
+    // In the name of the server, with the number that the client acknowledged.
+    let expected = (bad.destination, &bad.payload[8..12]);
+    assert_eq!((to_client.source, &to_client.payload[4..8]), expected);
+    for reset in [to_server, to_client] {
+        assert_eq!(reset.payload[13], 0x04);
+        assert_eq!(of_transport(reset), 0);
+        // A reset is not answered by another one.
+        assert_eq!(through(&mut middlebox, seconds(0), Side::Inside, reset.clone()).len(), 1);
+    }
+    assert_eq!(middlebox.counters().made, 2);
+}
+
+#[test]
+fn a_syn_is_refused_in_the_name_of_the_server() {
+    let (client, server) = ((HOST, 5000), (SERVER, 80));
+    let mut middlebox = ResetInjector::new(Trigger::Port(80), true);
+    let left = through(&mut middlebox, seconds(0), Side::Inside, tcp(client, server, 0x02, b""));
+    let [(Side::Outside, _), (Side::Inside, refusal)] = &left[..] else { panic!("{left:?}") };
+    assert_eq!(refusal.payload[13], 0x14);
+    assert_eq!(refusal.payload[8..12], 1001_u32.to_be_bytes());
+    assert!(out(&mut middlebox, 0, udp(client, server, b"")).is_some());
+}
+
+#[test]
+fn short_packets_break_no_box() {
+    let mut boxes: Vec<Box<dyn Middlebox>> = Vec::from([
+        Box::new(Nat::new(NatConfig::new(address(NAT)))) as Box<dyn Middlebox>,
+        Box::new(Firewall::only_443()),
+        Box::new(IdleTimeout::new(seconds(1), Revival::Opening)),
+        Box::new(MtuLimit::new(20, Answer::TooBig(address(NAT)))),
+        Box::new(ResetInjector::new(Trigger::Contains(b"x".to_vec()), true)),
+    ]);
+    for middlebox in &mut boxes {
+        for protocol in [protocol::TCP, protocol::UDP, protocol::SCTP, protocol::ICMP] {
+            for length in 0..30 {
+                for side in [Side::Inside, Side::Outside] {
+                    let mut short = packet(protocol, (HOST, 1), (SERVER, 2), &[0xff; 40]);
+                    short.payload = short.payload.slice(..length);
+                    through(middlebox, seconds(0), side, short);
+                }
+            }
+        }
+        let counters = middlebox.counters();
+        assert_eq!(counters.received, counters.passed + counters.dropped);
+    }
+}
