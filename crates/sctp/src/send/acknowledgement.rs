@@ -302,6 +302,7 @@ impl Sender {
         self.peer_window.on_sack(sack.a_rwnd);
         self.release_probe(now, paths);
         self.detect_losses(now, paths);
+        self.repeat_forward_tsn(now, paths);
         for number in 0..self.flights.len() as u8 {
             if self.flights[usize::from(number)].seen.acknowledged {
                 self.restart_t3(number, now, paths);

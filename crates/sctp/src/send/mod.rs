@@ -123,6 +123,8 @@ pub struct Sender {
     advanced_peer_ack_point: Tsn,
     /// Whether a FORWARD-TSN is to be sent.
     forward_tsn_due: bool,
+    /// When the last one was sent, and on which path.
+    forwarded: Option<(PathId, Duration)>,
     /// Until which TSN ECNE chunks belong to a window that was cut already.
     congestion_echoed: Option<Tsn>,
 
@@ -165,6 +167,7 @@ impl Sender {
             prioritised: 0,
             advanced_peer_ack_point: terms.initial_tsn.previous(),
             forward_tsn_due: false,
+            forwarded: None,
             congestion_echoed: None,
             events: VecDeque::new(),
             refused: None,

@@ -16,6 +16,9 @@ use crate::scheduler::StreamSlot;
 use crate::serial::{Mid, Ssn, Tsn};
 use crate::wire::{ForwardTsnChunk, IForwardTsnChunk, PacketWriter, SkippedMid, SkippedSsn};
 
+/// The least time after which a FORWARD-TSN is repeated without its timer.
+const LEAST_PATIENCE: Duration = Duration::from_millis(10);
+
 /// The last message that is skipped on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Skipped {
@@ -182,6 +185,16 @@ impl Sender {
         self.forward_tsn_due
     }
 
+    /// The peer still acknowledges less than it was told to skip. Once it must have heard of that, it
+    /// is told again (RFC 3758 §3.5, C3), as T3 backs off with each loss.
+    pub(super) fn repeat_forward_tsn(&mut self, now: Duration, paths: &Paths) {
+        let Some((path, at)) = self.forwarded.filter(|_| self.must_forward()) else { return };
+        let round_trip = paths.get(path).and_then(|path| path.rto.smoothed()).unwrap_or_default();
+        // What varies gets a quarter, and nobody is told twice within one tick of a coarse clock.
+        let patience = (round_trip + round_trip / 4).max(LEAST_PATIENCE);
+        self.forward_tsn_due |= now >= at.saturating_add(patience);
+    }
+
     /// Puts a FORWARD-TSN or I-FORWARD-TSN into a packet for a path; says whether it fitted. T3
     /// watches over it (RFC 3758 §3.5, C5).
     pub fn write_forward_tsn(
@@ -213,6 +226,7 @@ impl Sender {
             return false;
         }
         self.forward_tsn_due = point != self.advanced_peer_ack_point;
+        self.forwarded = Some((path, now));
         // A flight, so that the path's timer is looked after though no data is on it.
         let _ = self.flight_of(path);
         if let Some(path) = paths.get_mut(path)

@@ -133,6 +133,26 @@ fn t3_watches_over_what_is_told() {
 }
 
 #[test]
+fn who_acknowledges_less_than_it_was_told_is_told_again() {
+    let mut bench = Bench::new();
+    let once = SendInfo { reliability: Reliability::Retransmissions(0), ..on(4) };
+    bench.send(once, 100).expect("taken");
+    bench.output();
+    bench.timeout();
+    assert!(forward(&mut bench).is_some());
+    bench.send(on(1), 100).expect("taken");
+    bench.output();
+    bench.sack(0, &[(1, 1)]);
+    assert!(!bench.sender.forward_tsn_due(), "it may not have heard of it yet");
+    bench.now += Duration::from_secs(1);
+    bench.send(on(1), 100).expect("taken");
+    bench.output();
+    bench.sack(0, &[(1, 2)]);
+    assert_eq!(forward(&mut bench), forwarded(1, &[(4, 0)]));
+    assert!(!bench.sender.forward_tsn_due());
+}
+
+#[test]
 fn a_half_sent_message_can_be_given_up() {
     let config = AssociationConfig { send_buffer: 5000, ..config() };
     let mut bench = Bench::with(config, terms());
