@@ -19,6 +19,7 @@ use core::{
     time::Duration,
 };
 
+use crate::cmt::BurstLimit;
 use crate::config::AssociationConfig;
 use crate::congestion::{Congestion, DeliveryRateEstimator};
 use crate::identifier::PathId;
@@ -96,6 +97,7 @@ impl Path {
     ) -> Self {
         let mtu =
             Mtu::new(config.mtu, config.largest_mtu, remote.is_ipv4(), config.path_mtu_discovery);
+        let limit = config.multipath.as_ref().map_or_else(BurstLimit::default, |cmt| cmt.burst);
         // An address has to be verified before it is of use.
         let mut beat = Beat::default();
         beat.hasten();
@@ -113,7 +115,7 @@ impl Path {
             local_is_learnt: false,
             outstanding: 0,
             rates: DeliveryRateEstimator::default(),
-            pacer: Pacer::new(config.max_burst, mtu.current()),
+            pacer: Pacer::new(config.max_burst, limit, mtu.current()),
             mtu,
             granted: 0,
             window_was_full: false,

@@ -56,7 +56,7 @@ impl Association {
         let &Incoming { now, ref arrival, path } = at;
         match chunk {
             Chunk::Data(data) => return self.handle_data(path, data, counters),
-            Chunk::Sack(sack) => self.handle_sack(now, &sack, counters),
+            Chunk::Sack(sack) => self.handle_sack(now, &sack, path, counters),
             Chunk::InitAck(init) => self.handle_init_ack(now, arrival, &init, counters),
             Chunk::CookieAck => self.handle_cookie_ack(now, counters),
             Chunk::Heartbeat(heartbeat) => self.handle_heartbeat(path, heartbeat, counters),

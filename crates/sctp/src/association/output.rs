@@ -106,6 +106,11 @@ impl Association {
     /// keeps data back.
     fn path_for_data(&mut self, now: Duration) -> Option<PathId> {
         self.paced_until = None;
+        if self.sender.is_multipath() {
+            let next = self.sender.next_path(now, &self.paths);
+            self.paced_until = next.paced_until.filter(|_| next.path.is_none());
+            return next.path;
+        }
         let default = self.paths.for_data(None)?;
         let mut found = None;
         for path in self.paths.iter() {

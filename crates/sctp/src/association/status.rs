@@ -5,7 +5,7 @@ use crate::congestion::CongestionControl;
 use crate::endpoint::{PathStatus, Status};
 use crate::identifier::StreamId;
 use crate::path::Path;
-use crate::send::QueueInfo;
+use crate::send::{AssociationQueueInfo, QueueInfo};
 
 impl Association {
     /// `SCTP_STATUS`.
@@ -23,6 +23,11 @@ impl Association {
             primary: self.paths.primary(),
             paths: self.paths.iter().map(path_status).collect(),
         }
+    }
+
+    /// What the send buffer holds.
+    pub(crate) fn queue_info(&self) -> AssociationQueueInfo {
+        self.sender.queue_info()
     }
 
     /// What one stream has in the send buffer.

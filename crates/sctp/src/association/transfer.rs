@@ -60,9 +60,15 @@ impl Association {
     }
 
     /// SACK or NR-SACK.
-    pub(super) fn handle_sack(&mut self, now: Duration, sack: &SackChunk, counters: &mut Counters) {
+    pub(super) fn handle_sack(
+        &mut self,
+        now: Duration,
+        sack: &SackChunk,
+        arrived_on: PathId,
+        counters: &mut Counters,
+    ) {
         if self.state.sends_data() {
-            self.sender.handle_sack(now, sack, &mut self.paths, counters);
+            self.sender.handle_sack(now, sack, arrived_on, &mut self.paths, counters);
         } else if matches!(self.state, State::CookieEchoed(_)) {
             // Comes with the COOKIE ACK, or that was lost; then it comes again.
             counters.unexpected_chunks += 1;
@@ -82,7 +88,9 @@ impl Association {
             a_rwnd: a_rwnd.unwrap_or(u32::MAX),
             ..SackBuilder::default()
         };
-        self.sender.handle_sack(now, &sack.build(), &mut self.paths, counters);
+        // It measures no round trip on another path than the one that data goes on.
+        let path = self.paths.primary();
+        self.sender.handle_sack(now, &sack.build(), path, &mut self.paths, counters);
     }
 
     /// T3, RACK and tail-loss timers of the sending half (§6.3.3).

@@ -11,9 +11,8 @@ pub enum BurstLimit {
     /// `Max.Burst` packets with new data on each path for every event: a packet that came in, a
     /// message that was handed in, a timer. What is not used is lost.
     PerEvent,
-    /// As [`Self::PerEvent`], but it is the window that is cut: to what is under way and
-    /// `Max.Burst` packets, at every event.
-    Window,
+    /// As [`Self::PerEvent`], on all paths together.
+    Total,
     /// No limit but the window.
     None,
 }

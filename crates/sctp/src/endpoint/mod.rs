@@ -60,7 +60,7 @@ use timers::Timers;
 use train::Train;
 
 pub use crate::path::PathState;
-pub use crate::send::QueueInfo;
+pub use crate::send::{AssociationQueueInfo, QueueInfo};
 pub use status::{Agreed, AssociationState, PathStatus, Status};
 
 /// The first of the ports that are drawn for associations without one of their own
@@ -280,6 +280,13 @@ impl Endpoint {
     #[must_use]
     pub fn status(&self, id: AssociationId) -> Option<Status> {
         Some(self.association(id)?.status())
+    }
+
+    /// What the send buffer holds, by stream (draft-dreibholz-tsvwg-sctpsocket-sqinfo), while there
+    /// is the association. [`Self::stream_queue`] costs less where one stream is asked about.
+    #[must_use]
+    pub fn queue_info(&self, id: AssociationId) -> Option<AssociationQueueInfo> {
+        Some(self.association(id)?.queue_info())
     }
 
     /// What one stream has in the send buffer

@@ -4,6 +4,7 @@
 use core::time::Duration;
 
 use super::Path;
+use crate::cmt::BurstLimit;
 use crate::congestion::{CongestionControl, nanoseconds};
 
 /// The finest grain of timers that drivers have, in nanoseconds: what leaves within one goes
@@ -36,13 +37,16 @@ pub(super) struct Pacer {
     max_burst: usize,
     /// Max.Burst, in packets.
     max_burst_packets: usize,
+    /// Whether acknowledgements say how much may follow; else somebody else counts packets.
+    is_limiting: bool,
 }
 
 impl Pacer {
-    pub(super) fn new(max_burst: u32, mtu: usize) -> Self {
+    pub(super) fn new(max_burst: u32, limit: BurstLimit, mtu: usize) -> Self {
         let max_burst_packets = max_burst.max(1) as usize;
         let max_burst = max_burst_packets.saturating_mul(mtu);
-        Self { full_at: 0, burst: max_burst, max_burst, max_burst_packets }
+        let is_limiting = limit == BurstLimit::Acknowledged;
+        Self { full_at: 0, burst: max_burst, max_burst, max_burst_packets, is_limiting }
     }
 
     pub(super) fn set_mtu(&mut self, mtu: usize) {
@@ -113,6 +117,7 @@ impl Path {
                     later => later,
                 }
             }
+            None if !self.pacer.is_limiting => Allowance::Now(room),
             None if self.outstanding == 0 => {
                 Allowance::Now(room.min(self.pacer.burst.max(self.pacer.max_burst)))
             }

@@ -30,6 +30,13 @@ impl Path {
         self.outstanding
     }
 
+    /// The part of what was sent that was lost, in millionths.
+    #[must_use]
+    pub fn loss_rate(&self) -> u64 {
+        let (lost, delivered) = (self.rates.lost(), self.rates.delivered());
+        lost.saturating_mul(1_000_000) / lost.saturating_add(delivered).max(1)
+    }
+
     /// The number of the next packet with user data, for the records of its chunks.
     #[must_use]
     pub fn next_packet(&self) -> PacketNumber {

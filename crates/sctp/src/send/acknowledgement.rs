@@ -6,8 +6,10 @@ use super::Sender;
 use super::flight::Flight;
 use super::gap_blocks::{self, Range};
 use super::outstanding::{ChunkState, SentChunk};
+use crate::cmt::RttSampling;
 use crate::congestion::PacketNumber;
 use crate::counters::Counters;
+use crate::identifier::PathId;
 use crate::path::{Paths, Progress};
 use crate::serial::Tsn;
 use crate::wire::SackChunk;
@@ -121,11 +123,13 @@ pub(super) fn is_newer(one: PacketNumber, other: PacketNumber) -> bool {
 }
 
 impl Sender {
-    /// Takes in a SACK or NR-SACK. Tells the paths that delivered something that they work.
+    /// Takes in a SACK or NR-SACK that came back on this path. Tells the paths that delivered
+    /// something that they work.
     pub fn handle_sack(
         &mut self,
         now: Duration,
         sack: &SackChunk,
+        arrived_on: PathId,
         paths: &mut Paths,
         counters: &mut Counters,
     ) -> SackOutcome {
@@ -141,6 +145,11 @@ impl Sender {
         for flight in &mut self.flights {
             flight.seen = super::flight::Seen::default();
         }
+        if let Some(concurrent) = &mut self.multipath {
+            concurrent.dac_count = sack.dac_count;
+            self.note_event();
+            self.find_points();
+        }
         let advanced = cumulative != self.cumulative_tsn_acked();
         let mut batch = Batch::new(now);
         self.acknowledge_up_to(cumulative, &mut batch, paths);
@@ -152,7 +161,7 @@ impl Sender {
         }
         batch.flush(&mut self.flights, paths);
         self.note_duplicates(now, sack, paths);
-        self.conclude(now, sack, advanced, paths);
+        self.conclude(now, sack, advanced, arrived_on, paths);
         SackOutcome { accepted: true, advanced, acknowledged: batch.total }
     }
 
@@ -168,6 +177,7 @@ impl Sender {
             let slot = message.stream;
             if !chunk.released {
                 self.release(slot, chunk.length.into());
+                self.dequeue_from(chunk.flight, chunk.length.into());
             }
             if is_over {
                 self.let_go(chunk.message);
@@ -178,6 +188,11 @@ impl Sender {
     /// A chunk arrived: it is under way no more, and need not be sent again.
     #[inline]
     fn note_arrival(&mut self, tsn: Tsn, chunk: &SentChunk, batch: &mut Batch, paths: &mut Paths) {
+        if self.multipath.is_some()
+            && matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost)
+        {
+            self.note_point(tsn, chunk);
+        }
         match chunk.state {
             ChunkState::InFlight => {
                 self.in_flight = self.in_flight.saturating_sub(chunk.length.into());
@@ -237,6 +252,9 @@ impl Sender {
         let next = self.outstanding.get(self.outstanding.first());
         if next.is_some_and(|chunk| chunk.state == ChunkState::Acknowledged) {
             Denial::Certain
+        } else if self.multipath.is_some() {
+            // SACKs overtake each other all the time where they return on several paths.
+            Denial::None
         } else if doubted && denied {
             Denial::Repeated
         } else {
@@ -266,17 +284,27 @@ impl Sender {
                     continue;
                 }
                 let (message, length) = (chunk.message, usize::from(chunk.length));
+                let flight = chunk.flight;
                 if let Some(slot) = self.messages.get(message).map(|message| message.stream) {
                     self.release(slot, length);
                 }
+                self.dequeue_from(flight, length);
             }
         });
         (self.reported.kept, self.reported.spare) = (kept, known);
     }
 
     /// What follows from a SACK for paths, losses and messages.
-    fn conclude(&mut self, now: Duration, sack: &SackChunk, advanced: bool, paths: &mut Paths) {
+    fn conclude(
+        &mut self,
+        now: Duration,
+        sack: &SackChunk,
+        advanced: bool,
+        arrived_on: PathId,
+        paths: &mut Paths,
+    ) {
         for number in 0..self.flights.len() as u8 {
+            let cumulative_advanced = self.has_advanced(number);
             let flight = &mut self.flights[usize::from(number)];
             let Some(id) = flight.path else { continue };
             if !flight.seen.acknowledged {
@@ -284,12 +312,14 @@ impl Sender {
                 continue;
             }
             let seen = flight.seen;
-            let sent = seen.newest_once.and_then(|packet| flight.sent_at(packet));
+            let measures = self.rtt_sampling == RttSampling::AnyPath || id == arrived_on;
+            let newest = seen.newest_once.filter(|_| measures);
+            let sent = newest.and_then(|packet| flight.sent_at(packet));
             let rtt = sent.map(|sent| now.saturating_sub(sent));
             flight.note_newest(now);
             let siblings = paths.siblings(id);
             if let Some(path) = paths.get_mut(id) {
-                let progress = Progress { cumulative_advanced: seen.cumulative, rtt };
+                let progress = Progress { cumulative_advanced, rtt };
                 path.on_sack(now, progress, siblings);
             }
             paths.on_answer(id);
@@ -299,7 +329,10 @@ impl Sender {
             paths.on_peer_alive();
             self.note_advance(sack.cumulative_tsn);
         }
-        self.peer_window.on_sack(sack.a_rwnd);
+        // What denies something and brings nothing was overtaken: its window is an old one.
+        if self.multipath.is_none() || advanced || !self.reported.doubted {
+            self.peer_window.on_sack(sack.a_rwnd);
+        }
         self.release_probe(now, paths);
         self.detect_losses(now, paths);
         self.repeat_forward_tsn(now, paths);

@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::Sender;
 use super::fragmentation::Cut;
 use super::messages::{Limit, MessageId};
+use super::multipath::Mapping;
 use super::outstanding::{ChunkState, SentChunk};
 use crate::congestion::{CongestionControl, PacketNumber};
 use crate::counters::Counters;
@@ -51,6 +52,9 @@ impl Sender {
         if self.unsent == 0 || (self.in_flight > 0 && self.peer_window.left(self.in_flight) == 0) {
             return false;
         }
+        if self.multipath.is_some() {
+            return self.may_carry_new(path, paths);
+        }
         paths.len() == 1 || {
             self.scheduler.on_packet();
             let choice =
@@ -78,7 +82,7 @@ impl Sender {
     }
 
     /// Bytes of a packet that chunks with data cannot have.
-    fn overhead(&self) -> usize {
+    pub(super) fn overhead(&self) -> usize {
         PACKET_HEADER + self.terms.reserved
     }
 
@@ -95,7 +99,7 @@ impl Sender {
     ) -> usize {
         let Some(flight) = self.flight_of(path) else { return 0 };
         let only = paths.len() == 1;
-        let is_default = only || paths.for_data(None) == Some(path);
+        let is_default = only || self.is_multipath() || paths.for_data(None) == Some(path);
         let Some(way) = paths.get(path) else { return 0 };
         let mut filling = Filling {
             now,
@@ -107,7 +111,7 @@ impl Sender {
             bytes: 0,
         };
         self.fill_again(&mut filling, packet, paths, counters);
-        if self.unsent > 0 {
+        if self.unsent > 0 && self.may_add_new(path, paths) {
             self.fill_new(&mut filling, packet, paths);
         }
         if filling.bytes > 0 {
@@ -126,6 +130,7 @@ impl Sender {
                 self.flights[usize::from(filling.flight)].timed = Some(filling.number);
             }
         }
+        self.note_turn_of(filling.choice.path, filling.now);
         self.schedule_probe(filling.flight, filling.now, paths);
         self.schedule_doubt(filling.flight, filling.now, false, paths);
     }
@@ -161,6 +166,7 @@ impl Sender {
             let flight = &mut self.flights[at];
             flight.take_again();
             flight.on_sent(filling.number, filling.now, tsn);
+            self.note_lowest(filling.flight, tsn, true);
             self.in_flight += length;
             filling.bytes += length;
             counters.retransmissions += 1;
@@ -206,13 +212,16 @@ impl Sender {
     }
 
     /// Whether little data waits for more to fill a packet (Nagle's rule, RFC 9260 §6.1).
-    fn waits_for_more(&self, whole: usize) -> bool {
+    pub(super) fn waits_for_more(&self, whole: usize) -> bool {
         self.nagle && self.in_flight > 0 && self.unsent < whole
     }
 
     /// The stream that may send next on this path.
     #[inline]
     fn choose(&mut self, choice: Choice, paths: &Paths) -> Option<StreamSlot> {
+        if self.multipath.is_some() {
+            return self.choose_of_several(choice.path, paths);
+        }
         let (streams, messages) = (&self.streams, &self.messages);
         let mut may = |slot: StreamSlot| {
             let Some(stream) = streams.get(slot) else { return false };
@@ -230,6 +239,31 @@ impl Sender {
             Some(slot) => may(slot).then_some(slot),
             None => self.scheduler.next(&mut may),
         }
+    }
+
+    /// The stream that may send next on this path, where all paths are used at once.
+    pub(super) fn choose_of_several(&mut self, path: PathId, paths: &Paths) -> Option<StreamSlot> {
+        let concurrent = self.multipath.as_ref()?;
+        let mapping = Mapping::new(&concurrent.choices.mapping, path, paths);
+        let (streams, messages) = (&self.streams, &self.messages);
+        let in_the_way = self.current;
+        let mut may = |slot: StreamSlot| {
+            let Some(stream) = streams.get(slot) else { return false };
+            let Some(message) = messages.get(stream.head) else { return false };
+            if stream.paused && message.sent == 0 {
+                return false;
+            }
+            mapping.admits(stream.id, message.path, in_the_way == Some(slot))
+        };
+        match in_the_way {
+            Some(slot) => may(slot).then_some(slot),
+            None => self.scheduler.next(&mut may),
+        }
+    }
+
+    /// Whether new data may go into a packet on a path behind what is sent again.
+    fn may_add_new(&mut self, path: PathId, paths: &Paths) -> bool {
+        self.multipath.is_none() || self.may_carry_new(path, paths)
     }
 
     /// Sends the next `length` bytes of a message.
@@ -259,7 +293,8 @@ impl Sender {
             fast_retransmitted: false,
         };
         let ends = message.unsent() == length;
-        let immediate = (ends && message.immediate) || self.is_last_for_now(filling, length);
+        let immediate = (ends && message.immediate)
+            || (self.asks_for_sacks && self.is_last_for_now(filling, length));
         if !self.write_chunk(tsn, &chunk, immediate, packet) {
             return false;
         }
@@ -271,6 +306,8 @@ impl Sender {
         }
         self.outstanding.push(chunk);
         self.flights[usize::from(filling.flight)].on_sent(filling.number, filling.now, tsn);
+        self.enqueue_on(filling.flight, length);
+        self.note_lowest(filling.flight, tsn, false);
         self.peer_window.on_sent(tsn, length, self.in_flight);
         self.in_flight += length;
         self.unsent -= length.min(self.unsent);

@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 use core::time::Duration;
 
 use super::loss::{Rack, TailLossProbe};
+use super::multipath::Lowest;
 use super::outstanding::{ChunkState, Outstanding, SentChunk};
 use crate::congestion::PacketNumber;
 use crate::identifier::PathId;
@@ -47,6 +48,10 @@ pub(super) struct Seen {
     pub(super) newest_once: Option<PacketNumber>,
     /// The highest TSN that it acknowledged for the first time, with its packet.
     pub(super) highest: Option<Tsn>,
+    /// The lowest one; known only where several paths are used at once.
+    pub(super) lowest: Option<Tsn>,
+    /// Whether it acknowledged what the path had waited for; likewise.
+    pub(super) pseudo_cumulative: bool,
     /// Whether something arrived that was believed lost.
     pub(super) late: bool,
     /// Whether chunks were found lost.
@@ -76,6 +81,11 @@ pub(super) struct Flight {
     /// When the path's silence casts doubt on it.
     pub(super) doubt: Option<Duration>,
     pub(super) seen: Seen,
+    /// Bytes sent on the path last and still in the send buffer; kept only where several paths are
+    /// used at once, as is what follows.
+    pub(super) queued: usize,
+    /// What the path waits for.
+    pub(super) lowest: Lowest,
 }
 
 impl Flight {
@@ -93,6 +103,8 @@ impl Flight {
             timed: None,
             doubt: None,
             seen: Seen::default(),
+            queued: 0,
+            lowest: Lowest::default(),
         }
     }
 
@@ -209,9 +221,14 @@ impl Flight {
         }
     }
 
+    /// Another path takes the place of one that is gone.
+    pub(super) fn reuse(&mut self, path: PathId) {
+        *self = Self { queued: self.queued, ..Self::new(path) };
+    }
+
     /// Forgets all that was sent; recovery and loss detection start anew.
     pub(super) fn clear(&mut self) {
-        *self = Self { path: self.path, ..Self::new(PathId(0)) };
+        *self = Self { path: self.path, queued: self.queued, ..Self::new(PathId(0)) };
     }
 }
 

@@ -18,12 +18,14 @@
 //! | `restart` | the peer came back without a memory | RFC 9260 §5.2.4 |
 //! | `congestion_echo` | ECNE | RFC 9260 appendix A |
 //! | `queue_info` | what is queued, by stream | draft-dreibholz-tsvwg-sctpsocket-sqinfo |
+//! | `multipath` | all paths at once | Iyengar et al. 2006, Dreibholz et al. 2010 |
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::cmt::RttSampling;
 use crate::config::{AssociationConfig, LossDetection, SchedulerKind};
 use crate::event::Event;
 use crate::identifier::{PathId, StreamId};
@@ -40,6 +42,7 @@ mod gap_blocks;
 mod lifetime;
 mod loss;
 mod messages;
+mod multipath;
 mod outstanding;
 mod partial_reliability;
 mod peer_window;
@@ -53,12 +56,13 @@ mod streams;
 mod tests;
 
 pub use acknowledgement::SackOutcome;
-pub use queue_info::QueueInfo;
+pub use queue_info::{AssociationQueueInfo, QueueInfo};
 pub use retransmission::{Expired, TimeoutOutcome};
 
 use flight::Flight;
 use gap_blocks::Reported;
 use messages::Messages;
+use multipath::Concurrent;
 use outstanding::Outstanding;
 use peer_window::PeerWindow;
 use streams::Streams;
@@ -91,6 +95,11 @@ pub struct Sender {
     max_segment: usize,
     sack_delay: Duration,
     detection: LossDetection,
+    rtt_sampling: RttSampling,
+    suspects_silence: bool,
+    asks_for_sacks: bool,
+    /// If several paths are used at once.
+    multipath: Option<Box<Concurrent>>,
     scheduler_kind: SchedulerKind,
     stream_values: Vec<(StreamId, u16)>,
 
@@ -149,6 +158,10 @@ impl Sender {
             max_segment: config.max_segment.map_or(usize::MAX, |most| usize::from(most).max(4)),
             sack_delay: config.sack_delay,
             detection: config.loss_detection,
+            rtt_sampling: config.rtt_sampling,
+            suspects_silence: config.suspect_silent_paths,
+            asks_for_sacks: config.ask_for_sacks,
+            multipath: Concurrent::new(config),
             scheduler_kind: config.scheduler,
             stream_values,
             messages: Messages::new(),
@@ -216,7 +229,7 @@ impl Sender {
             return u8::try_from(known).ok();
         }
         if let Some(free) = self.flights.iter().position(|flight| flight.path.is_none()) {
-            self.flights[free] = Flight::new(path);
+            self.flights[free].reuse(path);
             return u8::try_from(free).ok();
         }
         if self.flights.len() >= flight::MAX_FLIGHTS {

@@ -80,6 +80,7 @@ impl Sender {
                 && let Some(slot) = self.messages.get(id).map(|message| message.stream)
             {
                 self.release(slot, before.length.into());
+                self.dequeue_from(before.flight, before.length.into());
             }
         }
     }

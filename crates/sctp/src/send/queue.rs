@@ -63,6 +63,7 @@ impl Sender {
             Reliability::Reliable | Reliability::Retransmissions(_) => {}
         }
         self.busy = true;
+        self.note_event();
         Ok(())
     }
 

@@ -123,6 +123,7 @@ impl Sender {
                 path.revoke_grants();
             }
             flight.clear();
+            flight.queued = 0;
         }
     }
 }

@@ -56,6 +56,7 @@ impl Sender {
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Duration, paths: &mut Paths) -> TimeoutOutcome {
+        self.note_event();
         let mut outcome = TimeoutOutcome::default();
         for number in 0..self.flights.len() as u8 {
             let Some(id) = self.flights[usize::from(number)].path else { continue };
@@ -73,7 +74,7 @@ impl Sender {
     /// T3 ran out on a path (RFC 9260 §6.3.3).
     fn expire(&mut self, number: u8, id: PathId, now: Duration, paths: &mut Paths) -> Expired {
         let is_error = !self.is_probing_window();
-        let to = paths.for_retransmission(id);
+        let to = self.path_instead_of(id, paths);
         let siblings = paths.siblings(id);
         let mut suspects = 0;
         while let Some(run) = self.take_oldest_run(number) {
@@ -195,7 +196,7 @@ impl Sender {
         let Some(chunk) = self.outstanding.get(tsn) else { return };
         let flight = self.flights.get(usize::from(chunk.flight));
         let Some(path) = flight.and_then(|flight| flight.path) else { return };
-        let to = same_or_better(path, paths);
+        let to = self.path_for_lost(path, paths);
         self.lose(tsn, to, Meaning::Nothing, now, paths);
     }
 
@@ -209,7 +210,7 @@ impl Sender {
         chunk.missing = 0;
         let of = self.flights.get(usize::from(chunk.flight)).and_then(|flight| flight.path);
         let wanted = of.filter(|id| paths.get(*id).is_some());
-        let to = wanted.map_or_else(|| paths.primary(), |id| same_or_better(id, paths));
+        let to = wanted.map_or_else(|| paths.primary(), |id| self.path_for_lost(id, paths));
         self.send_again(tsn, to);
     }
 
@@ -218,7 +219,10 @@ impl Sender {
         let target = self.flight_of(to).unwrap_or_default();
         let most = 2 * self.outstanding.len() + 64;
         let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
-        chunk.flight = target;
+        let from = core::mem::replace(&mut chunk.flight, target);
+        let moved = if chunk.released { 0 } else { usize::from(chunk.length) };
+        self.dequeue_from(from, moved);
+        self.enqueue_on(target, moved);
         if let Some(flight) = self.flights.get_mut(usize::from(target)) {
             flight.add_again(tsn);
             flight.compact(target, &self.outstanding, most);
@@ -278,11 +282,15 @@ impl Sender {
 
     /// Ends recoveries whose exit point the cumulative TSN has reached.
     pub(super) fn end_recoveries(&mut self, now: Duration, cumulative: Tsn, paths: &mut Paths) {
-        for flight in &mut self.flights {
-            let Some(recovery) = flight.recovery else { continue };
-            if recovery.exit.is_after(cumulative) {
+        if self.is_multipath() && self.flights.iter().any(|flight| flight.recovery.is_some()) {
+            self.find_points();
+        }
+        for number in 0..self.flights.len() as u8 {
+            let Some(recovery) = self.flights[usize::from(number)].recovery else { continue };
+            if recovery.exit.is_after(cumulative) && !self.is_recovered(number, recovery.exit) {
                 continue;
             }
+            let flight = &mut self.flights[usize::from(number)];
             flight.recovery = None;
             flight.rack.on_recovered();
             if let Some(path) = flight.path.and_then(|id| paths.get_mut(id))
@@ -299,7 +307,7 @@ impl Sender {
         for number in 0..self.flights.len() as u8 {
             let Some(id) = self.flights[usize::from(number)].path else { continue };
             let state = paths.get(id).map(crate::path::Path::state);
-            let to = paths.for_retransmission(id);
+            let to = self.path_instead_of(id, paths);
             match state {
                 None => {
                     while let Some(run) = self.take_oldest_run(number) {

@@ -135,7 +135,7 @@ impl Side {
 
     fn acknowledged(&mut self, chunks: &[Chunk]) {
         let [Chunk::Sack(sack)] = chunks else { panic!("{chunks:?}") };
-        self.sender.handle_sack(self.now, sack, &mut self.paths, &mut self.counters);
+        self.sender.handle_sack(self.now, sack, PathId(0), &mut self.paths, &mut self.counters);
         self.advance();
     }
 

@@ -76,7 +76,7 @@ fn bursts_are_as_large_as_what_was_acknowledged_and_max_burst_more() {
 
 #[test]
 fn paced_packets_leave_at_their_rate() {
-    let mut pacer = Pacer::new(2, 1500);
+    let mut pacer = Pacer::new(2, BurstLimit::Acknowledged, 1500);
     // 1.5 MB a second: a packet a millisecond.
     let rate = 1_500_000;
     let (mut now, mut sent) = (0, 0_u64);
@@ -99,7 +99,7 @@ fn paced_packets_leave_at_their_rate() {
 
 #[test]
 fn a_fast_path_may_burst_for_as_long_as_timers_are_coarse() {
-    let pacer = Pacer::new(4, 1500);
+    let pacer = Pacer::new(4, BurstLimit::Acknowledged, 1500);
     assert_eq!(pacer.capacity(1_000_000, 1500), 6000);
     assert_eq!(pacer.capacity(30_000_000, 1500), 30_000);
     assert_eq!(pacer.capacity(10_000_000_000, 1500), 96_000);

@@ -7,7 +7,7 @@ use core::time::Duration;
 use super::super::Sender;
 use super::super::flight::Flight;
 use super::super::outstanding::ChunkState;
-use super::super::retransmission::{Meaning, same_or_better};
+use super::super::retransmission::Meaning;
 use crate::congestion::PacketNumber;
 use crate::path::Paths;
 use crate::serial::Tsn;
@@ -32,9 +32,10 @@ impl Sender {
                 skip += 1;
                 continue;
             }
-            if let Some((number, packet)) = self.is_lost(tsn) {
+            if let Some((number, packet)) = self.is_lost(tsn, highest) {
                 let path = self.flights[usize::from(number)].path;
-                let to = path.map_or_else(|| paths.primary(), |path| same_or_better(path, paths));
+                let to =
+                    path.map_or_else(|| paths.primary(), |path| self.path_for_lost(path, paths));
                 self.lose(tsn, to, Meaning::Loss, now, paths);
                 self.begin_recovery(number, 1, packet, now, paths);
             }
@@ -42,17 +43,20 @@ impl Sender {
         }
     }
 
-    /// Counts one report for a chunk; says on which path it was lost if that was the third.
-    fn is_lost(&mut self, tsn: Tsn) -> Option<(u8, PacketNumber)> {
-        let chunk = self.outstanding.get_mut(tsn)?;
+    /// Counts a report for a chunk; says on which path it was lost if there are three.
+    fn is_lost(&mut self, tsn: Tsn, highest: Tsn) -> Option<(u8, PacketNumber)> {
+        let chunk = *self.outstanding.get(tsn)?;
         if chunk.state != ChunkState::InFlight || chunk.fast_retransmitted {
             return None;
         }
         let flight: &Flight = self.flights.get(usize::from(chunk.flight))?;
-        if !flight.seen.highest.is_some_and(|highest| tsn.is_before(highest)) {
+        let highest = if self.splits_reports() { flight.seen.highest? } else { highest };
+        if !tsn.is_before(highest) {
             return None;
         }
-        chunk.missing = chunk.missing.saturating_add(1);
+        let reports = self.reports_for(chunk.flight, tsn);
+        let chunk = self.outstanding.get_mut(tsn)?;
+        chunk.missing = chunk.missing.saturating_add(reports);
         if chunk.missing < MISSING_REPORTS {
             return None;
         }

@@ -24,7 +24,7 @@ impl Sender {
     ) {
         let sack_delay = self.sack_delay;
         let flight = &mut self.flights[usize::from(number)];
-        let is_only = paths.len() < 2;
+        let is_only = paths.len() < 2 || !self.suspects_silence;
         let path = flight.path.filter(|_| !is_only).and_then(|id| paths.get(id));
         let waits = path.filter(|path| path.outstanding() > 0);
         let Some((path, smoothed)) = waits.and_then(|path| Some((path, path.rto.smoothed()?)))
@@ -55,7 +55,7 @@ impl Sender {
         }
         paths.suspect(id);
         let state = paths.get(id).map(crate::path::Path::state);
-        let to = paths.for_retransmission(id);
+        let to = self.path_instead_of(id, paths);
         if state != Some(PathState::PotentiallyFailed) || to == id {
             return;
         }

@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::super::Sender;
 use super::super::acknowledgement::is_newer;
 use super::super::flight::Flight;
-use super::super::retransmission::{Meaning, same_or_better};
+use super::super::retransmission::Meaning;
 use crate::congestion::PacketNumber;
 use crate::path::Paths;
 
@@ -116,7 +116,7 @@ impl Sender {
         let smoothed = path.rto.smoothed().unwrap_or(flight.rack.rtt);
         let window = flight.rack.window(least, smoothed, flight.recovery.is_some());
         let patience = flight.rack.rtt.saturating_add(window);
-        let to = same_or_better(id, paths);
+        let to = self.path_for_lost(id, paths);
         // What a report left out for want of room may have arrived.
         let cut = super::super::gap_blocks::deniable(&self.reported.arrived);
         let mut lost = 0;

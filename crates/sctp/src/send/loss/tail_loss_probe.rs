@@ -80,11 +80,15 @@ impl Sender {
     pub(super) fn send_probe(&mut self, number: u8, now: Duration, paths: &mut Paths) {
         let has_new = self.unsent > 0 && self.peer_window.left(self.in_flight) > 0;
         let last = self.next_tsn().previous();
+        let path = self.flights[usize::from(number)].path;
+        let is_taken = match path {
+            Some(id) if self.is_multipath() => self.may_carry_new(id, paths),
+            id => id.is_some() && paths.for_data(None) == id,
+        };
         let flight = &mut self.flights[usize::from(number)];
         flight.probe.timer = None;
         let Some(id) = flight.path else { return };
         flight.probe.end = Some(last);
-        let is_taken = paths.for_data(None) == Some(id);
         if !(has_new && is_taken) {
             let Some(tsn) = flight.last_under_way(number, &self.outstanding) else { return };
             self.lose(tsn, id, Meaning::Nothing, now, paths);

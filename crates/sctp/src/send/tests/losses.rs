@@ -217,6 +217,12 @@ fn a_duplicate_tells_that_a_retransmission_was_in_vain() {
         duplicates: &duplicates,
         ..Default::default()
     };
-    bench.sender.handle_sack(bench.now, &sack.build(), &mut bench.paths, &mut bench.counters);
+    bench.sender.handle_sack(
+        bench.now,
+        &sack.build(),
+        PathId(0),
+        &mut bench.paths,
+        &mut bench.counters,
+    );
     assert_eq!(threshold(&bench), usize::MAX);
 }

@@ -35,28 +35,28 @@ const HEADER: Header =
     Header { source_port: 1, destination_port: 2, tag: VerificationTag(0x0102_0304) };
 
 /// A sender, its paths and the time.
-struct Bench {
-    sender: Sender,
-    paths: Paths,
+pub(super) struct Bench {
+    pub(super) sender: Sender,
+    pub(super) paths: Paths,
     config: AssociationConfig,
-    counters: Counters,
-    now: Duration,
+    pub(super) counters: Counters,
+    pub(super) now: Duration,
 }
 
 /// One packet as it left.
-struct Left {
-    path: PathId,
+pub(super) struct Left {
+    pub(super) path: PathId,
     size: usize,
-    chunks: Vec<DataChunk>,
+    pub(super) chunks: Vec<DataChunk>,
 }
 
 impl Left {
-    fn tsns(&self) -> Vec<u32> {
+    pub(super) fn tsns(&self) -> Vec<u32> {
         self.chunks.iter().map(|chunk| chunk.tsn.distance_from(FIRST)).collect()
     }
 }
 
-fn config() -> AssociationConfig {
+pub(super) fn config() -> AssociationConfig {
     AssociationConfig {
         congestion_control: CongestionControlKind::NewReno,
         loss_detection: LossDetection::Classic,
@@ -64,7 +64,7 @@ fn config() -> AssociationConfig {
     }
 }
 
-fn terms() -> Terms {
+pub(super) fn terms() -> Terms {
     Terms {
         initial_tsn: FIRST,
         peer_window: 1 << 20,
@@ -75,12 +75,12 @@ fn terms() -> Terms {
     }
 }
 
-fn milliseconds(count: u64) -> Duration {
+pub(super) fn milliseconds(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
 /// On stream `stream`.
-fn on(stream: u16) -> SendInfo {
+pub(super) fn on(stream: u16) -> SendInfo {
     SendInfo { stream: StreamId(stream), ..SendInfo::default() }
 }
 
@@ -89,7 +89,7 @@ impl Bench {
         Self::with(config(), terms())
     }
 
-    fn with(config: AssociationConfig, terms: Terms) -> Self {
+    pub(super) fn with(config: AssociationConfig, terms: Terms) -> Self {
         let remote = SocketAddr::from(([192, 0, 2, 1], 0));
         let paths = Paths::new(remote, None, &config, [7; 32]);
         let sender = Sender::new(&config, terms);
@@ -98,18 +98,18 @@ impl Bench {
     }
 
     /// Adds a second path that is confirmed.
-    fn add_path(&mut self) -> PathId {
+    pub(super) fn add_path(&mut self) -> PathId {
         let remote = SocketAddr::from(([192, 0, 2, 2], 0));
         let id = self.paths.add(remote, None, &self.config).expect("there are few paths");
         self.paths.confirm(id);
         id
     }
 
-    fn pass(&mut self, time: Duration) {
+    pub(super) fn pass(&mut self, time: Duration) {
         self.now += time;
     }
 
-    fn send(&mut self, info: SendInfo, length: usize) -> Result<(), Error> {
+    pub(super) fn send(&mut self, info: SendInfo, length: usize) -> Result<(), Error> {
         self.send_bytes(info, Bytes::from(alloc::vec![0xab; length]))
     }
 
@@ -118,7 +118,7 @@ impl Bench {
     }
 
     /// Fills one packet for a path, whatever its window says.
-    fn packet(&mut self, path: PathId) -> Option<Left> {
+    pub(super) fn packet(&mut self, path: PathId) -> Option<Left> {
         let mtu = self.paths.get(path)?.mtu();
         let limit = self.sender.packet_limit(path, mtu);
         let mut buffer = BytesMut::new();
@@ -141,7 +141,7 @@ impl Bench {
         Some(Left { path, size, chunks })
     }
 
-    fn has_data(&mut self, path: PathId) -> bool {
+    pub(super) fn has_data(&mut self, path: PathId) -> bool {
         self.sender.has_data_to_send(path, &self.paths)
     }
 
@@ -167,8 +167,13 @@ impl Bench {
     }
 
     fn handle(&mut self, sack: &SackChunk) -> SackOutcome {
+        self.handle_on(sack, PathId(0))
+    }
+
+    /// A SACK that comes back on this path.
+    pub(super) fn handle_on(&mut self, sack: &SackChunk, arrived_on: PathId) -> SackOutcome {
         let (paths, counters) = (&mut self.paths, &mut self.counters);
-        let outcome = self.sender.handle_sack(self.now, sack, paths, counters);
+        let outcome = self.sender.handle_sack(self.now, sack, arrived_on, paths, counters);
         self.check();
         outcome
     }
@@ -186,7 +191,7 @@ impl Bench {
     }
 
     /// What must always hold.
-    fn check(&self) {
+    pub(super) fn check(&self) {
         let outstanding: usize = self.paths.iter().map(crate::path::Path::outstanding).sum();
         assert_eq!(outstanding, self.sender.in_flight(), "paths and sender disagree");
         self.sender.check_accounts();
@@ -196,13 +201,23 @@ impl Bench {
 /// Chunks are counted from 0; `cumulative` chunks arrived in sequence, and those from the first to
 /// the last of each pair beyond.
 fn sack(cumulative: u32, beyond: &[(u32, u32)], a_rwnd: u32) -> SackChunk {
+    build(cumulative, beyond, a_rwnd, 0)
+}
+
+/// The same, for so many packets (DAC).
+pub(super) fn sack_of(cumulative: u32, beyond: &[(u32, u32)], packets: u8) -> SackChunk {
+    build(cumulative, beyond, 1 << 20, packets)
+}
+
+fn build(cumulative: u32, beyond: &[(u32, u32)], a_rwnd: u32, dac_count: u8) -> SackChunk {
     let offset = |chunk: u32| u16::try_from(chunk + 1 - cumulative).expect("near");
     let gap_blocks: Vec<GapBlock> = beyond
         .iter()
         .map(|&(first, last)| GapBlock { start: offset(first), end: offset(last) })
         .collect();
     let cumulative_tsn = FIRST.plus(cumulative).previous();
-    SackBuilder { cumulative_tsn, a_rwnd, gap_blocks: &gap_blocks, ..Default::default() }.build()
+    SackBuilder { cumulative_tsn, a_rwnd, gap_blocks: &gap_blocks, dac_count, ..Default::default() }
+        .build()
 }
 
 impl Sender {
@@ -210,6 +225,7 @@ impl Sender {
     fn check_accounts(&self) {
         use super::outstanding::ChunkState;
         let mut waiting = alloc::vec![0; self.flights.len()];
+        let mut on_paths = alloc::vec![0; self.flights.len()];
         let (mut in_flight, mut unreleased) = (0, 0);
         for offset in 0..self.outstanding.len() as u32 {
             let chunk = self.outstanding.get(self.outstanding.first().plus(offset)).expect("dense");
@@ -220,11 +236,16 @@ impl Sender {
             }
             if !chunk.released {
                 unreleased += usize::from(chunk.length);
+                on_paths[usize::from(chunk.flight)] += usize::from(chunk.length);
             }
         }
         assert_eq!(in_flight, self.in_flight, "bytes in flight");
         let counted: Vec<usize> = self.flights.iter().map(|flight| flight.waiting).collect();
         assert_eq!(waiting, counted, "chunks to be sent again");
+        if self.is_multipath() {
+            let counted: Vec<usize> = self.flights.iter().map(|flight| flight.queued).collect();
+            assert_eq!(on_paths, counted, "bytes queued by path");
+        }
         let unsent: usize = self.messages.iter().map(|(_, message)| message.unsent()).sum();
         assert_eq!(unsent, self.unsent, "unsent bytes");
         assert_eq!(unsent + unreleased, self.queued, "queued bytes");

@@ -109,3 +109,20 @@ fn memory_is_small() {
     assert!(size_of::<QueuedMessage>() <= 104, "{} bytes a message", size_of::<QueuedMessage>());
     assert!(size_of::<Sender>() <= 768, "{} bytes a sender", size_of::<Sender>());
 }
+
+#[test]
+fn the_queue_is_told_by_stream() {
+    let mut bench = Bench::new();
+    bench.send(on(7), 1400).expect("taken");
+    bench.send(on(3), 1000).expect("taken");
+    bench.output();
+    bench.send(on(7), 500).expect("taken");
+    let info = bench.sender.queue_info();
+    assert_eq!((info.limit, info.queued, info.streams), (1 << 20, 2900, 100));
+    assert_eq!(info.of(StreamId(7)).total(), 1900);
+    assert_eq!(info.of(StreamId(7)), bench.sender.stream_queue(StreamId(7)));
+    assert_eq!(info.of(StreamId(3)).unacknowledged, 1000);
+    assert_eq!(info.of(StreamId(4)).total(), 0);
+    let streams: Vec<u16> = info.by_stream.iter().map(|(stream, _)| stream.0).collect();
+    assert_eq!(streams, [3, 7]);
+}

@@ -1,0 +1,112 @@
+//! All paths at once (CMT-SCTP): what the sending half does beyond one path at a time.
+//!
+//! | file | job | source |
+//! | --- | --- | --- |
+//! | `order` | which path sends next | |
+//! | `mapping` | which streams may send on a path | Dreibholz et al., PFLDNeT 2010 §4 |
+//! | `splitting` | how much of the buffers a path may take | Dreibholz et al., GLOBECOM 2010 |
+//! | `pseudo_cumulative` | when the window of a path may grow (CUC) | Iyengar et al. 2006 §3.2 |
+//! | `missing_reports` | what a SACK counts for a chunk (SFR, DAC) | Iyengar et al. 2006 §3.1, §3.3 |
+//! | `retransmission_path` | where lost chunks go (RTX policies) | Iyengar et al. 2006 §4 |
+//! | `burst` | how much may leave at once | RFC 9260 §6.1 rule D |
+
+use alloc::boxed::Box;
+use core::time::Duration;
+
+use super::Sender;
+use crate::cmt::{Multipath, StreamMapping};
+use crate::config::AssociationConfig;
+use crate::identifier::PathId;
+use crate::path::{PathState, Paths};
+
+mod burst;
+mod mapping;
+mod missing_reports;
+mod order;
+mod pseudo_cumulative;
+mod retransmission_path;
+mod splitting;
+
+use burst::Burst;
+pub(super) use mapping::Mapping;
+pub(super) use pseudo_cumulative::Lowest;
+
+/// What there is only with CMT.
+#[derive(Debug)]
+pub(super) struct Concurrent {
+    pub(super) choices: Multipath,
+    burst: Burst,
+    /// The path that sent last.
+    last: Option<PathId>,
+    /// For how many packets the SACK that is being taken in is (DAC).
+    pub(super) dac_count: u8,
+}
+
+impl Concurrent {
+    /// If several paths are to be used at once.
+    pub(super) fn new(config: &AssociationConfig) -> Option<Box<Self>> {
+        let mut choices = config.multipath.clone()?;
+        if let StreamMapping::Table(table) = &mut choices.mapping {
+            table.sort_by_key(|(stream, _)| *stream);
+        }
+        let burst = Burst::new(choices.burst, config.max_burst);
+        Some(Box::new(Self { choices, burst, last: None, dac_count: 0 }))
+    }
+}
+
+impl Sender {
+    /// Whether several paths are used at once.
+    #[must_use]
+    pub fn is_multipath(&self) -> bool {
+        self.multipath.is_some()
+    }
+
+    /// Whether new data may go on a path: all that are active are used, or the best of the others
+    /// if there is none.
+    pub(super) fn is_used(path: PathId, paths: &Paths) -> bool {
+        paths.get(path).is_some_and(|path| path.state() == PathState::Active)
+            || paths.for_data(None) == Some(path)
+    }
+
+    /// Something happened after which more may be sent: a packet came in, a message was handed in,
+    /// or a timer ran out.
+    #[inline]
+    pub(super) fn note_event(&mut self) {
+        if let Some(concurrent) = &mut self.multipath {
+            concurrent.burst.on_event();
+        }
+    }
+
+    /// A packet with data leaves on a path.
+    #[inline]
+    pub(super) fn note_turn_of(&mut self, path: PathId, now: Duration) {
+        if let Some(concurrent) = &mut self.multipath {
+            concurrent.last = Some(path);
+            concurrent.burst.on_sent(path, now);
+        }
+    }
+
+    /// So many bytes were sent on this path for the first time, or are to be sent on it again: they
+    /// count as queued there.
+    #[inline]
+    pub(super) fn enqueue_on(&mut self, flight: u8, bytes: usize) {
+        if self.multipath.is_some()
+            && let Some(flight) = self.flights.get_mut(usize::from(flight))
+        {
+            flight.queued += bytes;
+        }
+    }
+
+    /// So many bytes that were queued on a path left the send buffer, or go on another path.
+    #[inline]
+    pub(super) fn dequeue_from(&mut self, flight: u8, bytes: usize) {
+        if self.multipath.is_some()
+            && let Some(flight) = self.flights.get_mut(usize::from(flight))
+        {
+            flight.queued = flight.queued.saturating_sub(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! Where lost chunks go (RTX policies, Iyengar et al. 2006 §4).
+
+use core::cmp::Reverse;
+
+use super::super::Sender;
+use super::super::retransmission::same_or_better;
+use crate::cmt::RtxPolicy;
+use crate::congestion::CongestionControl;
+use crate::identifier::PathId;
+use crate::path::{Path, PathState, Paths};
+
+impl Sender {
+    /// The path for what was lost on `from`, which still works as far as is known.
+    pub(in crate::send) fn path_for_lost(&self, from: PathId, paths: &Paths) -> PathId {
+        match &self.multipath {
+            Some(concurrent) => best(concurrent.choices.rtx_policy, paths.iter(), Some(from))
+                .unwrap_or_else(|| same_or_better(from, paths)),
+            None => same_or_better(from, paths),
+        }
+    }
+
+    /// The path for what was under way on `from`, which did not answer: another active one
+    /// (RFC 9260 §6.4.1).
+    pub(in crate::send) fn path_instead_of(&self, from: PathId, paths: &Paths) -> PathId {
+        let policy = self.multipath.as_ref().map(|concurrent| concurrent.choices.rtx_policy);
+        let others = paths.iter().filter(|path| path.id != from);
+        policy
+            .and_then(|policy| best(policy, others, None))
+            .unwrap_or_else(|| paths.for_retransmission(from))
+    }
+}
+
+/// The best of the active paths, as the policy has it; the first among equals. `from`: the one that
+/// lost the chunk.
+fn best<'a>(
+    policy: RtxPolicy,
+    paths: impl Iterator<Item = &'a Path>,
+    from: Option<PathId>,
+) -> Option<PathId> {
+    let active = paths.filter(|path| path.state() == PathState::Active);
+    let key = |path: &&Path| {
+        let is_other = Some(path.id) != from;
+        let most = |value: usize| (Reverse(value as u64), is_other);
+        match policy {
+            RtxPolicy::Same => (Reverse(u64::from(!is_other)), is_other),
+            RtxPolicy::Asap => most(path.congestion.window().saturating_sub(path.outstanding())),
+            RtxPolicy::Cwnd => most(path.congestion.window()),
+            RtxPolicy::Ssthresh => most(path.congestion.slow_start_threshold()),
+            RtxPolicy::LossRate => (Reverse(u64::MAX - path.loss_rate()), is_other),
+        }
+    };
+    let best = active.min_by_key(key)?;
+    // What works is not left for a path that did not.
+    (policy != RtxPolicy::Same || from.is_none_or(|from| best.id == from)).then_some(best.id)
+}

@@ -1,0 +1,326 @@
+//! What the sending half does with several paths.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::cmt::{
+    BufferSplitting, BurstLimit, Cuc, Multipath, PathOrder, RttSampling, RtxPolicy, StreamMapping,
+};
+use crate::config::AssociationConfig;
+use crate::congestion::CongestionControl;
+use crate::identifier::{PathId, StreamId};
+use crate::message::SendInfo;
+use crate::send::tests::{Bench, Left, config, milliseconds, on, sack_of, terms};
+
+const A: PathId = PathId(0);
+const B: PathId = PathId(1);
+
+/// No more than what the algorithms cannot do without.
+fn plain() -> Multipath {
+    Multipath {
+        path_order: PathOrder::OldestTransmission,
+        flight_cap: None,
+        delayed_ack: false,
+        ..Multipath::default()
+    }
+}
+
+/// A sender with two paths.
+fn bench(multipath: Multipath) -> Bench {
+    bench_with(AssociationConfig { multipath: Some(multipath), ..config() })
+}
+
+fn bench_with(config: AssociationConfig) -> Bench {
+    let mut bench = Bench::with(config, terms());
+    assert_eq!(bench.add_path(), B);
+    bench
+}
+
+/// Sends what may be sent, as an association does.
+fn output(bench: &mut Bench) -> Vec<Left> {
+    let mut packets = Vec::new();
+    while let Some(path) = bench.sender.next_path(bench.now, &bench.paths).path {
+        packets.push(bench.packet(path).expect("the path has something to send"));
+    }
+    bench.check();
+    packets
+}
+
+fn taken(packets: &[Left]) -> Vec<(u16, Vec<u32>)> {
+    packets.iter().map(|packet| (packet.path.0, packet.tsns())).collect()
+}
+
+fn queue(bench: &mut Bench, streams: impl IntoIterator<Item = u16>) {
+    for stream in streams {
+        bench.send(on(stream), 1452).expect("taken");
+    }
+}
+
+fn window(bench: &Bench, path: PathId) -> usize {
+    bench.paths.get(path).expect("a path").congestion.window()
+}
+
+/// Chunks from 0 on arrived, and those of the ranges beyond, for so many packets.
+fn arrive(bench: &mut Bench, cumulative: u32, beyond: &[(u32, u32)], packets: u8, path: PathId) {
+    let sack = sack_of(cumulative, beyond, packets);
+    bench.handle_on(&sack, path);
+}
+
+#[test]
+fn new_data_goes_on_all_paths() {
+    let mut bench = bench(plain());
+    queue(&mut bench, [0; 8]);
+    let packets = output(&mut bench);
+    assert_eq!(
+        taken(&packets),
+        [(0, [0]), (0, [1]), (0, [2]), (0, [3]), (1, [4]), (1, [5]), (1, [6]), (1, [7])]
+            .map(|(path, tsns)| (path, tsns.to_vec()))
+    );
+}
+
+#[test]
+fn a_table_keeps_streams_to_their_paths() {
+    let table = alloc::vec![(StreamId(1), 1), (StreamId(0), 0)];
+    let mut bench = bench(Multipath { mapping: StreamMapping::Table(table), ..plain() });
+    queue(&mut bench, [1, 1, 0, 1]);
+    let of = |packet: &Left| (packet.path, packet.chunks[0].stream.0);
+    assert_eq!(
+        output(&mut bench).iter().map(of).collect::<Vec<_>>(),
+        [(A, 0), (B, 1), (B, 1), (B, 1)]
+    );
+    queue(&mut bench, [1, 9]);
+    let packets = output(&mut bench);
+    assert_eq!(packets.iter().map(of).collect::<Vec<_>>(), [(B, 1), (A, 9)], "others go anywhere");
+}
+
+#[test]
+fn a_stream_whose_path_fails_takes_another() {
+    let mut bench = bench(Multipath { mapping: StreamMapping::Modulo, ..plain() });
+    bench.paths.suspect(B);
+    queue(&mut bench, [1]);
+    assert_eq!(taken(&output(&mut bench)), [(0, alloc::vec![0])]);
+}
+
+#[test]
+fn a_message_may_wish_for_a_path() {
+    let mut bench = bench(Multipath { mapping: StreamMapping::Modulo, ..plain() });
+    bench.send(SendInfo { path: Some(B), ..on(0) }, 1000).expect("taken");
+    assert_eq!(taken(&output(&mut bench)), [(1, alloc::vec![0])]);
+}
+
+#[test]
+fn a_burst_ends_until_something_happens() {
+    let config = AssociationConfig {
+        multipath: Some(Multipath { burst: BurstLimit::PerEvent, ..plain() }),
+        max_burst: 2,
+        ..config()
+    };
+    let mut bench = bench_with(config);
+    queue(&mut bench, [0; 8]);
+    assert_eq!(output(&mut bench).len(), 4, "two on each path");
+    bench.pass(milliseconds(1));
+    assert!(output(&mut bench).is_empty(), "time alone is no event");
+    arrive(&mut bench, 1, &[], 1, A);
+    assert_eq!(output(&mut bench).len(), 4);
+}
+
+#[test]
+fn no_path_takes_more_than_its_share_of_the_send_buffer() {
+    let config = AssociationConfig {
+        multipath: Some(Multipath { sender_splitting: BufferSplitting::Queued, ..plain() }),
+        send_buffer: 6 * 1452,
+        ..config()
+    };
+    let mut bench = bench_with(config);
+    queue(&mut bench, [0; 6]);
+    let packets = output(&mut bench);
+    assert_eq!(packets.iter().filter(|packet| packet.path == A).count(), 2, "two make 2 * 1452");
+    assert_eq!(packets.len(), 4);
+    // What is reported beyond a gap stays in the send buffer.
+    arrive(&mut bench, 0, &[(1, 1)], 1, A);
+    assert!(output(&mut bench).is_empty());
+    arrive(&mut bench, 2, &[], 1, A);
+    assert_eq!(output(&mut bench).len(), 2);
+}
+
+#[test]
+fn outstanding_bytes_are_a_smaller_share() {
+    let config = AssociationConfig {
+        multipath: Some(Multipath { sender_splitting: BufferSplitting::Outstanding, ..plain() }),
+        send_buffer: 6 * 1452,
+        ..config()
+    };
+    let mut bench = bench_with(config);
+    queue(&mut bench, [0; 6]);
+    assert_eq!(output(&mut bench).len(), 4);
+    arrive(&mut bench, 0, &[(1, 1)], 1, A);
+    assert_eq!(output(&mut bench).len(), 1);
+}
+
+#[test]
+fn no_path_takes_more_than_its_share_of_the_peer_s_window() {
+    let multipath = Multipath { receiver_splitting: BufferSplitting::Queued, ..plain() };
+    let config = AssociationConfig { multipath: Some(multipath), ..config() };
+    let few = crate::send::Terms { peer_window: 4 * 1452, ..terms() };
+    let mut bench = Bench::with(config, few);
+    bench.add_path();
+    queue(&mut bench, [0; 8]);
+    let packets = output(&mut bench);
+    let on_a = packets.iter().filter(|packet| packet.path == A).count();
+    assert_eq!((on_a, packets.len()), (3, 4), "one packet may go beyond the share");
+}
+
+#[test]
+fn a_path_s_window_grows_without_the_cumulative_tsn() {
+    for (cuc, grows) in [(Cuc::None, false), (Cuc::V1, true), (Cuc::V2, true)] {
+        let mut bench = bench(Multipath { cuc, ..plain() });
+        queue(&mut bench, [0; 8]);
+        output(&mut bench);
+        let before = window(&bench, B);
+        bench.pass(milliseconds(20));
+        arrive(&mut bench, 0, &[(4, 5)], 2, B);
+        assert_eq!(window(&bench, B) > before, grows, "{cuc:?}");
+    }
+}
+
+#[test]
+fn a_path_s_window_does_not_grow_over_a_hole_of_its_own() {
+    let mut bench = bench(plain());
+    queue(&mut bench, [0; 8]);
+    output(&mut bench);
+    let before = window(&bench, B);
+    arrive(&mut bench, 0, &[(5, 6)], 2, B);
+    assert_eq!(window(&bench, B), before);
+}
+
+#[test]
+fn another_path_s_arrivals_are_no_missing_reports() {
+    for (split, lost) in [(true, false), (false, true)] {
+        let mut bench = bench(Multipath { split_fast_retransmit: split, ..plain() });
+        queue(&mut bench, [0; 8]);
+        output(&mut bench);
+        for last in 4..=6 {
+            arrive(&mut bench, 0, &[(4, last)], 1, B);
+        }
+        assert_eq!(bench.counters.retransmissions, 0);
+        queue(&mut bench, [0]);
+        output(&mut bench);
+        assert_eq!(bench.counters.retransmissions > 0, lost, "split {split}");
+    }
+}
+
+#[test]
+fn a_delayed_sack_counts_for_its_packets_if_it_is_about_one_path() {
+    for (delayed_ack, lost) in [(true, true), (false, false)] {
+        let mut bench = bench(Multipath { delayed_ack, ..plain() });
+        queue(&mut bench, [0; 8]);
+        output(&mut bench);
+        arrive(&mut bench, 0, &[(1, 3)], 3, A);
+        output(&mut bench);
+        assert_eq!(bench.counters.retransmissions > 0, lost, "delayed {delayed_ack}");
+    }
+}
+
+#[test]
+fn a_delayed_sack_about_several_paths_counts_once() {
+    let mut bench = bench(Multipath { delayed_ack: true, ..plain() });
+    queue(&mut bench, [0; 8]);
+    output(&mut bench);
+    arrive(&mut bench, 0, &[(1, 3), (4, 4)], 3, A);
+    output(&mut bench);
+    assert_eq!(bench.counters.retransmissions, 0);
+}
+
+/// Where a chunk goes that was lost on the first path, while the second has the larger window.
+fn retransmitted_on(rtx_policy: RtxPolicy) -> PathId {
+    let mut bench = bench(Multipath { rtx_policy, ..plain() });
+    queue(&mut bench, [0; 8]);
+    output(&mut bench);
+    bench.pass(milliseconds(20));
+    arrive(&mut bench, 0, &[(4, 5)], 1, B);
+    queue(&mut bench, [0; 4]);
+    output(&mut bench);
+    arrive(&mut bench, 0, &[(4, 7)], 1, B);
+    for last in 1..=3 {
+        let sack = sack_of(0, &[(1, last), (4, 7)], 1);
+        bench.handle_on(&sack, A);
+    }
+    let again = output(&mut bench);
+    let again = again.iter().find(|packet| packet.tsns().contains(&0));
+    again.expect("sent again").path
+}
+
+#[test]
+fn policies_choose_the_path_of_what_was_lost() {
+    assert_eq!(retransmitted_on(RtxPolicy::Same), A);
+    assert_eq!(retransmitted_on(RtxPolicy::Cwnd), B);
+    assert_eq!(retransmitted_on(RtxPolicy::Asap), B);
+    // Neither has a threshold before this loss.
+    assert_eq!(retransmitted_on(RtxPolicy::Ssthresh), A);
+}
+
+#[test]
+fn a_path_that_loses_more_is_given_less() {
+    let rtx_policy = RtxPolicy::LossRate;
+    let mut bench = bench(Multipath { rtx_policy, delayed_ack: true, ..plain() });
+    queue(&mut bench, [0; 8]);
+    output(&mut bench);
+    arrive(&mut bench, 0, &[(2, 3)], 3, A);
+    let again = taken(&output(&mut bench));
+    assert_eq!(again, [(0, alloc::vec![0])], "nothing was known of losses");
+    assert!(bench.has_data(B), "the second one waits for the other path");
+}
+
+#[test]
+fn a_recovery_ends_with_the_path_s_own_chunks() {
+    let mut bench = bench(plain());
+    queue(&mut bench, [0; 8]);
+    output(&mut bench);
+    for last in 5..=7 {
+        arrive(&mut bench, 0, &[(5, last)], 1, B);
+    }
+    output(&mut bench);
+    let before = window(&bench, B);
+    assert!(bench.sender.flights[1].recovery.is_some());
+    arrive(&mut bench, 0, &[(4, 7)], 1, B);
+    assert!(bench.sender.flights[1].recovery.is_none(), "the first path is still silent");
+    assert!(window(&bench, B) >= before);
+}
+
+#[test]
+fn only_the_path_of_the_sack_is_measured_if_so_wished() {
+    for (rtt_sampling, measured) in [(RttSampling::AnyPath, true), (RttSampling::SackPath, false)] {
+        let multipath = Some(plain());
+        let mut bench = bench_with(AssociationConfig { multipath, rtt_sampling, ..config() });
+        queue(&mut bench, [0; 8]);
+        output(&mut bench);
+        bench.pass(milliseconds(30));
+        arrive(&mut bench, 1, &[(4, 4)], 2, A);
+        let rtt = |id| bench.paths.get(id).expect("a path").rto.smoothed();
+        assert_eq!(rtt(A), Some(Duration::from_millis(30)));
+        assert_eq!(rtt(B).is_some(), measured);
+    }
+}
+
+#[test]
+fn sacks_that_overtake_each_other_take_nothing_back() {
+    let mut bench = bench(plain());
+    queue(&mut bench, [0; 8]);
+    output(&mut bench);
+    arrive(&mut bench, 0, &[(4, 7)], 1, B);
+    for _ in 0..3 {
+        arrive(&mut bench, 0, &[(4, 5)], 1, A);
+    }
+    assert!(!bench.has_data(B));
+    arrive(&mut bench, 8, &[], 1, A);
+    assert!(bench.sender.is_dry());
+}
+
+#[test]
+fn the_paths_of_a_message_may_differ() {
+    let mut bench = bench(plain());
+    bench.send(on(0), 9000).expect("taken");
+    let packets = output(&mut bench);
+    assert!(packets.iter().any(|packet| packet.path == A));
+    assert!(packets.iter().any(|packet| packet.path == B));
+}
