@@ -11,6 +11,8 @@ import time
 from .cases import CASES
 from .network import Network, NoNamespaces
 from .report import Report, Skip
+from .sctp import memory
+from .sctp.run import ON_LINKS
 from .sctp.run import run as run_sctp
 from .world import World
 
@@ -22,6 +24,8 @@ def main() -> int:
     report = Report()
     with tempfile.TemporaryDirectory(prefix="eyas-interop-") as directory:
         try:
+            if memory.is_wanted(options.only):
+                memory.run(report, options.only)
             if wants_sctp(options.only):
                 sctp(pathlib.Path(directory), report, options.only)
             if wants_others(options.only):
@@ -34,14 +38,13 @@ def main() -> int:
 
 def wants_sctp(only: list[str]) -> bool:
     """Whether the cases of SCTP shall run: `--only sctp`, or a peer of it, or `sctp:WORD`."""
-    return not only or any(word.startswith("sctp") or word in ("linux", "usrsctp", "pion") for word in only)
+    return not only or any(word.startswith("sctp") or word in ON_LINKS for word in only)
 
 
 def wants_others(only: list[str]) -> bool:
     """Whether some of the other cases shall run."""
-    return not only or not all(
-        word.startswith("sctp") or word in ("linux", "usrsctp", "pion") for word in only
-    )
+    of_sctp = (*ON_LINKS, "memory", *memory.NAMES)
+    return not only or not all(word.startswith("sctp") or word in of_sctp for word in only)
 
 
 def sctp(directory: pathlib.Path, report: Report, only: list[str]) -> None:

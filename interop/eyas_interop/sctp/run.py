@@ -7,11 +7,14 @@ import time
 
 from ..network import NoNamespaces
 from ..report import Report, Skip
-from . import captures, cases
+from . import captures, cases, table
 from .guest import Guest
 from .meeting import Meeting
 from .network import TAPS, SctpNetwork
 from .peers import Host
+
+# Peers that speak SCTP on links; those in memory are in memory.py.
+ON_LINKS = ("linux", "usrsctp", "pion")
 
 
 class Sctp:
@@ -44,7 +47,7 @@ class Sctp:
             if only and not any(word in f"sctp {name}" or word.startswith("sctp:") for word in only):
                 continue
             words = [word.removeprefix("sctp:") for word in only if word.startswith("sctp:")]
-            if words and all(word.split("+")[0] in ("linux", "usrsctp", "pion") and not word.startswith(name) for word in words):
+            if words and all(word.split("+")[0] in ON_LINKS and not word.startswith(name) for word in words):
                 continue
             try:
                 peer = self.peer(name)
@@ -115,18 +118,7 @@ class Sctp:
 
     def table(self) -> None:
         """The cases by row, the peers by column; → where we connect, ← where they do."""
-        rows = list(dict.fromkeys(title for title, _ in self.cells))
-        if not rows:
-            return
-        width = max(len(row) for row in rows)
-        widths = [max(len(column), 4) for column in self.columns]
-        line = "  ".join(column.ljust(size) for column, size in zip(self.columns, widths))
-        print(f"\n{'SCTP'.ljust(width)}  {line}")
-        for row in rows:
-            cells = [self.cells.get((row, column), "–") for column in self.columns]
-            line = "  ".join(cell.ljust(size) for cell, size in zip(cells, widths))
-            print(f"{row.ljust(width)}  {line}".rstrip())
-        print(flush=True)
+        table.show("SCTP", self.columns, self.cells)
 
     def stop(self) -> None:
         """Takes everything down."""

@@ -1,0 +1,28 @@
+//! What messages contain: their number and bytes that follow from it, as interop/peers/README.md
+//! says.
+
+use bytes::Bytes;
+
+/// The message with that number.
+pub fn message(index: u32, size: usize) -> Bytes {
+    let mut data: Vec<u8> = (0..size).map(|at| byte(index, at)).collect();
+    if let Some(head) = data.first_chunk_mut::<4>() {
+        *head = index.to_be_bytes();
+    }
+    data.into()
+}
+
+fn byte(index: u32, at: usize) -> u8 {
+    (index as usize).wrapping_add(at * 7).wrapping_add(at >> 8) as u8
+}
+
+/// Its number, unless it is too short to hold one, and whether all the rest is as it should be.
+pub fn look(data: &[u8]) -> (Option<u32>, bool) {
+    let index = data.first_chunk::<4>().map(|head| u32::from_be_bytes(*head));
+    let (number, start) = match (index, data.first()) {
+        (Some(index), _) => (index, 4),
+        (None, first) => (u32::from(first.copied().unwrap_or_default()), 1),
+    };
+    let good = data.iter().enumerate().skip(start).all(|(at, found)| *found == byte(number, at));
+    (index, good && !data.is_empty())
+}

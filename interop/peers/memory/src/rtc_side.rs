@@ -1,0 +1,234 @@
+//! rtc-sctp (webrtc-rs).
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rtc_sctp::{
+    Association, AssociationHandle, ClientConfig, DatagramEvent, Endpoint, EndpointConfig, Event,
+    Payload, PayloadProtocolIdentifier, ReliabilityType, ServerConfig, StreamEvent,
+    TransportConfig, max_payload_size_for_mtu,
+};
+use rtc_shared::TransportProtocol;
+
+use crate::link::LARGEST;
+use crate::side::{
+    BUFFER, Failure, Happened, Incoming, LARGEST_MESSAGE, Outgoing, PORT, Side, Wishes,
+};
+
+/// What its own example keeps in the send buffer, and room for the largest message.
+const SEND_BUFFER: usize = LARGEST_MESSAGE;
+const SHUTDOWN_COMPLETE: u8 = 14;
+const LOCAL: ([u8; 4], u16) = ([192, 0, 2, 2], 9899);
+const PEER: ([u8; 4], u16) = ([192, 0, 2, 1], 9899);
+const PPID: PayloadProtocolIdentifier = PayloadProtocolIdentifier::Binary;
+
+/// An endpoint with one association.
+pub struct Rtc {
+    endpoint: Endpoint,
+    transport: TransportConfig,
+    epoch: Instant,
+    handle: Option<AssociationHandle>,
+    association: Option<Association>,
+    /// Streams that may hold a message.
+    readable: BTreeSet<u16>,
+    /// Bytes that were written and not yet acknowledged or given up.
+    buffered: usize,
+    is_up: bool,
+    has_ended: bool,
+    /// Whether this side asked for an orderly end.
+    shuts_down: bool,
+    happened: VecDeque<Happened>,
+}
+
+impl Rtc {
+    pub fn new(wishes: Wishes) -> Self {
+        let transport = TransportConfig::default()
+            .with_sctp_port(PORT)
+            .with_max_receive_buffer_size(BUFFER as u32)
+            .with_max_message_size(LARGEST_MESSAGE as u32)
+            .with_max_num_outbound_streams(wishes.streams);
+        let mut config = EndpointConfig::default();
+        config.max_payload_size(max_payload_size_for_mtu(LARGEST as u32));
+        let server = Some(Arc::new(ServerConfig::new(transport.clone())));
+        let (local, config) = (SocketAddr::from(LOCAL), Arc::new(config));
+        Self {
+            endpoint: Endpoint::new(local, TransportProtocol::UDP, config, server),
+            transport,
+            epoch: Instant::now(),
+            handle: None,
+            association: None,
+            readable: BTreeSet::new(),
+            buffered: 0,
+            is_up: false,
+            has_ended: false,
+            shuts_down: false,
+            happened: VecDeque::new(),
+        }
+    }
+
+    fn association(&mut self) -> Result<&mut Association, Failure> {
+        self.association.as_mut().ok_or_else(|| "there is no association".into())
+    }
+
+    fn events(&mut self) {
+        let Some(association) = self.association.as_mut() else { return };
+        // What it tells its endpoint is kept from it: that it is drained is said when the shutdown
+        // begins, and then nothing that comes would be handed to it any more.
+        while association.poll_endpoint_event().is_some() {}
+        let mut why = String::new();
+        while let Some(event) = association.poll() {
+            match event {
+                Event::Connected => {
+                    self.is_up = true;
+                    self.happened.push_back(Happened::Up);
+                }
+                Event::Stream(StreamEvent::Readable { id } | StreamEvent::Opened { id }) => {
+                    self.readable.insert(id);
+                }
+                Event::Stream(StreamEvent::BufferedAmountReleased { n_bytes, .. }) => {
+                    self.buffered = self.buffered.saturating_sub(n_bytes);
+                }
+                Event::AssociationLost { reason, .. } | Event::HandshakeFailed { reason } => {
+                    why = format!("{reason:?}");
+                    if !association.is_closed() {
+                        self.happened.push_back(Happened::TheirStreamsReset);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if association.is_closed() && !self.has_ended && self.is_up {
+            self.has_ended = true;
+            let graceful = why.contains("AssociationClosed");
+            self.happened.push_back(match graceful {
+                true => Happened::Closed,
+                false => Happened::Lost(why),
+            });
+        }
+    }
+}
+
+impl Side for Rtc {
+    fn connect(&mut self, now: Duration) -> Result<(), Failure> {
+        let config = ClientConfig::new(self.transport.clone());
+        let (handle, association) = self.endpoint.connect(self.epoch + now, config, PEER.into())?;
+        (self.handle, self.association) = (Some(handle), Some(association));
+        Ok(())
+    }
+
+    fn handle(&mut self, now: Duration, packet: Bytes) {
+        match self.endpoint.handle(self.epoch + now, PEER.into(), None, packet) {
+            Some((handle, DatagramEvent::NewAssociation(association))) => {
+                (self.handle, self.association) = (Some(handle), Some(association));
+            }
+            Some((handle, DatagramEvent::AssociationEvent(event))) => {
+                if self.handle == Some(handle)
+                    && let Some(association) = self.association.as_mut()
+                {
+                    association.handle_event(event);
+                }
+            }
+            _ => {}
+        }
+        self.events();
+    }
+
+    fn tick(&mut self, now: Duration) {
+        let now = self.epoch + now;
+        if let Some(association) = self.association.as_mut()
+            && association.poll_timeout().is_some_and(|at| at <= now)
+        {
+            association.handle_timeout(now);
+        }
+        self.events();
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let at = self.association.as_ref()?.poll_timeout()?;
+        Some(at.saturating_duration_since(self.epoch))
+    }
+
+    fn transmit(&mut self, now: Duration, packets: &mut Vec<Bytes>) {
+        let Some(association) = self.association.as_mut() else { return };
+        let before = packets.len();
+        while let Some(transmit) = association.poll_transmit(self.epoch + now) {
+            if let Payload::RawEncode(contents) = transmit.message {
+                packets.extend(contents);
+            }
+        }
+        self.events();
+        // It does not tell when its own shutdown is done: the last packet of one shows it.
+        let last = |packet: &Bytes| packet.get(12) == Some(&SHUTDOWN_COMPLETE);
+        if self.shuts_down && !self.has_ended && packets.iter().skip(before).any(last) {
+            self.has_ended = true;
+            self.happened.push_back(Happened::Closed);
+        }
+    }
+
+    fn poll(&mut self) -> Option<Happened> {
+        self.happened.pop_front()
+    }
+
+    fn send(&mut self, now: Duration, message: &Outgoing) -> Result<bool, Failure> {
+        if self.buffered > 0 && self.buffered + message.data.len() > SEND_BUFFER {
+            return Ok(false);
+        }
+        let now = self.epoch + now;
+        let association = self.association()?;
+        if association.stream(message.stream).is_err() {
+            association.open_stream(message.stream, PPID)?;
+        }
+        let mut stream = association.stream(message.stream)?;
+        let (kind, value) = match message.retransmissions {
+            Some(times) => (ReliabilityType::Rexmit, u32::from(times)),
+            None => (ReliabilityType::Reliable, 0),
+        };
+        stream.set_reliability_params(message.unordered, kind, value)?;
+        stream.write_chunk_with_ppi(now, &message.data, PPID)?;
+        self.buffered += message.data.len();
+        Ok(true)
+    }
+
+    fn receive(&mut self, _: Duration) -> Option<Incoming> {
+        let association = self.association.as_mut()?;
+        while association.accept_stream().is_some() {}
+        while let Some(stream) = self.readable.first().copied() {
+            let read = association.stream(stream).and_then(|mut it| it.read_sctp());
+            if let Ok(Some(chunks)) = read
+                && let Ok(data) = chunks.to_payload(BUFFER)
+            {
+                return Some(Incoming { stream, data: data.freeze() });
+            }
+            self.readable.remove(&stream);
+        }
+        None
+    }
+
+    fn is_dry(&self) -> bool {
+        self.buffered == 0
+    }
+
+    fn reset(&mut self, now: Duration, streams: &[u16]) -> Result<(), Failure> {
+        let now = self.epoch + now;
+        let association = self.association()?;
+        for stream in streams {
+            // One that the other side reset is closed both ways already.
+            if let Ok(mut open) = association.stream(*stream) {
+                open.close(now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn shutdown(&mut self, _: Duration) -> Result<(), Failure> {
+        self.shuts_down = true;
+        Ok(self.association()?.shutdown()?)
+    }
+
+    fn abort(&mut self, _: Duration) -> Result<(), Failure> {
+        Ok(self.association()?.abort()?)
+    }
+}
