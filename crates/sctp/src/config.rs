@@ -10,7 +10,7 @@ pub use crate::auth::{KeyError, SharedKeys};
 pub use crate::cmt::{
     BufferSplitting, BurstLimit, Choice, ChunkRescheduling, Cuc, FlightCap, IdleWindow,
     InitialThreshold, InitialWindow, Multipath, NrSackPolicy, PathOrder, Profile, RttSampling,
-    RtxPolicy, SackPath, StreamMapping,
+    RtxPolicy, SackPath, StreamMapping, WindowAccounting,
 };
 use crate::identifier::StreamId;
 
@@ -173,6 +173,8 @@ pub struct AssociationConfig {
     pub idle_window: IdleWindow,
     /// Which SACKs measure round trips.
     pub rtt_sampling: RttSampling,
+    /// What closes the window that the peer is told.
+    pub window_accounting: WindowAccounting,
     /// Whether data leaves a path that has fallen silent before T3 runs out, if there is another
     /// one (RFC 7829 §5).
     pub suspect_silent_paths: bool,
@@ -221,6 +223,7 @@ impl Default for AssociationConfig {
             initial_threshold: InitialThreshold::default(),
             idle_window: IdleWindow::default(),
             rtt_sampling: RttSampling::default(),
+            window_accounting: WindowAccounting::default(),
             suspect_silent_paths: true,
             ask_for_sacks: true,
         }

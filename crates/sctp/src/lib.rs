@@ -67,7 +67,7 @@
 //! | §6.1 | sending data | `send/fill.rs`, `path/allowance.rs` |
 //! | §6.2 | acknowledgement | `receive/acknowledgement.rs`, `receive/sack.rs`, `send/acknowledgement.rs` |
 //! | §6.3 | RTO and T3 | `path/rto.rs`, `send/retransmission.rs` |
-//! | §6.4 | several paths | `path/paths.rs`, `association/output.rs` |
+//! | §6.4 | several paths | `path/paths.rs`, `receive/return_path.rs`, `association/output.rs` |
 //! | §6.5, §6.6 | streams and order | `receive/delivery.rs` |
 //! | §6.7 | gaps | `receive/tracking.rs`, `send/gap_blocks.rs` |
 //! | §6.8 | checksum | `wire/checksum/` |

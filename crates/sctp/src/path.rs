@@ -6,6 +6,7 @@
 //! | `rto` | the retransmission timeout | RFC 9260 §6.3.1 |
 //! | `allowance` | what may be sent now: window, Max.Burst, pacing | RFC 9260 §6.1 |
 //! | `flight` | data under way, and what acknowledgements and losses of it mean | RFC 9260 §7.2 |
+//! | `estimates` | least round trip, delivery rate | draft-ietf-ccwg-bbr §4.1 |
 //! | `state` | reachable or not: error counts | RFC 9260 §8.2, RFC 7829 |
 //! | `heartbeat` | idle and failed paths, verification of addresses | RFC 9260 §8.3, §5.4 |
 //! | `mtu` | how large packets may be | RFC 8899 |
@@ -27,6 +28,7 @@ use crate::identifier::PathId;
 mod allowance;
 mod draw;
 mod ecn;
+mod estimates;
 mod flight;
 mod heartbeat;
 mod mtu;
@@ -38,6 +40,7 @@ mod state;
 pub use allowance::Allowance;
 use allowance::Pacer;
 use ecn::PathEcn;
+use estimates::Estimates;
 pub use flight::Progress;
 use heartbeat::Beat;
 pub use heartbeat::{HEARTBEAT_INFO, Heartbeat};
@@ -74,6 +77,7 @@ pub struct Path {
     local_is_learnt: bool,
     outstanding: usize,
     rates: DeliveryRateEstimator,
+    estimates: Estimates,
     pacer: Pacer,
     /// Packets that may leave whatever the window says.
     granted: u8,
@@ -115,6 +119,7 @@ impl Path {
             local_is_learnt: false,
             outstanding: 0,
             rates: DeliveryRateEstimator::default(),
+            estimates: Estimates::default(),
             pacer: Pacer::new(config.max_burst, limit, mtu.current()),
             mtu,
             granted: 0,

@@ -88,7 +88,7 @@ impl Association {
         };
         let (path, round_trip) = (echoed.t1.path, echoed.t1.round_trip(now));
         let shutdown = echoed.shutdown;
-        self.note_round_trip(path, round_trip);
+        self.note_round_trip(now, path, round_trip);
         self.state = State::Established;
         self.announce_up(false);
         if shutdown {
@@ -212,7 +212,7 @@ impl Association {
         }
         self.add_listed(listed, arrival.remote);
         if answered == Some(t1.path) {
-            self.note_round_trip(t1.path, t1.round_trip(now));
+            self.note_round_trip(now, t1.path, t1.round_trip(now));
         }
     }
 
@@ -232,11 +232,16 @@ impl Association {
 
     /// A round trip of the handshake counts as a measurement, unless something in it may have been
     /// sent twice.
-    pub(super) fn note_round_trip(&mut self, path: PathId, round_trip: Option<Duration>) {
+    pub(super) fn note_round_trip(
+        &mut self,
+        now: Duration,
+        path: PathId,
+        round_trip: Option<Duration>,
+    ) {
         if let Some(rtt) = round_trip.filter(|rtt| *rtt < self.config.rto_initial)
             && let Some(path) = self.paths.get_mut(path)
         {
-            path.rto.on_sample(rtt);
+            path.on_round_trip(now, rtt);
         }
     }
 }

@@ -211,7 +211,7 @@ impl Association {
             Box::new(Self::new(base, &cookie.own, &cookie.peer, paths, State::Established));
         association.add_listed(&cookie.peer.addresses, cookie.remote);
         let primary = association.paths.primary();
-        association.note_round_trip(primary, now.checked_sub(cookie.created));
+        association.note_round_trip(now, primary, now.checked_sub(cookie.created));
         association.announce_up(true);
         association.waiting.push(Some(primary), Chunk::CookieAck, counters);
         association

@@ -81,7 +81,7 @@ impl Association {
         let sends_data = self.state.sends_data();
         let data = if sends_data { self.path_for_data(now) } else { None };
         let sack_due = self.receiver.sack_wanted(now);
-        let answers = self.receiver.sack_path().filter(|path| self.paths.get(*path).is_some());
+        let answers = self.receiver.sack_path(now, &self.paths);
         let usual = || self.paths.for_data(None).unwrap_or(self.paths.primary());
         let path = match (self.waiting.control.front(), sack_due, data) {
             (Some(control), _, _) => {
@@ -150,7 +150,7 @@ impl Association {
         let bare = packet.len();
         self.put_control(load.path, &mut packet);
         if load.sack {
-            self.put_sack(&mut packet);
+            self.put_sack(load.path, &mut packet);
         }
         if self.state.sends_data() && self.sender.forward_tsn_due() {
             self.sender.write_forward_tsn(now, load.path, &mut self.paths, &mut packet);
@@ -190,8 +190,12 @@ impl Association {
     }
 
     /// The SACK, and with it the echoes of congestion marks (RFC 9260 appendix A).
-    fn put_sack(&mut self, packet: &mut PacketWriter<'_>) {
-        if !self.receiver.write_sack(packet) || !self.agreed.ecn {
+    fn put_sack(&mut self, path: PathId, packet: &mut PacketWriter<'_>) {
+        if !self.receiver.write_sack(packet) {
+            return;
+        }
+        self.receiver.sack_goes_on(path);
+        if !self.agreed.ecn {
             return;
         }
         for path in self.paths.iter() {

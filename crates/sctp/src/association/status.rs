@@ -45,6 +45,8 @@ fn path_status(path: &Path) -> PathStatus {
         congestion_window: path.congestion.window(),
         outstanding: path.outstanding(),
         smoothed_rtt: path.rto.smoothed(),
+        least_rtt: path.least_rtt(),
+        delivery_rate: path.delivery_rate(),
         rto: path.rto.current(),
         mtu: path.mtu(),
     }

@@ -18,6 +18,7 @@
 //! | `flight_cap` | how much may be under way on a path | |
 //! | `chunk_rescheduling` | a chunk that holds up all others | Dreibholz et al., GLOBECOM 2010 |
 //! | `rtt_sampling` | which SACKs measure a round trip | |
+//! | `window_accounting` | what the receive window counts | RFC 9260 §6.2.1 |
 //! | `window_start` | windows and thresholds to begin with, and after a pause | RFC 4960 §7.2.1 |
 //! | `profile` | published sets of choices | |
 //!
@@ -37,6 +38,7 @@ mod rtt_sampling;
 mod rtx_policy;
 mod sack_path;
 mod stream_mapping;
+mod window_accounting;
 mod window_start;
 
 pub use buffer_splitting::BufferSplitting;
@@ -52,4 +54,5 @@ pub use rtt_sampling::RttSampling;
 pub use rtx_policy::RtxPolicy;
 pub use sack_path::SackPath;
 pub use stream_mapping::StreamMapping;
+pub use window_accounting::WindowAccounting;
 pub use window_start::{IdleWindow, InitialThreshold, InitialWindow};

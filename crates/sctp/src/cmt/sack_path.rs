@@ -6,9 +6,11 @@
 pub enum SackPath {
     /// The path on which the last packet with data came (RFC 9260 §6.4).
     LastArrival,
-    /// The paths that delivered data since the last SACK, in turn.
+    /// Of the paths that delivered data since the last SACK, the one on which a SACK went least
+    /// lately.
     InTurn,
-    /// The active path with the shortest smoothed round trip.
+    /// Of the active paths that packets came on lately, the one with the least round trip; another
+    /// one after data came twice, as the SACKs may have been lost there.
     #[default]
     LowestRtt,
     /// The path on which the first packet with data came since the last SACK.

@@ -103,6 +103,10 @@ pub struct PathStatus {
     pub outstanding: usize,
     /// Smoothed round-trip time, once measured (`spinfo_srtt`).
     pub smoothed_rtt: Option<Duration>,
+    /// The least round-trip time, without queues as far as it was ever seen without.
+    pub least_rtt: Option<Duration>,
+    /// How fast it delivered at best of late, in bytes of user data a second.
+    pub delivery_rate: Option<u64>,
     /// Retransmission timeout (`spinfo_rto`).
     pub rto: Duration,
     /// Bytes of the largest SCTP packet that goes on it (`spinfo_mtu`).

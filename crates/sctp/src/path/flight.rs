@@ -102,12 +102,13 @@ impl Path {
         // Only a measurement ends a back-off (RFC 9260 §6.3.3): where round trips are longer than
         // the timeout, everything would be retransmitted for ever.
         if let Some(rtt) = progress.rtt {
-            self.rto.on_sample(rtt);
+            self.rto.on_sample(now, rtt);
         }
         let (bytes, largest) = (self.rates.acknowledged(), self.rates.largest());
         self.acknowledged = false;
         let window_was_full = core::mem::take(&mut self.window_was_full);
         let delivery = self.rates.sample(self.rto.least());
+        self.note_estimates(now, progress.rtt, delivery.as_ref());
         if bytes == 0 {
             return;
         }

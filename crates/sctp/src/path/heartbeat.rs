@@ -187,7 +187,7 @@ impl Paths {
                 return false;
             };
             path.beat.latest = None;
-            path.rto.on_sample(Duration::from_nanos(time.saturating_sub(latest.sent)));
+            path.on_round_trip(now, Duration::from_nanos(time.saturating_sub(latest.sent)));
             if path.mtu.on_small_answer() {
                 path.settle_mtu();
             }

@@ -17,6 +17,8 @@ pub struct Rto {
     least: u64,
     /// The latest round trip measured; 0 without any.
     latest: u64,
+    /// When a measurement was last taken in.
+    taken: u64,
 }
 
 impl Rto {
@@ -26,7 +28,7 @@ impl Rto {
         let min = nanoseconds(config.rto_min).max(1);
         let max = nanoseconds(config.rto_max).max(min);
         let current = nanoseconds(config.rto_initial).clamp(min, max);
-        Self { current, smoothed: 0, variance: 0, min, max, least: 0, latest: 0 }
+        Self { current, smoothed: 0, variance: 0, min, max, least: 0, latest: 0, taken: 0 }
     }
 
     /// The timeout now, back-off included.
@@ -60,11 +62,17 @@ impl Rto {
     }
 
     /// A round trip was measured, on something that was sent once (Karn's rule, C5, is the
-    /// caller's). Ends a back-off.
-    pub fn on_sample(&mut self, rtt: Duration) {
-        let rtt = nanoseconds(rtt).max(1);
+    /// caller's). Ends a back-off. One measurement is taken in for each round trip (C4): what was
+    /// sent before the last one ended only shows in [`Self::latest`] and [`Self::least`].
+    pub fn on_sample(&mut self, now: Duration, rtt: Duration) {
+        let (now, rtt) = (nanoseconds(now), nanoseconds(rtt).max(1));
         self.latest = rtt;
         self.least = if self.least == 0 { rtt } else { self.least.min(rtt) };
+        let sent = now.saturating_sub(rtt);
+        if self.smoothed != 0 && sent < self.taken {
+            return;
+        }
+        self.taken = now;
         if self.smoothed == 0 {
             self.smoothed = rtt;
             self.variance = rtt / 2;

@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use crate::config::AssociationConfig;
-use crate::identifier::PathId;
 
 /// The longest that an acknowledgement may wait (RFC 9260 §6.2).
 pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
@@ -23,14 +22,16 @@ pub struct SackPolicy {
 }
 
 impl SackPolicy {
-    /// As the association is configured, with gaps reported at once.
+    /// As the association is configured. Gaps are reported at once unless delayed acknowledgement
+    /// for CMT is wanted (Iyengar et al. 2006 §3.3).
     #[must_use]
     pub fn of(config: &AssociationConfig) -> Self {
+        let delayed = config.multipath.as_ref().is_some_and(|multipath| multipath.delayed_ack);
         Self {
             every: config.sack_frequency.max(1),
             delay: config.sack_delay.min(MAX_SACK_DELAY),
-            at_once_on_gap: true,
-            state_count: false,
+            at_once_on_gap: !delayed,
+            state_count: delayed,
         }
     }
 }
@@ -45,7 +46,6 @@ pub(crate) struct Acknowledgement {
     now_wanted: bool,
     /// Whether the packet that is being taken in has data.
     in_packet: bool,
-    path: Option<PathId>,
     /// Whether nothing was acknowledged so far.
     first: bool,
     /// Whether every packet is acknowledged at once.
@@ -60,7 +60,6 @@ impl Acknowledgement {
             deadline: None,
             now_wanted: false,
             in_packet: false,
-            path: None,
             first: true,
             always: false,
         }
@@ -83,14 +82,13 @@ impl Acknowledgement {
         self.always = true;
     }
 
-    /// A packet has been taken in; `gap`: something is missing.
+    /// A packet has been taken in; `gap`: something is missing. Says whether it had data.
     #[inline]
-    pub(crate) fn end_of_packet(&mut self, now: Duration, arrived_on: PathId, gap: bool) {
+    pub(crate) fn end_of_packet(&mut self, now: Duration, gap: bool) -> bool {
         if !core::mem::take(&mut self.in_packet) {
-            return;
+            return false;
         }
         self.packets += 1;
-        self.path = Some(arrived_on);
         self.now_wanted |= self.first
             || self.always
             || self.packets >= self.policy.every
@@ -98,6 +96,7 @@ impl Acknowledgement {
         if self.deadline.is_none() {
             self.deadline = Some(now + self.policy.delay);
         }
+        true
     }
 
     /// Whether the acknowledgement cannot wait any longer.
@@ -114,11 +113,6 @@ impl Acknowledgement {
     /// When an acknowledgement that may wait cannot do so any longer.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.deadline
-    }
-
-    /// The path that the last packet with data came on.
-    pub(crate) fn path(&self) -> Option<PathId> {
-        self.path
     }
 
     /// How many packets the next acknowledgement is for, as far as it can say.

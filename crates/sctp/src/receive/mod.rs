@@ -8,6 +8,7 @@
 //! | --- | --- | --- |
 //! | `tracking`, `ranges` | which TSNs arrived | RFC 9260 §6.2, §3.3.4 |
 //! | `acknowledgement` | when to send a SACK | RFC 9260 §6.2 |
+//! | `return_path` | on which path a SACK goes | RFC 9260 §6.4 |
 //! | `sack` | SACK and NR-SACK put together | RFC 9260 §3.3.4, draft-tuexen-tsvwg-sctp-multipath §3 |
 //! | `window` | how much may come, how much is held | RFC 9260 §6.2.1, RFC 1122 §4.2.3.3 |
 //! | `borrowing` | sharing memory with packets, or not | |
@@ -29,6 +30,7 @@ mod interleaved;
 mod part;
 mod ranges;
 mod reassembly;
+mod return_path;
 mod sack;
 mod streams;
 mod tracking;
@@ -46,9 +48,11 @@ use borrowing::Borrowing;
 use delivery::Delivery;
 use dropped::Dropped;
 use reassembly::Reassembly;
+use return_path::ReturnPath;
 use tracking::{Tracking, tsn_at};
 use window::Window;
 
+use crate::cmt::NrSackPolicy;
 use crate::config::AssociationConfig;
 use crate::event::Event;
 use crate::identifier::{PathId, StreamId};
@@ -120,12 +124,14 @@ impl Violation {
 pub struct Receiver {
     tracking: Tracking,
     acknowledgement: Acknowledgement,
+    return_path: ReturnPath,
     window: Window,
     borrowing: Borrowing,
     reassembly: Reassembly,
     delivery: Delivery,
     inbound: u16,
     nr_sack: bool,
+    nr_policy: NrSackPolicy,
     /// Whether the peer ever gave up on something.
     skipped: bool,
     partial_delivery_point: usize,
@@ -147,16 +153,21 @@ impl Receiver {
         interleaving: bool,
         nr_sack: bool,
     ) -> Self {
-        let window = Window::new(config.receive_buffer);
+        let window = Window::new(config.receive_buffer, config.window_accounting);
         let partial_delivery_point = config.partial_delivery_point.unwrap_or(window.buffer() / 4);
         Self {
             tracking: Tracking::new(initial_tsn),
             acknowledgement: Acknowledgement::new(SackPolicy::of(config)),
+            return_path: ReturnPath::of(config),
             borrowing: Borrowing::default(),
             reassembly: Reassembly::new(interleaving, nr_sack),
             delivery: Delivery::default(),
             inbound,
             nr_sack,
+            nr_policy: config
+                .multipath
+                .as_ref()
+                .map_or(NrSackPolicy::AtDelivery, |multipath| multipath.nr_sack),
             skipped: false,
             partial_delivery_point: partial_delivery_point.min(window.buffer() / 2),
             announced: false,
@@ -171,7 +182,8 @@ impl Receiver {
     #[inline]
     pub fn end_of_packet(&mut self, now: Duration, arrived_on: PathId, bytes: usize) {
         self.borrowing.on_packet(bytes);
-        self.acknowledgement.end_of_packet(now, arrived_on, self.tracking.has_gap());
+        let has_data = self.acknowledgement.end_of_packet(now, self.tracking.has_gap());
+        self.return_path.on_packet(now, arrived_on, has_data);
         if !self.delivery.is_readable() && !self.reassembly.is_empty() {
             self.relieve();
         }
@@ -190,7 +202,7 @@ impl Receiver {
         };
         self.announced = self.delivery.is_readable();
         self.window.release(ready.message.len(), ready.chunks());
-        if self.nr_sack {
+        if self.nr_sack && self.nr_policy == NrSackPolicy::AtDelivery {
             if ready.tsns.is_empty() {
                 self.tracking.on_delivered(ready.message.tsn, ready.chunks() as u64);
             }

@@ -1,8 +1,9 @@
 //! SACK and NR-SACK chunks (RFC 9260 §3.3.4, draft-tuexen-tsvwg-sctp-multipath §3).
 //!
-//! An NR-SACK says of what arrived beyond gaps which part the application has: that will never be
-//! asked for again, so the sender can forget it. The other part is in the first list of blocks, so
-//! the two do not overlap.
+//! An NR-SACK says of what arrived beyond gaps which part will never be asked for again, so that the
+//! sender can forget it: what the application has, or all of it, as this receiver drops nothing that
+//! it has reported ([`NrSackPolicy`]). The other part is in the first list of blocks, so the two do
+//! not overlap.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -10,7 +11,9 @@ use core::time::Duration;
 use super::acknowledgement::SackPolicy;
 use super::ranges::{Range, difference};
 use super::{Position, Receiver};
+use crate::cmt::NrSackPolicy;
 use crate::identifier::PathId;
+use crate::path::Paths;
 use crate::wire::{EncodeChunk, GapBlock, PacketWriter, SackBuilder};
 
 fn put_blocks(
@@ -41,10 +44,15 @@ impl Receiver {
         self.acknowledgement.is_pending()
     }
 
-    /// The path to send the SACK on: that of the last packet with data (RFC 9260 §6.4).
+    /// The path to send the SACK on.
     #[must_use]
-    pub fn sack_path(&self) -> Option<PathId> {
-        self.acknowledgement.path()
+    pub fn sack_path(&self, now: Duration, paths: &Paths) -> Option<PathId> {
+        self.return_path.choose(now, paths, !self.tracking.duplicates().is_empty())
+    }
+
+    /// The SACK that was written goes on this path.
+    pub fn sack_goes_on(&mut self, path: PathId) {
+        self.return_path.on_sack(path);
     }
 
     /// When a SACK that may wait has to go.
@@ -78,7 +86,10 @@ impl Receiver {
     /// packet is empty: then what is furthest ahead is left out.
     pub fn write_sack(&mut self, packet: &mut PacketWriter<'_>) -> bool {
         let cumulative = self.tracking.cumulative();
-        if self.nr_sack && !self.tracking.delivered().is_empty() {
+        if self.nr_sack && self.nr_policy == NrSackPolicy::AtArrival {
+            self.blocks.clear();
+            put_blocks(&mut self.nr_blocks, cumulative, self.tracking.above().iter());
+        } else if self.nr_sack && !self.tracking.delivered().is_empty() {
             let (above, delivered) = (self.tracking.above(), self.tracking.delivered());
             put_blocks(&mut self.blocks, cumulative, difference(above, delivered));
             put_blocks(&mut self.nr_blocks, cumulative, delivered.iter());

@@ -3,6 +3,9 @@
 //! Two things are counted: bytes of user data, which the window is about, and memory, which is the
 //! data and [`CHUNK_OVERHEAD`] for each chunk of it. The window that the peer is told closes when
 //! either is used up, so a flood of tiny chunks cannot take more memory than full ones.
+//! [`WindowAccounting::Payload`] leaves the second out, up to a bound that only floods reach.
+
+use crate::cmt::WindowAccounting;
 
 /// Bytes of memory that a held chunk costs beyond its data: its place in a queue, the handle of its
 /// data, the head of its allocation.
@@ -15,6 +18,9 @@ pub(crate) const MESSAGE_OVERHEAD: usize = 384;
 /// How many times the receive buffer may be taken in memory. Chunks with more than
 /// [`CHUNK_OVERHEAD`] bytes of data fill the window before they reach it.
 pub(crate) const MEMORY_FACTOR: usize = 2;
+
+/// The same where only payload closes the window.
+const PAYLOAD_MEMORY_FACTOR: usize = 64;
 
 /// What a chunk that fills a gap may take beyond the bounds, as a part of the receive buffer:
 /// without it, data that waits for the chunk could never be released.
@@ -35,6 +41,8 @@ const UPDATE_PART: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Window {
     buffer: usize,
+    /// How many times the buffer may be taken in memory.
+    memory_factor: usize,
     payload: usize,
     memory: usize,
     /// What the peer may still send, as it was told last.
@@ -42,9 +50,13 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(receive_buffer: usize) -> Self {
+    pub(crate) fn new(receive_buffer: usize, accounting: WindowAccounting) -> Self {
         let buffer = receive_buffer.max(MIN_BUFFER);
-        Self { buffer, payload: 0, memory: 0, told: buffer }
+        let memory_factor = match accounting {
+            WindowAccounting::Memory => MEMORY_FACTOR,
+            WindowAccounting::Payload => PAYLOAD_MEMORY_FACTOR,
+        };
+        Self { buffer, memory_factor, payload: 0, memory: 0, told: buffer }
     }
 
     /// Bytes of user data that there is room for.
@@ -70,7 +82,7 @@ impl Window {
     }
 
     fn memory_limit(&self) -> usize {
-        self.buffer * MEMORY_FACTOR
+        self.buffer.saturating_mul(self.memory_factor)
     }
 
     fn gap_allowance(&self) -> usize {
@@ -144,6 +156,24 @@ impl Window {
 mod tests {
     use super::*;
 
+    fn of(buffer: usize) -> Window {
+        Window::new(buffer, WindowAccounting::Memory)
+    }
+
+    #[test]
+    fn counted_by_payload_tiny_chunks_leave_the_window_open() {
+        let mut window = Window::new(10_000, WindowAccounting::Payload);
+        for _ in 0..1000 {
+            window.hold(1);
+        }
+        assert_eq!(window.free(), 9_000);
+        // Not without a bound.
+        while window.admits(false) {
+            window.hold(1);
+        }
+        assert!(window.memory() <= 10_000 * PAYLOAD_MEMORY_FACTOR + CHUNK_OVERHEAD + 1);
+    }
+
     fn advertise(window: &mut Window) -> u32 {
         let told = window.would_advertise();
         window.advertised();
@@ -152,7 +182,7 @@ mod tests {
 
     #[test]
     fn tiny_chunks_close_the_window_by_their_memory() {
-        let mut window = Window::new(10_000);
+        let mut window = of(10_000);
         let mut chunks = 0;
         while window.admits(false) {
             window.hold(1);
@@ -166,7 +196,7 @@ mod tests {
 
     #[test]
     fn full_chunks_close_the_window_by_their_data() {
-        let mut window = Window::new(14_520);
+        let mut window = of(14_520);
         for _ in 0..10 {
             assert!(window.admits(false));
             window.hold(1452);
@@ -178,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_filled_within_bounds() {
-        let mut window = Window::new(10_000);
+        let mut window = of(10_000);
         while window.admits(true) {
             window.hold(1000);
         }
@@ -187,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_closed_window_opens_in_one_step() {
-        let mut window = Window::new(10_000);
+        let mut window = of(10_000);
         window.hold(10_000);
         assert_eq!(advertise(&mut window), 0);
         window.release(500, 0);

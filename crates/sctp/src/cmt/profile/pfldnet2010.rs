@@ -6,6 +6,7 @@ use super::Choice;
 use crate::cmt::{
     BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, IdleWindow, InitialThreshold,
     InitialWindow, Multipath, NrSackPolicy, PathOrder, RttSampling, RtxPolicy, SackPath,
+    WindowAccounting,
 };
 use crate::config::{AssociationConfig, CongestionControlKind, LossDetection, SchedulerKind};
 
@@ -75,6 +76,7 @@ pub(super) fn apply(config: &mut AssociationConfig) {
     config.sack_delay = Duration::from_millis(200);
     config.sack_frequency = 2;
     config.ask_for_sacks = false;
+    config.window_accounting = WindowAccounting::Payload;
     config.nagle = false;
     config.mtu = 1500;
     config.path_mtu_discovery = false;

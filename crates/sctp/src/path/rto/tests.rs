@@ -18,7 +18,7 @@ fn rto(min: u64, initial: u64, max: u64) -> Rto {
 fn the_first_sample_sets_three_times_the_round_trip() {
     let mut rto = rto(10, 1000, 60_000);
     assert_eq!((rto.current(), rto.smoothed()), (ms(1000), None));
-    rto.on_sample(ms(100));
+    rto.on_sample(ms(100000), ms(100));
     assert_eq!(rto.smoothed(), Some(ms(100)));
     assert_eq!(rto.variance(), ms(50));
     assert_eq!(rto.current(), ms(300));
@@ -27,8 +27,8 @@ fn the_first_sample_sets_three_times_the_round_trip() {
 #[test]
 fn later_samples_weigh_an_eighth_and_a_quarter() {
     let mut rto = rto(10, 1000, 60_000);
-    rto.on_sample(ms(100));
-    rto.on_sample(ms(180));
+    rto.on_sample(ms(200000), ms(100));
+    rto.on_sample(ms(300000), ms(180));
     assert_eq!(rto.smoothed(), Some(ms(110)));
     assert_eq!(rto.variance(), Duration::from_micros(57_500));
     assert_eq!(rto.current(), ms(340));
@@ -38,9 +38,9 @@ fn later_samples_weigh_an_eighth_and_a_quarter() {
 #[test]
 fn the_bounds_hold() {
     let mut rto = rto(1000, 1000, 4000);
-    rto.on_sample(ms(1));
+    rto.on_sample(ms(400000), ms(1));
     assert_eq!(rto.current(), ms(1000));
-    rto.on_sample(ms(60_000));
+    rto.on_sample(ms(500000), ms(60_000));
     assert_eq!(rto.current(), ms(4000));
     rto.back_off();
     assert_eq!(rto.current(), ms(4000));
@@ -51,11 +51,11 @@ fn a_back_off_doubles_and_a_measurement_ends_it() {
     let mut rto = rto(100, 1000, 60_000);
     rto.back_off();
     assert_eq!(rto.current(), ms(2000));
-    rto.on_sample(ms(100));
+    rto.on_sample(ms(600000), ms(100));
     rto.back_off();
     rto.back_off();
     assert_eq!(rto.current(), ms(1200));
-    rto.on_sample(ms(100));
+    rto.on_sample(ms(700000), ms(100));
     assert_eq!(rto.current(), Duration::from_micros(250_000));
 }
 
@@ -63,8 +63,22 @@ fn a_back_off_doubles_and_a_measurement_ends_it() {
 fn a_round_trip_of_nothing_is_still_a_round_trip() {
     let mut rto = rto(0, 1000, 60_000);
     for _ in 0..100 {
-        rto.on_sample(Duration::ZERO);
+        rto.on_sample(ms(800000), Duration::ZERO);
     }
     assert!(rto.smoothed().is_some());
     assert!(rto.current() > Duration::ZERO);
+}
+
+#[test]
+fn one_measurement_is_taken_in_for_each_round_trip() {
+    let mut rto = rto(10, 1000, 60_000);
+    rto.on_sample(ms(1_000), ms(100));
+    // Sent before that one ended.
+    rto.on_sample(ms(1_050), ms(300));
+    rto.on_sample(ms(1_099), ms(100));
+    assert_eq!((rto.smoothed(), rto.latest()), (Some(ms(100)), Some(ms(100))));
+    rto.on_sample(ms(1_180), ms(180));
+    assert_eq!(rto.smoothed(), Some(ms(110)));
+    rto.on_sample(ms(1_190), ms(90));
+    assert_eq!((rto.smoothed(), rto.least()), (Some(ms(110)), Some(ms(90))));
 }

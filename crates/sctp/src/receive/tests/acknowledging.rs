@@ -187,3 +187,54 @@ fn an_nr_sack_knows_the_fragments_of_mixed_messages() {
     let nr: Vec<_> = sack.nr_gap_blocks().map(|block| (block.start, block.end)).collect();
     assert_eq!((gaps(&sack), nr), (alloc::vec![(3, 3)], alloc::vec![(2, 2), (4, 4)]));
 }
+
+fn with_cmt(nr_sack: crate::cmt::NrSackPolicy) -> AssociationConfig {
+    let multipath = crate::cmt::Multipath { nr_sack, ..crate::cmt::Multipath::default() };
+    AssociationConfig { multipath: Some(multipath), ..config() }
+}
+
+#[test]
+fn with_delayed_acknowledgement_for_cmt_gaps_wait() {
+    let mut side = Side::with(&with_cmt(crate::cmt::NrSackPolicy::AtArrival), false, false);
+    side.chunk(&whole(0, 0, "x"));
+    assert_eq!(side.sack().dac_count, 1);
+    side.chunk(&whole(2, 2, "x"));
+    assert!(!side.wants_sack());
+    let deadline = side.now + config().sack_delay;
+    assert_eq!(side.receiver.next_timeout(), Some(deadline));
+    // Nor does the end of a gap make haste.
+    side.chunk(&whole(1, 1, "x"));
+    assert!(side.wants_sack());
+    let sack = side.sack();
+    assert_eq!((sack.dac_count, sack.cumulative_tsn), (2, tsn(2)));
+}
+
+#[test]
+fn an_nr_sack_tells_for_good_what_has_arrived_or_what_was_delivered() {
+    use crate::cmt::NrSackPolicy::{AtArrival, AtDelivery};
+    let nr_gaps = |sack: &SackChunk| -> Vec<(u16, u16)> {
+        sack.nr_gap_blocks().map(|block| (block.start, block.end)).collect()
+    };
+    for (policy, before) in [(AtArrival, [(2, 3)].as_slice()), (AtDelivery, [].as_slice())] {
+        let mut side = Side::with(&with_cmt(policy), false, true);
+        side.chunk(&whole(0, 0, "x"));
+        assert!(side.sack().is_nr);
+        // Stream 1 is in order; stream 0 waits for what is missing.
+        let mut other = whole(2, 0, "y");
+        other.stream = StreamId(1);
+        side.chunk(&other);
+        side.chunk(&whole(3, 2, "x"));
+        let sack = side.sack();
+        assert_eq!(nr_gaps(&sack), before, "{policy:?}");
+        let all: Vec<_> = gaps(&sack).into_iter().chain(nr_gaps(&sack)).collect();
+        assert_eq!(all, [(2, 3)]);
+        assert_eq!(side.texts(), ["x", "y"]);
+        side.receiver.want_sack();
+        let sack = side.sack();
+        if policy == AtDelivery {
+            assert_eq!((nr_gaps(&sack), gaps(&sack)), ([(2, 2)].to_vec(), [(3, 3)].to_vec()));
+        } else {
+            assert_eq!((nr_gaps(&sack), gaps(&sack)), ([(2, 3)].to_vec(), [].to_vec()));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What is estimated of a path for those who choose between paths: its least round trip, and how
+//! fast it delivers. All from what is acknowledged, nothing from the configuration.
+
+use core::time::Duration;
+
+use super::Path;
+use crate::congestion::{DeliveryRate, nanoseconds};
+
+/// Round trips without a queue of ours after which a path that became longer is believed to be.
+const LONGER_SAMPLES: u8 = 8;
+
+/// Bytes under way, in MTUs, that make no queue.
+const NO_QUEUE: usize = 3;
+
+/// Round trips for which the fastest delivery counts, half of them at least.
+const RATE_ROUND_TRIPS: u64 = 10;
+
+/// The least time for which the fastest delivery counts, in nanoseconds.
+const LEAST_RATE_TIME: u64 = 500_000_000;
+
+/// The estimates of one path. Times are in nanoseconds, 0 for none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Estimates {
+    least_rtt: u64,
+    /// Round trips in a row that were longer, though nothing was in the way: how many, and the least
+    /// of them.
+    longer: (u8, u64),
+    /// The fastest delivery of the span that runs and of the one before, in bytes a second.
+    rates: [u64; 2],
+    /// When the span ends.
+    span_end: u64,
+}
+
+impl Estimates {
+    /// A round trip was measured; `alone`: there was no queue of ours in the way.
+    ///
+    /// The least one stands. It may only have been that of another route if round trips without a
+    /// queue say so: in a full queue all round trips are longer.
+    pub(super) fn on_round_trip(&mut self, rtt: Duration, alone: bool) {
+        let rtt = nanoseconds(rtt).max(1);
+        if self.least_rtt == 0 || rtt <= self.least_rtt {
+            (self.least_rtt, self.longer) = (rtt, (0, 0));
+            return;
+        }
+        // What is as long but for jitter is no other route.
+        if rtt <= self.least_rtt + self.least_rtt / 8 {
+            self.longer = (0, 0);
+        } else if alone {
+            let (count, least) = self.longer;
+            self.longer = (count + 1, if count == 0 { rtt } else { least.min(rtt) });
+            if self.longer.0 >= LONGER_SAMPLES {
+                (self.least_rtt, self.longer) = (self.longer.1, (0, 0));
+            }
+        }
+    }
+
+    /// The path delivered at this rate.
+    fn on_delivery(&mut self, now: Duration, delivery: &DeliveryRate) {
+        if delivery.too_short {
+            return;
+        }
+        let now = nanoseconds(now);
+        if now >= self.span_end {
+            let span = (self.least_rtt * RATE_ROUND_TRIPS / 2).max(LEAST_RATE_TIME);
+            // What the application left unused says nothing of the path.
+            self.rates = match delivery.sent.app_limited {
+                true => [self.rates[0].max(self.rates[1]), 0],
+                false => [self.rates[1], 0],
+            };
+            self.span_end = now.saturating_add(span);
+        }
+        self.rates[1] = self.rates[1].max(delivery.rate());
+    }
+}
+
+impl Path {
+    /// The least round trip, without queues as far as it was ever seen without.
+    #[must_use]
+    pub fn least_rtt(&self) -> Option<Duration> {
+        let least = self.estimates.least_rtt;
+        (least != 0).then(|| Duration::from_nanos(least))
+    }
+
+    /// How fast the path delivered at best of late, in bytes of user data a second.
+    #[must_use]
+    pub fn delivery_rate(&self) -> Option<u64> {
+        let rate = self.estimates.rates.into_iter().max().unwrap_or(0);
+        (rate != 0).then_some(rate)
+    }
+
+    /// A round trip of something small was measured: of the handshake, or of a heartbeat.
+    pub fn on_round_trip(&mut self, now: Duration, rtt: Duration) {
+        self.rto.on_sample(now, rtt);
+        self.estimates.on_round_trip(rtt, self.outstanding == 0);
+    }
+
+    /// What a SACK measured.
+    pub(super) fn note_estimates(
+        &mut self,
+        now: Duration,
+        rtt: Option<Duration>,
+        delivery: Option<&DeliveryRate>,
+    ) {
+        if let Some(rtt) = rtt {
+            let in_flight = delivery.map_or(usize::MAX, |delivery| delivery.sent.in_flight);
+            self.estimates.on_round_trip(rtt, in_flight <= NO_QUEUE * self.mtu.current());
+        }
+        if let Some(delivery) = delivery {
+            self.estimates.on_delivery(now, delivery);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

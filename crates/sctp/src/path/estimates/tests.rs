@@ -1,0 +1,88 @@
+use super::*;
+use crate::congestion::SentState;
+
+const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn delivery(rate: u64, app_limited: bool) -> DeliveryRate {
+    DeliveryRate {
+        bytes: rate,
+        interval: 1_000_000_000,
+        total_delivered: 0,
+        lost: 0,
+        sent: SentState {
+            sent: 0,
+            first_sent: 0,
+            delivered_at: 0,
+            delivered: 0,
+            lost: 0,
+            in_flight: 0,
+            app_limited,
+        },
+        too_short: false,
+    }
+}
+
+fn best(estimates: &Estimates) -> u64 {
+    estimates.rates.into_iter().max().unwrap()
+}
+
+#[test]
+fn a_queue_does_not_change_the_least_round_trip() {
+    let mut estimates = Estimates::default();
+    estimates.on_round_trip(ms(20), true);
+    for _ in 0..1000 {
+        estimates.on_round_trip(ms(140), false);
+    }
+    assert_eq!(estimates.least_rtt, 20_000_000);
+    estimates.on_round_trip(ms(18), false);
+    assert_eq!(estimates.least_rtt, 18_000_000);
+}
+
+#[test]
+fn a_longer_route_is_believed_after_eight_round_trips_without_a_queue() {
+    let mut estimates = Estimates::default();
+    estimates.on_round_trip(ms(20), true);
+    for _ in 0..7 {
+        estimates.on_round_trip(ms(60), true);
+        estimates.on_round_trip(ms(200), false);
+    }
+    assert_eq!(estimates.least_rtt, 20_000_000);
+    estimates.on_round_trip(ms(55), true);
+    assert_eq!(estimates.least_rtt, 55_000_000);
+    // One short one among them, and it was jitter.
+    for _ in 0..7 {
+        estimates.on_round_trip(ms(80), true);
+    }
+    estimates.on_round_trip(ms(57), true);
+    estimates.on_round_trip(ms(80), true);
+    assert_eq!(estimates.least_rtt, 55_000_000);
+}
+
+#[test]
+fn the_fastest_delivery_of_late_counts() {
+    let mut estimates = Estimates::default();
+    estimates.on_round_trip(ms(100), true);
+    estimates.on_delivery(ms(1_000), &delivery(500, false));
+    estimates.on_delivery(ms(1_100), &delivery(900, false));
+    estimates.on_delivery(ms(1_200), &delivery(400, false));
+    assert_eq!(best(&estimates), 900);
+    estimates.on_delivery(ms(1_600), &delivery(400, false));
+    assert_eq!(best(&estimates), 900);
+    estimates.on_delivery(ms(2_200), &delivery(450, false));
+    assert_eq!(best(&estimates), 450);
+}
+
+#[test]
+fn what_the_application_left_unused_does_not_make_a_path_slow() {
+    let mut estimates = Estimates::default();
+    estimates.on_delivery(ms(1_000), &delivery(900, false));
+    for second in 2..60 {
+        estimates.on_delivery(ms(second * 1_000), &delivery(10, true));
+    }
+    assert_eq!(best(&estimates), 900);
+    let too_short = DeliveryRate { too_short: true, ..delivery(9_000, false) };
+    estimates.on_delivery(ms(60_000), &too_short);
+    assert_eq!(best(&estimates), 900);
+}

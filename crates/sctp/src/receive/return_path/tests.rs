@@ -1,0 +1,136 @@
+use core::net::SocketAddr;
+
+use super::*;
+use crate::cmt::Multipath;
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn configured(sack_path: SackPath) -> AssociationConfig {
+    let multipath = Multipath { sack_path, ..Multipath::default() };
+    AssociationConfig { multipath: Some(multipath), ..AssociationConfig::default() }
+}
+
+/// Three paths that work, with round trips of 100, 40 and 60 ms.
+fn paths() -> Paths {
+    let config = AssociationConfig::default();
+    let remote = |last: u8| SocketAddr::from(([192, 0, 2, last], 0));
+    let mut paths = Paths::new(remote(1), None, &config, [0; 32]);
+    for (last, rtt) in [(1, 100), (2, 40), (3, 60)] {
+        let path = paths.add(remote(last), None, &config).unwrap();
+        paths.confirm(path);
+        paths.get_mut(path).unwrap().on_round_trip(Duration::ZERO, ms(rtt));
+    }
+    paths
+}
+
+const A: PathId = PathId(0);
+const B: PathId = PathId(1);
+const C: PathId = PathId(2);
+
+#[test]
+fn without_several_paths_it_is_where_the_last_data_came_from() {
+    let mut back = ReturnPath::of(&AssociationConfig::default());
+    let paths = paths();
+    assert_eq!(back.choose(ms(0), &paths, false), None);
+    back.on_packet(ms(0), A, true);
+    back.on_packet(ms(1), B, true);
+    back.on_packet(ms(2), C, false);
+    assert_eq!(back.choose(ms(2), &paths, false), Some(B));
+    back.on_sack(B);
+    assert_eq!(back.choose(ms(2), &paths, false), Some(B));
+}
+
+#[test]
+fn the_first_one_is_that_of_the_first_data_since_the_last_sack() {
+    let mut back = ReturnPath::of(&configured(SackPath::First));
+    let paths = paths();
+    back.on_packet(ms(0), C, false);
+    back.on_packet(ms(0), A, true);
+    back.on_packet(ms(1), B, true);
+    assert_eq!(back.choose(ms(1), &paths, false), Some(A));
+    back.on_sack(A);
+    back.on_packet(ms(2), B, true);
+    back.on_packet(ms(3), A, true);
+    assert_eq!(back.choose(ms(3), &paths, false), Some(B));
+}
+
+#[test]
+fn in_turn_the_paths_with_data_get_one_sack_after_the_other() {
+    let mut back = ReturnPath::of(&configured(SackPath::InTurn));
+    let paths = paths();
+    let mut chosen = Vec::new();
+    for round in 0..4 {
+        back.on_packet(ms(round), A, true);
+        back.on_packet(ms(round), B, true);
+        let path = back.choose(ms(round), &paths, false).unwrap();
+        back.on_sack(path);
+        chosen.push(path);
+    }
+    assert_eq!(chosen, [A, B, A, B]);
+    // One without data since has no turn.
+    back.on_packet(ms(5), B, true);
+    assert_eq!(back.choose(ms(5), &paths, false), Some(B));
+    back.on_sack(B);
+    back.on_packet(ms(6), B, true);
+    back.on_packet(ms(6), C, true);
+    assert_eq!(back.choose(ms(6), &paths, false), Some(C));
+}
+
+#[test]
+fn the_quickest_is_taken_while_packets_come_on_it() {
+    let mut back = ReturnPath::of(&configured(SackPath::LowestRtt));
+    let mut paths = paths();
+    for path in [A, B, C] {
+        back.on_packet(ms(0), path, true);
+    }
+    assert_eq!(back.choose(ms(0), &paths, false), Some(B));
+    // 60 ms without a packet are more than one and a half round trips cover.
+    back.on_packet(ms(61), A, true);
+    back.on_packet(ms(61), C, true);
+    assert_eq!(back.choose(ms(60), &paths, false), Some(B));
+    assert_eq!(back.choose(ms(61), &paths, false), Some(C));
+    // Anything that comes counts.
+    back.on_packet(ms(62), B, false);
+    assert_eq!(back.choose(ms(62), &paths, false), Some(B));
+    paths.suspect(B);
+    assert_eq!(back.choose(ms(62), &paths, false), Some(C));
+    // A long silence: the path of the last data.
+    assert_eq!(back.choose(ms(10_000), &paths, false), Some(C));
+}
+
+#[test]
+fn data_that_comes_twice_brings_the_sacks_to_another_path() {
+    let mut back = ReturnPath::of(&configured(SackPath::LowestRtt));
+    let paths = paths();
+    let mut chosen = Vec::new();
+    for round in 0..5 {
+        back.on_packet(ms(round), A, true);
+        back.on_packet(ms(round), B, true);
+        let path = back.choose(ms(round), &paths, round > 0).unwrap();
+        back.on_sack(path);
+        chosen.push(path);
+    }
+    assert_eq!(chosen, [B, A, B, A, B]);
+}
+
+#[test]
+fn a_path_that_was_removed_is_not_taken() {
+    let mut back = ReturnPath::of(&configured(SackPath::InTurn));
+    let mut paths = paths();
+    back.on_packet(ms(0), B, true);
+    back.on_packet(ms(1), C, true);
+    paths.remove(B);
+    assert_eq!(back.choose(ms(1), &paths, false), Some(C));
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let mut back = ReturnPath::of(&configured(SackPath::InTurn));
+    for number in 0..1000 {
+        back.on_packet(ms(number.into()), PathId(number), true);
+    }
+    assert_eq!(back.heard.len(), MAX_HEARD);
+    assert!(back.heard.iter().any(|heard| heard.path == PathId(999)));
+}
