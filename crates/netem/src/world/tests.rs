@@ -1,5 +1,7 @@
 //! Worlds of a few nodes.
 
+mod properties;
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
