@@ -341,6 +341,7 @@ impl Sender {
                 self.restart_t3(number, now, paths);
             }
         }
+        self.judge_probes(now, paths);
         self.end_recoveries(now, sack.cumulative_tsn, paths);
         self.schedule_probes(now, paths);
         self.note_room();

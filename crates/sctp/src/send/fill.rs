@@ -153,7 +153,9 @@ impl Sender {
                 self.abandon(chunk.message, paths);
                 continue;
             }
-            if !self.write_chunk(tsn, &chunk, false, packet) {
+            // Everything waits for the answer to a probe (RFC 7053 §4).
+            let immediate = self.asks_for_sacks && self.flights[at].probe.is_out();
+            if !self.write_chunk(tsn, &chunk, immediate, packet) {
                 return;
             }
             let length = usize::from(chunk.length);

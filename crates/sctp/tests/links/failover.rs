@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eyas_sctp::config::AssociationConfig;
+use eyas_sctp::config::{AssociationConfig, Multipath};
 use eyas_sctp::endpoint::PathState;
 use eyas_sctp::event::{Event, PathChange};
 use eyas_sctp::identifier::PathId;
@@ -47,6 +47,60 @@ fn cut_after_five_seconds(config: &AssociationConfig, networks: usize) -> World 
 fn share(world: &World, from: Duration, to: Duration) -> u64 {
     let bits = world.delivered(from, to) as u64 * 8;
     bits * 1000 * 100 / LINK.rate / u64::try_from((to - from).as_millis()).unwrap()
+}
+
+/// All paths at once, with everything else as it is by default.
+fn multipath() -> AssociationConfig {
+    let mut config = AssociationConfig::default();
+    config.multipath = Some(Multipath::default());
+    config
+}
+
+/// Cuts the first network at some time, and counts in round trips: the data of the path is sent on
+/// the others three round trips after the last sign of life from it, of which the probe waits for
+/// two and its answer for one, and what round trips vary by.
+fn count_round_trips(config: &AssociationConfig, links: &[Link], cut: u16, cut_at: Duration) {
+    let mut world = World::connected(config, links);
+    let link = links[usize::from(cut)];
+    world.run_until(cut_at);
+    world.cut(cut.into(), true);
+    // What is on its way still arrives.
+    world.run_until(cut_at + link.delay + link.queue);
+    let rtt = world.status().paths[usize::from(cut)].smoothed_rtt.unwrap();
+    world.run_until(cut_at + ms(2_000));
+    let failed: Vec<_> = changes(&world).into_iter().filter(|it| ms(it.0) > cut_at).collect();
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert_eq!((failed[0].1, failed[0].2), (cut, PathChange::PotentiallyFailed));
+    let noticed = ms(failed[0].0);
+    let sign_of_life = *world.arrivals[usize::from(cut)].last().unwrap() + link.delay;
+    assert!(noticed <= sign_of_life + 3 * rtt + rtt / 2, "{cut_at:?}: {noticed:?}, {rtt:?}");
+    // Messages go on soon after: what was on the path goes over another one, where slow start may
+    // have to begin.
+    let other = world.status().paths.iter().filter_map(|path| path.smoothed_rtt).max().unwrap();
+    let end = |pair: &[(Duration, usize)]| pair[1].0 - pair[0].0;
+    let since = world.deliveries.partition_point(|(at, _)| *at < cut_at - ROUND_TRIP);
+    let gap = world.deliveries[since..].windows(2).map(end).max().unwrap();
+    assert!(gap <= 4 * rtt + 2 * other, "{cut_at:?}: nothing came for {gap:?}, {rtt:?}");
+}
+
+#[test]
+fn a_path_that_dies_costs_three_round_trips_and_a_probe() {
+    for networks in [2, 3] {
+        for config in [AssociationConfig::default(), multipath()] {
+            // Wherever the window stands in its sawtooth.
+            for cut_at in [2_000, 2_900] {
+                count_round_trips(&config, &vec![LINK; networks], 0, ms(cut_at));
+            }
+        }
+    }
+}
+
+#[test]
+fn so_it_does_where_paths_differ() {
+    let slow = Link { delay: ms(75), ..LINK };
+    for cut in [0, 1] {
+        count_round_trips(&multipath(), &[LINK, slow], cut, ms(3_000));
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A path that has fallen silent: with another one at hand, data does not wait for T3, which is a
-//! second at least, but moves on when a tail-loss probe would have gone unanswered.
+//! second at least, but moves on when a tail-loss probe has gone unanswered: three round trips after
+//! the last sign of life, and as much as round trips vary.
 //!
 //! Nothing is counted as lost and no window is cut: the path becomes potentially failed
 //! (RFC 7829 §5), a heartbeat asks it, and with the answer data goes there again.
@@ -35,8 +36,10 @@ impl Sender {
         if flight.doubt.is_some() && !alive {
             return;
         }
-        // A probe goes after two round trips; its answer may take as long as round trips vary.
-        let answer = (smoothed * 2).max(smoothed + path.rto.variance() * 4);
+        // A probe goes after two round trips. Its answer takes one and what round trips vary by, but
+        // not more than two: they vary much only while little is known of them.
+        let varies = (path.rto.variance() * 4).clamp(smoothed / 4, smoothed);
+        let answer = smoothed.saturating_add(varies);
         let mut silence = (smoothed * 2).saturating_add(answer).max(LEAST_SILENCE);
         if flight.has_one_packet() {
             silence = silence.saturating_add(sack_delay);

@@ -38,6 +38,7 @@ impl Sender {
     ) {
         for duplicate in sack.duplicates() {
             for flight in &mut self.flights {
+                flight.probe.note_duplicate(duplicate);
                 if flight.clear_suspect(duplicate, 1)
                     && let Some(path) = flight.path.and_then(|id| paths.get_mut(id))
                 {

@@ -1,14 +1,17 @@
 //! Tail-loss probes: if the last packets of a flight are lost, nothing that arrives later can tell;
-//! so something is sent again, long before T3 would run out (RFC 8985 §7).
+//! so something is sent again, long before T3 would run out (RFC 8985 §7). If it turns out that what
+//! was sent again was all that had been lost, the window is cut all the same (§7.4).
 
 use core::time::Duration;
 
 use super::super::Sender;
+use super::super::acknowledgement::is_newer;
 use super::super::flight::Flight;
-use super::super::outstanding::Outstanding;
+use super::super::outstanding::{ChunkState, Outstanding};
 use super::super::retransmission::Meaning;
 use crate::config::LossDetection;
-use crate::path::Paths;
+use crate::congestion::PacketNumber;
+use crate::path::{Path, Paths};
 use crate::serial::Tsn;
 
 /// How long to wait on a path whose round trip is not known.
@@ -19,9 +22,21 @@ const WITHOUT_ROUND_TRIP: Duration = Duration::from_secs(1);
 pub(in crate::send) struct TailLossProbe {
     /// When to send one.
     pub(in crate::send) timer: Option<Duration>,
-    /// The last TSN outstanding when one was sent, until it is acknowledged: one at a time
-    /// (`TLP.end_seq`).
-    end: Option<Tsn>,
+    /// The one that is out: one at a time.
+    out: Option<Out>,
+}
+
+/// A probe that is out.
+#[derive(Clone, Copy, Debug)]
+struct Out {
+    /// Its packet, or a later one.
+    packet: PacketNumber,
+    /// When it was sent.
+    sent: Duration,
+    /// The chunk that was sent again, if it is not new data.
+    again: Option<Tsn>,
+    /// Whether the peer got that chunk twice.
+    twice: bool,
 }
 
 impl TailLossProbe {
@@ -29,23 +44,62 @@ impl TailLossProbe {
     pub(in crate::send) fn cancel(&mut self) {
         *self = Self::default();
     }
+
+    /// Whether a probe is out.
+    pub(in crate::send) fn is_out(&self) -> bool {
+        self.out.is_some()
+    }
+
+    /// The peer got a chunk twice.
+    pub(super) fn note_duplicate(&mut self, tsn: Tsn) {
+        if let Some(out) = &mut self.out {
+            out.twice |= out.again == Some(tsn);
+        }
+    }
 }
 
 impl Sender {
-    /// After a SACK: probes end, timers start anew.
-    pub(in crate::send) fn schedule_probes(&mut self, now: Duration, paths: &Paths) {
-        if self.detection != LossDetection::Rack {
-            return;
-        }
-        let cumulative = self.cumulative_tsn_acked();
+    /// After a SACK: probes that were answered end.
+    pub(in crate::send) fn judge_probes(&mut self, now: Duration, paths: &mut Paths) {
         for number in 0..self.flights.len() as u8 {
-            let flight = &mut self.flights[usize::from(number)];
-            if flight.probe.end.is_some_and(|end| end.is_at_or_before(cumulative)) {
-                flight.probe.end = None;
+            if let Some(out) = self.flights[usize::from(number)].probe.out {
+                self.judge_probe(number, &out, now, paths);
             }
-            if flight.seen.acknowledged {
+        }
+    }
+
+    /// After a SACK: timers start anew.
+    pub(in crate::send) fn schedule_probes(&mut self, now: Duration, paths: &Paths) {
+        for number in 0..self.flights.len() as u8 {
+            if self.flights[usize::from(number)].seen.acknowledged {
                 self.schedule_probe(number, now, paths);
             }
+        }
+    }
+
+    /// Ends a probe that was answered; cuts the window if it repaired a loss (RFC 8985 §7.4).
+    fn judge_probe(&mut self, number: u8, out: &Out, now: Duration, paths: &mut Paths) {
+        let flight = &mut self.flights[usize::from(number)];
+        let Some(tsn) = out.again else {
+            // New data: what arrives of it tells of losses before it by itself.
+            let newest = flight.seen.newest;
+            if newest.is_some_and(|newest| !is_newer(out.packet, newest)) {
+                flight.probe.out = None;
+            }
+            return;
+        };
+        let chunk = self.outstanding.get(tsn);
+        let waits = chunk
+            .is_some_and(|chunk| matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost));
+        if waits {
+            return;
+        }
+        flight.probe.out = None;
+        let least = flight.path.and_then(|id| paths.get(id)).and_then(|path| path.rto.least());
+        let is_first = least.is_none_or(|least| now.saturating_sub(out.sent) < least);
+        let is_abandoned = chunk.is_some_and(|chunk| chunk.state == ChunkState::Abandoned);
+        if !out.twice && !is_first && !is_abandoned {
+            self.begin_recovery(number, 1, out.packet, now, paths);
         }
     }
 
@@ -61,7 +115,7 @@ impl Sender {
         let is_wanted = path.outstanding() > 0
             && flight.recovery.is_none()
             && flight.waiting == 0
-            && flight.probe.end.is_none()
+            && !flight.probe.is_out()
             && flight.rack.timer.is_none();
         if !is_wanted {
             return;
@@ -79,7 +133,6 @@ impl Sender {
     /// (RFC 8985 §7.3).
     pub(super) fn send_probe(&mut self, number: u8, now: Duration, paths: &mut Paths) {
         let has_new = self.unsent > 0 && self.peer_window.left(self.in_flight) > 0;
-        let last = self.next_tsn().previous();
         let path = self.flights[usize::from(number)].path;
         let is_taken = match path {
             Some(id) if self.is_multipath() => self.may_carry_new(id, paths),
@@ -88,11 +141,15 @@ impl Sender {
         let flight = &mut self.flights[usize::from(number)];
         flight.probe.timer = None;
         let Some(id) = flight.path else { return };
-        flight.probe.end = Some(last);
+        let Some(packet) = paths.get(id).map(Path::next_packet) else { return };
+        let mut again = None;
         if !(has_new && is_taken) {
-            let Some(tsn) = flight.last_under_way(number, &self.outstanding) else { return };
+            again = flight.last_under_way(number, &self.outstanding);
+            let Some(tsn) = again else { return };
             self.lose(tsn, id, Meaning::Nothing, now, paths);
         }
+        let out = Out { packet, sent: now, again, twice: false };
+        self.flights[usize::from(number)].probe.out = Some(out);
         if let Some(path) = paths.get_mut(id) {
             path.grant_packet();
         }

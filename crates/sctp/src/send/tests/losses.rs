@@ -226,3 +226,51 @@ fn a_duplicate_tells_that_a_retransmission_was_in_vain() {
     );
     assert_eq!(threshold(&bench), usize::MAX);
 }
+
+/// All but the last of three chunks arrived, and the probe sent that one again.
+fn probed() -> Bench {
+    let mut bench = by_time(3);
+    bench.sack(3, &[]);
+    bench.timeout();
+    let packets = bench.output();
+    assert_eq!(packets.iter().map(Left::tsns).collect::<Vec<_>>(), [[3]]);
+    assert_eq!(threshold(&bench), usize::MAX);
+    bench
+}
+
+#[test]
+fn a_loss_that_the_probe_itself_repaired_cuts_the_window() {
+    let mut bench = probed();
+    bench.pass(milliseconds(100));
+    bench.sack(4, &[]);
+    assert_eq!(threshold(&bench), 6000);
+    // And what comes next is a new recovery.
+    assert!(bench.sender.is_dry());
+    bench.send(on(0), 1400).expect("taken");
+    bench.packet(PathId(0)).expect("a packet");
+    bench.pass(milliseconds(100));
+    bench.sack(5, &[]);
+    assert_eq!(threshold(&bench), 6000);
+}
+
+#[test]
+fn a_probe_in_vain_leaves_the_window() {
+    // The first transmission was only late.
+    let mut late = probed();
+    late.pass(milliseconds(20));
+    late.sack(4, &[]);
+    assert_eq!(threshold(&late), usize::MAX);
+    // Its SACK was lost: the chunk came twice.
+    let mut twice = probed();
+    twice.pass(milliseconds(100));
+    let duplicates = [FIRST.plus(3)];
+    let sack = SackBuilder {
+        cumulative_tsn: FIRST.plus(3),
+        a_rwnd: 1 << 20,
+        duplicates: &duplicates,
+        ..Default::default()
+    };
+    twice.handle_on(&sack.build(), PathId(0));
+    assert!(twice.sender.is_dry());
+    assert_eq!(threshold(&twice), usize::MAX);
+}
