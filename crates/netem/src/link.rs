@@ -38,6 +38,10 @@ use bit_error::Passage;
 use loss::Loss;
 use queue::Queue;
 
+/// The most packets that are under way in one direction. It bounds what a link without a rate, or
+/// with a long delay, can be made to hold; packets beyond it count as [`DropCause::QueueFull`].
+pub const MAX_IN_FLIGHT: usize = 1 << 20;
+
 /// Random streams of a link, one for each use, so that turning one on leaves the others alone.
 #[derive(Clone, Debug)]
 struct Streams {
@@ -207,6 +211,9 @@ impl Link {
         }
         if packet.is_whole() && self.mtu.is_some_and(|mtu| packet.len() > mtu) {
             return Err(DropCause::TooBig);
+        }
+        if self.flight.len() >= MAX_IN_FLIGHT {
+            return Err(DropCause::QueueFull);
         }
         let free = self.free_at <= now && self.rate != Some(0) && self.queue.is_empty();
         let time = self.transmission(&packet);

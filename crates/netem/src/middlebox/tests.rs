@@ -1,5 +1,7 @@
 //! Each box, packet by packet.
 
+mod properties;
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::IpAddr;
