@@ -39,6 +39,9 @@ pub struct Counters {
     pub inconsistent_data: u64,
     /// SACK chunks that acknowledge what was never sent, or whose blocks are out of order.
     pub bad_sacks: u64,
+    /// Reports of the network that do not quote a packet of the association that they are about
+    /// (RFC 9260 §10).
+    pub unverified_reports: u64,
     /// Answers that were not given because of a rate limit (RFC 9260 §8.4, §10).
     pub answers_withheld: u64,
     /// Addresses of a peer that were left out: not unicast, too many, or of a family that is not

@@ -67,6 +67,10 @@ pub enum Input {
         remote: SocketAddr,
         /// What was reported.
         reason: Unreachable,
+        /// The beginning of the SCTP packet in question, as the ICMP message quotes it: anybody can
+        /// send one, and only who saw the packet knows its tag (RFC 9260 §10, RFC 6951 §5.5). 8
+        /// bytes are needed, 20 for an INIT. `None`: this host itself says so.
+        quoted: Option<Bytes>,
     },
     /// The addresses of this host that have a route, all of them, most wanted first. From now on
     /// new peers are told of these ([`crate::config::EndpointConfig::addresses`]), and those that

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -99,7 +100,7 @@ fn send(
     while let Some(transmit) = outbox.front() {
         let remote = transmit.remote;
         let Some(index) = ways.choose(&hub.wires, transmit) else {
-            arrivals.push(Input::Unreachable { remote, reason: Unreachable::Route });
+            arrivals.push(without_way(remote));
             outbox.pop_front();
             continue;
         };
@@ -109,13 +110,18 @@ fn send(
             Err(error) => {
                 tracing::debug!(%remote, %error, "cannot send");
                 if is_without_way(&error) {
-                    arrivals.push(Input::Unreachable { remote, reason: Unreachable::Route });
+                    arrivals.push(without_way(remote));
                 }
             }
         }
         outbox.pop_front();
     }
     None
+}
+
+/// This host itself says that there is no way to `remote`.
+fn without_way(remote: SocketAddr) -> Input {
+    Input::Unreachable { remote, reason: Unreachable::Route, quoted: None }
 }
 
 fn is_without_way(error: &io::Error) -> bool {

@@ -5,7 +5,13 @@ use super::state::State;
 use super::{Arrival, Association};
 use crate::counters::Counters;
 use crate::identifier::VerificationTag;
-use crate::wire::Chunk;
+use crate::wire::{Chunk, ChunkType, PACKET_HEADER};
+
+/// Bytes of a packet that every ICMP message quotes: the ports and the tag.
+const QUOTED: usize = 8;
+
+/// Where the initiate tag stands in a packet with an INIT (§3.3.2).
+const INITIATE_TAG_AT: usize = PACKET_HEADER + 4;
 
 impl Association {
     /// Whether an ABORT or SHUTDOWN COMPLETE with this tag is the peer's (§8.5.1 B, C): the tag is
@@ -44,5 +50,25 @@ impl Association {
             }
             _ => counters.bad_tags += 1,
         }
+    }
+
+    /// Whether a packet that an ICMP message quotes is one of ours (RFC 9260 §10, ICMP 5 and 6): its
+    /// ports, and the peer's tag, or of an INIT ours.
+    pub(crate) fn has_sent(&self, quoted: &[u8]) -> bool {
+        let Some(&[s0, s1, d0, d1, t0, t1, t2, t3]) = quoted.first_chunk::<QUOTED>() else {
+            return false;
+        };
+        let ours = u16::from_be_bytes([s0, s1]);
+        let theirs = u16::from_be_bytes([d0, d1]);
+        let tag = VerificationTag(u32::from_be_bytes([t0, t1, t2, t3]));
+        if !self.has_ports(ours, theirs) {
+            return false;
+        }
+        if tag != VerificationTag::ZERO {
+            return tag == self.peer_tag;
+        }
+        let initiate_tag = quoted.get(INITIATE_TAG_AT..).and_then(<[u8]>::first_chunk);
+        quoted.get(PACKET_HEADER) == Some(&ChunkType::INIT.0)
+            && initiate_tag.is_some_and(|tag| u32::from_be_bytes(*tag) == self.local_tag.0)
     }
 }

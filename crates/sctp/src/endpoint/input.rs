@@ -19,7 +19,9 @@ impl Endpoint {
         match input {
             Input::Tick => {}
             Input::Packets(received) => self.handle_packets(&received),
-            Input::Unreachable { remote, reason } => self.handle_unreachable(remote, reason),
+            Input::Unreachable { remote, reason, quoted } => {
+                self.handle_unreachable(remote, reason, quoted.as_deref());
+            }
             Input::LocalAddresses(addresses) => self.handle_local_addresses(addresses),
         }
     }
@@ -154,14 +156,25 @@ impl Endpoint {
         }
     }
 
-    /// The network says that packets to `remote` do not arrive.
-    fn handle_unreachable(&mut self, remote: SocketAddr, reason: Unreachable) {
+    /// The network says that packets to `remote` do not arrive. What it quotes must be a packet of
+    /// the association.
+    fn handle_unreachable(
+        &mut self,
+        remote: SocketAddr,
+        reason: Unreachable,
+        quoted: Option<&[u8]>,
+    ) {
+        let mut believed = false;
         for slot in self.registry.all_to(canonical(remote)) {
-            if let Some(entry) = self.registry.entry_mut(slot) {
+            if let Some(entry) = self.registry.entry_mut(slot)
+                && quoted.is_none_or(|quoted| entry.association.has_sent(quoted))
+            {
+                believed = true;
                 entry.association.handle_unreachable(self.now, canonical(remote), reason);
                 self.touch(slot);
             }
         }
+        self.counters.unverified_reports += u64::from(quoted.is_some() && !believed);
     }
 
     /// The host has other addresses than before.

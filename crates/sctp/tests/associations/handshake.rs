@@ -95,7 +95,8 @@ fn the_network_can_refuse_a_handshake() {
     let id = world.connect();
     world.run_for(ms(5));
     let (remote, reason) = (socket(B, 0), Unreachable::Protocol);
-    world.hosts[A].endpoint.handle_input(world.now, Input::Unreachable { remote, reason });
+    let report = Input::Unreachable { remote, reason, quoted: None };
+    world.hosts[A].endpoint.handle_input(world.now, report);
     world.run_for(ms(5));
     let refused = Event::Lost(LossReason::Refused(Unreachable::Protocol));
     assert_eq!(world.hosts[A].events, [(id, refused)]);
@@ -108,7 +109,8 @@ fn the_network_refuses_one_address_and_the_next_one_is_tried_at_once() {
     let id = world.connect_with(|options| options.remotes.push(socket(B, 1)));
     world.run_for(ms(5));
     let (remote, reason) = (socket(B, 0), Unreachable::Route);
-    world.hosts[A].endpoint.handle_input(world.now, Input::Unreachable { remote, reason });
+    let report = Input::Unreachable { remote, reason, quoted: None };
+    world.hosts[A].endpoint.handle_input(world.now, report);
     world.finish_handshake(id);
     assert_eq!(world.now, ms(45));
     assert_eq!(world.hosts[A].status(id).paths.len(), 1);
@@ -129,7 +131,8 @@ fn the_network_cannot_end_what_is_up() {
     let (a, _) = world.connected();
     for reason in [Unreachable::Protocol, Unreachable::Route, Unreachable::TooBig(600)] {
         let remote = socket(B, 0);
-        world.hosts[A].endpoint.handle_input(world.now, Input::Unreachable { remote, reason });
+        let report = Input::Unreachable { remote, reason, quoted: None };
+        world.hosts[A].endpoint.handle_input(world.now, report);
     }
     world.run_for(ms(1000));
     assert_eq!(world.hosts[A].state(), AssociationState::Established);

@@ -6,6 +6,7 @@ mod data;
 mod floods;
 mod framing;
 mod lists;
+mod reports;
 mod tags;
 
 use crate::world::{A, B, World, ms, socket};

@@ -1,10 +1,12 @@
 //! What routers and hosts report of packets that did not arrive (RFC 9260 §10), as Linux keeps it
-//! in the error queue of a socket (`IP_RECVERR`).
+//! in the error queue of a socket (`IP_RECVERR`): with what the ICMP message quotes of the SCTP
+//! packet, by which the core knows its own.
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
+use bytes::Bytes;
 use eyas_sctp::io::{Input, Unreachable};
 use nix::libc;
 use nix::sys::socket::{
@@ -20,13 +22,15 @@ const ICMP_UNREACHABLE: u8 = 3;
 const ICMP6_UNREACHABLE: u8 = 1;
 /// ICMPv6: parameter problem (RFC 4443 §3.4).
 const ICMP6_PARAMETER_PROBLEM: u8 = 4;
-/// Bytes of the packet in question that are looked at: its ports.
-const PEEKED: usize = 16;
+/// Bytes of the SCTP packet in question that are looked at: ports and tag, and those of an INIT.
+const PEEKED: usize = 20;
 
 /// One report.
 pub(super) struct Report {
     pub(super) remote: SocketAddr,
     pub(super) reason: Unreachable,
+    /// See [`Input::Unreachable`].
+    quoted: Option<Bytes>,
 }
 
 /// Asks the kernel to keep reports for us.
@@ -69,11 +73,11 @@ pub(super) fn read(
     arrivals: &mut Arrivals,
 ) -> io::Result<()> {
     for _ in 0..most {
-        if let Some(Report { mut remote, reason }) = read_one(socket)? {
+        if let Some(Report { mut remote, reason, quoted }) = read_one(socket)? {
             if !is_udp {
                 remote.set_port(0);
             }
-            arrivals.push(Input::Unreachable { remote, reason });
+            arrivals.push(Input::Unreachable { remote, reason, quoted });
         }
     }
     Ok(())
@@ -94,15 +98,21 @@ fn read_one(socket: &Socket) -> nix::Result<Option<Report>> {
         MsgFlags::MSG_ERRQUEUE,
     )?;
     let Some(remote) = message.address.as_ref().and_then(to_address) else { return Ok(None) };
-    let mut reason = None;
+    let (mut reason, mut from_here) = (None, false);
     for one in message.cmsgs()? {
         match one {
             ControlMessageOwned::Ipv4RecvErr(error, _)
-            | ControlMessageOwned::Ipv6RecvErr(error, _) => reason = meaning(&error),
+            | ControlMessageOwned::Ipv6RecvErr(error, _) => {
+                reason = meaning(&error);
+                from_here = error.ee_origin == libc::SO_EE_ORIGIN_LOCAL;
+            }
             _ => {}
         }
     }
-    Ok(reason.map(|reason| Report { remote, reason }))
+    let length = message.bytes;
+    let quoted = packet.get(..length).unwrap_or(&packet);
+    let quoted = (!from_here).then(|| Bytes::copy_from_slice(quoted));
+    Ok(reason.map(|reason| Report { remote, reason, quoted }))
 }
 
 fn to_address(address: &SockaddrStorage) -> Option<SocketAddr> {

@@ -35,15 +35,15 @@ async fn packets(wire: &Wire, bytes: usize) -> Vec<Received> {
     found
 }
 
-async fn report(wire: &Wire) -> (SocketAddr, Unreachable) {
+async fn report(wire: &Wire) -> (SocketAddr, Unreachable, Option<Bytes>) {
     let mut buffers = ReceiveBuffers::new();
     loop {
         let mut arrivals = Vec::new();
         let ready = timeout(SOON, wire.readable()).await.unwrap().unwrap();
         wire.receive(ready, &mut buffers, &mut arrivals).unwrap();
         for input in arrivals {
-            if let Input::Unreachable { remote, reason } = input {
-                return (remote, reason);
+            if let Input::Unreachable { remote, reason, quoted } = input {
+                return (remote, reason, quoted);
             }
         }
     }
@@ -76,7 +76,8 @@ async fn a_port_that_nobody_has_is_reported() {
         let nobody = Wire::udp((ip, 0).into()).unwrap().local();
         wire.writable().await.unwrap();
         wire.try_send(&train(nobody, Bytes::from_static(b"hello"), 5)).unwrap();
-        assert_eq!(report(&wire).await, (nobody, Unreachable::Protocol));
+        let quoted = Some(Bytes::from_static(b"hello"));
+        assert_eq!(report(&wire).await, (nobody, Unreachable::Protocol, quoted));
         // What was reported is no reason to stop.
         let peer = Wire::udp((ip, 0).into()).unwrap();
         wire.try_send(&train(peer.local(), Bytes::from_static(b"hello"), 5)).unwrap();

@@ -1,0 +1,72 @@
+//! ICMP messages that anybody can send: believed only if they quote a packet of the association
+//! (RFC 9260 §10, ICMP 5 and 6).
+
+use super::*;
+use crate::world::PORT;
+use eyas_sctp::io::{Input, Unreachable};
+
+/// `A` is told that packets to `B` do not arrive.
+fn report(world: &mut World, reason: Unreachable, quoted: &[u8]) {
+    let quoted = Some(Bytes::copy_from_slice(quoted));
+    let input = Input::Unreachable { remote: socket(B, 0), reason, quoted };
+    world.hosts[A].endpoint.handle_input(world.now, input);
+    world.drain();
+}
+
+fn unverified(world: &World) -> u64 {
+    world.hosts[A].endpoint.counters().unverified_reports
+}
+
+/// `A` has sent an INIT, which got lost.
+fn opening() -> (World, Bytes) {
+    let mut world = World::new();
+    world.keep = Some("INIT");
+    world.network.cut = vec![0];
+    world.connect();
+    world.run_for(ms(5));
+    let init = world.kept.clone().expect("the INIT");
+    (world, init)
+}
+
+#[test]
+fn a_handshake_ends_only_by_a_report_that_quotes_its_init() {
+    let (mut world, init) = opening();
+    let changed = |at: usize| {
+        let mut other = init.to_vec();
+        other[at] ^= 1;
+        other
+    };
+    // Too short to tell; other ports, another tag, another chunk, another initiate tag.
+    let forged = [init[..7].to_vec(), init[..8].to_vec(), init[..19].to_vec(), Vec::new()];
+    let forged = forged.into_iter().chain([1, 3, 7, 12, 19].map(changed));
+    for (number, quoted) in (1..).zip(forged) {
+        report(&mut world, Unreachable::Protocol, &quoted);
+        assert_eq!(world.hosts[A].state(), AssociationState::CookieWait, "{quoted:?}");
+        assert_eq!(unverified(&world), number);
+    }
+    report(&mut world, Unreachable::Protocol, &init[..20]);
+    let refused = Event::Lost(LossReason::Refused(Unreachable::Protocol));
+    assert_eq!(world.hosts[A].said(), [refused]);
+}
+
+#[test]
+fn packets_get_smaller_only_by_a_report_that_quotes_one() {
+    let mut world = World::with_associations(|config| config.path_mtu_discovery = false);
+    let (a, _) = world.connected();
+    world.keep = Some("DATA");
+    world.send(A, a, 0, "seen on the way");
+    world.run_for(ms(1000));
+    let packet = world.kept.clone().expect("the DATA");
+    let mtu = |world: &World| world.hosts[A].status(a).paths[0].mtu;
+    let before = mtu(&world);
+    let mut guessed = packet[..8].to_vec();
+    guessed[7] ^= 1;
+    let foreign = [&PORT.to_be_bytes()[..], &packet[2..8]].concat();
+    for quoted in [&guessed[..], &foreign, &packet[..4]] {
+        report(&mut world, Unreachable::TooBig(1300), quoted);
+    }
+    assert_eq!((mtu(&world), unverified(&world)), (before, 3));
+    report(&mut world, Unreachable::TooBig(1300), &packet[..8]);
+    assert!(mtu(&world) < before);
+    assert_eq!(unverified(&world), 3);
+}
