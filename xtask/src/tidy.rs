@@ -2,12 +2,14 @@
 //!
 //! | module | rule |
 //! | --- | --- |
-//! | `documents` | a path that a document names is there |
+//! | `documents` | a path that a document or the map of a crate names is there |
+//! | `definitions` | a test or a bound that a document names with its file is there |
 //! | `dependencies` | which of our crates may depend on which |
 //! | `text` | length of files, tabs, trailing spaces, marks, paths of a machine |
 //! | `tokens` | length of functions, macros and attributes that mean "not done" |
 //! | `purity` | pure crates: no unsafe code, no operating system, no hash maps |
 
+mod definitions;
 mod dependencies;
 mod documents;
 mod purity;
@@ -58,7 +60,10 @@ pub(crate) fn main() -> Result<(), String> {
         findings.extend(check_file(file, &text));
         if file.ends_with(".md") {
             findings.extend(documents::check(file, &text, &places));
+            let read = |path: &str| fs::read_to_string(root.join(path)).ok();
+            findings.extend(definitions::check(file, &text, read));
         }
+        findings.extend(documents::check_map(file, &text, &places));
     }
     findings.sort();
     for finding in &findings {

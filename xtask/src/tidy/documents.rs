@@ -38,6 +38,25 @@ pub(super) fn check(file: &str, content: &str, places: &BTreeSet<String>) -> Vec
     findings
 }
 
+/// Holds the tables in front of a crate, which lead from documents to files, against what is there.
+/// Their paths begin at the file that they stand in.
+pub(super) fn check_map(file: &str, content: &str, places: &BTreeSet<String>) -> Vec<Finding> {
+    let Some(source) = file.strip_suffix("lib.rs").filter(|_| file.starts_with("crates/")) else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    for (index, line) in content.lines().enumerate().filter(|(_, line)| line.starts_with("//! |")) {
+        for quoted in line.split('`').skip(1).step_by(2) {
+            let leads = quoted.ends_with(".rs") || quoted.ends_with('/');
+            let place = format!("{source}{}", quoted.trim_end_matches('/'));
+            if leads && !places.contains(&place) && !places.contains(quoted) {
+                findings.push(Finding::error(file, index + 1, format!("{place} is not there")));
+            }
+        }
+    }
+    findings
+}
+
 /// Whether the words between two backticks are one path of this repository. What git ignores on
 /// purpose (a directory of caches has a dot in front) is not looked for.
 fn is_path(quoted: &str) -> bool {
@@ -69,6 +88,19 @@ mod tests {
             messages("see `crates/race/src/rase.rs`"),
             ["crates/race/src/rase.rs is not there"]
         );
+    }
+
+    #[test]
+    fn the_map_of_a_crate_leads_to_files() {
+        let files = ["crates/a/src/lib.rs".to_owned(), "crates/a/src/b/c.rs".to_owned()];
+        let places = places(&files);
+        let map = "//! | chapter | `b/c.rs`, `b/` |\n//! | other | `b/d.rs` |\n//! `x.rs`\n";
+        let found = check_map("crates/a/src/lib.rs", map, &places);
+        assert_eq!(
+            found,
+            [Finding::error("crates/a/src/lib.rs", 2, "crates/a/src/b/d.rs is not there")]
+        );
+        assert_eq!(check_map("xtask/src/lib.rs", map, &places), []);
     }
 
     #[test]

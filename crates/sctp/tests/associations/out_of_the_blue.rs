@@ -182,3 +182,14 @@ fn a_replayed_cookie_brings_nothing_back() {
     assert_eq!(world.hosts[B].endpoint.associations(), []);
     assert_eq!(world.hosts[B].endpoint.counters().stale_cookies, 1);
 }
+
+#[test]
+fn answers_that_are_not_taken_out_are_bounded() {
+    let mut world = World::new();
+    for tag in 1..=5000 {
+        world.inject(B, socket(A, 0), packet(0, &[Chunk::Init(init(tag))]));
+    }
+    world.run_for(ms(1));
+    assert_eq!(world.ladder.len(), 1024);
+    assert_eq!(world.hosts[B].endpoint.counters().answers_withheld, 5000 - 1024);
+}

@@ -81,6 +81,8 @@ fn parameters_in_parameters_end_somewhere() {
         }
     }
     assert!(liar.is_up());
+    let counters = liar.counters();
+    assert_eq!((counters.malformed_chunks, counters.unexpected_chunks), (12, 4));
     liar.works();
 }
 
