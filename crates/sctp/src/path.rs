@@ -7,6 +7,7 @@
 //! | `allowance` | what may be sent now: window, Max.Burst, pacing | RFC 9260 §6.1 |
 //! | `flight` | data under way, and what acknowledgements and losses of it mean | RFC 9260 §7.2 |
 //! | `estimates` | least round trip, delivery rate | draft-ietf-ccwg-bbr §4.1 |
+//! | `one_way` | by how much later what is sent arrives than on another path | |
 //! | `state` | reachable or not: error counts | RFC 9260 §8.2, RFC 7829 |
 //! | `heartbeat` | idle and failed paths, verification of addresses | RFC 9260 §8.3, §5.4 |
 //! | `mtu` | how large packets may be | RFC 8899 |
@@ -32,6 +33,7 @@ mod estimates;
 mod flight;
 mod heartbeat;
 mod mtu;
+mod one_way;
 mod paths;
 mod rto;
 mod source;

@@ -4,7 +4,7 @@ use super::Association;
 use crate::congestion::CongestionControl;
 use crate::endpoint::{PathStatus, Status};
 use crate::identifier::StreamId;
-use crate::path::Path;
+use crate::path::{Path, Paths};
 use crate::send::{AssociationQueueInfo, QueueInfo};
 
 impl Association {
@@ -21,7 +21,7 @@ impl Association {
             queued: self.sender.queued_bytes(),
             agreed: self.agreed,
             primary: self.paths.primary(),
-            paths: self.paths.iter().map(path_status).collect(),
+            paths: self.paths.iter().map(|path| path_status(path, &self.paths)).collect(),
         }
     }
 
@@ -36,7 +36,7 @@ impl Association {
     }
 }
 
-fn path_status(path: &Path) -> PathStatus {
+fn path_status(path: &Path, paths: &Paths) -> PathStatus {
     PathStatus {
         id: path.id,
         remote: path.remote,
@@ -46,6 +46,7 @@ fn path_status(path: &Path) -> PathStatus {
         outstanding: path.outstanding(),
         smoothed_rtt: path.rto.smoothed(),
         least_rtt: path.least_rtt(),
+        forward_lag: paths.forward_lag(path.id),
         delivery_rate: path.delivery_rate(),
         rto: path.rto.current(),
         mtu: path.mtu(),

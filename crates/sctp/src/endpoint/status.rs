@@ -105,6 +105,8 @@ pub struct PathStatus {
     pub smoothed_rtt: Option<Duration>,
     /// The least round-trip time, without queues as far as it was ever seen without.
     pub least_rtt: Option<Duration>,
+    /// By how much later than on the quickest path what is sent arrives, queues left out.
+    pub forward_lag: Option<Duration>,
     /// How fast it delivered at best of late, in bytes of user data a second.
     pub delivery_rate: Option<u64>,
     /// Retransmission timeout (`spinfo_rto`).

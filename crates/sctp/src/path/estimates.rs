@@ -3,7 +3,8 @@
 
 use core::time::Duration;
 
-use super::Path;
+use super::one_way::Ways;
+use super::{Path, Progress};
 use crate::congestion::{DeliveryRate, nanoseconds};
 
 /// Round trips without a queue of ours after which a path that became longer is believed to be.
@@ -18,13 +19,49 @@ const RATE_ROUND_TRIPS: u64 = 10;
 /// The least time for which the fastest delivery counts, in nanoseconds.
 const LEAST_RATE_TIME: u64 = 500_000_000;
 
-/// The estimates of one path. Times are in nanoseconds, 0 for none.
+/// The least of what was measured, without what queues add. In nanoseconds, 0 for none.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Estimates {
-    least_rtt: u64,
-    /// Round trips in a row that were longer, though nothing was in the way: how many, and the least
-    /// of them.
+pub(super) struct Least {
+    least: u64,
+    /// Measurements in a row that were longer, though nothing was in the way: how many, and the
+    /// least of them.
     longer: (u8, u64),
+}
+
+impl Least {
+    pub(super) fn get(&self) -> Option<Duration> {
+        (self.least != 0).then(|| Duration::from_nanos(self.least))
+    }
+
+    /// Something was measured; `alone`: there was no queue of ours in the way.
+    ///
+    /// The least one stands. It may only have been that of another route if measurements without a
+    /// queue say so: in a full queue all are longer.
+    pub(super) fn on_sample(&mut self, time: Duration, alone: bool) {
+        let time = nanoseconds(time).max(1);
+        if self.least == 0 || time <= self.least {
+            (self.least, self.longer) = (time, (0, 0));
+            return;
+        }
+        // What is as long but for jitter is no other route.
+        if time <= self.least + self.least / 8 {
+            self.longer = (0, 0);
+        } else if alone {
+            let (count, least) = self.longer;
+            self.longer = (count + 1, if count == 0 { time } else { least.min(time) });
+            if self.longer.0 >= LONGER_SAMPLES {
+                (self.least, self.longer) = (self.longer.1, (0, 0));
+            }
+        }
+    }
+}
+
+/// The estimates of one path. Times are in nanoseconds, 0 for none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Estimates {
+    least_rtt: Least,
+    /// How long answers took that came back on any path.
+    pub(super) ways: Ways,
     /// The fastest delivery of the span that runs and of the one before, in bytes a second.
     rates: [u64; 2],
     /// When the span ends.
@@ -32,28 +69,6 @@ pub(super) struct Estimates {
 }
 
 impl Estimates {
-    /// A round trip was measured; `alone`: there was no queue of ours in the way.
-    ///
-    /// The least one stands. It may only have been that of another route if round trips without a
-    /// queue say so: in a full queue all round trips are longer.
-    pub(super) fn on_round_trip(&mut self, rtt: Duration, alone: bool) {
-        let rtt = nanoseconds(rtt).max(1);
-        if self.least_rtt == 0 || rtt <= self.least_rtt {
-            (self.least_rtt, self.longer) = (rtt, (0, 0));
-            return;
-        }
-        // What is as long but for jitter is no other route.
-        if rtt <= self.least_rtt + self.least_rtt / 8 {
-            self.longer = (0, 0);
-        } else if alone {
-            let (count, least) = self.longer;
-            self.longer = (count + 1, if count == 0 { rtt } else { least.min(rtt) });
-            if self.longer.0 >= LONGER_SAMPLES {
-                (self.least_rtt, self.longer) = (self.longer.1, (0, 0));
-            }
-        }
-    }
-
     /// The path delivered at this rate.
     fn on_delivery(&mut self, now: Duration, delivery: &DeliveryRate) {
         if delivery.too_short {
@@ -61,7 +76,7 @@ impl Estimates {
         }
         let now = nanoseconds(now);
         if now >= self.span_end {
-            let span = (self.least_rtt * RATE_ROUND_TRIPS / 2).max(LEAST_RATE_TIME);
+            let span = (self.least_rtt.least * RATE_ROUND_TRIPS / 2).max(LEAST_RATE_TIME);
             // What the application left unused says nothing of the path.
             self.rates = match delivery.sent.app_limited {
                 true => [self.rates[0].max(self.rates[1]), 0],
@@ -77,8 +92,7 @@ impl Path {
     /// The least round trip, without queues as far as it was ever seen without.
     #[must_use]
     pub fn least_rtt(&self) -> Option<Duration> {
-        let least = self.estimates.least_rtt;
-        (least != 0).then(|| Duration::from_nanos(least))
+        self.estimates.least_rtt.get()
     }
 
     /// How fast the path delivered at best of late, in bytes of user data a second.
@@ -91,19 +105,23 @@ impl Path {
     /// A round trip of something small was measured: of the handshake, or of a heartbeat.
     pub fn on_round_trip(&mut self, now: Duration, rtt: Duration) {
         self.rto.on_sample(now, rtt);
-        self.estimates.on_round_trip(rtt, self.outstanding == 0);
+        self.estimates.least_rtt.on_sample(rtt, self.outstanding == 0);
     }
 
     /// What a SACK measured.
     pub(super) fn note_estimates(
         &mut self,
         now: Duration,
-        rtt: Option<Duration>,
+        progress: &Progress,
         delivery: Option<&DeliveryRate>,
     ) {
-        if let Some(rtt) = rtt {
-            let in_flight = delivery.map_or(usize::MAX, |delivery| delivery.sent.in_flight);
-            self.estimates.on_round_trip(rtt, in_flight <= NO_QUEUE * self.mtu.current());
+        let in_flight = delivery.map_or(usize::MAX, |delivery| delivery.sent.in_flight);
+        let alone = in_flight <= NO_QUEUE * self.mtu.current();
+        if let Some(rtt) = progress.rtt {
+            self.estimates.least_rtt.on_sample(rtt, alone);
+        }
+        if let Some((back, time)) = progress.answered {
+            self.estimates.ways.on_answer(back, time, alone);
         }
         if let Some(delivery) = delivery {
             self.estimates.on_delivery(now, delivery);

@@ -12,6 +12,7 @@ use crate::congestion::{
     Acknowledged, CongestionControl, CongestionEvent, CongestionKind, Lost, PacketNumber, Sent,
     Siblings,
 };
+use crate::identifier::PathId;
 
 /// What a SACK said of a path, beside its bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +22,8 @@ pub struct Progress {
     /// The round trip of the newest chunk that it acknowledged and that was sent only once
     /// (RFC 9260 §6.3.1, C5).
     pub rtt: Option<Duration>,
+    /// The path that the SACK came back on, and how long after that chunk was sent.
+    pub answered: Option<(PathId, Duration)>,
 }
 
 impl Path {
@@ -108,7 +111,7 @@ impl Path {
         self.acknowledged = false;
         let window_was_full = core::mem::take(&mut self.window_was_full);
         let delivery = self.rates.sample(self.rto.least());
-        self.note_estimates(now, progress.rtt, delivery.as_ref());
+        self.note_estimates(now, &progress, delivery.as_ref());
         if bytes == 0 {
             return;
         }

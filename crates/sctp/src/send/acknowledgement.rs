@@ -303,6 +303,7 @@ impl Sender {
         arrived_on: PathId,
         paths: &mut Paths,
     ) {
+        let several = paths.len() > 1;
         for number in 0..self.flights.len() as u8 {
             let cumulative_advanced = self.has_advanced(number);
             let flight = &mut self.flights[usize::from(number)];
@@ -313,13 +314,14 @@ impl Sender {
             }
             let seen = flight.seen;
             let measures = self.rtt_sampling == RttSampling::AnyPath || id == arrived_on;
-            let newest = seen.newest_once.filter(|_| measures);
-            let sent = newest.and_then(|packet| flight.sent_at(packet));
-            let rtt = sent.map(|sent| now.saturating_sub(sent));
+            let sent = seen.newest_once.and_then(|packet| flight.sent_at(packet));
+            let answer = sent.map(|sent| now.saturating_sub(sent));
             flight.note_newest(now);
             let siblings = paths.siblings(id);
             if let Some(path) = paths.get_mut(id) {
-                let progress = Progress { cumulative_advanced, rtt };
+                let rtt = answer.filter(|_| measures);
+                let answered = answer.filter(|_| several).map(|answer| (arrived_on, answer));
+                let progress = Progress { cumulative_advanced, rtt, answered };
                 path.on_sack(now, progress, siblings);
             }
             paths.on_answer(id);

@@ -239,7 +239,8 @@ impl Run {
             self.recovery_ends = None;
             self.path.on_recovered(now);
         }
-        let progress = Progress { cumulative_advanced: self.recovery_ends.is_none() && !lost, rtt };
+        let cumulative_advanced = self.recovery_ends.is_none() && !lost;
+        let progress = Progress { cumulative_advanced, rtt, answered: None };
         self.path.on_sack(now, progress, Siblings::default());
         if lost && self.recovery_ends.is_none() {
             self.recovery_ends = Some(self.path.next_packet().0);

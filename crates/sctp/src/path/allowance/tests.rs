@@ -60,7 +60,7 @@ fn bursts_are_as_large_as_what_was_acknowledged_and_max_burst_more() {
             let number = crate::congestion::PacketNumber(start + index);
             path.on_chunk_acknowledged(ms(round), number, 1448);
         }
-        let progress = Progress { cumulative_advanced: true, rtt: None };
+        let progress = Progress { cumulative_advanced: true, rtt: None, answered: None };
         path.on_sack(ms(round), progress, Siblings::default());
     }
     assert_eq!(burst, 22);

@@ -44,7 +44,8 @@ fn the_window_is_cut_once_for_each_window_of_data() {
         let window = path.congestion.window();
         path.on_sent(none, window, false);
         path.on_chunk_acknowledged(none, packet, window);
-        let progress = crate::path::Progress { cumulative_advanced: true, rtt: None };
+        let progress =
+            crate::path::Progress { cumulative_advanced: true, rtt: None, answered: None };
         path.on_sack(none, progress, crate::congestion::Siblings::default());
     }
     let grown = paths.get(HERE).unwrap().congestion.window();

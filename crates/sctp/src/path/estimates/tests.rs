@@ -30,40 +30,40 @@ fn best(estimates: &Estimates) -> u64 {
 
 #[test]
 fn a_queue_does_not_change_the_least_round_trip() {
-    let mut estimates = Estimates::default();
-    estimates.on_round_trip(ms(20), true);
+    let mut least = Least::default();
+    least.on_sample(ms(20), true);
     for _ in 0..1000 {
-        estimates.on_round_trip(ms(140), false);
+        least.on_sample(ms(140), false);
     }
-    assert_eq!(estimates.least_rtt, 20_000_000);
-    estimates.on_round_trip(ms(18), false);
-    assert_eq!(estimates.least_rtt, 18_000_000);
+    assert_eq!(least.get(), Some(ms(20)));
+    least.on_sample(ms(18), false);
+    assert_eq!(least.get(), Some(ms(18)));
 }
 
 #[test]
 fn a_longer_route_is_believed_after_eight_round_trips_without_a_queue() {
-    let mut estimates = Estimates::default();
-    estimates.on_round_trip(ms(20), true);
+    let mut least = Least::default();
+    least.on_sample(ms(20), true);
     for _ in 0..7 {
-        estimates.on_round_trip(ms(60), true);
-        estimates.on_round_trip(ms(200), false);
+        least.on_sample(ms(60), true);
+        least.on_sample(ms(200), false);
     }
-    assert_eq!(estimates.least_rtt, 20_000_000);
-    estimates.on_round_trip(ms(55), true);
-    assert_eq!(estimates.least_rtt, 55_000_000);
+    assert_eq!(least.get(), Some(ms(20)));
+    least.on_sample(ms(55), true);
+    assert_eq!(least.get(), Some(ms(55)));
     // One short one among them, and it was jitter.
     for _ in 0..7 {
-        estimates.on_round_trip(ms(80), true);
+        least.on_sample(ms(80), true);
     }
-    estimates.on_round_trip(ms(57), true);
-    estimates.on_round_trip(ms(80), true);
-    assert_eq!(estimates.least_rtt, 55_000_000);
+    least.on_sample(ms(57), true);
+    least.on_sample(ms(80), true);
+    assert_eq!(least.get(), Some(ms(55)));
 }
 
 #[test]
 fn the_fastest_delivery_of_late_counts() {
     let mut estimates = Estimates::default();
-    estimates.on_round_trip(ms(100), true);
+    estimates.least_rtt.on_sample(ms(100), true);
     estimates.on_delivery(ms(1_000), &delivery(500, false));
     estimates.on_delivery(ms(1_100), &delivery(900, false));
     estimates.on_delivery(ms(1_200), &delivery(400, false));

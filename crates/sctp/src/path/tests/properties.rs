@@ -148,7 +148,9 @@ fn apply_to(path: &mut Path, now: Duration, event: &Event, siblings: crate::cong
             let packet = back(path, packet);
             path.on_chunk_acknowledged(now, packet, 1000);
             let rtt = once.then(|| Duration::from_micros(u64::from(packet.0) * 777));
-            path.on_sack(now, Progress { cumulative_advanced: once, rtt }, siblings);
+            let answered = rtt.map(|rtt| (PathId(0), rtt));
+            let progress = Progress { cumulative_advanced: once, rtt, answered };
+            path.on_sack(now, progress, siblings);
         }
         Event::Lose(_, packet) => path.on_chunk_lost(now, back(path, packet), 1000),
         Event::Forget(_, packet) => path.on_chunk_forgotten(back(path, packet), 1000),
