@@ -56,15 +56,19 @@
 //! | §3.1 | packets | `wire/packet.rs`, `wire/writer.rs` |
 //! | §3.2 | unknown chunks and parameters | `wire/action.rs`, `association/report.rs` |
 //! | §3.3 | chunks | `wire/chunk/`, one file each |
+//! | §3.2.1, §3.3.2.1 | parameters | `wire/parameter/` |
+//! | §3.3.2.1.4 | kinds of addresses | `association/introduction.rs`, `endpoint/init.rs` |
 //! | §3.3.10 | error causes | `wire/cause.rs` |
 //! | §4 | states | `association/state.rs` |
 //! | §5.1 | the handshake | `association/handshake.rs`, `endpoint/init.rs`, `endpoint/cookie_echo.rs` |
 //! | §5.1.2 | a peer's addresses | `association/addresses.rs` |
 //! | §5.1.3 | the cookie | `endpoint/cookie.rs` |
 //! | §5.2 | collisions and restarts | `association/collision.rs`, `endpoint/init.rs` |
+//! | §5.2.6 | stale cookies | `association/handshake.rs` |
 //! | §5.3 | streams agreed on | `association/introduction/reading.rs` |
 //! | §5.4 | verification of addresses | `path/heartbeat.rs` |
 //! | §6.1 | sending data | `send/fill.rs`, `path/allowance.rs` |
+//! | §6.1 A | zero-window probes | `send/peer_window.rs` |
 //! | §6.2 | acknowledgement | `receive/acknowledgement.rs`, `receive/sack.rs`, `send/acknowledgement.rs` |
 //! | §6.3 | RTO and T3 | `path/rto.rs`, `send/retransmission.rs` |
 //! | §6.4 | several paths | `path/paths.rs`, `receive/return_path.rs`, `association/output.rs` |
@@ -82,21 +86,25 @@
 //! | §8.5 | verification tags | `endpoint/input.rs`, `association/tags.rs` |
 //! | §9.1 | ABORT | `association/abort.rs` |
 //! | §9.2 | SHUTDOWN | `association/shutdown.rs` |
-//! | §10 | ICMP | `association/reachability.rs` |
+//! | §10 | ICMP | `association/reachability.rs`, `association/tags.rs` |
 //! | §11 | what a user can do | `endpoint/mod.rs` |
+//! | §12 | security | `endpoint/limit.rs`, `endpoint/cookie.rs` |
 //! | §16 | parameters | `config.rs` |
 //!
 //! | other document | what | file |
 //! | --- | --- | --- |
 //! | RFC 3758, RFC 7496 | partial reliability | `send/partial_reliability.rs`, `receive/forward.rs` |
+//! | the same | lifetimes of messages | `send/lifetime.rs` |
 //! | RFC 4820 | padding | `wire/chunk/pad.rs` |
 //! | RFC 4895 | authentication | `auth/`, `association/authentication.rs` |
+//! | the same, §6.3 | AUTH in front of a COOKIE ECHO | `endpoint/cookie_echo.rs` |
 //! | RFC 4960 appendix A | ECN | `path/ecn.rs`, `send/congestion_echo.rs` |
 //! | RFC 5061 | addresses that come and go | `association/dynamic_address.rs` |
+//! | the same | what a user asks for, what a peer may change | `association/own_addresses.rs` |
 //! | RFC 6356 | linked increases | `congestion/lia.rs` |
 //! | RFC 6458 | names of options and notifications | `config.rs`, `event.rs`, `endpoint/status.rs` |
 //! | RFC 6525 | re-configuration of streams | `association/reconfiguration.rs`, `association/streams.rs` |
-//! | RFC 6951 | inside UDP | `association/reachability.rs` |
+//! | RFC 6951 | inside UDP | `association/reachability.rs`, `path/paths.rs` |
 //! | RFC 7053 | SACK-IMMEDIATELY | `send/fill.rs`, `receive/data.rs` |
 //! | RFC 7829 | potentially failed paths | `path/state.rs` |
 //! | RFC 8260 | interleaving, schedulers | `receive/interleaved.rs`, `scheduler/` |
