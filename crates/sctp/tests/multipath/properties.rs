@@ -1,0 +1,177 @@
+//! Over random paths, with random choices: every message arrives once and in order (the world's
+//! user looks), buffers keep to their bounds, and nothing stops for ever.
+
+use std::time::Duration;
+
+use eyas_sctp::config::{
+    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc,
+    FlightCap, LossDetection, Multipath, NrSackPolicy, PathOrder, Profile, RttSampling, RtxPolicy,
+    SackPath, SchedulerKind, StreamMapping,
+};
+use eyas_sctp::event::Event;
+use eyas_sctp::identifier::StreamId;
+use proptest::prelude::*;
+
+use crate::world::{A, Link, User, World};
+
+/// How long the user sends.
+const SENDING: Duration = Duration::from_secs(3);
+/// After this long all must have arrived.
+const PATIENCE: Duration = Duration::from_secs(400);
+
+fn a_link() -> impl Strategy<Value = Link> {
+    (1_u64..=20, 1_u64..=100, 0_u64..50_000, 0_u64..20).prop_map(|(rate, delay, loss, jitter)| {
+        Link {
+            rate: rate * 1_000_000,
+            delay: Duration::from_millis(delay),
+            loss,
+            jitter: Duration::from_millis(jitter),
+            cut: false,
+        }
+    })
+}
+
+fn mapping() -> impl Strategy<Value = StreamMapping> {
+    prop_oneof![
+        Just(StreamMapping::RoundRobin),
+        Just(StreamMapping::Modulo),
+        Just(StreamMapping::Automatic),
+        proptest::collection::vec(0_usize..5, 0..4)
+            .prop_map(|places| { StreamMapping::Table((0..).map(StreamId).zip(places).collect()) }),
+    ]
+}
+
+fn splitting() -> impl Strategy<Value = BufferSplitting> {
+    use BufferSplitting::{None, Outstanding, Queued};
+    prop_oneof![Just(None), Just(Queued), Just(Outstanding)]
+}
+
+fn rtx_policy() -> impl Strategy<Value = RtxPolicy> {
+    use RtxPolicy::{Asap, Cwnd, LossRate, Same, Ssthresh};
+    prop_oneof![Just(Same), Just(Asap), Just(Cwnd), Just(Ssthresh), Just(LossRate)]
+}
+
+fn path_order() -> impl Strategy<Value = PathOrder> {
+    use PathOrder::*;
+    prop_oneof![
+        Just(InOrder),
+        Just(OldestTransmission),
+        Just(LowestRtt),
+        Just(LargestWindow),
+        Just(LargestSlowStartThreshold),
+        Just(LargestSpace)
+    ]
+}
+
+prop_compose! {
+    fn sending()(
+        mapping in mapping(),
+        path_order in path_order(),
+        sender_splitting in splitting(),
+        receiver_splitting in splitting(),
+        cuc in prop_oneof![Just(Cuc::None), Just(Cuc::V1), Just(Cuc::V2)],
+        rtx_policy in rtx_policy(),
+        burst in prop_oneof![
+            Just(BurstLimit::Acknowledged),
+            Just(BurstLimit::PerEvent),
+            Just(BurstLimit::Total),
+            Just(BurstLimit::None)
+        ],
+        flags in any::<[bool; 4]>(),
+    ) -> Multipath {
+        let mut multipath = Multipath::default();
+        multipath.mapping = mapping;
+        multipath.path_order = path_order;
+        multipath.sender_splitting = sender_splitting;
+        multipath.receiver_splitting = receiver_splitting;
+        multipath.cuc = cuc;
+        multipath.rtx_policy = rtx_policy;
+        multipath.burst = burst;
+        multipath.split_fast_retransmit = flags[0];
+        multipath.delayed_ack = flags[1];
+        multipath.flight_cap = flags[2].then(FlightCap::default);
+        multipath.rescheduling =
+            if flags[3] { ChunkRescheduling::Both } else { ChunkRescheduling::None };
+        multipath
+    }
+}
+
+prop_compose! {
+    fn configuration()(
+        mut multipath in sending(),
+        sack_path in prop_oneof![
+            Just(SackPath::LastArrival),
+            Just(SackPath::InTurn),
+            Just(SackPath::LowestRtt),
+            Just(SackPath::First)
+        ],
+        control in prop_oneof![
+            Just(CongestionControlKind::NewReno),
+            Just(CongestionControlKind::Cubic),
+            Just(CongestionControlKind::Bbr),
+            Just(CongestionControlKind::CmtRpV2),
+            Just(CongestionControlKind::Olia)
+        ],
+        scheduler in prop_oneof![
+            Just(SchedulerKind::Fcfs),
+            Just(SchedulerKind::RoundRobin),
+            Just(SchedulerKind::RoundRobinPacket)
+        ],
+        flags in any::<[bool; 6]>(),
+        kib in 16_usize..300,
+    ) -> AssociationConfig {
+        let mut config = AssociationConfig::default();
+        if flags[0] {
+            Profile::Pfldnet2010.apply(&mut config);
+        }
+        multipath.sack_path = sack_path;
+        multipath.nr_sack =
+            if flags[1] { NrSackPolicy::AtDelivery } else { NrSackPolicy::AtArrival };
+        config.multipath = Some(multipath);
+        config.congestion_control = control;
+        config.scheduler = scheduler;
+        config.loss_detection = if flags[2] { LossDetection::Rack } else { LossDetection::Classic };
+        config.rtt_sampling = if flags[3] { RttSampling::AnyPath } else { RttSampling::SackPath };
+        config.extensions.nr_sack = flags[4];
+        config.extensions.interleaving = flags[5];
+        (config.send_buffer, config.receive_buffer) = (kib << 10, kib << 10);
+        // Paths come and go; the association is not to.
+        config.association_max_retrans = 1000;
+        config
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 60, ..Default::default() })]
+
+    #[test]
+    fn every_message_arrives_once_and_in_order(
+        config in configuration(),
+        links in proptest::collection::vec(a_link(), 1..4),
+        streams in 1_usize..5,
+        by_queue in any::<bool>(),
+        cuts in proptest::collection::vec((0_usize..3, 0_u64..3000), 0..4),
+        seed in any::<u8>(),
+    ) {
+        let user = if by_queue { User::ByQueueInfo } else { User::InTurn };
+        let mut world = World::new(&config, &links, streams, seed, user);
+        let mut cuts: Vec<(usize, u64)> =
+            cuts.into_iter().filter(|(path, _)| *path + 1 < links.len()).collect();
+        cuts.sort_by_key(|(_, at)| *at);
+        // Each time is for the path's going, or its coming back; the last path stays.
+        for (path, at) in cuts {
+            world.run_until(Duration::from_millis(at));
+            world.links[path].cut = !world.links[path].cut;
+        }
+        world.run_until(SENDING);
+        let status = world.status();
+        prop_assert!(status.queued <= config.send_buffer);
+        world.user = User::Silent;
+        world.run_until(PATIENCE);
+        let is_lost = |(_, event): &(Duration, Event)| matches!(event, Event::Lost(_));
+        prop_assert!(!world.events.iter().any(is_lost), "{:?}", world.events);
+        prop_assert_eq!(&world.delivered, &world.handed_in);
+        let id = world.id();
+        prop_assert_eq!(world.hosts[A].queue_info(id).map(|info| info.queued), Some(0));
+    }
+}
