@@ -6,6 +6,7 @@ mod get;
 mod interruption;
 mod linger;
 mod memory;
+mod paths;
 mod pipe;
 mod plan;
 mod race;

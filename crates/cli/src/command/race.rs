@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
+use eyas::Connection;
 use eyas::race::candidate::Transport;
 use eyas::race::evidence::Level;
 use eyas::race::policy::SctpSecurity;
 use eyas::race::report::{AttemptReport, Outcome};
 use eyas::race::target::Service;
+use eyas::sctp::SctpAssociation;
+use eyas::sctp::protocol::endpoint::PathStatus;
 use serde_json::Value;
 
 use super::linger::linger;
+use super::paths::{shapes, summary};
 use super::setting::{self, Means};
 use super::target;
 use crate::account::{self, Account, explanation, plan_shape};
@@ -55,18 +59,25 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
         let _ = tokio::time::timeout(WATCHED, initiation.finished()).await;
         linger(|| initiation.trace(), &means.memory).await;
     }
+    let won = connected.as_ref().ok().and_then(Connection::sctp);
+    let paths = won.map(SctpAssociation::paths).unwrap_or_default();
     let account = Account::of(initiation.trace())?;
     if let Some(path) = &flags.trace {
         account::write(path, &account.trace)?;
     }
     means.warn(common);
-    tell(&account, flags, common)
+    tell(&account, &paths, flags, common)
 }
 
-fn tell(account: &Account, flags: &RaceFlags, common: &CommonFlags) -> Result<(), Failure> {
+fn tell(
+    account: &Account,
+    paths: &[PathStatus],
+    flags: &RaceFlags,
+    common: &CommonFlags,
+) -> Result<(), Failure> {
     let look = Look::of_stdout(common.color);
     if common.json {
-        let object = object(account, flags);
+        let object = object(account, paths, flags);
         return match account.failure() {
             Some(failure) => Err(failure.with_details(object)),
             None => output::object(&object),
@@ -77,6 +88,11 @@ fn tell(account: &Account, flags: &RaceFlags, common: &CommonFlags) -> Result<()
     if flags.all {
         lines.push(Line::new());
         lines.extend(everything(account, look));
+    }
+    if paths.len() > 1 {
+        lines.push(Line::new());
+        let line = |path| Line::new().with(Paint::Dim, format!("  {}", summary(path)));
+        lines.extend(paths.iter().map(line));
     }
     if flags.explain {
         lines.extend(explanation(&account.report.plan, look));
@@ -98,7 +114,7 @@ pub(super) fn heading(account: &Account) -> Vec<Line> {
     vec![line, Line::new()]
 }
 
-fn object(account: &Account, flags: &RaceFlags) -> Value {
+fn object(account: &Account, paths: &[PathStatus], flags: &RaceFlags) -> Value {
     let mut object = serde_json::json!({
         "target": flags.target,
         "all": flags.all,
@@ -106,6 +122,9 @@ fn object(account: &Account, flags: &RaceFlags) -> Value {
     if let (Value::Object(object), Value::Object(race)) = (&mut object, value(&account.shape())) {
         object.extend(race);
         object.insert("verdict".to_owned(), account.verdict().1.into());
+        if !paths.is_empty() {
+            object.insert("paths".to_owned(), value(&shapes(paths)));
+        }
         if flags.explain {
             object.insert("plan".to_owned(), value(&plan_shape(&account.report.plan)));
         }

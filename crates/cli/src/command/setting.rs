@@ -8,22 +8,27 @@ use eyas::race::candidate::{Family, Transport};
 use eyas::race::memory;
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Service, Target};
+use eyas::sctp::protocol::cmt::Multipath;
+use eyas::sctp::protocol::config::{AssociationConfig, CongestionControlKind};
 use eyas::{
-    Endpoint, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
+    Endpoint, EndpointBuilder, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
     private_key_from_pem,
 };
 
 use super::target::with_company;
 use crate::failure::{Failure, Kind};
 use crate::flags::{
-    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PolicyName, ReachFlags,
-    TrustFlags,
+    ChoiceFlags, CommonFlags, Congestion, ConnectTo, DnsServer, MemoryChoice, PathFlags,
+    PolicyName, ReachFlags, TrustFlags,
 };
 use crate::output;
 use crate::terminal::{Line, Look, Paint};
 
 /// The name of the memory file below the state directory.
 const MEMORY_FILE: &str = "eyas/memory.sqlite";
+
+/// Bytes that may wait to be sent or read where several paths are used at once.
+const MULTIPATH_BUFFER: usize = 4 << 20;
 
 /// What a run connects with.
 pub(crate) struct Means {
@@ -41,9 +46,31 @@ impl Means {
         trust: &TrustFlags,
         target: &Target,
     ) -> Result<Self, Failure> {
+        Self::build(choice, reach, trust, target, Endpoint::builder()).await
+    }
+
+    /// As [`Self::new`], with these paths where SCTP wins.
+    pub(crate) async fn over(
+        paths: &PathFlags,
+        (choice, reach, trust): (&ChoiceFlags, &ReachFlags, &TrustFlags),
+        target: &Target,
+    ) -> Result<Self, Failure> {
+        let builder = Endpoint::builder()
+            .sctp_association(association(paths))
+            .sctp_local_addresses(paths.local_address.iter().copied());
+        Self::build(choice, reach, trust, target, builder).await
+    }
+
+    async fn build(
+        choice: &ChoiceFlags,
+        reach: &ReachFlags,
+        trust: &TrustFlags,
+        target: &Target,
+        builder: EndpointBuilder,
+    ) -> Result<Self, Failure> {
         let memory = memory(choice)?;
         let mut resolver = resolver(reach)?;
-        let mut builder = Endpoint::builder()
+        let mut builder = builder
             .security(security(trust)?)
             .memory(memory.clone())
             .mptcp(choice.prefer == Some(Transport::Mptcp))
@@ -86,6 +113,33 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<IpAddr>, Failure> {
             .hint("--connect-to takes an address as well")
     })?;
     Ok(found.map(|address| address.ip()).collect())
+}
+
+/// How associations behave whose paths are the user's.
+pub(crate) fn association(paths: &PathFlags) -> AssociationConfig {
+    let mut config = AssociationConfig::default();
+    config.extensions.dynamic_addresses = true;
+    config.auto_asconf = true;
+    if paths.multipath {
+        config.multipath = Some(Multipath::default());
+        config.extensions.nr_sack = true;
+        (config.send_buffer, config.receive_buffer) = (MULTIPATH_BUFFER, MULTIPATH_BUFFER);
+    }
+    if let Some(bytes) = paths.buffer {
+        (config.send_buffer, config.receive_buffer) = (bytes as usize, bytes as usize);
+    }
+    if let Some(congestion) = paths.congestion {
+        config.congestion_control = match congestion {
+            Congestion::NewReno => CongestionControlKind::NewReno,
+            Congestion::Cubic => CongestionControlKind::Cubic,
+            Congestion::Bbr => CongestionControlKind::Bbr,
+            Congestion::CmtRpV1 => CongestionControlKind::CmtRpV1,
+            Congestion::CmtRpV2 => CongestionControlKind::CmtRpV2,
+            Congestion::Lia => CongestionControlKind::Lia,
+            Congestion::Olia => CongestionControlKind::Olia,
+        };
+    }
+    config
 }
 
 /// The policy of a race.

@@ -4,6 +4,7 @@
 mod choice;
 mod fetch;
 mod listen;
+mod paths;
 mod pipe;
 mod reach;
 mod remember;
@@ -19,6 +20,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use choice::{ChoiceFlags, PolicyName, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
 pub(crate) use listen::ServeFlags;
+pub(crate) use paths::{Congestion, PathFlags};
 pub(crate) use pipe::{MessageFlags, PipeFlags};
 pub(crate) use reach::{ReachFlags, TrustFlags};
 pub(crate) use remember::{MemoryAction, MemoryChoice, MemoryFlags};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::values;
-use super::{ChoiceFlags, ReachFlags, ServiceFlags, TrustFlags};
+use super::{ChoiceFlags, PathFlags, ReachFlags, ServiceFlags, TrustFlags};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -16,11 +16,17 @@ Examples:
   eyas pipe --cacert ca.pem quic+tcp://example.org:5000 < file
   eyas pipe --plain --messages --stream 3 sctp://localhost:5000
                                                 each line is one SCTP message
+  eyas pipe --plain --multipath -v sctp://host:5000 < file
+                                                over all paths between the hosts
   echo QUIT | eyas pipe mail.example.org:993    TLS to anybody who speaks it
 
 A TARGET is TRANSPORT[+TRANSPORT]://host:port, which races these transports, or
 host:port, which races quic and tcp. Without --plain the connection is under TLS,
-and a listener without --cert shows a certificate made on the spot.";
+and a listener without --cert shows a certificate made on the spot.
+
+SCTP tells the peer of all addresses of this host that it can reach, and follows
+them as they come and go: each is another path. Data takes one path, and another
+when that one fails, unless --multipath is given.";
 
 /// Flags of `eyas pipe`.
 #[derive(Args, Clone, Debug)]
@@ -32,13 +38,15 @@ pub(crate) struct PipeFlags {
     /// means 127.0.0.1
     #[arg(long, short = 'l', value_name = "ADDR:PORT", value_parser = values::listen)]
     pub(crate) listen: Option<SocketAddr>,
+    /// Say on standard error what the connection is, and what becomes of its paths
+    #[arg(long, short = 'v')]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) service: ServiceFlags,
     #[command(flatten)]
     pub(crate) message: MessageFlags,
-    /// Say on standard error what the connection is
-    #[arg(long, short = 'v')]
-    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) paths: PathFlags,
     #[command(flatten)]
     pub(crate) choice: ChoiceFlags,
     #[command(flatten)]
@@ -51,7 +59,13 @@ pub(crate) struct PipeFlags {
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "SCTP")]
 pub(crate) struct MessageFlags {
-    /// Send each line as one message, and write each message as one line (SCTP without TLS)
+    /// Send each line as one message, and write each message as one line (SCTP only)
+    ///
+    /// Without --plain the association is inside DTLS where it runs inside UDP (RFC 8261), and its
+    /// messages are protected as they are. TLS (RFC 3436) protects it directly over IP, and where
+    /// several paths are asked for, of which DTLS has none: it makes one stream of bytes of its
+    /// messages, so each is preceded by its length in four bytes, the highest first, and --ppid,
+    /// --unordered and --lifetime are not possible.
     #[arg(long)]
     pub(crate) messages: bool,
     /// The SCTP stream to use; both sides have to agree on it where bytes are sent

@@ -58,6 +58,23 @@ pub(crate) struct AttemptShape {
     pub(crate) reason: Option<String>,
 }
 
+/// One path of an SCTP association: part of the objects of `pipe` and `race`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct PathShape {
+    /// The peer's address.
+    pub(crate) remote: String,
+    /// Our address, once it is known.
+    pub(crate) local: Option<String>,
+    /// `unconfirmed`, `active`, `potentially-failed` or `inactive`.
+    pub(crate) state: &'static str,
+    /// The smoothed round trip, once measured.
+    pub(crate) rtt_ms: Option<f64>,
+    /// Congestion window, in bytes.
+    pub(crate) window: usize,
+    /// Bytes of the largest SCTP packet.
+    pub(crate) mtu: usize,
+}
+
 /// One question to DNS.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct DnsShape {

@@ -1,6 +1,11 @@
 //! `eyas pipe`, one against another.
 
-use crate::stage::{Eyas, free_tcp_port, free_udp_port};
+use serde_json::Value;
+
+use crate::stage::{Eyas, Running, free_tcp_port, free_udp_port, validate};
+
+/// Two addresses of this host.
+const BOTH: &str = "--local-address 127.0.0.1,127.0.0.2";
 
 /// What each side got, when both ran with these flags and the client connected over this scheme.
 fn talk(flags: &str, client: &str, scheme: &str) -> (String, String) {
@@ -25,6 +30,11 @@ fn both_sides_hear_each_other_over_any_transport() {
         ("--stream 7", "-k", "sctp-udp"),
         ("--plain --messages --stream 3", "", "sctp-udp"),
         ("--plain --messages --unordered --ppid 51", "", "sctp-udp"),
+        ("--messages --unordered --ppid 51", "-k", "sctp-udp"),
+        ("--messages --stream 3", "-k", "sctp-udp"),
+        (&format!("--messages {BOTH}"), "-k", "sctp-udp"),
+        (&format!("--messages {BOTH} --stream 3"), "-k", "sctp-udp"),
+        (&format!("--plain {BOTH}"), "", "sctp-udp"),
     ] {
         let (there, here) = talk(flags, client, scheme);
         assert_eq!(there, "from the listener\n", "{scheme} {flags}");
@@ -34,11 +44,44 @@ fn both_sides_hear_each_other_over_any_transport() {
 
 #[test]
 fn what_cannot_be_says_why() {
-    let refused = Eyas::new("pipe --messages sctp://localhost:1").run().exits(2);
-    assert!(refused.err.contains("--messages needs --plain"), "{}", refused.err);
     let refused = Eyas::new("pipe https://localhost:1/").run().exits(3);
     assert!(refused.err.contains("eyas get"), "{}", refused.err);
     let port = free_tcp_port();
     let refused = Eyas::new(&format!("pipe --plain tcp://127.0.0.1:{port} --json")).run().exits(7);
     assert_eq!(refused.json()["error"]["kind"], "connect");
+}
+
+/// Flags for two ends that say at the end what there was.
+fn ends(flags: &str, listener: &str, client: &str) -> (Running, Eyas) {
+    let (port, udp) = (free_tcp_port(), free_udp_port());
+    let line = format!("pipe {flags} {listener} --listen 127.0.0.1:{port} --sctp-udp-port {udp}");
+    let listening = Eyas::new(&line).saying("from the listener\n").start();
+    let line = format!(
+        "pipe {flags} {client} --sctp-udp-port {udp} --connect-timeout 20 \
+         sctp-udp://127.0.0.1:{port}"
+    );
+    (listening, Eyas::new(&line).saying("from the client\n"))
+}
+
+#[test]
+fn paths_are_told() {
+    let (listening, client) = ends(&format!("--plain {BOTH}"), "--verbose", "--json");
+    listening.hears("listening");
+    let there = client.start().end().exits(0);
+    let object: Value = serde_json::from_str(&there.err).expect("one object on standard error");
+    validate("pipe", &object);
+    let paths = object["paths"].as_array().expect("paths");
+    let remotes: Vec<_> = paths.iter().map(|path| path["remote"].as_str()).collect();
+    assert_eq!(remotes, [Some("127.0.0.1"), Some("127.0.0.2")], "{object:#}");
+    assert_eq!(paths[0]["state"], "active");
+    let here = listening.end().exits(0);
+    assert!(here.err.contains("path to 127.0.0.1"), "{}", here.err);
+}
+
+#[test]
+fn tls_keeps_messages_in_order_and_whole() {
+    let (listening, client) = ends(&format!("--messages {BOTH}"), "--verbose", "-k --unordered");
+    listening.hears("listening");
+    let refused = client.run().exits(7);
+    assert!(refused.err.contains("--unordered"), "{}", refused.err);
 }

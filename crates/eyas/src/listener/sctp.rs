@@ -69,8 +69,12 @@ pub(super) fn listen(
 fn addresses(address: SocketAddr, further: &[IpAddr]) -> Vec<SocketAddr> {
     let further = further.iter().map(|ip| SocketAddr::new(*ip, address.port()));
     let own = Some(address).filter(|one| !one.ip().is_unspecified() || further.len() == 0);
-    let mut addresses: Vec<SocketAddr> = own.into_iter().chain(further).collect();
-    addresses.dedup();
+    let mut addresses = Vec::new();
+    for one in own.into_iter().chain(further) {
+        if !addresses.contains(&one) {
+            addresses.push(one);
+        }
+    }
     addresses
 }
 

@@ -110,7 +110,7 @@ impl Clients {
         let wire = Wire::dtls(SocketAddr::new(self.local_for(remote), 0))?;
         let sessions = wire.sessions().map(Arc::clone);
         let sessions = sessions.ok_or(io::Error::from(io::ErrorKind::Unsupported))?;
-        let hub = Hub::start(EndpointConfig::default(), vec![wire], Homes::One)?;
+        let hub = Hub::start(EndpointConfig::default(), vec![wire], Homes::One, None)?;
         let rto = initial_rtt.map(first_timeout);
         sessions.open(remote, own, trust, rto);
         let version = match sessions.handshaken(remote).await {
@@ -210,5 +210,5 @@ fn wires(
 }
 
 fn hub(wires: Vec<Wire>) -> io::Result<Anchor> {
-    Hub::start(EndpointConfig::default(), wires, Homes::Many)
+    Hub::start(EndpointConfig::default(), wires, Homes::Many, None)
 }

@@ -60,6 +60,8 @@ pub(super) struct State {
     ending: Vec<AssociationId>,
     /// Somebody may still open or accept associations.
     is_anchored: bool,
+    /// Hubs whose packets come in at the sockets of this one.
+    dependents: usize,
     /// The task is gone, and with it the sockets.
     is_over: bool,
 }
@@ -86,12 +88,33 @@ impl Drop for Anchor {
     }
 }
 
+/// Keeps a hub alive for another one whose packets come in at its sockets. It takes in no
+/// associations for that.
+#[derive(Debug)]
+pub(super) struct Dependence(Arc<Hub>);
+
+impl Dependence {
+    pub(super) fn on(anchor: &Anchor) -> Self {
+        anchor.0.lock().dependents += 1;
+        Self(Arc::clone(&anchor.0))
+    }
+}
+
+impl Drop for Dependence {
+    fn drop(&mut self) {
+        self.0.lock().dependents -= 1;
+        self.0.wake.notify_one();
+    }
+}
+
 impl Hub {
-    /// Starts the task. Must be called inside a tokio runtime.
+    /// Starts the task. The hub that reads its sockets, if that is another one, lives as long.
+    /// Must be called inside a tokio runtime.
     pub(super) fn start(
         mut config: EndpointConfig,
         wires: Vec<Wire>,
         homes: Homes,
+        reader: Option<Dependence>,
     ) -> io::Result<Anchor> {
         if wires.len() > MAX_WIRES {
             let what = format!("SCTP has {MAX_WIRES} sockets at most, one for each address");
@@ -112,11 +135,12 @@ impl Hub {
             accepting: Wakers::default(),
             ending: Vec::new(),
             is_anchored: true,
+            dependents: 0,
             is_over: false,
         };
         let (wake, start) = (Notify::new(), Instant::now());
         let hub = Arc::new(Self { state: Mutex::new(state), wake, start, wires });
-        tokio::spawn(task::run(Arc::clone(&hub), watch));
+        tokio::spawn(task::run(Arc::clone(&hub), watch, reader));
         Ok(Anchor(hub))
     }
 
@@ -220,7 +244,8 @@ impl State {
                 Output::Transmit(transmit) => outbox.push_back(transmit),
                 Output::Event(id, event) => self.note(now, id, event),
                 Output::Timeout(time) => {
-                    let is_needed = self.is_anchored || !self.slots.is_empty();
+                    let is_needed =
+                        self.is_anchored || self.dependents > 0 || !self.slots.is_empty();
                     return if is_needed { Next::Wait(time) } else { Next::Over };
                 }
                 other => tracing::error!(?other, "the protocol wants what this task cannot do"),

@@ -11,7 +11,7 @@ use eyas_sctp::counters::Counters;
 
 use super::carrier::{Access, ENCAPSULATION_PORT, Wire, access};
 use super::dtls::Identity;
-use super::hub::{Anchor, Homes, Hub};
+use super::hub::{Anchor, Dependence, Homes, Hub};
 use super::{SctpAssociation, client};
 use crate::ServerIdentity;
 
@@ -117,10 +117,13 @@ impl SctpListener {
         config.association = parameters.association.clone();
         let mut over_dtls = config.clone();
         over_dtls.association = client::over_dtls(&config.association);
-        let hub = Hub::start(config, wires, Homes::Many)?;
+        let hub = Hub::start(config, wires, Homes::Many, None)?;
         let protected = match protected.is_empty() {
             true => None,
-            false => Some(Hub::start(over_dtls, protected, Homes::One)?),
+            false => {
+                let reader = Some(Dependence::on(&hub));
+                Some(Hub::start(over_dtls, protected, Homes::One, reader)?)
+            }
         };
         Ok(Self { hub, protected, port })
     }

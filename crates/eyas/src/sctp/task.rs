@@ -10,7 +10,7 @@ use eyas_sctp::io::{Input, Transmit, Unreachable};
 use tokio::io::Ready;
 
 use super::carrier::{Arrivals, ReceiveBuffers, Ways, Wire};
-use super::hub::{Hub, MAX_OUTBOX, Next};
+use super::hub::{Dependence, Hub, MAX_OUTBOX, Next};
 use super::own_addresses::Watch;
 
 /// The pause after a socket failed in a way that says nothing about a packet.
@@ -36,7 +36,7 @@ enum Woken {
 }
 
 /// Runs until nobody needs the hub any more.
-pub(super) async fn run(hub: Arc<Hub>, mut watch: Option<Watch>) {
+pub(super) async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence>) {
     let _end = EndOnDrop(Arc::clone(&hub));
     let mut buffers = ReceiveBuffers::new();
     let mut arrivals = Arrivals::new();

@@ -27,7 +27,7 @@ pub(super) async fn exchange(stream: ByteStream) -> Result<Moved, Failure> {
         })
     };
     let (sent, received) = tokio::try_join!(there, back)?;
-    Ok(Moved { sent, received })
+    Ok(Moved { sent, received, ..Moved::default() })
 }
 
 /// Which side of a copy broke.

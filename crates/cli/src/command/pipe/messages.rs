@@ -8,6 +8,7 @@ use eyas::sctp::{SctpAssociation, SctpError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::Moved;
+use crate::command::paths::Teller;
 use crate::failure::{Failure, Kind};
 use crate::flags::MessageFlags;
 
@@ -16,9 +17,11 @@ use crate::flags::MessageFlags;
 pub(super) async fn exchange(
     association: &SctpAssociation,
     flags: &MessageFlags,
+    teller: Teller,
 ) -> Result<Moved, Failure> {
-    let (sent, received) = tokio::try_join!(send(association, flags), receive(association))?;
-    Ok(Moved { sent, received })
+    let receiving = receive(association, teller);
+    let (sent, received) = tokio::try_join!(send(association, flags), receiving)?;
+    Ok(Moved { sent, received, ..Moved::default() })
 }
 
 async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64, Failure> {
@@ -62,7 +65,7 @@ async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64
 }
 
 /// Receives until the peer ends a stream of its own, or the association.
-async fn receive(association: &SctpAssociation) -> Result<u64, Failure> {
+async fn receive(association: &SctpAssociation, teller: Teller) -> Result<u64, Failure> {
     let mut out = tokio::io::stdout();
     let mut received = 0;
     let mut peer_is_done = false;
@@ -73,6 +76,7 @@ async fn receive(association: &SctpAssociation) -> Result<u64, Failure> {
             // All that the peer sent before has been taken above.
             () = std::future::ready(()), if peer_is_done => return Ok(received),
             event = association.event() => {
+                event.iter().for_each(|event| teller.tell(event));
                 peer_is_done |= matches!(event, None | Some(Event::StreamsReset { outgoing: false, .. }));
                 continue;
             }

@@ -1,16 +1,20 @@
 //! `eyas pipe`: standard input and output over whatever transport gets through.
 
 mod bytes;
+mod framed;
 mod messages;
 
 use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
+use eyas::race::policy::SctpSecurity;
 use eyas::sctp::SctpAssociation;
+use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::{ByteStream, Connection, ListenParameters, Listener, ServerIdentity};
 use serde_json::json;
 
+use super::paths::{self, Teller};
 use super::setting::{self, Means};
 use super::target;
 use crate::account::Account;
@@ -27,18 +31,16 @@ const QUIC_FAREWELL: Duration = Duration::from_millis(300);
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// How much went through.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Moved {
     sent: u64,
     received: u64,
+    /// The paths at the end.
+    paths: Vec<PathStatus>,
 }
 
 /// Connects or waits for a peer, and moves everything both ways until both are done.
 pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), Failure> {
-    if flags.message.messages && !flags.service.plain {
-        return Err(Failure::new(Kind::Usage, "--messages needs --plain")
-            .hint("TLS makes one stream of bytes of what it protects"));
-    }
     let connection = match (&flags.target, flags.listen) {
         (Some(target), _) => connect(target, flags, common).await?,
         (None, Some(_)) => accept(flags, common).await?,
@@ -48,7 +50,9 @@ pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), F
         say_connected(&connection, common);
     }
     let info = connection.info().clone();
-    let moved = exchange(connection, flags).await?;
+    let teller = Teller::new((flags.verbose && !common.json).then(|| plain(common)));
+    let moved = exchange(connection, flags, teller).await?;
+    teller.tell_all(&moved.paths);
     if common.json {
         // Standard output is the peer's.
         let object = json!({
@@ -57,6 +61,7 @@ pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), F
             "address": info.remote.to_string(),
             "sent": moved.sent,
             "received": moved.received,
+            "paths": paths::shapes(&moved.paths),
         });
         output::aside(&[Line::new().with(Paint::Plain, object.to_string())], plain(common));
     }
@@ -73,8 +78,13 @@ async fn connect(
     common: &CommonFlags,
 ) -> Result<Connection, Failure> {
     let target = target::to_pipe(target, &flags.service)?;
-    let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
-    let policy = setting::policy(&flags.choice, &flags.reach, &target)?;
+    let means = (&flags.choice, &flags.reach, &flags.trust);
+    let means = Means::over(&flags.paths, means, &target).await?;
+    let mut policy = setting::policy(&flags.choice, &flags.reach, &target)?;
+    if flags.message.messages && !flags.paths.wants_several() {
+        // Messages stay messages below DTLS.
+        policy.sctp_security = SctpSecurity::Dtls;
+    }
     let mut preconnection = means.endpoint.preconnection(target).policy(policy);
     if let Some(seed) = flags.choice.seed {
         preconnection = preconnection.seed(seed);
@@ -109,6 +119,8 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
     let mut parameters = ListenParameters::new(address)
         .transports(transports)
         .alpn(flags.service.alpn.clone())
+        .sctp_addresses(flags.paths.local_address.iter().copied())
+        .sctp_association(setting::association(&flags.paths))
         .sctp_encapsulation_port(flags.reach.sctp_udp_port);
     if !flags.service.plain {
         parameters = parameters.security(identity(flags)?);
@@ -143,41 +155,88 @@ fn say_connected(connection: &Connection, common: &CommonFlags) {
     output::aside(&[Line::new().with(Paint::Dim, text)], plain(common));
 }
 
-async fn exchange(connection: Connection, flags: &PipeFlags) -> Result<Moved, Failure> {
-    if flags.message.messages {
-        let transport = connection.info().transport;
-        let association = connection.into_sctp().map_err(|_| {
-            Failure::new(Kind::Connect, format!("{transport} has no messages here"))
-                .hint("name SCTP alone as the transport, as in sctp://host:port")
-        })?;
-        let moved = messages::exchange(&association, &flags.message).await?;
-        farewell(&association).await;
-        return Ok(moved);
-    }
+async fn exchange(
+    connection: Connection,
+    flags: &PipeFlags,
+    teller: Teller,
+) -> Result<Moved, Failure> {
     let association = connection.sctp().cloned();
-    let stream = StreamId(flags.message.stream);
     let moved = match &association {
+        Some(association) if flags.message.messages => {
+            exchange_messages(connection, association, flags, teller).await?
+        }
+        None if flags.message.messages => {
+            let transport = connection.info().transport;
+            return Err(Failure::new(Kind::Connect, format!("{transport} has no messages here"))
+                .hint("name SCTP alone as the transport, as in sctp://host:port"));
+        }
+        Some(association) => tokio::select! {
+            moved = exchange_bytes(connection, flags) => moved?,
+            () = teller.watch(association) => Moved::default(),
+        },
+        None => exchange_bytes(connection, flags).await?,
+    };
+    let Some(association) = association else { return Ok(moved) };
+    let paths = association.paths();
+    farewell(&association).await;
+    Ok(Moved { paths, ..moved })
+}
+
+/// Messages as they are, or under TLS with their lengths.
+async fn exchange_messages(
+    connection: Connection,
+    association: &SctpAssociation,
+    flags: &PipeFlags,
+    teller: Teller,
+) -> Result<Moved, Failure> {
+    let connection = match connection.into_sctp() {
+        Ok(association) => return messages::exchange(&association, &flags.message, teller).await,
+        Err(connection) => connection,
+    };
+    let message = &flags.message;
+    if message.unordered || message.lifetime.is_some() || message.ppid != 0 {
+        return Err(Failure::new(
+            Kind::Connect,
+            "TLS keeps messages in order and whole: no --unordered, --lifetime or --ppid",
+        )
+        .hint("sctp-udp:// with one path is inside DTLS, which can; or use --plain"));
+    }
+    let stream = StreamId(message.stream);
+    let whole = async {
+        if stream != StreamId(0) {
+            // The first stream stays open until this one is done.
+            return framed::exchange(other(&connection, stream).await?).await;
+        }
+        framed::exchange(into_stream(connection)?).await
+    };
+    tokio::select! {
+        moved = whole => moved,
+        () = teller.watch(association) => Ok(Moved::default()),
+    }
+}
+
+async fn exchange_bytes(connection: Connection, flags: &PipeFlags) -> Result<Moved, Failure> {
+    let stream = StreamId(flags.message.stream);
+    Ok(match connection.sctp() {
         Some(_) if stream != StreamId(0) => {
             // The first stream stays open until this one is done.
             bytes::exchange(other(&connection, stream).await?).await?
         }
         _ => {
             let quic = connection.quic().cloned();
-            let stream = connection
-                .into_stream()
-                .map_err(|_| Failure::new(Kind::Protocol, "the connection has ended already"))?;
-            let moved = bytes::exchange(stream).await?;
+            let moved = bytes::exchange(into_stream(connection)?).await?;
             if let Some(quic) = quic {
                 // What was sent last is on its way until the peer has closed.
                 let _ = tokio::time::timeout(QUIC_FAREWELL, quic.closed()).await;
             }
             moved
         }
-    };
-    if let Some(association) = association {
-        farewell(&association).await;
-    }
-    Ok(moved)
+    })
+}
+
+fn into_stream(connection: Connection) -> Result<ByteStream, Failure> {
+    let stream = connection.into_stream();
+    stream.map_err(|_| Failure::new(Kind::Protocol, "the connection has ended already"))
 }
 
 /// Ends an association in order. What ends otherwise has ended as well.

@@ -1,0 +1,111 @@
+//! Paths of an association, for people and for machines.
+
+use std::time::Duration;
+
+use eyas::sctp::SctpAssociation;
+use eyas::sctp::protocol::endpoint::{PathState, PathStatus};
+use eyas::sctp::protocol::event::{Event, OwnAddressChange, PathChange};
+
+use crate::output;
+use crate::shape::PathShape;
+use crate::terminal::{Line, Look, Paint, time};
+
+/// Says on standard error what becomes of paths, if that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Teller {
+    look: Option<Look>,
+}
+
+impl Teller {
+    /// With a look, or silent.
+    pub(crate) fn new(look: Option<Look>) -> Self {
+        Self { look }
+    }
+
+    /// Tells of an event, if it is about paths.
+    pub(crate) fn tell(self, event: &Event) {
+        if let (Some(look), Some(text)) = (self.look, text(event)) {
+            output::aside(&[Line::new().with(Paint::Dim, text)], look);
+        }
+    }
+
+    /// Tells of all paths.
+    pub(crate) fn tell_all(self, paths: &[PathStatus]) {
+        let Some(look) = self.look else { return };
+        let line = |path: &PathStatus| Line::new().with(Paint::Dim, summary(path));
+        output::aside(&paths.iter().map(line).collect::<Vec<_>>(), look);
+    }
+
+    /// Tells of events until the association is over, and then waits forever.
+    pub(crate) async fn watch(self, association: &SctpAssociation) {
+        while let Some(event) = association.event().await {
+            self.tell(&event);
+        }
+        std::future::pending().await
+    }
+}
+
+fn text(event: &Event) -> Option<String> {
+    match event {
+        Event::Path { remote, change, .. } => {
+            Some(format!("path to {}: {}", remote.ip(), became(*change)))
+        }
+        Event::OwnAddress { address, change, cause } => {
+            let what = match change {
+                OwnAddressChange::Removed => "taken back",
+                OwnAddressChange::MadePrimary => "made the primary one",
+                _ => "added",
+            };
+            Some(match cause {
+                None => format!("own address {address}: {what}"),
+                Some(cause) => format!("own address {address}: not {what} (cause {cause:#x})"),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn became(change: PathChange) -> &'static str {
+    match change {
+        PathChange::Confirmed => "verified",
+        PathChange::Active => "works again",
+        PathChange::PotentiallyFailed => "no answer",
+        PathChange::Inactive => "broken",
+        PathChange::Added => "new",
+        PathChange::Removed => "gone",
+        PathChange::MadePrimary => "the primary one now",
+        PathChange::Rebound => "behind another port",
+        _ => "changed",
+    }
+}
+
+/// A state as JSON and people are told it.
+fn state(path: &PathStatus) -> &'static str {
+    match path.state {
+        PathState::Unconfirmed => "unconfirmed",
+        PathState::Active => "active",
+        PathState::PotentiallyFailed => "potentially-failed",
+        PathState::Inactive => "inactive",
+    }
+}
+
+/// A path in one line.
+pub(crate) fn summary(path: &PathStatus) -> String {
+    let from = path.local.map_or(String::new(), |local| format!(" from {local}"));
+    let rtt = path.smoothed_rtt.map_or(String::new(), |rtt| format!(", round trip {}", time(rtt)));
+    format!("path to {}{from}: {}{rtt}", path.remote.ip(), state(path))
+}
+
+/// The paths as an object has them.
+pub(crate) fn shapes(paths: &[PathStatus]) -> Vec<PathShape> {
+    let millis = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+    let shape = |path: &PathStatus| PathShape {
+        remote: path.remote.ip().to_string(),
+        local: path.local.map(|local| local.to_string()),
+        state: state(path),
+        rtt_ms: path.smoothed_rtt.map(millis),
+        window: path.congestion_window,
+        mtu: path.mtu,
+    };
+    paths.iter().map(shape).collect()
+}

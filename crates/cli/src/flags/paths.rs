@@ -1,0 +1,53 @@
+//! Flags of associations with several paths.
+
+use std::net::IpAddr;
+
+use clap::{Args, ValueEnum};
+
+/// Which paths an SCTP association has and how it uses them.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "SCTP paths")]
+pub(crate) struct PathFlags {
+    /// Use these addresses of this host for SCTP and tell the peer of no others, instead of all
+    /// that it can reach; repeat it, or separate them by commas
+    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
+    pub(crate) local_address: Vec<IpAddr>,
+    /// Send on all paths at once, and not on one with the others in reserve (CMT-SCTP)
+    ///
+    /// Each side chooses for what it sends. Messages of one stream take whichever path has room.
+    #[arg(long)]
+    pub(crate) multipath: bool,
+    /// What decides how much may be under way on a path [default: cubic]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(crate) congestion: Option<Congestion>,
+    /// Bytes that may wait to be sent, and to be read [default: 1048576; with --multipath 4194304]
+    #[arg(long, value_name = "BYTES", hide_short_help = true,
+          value_parser = clap::value_parser!(u32).range(4096..))]
+    pub(crate) buffer: Option<u32>,
+}
+
+impl PathFlags {
+    /// Whether several paths are asked for.
+    pub(crate) fn wants_several(&self) -> bool {
+        self.multipath || self.local_address.len() > 1
+    }
+}
+
+/// What decides how much may be under way on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Congestion {
+    /// As in RFC 9260, each path for itself.
+    NewReno,
+    /// RFC 9438, each path for itself.
+    Cubic,
+    /// By bandwidth and round trip, paced, each path for itself.
+    Bbr,
+    /// Coupled by slow-start thresholds (CMT/RP, version 1).
+    CmtRpV1,
+    /// Coupled by bandwidth (CMT/RP, version 2).
+    CmtRpV2,
+    /// Coupled by linked increases (RFC 6356).
+    Lia,
+    /// Coupled by opportunistic linked increases.
+    Olia,
+}
