@@ -30,7 +30,8 @@ pub struct EndpointConfig {
     pub valid_cookie_life: Duration,
     /// How often the key that signs cookies changes; the one before stays good for one more turn.
     pub cookie_key_life: Duration,
-    /// The most associations at a time.
+    /// The most associations at a time. Those that are opened here have a port each towards one
+    /// address and port of a peer, of which there are 64,512.
     pub max_associations: usize,
     /// Answers to packets that belong to nobody, a second (RFC 9260 §8.4).
     pub max_out_of_the_blue_answers: u32,
@@ -56,7 +57,8 @@ impl Default for EndpointConfig {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ConnectOptions {
-    /// Our SCTP port; one above 49151 is drawn if it is 0.
+    /// Our SCTP port; if it is 0, one above 49151 is drawn, and one above 1023 once all those are in
+    /// use towards this peer.
     pub local_port: u16,
     /// The peer's SCTP port.
     pub remote_port: u16,

@@ -67,6 +67,9 @@ pub use status::{Agreed, AssociationState, PathStatus, Status};
 /// (RFC 6335 §6).
 const FIRST_DYNAMIC_PORT: u16 = 49_152;
 
+/// The first of those that are drawn when all dynamic ones are in use towards a peer.
+const FIRST_USER_PORT: u16 = 1024;
+
 /// One SCTP endpoint. [`crate::io`] says how it is driven.
 #[derive(Debug)]
 pub struct Endpoint {
@@ -425,11 +428,18 @@ impl Endpoint {
             let free = is_free(self, options.local_port);
             return if free { Ok(options.local_port) } else { Err(Error::Busy) };
         }
-        let span = u16::MAX - FIRST_DYNAMIC_PORT;
-        let start = (self.random.next_u32() % (u32::from(span) + 1)) as u16;
-        (0..=span)
-            .map(|step| FIRST_DYNAMIC_PORT + (start.wrapping_add(step) % (span + 1)))
+        let start = self.random.next_u32();
+        let dynamic = ports_from(start, FIRST_DYNAMIC_PORT, u16::MAX);
+        let others = ports_from(start, FIRST_USER_PORT, FIRST_DYNAMIC_PORT - 1);
+        let mut ports = dynamic.chain(others);
+        ports
             .find(|port| is_free(self, *port) && self.config.listen_port != Some(*port))
             .ok_or(Error::TooManyAssociations)
     }
+}
+
+/// All ports from `first` to `last`, beginning somewhere between.
+fn ports_from(start: u32, first: u16, last: u16) -> impl Iterator<Item = u16> {
+    let count = u32::from(last - first) + 1;
+    (0..count).map(move |step| first + ((start % count + step) % count) as u16)
 }

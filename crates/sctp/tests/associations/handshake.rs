@@ -4,6 +4,7 @@ use crate::world::{A, B, World, ms, socket};
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::io::{Input, Unreachable};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 fn up(by_peer: bool) -> Event {
@@ -162,4 +163,18 @@ fn ten_thousand_associations_share_an_endpoint() {
     world.run_for(ms(1000));
     assert_eq!(world.hosts[A].endpoint.associations(), []);
     assert_eq!(world.hosts[B].endpoint.associations(), []);
+}
+
+#[test]
+fn ports_do_not_run_out_with_the_dynamic_ones() {
+    let mut world = World::new();
+    let ports: BTreeSet<u16> = (0..16_384 + 100)
+        .map(|_| {
+            let id = world.connect();
+            world.hosts[A].status(id).local_port
+        })
+        .collect();
+    assert_eq!(ports.len(), 16_484, "each has its own");
+    assert_eq!(ports.range(49_152..).count(), 16_384, "the dynamic ones come first");
+    assert!(ports.iter().all(|port| *port >= 1024));
 }
