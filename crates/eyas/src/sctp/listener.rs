@@ -9,7 +9,7 @@ use std::task::Poll;
 use eyas_sctp::config::{AssociationConfig, EndpointConfig};
 use eyas_sctp::counters::Counters;
 
-use super::carrier::{Access, ENCAPSULATION_PORT, Wire, access};
+use super::carrier::{Access, Claim, ENCAPSULATION_PORT, Wire, access};
 use super::dtls::Identity;
 use super::hub::{Anchor, Dependence, Homes, Hub};
 use super::{SctpAssociation, client};
@@ -67,6 +67,8 @@ pub struct SctpListener {
     /// What comes inside DTLS has an endpoint of its own: it never mixes with what comes in clear.
     protected: Option<Anchor>,
     port: u16,
+    /// The port over raw IP, for as long as somebody listens.
+    _claims: Vec<Claim>,
 }
 
 impl SctpListener {
@@ -103,9 +105,11 @@ impl SctpListener {
             Directly::IfPossible => is_possible,
             Directly::Must => true,
         };
+        let mut claims = Vec::new();
         if directly {
             for ip in &ips {
                 wires.push(raw(*ip)?);
+                claims.extend((port != 0).then(|| Claim::take(*ip, port)).transpose()?);
             }
         }
         if wires.is_empty() || port == 0 {
@@ -125,7 +129,7 @@ impl SctpListener {
                 Some(Hub::start(over_dtls, protected, Homes::One, reader)?)
             }
         };
-        Ok(Self { hub, protected, port })
+        Ok(Self { hub, protected, port, _claims: claims })
     }
 
     /// The SCTP port.

@@ -9,11 +9,13 @@
 //! | `icmp` | what routers and hosts report of packets that did not arrive | RFC 9260 §10 |
 //! | `fragmentation` | letting routers cut a packet that is too big | RFC 8899 |
 //! | `ways` | which socket a packet leaves by | RFC 9260 §6.4 |
+//! | `claim` | one listener at a port over raw IP | |
 //! | `access` | whether this machine and user can send protocol 132 at all | |
 //!
 //! Sockets here never block. A [`Wire`] is one socket of one address family.
 
 mod access;
+mod claim;
 mod dtls;
 mod fragmentation;
 mod icmp;
@@ -37,6 +39,7 @@ use tokio::net::UdpSocket;
 
 pub use access::direct_access;
 pub(crate) use access::{Access, access};
+pub(super) use claim::Claim;
 use dtls::DtlsCarrier;
 pub(crate) use dtls::Shared as DtlsSessions;
 use raw::RawCarrier;
