@@ -1,4 +1,5 @@
-//! FORWARD-TSN: what will not come any more.
+//! FORWARD-TSN: what will not come any more. I-FORWARD-TSN has the same shape and other entries:
+//! `i_forward_tsn`.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc3758#section-3.2>
 //!
@@ -16,7 +17,9 @@
 //! +---------------------------------------------------------------+
 //! ```
 
+use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
+use core::marker::PhantomData;
 
 use super::{ChunkType, EncodeChunk, View, put_header};
 use crate::identifier::StreamId;
@@ -52,47 +55,62 @@ impl Record for SkippedSsn {
     }
 }
 
+impl Skipped for SkippedSsn {
+    const CHUNK_TYPE: ChunkType = ChunkType::FORWARD_TSN;
+}
+
+/// An entry of a list of what is skipped. Which entries a chunk has says which chunk it is.
+pub trait Skipped: Record {
+    /// The type of the chunk that lists such entries.
+    const CHUNK_TYPE: ChunkType;
+}
+
 /// A FORWARD-TSN chunk.
+pub type ForwardTsnChunk = SkipChunk<SkippedSsn>;
+
+/// A chunk that says what will not come any more: FORWARD-TSN or I-FORWARD-TSN.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForwardTsnChunk {
+pub struct SkipChunk<S> {
     /// All up to here counts as received.
     pub new_cumulative_tsn: Tsn,
     skipped: Bytes,
+    entry: PhantomData<S>,
 }
 
-impl ForwardTsnChunk {
+impl<S: Skipped> SkipChunk<S> {
     /// A chunk to be sent.
     #[must_use]
-    pub fn new(new_cumulative_tsn: Tsn, skipped: &[SkippedSsn]) -> Self {
-        Self { new_cumulative_tsn, skipped: encode_records(skipped) }
+    pub fn new(new_cumulative_tsn: Tsn, skipped: &[S]) -> Self {
+        Self { new_cumulative_tsn, skipped: encode_records(skipped), entry: PhantomData }
     }
 
-    /// The most streams that a chunk of `room` bytes can name.
+    /// The most entries that a chunk of `room` bytes can have.
     #[must_use]
     pub const fn streams_in(room: usize) -> usize {
-        room.saturating_sub(FIXED) / SkippedSsn::SIZE
+        room.saturating_sub(FIXED) / S::SIZE
     }
 
     /// What is skipped on which stream.
     #[must_use]
-    pub fn skipped(&self) -> Records<'_, SkippedSsn> {
+    pub fn skipped(&self) -> Records<'_, S> {
         Records::new(&self.skipped)
     }
 
+    /// Reserved bits and an incomplete last entry are left out.
     pub(super) fn parse(chunk: View<'_>) -> Option<Self> {
         let list = chunk.skip(FIXED)?;
-        let whole = list.len() - list.len() % SkippedSsn::SIZE;
-        Some(Self { new_cumulative_tsn: Tsn(chunk.u32_at(4)?), skipped: list.take(whole)?.share() })
+        let entries: Vec<S> = Records::new(list.bytes()).collect();
+        Some(Self::new(Tsn(chunk.u32_at(4)?), &entries))
     }
 }
 
-impl EncodeChunk for ForwardTsnChunk {
+impl<S: Skipped> EncodeChunk for SkipChunk<S> {
     fn encoded_len(&self) -> usize {
         FIXED + self.skipped.len()
     }
 
     fn encode(&self, buffer: &mut BytesMut) {
-        put_header(ChunkType::FORWARD_TSN, 0, self.encoded_len(), buffer);
+        put_header(S::CHUNK_TYPE, 0, self.encoded_len(), buffer);
         self.new_cumulative_tsn.write(buffer);
         buffer.extend_from_slice(&self.skipped);
     }

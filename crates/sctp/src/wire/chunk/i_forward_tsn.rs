@@ -18,15 +18,14 @@
 //! +---------------------------------------------------------------+
 //! ```
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 
-use super::{ChunkType, EncodeChunk, View, put_header};
+use super::ChunkType;
+use super::forward_tsn::{SkipChunk, Skipped};
 use crate::identifier::StreamId;
-use crate::serial::{Mid, Tsn};
-use crate::wire::records::{Record, Records, encode_records};
+use crate::serial::Mid;
+use crate::wire::records::Record;
 
-/// Bytes of the chunk before its list.
-const FIXED: usize = 8;
 /// The U bit of an entry.
 const UNORDERED: u16 = 1;
 
@@ -60,55 +59,17 @@ impl Record for SkippedMid {
     }
 }
 
+impl Skipped for SkippedMid {
+    const CHUNK_TYPE: ChunkType = ChunkType::I_FORWARD_TSN;
+}
+
 /// An I-FORWARD-TSN chunk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IForwardTsnChunk {
-    /// All up to here counts as received.
-    pub new_cumulative_tsn: Tsn,
-    skipped: Bytes,
-}
-
-impl IForwardTsnChunk {
-    /// A chunk to be sent.
-    #[must_use]
-    pub fn new(new_cumulative_tsn: Tsn, skipped: &[SkippedMid]) -> Self {
-        Self { new_cumulative_tsn, skipped: encode_records(skipped) }
-    }
-
-    /// The most entries that a chunk of `room` bytes can have.
-    #[must_use]
-    pub const fn streams_in(room: usize) -> usize {
-        room.saturating_sub(FIXED) / SkippedMid::SIZE
-    }
-
-    /// What is skipped on which stream.
-    #[must_use]
-    pub fn skipped(&self) -> Records<'_, SkippedMid> {
-        Records::new(&self.skipped)
-    }
-
-    pub(super) fn parse(chunk: View<'_>) -> Option<Self> {
-        let list = chunk.skip(FIXED)?;
-        let entries: alloc::vec::Vec<SkippedMid> = Records::new(list.bytes()).collect();
-        Some(Self::new(Tsn(chunk.u32_at(4)?), &entries))
-    }
-}
-
-impl EncodeChunk for IForwardTsnChunk {
-    fn encoded_len(&self) -> usize {
-        FIXED + self.skipped.len()
-    }
-
-    fn encode(&self, buffer: &mut BytesMut) {
-        put_header(ChunkType::I_FORWARD_TSN, 0, self.encoded_len(), buffer);
-        self.new_cumulative_tsn.write(buffer);
-        buffer.extend_from_slice(&self.skipped);
-    }
-}
+pub type IForwardTsnChunk = SkipChunk<SkippedMid>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serial::Tsn;
     use crate::wire::Chunk;
     use crate::wire::chunk::tests::{parse_one, round_trip};
 

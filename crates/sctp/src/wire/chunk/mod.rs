@@ -49,7 +49,7 @@ pub use asconf::{AsconfAckChunk, AsconfChunk};
 pub use auth::AuthChunk;
 pub use data::{DATA_HEADER, DataChunk, DataFlags, DataHeader, I_DATA_HEADER, Order};
 pub use error::ErrorChunk;
-pub use forward_tsn::{ForwardTsnChunk, SkippedSsn};
+pub use forward_tsn::{ForwardTsnChunk, SkipChunk, Skipped, SkippedSsn};
 pub use heartbeat::HeartbeatChunk;
 pub use i_forward_tsn::{IForwardTsnChunk, SkippedMid};
 pub use init::InitChunk;
