@@ -2,7 +2,9 @@
 //! a long path is used, how soon another path takes over, how large packets become, and what marks do.
 
 mod congestion_marks;
+mod coupling;
 mod failover;
 mod long_path;
 mod path_mtu;
+mod shared;
 mod world;
