@@ -14,9 +14,9 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::padded;
+use super::list::element_list;
 use super::records::{Record, Records};
-use super::walker::{ELEMENT_HEADER, Step, View, Walker};
+use super::walker::{ELEMENT_HEADER, View};
 use super::{ParameterType, Parameters};
 use crate::identifier::StreamId;
 use crate::serial::Tsn;
@@ -304,51 +304,9 @@ fn missing_mandatory(cause: View<'_>) -> Option<Cause> {
     Some(Cause::MissingMandatoryParameter { types: types.share() })
 }
 
-/// A list of error causes, as on the wire; read where it lies.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Causes(Bytes);
-
-impl Causes {
-    /// What `bytes` holds.
-    #[must_use]
-    pub const fn from_bytes(bytes: Bytes) -> Self {
-        Self(bytes)
-    }
-
-    /// The list as on the wire; the last cause has no padding.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &Bytes {
-        &self.0
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The causes, one after the other. One whose length does not fit is [`Cause::Malformed`] and
-    /// the last one.
-    pub fn iter(&self) -> impl Iterator<Item = Cause> + '_ {
-        Walker::new(View::whole(&self.0)).map(|step| match step {
-            Step::Element(view) => Cause::parse(view),
-            Step::Broken(view) => {
-                Cause::Malformed { code: CauseCode(view.u16_at(0).unwrap_or_default()) }
-            }
-        })
-    }
-}
-
-impl FromIterator<Cause> for Causes {
-    /// The list on the wire; it is up to the caller that it fits a chunk.
-    fn from_iter<T: IntoIterator<Item = Cause>>(causes: T) -> Self {
-        let mut buffer = BytesMut::new();
-        for cause in causes {
-            buffer.resize(padded(buffer.len()), 0);
-            cause.encode(&mut buffer);
-        }
-        Self(buffer.freeze())
-    }
+element_list! {
+    /// A list of error causes, as on the wire; read where it lies.
+    Causes, Cause, Cause::parse, |code| Cause::Malformed { code: CauseCode(code) }
 }
 
 impl From<Cause> for Causes {

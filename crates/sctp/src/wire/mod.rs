@@ -12,6 +12,7 @@
 //! | `checksum` | CRC32c | RFC 9260 §6.8, appendix A |
 //! | `walker` | types, lengths, padding | RFC 9260 §3.2, §3.2.1 |
 //! | `records` | lists of entries of one size | |
+//! | `list` | lists of parameters and of causes | |
 //! | `action` | what to do with the unknown | RFC 9260 §3.2, §3.2.1 |
 //! | `cause` | error causes | RFC 9260 §3.3.10 |
 //! | `chunk` | one file per type of chunk | see there |
@@ -21,6 +22,7 @@ pub mod action;
 pub mod cause;
 pub mod checksum;
 pub mod chunk;
+mod list;
 mod packet;
 pub mod parameter;
 pub mod records;

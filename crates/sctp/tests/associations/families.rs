@@ -1,13 +1,9 @@
 //! Which kinds of addresses both sides tell each other of (RFC 9260 §3.3.2.1, §5.1.2).
 
-use crate::world::{A, B, PORT, World, address, listening, ms, multihomed, socket};
-use bytes::{Bytes, BytesMut};
-use eyas_sctp::identifier::VerificationTag;
-use eyas_sctp::serial::Tsn;
+use crate::world::{A, B, World, address, init, listening, ms, multihomed, packet, socket};
+use bytes::Bytes;
 use eyas_sctp::wire::parameter::SupportedAddressTypes;
-use eyas_sctp::wire::{
-    Checksum, Chunk, Header, InitChunk, Packet, PacketWriter, Parameter, Parameters,
-};
+use eyas_sctp::wire::{Checksum, Chunk, InitChunk, Packet, Parameter, Parameters};
 use std::net::IpAddr;
 
 fn parameters_of(packet: &Bytes) -> Vec<Parameter> {
@@ -35,29 +31,14 @@ fn an_init_ack_lists_what_the_peer_can_use() {
         let mut world = World::with(listening(), config);
         let named = types.map(|(ipv4, ipv6)| SupportedAddressTypes { ipv4, ipv6 });
         world.keep = Some("INIT-ACK");
-        world.inject(B, socket(A, 0), init(named));
+        let parameters = named.map(Parameter::SupportedAddressTypes).into_iter().collect();
+        let init = InitChunk { parameters, ..init(77) };
+        world.inject(B, socket(A, 0), packet(0, &[Chunk::Init(init)]));
         world.run_for(ms(1));
         let all = parameters_of(world.kept.as_ref().expect("the INIT ACK"));
         let listed: Vec<IpAddr> = all.iter().filter_map(Parameter::address).collect();
         assert_eq!(listed, expected, "{types:?}");
     }
-}
-
-fn init(types: Option<SupportedAddressTypes>) -> Bytes {
-    let init = InitChunk {
-        initiate_tag: VerificationTag(77),
-        a_rwnd: 100_000,
-        outbound_streams: 10,
-        inbound_streams: 10,
-        initial_tsn: Tsn(7),
-        parameters: types.map(Parameter::SupportedAddressTypes).into_iter().collect(),
-    };
-    let header = Header { source_port: 5000, destination_port: PORT, tag: VerificationTag::ZERO };
-    let mut buffer = BytesMut::new();
-    let mut packet = PacketWriter::begin(&mut buffer, header, 1000);
-    assert!(packet.put(&Chunk::Init(init)));
-    packet.finish(Checksum::Crc32c);
-    buffer.freeze()
 }
 
 #[test]

@@ -1,39 +1,11 @@
 //! Packets for nobody, and packets that only look as if they were for somebody
 //! (RFC 9260 §8.4, §8.5).
 
-use crate::world::{A, B, PORT, World, ms, socket};
-use bytes::{Bytes, BytesMut};
+use crate::world::{A, B, PORT, STRANGER, World, init, ms, packet, socket};
+use bytes::Bytes;
 use eyas_sctp::endpoint::AssociationState;
-use eyas_sctp::identifier::VerificationTag;
 use eyas_sctp::serial::Tsn;
-use eyas_sctp::wire::{
-    AbortChunk, Causes, Checksum, Chunk, ErrorChunk, Header, InitChunk, PacketWriter, Parameters,
-};
-
-/// The port that a stranger, or the peer, writes from.
-const OTHER: u16 = 5000;
-
-fn packet(tag: u32, chunks: &[Chunk]) -> Bytes {
-    let header = Header { source_port: OTHER, destination_port: PORT, tag: VerificationTag(tag) };
-    let mut buffer = BytesMut::new();
-    let mut packet = PacketWriter::begin(&mut buffer, header, 65_000);
-    for chunk in chunks {
-        assert!(packet.put(chunk));
-    }
-    packet.finish(Checksum::Crc32c);
-    buffer.freeze()
-}
-
-fn init(tag: u32) -> InitChunk {
-    InitChunk {
-        initiate_tag: VerificationTag(tag),
-        a_rwnd: 100_000,
-        outbound_streams: 10,
-        inbound_streams: 10,
-        initial_tsn: Tsn(7),
-        parameters: Parameters::default(),
-    }
-}
+use eyas_sctp::wire::{AbortChunk, Causes, Chunk, ErrorChunk, InitChunk};
 
 fn abort(reflected: bool) -> Chunk {
     Chunk::Abort(AbortChunk { reflected, causes: Causes::default() })
@@ -122,10 +94,10 @@ fn a_flood_of_inits_is_answered_and_forgotten() {
     assert_eq!(world.hosts[B].endpoint.counters().packets_in, 10_000);
 }
 
-/// Both hosts, associated from port [`OTHER`].
+/// Both hosts, associated from port [`STRANGER`].
 fn associated() -> World {
     let mut world = World::new();
-    let a = world.connect_with(|options| options.local_port = OTHER);
+    let a = world.connect_with(|options| options.local_port = STRANGER);
     world.finish_handshake(a);
     world
 }
@@ -167,7 +139,7 @@ fn a_packet_from_an_address_that_is_not_the_peers_is_for_nobody() {
 fn a_replayed_cookie_brings_nothing_back() {
     let mut world = World::new();
     world.keep = Some("COOKIE-ECHO");
-    let a = world.connect_with(|options| options.local_port = OTHER);
+    let a = world.connect_with(|options| options.local_port = STRANGER);
     world.finish_handshake(a);
     let replayed = world.kept.clone().expect("the COOKIE ECHO was seen");
     // While the association is there, it is acknowledged again, and nothing changes.

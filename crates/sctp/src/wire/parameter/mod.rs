@@ -32,9 +32,10 @@ mod unknown;
 use bytes::{Bytes, BytesMut};
 use core::net::IpAddr;
 
+use super::Causes;
+use super::list::element_list;
 use super::records::Record;
-use super::walker::{ELEMENT_HEADER, Step, View, Walker};
-use super::{Causes, padded};
+use super::walker::{ELEMENT_HEADER, View};
 use crate::serial::ReconfigurationNumber;
 
 pub use address::SupportedAddressTypes;
@@ -282,52 +283,10 @@ impl Parameter {
     }
 }
 
-/// A list of parameters, as on the wire; read where it lies.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parameters(Bytes);
-
-impl Parameters {
-    /// What `bytes` holds.
-    #[must_use]
-    pub const fn from_bytes(bytes: Bytes) -> Self {
-        Self(bytes)
-    }
-
-    /// The list as on the wire; the last parameter has no padding.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &Bytes {
-        &self.0
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The parameters, one after the other. One whose length does not fit is
-    /// [`Parameter::Malformed`] and the last one.
-    pub fn iter(&self) -> impl Iterator<Item = Parameter> + '_ {
-        Walker::new(View::whole(&self.0)).map(|step| match step {
-            Step::Element(view) => Parameter::parse(view),
-            Step::Broken(view) => {
-                let parameter_type = ParameterType(view.u16_at(0).unwrap_or_default());
-                Parameter::Malformed { parameter_type }
-            }
-        })
-    }
-}
-
-impl FromIterator<Parameter> for Parameters {
-    /// The list on the wire; it is up to the caller that it fits a chunk.
-    fn from_iter<T: IntoIterator<Item = Parameter>>(parameters: T) -> Self {
-        let mut buffer = BytesMut::new();
-        for parameter in parameters {
-            buffer.resize(padded(buffer.len()), 0);
-            parameter.encode(&mut buffer);
-        }
-        Self(buffer.freeze())
-    }
+element_list! {
+    /// A list of parameters, as on the wire; read where it lies.
+    Parameters, Parameter, Parameter::parse,
+    |number| Parameter::Malformed { parameter_type: ParameterType(number) }
 }
 
 /// The number that is the value of a parameter.

@@ -1,28 +1,17 @@
 //! Lists of addresses with everything in them that is none of a peer's (RFC 9260 §5.1.2).
 
 use super::*;
-use crate::world::PORT;
+use crate::world::{init, packet};
 use eyas_sctp::wire::{InitChunk, Parameter};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// `B` gets an INIT that lists these addresses; what it answers is given.
-fn init(world: &mut World, addresses: impl Iterator<Item = IpAddr>) -> Vec<String> {
-    let init = InitChunk {
-        initiate_tag: VerificationTag(77),
-        a_rwnd: 100_000,
-        outbound_streams: 10,
-        inbound_streams: 10,
-        initial_tsn: Tsn(7),
-        parameters: addresses.map(Parameter::Address).collect(),
-    };
-    let header = Header { source_port: 5000, destination_port: PORT, tag: VerificationTag::ZERO };
-    let mut buffer = BytesMut::new();
-    let mut packet = PacketWriter::begin(&mut buffer, header, 65_000);
-    assert!(packet.put(&Chunk::Init(init)));
-    packet.finish(Checksum::Crc32c);
+fn listing(world: &mut World, addresses: impl Iterator<Item = IpAddr>) -> Vec<String> {
+    let parameters = addresses.map(Parameter::Address).collect();
+    let init = packet(0, &[Chunk::Init(InitChunk { parameters, ..init(77) })]);
     world.clear_ladder();
     world.keep = Some("INIT-ACK");
-    world.inject(B, socket(A, 0), buffer.freeze());
+    world.inject(B, socket(A, 0), init);
     world.run_for(ms(1));
     world.ladder.clone()
 }
@@ -32,7 +21,7 @@ fn addresses_that_are_no_hosts_are_left_out() {
     let mut world = World::new();
     let strange = ["127.0.0.1", "224.0.0.1", "0.0.0.0", "255.255.255.255", "169.254.1.1"];
     let addresses = strange.iter().map(|text| text.parse().unwrap());
-    assert_eq!(init(&mut world, addresses), ["A <- B  INIT-ACK"]);
+    assert_eq!(listing(&mut world, addresses), ["A <- B  INIT-ACK"]);
     assert_eq!(world.hosts[B].endpoint.counters().addresses_ignored, 5);
 }
 
@@ -43,7 +32,7 @@ fn of_thousands_of_addresses_a_few_are_looked_at() {
         let [high, low] = n.to_be_bytes();
         IpAddr::V4(Ipv4Addr::new(198, 18, high, low))
     });
-    assert_eq!(init(&mut world, addresses), ["A <- B  INIT-ACK"]);
+    assert_eq!(listing(&mut world, addresses), ["A <- B  INIT-ACK"]);
     let most = world.hosts[B].endpoint.config().association.max_peer_addresses as u64;
     assert_eq!(world.hosts[B].endpoint.counters().addresses_ignored, 8000 - most);
     let answer = world.kept.as_ref().expect("the INIT ACK").len();

@@ -14,6 +14,7 @@
 
 mod chunks;
 mod network;
+mod stranger;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -29,6 +30,7 @@ use eyas_sctp::message::{Message, SendInfo};
 
 pub(crate) use chunks::names;
 pub(crate) use network::Network;
+pub(crate) use stranger::{STRANGER, init, packet};
 
 /// The host that connects, as a rule.
 pub(crate) const A: usize = 0;

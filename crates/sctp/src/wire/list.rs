@@ -1,0 +1,54 @@
+//! Lists of parameters and of error causes: the same on the wire but for what their elements are.
+
+/// Makes the type of a list. `$read` and `$broken` make an element of a part of the packet.
+macro_rules! element_list {
+    ($(#[$documentation:meta])* $list:ident, $element:ident, $read:expr, $broken:expr) => {
+        $(#[$documentation])*
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct $list(bytes::Bytes);
+
+        impl $list {
+            /// What `bytes` holds.
+            #[must_use]
+            pub const fn from_bytes(bytes: bytes::Bytes) -> Self {
+                Self(bytes)
+            }
+
+            /// The list as on the wire; the last element has no padding.
+            #[must_use]
+            pub const fn as_bytes(&self) -> &bytes::Bytes {
+                &self.0
+            }
+
+            /// Whether there is none.
+            #[must_use]
+            pub fn is_empty(&self) -> bool {
+                self.0.is_empty()
+            }
+
+            /// The elements, one after the other. One whose length does not fit is malformed and
+            /// the last one.
+            pub fn iter(&self) -> impl Iterator<Item = $element> + '_ {
+                use $crate::wire::walker::{Step, View, Walker};
+                Walker::new(View::whole(&self.0)).map(|step| match step {
+                    Step::Element(view) => $read(view),
+                    Step::Broken(view) => $broken(view.u16_at(0).unwrap_or_default()),
+                })
+            }
+        }
+
+        impl FromIterator<$element> for $list {
+            /// The list on the wire; it is up to the caller that it fits a chunk.
+            fn from_iter<T: IntoIterator<Item = $element>>(elements: T) -> Self {
+                let mut buffer = bytes::BytesMut::new();
+                for element in elements {
+                    buffer.resize($crate::wire::padded(buffer.len()), 0);
+                    element.encode(&mut buffer);
+                }
+                Self(buffer.freeze())
+            }
+        }
+    };
+}
+
+pub(super) use element_list;
