@@ -2,7 +2,7 @@
 //! every run is the same but for the tags and TSNs that they draw.
 //!
 //! ```text
-//! memory-peers [WORD]...      # cases with all of these in "PEER DIRECTION CASE"
+//! memory-peers [--seed N] [WORD]...   # cases with all of these in "PEER DIRECTION CASE"
 //! ```
 //!
 //! One line of JSON for each case: `peer`, `we_connect`, `case`, `result` (`ok`, `FAIL` or `skip`)
@@ -64,14 +64,15 @@ fn rtc_lacks(case: &str, we_connect: bool) -> Option<&'static str> {
 }
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let seed = take_seed(&mut words).unwrap_or(SEED);
     for peer in &PEERS {
         for we_connect in [true, false] {
             for case in cases::all() {
                 let direction = if we_connect { "we" } else { "they" };
                 let label = format!("{} {direction} {}", peer.name, case.name);
                 if words.iter().all(|word| label.contains(word.as_str())) {
-                    let (result, detail) = run(peer, we_connect, &case);
+                    let (result, detail) = run(peer, we_connect, &case, seed);
                     print(peer.name, we_connect, case.name, result, &detail);
                 }
             }
@@ -79,21 +80,31 @@ fn main() {
     }
 }
 
-fn run(peer: &Peer, we_connect: bool, case: &Case) -> (&'static str, String) {
+/// What stands behind `--seed`, if that comes first.
+fn take_seed(words: &mut Vec<String>) -> Option<u64> {
+    let seed = match words.as_slice() {
+        [first, seed, ..] if first == "--seed" => seed.parse().ok(),
+        _ => None,
+    };
+    words.drain(..if seed.is_some() { 2 } else { 0 });
+    seed
+}
+
+fn run(peer: &Peer, we_connect: bool, case: &Case, seed: u64) -> (&'static str, String) {
     if let Some(why) = (peer.skip)(case.name, we_connect) {
         return ("skip", why.into());
     }
     // A stack that panics fails its case, and no other.
-    let attempt = AssertUnwindSafe(|| meet(peer, we_connect, case));
+    let attempt = AssertUnwindSafe(|| meet(peer, we_connect, case, seed));
     let (good, detail) = catch_unwind(attempt).unwrap_or((false, "a panic".into()));
     (if good { "ok" } else { "FAIL" }, detail)
 }
 
-fn meet(peer: &Peer, we_connect: bool, case: &Case) -> (bool, String) {
-    let ours: Box<dyn Side> = Box::new(ours::Ours::new(case.wishes, SEED));
+fn meet(peer: &Peer, we_connect: bool, case: &Case, seed: u64) -> (bool, String) {
+    let ours: Box<dyn Side> = Box::new(ours::Ours::new(case.wishes, seed));
     let theirs = (peer.make)(case.wishes);
     let (connector, listener) = if we_connect { (ours, theirs) } else { (theirs, ours) };
-    let mut meeting = (case.prepare)(Meeting::new(connector, listener, SEED));
+    let mut meeting = (case.prepare)(Meeting::new(connector, listener, seed));
     let outcome = meeting.run(case.both_connect);
     let (one, other) = meeting.arrived();
     let seen = &meeting.link.seen;

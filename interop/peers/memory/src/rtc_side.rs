@@ -25,13 +25,14 @@ const LOCAL: ([u8; 4], u16) = ([192, 0, 2, 2], 9899);
 const PEER: ([u8; 4], u16) = ([192, 0, 2, 1], 9899);
 const PPID: PayloadProtocolIdentifier = PayloadProtocolIdentifier::Binary;
 
-/// An endpoint with one association.
+/// An endpoint with one association: the one that came up, or the first so far. It makes one for
+/// each INIT that comes, also if a packet was copied on its way.
 pub struct Rtc {
     endpoint: Endpoint,
     transport: TransportConfig,
     epoch: Instant,
-    handle: Option<AssociationHandle>,
-    association: Option<Association>,
+    associations: Vec<(AssociationHandle, Association)>,
+    current: usize,
     /// Streams that may hold a message.
     readable: BTreeSet<u16>,
     /// Bytes that were written and not yet acknowledged or given up.
@@ -58,8 +59,8 @@ impl Rtc {
             endpoint: Endpoint::new(local, TransportProtocol::UDP, config, server),
             transport,
             epoch: Instant::now(),
-            handle: None,
-            association: None,
+            associations: Vec::new(),
+            current: 0,
             readable: BTreeSet::new(),
             buffered: 0,
             is_up: false,
@@ -70,101 +71,112 @@ impl Rtc {
     }
 
     fn association(&mut self) -> Result<&mut Association, Failure> {
-        self.association.as_mut().ok_or_else(|| "there is no association".into())
+        let current = self.associations.get_mut(self.current).map(|(_, association)| association);
+        current.ok_or_else(|| "there is no association".into())
     }
 
     fn events(&mut self) {
-        let Some(association) = self.association.as_mut() else { return };
-        // What it tells its endpoint is kept from it: that it is drained is said when the shutdown
-        // begins, and then nothing that comes would be handed to it any more.
-        while association.poll_endpoint_event().is_some() {}
         let mut why = String::new();
-        while let Some(event) = association.poll() {
-            match event {
-                Event::Connected => {
-                    self.is_up = true;
-                    self.happened.push_back(Happened::Up);
-                }
-                Event::Stream(StreamEvent::Readable { id } | StreamEvent::Opened { id }) => {
-                    self.readable.insert(id);
-                }
-                Event::Stream(StreamEvent::BufferedAmountReleased { n_bytes, .. }) => {
-                    self.buffered = self.buffered.saturating_sub(n_bytes);
-                }
-                Event::AssociationLost { reason, .. } | Event::HandshakeFailed { reason } => {
-                    why = format!("{reason:?}");
-                    if !association.is_closed() {
-                        self.happened.push_back(Happened::TheirStreamsReset);
+        for (number, (_, association)) in self.associations.iter_mut().enumerate() {
+            // What it tells its endpoint is kept from it: that it is drained is said when the
+            // shutdown begins, and then nothing that comes would be handed to it any more.
+            while association.poll_endpoint_event().is_some() {}
+            while let Some(event) = association.poll() {
+                match event {
+                    Event::Connected => {
+                        (self.is_up, self.current) = (true, number);
+                        self.happened.push_back(Happened::Up);
                     }
+                    Event::Stream(StreamEvent::Readable { id } | StreamEvent::Opened { id }) => {
+                        self.readable.insert(id);
+                    }
+                    Event::Stream(StreamEvent::BufferedAmountReleased { n_bytes, .. }) => {
+                        self.buffered = self.buffered.saturating_sub(n_bytes);
+                    }
+                    Event::AssociationLost { reason, .. } | Event::HandshakeFailed { reason } => {
+                        why = format!("{reason:?}");
+                        if !association.is_closed() {
+                            self.happened.push_back(Happened::TheirStreamsReset);
+                        }
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
         }
-        if association.is_closed() && !self.has_ended && self.is_up {
-            self.has_ended = true;
+        let closed = |(_, association): &(_, Association)| association.is_closed();
+        if self.is_up && !self.has_ended && self.associations.get(self.current).is_some_and(closed)
+        {
             let graceful = why.contains("AssociationClosed");
-            self.happened.push_back(match graceful {
-                true => Happened::Closed,
-                false => Happened::Lost(why),
-            });
+            self.end(if graceful { Happened::Closed } else { Happened::Lost(why) });
         }
+    }
+
+    fn end(&mut self, how: Happened) {
+        self.has_ended = true;
+        self.happened.push_back(how);
     }
 }
 
 impl Side for Rtc {
     fn connect(&mut self, now: Duration) -> Result<(), Failure> {
         let config = ClientConfig::new(self.transport.clone());
-        let (handle, association) = self.endpoint.connect(self.epoch + now, config, PEER.into())?;
-        (self.handle, self.association) = (Some(handle), Some(association));
+        self.associations.push(self.endpoint.connect(self.epoch + now, config, PEER.into())?);
         Ok(())
     }
 
     fn handle(&mut self, now: Duration, packet: Bytes) {
+        let reflected =
+            matches!(packet.get(12..14), Some([SHUTDOWN_COMPLETE, flags]) if flags & 1 == 1);
         match self.endpoint.handle(self.epoch + now, PEER.into(), None, packet) {
             Some((handle, DatagramEvent::NewAssociation(association))) => {
-                (self.handle, self.association) = (Some(handle), Some(association));
+                self.associations.push((handle, association));
             }
             Some((handle, DatagramEvent::AssociationEvent(event))) => {
-                if self.handle == Some(handle)
-                    && let Some(association) = self.association.as_mut()
-                {
+                let known = self.associations.iter_mut().find(|(known, _)| *known == handle);
+                if let Some((_, association)) = known {
                     association.handle_event(event);
                 }
             }
             _ => {}
         }
         self.events();
+        // It does not know the T bit (RFC 9260 §8.5.1), and would say SHUTDOWN ACK for ever after
+        // the SHUTDOWN COMPLETE was lost.
+        if reflected && self.is_up && !self.has_ended {
+            self.associations.clear();
+            self.end(Happened::Closed);
+        }
     }
 
     fn tick(&mut self, now: Duration) {
         let now = self.epoch + now;
-        if let Some(association) = self.association.as_mut()
-            && association.poll_timeout().is_some_and(|at| at <= now)
-        {
-            association.handle_timeout(now);
+        for (_, association) in &mut self.associations {
+            if association.poll_timeout().is_some_and(|at| at <= now) {
+                association.handle_timeout(now);
+            }
         }
         self.events();
     }
 
     fn timeout(&self) -> Option<Duration> {
-        let at = self.association.as_ref()?.poll_timeout()?;
+        let at = self.associations.iter().filter_map(|(_, it)| it.poll_timeout()).min()?;
         Some(at.saturating_duration_since(self.epoch))
     }
 
     fn transmit(&mut self, now: Duration, packets: &mut Vec<Bytes>) {
-        let Some(association) = self.association.as_mut() else { return };
         let before = packets.len();
-        while let Some(transmit) = association.poll_transmit(self.epoch + now) {
-            if let Payload::RawEncode(contents) = transmit.message {
-                packets.extend(contents);
+        for (_, association) in &mut self.associations {
+            while let Some(transmit) = association.poll_transmit(self.epoch + now) {
+                if let Payload::RawEncode(contents) = transmit.message {
+                    packets.extend(contents);
+                }
             }
         }
         self.events();
         // It does not tell when its own shutdown is done: the last packet of one shows it.
         let last = |packet: &Bytes| packet.get(12) == Some(&SHUTDOWN_COMPLETE);
         if self.shuts_down && !self.has_ended && packets.iter().skip(before).any(last) {
-            self.has_ended = true;
-            self.happened.push_back(Happened::Closed);
+            self.end(Happened::Closed);
         }
     }
 
@@ -193,7 +205,7 @@ impl Side for Rtc {
     }
 
     fn receive(&mut self, _: Duration) -> Option<Incoming> {
-        let association = self.association.as_mut()?;
+        let (_, association) = self.associations.get_mut(self.current)?;
         while association.accept_stream().is_some() {}
         while let Some(stream) = self.readable.first().copied() {
             let read = association.stream(stream).and_then(|mut it| it.read_sctp());
