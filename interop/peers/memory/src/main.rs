@@ -54,6 +54,9 @@ fn rtc_lacks(case: &str, we_connect: bool) -> Option<&'static str> {
     match case {
         "interleaving" => Some("rtc-sctp has no I-DATA (RFC 8260)"),
         "zero checksum" => Some("rtc-sctp has no zero checksum (RFC 9653)"),
+        "both connect" => {
+            Some("rtc-sctp 0.21 opens a second association when INITs cross (RFC 9260 §5.2.1)")
+        }
         // Its shutdown() sends SHUTDOWN as soon as no chunk is in flight, and what still waits to be
         // sent is never sent: RFC 9260 §9.2 wants it delivered first.
         "shutdown with data under way" if !we_connect => Some(
