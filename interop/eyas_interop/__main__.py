@@ -9,6 +9,7 @@ import tempfile
 import time
 
 from .cases import CASES
+from .multipath import cases as multipath
 from .network import Network, NoNamespaces
 from .report import Report, Skip
 from .sctp import memory
@@ -28,6 +29,8 @@ def main() -> int:
                 memory.run(report, options.only)
             if wants_sctp(options.only):
                 sctp(pathlib.Path(directory), report, options.only)
+            if not options.only or "multipath" in options.only:
+                multipath.run(pathlib.Path(directory), command(options), report)
             if wants_others(options.only):
                 others(pathlib.Path(directory), options, report)
         finally:
@@ -43,7 +46,7 @@ def wants_sctp(only: list[str]) -> bool:
 
 def wants_others(only: list[str]) -> bool:
     """Whether some of the other cases shall run."""
-    of_sctp = (*ON_LINKS, "memory", *memory.NAMES)
+    of_sctp = (*ON_LINKS, "memory", "multipath", *memory.NAMES)
     return not only or not all(word.startswith("sctp") or word in of_sctp for word in only)
 
 
@@ -55,7 +58,7 @@ def sctp(directory: pathlib.Path, report: Report, only: list[str]) -> None:
 
 def others(directory: pathlib.Path, options: argparse.Namespace, report: Report) -> None:
     """The command against servers and clients of HTTP."""
-    eyas = options.eyas or build("--package", "eyas-cli") / "eyas"
+    eyas = command(options)
     try:
         network = Network()
     except NoNamespaces as missing:
@@ -67,6 +70,11 @@ def others(directory: pathlib.Path, options: argparse.Namespace, report: Report)
     finally:
         world.stop()
         network.remove()
+
+
+def command(options: argparse.Namespace) -> pathlib.Path:
+    """The binary to test, built if need be."""
+    return options.eyas or build("--package", "eyas-cli") / "eyas"
 
 
 def parse() -> argparse.Namespace:

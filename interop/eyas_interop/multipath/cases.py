@@ -1,0 +1,106 @@
+"""What is checked: all lines are full, one that dies costs little, one that comes is used."""
+
+import pathlib
+import time
+
+from ..network import NoNamespaces
+from ..report import Report
+from .lines import Lines
+from .transfer import Transfer
+
+# The share of the ceiling that is wanted.
+WANTED = 0.97
+# Of the lines that are left, or that come, while everything else changes.
+WANTED_CHANGING = 0.9
+# Round trips that a line which dies may cost: three, and one for the probe that finds out.
+ROUND_TRIPS = 4
+SECONDS = 10
+RATES = ([10, 10], [10, 4], [8, 5, 3])
+
+
+def full(transfer: Transfer) -> tuple[bool, str]:
+    """Throughput on all lines against what they can carry."""
+    transfer.run(SECONDS)
+    ceiling = sum(line.ceiling(transfer.carrier) for line in transfer.lines.all)
+    rate = transfer.rate()
+    terms = " + ".join(f"{line.ceiling(transfer.carrier):.2f}" for line in transfer.lines.all)
+    told = f"{rate:.2f} of {terms} = {ceiling:.2f} Mbit/s, {rate / ceiling:.1%}"
+    return transfer.received == transfer.amount and rate >= WANTED * ceiling, told
+
+
+def cut(transfer: Transfer) -> tuple[bool, str]:
+    """The last line dies in the middle; its data goes over the others soon."""
+    *left, dying = transfer.lines.all
+    moment = []
+
+    def die() -> None:
+        transfer.lines.cut(dying)
+        moment.append(time.monotonic())
+
+    transfer.run(SECONDS, die)
+    # Only the queue takes time.
+    allowed = ROUND_TRIPS * dying.queue_time()
+    pause = transfer.longest_pause(moment[0], 5)
+    ceiling = sum(line.ceiling(transfer.carrier) for line in left)
+    rate = transfer.rate(0.6, 0.95)
+    noticed = f"path to {dying.address(2)}: no answer" in transfer.said("send")
+    told = (
+        f"nothing new for {pause:.2f} s of {allowed:.2f} s allowed, then {rate:.2f} of {ceiling:.2f} Mbit/s on what is"
+        f" left; {'noticed' if noticed else 'not noticed'}"
+    )
+    whole = transfer.received == transfer.amount
+    return whole and noticed and pause <= allowed and rate >= WANTED_CHANGING * ceiling, told
+
+
+def come(transfer: Transfer) -> tuple[bool, str]:
+    """The last line gets its addresses in the middle, and carries its share from then on."""
+    before = {}
+
+    def add() -> None:
+        before.update(transfer.lines.sent())
+        transfer.lines.add_addresses(transfer.lines.all[-1])
+
+    transfer.run(SECONDS, add)
+    ceiling = sum(line.ceiling(transfer.carrier) for line in transfer.lines.all)
+    rate = transfer.rate(0.6, 0.95)
+    last = transfer.lines.all[-1].number
+    carried = transfer.lines.sent()[last] - before[last]
+    told = f"{carried / 1e6:.1f} MB on the new line, {rate:.2f} of {ceiling:.2f} Mbit/s in the end"
+    whole = transfer.received == transfer.amount
+    return whole and rate >= WANTED_CHANGING * ceiling, told
+
+
+def run(directory: pathlib.Path, eyas: pathlib.Path, report: Report) -> None:
+    """Every case over UDP and directly over IP."""
+    for carrier in ("udp", "raw"):
+        for case, rates, bare in (
+            *((full, rates, ()) for rates in RATES),
+            (cut, [8, 5, 3], ()),
+            (come, [8, 4], (1,)),
+        ):
+            name = f"{carrier}: {case.__name__}, {' + '.join(map(str, rates))} Mbit/s"
+            try:
+                good, detail = attempt(case, rates, bare, eyas, carrier, directory)
+                if not good:
+                    # A busy machine gets one more try, and is told of.
+                    first = detail
+                    good, detail = attempt(case, rates, bare, eyas, carrier, directory)
+                    detail = f"at the second try: {detail}; the first: {first}"
+            except NoNamespaces as missing:
+                report.skip("multipath", "all", str(missing))
+                return
+            report.check("multipath", name, good, detail)
+
+
+def attempt(
+    case, rates: list[float], bare: tuple[int, ...], eyas: pathlib.Path, carrier: str,
+    directory: pathlib.Path,
+) -> tuple[bool, str]:
+    """Whether the case went well on lines of its own, and what was seen."""
+    lines = Lines(rates, bare)
+    try:
+        return case(Transfer(lines, eyas, carrier, directory))
+    except Exception as error:  # one broken case must not hide the others
+        return False, f"{type(error).__name__}: {error}"
+    finally:
+        lines.remove()
