@@ -84,6 +84,8 @@ impl Sender {
         let flight = &mut self.flights[usize::from(number)];
         flight.rack.restart();
         flight.probe.cancel();
+        // What silence would have led to has come to pass.
+        flight.doubt = None;
         if let Some(path) = paths.get_mut(id) {
             path.t3 = None;
             if is_error {
@@ -304,6 +306,7 @@ impl Sender {
     /// Paths came, went or changed their state: what waits on one that is not to be used any more
     /// moves to another.
     pub fn paths_changed(&mut self, now: Duration, paths: &mut Paths) {
+        self.note_event();
         for number in 0..self.flights.len() as u8 {
             let Some(id) = self.flights[usize::from(number)].path else { continue };
             let state = paths.get(id).map(crate::path::Path::state);

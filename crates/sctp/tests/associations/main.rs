@@ -4,6 +4,7 @@ mod address_attacks;
 mod addresses;
 mod authentication;
 mod bulk;
+mod choices;
 mod collision;
 mod data;
 mod extensions;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas_sctp::config::{
-    AssociationConfig, CongestionControlKind, EndpointConfig, LossDetection, SchedulerKind,
+    AssociationConfig, CongestionControlKind, EndpointConfig, LossDetection, Multipath,
+    SchedulerKind,
 };
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::error::Error;
@@ -16,6 +17,7 @@ use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::message::{Reliability, SendInfo};
 use proptest::prelude::*;
 
+use crate::choices::multipath;
 use crate::world::{A, B, World, address, ms, multihomed};
 
 /// Streams that messages go on.
@@ -64,6 +66,10 @@ struct Setting {
     duplication: u32,
     reordering: u32,
     networks: u8,
+    /// By how much longer it takes over each network than over the one before, in milliseconds.
+    lag: u64,
+    /// What each side chooses for several paths at once.
+    multipath: [Option<Multipath>; 2],
     interleaving: bool,
     nr_sack: bool,
     partial_reliability: bool,
@@ -87,7 +93,7 @@ fn step() -> impl Strategy<Value = Step> {
         12 => send,
         4 => prop_oneof![0..30u64, 0..3000u64].prop_map(|ms| Step::Wait { ms }),
         1 => (0..2usize, any::<bool>()).prop_map(|(host, reads)| Step::Reads { host, reads }),
-        1 => (0..2u8).prop_map(|network| Step::Cut { network }),
+        1 => (0..3u8).prop_map(|network| Step::Cut { network }),
         1 => Just(Step::Mend),
         1 => (0..2usize).prop_map(|host| Step::Readdress { host }),
     ]
@@ -112,11 +118,12 @@ fn setting() -> impl Strategy<Value = Setting> {
         Just(SchedulerKind::FairBandwidth),
         Just(SchedulerKind::WeightedFairQueueing),
     ];
-    let network = (any::<u64>(), 0..200u32, 0..100u32, 0..500u32, 1..3u8);
+    let network = (any::<u64>(), 0..200u32, 0..100u32, 0..500u32, 1..4u8, 0..100u64);
+    let multipath = [multipath(), multipath()];
     let extensions = any::<(bool, bool, bool, bool, bool)>();
-    (network, extensions, congestion, detection, scheduler).prop_map(
-        |(network, extensions, congestion, detection, scheduler)| {
-            let (seed, loss, duplication, reordering, networks) = network;
+    (network, multipath, extensions, congestion, detection, scheduler).prop_map(
+        |(network, multipath, extensions, congestion, detection, scheduler)| {
+            let (seed, loss, duplication, reordering, networks, lag) = network;
             let (interleaving, nr_sack, partial_reliability, dynamic_addresses, authenticated_data) =
                 extensions;
             Setting {
@@ -125,6 +132,8 @@ fn setting() -> impl Strategy<Value = Setting> {
                 duplication,
                 reordering,
                 networks,
+                lag,
+                multipath,
                 interleaving,
                 nr_sack,
                 partial_reliability,
@@ -156,6 +165,7 @@ fn configured(setting: &Setting, host: usize) -> EndpointConfig {
     association.congestion_control = setting.congestion;
     association.loss_detection = setting.detection;
     association.scheduler = setting.scheduler;
+    association.multipath = setting.multipath[host].clone();
     config.association = association;
     config
 }
@@ -265,6 +275,8 @@ fn check_bounds(world: &World, ids: [AssociationId; 2]) {
         if let Some(status) = world.hosts[host].endpoint.status(ids[host]) {
             assert!(status.queued <= BUFFER);
             assert!(status.window as usize <= BUFFER);
+            let outstanding: usize = status.paths.iter().map(|path| path.outstanding).sum();
+            assert!(outstanding <= status.queued, "{outstanding} of {}", status.queued);
         }
     }
 }
@@ -278,6 +290,7 @@ fn play(setting: &Setting, steps: &[Step]) -> u64 {
     world.network.loss = setting.loss;
     world.network.duplication = setting.duplication;
     world.network.reordering = setting.reordering;
+    world.network.lag = ms(setting.lag);
     let mut sent = Sent::default();
     let mut second_address = [true; 2];
     for step in steps {

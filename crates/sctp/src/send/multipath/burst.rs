@@ -34,7 +34,8 @@ impl Burst {
 
     /// What happens at one time is one event.
     fn begin(&mut self, now: Duration) {
-        if core::mem::take(&mut self.is_new) && now > self.last {
+        if self.is_new && now > self.last {
+            self.is_new = false;
             self.counts.clear();
             self.total = 0;
         }
@@ -65,9 +66,10 @@ impl Burst {
 }
 
 impl Sender {
-    /// Whether a path may send one packet more before the next event.
+    /// Whether a path may send one packet more before the next event. Where nothing is under way,
+    /// there may be no next one.
     pub(super) fn may_burst(&mut self, path: PathId, now: Duration) -> bool {
         let Some(concurrent) = &mut self.multipath else { return true };
-        concurrent.burst.admits(path, now)
+        self.in_flight == 0 || concurrent.burst.admits(path, now)
     }
 }

@@ -130,6 +130,13 @@ impl Host {
         }
     }
 
+    /// Its associations, for who looks for a mistake.
+    fn described(&self) -> String {
+        let all = self.endpoint.associations();
+        let statuses = all.iter().map(|id| format!("{:#?}", self.endpoint.status(*id)));
+        statuses.collect()
+    }
+
     /// The only association there is.
     pub(crate) fn only(&self) -> AssociationId {
         let all = self.endpoint.associations();
@@ -293,7 +300,8 @@ impl World {
 
     fn last_lines(&self) -> String {
         let from = self.ladder.len().saturating_sub(40);
-        self.ladder[from..].join("\n")
+        let statuses: Vec<_> = self.hosts.iter().map(Host::described).collect();
+        format!("{}\n{}", self.ladder[from..].join("\n"), statuses.join("\n"))
     }
 
     /// Goes to the next thing that happens until `end`; false if nothing does.

@@ -8,6 +8,8 @@ use eyas_sctp::io::Ecn;
 pub(crate) struct Network {
     /// One way.
     pub(crate) delay: Duration,
+    /// By how much longer it takes over each network than over the one before, one way.
+    pub(crate) lag: Duration,
     /// Of 1000 packets, so many are lost.
     pub(crate) loss: u32,
     /// Of 1000 packets, so many arrive twice.
@@ -34,6 +36,7 @@ impl Network {
     pub(crate) fn new() -> Self {
         Self {
             delay: Duration::from_millis(10),
+            lag: Duration::ZERO,
             loss: 0,
             duplication: 0,
             reordering: 0,
@@ -71,7 +74,7 @@ impl Network {
 
     /// When the copies of a packet arrive: none if the queue is full, as a rule one.
     pub(super) fn delays(&mut self, over: u8, now: Duration, size: usize) -> Vec<Duration> {
-        let mut delay = self.delay;
+        let mut delay = self.delay + self.lag * over.into();
         if let Some(rate) = self.rate {
             let free_at = &mut self.free_at[usize::from(over) % 8];
             let start = (*free_at).max(now);
