@@ -44,6 +44,8 @@ pub(crate) enum Kind {
     Memory,
     /// A trace did not replay as recorded.
     Replay,
+    /// A claim of an experiment was refused, and `--check` was given.
+    Claim,
     /// Ctrl-C.
     Interrupted,
     /// Nobody reads the output any more.
@@ -53,7 +55,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// All kinds, in the order of their codes.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Usage,
         Self::Url,
         Self::Dns,
@@ -71,6 +73,7 @@ impl Kind {
         Self::Certificate,
         Self::Memory,
         Self::Replay,
+        Self::Claim,
         Self::Interrupted,
         Self::BrokenPipe,
     ];
@@ -95,6 +98,7 @@ impl Kind {
             Self::Certificate => 60,
             Self::Memory => 110,
             Self::Replay => 111,
+            Self::Claim => 112,
             Self::Interrupted => 130,
             Self::BrokenPipe => 141,
         }
@@ -120,6 +124,7 @@ impl Kind {
             Self::Certificate => "certificate",
             Self::Memory => "memory",
             Self::Replay => "replay",
+            Self::Claim => "claim",
             Self::Interrupted => "interrupted",
             Self::BrokenPipe => "broken-pipe",
         }
@@ -148,6 +153,7 @@ impl Kind {
             }
             Self::Memory => "The memory file cannot be opened or changed (subcommand memory).",
             Self::Replay => "The trace cannot be read, or did not replay as it was recorded.",
+            Self::Claim => "A claim of an experiment was refused, and --check was given.",
             Self::Interrupted => "Ctrl-C.",
             Self::BrokenPipe => "Nobody reads the output any more; nothing is said.",
         }

@@ -1,4 +1,4 @@
-//! The `eyas` command: race, get, pipe, plan, memory, serve, replay, demo.
+//! The `eyas` command: race, get, pipe, plan, memory, serve, lab, replay, demo.
 //!
 //! | module | job |
 //! | --- | --- |

@@ -4,6 +4,7 @@ mod demo;
 mod generate;
 mod get;
 mod interruption;
+mod lab;
 mod linger;
 mod memory;
 mod paths;
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Man { directory } => generate::man(directory.as_deref()),
         Command::Memory(flags) => memory::run(&flags, &common),
         Command::Serve(flags) => on_runtime(serve::run(&flags, &common)),
+        Command::Lab(flags) => on_runtime(lab::run(flags, common)),
         Command::Replay(flags) => replay::run(&flags, &common),
         Command::Demo(flags) => on_runtime(until_interrupted(demo::run(&flags, &common))),
         Command::Get(flags) => on_runtime(until_interrupted(get::run(&flags, &common))),

@@ -3,6 +3,7 @@
 
 mod choice;
 mod fetch;
+mod lab;
 mod listen;
 mod paths;
 mod pipe;
@@ -19,6 +20,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use choice::{ChoiceFlags, PolicyName, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
+pub(crate) use lab::{LabAction, LabFlags, LabRunFlags};
 pub(crate) use listen::ServeFlags;
 pub(crate) use paths::{Congestion, PathFlags};
 pub(crate) use pipe::{MessageFlags, PipeFlags};
@@ -60,6 +62,7 @@ Examples:
   eyas pipe sctp+tcp://host:5000    standard input and output over the best way
   eyas plan example.org             what would be tried, when, and why
   eyas memory                       what eyas has learnt about your networks
+  eyas lab run cmt-delay --quick    a published experiment, simulated
   eyas serve                        an HTTP/1.1, 2 and 3 server to try it on
 
 'eyas help COMMAND' explains one command, with examples. Exit codes are curl's
@@ -127,6 +130,9 @@ pub(crate) enum Command {
     /// Serve files and test bodies over HTTP/1.1, 2 and 3 on one port
     #[command(after_help = listen::EXAMPLES)]
     Serve(ServeFlags),
+    /// Run experiments in a simulated network, and judge what was published of them
+    #[command(after_help = lab::EXAMPLES)]
+    Lab(LabFlags),
     /// Run a recorded race again and check that every decision is the same
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(ReplayFlags),

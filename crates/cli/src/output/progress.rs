@@ -1,4 +1,4 @@
-//! The bar and the rate of a large body, on a terminal's standard error.
+//! Bars on a terminal's standard error: a large body with its rate, the runs of an experiment.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -14,6 +14,7 @@ const TICK: Duration = Duration::from_millis(500);
 
 const KNOWN: &str = "{bar:32.cyan/dim} {percent:>3}%  {bytes} of {total_bytes}  \
                      {binary_bytes_per_sec}  {eta} left";
+const RUNS: &str = "{bar:32.cyan/dim} {percent:>3}%  {pos} of {len} runs  {elapsed}  {eta} left";
 const UNKNOWN: &str = "{spinner} {bytes}  {binary_bytes_per_sec}  {elapsed}";
 
 /// How far a body has come.
@@ -31,7 +32,24 @@ impl Progress {
             None => ProgressBar::new_spinner(),
         };
         bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND));
-        let template = if length.is_some() { KNOWN } else { UNKNOWN };
+        Self::drawn(bar, if length.is_some() { KNOWN } else { UNKNOWN })
+    }
+
+    /// A bar for so many runs, of which some are done already, if it is `wanted` and somebody
+    /// watches.
+    pub(crate) fn of_runs(total: usize, done: usize, wanted: bool) -> Self {
+        if !wanted || total == done || !std::io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let bar = ProgressBar::new(total as u64);
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND));
+        bar.set_position(done as u64);
+        // What was found done took no time: the estimate must not believe it did.
+        bar.reset_eta();
+        Self::drawn(bar, RUNS)
+    }
+
+    fn drawn(bar: ProgressBar, template: &str) -> Self {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━━─"));
         }

@@ -3,6 +3,7 @@
 mod demo;
 mod faults;
 mod get;
+mod lab;
 mod memory;
 mod pipe;
 mod race;

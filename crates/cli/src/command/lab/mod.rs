@@ -1,0 +1,220 @@
+//! `eyas lab`: experiments in a simulated network.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | list, show, run, report |
+//! | `page` | claims and figures on a terminal |
+
+mod page;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, UNIX_EPOCH};
+
+use eyas_lab::plan::{Options, Plan, shipped};
+use eyas_lab::results::{Document, ResultsError, to_csv};
+use eyas_lab::runner::{self, Job, RunError};
+use eyas_lab::{report, results};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, LabAction, LabFlags, LabRunFlags};
+use crate::output::{self, Progress};
+use crate::terminal::{Line, Look, Paint};
+
+/// The commit that this program was built from, or `unknown`.
+const COMMIT: &str = env!("EYAS_COMMIT");
+
+/// Lists, shows, runs or reports.
+pub(super) async fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
+    match flags.action {
+        LabAction::List => list(&common),
+        LabAction::Show { name } => show(&name),
+        LabAction::Report { directory } => report_again(&directory, &common),
+        LabAction::Run(flags) => experiment(flags, common).await,
+    }
+}
+
+fn list(common: &CommonFlags) -> Result<(), Failure> {
+    let plans: Vec<Plan> = shipped()
+        .iter()
+        .map(|shipped| Plan::parse(shipped.text, &Options::default()))
+        .collect::<Result<_, _>>()
+        .map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?;
+    if common.json {
+        let row = |plan: &Plan| {
+            json!({
+                "name": plan.name, "title": plan.title, "points": plan.points.len(),
+                "runs": plan.runs, "claims": plan.claims.len(),
+            })
+        };
+        return output::object(&json!({ "plans": plans.iter().map(row).collect::<Vec<_>>() }));
+    }
+    let look = Look::of_stdout(common.color);
+    output::page(&page::plans(&plans, look), look)
+}
+
+fn show(name: &str) -> Result<(), Failure> {
+    let found = shipped().iter().find(|shipped| shipped.name == name);
+    let shipped = found.ok_or_else(|| no_such_plan(name))?;
+    let mut lines: Vec<Line> = Vec::new();
+    lines.extend(shipped.text.lines().map(|line| Line::new().with(Paint::Plain, line)));
+    output::page(&lines, Look::of_stdout(crate::flags::ColorChoice::Never))
+}
+
+fn no_such_plan(name: &str) -> Failure {
+    let names: Vec<&str> = shipped().iter().map(|shipped| shipped.name).collect();
+    Failure::new(Kind::Usage, format!("there is no plan {name:?}"))
+        .hint(format!("name a file, or one of {}", names.join(", ")))
+}
+
+/// The plan's text: a shipped one, or a file.
+fn text(name: &str) -> Result<String, Failure> {
+    if let Some(shipped) = shipped().iter().find(|shipped| shipped.name == name) {
+        return Ok(shipped.text.to_owned());
+    }
+    match fs::read_to_string(name) {
+        Ok(text) => Ok(text),
+        Err(_) if !name.contains(['/', '.']) => Err(no_such_plan(name)),
+        Err(cause) => Err(Failure::read(name, &cause)),
+    }
+}
+
+async fn experiment(flags: LabRunFlags, common: CommonFlags) -> Result<(), Failure> {
+    let options = Options { quick: flags.quick, runs: flags.runs, set: flags.set.clone() };
+    let plan = Plan::parse(&text(&flags.plan)?, &options).map_err(|cause| {
+        Failure::new(Kind::Usage, format!("{}: {cause}", flags.plan))
+            .hint("docs/lab.md explains every key; 'eyas lab show cmt-delay' is an example")
+    })?;
+    let out = flags.out.clone().unwrap_or_else(|| {
+        let quick = if flags.quick { "-quick" } else { "" };
+        PathBuf::from("eyas-lab").join(format!("{}{quick}", plan.name))
+    });
+    let job = Job {
+        jobs: flags.jobs.map_or_else(cores, usize::from),
+        seed: flags.seed,
+        version: code_version(),
+        out: out.clone(),
+    };
+    let began = Instant::now();
+    let document = finish_or_stop(plan, job, !common.json).await?;
+    write(&document, &out)?;
+    if common.json {
+        output::object(&value(&document)?)?;
+    } else {
+        let look = Look::of_stdout(common.color);
+        let mut lines = page::document(&document, look);
+        lines.extend(page::places(&out, began.elapsed()));
+        output::page(&lines, look)?;
+    }
+    match flags.check {
+        true => check(&document),
+        false => Ok(()),
+    }
+}
+
+/// Runs the plan on threads of its own until it is done or Ctrl-C comes.
+async fn finish_or_stop(plan: Plan, job: Job, watched: bool) -> Result<Document, Failure> {
+    let mut interruption = super::listen()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let (asked, out) = (stop.clone(), job.out.clone());
+    let work = tokio::task::spawn_blocking(move || {
+        let mut bar: Option<Progress> = None;
+        let results = runner::run(&plan, &job, &asked, |now| match &bar {
+            None => bar = Some(Progress::of_runs(now.total, now.done, watched)),
+            Some(bar) => bar.add(1),
+        })?;
+        let seeds = runner::seeds(&plan, job.seed);
+        Ok::<_, RunError>(Document::new(&plan, &results, COMMIT, seeds))
+    });
+    tokio::select! {
+        finished = work => match finished {
+            Ok(Ok(document)) => Ok(document),
+            Ok(Err(RunError::Results(cause))) => Err(refused(&cause)),
+            Ok(Err(other)) => Err(Failure::new(Kind::Interrupted, other.to_string())),
+            Err(cause) => Err(Failure::new(Kind::Interrupted, cause.to_string())),
+        },
+        () = interruption.next() => {
+            stop.store(true, Ordering::Relaxed);
+            let kept = format!(
+                "interrupted; finished runs are in {}, the same command goes on from there",
+                out.display(),
+            );
+            if watched {
+                let line = Line::new().with(Paint::Plain, &kept);
+                output::aside(&[line], Look::of_stderr(crate::flags::ColorChoice::Auto));
+            }
+            Err(Failure::new(Kind::Interrupted, kept))
+        }
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Names the code that runs: its commit, and the program file, which changes when the code was
+/// changed without a commit.
+fn code_version() -> String {
+    let file = std::env::current_exe().and_then(fs::metadata);
+    let built = file
+        .and_then(|file| Ok((file.len(), file.modified()?)))
+        .ok()
+        .and_then(|(length, time)| Some((length, time.duration_since(UNIX_EPOCH).ok()?)));
+    match built {
+        Some((length, time)) => format!("{COMMIT} {length} {}", time.as_nanos()),
+        None => COMMIT.to_owned(),
+    }
+}
+
+fn write(document: &Document, out: &Path) -> Result<(), Failure> {
+    document.write(out).map_err(|cause| refused(&cause))?;
+    let csv = out.join("result.csv");
+    fs::write(&csv, to_csv(document))
+        .map_err(|cause| Failure::write(&csv.display().to_string(), &cause))?;
+    report::write(document, out).map_err(|cause| refused(&cause))
+}
+
+fn refused(cause: &ResultsError) -> Failure {
+    match cause {
+        results::ResultsError::Content { .. } => Failure::new(Kind::Read, cause.to_string()),
+        _ => Failure::new(Kind::Write, cause.to_string())
+            .hint("name a directory that can be written with --out"),
+    }
+}
+
+fn value(document: &Document) -> Result<Value, Failure> {
+    serde_json::to_value(document)
+        .map_err(|cause| Failure::new(Kind::Write, format!("cannot write JSON: {cause}")))
+}
+
+fn report_again(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
+    let document = Document::read(directory).map_err(|cause| {
+        Failure::new(Kind::Read, cause.to_string())
+            .hint("name the output directory of a finished 'eyas lab run'")
+    })?;
+    report::write(&document, directory).map_err(|cause| refused(&cause))?;
+    if common.json {
+        return output::object(&value(&document)?);
+    }
+    let look = Look::of_stdout(common.color);
+    let mut lines = page::document(&document, look);
+    lines.extend(page::report_place(directory));
+    output::page(&lines, look)
+}
+
+fn check(document: &Document) -> Result<(), Failure> {
+    let refused: Vec<&str> = document
+        .claims
+        .iter()
+        .filter(|claim| claim.accepted == Some(false))
+        .map(|claim| claim.id.as_str())
+        .collect();
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::new(Kind::Claim, format!("refused: claim {}", refused.join(", ")))
+            .hint("report.html says what was measured")),
+    }
+}

@@ -1,0 +1,140 @@
+//! Claims and figures on a terminal.
+
+use std::path::Path;
+use std::time::Duration;
+
+use eyas_lab::claim::{CheckVerdict, Verdict};
+use eyas_lab::measure::Measure;
+use eyas_lab::plan::{Figure, Plan};
+use eyas_lab::report::number;
+use eyas_lab::results::Document;
+
+use crate::terminal::{Line, Look, Paint, table, time, wrapped};
+
+/// Places of the axis that fit on a line.
+const COLUMNS: usize = 6;
+
+/// The shipped plans.
+pub(super) fn plans(plans: &[Plan], look: Look) -> Vec<Line> {
+    let row = |plan: &Plan| {
+        let amount = format!("{} × {}", plan.points.len(), plan.runs);
+        vec![
+            (Paint::Command, plan.name.clone()),
+            (Paint::Plain, amount),
+            (Paint::Plain, plan.claims.len().to_string()),
+            (Paint::Plain, plan.title.clone()),
+        ]
+    };
+    let header = ["plan", "runs", "claims", "what it shows"];
+    table(&header, plans.iter().map(row).collect(), look)
+}
+
+/// Figures as tables, then the claims.
+pub(super) fn document(document: &Document, look: Look) -> Vec<Line> {
+    let mut lines = vec![Line::new().with(Paint::Head, &document.title)];
+    for figure in &document.figures {
+        lines.push(Line::new());
+        let unit = format!("  {}", figure.measure.label());
+        lines.push(Line::new().with(Paint::Plain, &figure.title).with(Paint::Dim, unit));
+        lines.extend(numbers(document, figure, look));
+    }
+    if !document.claims.is_empty() {
+        lines.extend([Line::new(), Line::new().with(Paint::Head, "Claims")]);
+        lines.extend(claims(&document.claims, look));
+    }
+    lines
+}
+
+fn numbers(document: &Document, figure: &Figure, look: Look) -> Vec<Line> {
+    let wanted = |names: &[String], id: &String| names.is_empty() || names.contains(id);
+    let mut lines = Vec::new();
+    for scene in document.scenes.iter().filter(|scene| wanted(&figure.scenes, &scene.id)) {
+        let curves = document.curves.iter().filter(|curve| wanted(&figure.curves, &curve.id));
+        let curves: Vec<_> =
+            curves.filter(|curve| document.along(&scene.id, &curve.id).next().is_some()).collect();
+        let mut places: Vec<f64> = curves
+            .iter()
+            .flat_map(|curve| document.along(&scene.id, &curve.id).map(|point| point.x))
+            .collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        let places = spread(&places);
+        let unit = &document.axis.unit;
+        let name = if scene.label.is_empty() { &document.axis.label } else { &scene.label };
+        let mut header = vec![name.clone()];
+        header.extend(places.iter().map(|x| format!("{} {unit}", number(*x))));
+        let rows = curves.iter().map(|curve| {
+            let mut row = vec![(Paint::Plain, curve.label.clone())];
+            row.extend(places.iter().map(|x| {
+                let mean = mean(document, (&scene.id, &curve.id), *x, &figure.measure);
+                (Paint::Plain, mean.map(number).unwrap_or_default())
+            }));
+            row
+        });
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        lines.extend(table(&header, rows.collect(), look));
+    }
+    lines
+}
+
+fn mean(document: &Document, (scene, curve): (&str, &str), x: f64, of: &Measure) -> Option<f64> {
+    let point = document.along(scene, curve).find(|point| point.x == x)?;
+    point.measures.get(of).map(|summary| summary.mean)
+}
+
+/// So many places that they fit on a line, the first and the last among them.
+fn spread(places: &[f64]) -> Vec<f64> {
+    if places.len() <= COLUMNS {
+        return places.to_vec();
+    }
+    let last = places.len() - 1;
+    (0..COLUMNS).map(|column| places[column * last / (COLUMNS - 1)]).collect()
+}
+
+fn claims(claims: &[Verdict], look: Look) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for claim in claims {
+        let (paint, word) = match claim.accepted {
+            Some(true) => (Paint::Good, "accepted"),
+            Some(false) => (Paint::Bad, "refused"),
+            None => (Paint::Dim, "not measured"),
+        };
+        let mut heading = Line::new().with(Paint::Head, format!("  {:>2}  ", claim.id));
+        heading.push(paint, word);
+        heading.push(Paint::Dim, format!("  published: {}", claim.published));
+        lines.push(heading);
+        lines.extend(wrapped(Paint::Plain, &claim.text, 6, look));
+        lines.extend(claim.checks.iter().flat_map(|one| check(one, look)));
+        if !claim.note.is_empty() {
+            lines.extend(wrapped(Paint::Dim, &claim.note, 6, look));
+        }
+    }
+    lines
+}
+
+fn check(check: &CheckVerdict, look: Look) -> Vec<Line> {
+    let mean = check.measured.map_or_else(|| "–".to_owned(), number);
+    let interval = check.ci95.map(|ci95| format!(" ± {}", number(ci95))).unwrap_or_default();
+    let unit = if check.unit.is_empty() { String::new() } else { format!(" {}", check.unit) };
+    let bounds = match check.accept.is_empty() {
+        true => String::new(),
+        false => format!("  (wanted {})", check.accept.in_words()),
+    };
+    let about = if check.about.is_empty() { &check.value } else { &check.about };
+    let paint = if check.accepted == Some(false) { Paint::Bad } else { Paint::Dim };
+    wrapped(paint, &format!("{about}: {mean}{interval}{unit}{bounds}"), 8, look)
+}
+
+/// Where everything is.
+pub(super) fn places(out: &Path, took: Duration) -> Vec<Line> {
+    let took = format!("took {}; result.json and result.csv are in {}", time(took), out.display());
+    let mut lines = vec![Line::new(), Line::new().with(Paint::Dim, took)];
+    lines.extend(report_place(out));
+    lines
+}
+
+/// Where the page is.
+pub(super) fn report_place(out: &Path) -> Vec<Line> {
+    let place = out.join("report.html").display().to_string();
+    vec![Line::new().with(Paint::Dim, "report  ").with(Paint::Command, place)]
+}

@@ -1,0 +1,73 @@
+//! Flags of `eyas lab`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  eyas lab list                      the experiments that come with eyas
+  eyas lab run cmt-delay --quick     the shape of one, in under a minute
+  eyas lab run cmt-delay             all of it: claims, numbers, report.html
+  eyas lab run cmt-delay --set path.B.delay='100 ms' --runs 4
+  eyas lab show cmt-delay > my.toml  a plan to begin with
+  eyas lab run my.toml               your own
+  eyas lab report eyas-lab/my        write the report of finished runs again
+
+Runs are kept: after Ctrl-C, the same command goes on where it stood. docs/lab.md
+explains how to write a plan.";
+
+/// Flags of `eyas lab`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LabFlags {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) action: LabAction,
+}
+
+/// What to do in the lab.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum LabAction {
+    /// Show the experiments that come with eyas
+    List,
+    /// Print the plan of an experiment, to begin one's own with
+    Show {
+        /// Its name
+        name: String,
+    },
+    /// Run an experiment: simulate all its points, judge its claims, write its report
+    Run(LabRunFlags),
+    /// Write the report of an output directory again, and print its claims
+    Report {
+        /// The output directory of an earlier run
+        directory: PathBuf,
+    },
+}
+
+/// Flags of `eyas lab run`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LabRunFlags {
+    /// The name of a shipped plan, or the file of another one
+    pub(crate) plan: String,
+    /// The shape alone, in under a minute: fewer points, fewer and shorter runs
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Runs of each point, each with a seed of its own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) runs: Option<u32>,
+    /// The seed of the first run; the others follow it
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How many runs at a time, instead of one for each core
+    #[arg(long, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Where results go, instead of eyas-lab/NAME
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Change a parameter of all points, such as path.B.delay='50 ms'
+    #[arg(long, value_name = "PARAM=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Fail if a claim is refused
+    #[arg(long)]
+    pub(crate) check: bool,
+}

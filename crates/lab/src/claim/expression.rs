@@ -1,0 +1,218 @@
+//! What a claim computes: measures at points or along curves, and a little arithmetic.
+
+use crate::measure::Measure;
+use crate::plan::{Plan, Point};
+use crate::statistics::Line;
+
+/// Something that can be computed of one run of every point.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expression {
+    /// A number.
+    Number(f64),
+    /// `measure[scene, curve, where]`.
+    Read {
+        /// What.
+        measure: Measure,
+        /// Of which scene; empty if the plan has none.
+        scene: String,
+        /// Of which curve.
+        curve: String,
+        /// Where on the axis.
+        span: Span,
+    },
+    /// Two and a sign between.
+    Both(Operator, Box<Expression>, Box<Expression>),
+    /// A name and what is in its brackets.
+    Call(Function, Vec<Expression>),
+}
+
+/// Where on the axis, in the axis' unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Span {
+    /// One value: a number comes out.
+    At(f64),
+    /// The largest value of the curve: a number comes out.
+    Largest,
+    /// From one value to another, both included: a series comes out.
+    Between(f64, f64),
+}
+
+/// What stands between two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+}
+
+impl Operator {
+    fn apply(self, left: f64, right: f64) -> f64 {
+        match self {
+            Self::Add => left + right,
+            Self::Subtract => left - right,
+            Self::Multiply => left * right,
+            Self::Divide => left / right,
+        }
+    }
+}
+
+/// What can be done with series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// `least(a)`: the smallest number of a series.
+    Least,
+    /// `most(a)`: the largest number of a series.
+    Most,
+    /// `mean(a)`: the mean of a series.
+    Mean,
+    /// `slope(a)`: of the straight line through a series, for each unit of the axis.
+    Slope,
+    /// `r2(a)`: how straight a series is.
+    R2,
+    /// `reach(a, b)`: the first place on the axis where a is b or more; infinite if it never is.
+    Reach,
+    /// `min(a, b, …)`: the smaller one, place by place.
+    Min,
+    /// `max(a, b, …)`: the larger one, place by place.
+    Max,
+    /// `abs(a)`: without the sign.
+    Abs,
+}
+
+impl Function {
+    /// Every function with its name and how many arguments it takes at least and at most.
+    pub(super) const ALL: [(&'static str, Self, usize, usize); 9] = [
+        ("least", Self::Least, 1, 1),
+        ("most", Self::Most, 1, 1),
+        ("mean", Self::Mean, 1, 1),
+        ("slope", Self::Slope, 1, 1),
+        ("r2", Self::R2, 1, 1),
+        ("reach", Self::Reach, 2, 2),
+        ("min", Self::Min, 2, 16),
+        ("max", Self::Max, 2, 16),
+        ("abs", Self::Abs, 1, 1),
+    ];
+}
+
+/// Numbers along the axis, or one number without a place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Where; empty if it is one number.
+    pub xs: Vec<f64>,
+    /// The numbers.
+    pub ys: Vec<f64>,
+}
+
+impl Series {
+    /// One number.
+    #[must_use]
+    pub fn number(y: f64) -> Self {
+        Self { xs: Vec::new(), ys: vec![y] }
+    }
+
+    /// The number, if it is one.
+    #[must_use]
+    pub fn single(&self) -> Option<f64> {
+        match self.ys.as_slice() {
+            [number] => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Place by place; a number goes with every place. None if the places differ.
+    fn with(&self, other: &Self, act: impl Fn(f64, f64) -> f64) -> Option<Self> {
+        let (xs, count) = match (self.xs.is_empty(), other.xs.is_empty()) {
+            (true, true) => (Vec::new(), 1),
+            (false, true) => (self.xs.clone(), self.ys.len()),
+            (true, false) => (other.xs.clone(), other.ys.len()),
+            (false, false) if self.xs == other.xs => (self.xs.clone(), self.ys.len()),
+            (false, false) => return None,
+        };
+        let at = |series: &Self, index: usize| match series.xs.is_empty() {
+            true => series.ys[0],
+            false => series.ys[index],
+        };
+        Some(Self {
+            xs,
+            ys: (0..count).map(|index| act(at(self, index), at(other, index))).collect(),
+        })
+    }
+}
+
+/// A measure of one run of the point with this identifier, if there is one.
+pub(crate) type Read<'a> = dyn Fn(&str, &Measure) -> Option<f64> + 'a;
+
+impl Expression {
+    /// Computes it; none if something was not measured.
+    pub(crate) fn evaluate(&self, plan: &Plan, read: &Read<'_>) -> Option<Series> {
+        match self {
+            Self::Number(number) => Some(Series::number(*number)),
+            Self::Read { measure, scene, curve, span } => {
+                let points: Vec<&Point> = plan.along(scene, curve).collect();
+                series(&points, *span, &|point| read(&point.id, measure))
+            }
+            Self::Both(operator, left, right) => {
+                let (left, right) = (left.evaluate(plan, read)?, right.evaluate(plan, read)?);
+                left.with(&right, |left, right| operator.apply(left, right))
+            }
+            Self::Call(function, arguments) => {
+                let arguments: Vec<Series> = arguments
+                    .iter()
+                    .map(|argument| argument.evaluate(plan, read))
+                    .collect::<Option<_>>()?;
+                call(*function, &arguments)
+            }
+        }
+    }
+}
+
+fn series(points: &[&Point], span: Span, read: &dyn Fn(&Point) -> Option<f64>) -> Option<Series> {
+    let same = |x: f64, wanted: f64| (x - wanted).abs() <= wanted.abs() * 1e-9;
+    match span {
+        Span::At(x) => {
+            let point = points.iter().find(|point| same(point.x, x))?;
+            Some(Series::number(read(point)?))
+        }
+        Span::Largest => Some(Series::number(read(points.last()?)?)),
+        Span::Between(low, high) => {
+            let inside = points.iter().filter(|point| (low..=high).contains(&point.x));
+            let pairs: Vec<(f64, f64)> =
+                inside.map(|point| Some((point.x, read(point)?))).collect::<Option<_>>()?;
+            let (xs, ys) = pairs.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
+            (!xs.is_empty()).then_some(Series { xs, ys })
+        }
+    }
+}
+
+fn call(function: Function, arguments: &[Series]) -> Option<Series> {
+    let first = arguments.first()?;
+    let number = match function {
+        Function::Least => first.ys.iter().copied().reduce(f64::min)?,
+        Function::Most => first.ys.iter().copied().reduce(f64::max)?,
+        Function::Mean => first.ys.iter().sum::<f64>() / first.ys.len() as f64,
+        Function::Slope => Line::through(&first.xs, &first.ys)?.slope,
+        Function::R2 => Line::through(&first.xs, &first.ys)?.r_squared,
+        Function::Reach => {
+            let level = arguments.get(1)?.single()?;
+            let place = first.ys.iter().position(|y| *y >= level);
+            place.and_then(|place| first.xs.get(place)).copied().unwrap_or(f64::INFINITY)
+        }
+        Function::Min => return combine(arguments, f64::min),
+        Function::Max => return combine(arguments, f64::max),
+        Function::Abs => {
+            let ys = first.ys.iter().map(|y| y.abs()).collect();
+            return Some(Series { xs: first.xs.clone(), ys });
+        }
+    };
+    Some(Series::number(number))
+}
+
+fn combine(arguments: &[Series], act: fn(f64, f64) -> f64) -> Option<Series> {
+    let (first, rest) = arguments.split_first()?;
+    rest.iter().try_fold(first.clone(), |sofar, next| sofar.with(next, act))
+}

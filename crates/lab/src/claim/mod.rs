@@ -1,0 +1,250 @@
+//! Claims: what a publication says, as numbers that a run must meet.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | claims and their verdicts |
+//! | `expression` | what is computed |
+//! | `reader` | expressions as text |
+
+mod expression;
+mod reader;
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Plan, PlanError};
+use crate::results::Results;
+use crate::statistics::Summary;
+
+pub use expression::{Expression, Function, Operator, Series, Span};
+
+/// A claim as a plan writes it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClaimText {
+    id: String,
+    text: String,
+    published: String,
+    #[serde(default)]
+    note: String,
+    check: Vec<CheckText>,
+}
+
+/// A check as a plan writes it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CheckText {
+    value: String,
+    #[serde(default)]
+    about: String,
+    #[serde(default)]
+    unit: String,
+    at_least: Option<f64>,
+    at_most: Option<f64>,
+    above: Option<f64>,
+    below: Option<f64>,
+}
+
+impl CheckText {
+    fn bounds(&self) -> Bounds {
+        let Self { at_least, at_most, above, below, .. } = *self;
+        Bounds { at_least, at_most, above, below }
+    }
+}
+
+/// What a claim says and how it is checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// Unique in the plan.
+    pub id: String,
+    /// What is claimed.
+    pub text: String,
+    /// The published number or words.
+    pub published: String,
+    /// What a reader must know, such as why something does not come out.
+    pub note: String,
+    /// All of these must hold.
+    pub checks: Vec<Check>,
+}
+
+/// One number and its bounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// What is computed, as text.
+    pub text: String,
+    /// What it is, in words.
+    pub about: String,
+    /// Its unit.
+    pub unit: String,
+    /// The same, ready to be computed.
+    pub value: Expression,
+    /// Where the mean over the runs must be.
+    pub bounds: Bounds,
+}
+
+/// Where a number must be; anywhere if there is no bound: then it is shown and judged by nobody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bounds {
+    /// This or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// This or less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// More than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub above: Option<f64>,
+    /// Less than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below: Option<f64>,
+}
+
+impl Bounds {
+    /// Whether a number is where it must be.
+    #[must_use]
+    pub fn hold(&self, number: f64) -> bool {
+        self.at_least.is_none_or(|bound| number >= bound)
+            && self.at_most.is_none_or(|bound| number <= bound)
+            && self.above.is_none_or(|bound| number > bound)
+            && self.below.is_none_or(|bound| number < bound)
+    }
+
+    /// Whether there is any.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// For people: `≥ 19`, `19 to 19.4`, `< 3`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match (self.at_least, self.at_most) {
+            (Some(low), Some(high)) => return format!("{low} to {high}"),
+            (Some(low), None) if self.below.is_none() => return format!("≥ {low}"),
+            (None, Some(high)) if self.above.is_none() => return format!("≤ {high}"),
+            _ => {}
+        }
+        let parts = [
+            self.at_least.map(|bound| format!("≥ {bound}")),
+            self.above.map(|bound| format!("> {bound}")),
+            self.at_most.map(|bound| format!("≤ {bound}")),
+            self.below.map(|bound| format!("< {bound}")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+    }
+}
+
+/// What came of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The claim's.
+    pub id: String,
+    /// What is claimed.
+    pub text: String,
+    /// The published number or words.
+    pub published: String,
+    /// The first check's mean over the runs; null if it was not measured.
+    pub measured: Option<f64>,
+    /// Half of the width of its 95 % confidence interval; null with a single run.
+    pub ci95: Option<f64>,
+    /// Whether all checks hold; null if one of them was not measured, as with `--quick`.
+    pub accepted: Option<bool>,
+    /// What a reader must know.
+    pub note: String,
+    /// One by one.
+    pub checks: Vec<CheckVerdict>,
+}
+
+/// What came of a check.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckVerdict {
+    /// What was computed.
+    pub value: String,
+    /// What it is, in words.
+    pub about: String,
+    /// Its unit.
+    pub unit: String,
+    /// Where it must be.
+    pub accept: Bounds,
+    /// The mean over the runs; null if it was not measured.
+    pub measured: Option<f64>,
+    /// Half of the width of its 95 % confidence interval; null with a single run.
+    pub ci95: Option<f64>,
+    /// Whether it is where it must be; null if it was not measured or has no bounds.
+    pub accepted: Option<bool>,
+}
+
+impl Claim {
+    pub(crate) fn parse(text: ClaimText, plan: &Plan) -> Result<Self, PlanError> {
+        let refused = |cause: String| PlanError(format!("claim {:?}: {cause}", text.id));
+        if plan.claims.iter().any(|other| other.id == text.id) {
+            return Err(refused("there is another one of this id".to_owned()));
+        }
+        let judged = text.check.iter().any(|check| !check.bounds().is_empty());
+        if !judged {
+            return Err(refused("no check has bounds: at_least, at_most, above, below".to_owned()));
+        }
+        let check = |check: &CheckText| {
+            let value = Expression::parse(&check.value, plan)
+                .map_err(|cause| refused(format!("{}: {cause}", check.value)))?;
+            Ok(Check {
+                text: check.value.clone(),
+                about: check.about.clone(),
+                unit: check.unit.clone(),
+                value,
+                bounds: check.bounds(),
+            })
+        };
+        let checks = text.check.iter().map(check).collect::<Result<_, PlanError>>()?;
+        let ClaimText { id, text, published, note, .. } = text;
+        Ok(Self { id, text, published, note, checks })
+    }
+
+    /// Judges it.
+    #[must_use]
+    pub fn judge(&self, plan: &Plan, results: &Results) -> Verdict {
+        let checks: Vec<_> = self.checks.iter().map(|check| check.judge(plan, results)).collect();
+        let judged = || checks.iter().filter(|check| !check.accept.is_empty());
+        let accepted = match judged().any(|check| check.accepted == Some(false)) {
+            true => Some(false),
+            false => judged().all(|check| check.accepted == Some(true)).then_some(true),
+        };
+        Verdict {
+            id: self.id.clone(),
+            text: self.text.clone(),
+            published: self.published.clone(),
+            measured: checks.first().and_then(|check| check.measured),
+            ci95: checks.first().and_then(|check| check.ci95),
+            accepted,
+            note: self.note.clone(),
+            checks,
+        }
+    }
+}
+
+impl Check {
+    fn judge(&self, plan: &Plan, results: &Results) -> CheckVerdict {
+        let samples: Option<Vec<f64>> = (0..plan.runs as usize)
+            .map(|run| {
+                let read = |point: &str, measure: &_| results.value(plan, point, measure, run);
+                self.value.evaluate(plan, &read)?.single()
+            })
+            .collect();
+        let summary = samples.and_then(|samples| Summary::of(&samples));
+        let measured = summary.map(|summary| summary.mean);
+        CheckVerdict {
+            value: self.text.clone(),
+            about: self.about.clone(),
+            unit: self.unit.clone(),
+            accept: self.bounds,
+            measured,
+            ci95: summary.and_then(|summary| summary.ci95),
+            accepted: measured
+                .filter(|_| !self.bounds.is_empty())
+                .map(|number| self.bounds.hold(number)),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Expressions as text: `least(share[dB50, automatic, 64 KiB..]) / 0.97`.
+
+use super::expression::{Expression, Function, Operator, Span};
+use crate::measure::Measure;
+use crate::plan::{Plan, parse_amount};
+
+/// The deepest that brackets may be in one another.
+const DEEPEST: usize = 32;
+
+impl Expression {
+    /// Reads an expression about a plan.
+    ///
+    /// # Errors
+    /// What cannot be understood, in words.
+    pub fn parse(text: &str, plan: &Plan) -> Result<Self, String> {
+        let mut reader = Reader { rest: text, plan, depth: 0 };
+        let expression = reader.sum()?;
+        match reader.peek() {
+            None => Ok(expression),
+            Some(_) => Err(format!("cannot go on at {:?}", reader.rest)),
+        }
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    plan: &'a Plan,
+    depth: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn peek(&mut self) -> Option<char> {
+        self.rest = self.rest.trim_start();
+        self.rest.chars().next()
+    }
+
+    fn take(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.rest = &self.rest[wanted.len_utf8()..];
+        }
+        found
+    }
+
+    fn expect(&mut self, wanted: char) -> Result<(), String> {
+        match self.take(wanted) {
+            true => Ok(()),
+            false => Err(format!("wants {wanted:?} before {:?}", self.rest)),
+        }
+    }
+
+    /// What goes on as long as `fits`.
+    fn word(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest.trim_start();
+        let end = rest.find(|c| !fits(c)).unwrap_or(rest.len());
+        self.rest = &rest[end..];
+        &rest[..end]
+    }
+
+    fn sum(&mut self) -> Result<Expression, String> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err("too many brackets in one another".to_owned());
+        }
+        let mut left = self.product()?;
+        loop {
+            let operator = match self.peek() {
+                Some('+') => Operator::Add,
+                Some('-') => Operator::Subtract,
+                _ => break,
+            };
+            self.rest = &self.rest[1..];
+            let right = self.product()?;
+            left = Expression::Both(operator, Box::new(left), Box::new(right));
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    fn product(&mut self) -> Result<Expression, String> {
+        let mut left = self.factor()?;
+        loop {
+            let operator = match self.peek() {
+                Some('*') => Operator::Multiply,
+                Some('/') => Operator::Divide,
+                _ => return Ok(left),
+            };
+            self.rest = &self.rest[1..];
+            let right = self.factor()?;
+            left = Expression::Both(operator, Box::new(left), Box::new(right));
+        }
+    }
+
+    fn factor(&mut self) -> Result<Expression, String> {
+        match self.peek() {
+            Some('(') => {
+                self.expect('(')?;
+                let inner = self.sum()?;
+                self.expect(')')?;
+                Ok(inner)
+            }
+            Some(c) if c.is_ascii_digit() => {
+                let text = self.word(|c| c.is_ascii_digit() || c == '.');
+                text.parse().map(Expression::Number).map_err(|_| format!("{text:?} is no number"))
+            }
+            Some(c) if c.is_ascii_alphabetic() => {
+                let name = self.word(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+                match self.peek() {
+                    Some('(') => self.call(name),
+                    _ => self.read(name),
+                }
+            }
+            _ => Err(format!("wants a number, a measure or a function before {:?}", self.rest)),
+        }
+    }
+
+    fn call(&mut self, name: &str) -> Result<Expression, String> {
+        let names = || Function::ALL.map(|entry| entry.0).join(", ");
+        let found = Function::ALL.iter().find(|entry| entry.0 == name);
+        let (_, function, fewest, most) =
+            found.ok_or_else(|| format!("{name:?} is no function; there are {}", names()))?;
+        self.expect('(')?;
+        let mut arguments = vec![self.sum()?];
+        while self.take(',') {
+            arguments.push(self.sum()?);
+        }
+        self.expect(')')?;
+        match (*fewest..=*most).contains(&arguments.len()) {
+            true => Ok(Expression::Call(*function, arguments)),
+            false => Err(format!("{name} does not take {} arguments", arguments.len())),
+        }
+    }
+
+    fn read(&mut self, name: &str) -> Result<Expression, String> {
+        let measure: Measure = name.parse().map_err(|cause| format!("{cause}"))?;
+        self.expect('[')?;
+        let inside = self.word(|c| c != ']');
+        self.expect(']')?;
+        let mut parts: Vec<&str> = inside.split(',').map(str::trim).collect();
+        let without_scenes = self.plan.scenes.iter().all(|scene| scene.id.is_empty());
+        if without_scenes {
+            parts.insert(0, "");
+        }
+        let [scene, curve, place] = parts.as_slice() else {
+            let form = if without_scenes { "[curve, where]" } else { "[scene, curve, where]" };
+            return Err(format!("wants {name}{form}, not [{inside}]"));
+        };
+        let known = |names: &[crate::plan::Named], id: &str| names.iter().any(|name| name.id == id);
+        if !known(&self.plan.scenes, scene) {
+            return Err(format!("there is no scene {scene:?}"));
+        }
+        if !known(&self.plan.curves, curve) {
+            return Err(format!("there is no curve {curve:?}"));
+        }
+        let span = span(place)?;
+        Ok(Expression::Read {
+            measure,
+            scene: (*scene).to_owned(),
+            curve: (*curve).to_owned(),
+            span,
+        })
+    }
+}
+
+/// `64 KiB`, `largest`, `64 KiB..`, `..256 KiB`, `64 KiB..256 KiB` or `..`.
+fn span(text: &str) -> Result<Span, String> {
+    if text == "largest" {
+        return Ok(Span::Largest);
+    }
+    let place = |text: &str, open: f64| match text.trim() {
+        "" => Ok(open),
+        text => parse_amount(text)
+            .map(|(amount, kind)| amount / kind.display_unit().1)
+            .map_err(|cause| cause.to_string()),
+    };
+    match text.split_once("..") {
+        Some((low, high)) => {
+            Ok(Span::Between(place(low, f64::NEG_INFINITY)?, place(high, f64::INFINITY)?))
+        }
+        None if text.is_empty() => Err("wants a place on the axis".to_owned()),
+        None => place(text, 0.0).map(Span::At),
+    }
+}

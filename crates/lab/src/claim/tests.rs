@@ -1,0 +1,97 @@
+//! Expressions, bounds and verdicts, on a plan of three points.
+
+use super::{Bounds, Expression};
+use crate::measure::Measure;
+use crate::plan::{Options, Plan};
+use crate::results::{Results, RunResult, StreamResult};
+
+const PLAN: &str = "name = 'p'\ntitle = 't'\nabout = 'a'\nruns = 2
+    time = { warm_up = '1.1 s', duration = '8 s' }
+    path.A = { rate = '10 Mbit/s', delay = '10 ms' }
+    sweep = { parameter = 'association.buffer', values = ['1 KiB', '2 KiB', '4 KiB'] }
+    curve = [{ id = 'c' }, { id = 'd', values = ['1 KiB'] }]";
+
+fn plan(more: &str) -> Plan {
+    Plan::parse(&format!("{PLAN}\n{more}"), &Options::default()).unwrap()
+}
+
+/// At x KiB, 3 x Mbit/s in the first run and 1 more in the second one.
+fn results(plan: &Plan) -> Results {
+    let run = |megabits: f64| {
+        let stream = StreamResult { bytes: (megabits * 1e6) as u64, messages: 1, delay_ns: 0 };
+        RunResult { streams: vec![stream], ..RunResult::default() }
+    };
+    let runs = |x: f64| vec![run(3.0 * x), run(3.0 * x + 1.0)];
+    let points = plan.points.iter().map(|point| (point.id.clone(), runs(point.x)));
+    Results { points: points.collect() }
+}
+
+fn compute(text: &str, run: usize) -> Option<f64> {
+    let plan = plan("");
+    let results = results(&plan);
+    let expression = Expression::parse(text, &plan).unwrap();
+    let read = |point: &str, measure: &Measure| results.value(&plan, point, measure, run);
+    expression.evaluate(&plan, &read)?.single()
+}
+
+#[test]
+fn numbers_and_places() {
+    assert_eq!(compute("1 + 2 * (3 - 1) / 4", 0), Some(2.0));
+    assert_eq!(compute("throughput[c, 2 KiB]", 0), Some(6.0));
+    assert_eq!(compute("throughput[c, largest] - throughput[c, 1 KiB]", 1), Some(9.0));
+    assert_eq!(compute("throughput[c, 3 KiB]", 0), None, "nothing was measured there");
+}
+
+#[test]
+fn series() {
+    assert!((compute("slope(throughput[c, ..])", 1).unwrap() - 3.0).abs() < 1e-12);
+    assert!((compute("r2(throughput[c, ..])", 0).unwrap() - 1.0).abs() < 1e-12);
+    assert_eq!(compute("reach(throughput[c, ..], 6)", 0), Some(2.0));
+    assert_eq!(compute("reach(throughput[c, ..], 99)", 0), Some(f64::INFINITY));
+    assert_eq!(compute("least(throughput[c, 2 KiB..] / 3)", 0), Some(2.0));
+    assert_eq!(compute("most(max(throughput[c, ..2 KiB], 5))", 0), Some(6.0));
+    assert_eq!(compute("mean(min(throughput[c, 1 KiB..2 KiB], 5))", 0), Some(4.0));
+    assert_eq!(compute("throughput[c, ..]", 0), None, "a series is no number");
+    assert_eq!(compute("most(throughput[c, ..] + throughput[d, ..])", 0), None);
+}
+
+#[test]
+fn what_cannot_be_understood() {
+    let plan = plan("");
+    let said = |text: &str| Expression::parse(text, &plan).unwrap_err();
+    assert!(said("speed[c, 1 KiB]").contains("there are throughput,"));
+    assert!(said("throughput[e, 1 KiB]").contains("no curve \"e\""));
+    assert!(said("throughput[c]").contains("[curve, where]"));
+    assert!(said("sum(1)").contains("there are least,"));
+    assert!(said("reach(1)").contains("1 arguments"));
+    assert!(said("1 2").contains("cannot go on at \"2\""));
+    assert!(said("throughput[c, 1 KiX]").contains("KiX"));
+    assert!(said(&"(".repeat(100)).contains("too many brackets"));
+    assert!(said("1 +").contains("wants a number"));
+}
+
+#[test]
+fn verdicts_come_from_the_mean_over_the_runs() {
+    let claim = |bounds: &str, value: &str| {
+        let plan = plan(&format!(
+            "[[claim]]\nid = '1'\ntext = 't'\npublished = 'p'\n[[claim.check]]\nvalue = '{value}'\n{bounds}"
+        ));
+        plan.claims[0].judge(&plan, &results(&plan))
+    };
+    let verdict = claim("at_least = 6.5\nbelow = 6.6", "throughput[c, 2 KiB]");
+    assert_eq!((verdict.measured, verdict.accepted), (Some(6.5), Some(true)));
+    // t(0.975, 1) = 12.706; the deviation of 6 and 7 is 0.7071.
+    assert!((verdict.ci95.unwrap() - 12.706 * 0.5).abs() < 1e-3);
+    assert_eq!(claim("above = 6.5", "throughput[c, 2 KiB]").accepted, Some(false));
+    assert_eq!(claim("above = 6.5", "throughput[c, 3 KiB]").accepted, None);
+}
+
+#[test]
+fn bounds_in_words() {
+    let words = |text: &str| toml::from_str::<Bounds>(text).unwrap().in_words();
+    assert_eq!(words("at_least = 19"), "≥ 19");
+    assert_eq!(words("at_least = 19\nat_most = 19.4"), "19 to 19.4");
+    assert_eq!(words("below = 3"), "< 3");
+    assert_eq!(words("above = 1\nat_most = 2"), "> 1 and ≤ 2");
+    assert_eq!(words(""), "");
+}

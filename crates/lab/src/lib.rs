@@ -1,0 +1,31 @@
+//! Experiments as plans: simulated in virtual time, judged claim by claim, drawn as a report.
+//!
+//! A [`plan`] is a TOML file. Each of its points and a seed make one run, a pure function
+//! ([`simulation::run`]) in which `eyas-sctp`, unchanged, meets the links of `eyas-netem`. The
+//! [`runner`] does all runs on all cores and keeps what is finished; [`results`] sum up,
+//! [`claim`]s are judged, a [`report`] shows it all.
+//!
+//! ```text
+//! plan ──▶ points × seeds ──▶ simulation::run ──▶ results ──▶ claims ──▶ result.json, .csv, report.html
+//! ```
+//!
+//! | module | job |
+//! | --- | --- |
+//! | [`plan`] | experiments as data; the shipped ones |
+//! | [`simulation`] | one run: hosts, routers, links, a saturated sender, a sink that measures |
+//! | [`runner`] | all runs, on all cores, resumed where they stood |
+//! | [`measure`] | the numbers of a run |
+//! | [`statistics`] | means, confidence intervals, straight lines |
+//! | [`claim`] | what is claimed, as expressions with bounds |
+//! | [`results`] | `result.json`, `result.csv`, finished runs |
+//! | [`report`] | one HTML page with pictures |
+#![forbid(unsafe_code)]
+
+pub mod claim;
+pub mod measure;
+pub mod plan;
+pub mod report;
+pub mod results;
+pub mod runner;
+pub mod simulation;
+pub mod statistics;

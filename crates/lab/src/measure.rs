@@ -1,0 +1,166 @@
+//! What can be measured of a run: the words of figures, tables and claims.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::plan::Setup;
+use crate::results::RunResult;
+
+/// One number of a run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// `throughput`: payload delivered to the receiving application, all streams, in Mbit/s.
+    Throughput,
+    /// `throughput.N`: the same of stream N.
+    StreamThroughput(u16),
+    /// `delay`: from handing a message in to having it, in ms: the unweighted mean of the streams'
+    /// means.
+    Delay,
+    /// `delay.N`: the same of stream N alone.
+    StreamDelay(u16),
+    /// `ceiling`: the most payload that the paths could carry, in Mbit/s.
+    Ceiling,
+    /// `share`: throughput as a part of the ceiling.
+    Share,
+    /// `bound`: the most payload that the paths could carry with this send buffer, in Mbit/s.
+    Bound,
+    /// `slowest`: throughput of the slowest stream, as a part of an equal share.
+    Slowest,
+    /// `path.NAME`: payload-bearing packets that left a path's bottleneck towards the receiver, in
+    /// Mbit/s of IP packets.
+    Path(String),
+    /// `dropped.NAME`: packets that a path's bottleneck dropped, of 100 that were offered to it.
+    Dropped(String),
+    /// `rival.NAME`: payload of another association, in Mbit/s.
+    Rival(String),
+    /// `gap`: the longest time without a message for the receiving application, in ms.
+    Gap,
+}
+
+/// A text that names no measure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no measure; there are throughput, throughput.STREAM, delay, delay.STREAM, share, \
+     ceiling, bound, slowest, path.NAME, dropped.NAME, rival.NAME and gap"
+)]
+pub struct NotAMeasure(String);
+
+impl FromStr for Measure {
+    type Err = NotAMeasure;
+
+    fn from_str(text: &str) -> Result<Self, NotAMeasure> {
+        let refused = || NotAMeasure(text.to_owned());
+        let Some((word, rest)) = text.split_once('.') else {
+            return match text {
+                "throughput" => Ok(Self::Throughput),
+                "delay" => Ok(Self::Delay),
+                "ceiling" => Ok(Self::Ceiling),
+                "share" => Ok(Self::Share),
+                "bound" => Ok(Self::Bound),
+                "slowest" => Ok(Self::Slowest),
+                "gap" => Ok(Self::Gap),
+                _ => Err(refused()),
+            };
+        };
+        let stream = || rest.parse().map_err(|_| refused());
+        match word {
+            "throughput" => Ok(Self::StreamThroughput(stream()?)),
+            "delay" => Ok(Self::StreamDelay(stream()?)),
+            "path" => Ok(Self::Path(rest.to_owned())),
+            "dropped" => Ok(Self::Dropped(rest.to_owned())),
+            "rival" => Ok(Self::Rival(rest.to_owned())),
+            _ => Err(refused()),
+        }
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Throughput => f.write_str("throughput"),
+            Self::StreamThroughput(stream) => write!(f, "throughput.{stream}"),
+            Self::Delay => f.write_str("delay"),
+            Self::StreamDelay(stream) => write!(f, "delay.{stream}"),
+            Self::Ceiling => f.write_str("ceiling"),
+            Self::Share => f.write_str("share"),
+            Self::Bound => f.write_str("bound"),
+            Self::Slowest => f.write_str("slowest"),
+            Self::Path(name) => write!(f, "path.{name}"),
+            Self::Dropped(name) => write!(f, "dropped.{name}"),
+            Self::Rival(name) => write!(f, "rival.{name}"),
+            Self::Gap => f.write_str("gap"),
+        }
+    }
+}
+
+impl Serialize for Measure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Measure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl Measure {
+    /// What people read at an axis, with the unit.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self {
+            Self::Throughput => "Payload throughput [Mbit/s]".to_owned(),
+            Self::StreamThroughput(stream) => format!("Payload of stream {stream} [Mbit/s]"),
+            Self::Delay => "Mean message delay [ms]".to_owned(),
+            Self::StreamDelay(stream) => format!("Mean message delay of stream {stream} [ms]"),
+            Self::Ceiling => "Ceiling of the payload [Mbit/s]".to_owned(),
+            Self::Share => "Payload, of the ceiling".to_owned(),
+            Self::Bound => "Bound of the payload [Mbit/s]".to_owned(),
+            Self::Slowest => "Slowest stream, of an equal share".to_owned(),
+            Self::Path(name) => format!("Over path {name} [Mbit/s]"),
+            Self::Dropped(name) => format!("Dropped on path {name} [%]"),
+            Self::Rival(name) => format!("Payload of {name} [Mbit/s]"),
+            Self::Gap => "Longest time without a message [ms]".to_owned(),
+        }
+    }
+
+    /// The number, of one run of a setup; not a number if the run has no such thing, such as the
+    /// delay of a stream on which nothing arrived.
+    #[must_use]
+    pub fn of(&self, setup: &Setup, run: &RunResult) -> f64 {
+        let seconds = setup.time.duration.0.as_secs_f64();
+        let megabits = |bytes: u64| bytes as f64 * 8.0 / 1e6 / seconds;
+        let stream = |number: &u16| run.streams.get(usize::from(*number));
+        let path = |name: &String| run.paths.iter().find(|path| path.name == *name);
+        match self {
+            Self::Throughput => megabits(run.bytes()),
+            Self::StreamThroughput(number) => {
+                stream(number).map_or(f64::NAN, |stream| megabits(stream.bytes))
+            }
+            Self::Delay => run.mean_delay_ms(),
+            Self::StreamDelay(number) => {
+                stream(number).map_or(f64::NAN, |stream| stream.mean_delay_ms())
+            }
+            Self::Ceiling => setup.ceiling() / 1e6,
+            Self::Share => megabits(run.bytes()) * 1e6 / setup.ceiling(),
+            Self::Bound => setup.bound() / 1e6,
+            Self::Slowest => {
+                let least = run.streams.iter().map(|stream| stream.bytes).min().unwrap_or(0);
+                least as f64 * run.streams.len() as f64 / run.bytes() as f64
+            }
+            Self::Path(name) => path(name).map_or(f64::NAN, |path| megabits(path.bytes)),
+            Self::Dropped(name) => path(name).map_or(f64::NAN, |path| {
+                100.0 * path.dropped as f64 / (path.packets + path.dropped).max(1) as f64
+            }),
+            Self::Rival(name) => run
+                .rivals
+                .iter()
+                .find(|rival| rival.name == *name)
+                .map_or(f64::NAN, |rival| megabits(rival.bytes)),
+            Self::Gap => run.longest_gap_ms,
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! How an association of a plan behaves: a profile, and what differs from it.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::quantity::Size;
+
+/// How an association behaves. What is not given is the profile's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AssociationSetup {
+    /// Where the rest comes from.
+    pub profile: ProfileName,
+    /// The send limit and the advertised window, both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Size>,
+    /// The paths that it uses; all if none is named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
+    /// Whether all paths carry data at a time; the primary path alone otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multipath: Option<bool>,
+    /// Which stream goes on which path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mapping: Option<Mapping>,
+    /// Whether NR-SACK is offered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nr_sack: Option<bool>,
+    /// Congestion control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion_control: Option<CongestionName>,
+    /// How losses are found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_detection: Option<LossDetectionName>,
+    /// Which stream may send next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<SchedulerName>,
+    /// The sender's buffer splitting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender_splitting: Option<SplittingName>,
+    /// The receiver's buffer splitting, as the sender keeps it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver_splitting: Option<SplittingName>,
+    /// Where retransmissions go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtx_policy: Option<RtxPolicyName>,
+    /// Which path is served first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_order: Option<PathOrderName>,
+    /// The path that acknowledgements take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sack_path: Option<SackPathName>,
+    /// The bound of what is in flight on a path, in percent of bandwidth × shortest round trip; 0
+    /// is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flight_cap: Option<u16>,
+    /// When the window of a path may grow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cuc: Option<CucName>,
+    /// Whether a chunk is missing only if something arrived that was sent later on its path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_fast_retransmit: Option<bool>,
+    /// Whether gaps are not reported at once, and SACKs state for how many packets they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delayed_ack: Option<bool>,
+    /// When a chunk is acknowledged for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nr_sack_policy: Option<NrSackPolicyName>,
+    /// How much may leave at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<BurstName>,
+    /// Whether a chunk that holds up all others is sent once more on another path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rescheduling: Option<ReschedulingName>,
+    /// Whether I-DATA is offered (RFC 8260); its header is 4 bytes larger than that of DATA.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interleaving: Option<bool>,
+}
+
+impl AssociationSetup {
+    /// Whether it uses this path.
+    #[must_use]
+    pub fn uses(&self, path: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == path)
+    }
+
+    /// Every path that is named.
+    pub fn path_names(&self) -> impl Iterator<Item = &str> {
+        let table = match &self.mapping {
+            Some(Mapping::Table(names)) => names.as_slice(),
+            _ => &[],
+        };
+        table.iter().chain(&self.only).map(String::as_str)
+    }
+}
+
+/// Which stream goes on which path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mapping {
+    /// Every stream on every path, messages in turn: `"round-robin"`.
+    RoundRobin,
+    /// Stream number modulo number of paths: `"modulo"`.
+    Modulo,
+    /// By estimates, without tuning: `"automatic"`.
+    Automatic,
+    /// The path of each stream, `["A", "B"]`: stream 0 on A, stream 1 on B; streams beyond the end
+    /// begin again at its front.
+    Table(Vec<String>),
+}
+
+impl Serialize for Mapping {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::RoundRobin => serializer.serialize_str("round-robin"),
+            Self::Modulo => serializer.serialize_str("modulo"),
+            Self::Automatic => serializer.serialize_str("automatic"),
+            Self::Table(names) => names.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Mapping {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(MappingVisitor)
+    }
+}
+
+struct MappingVisitor;
+
+impl<'de> de::Visitor<'de> for MappingVisitor {
+    type Value = Mapping;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"round-robin\", \"modulo\", \"automatic\", or the path of each stream")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Mapping, E> {
+        match text {
+            "round-robin" => Ok(Mapping::RoundRobin),
+            "modulo" => Ok(Mapping::Modulo),
+            "automatic" => Ok(Mapping::Automatic),
+            _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+        }
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut sequence: A) -> Result<Mapping, A::Error> {
+        let mut names = Vec::new();
+        while let Some(name) = sequence.next_element()? {
+            names.push(name);
+        }
+        match names.is_empty() {
+            true => Err(de::Error::invalid_length(0, &self)),
+            false => Ok(Mapping::Table(names)),
+        }
+    }
+}
+
+macro_rules! names {
+    ($(#[$about:meta])* $type:ident { $($(#[$of:meta])* $variant:ident),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $type {
+            $($(#[$of])* $variant,)+
+        }
+    };
+}
+
+names! {
+    /// Where what a plan does not say comes from.
+    #[derive(Default)]
+    ProfileName {
+        /// The library's defaults.
+        #[default]
+        Default,
+        /// As the authors of the paper had it (Dreibholz et al. 2010).
+        Pfldnet2010,
+    }
+}
+
+names! {
+    /// What decides how much may be under way on a path.
+    CongestionName {
+        /// RFC 9260 §7.2, each path for itself.
+        NewReno,
+        /// RFC 9438, each path for itself.
+        Cubic,
+        /// By bandwidth and round trip, each path for itself.
+        Bbr,
+        /// CMT/RP version 1, coupled by slow-start thresholds.
+        CmtRpV1,
+        /// CMT/RP version 2, coupled by bandwidth.
+        CmtRpV2,
+        /// Linked increases (RFC 6356).
+        Lia,
+        /// Opportunistic linked increases.
+        Olia,
+    }
+}
+
+names! {
+    /// How losses are found.
+    LossDetectionName {
+        /// By missing reports and T3.
+        Classic,
+        /// By time, with tail-loss probes.
+        Rack,
+    }
+}
+
+names! {
+    /// Which stream may send next.
+    SchedulerName {
+        /// First come, first served.
+        Fcfs,
+        /// Round-robin by message.
+        RoundRobin,
+        /// Round-robin by packet.
+        RoundRobinPacket,
+        /// The same share of bytes for all.
+        FairBandwidth,
+    }
+}
+
+names! {
+    /// What is counted when a buffer is split among paths.
+    SplittingName {
+        /// It is not split.
+        None,
+        /// Sent and not yet acknowledged for good.
+        Queued,
+        /// In flight.
+        Outstanding,
+    }
+}
+
+names! {
+    /// Where retransmissions go.
+    RtxPolicyName {
+        /// Where the chunk went first.
+        Same,
+        /// Wherever there is room first.
+        Asap,
+        /// The largest window.
+        Cwnd,
+        /// The largest slow start threshold.
+        Ssthresh,
+        /// The lowest loss rate.
+        LossRate,
+    }
+}
+
+names! {
+    /// Which path is served first.
+    PathOrderName {
+        /// The one that has waited longest.
+        OldestTransmission,
+        /// The shortest round trip.
+        LowestRtt,
+        /// The largest window.
+        LargestWindow,
+        /// The largest slow-start threshold.
+        LargestSlowStartThreshold,
+        /// The most room in the window.
+        LargestSpace,
+        /// By their numbers.
+        InOrder,
+    }
+}
+
+names! {
+    /// The path that acknowledgements take.
+    SackPathName {
+        /// Where the last data came from.
+        LastArrival,
+        /// The paths that brought data since the last one, in turn.
+        InTurn,
+        /// The shortest round trip.
+        LowestRtt,
+        /// Where the first data since the last one came from.
+        First,
+    }
+}
+
+names! {
+    /// When the window of a path may grow.
+    CucName {
+        /// When the cumulative TSN covers something that was sent on it.
+        None,
+        /// When its lowest outstanding TSN is acknowledged.
+        V1,
+        /// The same, first transmissions and retransmissions apart.
+        V2,
+    }
+}
+
+names! {
+    /// When a chunk is acknowledged for good.
+    NrSackPolicyName {
+        /// When its message has been delivered to the application.
+        AtDelivery,
+        /// When it has arrived.
+        AtArrival,
+    }
+}
+
+names! {
+    /// How much may leave at once.
+    BurstName {
+        /// As much as was acknowledged, and `Max.Burst` packets more.
+        Acknowledged,
+        /// `Max.Burst` packets on each path for every event.
+        PerEvent,
+        /// `Max.Burst` packets on all paths together for every event.
+        Total,
+        /// No limit but the window.
+        None,
+    }
+}
+
+names! {
+    /// When a chunk that holds up all others is sent once more on another path.
+    ReschedulingName {
+        /// Never.
+        None,
+        /// When the send buffer is full.
+        Sender,
+        /// When the peer's window is full.
+        Receiver,
+        /// When either is.
+        Both,
+    }
+}

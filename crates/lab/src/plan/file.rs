@@ -1,0 +1,358 @@
+//! The keys of a plan's file, and how the plan comes out of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use super::layers::{self, Layer};
+use super::quantity::{self, Kind};
+use super::{
+    AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Named, Options, PathSetup,
+    Plan, PlanError, Point, RivalSetup, Setup, Time, Times,
+};
+use crate::claim::{Claim, ClaimText};
+use crate::measure::Measure;
+
+/// Everything that a file may hold. The parts of a situation are read here for the sake of
+/// messages with lines; they are read again once all layers are on one another.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    title: String,
+    about: String,
+    #[serde(default)]
+    sources: Vec<String>,
+    #[serde(default)]
+    notes: Vec<String>,
+    #[serde(default = "default_runs")]
+    runs: u32,
+    #[serde(rename = "time")]
+    _time: Times,
+    #[serde(default, rename = "path")]
+    _path: BTreeMap<String, PathSetup>,
+    #[serde(default, rename = "access")]
+    _access: AccessSetup,
+    #[serde(default, rename = "association")]
+    _association: AssociationSetup,
+    #[serde(default, rename = "application")]
+    _application: ApplicationSetup,
+    #[serde(default, rename = "rival")]
+    _rival: BTreeMap<String, RivalSetup>,
+    #[serde(default, rename = "event")]
+    _event: Vec<EventSetup>,
+    sweep: Sweep,
+    #[serde(default)]
+    scene: Vec<Scene>,
+    curve: Vec<Curve>,
+    #[serde(default)]
+    figure: Vec<Figure>,
+    #[serde(default)]
+    claim: Vec<ClaimText>,
+    #[serde(default)]
+    quick: Quick,
+}
+
+fn default_runs() -> u32 {
+    24
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sweep {
+    parameter: String,
+    label: Option<String>,
+    values: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scene {
+    id: String,
+    label: Option<String>,
+    #[serde(default)]
+    set: Table,
+    values: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Curve {
+    id: String,
+    label: Option<String>,
+    #[serde(default)]
+    set: Table,
+    scenes: Option<Vec<String>>,
+    values: Option<Vec<Value>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Quick {
+    runs: Option<u32>,
+    warm_up: Option<Time>,
+    duration: Option<Time>,
+    values: Option<Vec<Value>>,
+}
+
+/// One picture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Above the picture.
+    pub title: String,
+    /// What is drawn.
+    pub measure: Measure,
+    /// At the axis; the measure's own name if it is not given.
+    pub label: Option<String>,
+    /// Below the picture.
+    #[serde(default)]
+    pub caption: String,
+    /// The scenes that are drawn; all if none is named.
+    #[serde(default)]
+    pub scenes: Vec<String>,
+    /// The curves that are drawn; all if none is named.
+    #[serde(default)]
+    pub curves: Vec<String>,
+    /// Whether each scene gets a picture of its own.
+    #[serde(default)]
+    pub each_scene: bool,
+}
+
+/// The keys that make a situation.
+const SITUATION: [&str; 7] =
+    ["time", "path", "access", "association", "application", "rival", "event"];
+
+pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
+    // First as it is, so that what is wrong in the file is told with its line.
+    let _: File = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
+    let mut table: Table = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
+    let set =
+        options.set.iter().map(|text| layers::parse_set(text)).collect::<Result<Vec<_>, _>>()?;
+    for layer in &set {
+        layers::merge(&mut table, &layer.table);
+    }
+    let file: File =
+        table.clone().try_into().map_err(|error| PlanError(format!("after --set: {error}")))?;
+    check_set(&file, &set)?;
+    let mut plan = Plan {
+        points: points(&file, &table, &set, options)?,
+        axis: axis(&file.sweep)?,
+        scenes: scenes(&file),
+        curves: file.curve.iter().map(|curve| named(&curve.id, &curve.label)).collect(),
+        name: file.name,
+        title: file.title,
+        about: file.about,
+        sources: file.sources,
+        notes: file.notes,
+        runs: match options.quick {
+            true => file.quick.runs.unwrap_or(1),
+            false => file.runs,
+        },
+        figures: file.figure,
+        claims: Vec::new(),
+        set: options.set.clone(),
+        quick: options.quick,
+    };
+    if let Some(runs) = options.runs {
+        plan.runs = runs;
+    }
+    if plan.runs == 0 {
+        return Err(PlanError("runs must be at least 1".to_owned()));
+    }
+    check_figures(&plan)?;
+    plan.claims = file
+        .claim
+        .into_iter()
+        .map(|claim| Claim::parse(claim, &plan))
+        .collect::<Result<_, PlanError>>()?;
+    Ok(plan)
+}
+
+fn named(id: &str, label: &Option<String>) -> Named {
+    Named { id: id.to_owned(), label: label.clone().unwrap_or_else(|| id.to_owned()) }
+}
+
+fn scenes(file: &File) -> Vec<Named> {
+    match file.scene.is_empty() {
+        true => vec![Named { id: String::new(), label: String::new() }],
+        false => file.scene.iter().map(|scene| named(&scene.id, &scene.label)).collect(),
+    }
+}
+
+/// What is set on the command line beats the rest, so it must not be what the axis shows.
+fn check_set(file: &File, set: &[Layer]) -> Result<(), PlanError> {
+    let swept = &file.sweep.parameter;
+    match set.iter().find(|layer| layer.key == *swept) {
+        None => Ok(()),
+        Some(_) => Err(PlanError(format!(
+            "--set {swept}: that is what this plan sweeps; give the values that it is to take, \
+             --set 'sweep.values=[\"64 KiB\", \"128 KiB\"]'"
+        ))),
+    }
+}
+
+fn axis(sweep: &Sweep) -> Result<Axis, PlanError> {
+    let kind = match sweep.values.first() {
+        Some(first) => amount(first)?.1,
+        None => return Err(PlanError("sweep.values is empty".to_owned())),
+    };
+    Ok(Axis {
+        parameter: sweep.parameter.clone(),
+        label: sweep.label.clone().unwrap_or_else(|| sweep.parameter.clone()),
+        unit: kind.display_unit().0.to_owned(),
+    })
+}
+
+/// A value of the axis in its display unit.
+fn amount(value: &Value) -> Result<(f64, Kind), PlanError> {
+    match value {
+        Value::Integer(number) => Ok((*number as f64, Kind::Number)),
+        Value::Float(number) => Ok((*number, Kind::Number)),
+        Value::String(text) => {
+            let (amount, kind) =
+                quantity::parse(text).map_err(|error| PlanError(format!("sweep: {error}")))?;
+            Ok((amount / kind.display_unit().1, kind))
+        }
+        other => Err(PlanError(format!("sweep: {other} is neither a number nor an amount"))),
+    }
+}
+
+fn points(
+    file: &File,
+    table: &Table,
+    set: &[Layer],
+    options: &Options,
+) -> Result<Vec<Point>, PlanError> {
+    check_identifiers(file)?;
+    let base: Table = table
+        .iter()
+        .filter(|(key, _)| SITUATION.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let everywhere = Scene { id: String::new(), label: None, set: Table::new(), values: None };
+    let scenes = match file.scene.is_empty() {
+        true => std::slice::from_ref(&everywhere),
+        false => file.scene.as_slice(),
+    };
+    let mut points = Vec::new();
+    for scene in scenes {
+        for curve in &file.curve {
+            if curve.scenes.as_ref().is_some_and(|wanted| !wanted.contains(&scene.id)) {
+                continue;
+            }
+            for value in values(file, scene, curve, options) {
+                points.push(point(file, &base, (scene, curve), value, set, options)?);
+            }
+        }
+    }
+    let mut seen = BTreeSet::new();
+    match points.iter().find(|point| !seen.insert(point.id.as_str())) {
+        Some(twice) => Err(PlanError(format!("the point {} is there twice", twice.id))),
+        None => Ok(points),
+    }
+}
+
+/// The values that a curve takes in a scene; `[quick]` thins them out, and keeps those that only a
+/// scene or a curve has.
+fn values<'a>(
+    file: &'a File,
+    scene: &'a Scene,
+    curve: &'a Curve,
+    options: &Options,
+) -> Vec<&'a Value> {
+    let all = curve.values.as_ref().or(scene.values.as_ref()).unwrap_or(&file.sweep.values);
+    let quick = file.quick.values.as_ref().filter(|_| options.quick);
+    let wanted = |value: &&Value| quick.is_none_or(|quick| quick.contains(value));
+    all.iter().filter(wanted).collect()
+}
+
+fn point(
+    file: &File,
+    base: &Table,
+    (scene, curve): (&Scene, &Curve),
+    value: &Value,
+    set: &[Layer],
+    options: &Options,
+) -> Result<Point, PlanError> {
+    let mut table = base.clone();
+    if options.quick {
+        layers::merge(&mut table, &quick_times(&file.quick));
+    }
+    layers::merge(&mut table, &scene.set);
+    layers::merge(&mut table, &curve.set);
+    layers::merge(&mut table, &layers::nest(&file.sweep.parameter, value.clone()));
+    for layer in set.iter().filter(|layer| SITUATION.contains(&layer.first())) {
+        layers::merge(&mut table, &layer.table);
+    }
+    let x = amount(value)?.0;
+    let id = point_id(&scene.id, &curve.id, value);
+    let refused = |cause: String| PlanError(format!("point {id}: {cause}"));
+    let setup: Setup = table.try_into().map_err(|error| refused(error.to_string()))?;
+    setup.check().map_err(refused)?;
+    Ok(Point { x, scene: scene.id.clone(), curve: curve.id.clone(), setup, id })
+}
+
+fn quick_times(quick: &Quick) -> Table {
+    let mut times = Table::new();
+    let mut put = |key: &str, time: &Option<Time>| {
+        if let Some(time) = time {
+            times.insert(key.to_owned(), Value::String(time.to_string()));
+        }
+    };
+    put("warm_up", &quick.warm_up);
+    put("duration", &quick.duration);
+    layers::nest("time", Value::Table(times))
+}
+
+/// Letters, digits and what is safe in the name of a file.
+fn point_id(scene: &str, curve: &str, value: &Value) -> String {
+    let value = match value {
+        Value::String(text) => text.replace(' ', "").replace('/', "p").replace('%', "pc"),
+        other => other.to_string(),
+    };
+    let parts: Vec<&str> =
+        [scene, curve, &value].into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("_")
+}
+
+fn check_identifiers(file: &File) -> Result<(), PlanError> {
+    let scenes = file.scene.iter().map(|scene| ("scene", &scene.id));
+    let curves = file.curve.iter().map(|curve| ("curve", &curve.id));
+    let mut seen = BTreeSet::new();
+    for (what, id) in scenes.chain(curves).chain([("name", &file.name)]) {
+        let fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+        if id.is_empty() || !id.chars().all(fine) {
+            let message = format!("{what} {id:?}: letters, digits, '-' and '.' alone, please");
+            return Err(PlanError(message));
+        }
+        if !seen.insert((what, id)) {
+            return Err(PlanError(format!("there are two {what}s {id:?}")));
+        }
+    }
+    if file.curve.is_empty() {
+        return Err(PlanError("there is no [[curve]]; give at least one".to_owned()));
+    }
+    for curve in &file.curve {
+        let wanted = curve.scenes.iter().flatten();
+        let unknown = |id: &&String| !file.scene.iter().any(|scene| scene.id == **id);
+        if let Some(id) = wanted.into_iter().find(unknown) {
+            return Err(PlanError(format!("curve {:?} names a scene {id:?}", curve.id)));
+        }
+    }
+    Ok(())
+}
+
+fn check_figures(plan: &Plan) -> Result<(), PlanError> {
+    for figure in &plan.figures {
+        let known = |names: &[Named], id: &String| names.iter().any(|named| named.id == *id);
+        let scene = figure.scenes.iter().find(|id| !known(&plan.scenes, id));
+        let curve = figure.curves.iter().find(|id| !known(&plan.curves, id));
+        if let Some(id) = scene.or(curve) {
+            let title = &figure.title;
+            return Err(PlanError(format!("figure {title:?}: there is no scene or curve {id:?}")));
+        }
+    }
+    Ok(())
+}

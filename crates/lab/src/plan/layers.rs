@@ -1,0 +1,89 @@
+//! Tables laid over one another: what the upper one says counts, down to single keys.
+
+use toml::{Table, Value};
+
+use super::PlanError;
+
+/// What was set on the command line.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Layer {
+    /// The keys, with dots between.
+    pub(super) key: String,
+    /// The same as tables.
+    pub(super) table: Table,
+}
+
+impl Layer {
+    /// The first of the keys.
+    pub(super) fn first(&self) -> &str {
+        self.key.split('.').next().unwrap_or_default()
+    }
+}
+
+/// Lays `upper` over `lower`. Tables are merged; anything else is replaced.
+pub(super) fn merge(lower: &mut Table, upper: &Table) {
+    for (key, value) in upper {
+        match (lower.get_mut(key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
+            _ => {
+                lower.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// The value below all of these keys.
+pub(super) fn nest(key: &str, value: Value) -> Table {
+    let mut value = value;
+    for part in key.rsplit('.') {
+        let mut table = Table::new();
+        table.insert(part.to_owned(), value);
+        value = Value::Table(table);
+    }
+    match value {
+        Value::Table(table) => table,
+        _ => Table::new(),
+    }
+}
+
+/// Reads `KEY.KEY=VALUE`. The value is TOML if it can be read as such, else a text.
+pub(super) fn parse_set(text: &str) -> Result<Layer, PlanError> {
+    let refused =
+        || PlanError(format!("--set {text}: give PARAMETER=VALUE, such as path.B.delay='50 ms'"));
+    let (key, value) = text.split_once('=').ok_or_else(refused)?;
+    let key = key.trim();
+    if key.is_empty() || key.split('.').any(str::is_empty) {
+        return Err(refused());
+    }
+    let value = match toml::from_str::<Table>(&format!("value = {value}")) {
+        Ok(mut table) => table.remove("value").ok_or_else(refused)?,
+        Err(_) => Value::String(value.trim().to_owned()),
+    };
+    Ok(Layer { key: key.to_owned(), table: nest(key, value) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Table {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn single_keys_are_replaced() {
+        let mut lower = table("a.b = 1\na.c = 2\nd = [1]");
+        merge(&mut lower, &table("a.b = 3\nd = [4, 5]"));
+        assert_eq!(lower, table("a.b = 3\na.c = 2\nd = [4, 5]"));
+    }
+
+    #[test]
+    fn what_is_set_is_toml_or_text() {
+        let set = |text: &str| parse_set(text).unwrap().table;
+        assert_eq!(set("path.B.delay=50 ms"), table("path.B.delay = '50 ms'"));
+        assert_eq!(set("association.nr_sack=true"), table("association.nr_sack = true"));
+        assert_eq!(set("association.only=['A']"), table("association.only = ['A']"));
+        assert!(parse_set("path.B.delay").is_err());
+        assert!(parse_set("path..delay=1").is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! Plans: experiments as data.
+//!
+//! A plan is one TOML file: a situation (network, association, application), what is swept along
+//! the axis, what else differs (scenes and curves), what is drawn, what is claimed. `docs/lab.md`
+//! explains every key; the shipped ones are in `plans/`.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | the plan as it is read, its points |
+//! | `file` | the keys of the file |
+//! | `layers` | scene, curve, sweep and `--set`, laid over one another |
+//! | `setup`, `association` | one situation |
+//! | `quantity` | amounts with units |
+//! | `shipped` | the plans that come with eyas |
+
+mod association;
+mod file;
+mod layers;
+mod quantity;
+mod setup;
+mod shipped;
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::claim::Claim;
+
+pub use association::{
+    AssociationSetup, BurstName, CongestionName, CucName, LossDetectionName, Mapping,
+    NrSackPolicyName, PathOrderName, ProfileName, ReschedulingName, RtxPolicyName, SackPathName,
+    SchedulerName, SplittingName,
+};
+pub use file::Figure;
+pub(crate) use quantity::parse as parse_amount;
+pub use quantity::{Kind, NotAnAmount, Part, Rate, Size, Time};
+pub use setup::{
+    AccessSetup, ApplicationSetup, EventSetup, Framing, Loss, NotAQueue, PathSetup, Queue,
+    RivalSetup, Setup, Times,
+};
+pub use shipped::{Shipped, shipped};
+
+/// What cannot be made of a plan, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PlanError(pub(crate) String);
+
+/// How a plan is to be run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// The shape alone: fewer and shorter runs, as the plan's `[quick]` says.
+    pub quick: bool,
+    /// How many runs of each point, instead of what the plan says.
+    pub runs: Option<u32>,
+    /// `PARAMETER=VALUE`: what is different from the plan.
+    pub set: Vec<String>,
+}
+
+/// An experiment, ready to be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// One word.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// What it shows.
+    pub about: String,
+    /// Where it comes from.
+    pub sources: Vec<String>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+    /// How many runs each point gets; each has a seed of its own.
+    pub runs: u32,
+    /// What is along the axis.
+    pub axis: Axis,
+    /// Situations side by side: identifier and label. One without a name if the plan has none.
+    pub scenes: Vec<Named>,
+    /// What is compared: identifier and label.
+    pub curves: Vec<Named>,
+    /// Every situation that is run.
+    pub points: Vec<Point>,
+    /// What is drawn.
+    pub figures: Vec<Figure>,
+    /// What is claimed.
+    pub claims: Vec<Claim>,
+    /// What was set on the command line.
+    pub set: Vec<String>,
+    /// Whether it is the quick version.
+    pub quick: bool,
+}
+
+/// An identifier and what people read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Named {
+    /// In expressions and files.
+    pub id: String,
+    /// In legends.
+    pub label: String,
+}
+
+/// What is along the axis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Axis {
+    /// The parameter, as a path of keys.
+    pub parameter: String,
+    /// What people read, without unit.
+    pub label: String,
+    /// The unit of the numbers.
+    pub unit: String,
+}
+
+/// One situation of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Unique in the plan, and good as a file name.
+    pub id: String,
+    /// Its scene; empty if the plan has none.
+    pub scene: String,
+    /// Its curve.
+    pub curve: String,
+    /// Where on the axis, in the axis' unit.
+    pub x: f64,
+    /// What is simulated.
+    pub setup: Setup,
+}
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// If it is not TOML, has unknown keys, or something in it cannot be simulated; the message
+    /// says where.
+    pub fn parse(text: &str, options: &Options) -> Result<Self, PlanError> {
+        file::read(text, options)
+    }
+
+    /// The points of one curve of one scene, in the order of the axis.
+    pub fn along<'a>(&'a self, scene: &'a str, curve: &'a str) -> impl Iterator<Item = &'a Point> {
+        self.points.iter().filter(move |point| point.scene == scene && point.curve == curve)
+    }
+
+    /// The label of a scene.
+    #[must_use]
+    pub fn scene_label(&self, id: &str) -> &str {
+        label(&self.scenes, id)
+    }
+
+    /// The label of a curve.
+    #[must_use]
+    pub fn curve_label(&self, id: &str) -> &str {
+        label(&self.curves, id)
+    }
+}
+
+fn label<'a>(names: &'a [Named], id: &str) -> &'a str {
+    names.iter().find(|named| named.id == id).map_or("", |named| &named.label)
+}

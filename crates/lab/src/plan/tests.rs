@@ -1,0 +1,114 @@
+//! The shipped plans, and what is said of a file that is wrong.
+
+use super::{Mapping, Options, Plan, Size, shipped};
+use crate::results::{Results, RunResult, StreamResult};
+
+fn quick(set: &[&str]) -> Options {
+    Options { quick: true, runs: None, set: set.iter().map(|text| (*text).to_owned()).collect() }
+}
+
+fn plan(name: &str, options: &Options) -> Plan {
+    let found = shipped().iter().find(|shipped| shipped.name == name).unwrap();
+    Plan::parse(found.text, options).unwrap()
+}
+
+#[test]
+fn shipped_plans_can_be_read_and_are_named_as_their_files() {
+    for shipped in shipped() {
+        for options in [Options::default(), quick(&[])] {
+            let plan = Plan::parse(shipped.text, &options)
+                .unwrap_or_else(|error| panic!("{}: {error}", shipped.name));
+            assert_eq!(plan.name, shipped.name);
+            assert!(!plan.sources.is_empty() && !plan.figures.is_empty(), "{}", plan.name);
+        }
+    }
+}
+
+/// Every claim of every plan reads points that are there.
+#[test]
+fn every_claim_can_be_measured() {
+    for shipped in shipped() {
+        let plan = Plan::parse(shipped.text, &Options::default()).unwrap();
+        let stream = StreamResult { bytes: 600_000_000, messages: 400_000, delay_ns: 20_000_000 };
+        let run = RunResult { streams: vec![stream; 7], ..RunResult::default() };
+        let runs = vec![run; plan.runs as usize];
+        let points = plan.points.iter().map(|point| (point.id.clone(), runs.clone())).collect();
+        let results = Results { points };
+        for claim in &plan.claims {
+            let verdict = claim.judge(&plan, &results);
+            assert!(verdict.accepted.is_some(), "{} claim {}: {verdict:?}", plan.name, claim.id);
+        }
+    }
+}
+
+#[test]
+fn the_thirteen_rows_are_all_there() {
+    let mut ids: Vec<String> = ["cmt-delay", "cmt-bandwidth", "cmt-three-paths"]
+        .iter()
+        .flat_map(|name| plan(name, &Options::default()).claims)
+        .map(|claim| claim.id)
+        .collect();
+    ids.sort_by_key(|id| id.parse::<u32>().unwrap());
+    let rows: Vec<String> = (1..=13).map(|row| row.to_string()).collect();
+    assert_eq!(ids, rows);
+}
+
+#[test]
+fn scenes_curves_and_the_sweep_lie_over_the_plan() {
+    let plan = plan("cmt-delay", &Options::default());
+    assert_eq!(plan.runs, 24);
+    let point = plan.points.iter().find(|point| point.id == "dB75_fixed_224KiB").unwrap();
+    assert_eq!(point.setup.path["B"].delay.to_string(), "75 ms");
+    assert_eq!(point.setup.association.buffer, Some(Size(224 * 1024)));
+    let table = Mapping::Table(vec!["A".to_owned(), "B".to_owned()]);
+    assert_eq!(point.setup.association.mapping, Some(table));
+    assert_eq!((point.x, plan.axis.unit.as_str()), (224.0, "KiB"));
+}
+
+#[test]
+fn what_is_set_beats_the_rest() {
+    let options = quick(&["path.B.delay=33 ms", "time.duration=5 s", "sweep.values=[\"64 KiB\"]"]);
+    let plan = plan("cmt-delay", &options);
+    assert_eq!(plan.points.len(), 6);
+    for point in &plan.points {
+        assert_eq!(point.setup.path["B"].delay.to_string(), "33 ms");
+        assert_eq!(point.setup.time.duration.to_string(), "5 s");
+    }
+}
+
+/// What is said of `plans/cmt-delay.toml` after a change.
+fn refusal(from: &str, to: &str, set: &[&str]) -> String {
+    let text = shipped()[0].text;
+    assert!(text.contains(from), "{from}");
+    let options = Options { quick: false, ..quick(set) };
+    Plan::parse(&text.replacen(from, to, 1), &options).unwrap_err().to_string()
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    let said = refusal("queue = ", "kueue = ", &[]);
+    assert!(said.contains("kueue") && said.contains("line 1"), "{said}");
+    assert!(said.contains("expected one of") && said.contains("`queue`"), "{said}");
+    let said = refusal("delay = \"10 ms\"", "delay = \"10 mm\"", &[]);
+    assert!(said.contains("\"10 mm\" is not a time, such as \"50 ms\""), "{said}");
+    let said = refusal("\"round-robin\"", "\"robin\"", &[]);
+    assert!(said.contains("dB10_rr_32KiB") && said.contains("\"automatic\""), "{said}");
+    let said = refusal("[\"A\", \"B\"]", "[\"A\", \"X\"]", &[]);
+    assert!(said.contains("names path \"X\"; there are A, B"), "{said}");
+    let said = refusal("throughput[dB10, rr,", "throughput[dB11, rr,", &[]);
+    assert!(said.contains("claim \"1\"") && said.contains("no scene \"dB11\""), "{said}");
+    let said = refusal("name = ", "name = ", &["association.buffer=64 KiB"]);
+    assert!(said.contains("sweep.values="), "{said}");
+    let said = refusal("name = ", "name = ", &["path.B.dely=64 ms"]);
+    assert!(said.contains("dely"), "{said}");
+}
+
+/// What `docs/lab.md` shows as a whole plan is one.
+#[test]
+fn the_plan_of_the_manual_can_be_read() {
+    let manual = include_str!("../../../../docs/lab.md");
+    let begins = manual.find("```toml\n").unwrap() + "```toml\n".len();
+    let length = manual[begins..].find("```").unwrap();
+    let plan = Plan::parse(&manual[begins..begins + length], &Options::default()).unwrap();
+    assert_eq!((plan.points.len(), plan.claims.len()), (8, 1));
+}

@@ -1,0 +1,208 @@
+//! Lines with error bars as SVG. Colours are variables of the style sheet, so that the picture
+//! follows light and dark.
+
+use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+
+/// One line.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) label: String,
+    pub(super) colour: usize,
+    pub(super) dash: Dash,
+    pub(super) marker: Marker,
+    pub(super) places: Vec<Place>,
+}
+
+/// One place on a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    /// Half of the error bar.
+    pub(super) error: f64,
+}
+
+/// How a line is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dash {
+    Solid,
+    Dashed,
+    Dotted,
+    Long,
+}
+
+impl Dash {
+    /// Of the curve with this rank.
+    pub(super) const fn of(rank: usize) -> Self {
+        match rank % 4 {
+            0 => Self::Solid,
+            1 => Self::Dashed,
+            2 => Self::Dotted,
+            _ => Self::Long,
+        }
+    }
+
+    /// As SVG has it.
+    pub(super) const fn css(self) -> &'static str {
+        match self {
+            Self::Solid => "none",
+            Self::Dashed => "6 4",
+            Self::Dotted => "2 3",
+            Self::Long => "11 4",
+        }
+    }
+}
+
+/// What stands at each place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marker {
+    Disc,
+    Ring,
+    Square,
+    Triangle,
+}
+
+impl Marker {
+    /// Of the curve with this rank.
+    pub(super) const fn of(rank: usize) -> Self {
+        match rank % 4 {
+            0 => Self::Disc,
+            1 => Self::Ring,
+            2 => Self::Square,
+            _ => Self::Triangle,
+        }
+    }
+
+    /// At a place of a picture.
+    pub(super) fn svg(self, x: i32, y: i32, colour: usize) -> String {
+        let fill = match self {
+            Self::Ring => "var(--paper)".to_owned(),
+            _ => format!("var(--c{colour})"),
+        };
+        let style = format!("fill=\"{fill}\" stroke=\"var(--c{colour})\" stroke-width=\"1.5\"");
+        match self {
+            Self::Disc | Self::Ring => format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"3.5\" {style}/>"),
+            Self::Square => {
+                format!("<rect x=\"{}\" y=\"{}\" width=\"6\" height=\"6\" {style}/>", x - 3, y - 3)
+            }
+            Self::Triangle => {
+                format!("<path d=\"M{x} {}L{} {}H{}Z\" {style}/>", y - 4, x + 4, y + 3, x - 4)
+            }
+        }
+    }
+}
+
+/// Stand for what the style sheet decides; drawn in these colours and replaced afterwards.
+const INK: RGBColor = RGBColor(1, 1, 1);
+const FAINT: RGBColor = RGBColor(2, 2, 2);
+
+/// The stand-in for colour number n.
+const fn stand_in(colour: usize) -> RGBColor {
+    RGBColor(3, 3, colour as u8)
+}
+
+type Cartesian<'a, 'b> =
+    ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// Draws lines into a picture of this size.
+pub(super) fn draw(lines: &[Line], x_label: &str, y_label: &str, size: (u32, u32)) -> String {
+    let mut svg = String::new();
+    let mut markers = String::new();
+    {
+        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        // Writing into a string cannot fail; an empty picture would say more than a panic.
+        let drawn = plot(&root, lines, (x_label, y_label), size.0 < 500, &mut markers);
+        if drawn.is_err() || root.present().is_err() {
+            markers.clear();
+        }
+    }
+    let svg = svg.replacen("</svg>", &format!("{markers}</svg>"), 1);
+    finish(&svg, size)
+}
+
+fn plot(
+    root: &DrawingArea<SVGBackend<'_>, Shift>,
+    lines: &[Line],
+    (x_label, y_label): (&str, &str),
+    narrow: bool,
+    markers: &mut String,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let all = || lines.iter().flat_map(|line| &line.places);
+    let right = all().map(|place| place.x).fold(0.0, f64::max);
+    let left = all().map(|place| place.x).fold(right, f64::min);
+    let top = all().map(|place| place.y + place.error).fold(0.0, f64::max);
+    let margin = (right - left).max(right * 0.01) * 0.03;
+    let (text, ticks) = if narrow { (12, 5) } else { (14, 9) };
+    let mut chart = ChartBuilder::on(root)
+        .margin(8)
+        .margin_right(14)
+        .x_label_area_size(if narrow { 40 } else { 46 })
+        .y_label_area_size(if narrow { 46 } else { 58 })
+        .build_cartesian_2d((left - margin)..(right + margin), 0.0..(top * 1.06).max(1e-9))?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(FAINT.stroke_width(1))
+        .axis_style(INK.stroke_width(1))
+        .label_style(("sans-serif", text).into_font().color(&INK))
+        .axis_desc_style(("sans-serif", text).into_font().color(&INK))
+        .x_labels(ticks)
+        .y_labels(if narrow { 6 } else { 8 })
+        .x_label_formatter(&|x| super::markup::number(*x))
+        .y_label_formatter(&|y| super::markup::number(*y))
+        .x_desc(x_label)
+        .y_desc(y_label)
+        .draw()?;
+    for line in lines {
+        series(&mut chart, line)?;
+        for place in &line.places {
+            let (x, y) = chart.backend_coord(&(place.x, place.y));
+            markers.push_str(&line.marker.svg(x, y, line.colour));
+        }
+    }
+    Ok(())
+}
+
+fn series(chart: &mut Cartesian<'_, '_>, line: &Line) -> Result<(), Box<dyn std::error::Error>> {
+    let colour = stand_in(line.colour);
+    let style = colour.stroke_width(2);
+    let places = line.places.iter().map(|place| (place.x, place.y));
+    match line.dash {
+        Dash::Solid => {
+            chart.draw_series(LineSeries::new(places, style))?;
+        }
+        dash => {
+            let (on, off) = match dash {
+                Dash::Dashed => (6, 4),
+                Dash::Dotted => (2, 3),
+                _ => (11, 4),
+            };
+            chart.draw_series(DashedLineSeries::new(places, on, off, style))?;
+        }
+    }
+    let thin = colour.stroke_width(1);
+    for place in line.places.iter().filter(|place| place.error > 0.0) {
+        let (low, high) = ((place.y - place.error).max(0.0), place.y + place.error);
+        chart.draw_series([PathElement::new(vec![(place.x, low), (place.x, high)], thin)])?;
+        for end in [low, high] {
+            let cap = PathElement::new(vec![(-4, 0), (4, 0)], thin);
+            chart.draw_series([EmptyElement::at((place.x, end)) + cap])?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts the style sheet's colours in, and lets the picture take the width that there is.
+fn finish(svg: &str, (width, height): (u32, u32)) -> String {
+    let mut svg = svg.replace("#010101", "var(--ink)").replace("#020202", "var(--faint)").replacen(
+        &format!("width=\"{width}\" height=\"{height}\" "),
+        "",
+        1,
+    );
+    for colour in 0..16 {
+        svg = svg.replace(&format!("#0303{colour:02X}"), &format!("var(--c{colour})"));
+    }
+    svg
+}

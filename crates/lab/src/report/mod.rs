@@ -1,0 +1,148 @@
+//! One HTML page with everything in it: claims, pictures, numbers, choices, sources.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | the page |
+//! | `claims` | the table of claims |
+//! | `picture` | a figure of the plan: its lines and their legend |
+//! | `chart` | lines as SVG |
+//! | `numbers` | figures as tables |
+//! | `markup` | text that is safe in HTML; numbers for people |
+//! | `style.css` | how it looks: on paper, on a phone, light and dark |
+
+mod chart;
+mod claims;
+mod markup;
+mod numbers;
+mod picture;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use crate::results::{Document, ResultsError};
+use markup::{escape, row};
+
+pub use markup::number;
+
+/// How it looks.
+const STYLE: &str = include_str!("style.css");
+/// In the output directory.
+const FILE: &str = "report.html";
+
+/// Writes the page into an output directory.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(document: &Document, out: &Path) -> Result<(), ResultsError> {
+    crate::results::write_whole(&out.join(FILE), &page(document))
+}
+
+/// The page.
+#[must_use]
+pub fn page(document: &Document) -> String {
+    let sections: String = [
+        head(document),
+        claims::section(document),
+        pictures(document),
+        choices(document),
+        emulated(document),
+        numbers::section(document),
+        sources(document),
+    ]
+    .concat();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title} – eyas lab</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         {sections}</main>\n</body>\n</html>\n",
+        title = escape(&document.plan),
+    )
+}
+
+fn head(document: &Document) -> String {
+    let run = &document.run;
+    let seeds = match (run.seeds.first(), run.seeds.last()) {
+        (Some(first), Some(last)) if first != last => format!("{first} to {last}"),
+        (Some(first), _) => first.to_string(),
+        _ => String::new(),
+    };
+    let mut facts = vec![
+        row("plan", &escape(&document.plan)),
+        row("runs of each point", &run.runs.to_string()),
+        row("seeds", &seeds),
+        row("eyas", &escape(&format!("{} ({})", run.version, run.commit))),
+    ];
+    if !run.set.is_empty() {
+        facts.push(row("set", &format!("<code>{}</code>", escape(&run.set.join(" ")))));
+    }
+    let quick = match run.quick {
+        true => {
+            "<p class=\"warning\">The quick version: few, short runs, for the shape alone. \
+             Claims are meant for the full one.</p>\n"
+        }
+        false => "",
+    };
+    let notes: String =
+        document.notes.iter().map(|note| format!("<p>{}</p>\n", escape(note))).collect();
+    format!(
+        "<header>\n<p class=\"kicker\">eyas lab</p>\n<h1>{}</h1>\n<p>{}</p>\n{notes}{quick}\
+         <dl class=\"facts\">{}</dl>\n</header>\n",
+        escape(&document.title),
+        escape(&document.about),
+        facts.concat(),
+    )
+}
+
+fn pictures(document: &Document) -> String {
+    let pictures: String =
+        document.figures.iter().map(|figure| picture::section(document, figure)).collect();
+    match pictures.is_empty() {
+        true => pictures,
+        false => format!("<section>\n<h2>Figures</h2>\n{pictures}</section>\n"),
+    }
+}
+
+fn choices(document: &Document) -> String {
+    if document.choices.is_empty() {
+        return String::new();
+    }
+    let rows: String = document
+        .choices
+        .iter()
+        .map(|choice| {
+            let mark = if choice.fitted { " <b title=\"fitted\">†</b>" } else { "" };
+            format!(
+                "<tr><th scope=\"row\">{}{mark}</th><td data-label=\"choice\">{}</td>\
+                 <td data-label=\"source\">{}</td></tr>\n",
+                escape(&choice.name),
+                escape(&choice.value),
+                escape(&choice.source),
+            )
+        })
+        .collect();
+    format!(
+        "<section>\n<h2>The published profile</h2>\n<p>The paper leaves choices open. These are \
+         the ones that its profile makes; those with † rest on their fit to the published \
+         numbers alone.</p>\n<table class=\"cards\">\n<thead><tr><th>option</th><th>choice</th>\
+         <th>source</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</section>\n"
+    )
+}
+
+fn emulated(document: &Document) -> String {
+    let items: String =
+        document.emulated.iter().map(|item| format!("<li>{}</li>\n", escape(item))).collect();
+    format!("<section>\n<h2>What was emulated, and how</h2>\n<ul>\n{items}</ul>\n</section>\n")
+}
+
+fn sources(document: &Document) -> String {
+    let items: String =
+        document.sources.iter().map(|source| format!("<li>{}</li>\n", escape(source))).collect();
+    format!(
+        "<section>\n<h2>Sources</h2>\n<ul>\n{items}</ul>\n<p>Error bars are 95 % confidence \
+         intervals of the mean over the runs (Student’s t). All numbers are in \
+         <code>result.json</code> and <code>result.csv</code> beside this page.</p>\n</section>\n"
+    )
+}

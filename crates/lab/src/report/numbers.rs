@@ -1,0 +1,57 @@
+//! Figures as tables: for readers, and for those who do not see pictures.
+
+use super::markup::{escape, number, with_interval};
+use super::picture::axis_label;
+use crate::measure::Measure;
+use crate::results::Document;
+
+pub(super) fn section(document: &Document) -> String {
+    let mut measures: Vec<&Measure> = Vec::new();
+    for figure in &document.figures {
+        if !measures.contains(&&figure.measure) {
+            measures.push(&figure.measure);
+        }
+    }
+    let tables: String = measures.iter().map(|measure| table(document, measure)).collect();
+    match tables.is_empty() {
+        true => tables,
+        false => format!("<section>\n<h2>Numbers</h2>\n{tables}</section>\n"),
+    }
+}
+
+fn table(document: &Document, measure: &Measure) -> String {
+    let mut xs: Vec<f64> = document.points.iter().map(|point| point.x).collect();
+    xs.sort_by(f64::total_cmp);
+    xs.dedup();
+    let head: String =
+        xs.iter().map(|x| format!("<th scope=\"col\">{}</th>", number(*x))).collect();
+    let mut rows = String::new();
+    for scene in &document.scenes {
+        for curve in &document.curves {
+            if document.along(&scene.id, &curve.id).next().is_none() {
+                continue;
+            }
+            let cell = |x: &f64| {
+                let point = document.along(&scene.id, &curve.id).find(|point| point.x == *x);
+                let summary = point.and_then(|point| point.measures.get(measure));
+                summary.map_or_else(
+                    || "<td></td>".to_owned(),
+                    |summary| format!("<td>{}</td>", with_interval(summary.mean, summary.ci95)),
+                )
+            };
+            let cells: String = xs.iter().map(cell).collect();
+            let name = match scene.label.is_empty() {
+                true => curve.label.clone(),
+                false => format!("{}, {}", curve.label, scene.label),
+            };
+            rows.push_str(&format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(&name)));
+        }
+    }
+    format!(
+        "<details>\n<summary>{label}</summary>\n<div class=\"scroll\"><table class=\"numbers\">\n\
+         <thead><tr><th>{axis}</th>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n\
+         </details>\n",
+        label = escape(&measure.label()),
+        axis = escape(&axis_label(&document.axis)),
+    )
+}

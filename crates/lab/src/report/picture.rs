@@ -1,0 +1,113 @@
+//! A figure of the plan: its lines and their legend.
+
+use super::chart::{self, Dash, Line, Marker, Place};
+use super::markup::escape;
+use crate::measure::Measure;
+use crate::plan::{Axis, Figure, Named};
+use crate::results::Document;
+
+/// Colours of the style sheet, `--c0` and so on.
+const COLOURS: usize = 8;
+
+pub(super) fn section(document: &Document, figure: &Figure) -> String {
+    let scenes = chosen(&document.scenes, &figure.scenes);
+    match figure.each_scene {
+        false => one(document, figure, &scenes, &figure.title),
+        true => scenes
+            .iter()
+            .map(|scene| {
+                let title = format!("{}: {}", figure.title, scene.label);
+                one(document, figure, &[scene], &title)
+            })
+            .collect(),
+    }
+}
+
+fn chosen<'a>(all: &'a [Named], wanted: &[String]) -> Vec<&'a Named> {
+    all.iter().filter(|named| wanted.is_empty() || wanted.contains(&named.id)).collect()
+}
+
+fn one(document: &Document, figure: &Figure, scenes: &[&Named], title: &str) -> String {
+    let lines = lines(document, figure, scenes);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let x_label = axis_label(&document.axis);
+    let y_label = figure.label.clone().unwrap_or_else(|| figure.measure.label());
+    let picture = |class: &str, width: u32, height: u32| {
+        chart::draw(&lines, &x_label, &y_label, (width, height)).replacen(
+            "<svg ",
+            &format!("<svg class=\"{class}\" role=\"img\" "),
+            1,
+        )
+    };
+    let legend: String = lines.iter().map(key).collect();
+    format!(
+        "<figure>\n<h3>{title}</h3>\n{wide}{narrow}<ul class=\"legend\">\n{legend}</ul>\n\
+         <figcaption>{caption}</figcaption>\n</figure>\n",
+        title = escape(title),
+        wide = picture("wide", 760, 400),
+        narrow = picture("narrow", 360, 320),
+        caption = escape(&figure.caption),
+    )
+}
+
+/// What stands at the axis.
+pub(super) fn axis_label(axis: &Axis) -> String {
+    match axis.unit.is_empty() {
+        true => axis.label.clone(),
+        false => format!("{} [{}]", axis.label, axis.unit),
+    }
+}
+
+/// With several scenes the colour tells the scene and the dashes tell the curve; with one, both
+/// tell the curve.
+fn lines(document: &Document, figure: &Figure, scenes: &[&Named]) -> Vec<Line> {
+    let curves = chosen(&document.curves, &figure.curves);
+    let mut lines = Vec::new();
+    for (scene_rank, scene) in scenes.iter().enumerate() {
+        for (curve_rank, curve) in curves.iter().enumerate() {
+            let places = places(document, &scene.id, &curve.id, &figure.measure);
+            if places.is_empty() {
+                continue;
+            }
+            let several = scenes.len() > 1;
+            let label = match (several, curves.len() > 1) {
+                (true, true) => format!("{}, {}", curve.label, scene.label),
+                (true, false) => scene.label.clone(),
+                _ => curve.label.clone(),
+            };
+            lines.push(Line {
+                label,
+                colour: if several { scene_rank } else { curve_rank } % COLOURS,
+                dash: Dash::of(curve_rank),
+                marker: Marker::of(curve_rank),
+                places,
+            });
+        }
+    }
+    lines
+}
+
+fn places(document: &Document, scene: &str, curve: &str, measure: &Measure) -> Vec<Place> {
+    let points = document.along(scene, curve);
+    points
+        .filter_map(|point| {
+            let summary = point.measures.get(measure)?;
+            Some(Place { x: point.x, y: summary.mean, error: summary.ci95.unwrap_or(0.0) })
+        })
+        .collect()
+}
+
+/// A line of the legend.
+fn key(line: &Line) -> String {
+    format!(
+        "<li><svg viewBox=\"0 0 44 14\" width=\"44\" height=\"14\" aria-hidden=\"true\">\
+         <g stroke=\"var(--c{colour})\" fill=\"none\" stroke-width=\"2\">\
+         <path d=\"M1 7H43\" stroke-dasharray=\"{dashes}\"/>{marker}</g></svg>{label}</li>\n",
+        colour = line.colour,
+        dashes = line.dash.css(),
+        marker = line.marker.svg(22, 7, line.colour),
+        label = escape(&line.label),
+    )
+}

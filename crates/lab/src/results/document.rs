@@ -1,0 +1,274 @@
+//! `result.json`: everything that a reader, a report or another program needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::store::{io, write_whole};
+use super::{Results, ResultsError};
+use crate::claim::Verdict;
+use crate::measure::Measure;
+use crate::plan::{Axis, Figure, Mapping, Named, Plan, Point, ProfileName, Setup};
+use crate::statistics::Summary;
+
+/// Of `result.json`; a reader refuses another one.
+pub const SCHEMA_VERSION: u32 = 1;
+/// Streams of which each has its own numbers; more than these are only counted together.
+const STREAMS_SHOWN: u16 = 16;
+/// In the output directory.
+const FILE: &str = "result.json";
+
+/// What came out of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// [`SCHEMA_VERSION`].
+    pub schema: u32,
+    /// The plan's name.
+    pub plan: String,
+    /// The plan's title.
+    pub title: String,
+    /// What it shows.
+    pub about: String,
+    /// Where it comes from.
+    pub sources: Vec<String>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+    /// How it was run.
+    pub run: RunInfo,
+    /// What was emulated, and how.
+    pub emulated: Vec<String>,
+    /// What the profiles in use choose.
+    pub choices: Vec<ChoiceRow>,
+    /// What is along the axis.
+    pub axis: Axis,
+    /// Situations side by side.
+    pub scenes: Vec<Named>,
+    /// What is compared.
+    pub curves: Vec<Named>,
+    /// What is drawn.
+    pub figures: Vec<Figure>,
+    /// Every situation: parameters and numbers.
+    pub points: Vec<PointRow>,
+    /// What is claimed, and what came of it.
+    pub claims: Vec<Verdict>,
+}
+
+/// How a plan was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// Of eyas.
+    pub version: String,
+    /// Of the code, or `unknown`.
+    pub commit: String,
+    /// Whether it was the quick version.
+    pub quick: bool,
+    /// What was set on the command line.
+    pub set: Vec<String>,
+    /// Runs of each point.
+    pub runs: u32,
+    /// Their seeds, the same for every point.
+    pub seeds: Vec<u64>,
+    /// Events that the simulator worked off, all told.
+    pub events: u64,
+}
+
+/// One choice of a profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChoiceRow {
+    /// Of what.
+    pub name: String,
+    /// What was chosen.
+    pub value: String,
+    /// Where that comes from.
+    pub source: String,
+    /// Whether it rests on its fit to the published numbers alone.
+    pub fitted: bool,
+}
+
+/// One situation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointRow {
+    /// Unique.
+    pub id: String,
+    /// Its scene.
+    pub scene: String,
+    /// Its curve.
+    pub curve: String,
+    /// Where on the axis.
+    pub x: f64,
+    /// All that was simulated.
+    pub parameters: Setup,
+    /// Measures, by name.
+    pub measures: BTreeMap<Measure, Summary>,
+}
+
+impl Document {
+    /// Sums up.
+    #[must_use]
+    pub fn new(plan: &Plan, results: &Results, commit: &str, seeds: Vec<u64>) -> Self {
+        let events = results.points.values().flatten().map(|run| run.events).sum();
+        Self {
+            schema: SCHEMA_VERSION,
+            plan: plan.name.clone(),
+            title: plan.title.clone(),
+            about: plan.about.clone(),
+            sources: plan.sources.clone(),
+            notes: plan.notes.clone(),
+            run: RunInfo {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                commit: commit.to_owned(),
+                quick: plan.quick,
+                set: plan.set.clone(),
+                runs: plan.runs,
+                seeds,
+                events,
+            },
+            emulated: emulated(plan),
+            choices: choices(plan),
+            axis: plan.axis.clone(),
+            scenes: plan.scenes.clone(),
+            curves: plan.curves.clone(),
+            figures: plan.figures.clone(),
+            points: plan.points.iter().map(|point| row(point, results)).collect(),
+            claims: plan.claims.iter().map(|claim| claim.judge(plan, results)).collect(),
+        }
+    }
+
+    /// Reads the one in an output directory.
+    ///
+    /// # Errors
+    /// If there is none, or it is of another version of eyas.
+    pub fn read(out: &Path) -> Result<Self, ResultsError> {
+        let path = out.join(FILE);
+        let text = std::fs::read(&path).map_err(|cause| io(&path, cause))?;
+        let refused = |cause: String| ResultsError::Content { path: path.clone(), cause };
+        let value: serde_json::Value =
+            serde_json::from_slice(&text).map_err(|cause| refused(cause.to_string()))?;
+        match value["schema"].as_u64() {
+            Some(version) if version == u64::from(SCHEMA_VERSION) => {}
+            _ => return Err(refused("no result of this version of eyas lab".to_owned())),
+        }
+        serde_json::from_value(value).map_err(|cause| refused(cause.to_string()))
+    }
+
+    /// Writes it into an output directory.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, out: &Path) -> Result<(), ResultsError> {
+        let path = out.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(|cause| ResultsError::Content {
+            path: path.clone(),
+            cause: cause.to_string(),
+        })?;
+        write_whole(&path, &(text + "\n"))
+    }
+
+    /// The points of one curve of one scene, in the order of the axis.
+    pub fn along<'a>(
+        &'a self,
+        scene: &'a str,
+        curve: &'a str,
+    ) -> impl Iterator<Item = &'a PointRow> {
+        self.points.iter().filter(move |point| point.scene == scene && point.curve == curve)
+    }
+}
+
+fn row(point: &Point, results: &Results) -> PointRow {
+    let runs = results.points.get(&point.id).map_or(&[][..], Vec::as_slice);
+    let measures = measures(&point.setup).into_iter().filter_map(|measure| {
+        let samples: Vec<f64> = runs.iter().map(|run| measure.of(&point.setup, run)).collect();
+        Summary::of(&samples).map(|summary| (measure, summary))
+    });
+    PointRow {
+        id: point.id.clone(),
+        scene: point.scene.clone(),
+        curve: point.curve.clone(),
+        x: point.x,
+        parameters: point.setup.clone(),
+        measures: measures.collect(),
+    }
+}
+
+/// Everything that can be measured of a setup.
+fn measures(setup: &Setup) -> Vec<Measure> {
+    let mut measures = vec![
+        Measure::Throughput,
+        Measure::Delay,
+        Measure::Ceiling,
+        Measure::Share,
+        Measure::Bound,
+        Measure::Slowest,
+        Measure::Gap,
+    ];
+    for stream in 0..setup.application.streams.min(STREAMS_SHOWN) {
+        measures.extend([Measure::StreamThroughput(stream), Measure::StreamDelay(stream)]);
+    }
+    for name in setup.path.keys() {
+        measures.extend([Measure::Path(name.clone()), Measure::Dropped(name.clone())]);
+    }
+    measures.extend(setup.rival.keys().map(|name| Measure::Rival(name.clone())));
+    measures
+}
+
+/// What a reader must know of the simulation itself.
+fn emulated(plan: &Plan) -> Vec<String> {
+    let mut said = vec![
+        "Network: simulated in virtual time (eyas-netem); integer nanoseconds, one random stream \
+         for each link."
+            .to_owned(),
+        "Transport: eyas-sctp, the same code that runs on real networks; real packets, encoded \
+         and parsed, over IPv4 (20 bytes of header; protocol 132)."
+            .to_owned(),
+        "Hosts: as fast as they like; no time passes between a packet's arrival and the answer."
+            .to_owned(),
+    ];
+    if let Some(point) = plan.points.first() {
+        let (access, time) = (point.setup.access, point.setup.time);
+        said.push(format!(
+            "Access links: {} and {} each, with a queue of {} packets; bottlenecks as the \
+             parameters of each point say.",
+            access.rate,
+            access.delay,
+            crate::simulation::ACCESS_QUEUE,
+        ));
+        said.push(format!(
+            "Application: saturated, ordered messages of {} bytes; opened between {} and {}, \
+             measured for {} from {} on.",
+            point.setup.application.message,
+            time.start[0],
+            time.start[1],
+            time.duration,
+            time.warm_up,
+        ));
+    }
+    said
+}
+
+/// What the profiles in use choose, each once.
+fn choices(plan: &Plan) -> Vec<ChoiceRow> {
+    let profiles: BTreeSet<&str> = plan
+        .points
+        .iter()
+        .filter(|point| point.setup.association.profile == ProfileName::Pfldnet2010)
+        .map(|_| "pfldnet2010")
+        .collect();
+    let mut rows = Vec::new();
+    if !profiles.is_empty() {
+        rows.extend(crate::simulation::profile_choices());
+    }
+    let fixed = plan
+        .points
+        .iter()
+        .any(|point| matches!(point.setup.association.mapping, Some(Mapping::Table(_))));
+    if fixed && !rows.is_empty() {
+        rows.push(ChoiceRow {
+            name: "streams of the fixed mapping".to_owned(),
+            value: "in turn".to_owned(),
+            source: "Dreibholz et al. 2010, simulation model".to_owned(),
+            fitted: false,
+        });
+    }
+    rows
+}

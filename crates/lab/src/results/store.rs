@@ -1,0 +1,97 @@
+//! Finished runs, kept in the output directory: an interrupted experiment goes on where it stood.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{ResultsError, RunResult};
+use crate::plan::{Point, Setup};
+
+/// The directory of finished runs within the output directory.
+const RUNS: &str = "runs";
+
+/// Finished runs of one plan.
+#[derive(Debug)]
+pub struct Store {
+    directory: PathBuf,
+    version: String,
+    points: BTreeMap<String, PointFile>,
+}
+
+/// One file: the runs of one point, and what they are runs of.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct PointFile {
+    /// The code that ran them.
+    version: String,
+    setup: Setup,
+    /// By seed.
+    runs: BTreeMap<u64, RunResult>,
+}
+
+impl Store {
+    /// Opens an output directory, and makes it if it is not there. `version` names the code: runs
+    /// of another version count for nothing.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn open(out: &Path, version: &str) -> Result<Self, ResultsError> {
+        let directory = out.join(RUNS);
+        fs::create_dir_all(&directory).map_err(|cause| io(&directory, cause))?;
+        Ok(Self { directory, version: version.to_owned(), points: BTreeMap::new() })
+    }
+
+    /// Looks for runs of this point from earlier on. A file that cannot be read, or is of another
+    /// version or situation, counts as absent and is written anew.
+    pub fn load(&mut self, point: &Point) {
+        let fresh = PointFile {
+            version: self.version.clone(),
+            setup: point.setup.clone(),
+            runs: BTreeMap::new(),
+        };
+        let kept = fs::read(self.file(&point.id))
+            .ok()
+            .and_then(|text| serde_json::from_slice::<PointFile>(&text).ok())
+            .filter(|file| file.version == self.version && file.setup == point.setup);
+        self.points.insert(point.id.clone(), kept.unwrap_or(fresh));
+    }
+
+    /// A finished run.
+    #[must_use]
+    pub fn get(&self, point: &str, seed: u64) -> Option<&RunResult> {
+        self.points.get(point)?.runs.get(&seed)
+    }
+
+    /// Keeps a finished run of a point that was loaded. The file is whole at any time.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep(&mut self, point: &str, seed: u64, run: RunResult) -> Result<(), ResultsError> {
+        let path = self.file(point);
+        let Some(file) = self.points.get_mut(point) else { return Ok(()) };
+        file.runs.insert(seed, run);
+        let text = serde_json::to_string(file).map_err(|cause| ResultsError::Content {
+            path: path.clone(),
+            cause: cause.to_string(),
+        })?;
+        write_whole(&path, &text)
+    }
+
+    fn file(&self, point: &str) -> PathBuf {
+        self.directory.join(format!("{point}.json"))
+    }
+}
+
+/// Writes a file so that nobody ever sees half of it.
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), ResultsError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    fs::write(&beside, text).map_err(|cause| io(&beside, cause))?;
+    fs::rename(&beside, path).map_err(|cause| io(path, cause))
+}
+
+pub(crate) fn io(path: &Path, cause: std::io::Error) -> ResultsError {
+    ResultsError::Io { path: path.to_owned(), cause }
+}

@@ -1,0 +1,94 @@
+//! What is kept and found again, and what the files hold.
+
+use std::fs;
+
+use super::{Document, Results, RunResult, Store, StreamResult, to_csv};
+use crate::plan::{Options, Plan};
+
+const PLAN: &str = "name = 'p'\ntitle = 't'\nabout = 'a'\nruns = 2
+    time = { warm_up = '1.1 s', duration = '8 s' }
+    path.A = { rate = '10 Mbit/s', delay = '10 ms' }
+    sweep = { parameter = 'association.buffer', values = ['1 KiB', '2 KiB'] }
+    curve = [{ id = 'c', label = 'one, two' }]";
+
+fn plan() -> Plan {
+    Plan::parse(PLAN, &Options::default()).unwrap()
+}
+
+fn some_run(bytes: u64) -> RunResult {
+    let stream = StreamResult { bytes, messages: 4, delay_ns: 8_000_000 };
+    RunResult { streams: vec![stream, StreamResult::default()], ..RunResult::default() }
+}
+
+#[test]
+fn delays_are_means_of_the_streams_on_which_something_came() {
+    assert_eq!(some_run(1).mean_delay_ms(), 2.0);
+    assert!(RunResult::default().mean_delay_ms().is_nan());
+}
+
+#[test]
+fn runs_are_found_again_unless_something_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan();
+    let point = &plan.points[0];
+    let open = |version: &str| {
+        let mut store = Store::open(directory.path(), version).unwrap();
+        store.load(point);
+        store
+    };
+    let mut store = open("one");
+    assert_eq!(store.get(&point.id, 7), None);
+    store.keep(&point.id, 7, some_run(1)).unwrap();
+    store.keep(&point.id, 8, some_run(2)).unwrap();
+    assert_eq!(open("one").get(&point.id, 7), Some(&some_run(1)));
+    assert_eq!(open("two").get(&point.id, 7), None, "other code");
+    let mut other = point.clone();
+    other.setup.time.duration.0 *= 2;
+    let mut store = open("one");
+    store.load(&other);
+    assert_eq!(store.get(&point.id, 7), None, "another situation");
+    let file = directory.path().join("runs").join(format!("{}.json", point.id));
+    fs::write(&file, "{ half a fi").unwrap();
+    assert_eq!(open("one").get(&point.id, 7), None, "a broken file counts as absent");
+}
+
+fn document() -> Document {
+    let plan = plan();
+    let runs = vec![some_run(1_000_000), some_run(3_000_000)];
+    let points = plan.points.iter().map(|point| (point.id.clone(), runs.clone())).collect();
+    Document::new(&plan, &Results { points }, "abc", vec![1, 2])
+}
+
+#[test]
+fn a_document_can_be_read_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let document = document();
+    document.write(directory.path()).unwrap();
+    assert_eq!(Document::read(directory.path()).unwrap(), document);
+    let path = directory.path().join("result.json");
+    let text = fs::read_to_string(&path).unwrap().replace("\"schema\": 1", "\"schema\": 99");
+    fs::write(&path, text).unwrap();
+    let said = Document::read(directory.path()).unwrap_err().to_string();
+    assert!(said.contains("no result of this version"), "{said}");
+}
+
+#[test]
+fn a_table_has_a_line_for_each_measure() {
+    let text = to_csv(&document());
+    assert!(text.starts_with("scene,curve,association.buffer [KiB],measure,mean,ci95,runs\n"));
+    // 1 and 3 MB in 8 s are 1 and 3 Mbit/s.
+    let line = text.lines().find(|line| line.starts_with(",c,1,throughput,")).unwrap();
+    assert!(line.starts_with(",c,1,throughput,2,12.7") && line.ends_with(",2"), "{line}");
+    assert!(!text.contains("delay.1"), "nothing arrived on stream 1");
+}
+
+/// `docs/schema/lab.json` says what it is.
+#[test]
+fn a_document_is_what_its_schema_says() {
+    let schema = serde_json::from_str(include_str!("../../../../docs/schema/lab.json")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let mut object = serde_json::to_value(document()).unwrap();
+    assert!(validator.is_valid(&object), "{object:#}");
+    object["claims"] = serde_json::json!([{ "id": "1" }]);
+    assert!(!validator.is_valid(&object));
+}

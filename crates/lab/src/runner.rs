@@ -1,0 +1,120 @@
+//! All runs of a plan, on all cores; what is finished is kept, so that an interrupted experiment
+//! goes on where it stood.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use crate::plan::{Plan, Point};
+use crate::results::{Results, ResultsError, RunResult, Store};
+use crate::simulation;
+
+/// How to run a plan.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The output directory; finished runs are kept in it, and found again.
+    pub out: PathBuf,
+    /// How many runs at a time.
+    pub jobs: usize,
+    /// Of the first run of each point; the others follow it.
+    pub seed: u64,
+    /// Names the code: runs of another version are not taken from the output directory.
+    pub version: String,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs that are finished.
+    pub done: usize,
+    /// Of these, the ones that were found finished.
+    pub found: usize,
+    /// All runs.
+    pub total: usize,
+}
+
+/// Why a plan was not run to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// It was asked to stop; what is finished is kept.
+    #[error("stopped with {} of {} runs finished", .0.done, .0.total)]
+    Stopped(Progress),
+    /// The output directory.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+}
+
+/// Of all runs of a point, in their order.
+#[must_use]
+pub fn seeds(plan: &Plan, first: u64) -> Vec<u64> {
+    (0..u64::from(plan.runs)).map(|run| first.wrapping_add(run)).collect()
+}
+
+/// Runs a plan. `progress` is called after each run; when `stop` is set, no more are begun.
+///
+/// # Errors
+/// If it was stopped, or the output directory cannot be written.
+pub fn run(
+    plan: &Plan,
+    job: &Job,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(Progress),
+) -> Result<Results, RunError> {
+    let seeds = seeds(plan, job.seed);
+    let mut store = Store::open(&job.out, &job.version)?;
+    for point in &plan.points {
+        store.load(point);
+    }
+    let open: Vec<(&Point, u64)> = in_rounds(plan, &seeds)
+        .filter(|(point, seed)| store.get(&point.id, *seed).is_none())
+        .collect();
+    let total = plan.points.len() * seeds.len();
+    let found = total - open.len();
+    let mut now = Progress { done: found, found, total };
+    progress(now);
+    let next = AtomicUsize::new(0);
+    let (finished, results) = mpsc::channel::<(&str, u64, RunResult)>();
+    thread::scope(|scope| -> Result<(), RunError> {
+        for _ in 0..job.jobs.clamp(1, open.len().max(1)) {
+            let (finished, open, next) = (finished.clone(), &open, &next);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let Some((point, seed)) = open.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                        break;
+                    };
+                    let result = simulation::run(&point.setup, *seed);
+                    if finished.send((&point.id, *seed, result)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(finished);
+        for (point, seed, result) in &results {
+            if let Err(cause) = store.keep(point, seed, result) {
+                // Nobody needs the other runs any more.
+                stop.store(true, Ordering::Relaxed);
+                return Err(cause.into());
+            }
+            now.done += 1;
+            progress(now);
+        }
+        Ok(())
+    })?;
+    if now.done < total {
+        return Err(RunError::Stopped(now));
+    }
+    let runs = |point: &Point| {
+        let runs = seeds.iter().filter_map(|seed| store.get(&point.id, *seed).cloned());
+        (point.id.clone(), runs.collect())
+    };
+    Ok(Results { points: plan.points.iter().map(runs).collect() })
+}
+
+/// The first run of every point, then the second of every point: the time that is left can be told
+/// early.
+fn in_rounds<'a>(plan: &'a Plan, seeds: &'a [u64]) -> impl Iterator<Item = (&'a Point, u64)> {
+    seeds.iter().flat_map(|seed| plan.points.iter().map(move |point| (point, *seed)))
+}

@@ -1,0 +1,131 @@
+//! What the hosts' applications do: one sends as much as goes, the other measures.
+
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use eyas_sctp::endpoint::Endpoint;
+use eyas_sctp::identifier::{AssociationId, StreamId};
+use eyas_sctp::message::{Message, SendInfo};
+
+use crate::plan::ApplicationSetup;
+use crate::results::StreamResult;
+
+/// Bytes at the front of each message that say when it was handed in.
+const STAMP: usize = 8;
+
+/// Always has a message for the stream whose turn it is.
+#[derive(Debug)]
+pub(super) struct SaturatedSender {
+    setup: ApplicationSetup,
+    /// What each stream may hold, if the application asks.
+    share: usize,
+    next: u16,
+}
+
+impl SaturatedSender {
+    pub(super) fn new(setup: ApplicationSetup, send_buffer: usize) -> Self {
+        let share = send_buffer / usize::from(setup.streams.max(1));
+        Self { setup, share, next: 0 }
+    }
+
+    /// Hands in messages, streams in turn, until there is no room. With queue information a stream
+    /// that holds its share is left out; without, the message that is next waits for room.
+    pub(super) fn fill(&mut self, now: Duration, endpoint: &mut Endpoint, id: AssociationId) {
+        let mut left_out = 0;
+        while left_out < self.setup.streams {
+            let stream = StreamId(self.next);
+            if self.setup.queue_info && self.holds_its_share(endpoint, id, stream) {
+                left_out += 1;
+            } else {
+                let info = SendInfo { stream, ..SendInfo::default() };
+                if endpoint.send(now, id, &info, self.message(now)).is_err() {
+                    return;
+                }
+                left_out = 0;
+            }
+            self.next = (self.next + 1) % self.setup.streams;
+        }
+    }
+
+    fn holds_its_share(&self, endpoint: &Endpoint, id: AssociationId, stream: StreamId) -> bool {
+        let held = endpoint.stream_queue(id, stream).map_or(0, |queue| queue.total());
+        held >= self.share
+    }
+
+    fn message(&self, now: Duration) -> Bytes {
+        let mut message = BytesMut::with_capacity(self.setup.message);
+        message.put_u64(nanoseconds(now));
+        message.put_bytes(0, self.setup.message - STAMP);
+        message.freeze()
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Takes what arrives, and counts from when it is told to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sink {
+    streams: Vec<Counted>,
+    last_message: Option<Duration>,
+    longest_gap: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    result: StreamResult,
+    /// When the message that is coming in was handed in.
+    handed_in: u64,
+}
+
+impl Sink {
+    /// Forgets what came so far; messages on their way count when they come.
+    pub(super) fn begin(&mut self, now: Duration) {
+        for stream in &mut self.streams {
+            stream.result = StreamResult::default();
+        }
+        self.last_message = Some(now);
+        self.longest_gap = Duration::ZERO;
+    }
+
+    /// Takes a message, or a part of one.
+    pub(super) fn take(&mut self, now: Duration, message: &Message) {
+        let stream = usize::from(message.stream.0);
+        if stream >= self.streams.len() {
+            self.streams.resize_with(stream + 1, Counted::default);
+        }
+        let counted = &mut self.streams[stream];
+        if message.begins
+            && let Some(stamp) = message.data.iter().next().and_then(|piece| piece.first_chunk())
+        {
+            counted.handed_in = u64::from_be_bytes(*stamp);
+        }
+        counted.result.bytes += message.len() as u64;
+        if message.ends {
+            counted.result.messages += 1;
+            counted.result.delay_ns += nanoseconds(now).saturating_sub(counted.handed_in);
+        }
+        if let Some(last) = self.last_message {
+            self.longest_gap = self.longest_gap.max(now.saturating_sub(last));
+        }
+        self.last_message = Some(now);
+    }
+
+    /// What was counted, of each stream.
+    pub(super) fn streams(&self, count: u16) -> Vec<StreamResult> {
+        let counted = |stream: usize| self.streams.get(stream).map(|counted| counted.result);
+        (0..usize::from(count)).map(|stream| counted(stream).unwrap_or_default()).collect()
+    }
+
+    /// Bytes of messages on all streams.
+    pub(super) fn bytes(&self) -> u64 {
+        self.streams.iter().map(|counted| counted.result.bytes).sum()
+    }
+
+    /// The longest time without a message, up to `now`.
+    pub(super) fn longest_gap(&self, now: Duration) -> Duration {
+        let last = self.last_message.map_or(now, |last| now.saturating_sub(last));
+        self.longest_gap.max(last)
+    }
+}

@@ -1,0 +1,239 @@
+//! A node of the world around an SCTP endpoint, and the application on top of it.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use eyas_netem::node::{Node, NodeInput, NodeOutput};
+use eyas_netem::packet::{Packet, protocol};
+use eyas_netem::router::Router;
+use eyas_sctp::config::{ConnectOptions, EndpointConfig};
+use eyas_sctp::endpoint::Endpoint;
+use eyas_sctp::event::Event;
+use eyas_sctp::identifier::AssociationId;
+use eyas_sctp::io::{Ecn, Fragmentation, Input, Output, Received, Transmit};
+
+use super::application::{SaturatedSender, Sink};
+
+/// The SCTP port of every receiver.
+pub(super) const PORT: u16 = 7;
+
+/// One interface of a host: one network, one address on either side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interface {
+    /// As the world has it.
+    pub(super) number: u32,
+    /// This host's address.
+    pub(super) own: IpAddr,
+    /// The peer's address on the same path.
+    pub(super) peer: IpAddr,
+}
+
+impl Interface {
+    /// The interface at the other end of the path.
+    pub(super) const fn turned(&self) -> Self {
+        Self { number: self.number, own: self.peer, peer: self.own }
+    }
+}
+
+/// What a host is there for.
+#[derive(Debug)]
+pub(super) enum Role {
+    /// Opens an association at a time and sends.
+    Sender {
+        /// When.
+        at: Duration,
+        /// To whom, and how.
+        options: Box<ConnectOptions>,
+        /// What.
+        application: SaturatedSender,
+    },
+    /// Waits for one and takes what comes.
+    Receiver(Sink),
+}
+
+/// A host with one endpoint and one association.
+#[derive(Debug)]
+pub(super) struct Host {
+    endpoint: Endpoint,
+    interfaces: Vec<Interface>,
+    role: Role,
+    association: Option<AssociationId>,
+    is_up: bool,
+    leaving: VecDeque<(u32, Packet)>,
+}
+
+impl Host {
+    pub(super) fn new(
+        config: EndpointConfig,
+        interfaces: Vec<Interface>,
+        role: Role,
+        seed: [u8; 32],
+    ) -> Self {
+        Self {
+            endpoint: Endpoint::new(config, seed, Duration::ZERO),
+            interfaces,
+            role,
+            association: None,
+            is_up: false,
+            leaving: VecDeque::new(),
+        }
+    }
+
+    /// What came in, if this is a receiver.
+    pub(super) const fn sink(&self) -> Option<&Sink> {
+        match &self.role {
+            Role::Receiver(sink) => Some(sink),
+            Role::Sender { .. } => None,
+        }
+    }
+
+    /// Counts from now on, if this is a receiver.
+    pub(super) fn begin_measuring(&mut self, now: Duration) {
+        if let Role::Receiver(sink) = &mut self.role {
+            sink.begin(now);
+        }
+    }
+
+    /// Gives the host one interface more, and tells the peer of its address (RFC 5061).
+    pub(super) fn join(&mut self, now: Duration, interface: Interface) {
+        self.interfaces.push(interface);
+        if let Some(id) = self.association {
+            // A peer that does not take addresses leaves the association as it is.
+            let _ = self.endpoint.add_address(now, id, interface.own);
+        }
+    }
+
+    fn open(&mut self, now: Duration) {
+        if let Role::Sender { at, options, .. } = &self.role
+            && self.association.is_none()
+            && now >= *at
+        {
+            self.association = self.endpoint.connect(now, options).ok();
+        }
+    }
+
+    fn arrived(&mut self, now: Duration, packet: Packet) {
+        let length = packet.payload.len();
+        if packet.protocol != protocol::SCTP || length == 0 {
+            return;
+        }
+        self.endpoint.handle_input(
+            now,
+            Input::Packets(Received {
+                local: Some(packet.destination),
+                remote: SocketAddr::new(packet.source, 0),
+                ecn: Ecn::from_bits(packet.ecn),
+                contents: packet.payload,
+                segment_size: length,
+            }),
+        );
+    }
+
+    /// What the application does when something happened.
+    fn serve(&mut self, now: Duration) {
+        let Some(id) = self.association.filter(|_| self.is_up) else { return };
+        match &mut self.role {
+            Role::Sender { application, .. } => application.fill(now, &mut self.endpoint, id),
+            Role::Receiver(sink) => {
+                while let Some(message) = self.endpoint.receive(now, id) {
+                    sink.take(now, &message);
+                }
+            }
+        }
+    }
+
+    fn happened(&mut self, now: Duration, id: AssociationId, event: &Event) {
+        match event {
+            Event::Up { .. } => {
+                self.association = Some(id);
+                self.is_up = true;
+                self.serve(now);
+            }
+            Event::Readable | Event::Writable => self.serve(now),
+            Event::Lost(_) | Event::Closed => self.is_up = false,
+            _ => {}
+        }
+    }
+
+    /// Packets go by the network of their destination.
+    fn send(&mut self, transmit: &Transmit) {
+        let destination = transmit.remote.ip();
+        let towards = self.interfaces.iter().find(|interface| interface.peer == destination);
+        let Some(interface) = towards.copied() else { return };
+        let size = transmit.segment_size.max(1);
+        let mut from = 0;
+        while from < transmit.contents.len() {
+            let to = (from + size).min(transmit.contents.len());
+            let packet = Packet {
+                source: interface.own,
+                destination,
+                protocol: protocol::SCTP,
+                ecn: transmit.ecn.bits(),
+                dont_fragment: transmit.fragmentation != Fragmentation::Allowed,
+                payload: transmit.contents.slice(from..to),
+            };
+            self.leaving.push_back((interface.number, packet));
+            from = to;
+        }
+    }
+}
+
+impl Node for Host {
+    fn handle_input(&mut self, now: Duration, input: NodeInput) {
+        match input {
+            NodeInput::Start => {}
+            NodeInput::Arrived { packet, .. } => self.arrived(now, packet),
+            NodeInput::Timer => {
+                self.open(now);
+                self.endpoint.handle_input(now, Input::Tick);
+            }
+        }
+        self.serve(now);
+    }
+
+    fn poll_output(&mut self, now: Duration) -> NodeOutput {
+        loop {
+            if let Some((interface, packet)) = self.leaving.pop_front() {
+                return NodeOutput::Transmit { interface, packet };
+            }
+            match self.endpoint.poll_output(now) {
+                Output::Transmit(transmit) => self.send(&transmit),
+                Output::Event(id, event) => self.happened(now, id, &event),
+                Output::Timeout(time) => {
+                    let start = match &self.role {
+                        Role::Sender { at, .. } if self.association.is_none() => Some(*at),
+                        _ => None,
+                    };
+                    return NodeOutput::Timeout(time.into_iter().chain(start).min());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Every node of the world.
+#[derive(Debug)]
+pub(super) enum Station {
+    /// A host.
+    Host(Box<Host>),
+    /// A router.
+    Router(Router),
+}
+
+impl Node for Station {
+    fn handle_input(&mut self, now: Duration, input: NodeInput) {
+        match self {
+            Self::Host(host) => host.handle_input(now, input),
+            Self::Router(router) => router.handle_input(now, input),
+        }
+    }
+
+    fn poll_output(&mut self, now: Duration) -> NodeOutput {
+        match self {
+            Self::Host(host) => host.poll_output(now),
+            Self::Router(router) => router.poll_output(now),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! One run of one situation in virtual time: a pure function of setup and seed.
+//!
+//! ```text
+//!            access          bottleneck          access
+//!  sender ═══════════ router ═══════════ router ═══════════ receiver      one row for each path
+//! ```
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | the run |
+//! | `network` | hosts, routers and links of a setup |
+//! | `host` | a node around `eyas_sctp::endpoint::Endpoint` |
+//! | `application` | the saturated sender, and the sink that measures |
+//! | `options` | an association's options as `eyas-sctp` names them |
+
+mod application;
+mod host;
+mod network;
+mod options;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use crate::plan::Setup;
+use crate::results::{ChoiceRow, PathResult, RivalResult, RunResult};
+
+use network::Network;
+
+pub use network::ACCESS_QUEUE;
+
+/// Runs a setup once. The same setup and seed give the same result, on any machine.
+#[must_use]
+pub fn run(setup: &Setup, seed: u64) -> RunResult {
+    let mut network = Network::build(setup, seed);
+    let from = setup.time.warm_up.0;
+    let until = from + setup.time.duration.0;
+    network.world.run_until(from);
+    network.begin_measuring();
+    let before = network.path_counts();
+    network.world.run_until(until);
+    let paths = network
+        .path_counts()
+        .into_iter()
+        .zip(before)
+        .map(|(now, before)| PathResult {
+            packets: now.packets - before.packets,
+            bytes: now.bytes - before.bytes,
+            dropped: now.dropped - before.dropped,
+            name: now.name,
+        })
+        .collect();
+    let sink = network.sink();
+    RunResult {
+        streams: sink.streams(setup.application.streams),
+        paths,
+        rivals: network
+            .rivals()
+            .map(|(name, sink)| RivalResult { name: name.to_owned(), bytes: sink.bytes() })
+            .collect(),
+        longest_gap_ms: milliseconds(sink.longest_gap(until)),
+        events: network.world.events(),
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e6
+}
+
+/// What the published profile chooses.
+pub(crate) fn profile_choices() -> Vec<ChoiceRow> {
+    let row = |choice: &eyas_sctp::config::Choice| ChoiceRow {
+        name: choice.name.to_owned(),
+        value: choice.value.to_owned(),
+        source: choice.source.to_owned(),
+        fitted: choice.fitted,
+    };
+    eyas_sctp::config::Profile::Pfldnet2010.choices().iter().map(row).collect()
+}

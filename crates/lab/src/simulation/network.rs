@@ -1,0 +1,351 @@
+//! Hosts, routers and links of a setup.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use eyas_netem::link::{
+    BitErrorConfig, BitErrorEffect, CoDelConfig, GilbertElliott, LinkChange, LinkConfig,
+    LossConfig, QueueConfig, RedConfig,
+};
+use eyas_netem::random::derive;
+use eyas_netem::router::Router;
+use eyas_netem::world::{Action, Direction, LinkId, NodeId, World};
+use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
+
+use super::application::{SaturatedSender, Sink};
+use super::host::{Host, Interface, PORT, Role, Station};
+use super::options;
+use crate::plan::{ApplicationSetup, AssociationSetup, Loss, PathSetup, Queue, Setup, Times};
+use crate::results::PathResult;
+
+/// Packets that an access link queues: more than a sender's bursts.
+pub const ACCESS_QUEUE: usize = 1000;
+/// Bytes of the largest IP packet that a bottleneck passes.
+const MTU: usize = 1500;
+/// The router's interface towards the other end of its bottleneck.
+const BOTTLENECK: u32 = 0;
+/// What draws of ours are for, besides those of the world.
+const PURPOSE_START: u64 = 101;
+const PURPOSE_ENDPOINT: u64 = 102;
+
+/// The world of one setup.
+pub(super) struct Network {
+    pub(super) world: World<Station>,
+    /// Bottlenecks by the name of their path.
+    bottlenecks: BTreeMap<String, LinkId>,
+    receiver: NodeId,
+    rivals: Vec<(String, NodeId)>,
+}
+
+/// Two hosts that talk to each other.
+struct Pair<'a> {
+    /// 0 is the one that is measured; rivals follow.
+    number: u8,
+    /// Its paths, in the order of learning of them, and their numbers.
+    paths: Vec<(u8, &'a str, &'a PathSetup)>,
+    association: &'a AssociationSetup,
+    application: ApplicationSetup,
+}
+
+/// The hosts of a pair in the world, and the routers' interfaces that are taken.
+#[derive(Default)]
+struct Routers {
+    left: Router,
+    right: Router,
+    taken: u32,
+}
+
+/// What packets of a bottleneck came to.
+#[derive(Clone, Debug)]
+struct Ends {
+    left: NodeId,
+    right: NodeId,
+    link: LinkId,
+}
+
+impl Network {
+    pub(super) fn build(setup: &Setup, seed: u64) -> Self {
+        let mut world = World::new(seed);
+        let pairs = pairs(setup);
+        let ends = connect_bottlenecks(&mut world, setup, &pairs);
+        let mut taken: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut receivers = Vec::new();
+        for pair in &pairs {
+            let (sender, receiver) = add_hosts(&mut world, pair, &setup.time, seed);
+            for (rank, (_, name, path)) in pair.paths.iter().enumerate() {
+                let at = bottleneck_of(name, path);
+                let Some(ends) = ends.get(at) else { continue };
+                let interface = taken.entry(at).or_insert(BOTTLENECK);
+                *interface += 1;
+                let access = access(setup);
+                let rank = rank as u32;
+                for (host, router) in [(sender, ends.left), (receiver, ends.right)] {
+                    world.connect(
+                        (host, rank),
+                        (router, *interface),
+                        access.clone(),
+                        access.clone(),
+                    );
+                }
+            }
+            plan_joins(&mut world, pair, sender, receiver);
+            receivers.push(receiver);
+        }
+        let bottlenecks =
+            ends.into_iter().map(|(name, ends)| (name.to_owned(), ends.link)).collect();
+        let names = setup.rival.keys().cloned();
+        let rivals = names.zip(receivers.iter().skip(1).copied()).collect();
+        let mut network = Self { world, bottlenecks, receiver: receivers[0], rivals };
+        network.plan_events(setup);
+        network
+    }
+
+    /// What the setup says changes during the run.
+    fn plan_events(&mut self, setup: &Setup) {
+        for event in &setup.event {
+            let Some(path) = setup.path.get(&event.path) else { continue };
+            let Some(link) = self.bottlenecks.get(bottleneck_of(&event.path, path)) else {
+                continue;
+            };
+            let changes = [
+                event.rate.map(|rate| LinkChange::Rate(Some(rate.0))),
+                event.delay.map(|delay| LinkChange::Delay(delay.0)),
+                event.up.map(|up| if up { LinkChange::Up } else { LinkChange::Down }),
+            ];
+            for change in changes.into_iter().flatten() {
+                self.world.at(event.at.0, Action::link(*link, change));
+            }
+        }
+    }
+
+    /// From now on everything is counted.
+    pub(super) fn begin_measuring(&mut self) {
+        let now = self.world.now();
+        let receivers = self.rivals.iter().map(|(_, node)| *node).chain([self.receiver]);
+        for node in receivers.collect::<Vec<_>>() {
+            if let Station::Host(host) = self.world.node_mut(node) {
+                host.begin_measuring(now);
+            }
+        }
+    }
+
+    /// What every bottleneck did so far with packets to the receivers.
+    pub(super) fn path_counts(&self) -> Vec<PathResult> {
+        let count = |(name, link): (&String, &LinkId)| {
+            let counters = self.world.link_counters(*link, Direction::Forward);
+            PathResult {
+                name: name.clone(),
+                packets: counters.delivered.packets,
+                bytes: counters.delivered.bytes,
+                dropped: counters.dropped_in_all().packets,
+            }
+        };
+        self.bottlenecks.iter().map(count).collect()
+    }
+
+    /// Where what is measured arrives.
+    pub(super) fn sink(&self) -> Sink {
+        self.sink_of(self.receiver)
+    }
+
+    /// The others, by name.
+    pub(super) fn rivals(&self) -> impl Iterator<Item = (&str, Sink)> {
+        self.rivals.iter().map(|(name, node)| (name.as_str(), self.sink_of(*node)))
+    }
+
+    fn sink_of(&self, node: NodeId) -> Sink {
+        match self.world.node(node) {
+            Station::Host(host) => host.sink().cloned().unwrap_or_default(),
+            Station::Router(_) => Sink::default(),
+        }
+    }
+}
+
+/// The association that is measured, then the rivals in the order of their names.
+fn pairs(setup: &Setup) -> Vec<Pair<'_>> {
+    let numbered =
+        || (0..).zip(&setup.path).map(|(number, (name, path))| (number, name.as_str(), path));
+    let mut own: Vec<_> = numbered().filter(|(_, name, _)| setup.association.uses(name)).collect();
+    // Paths are numbered in the order of learning of them; the sort is stable.
+    own.sort_by_key(|(_, _, path)| path.joins);
+    let first = Pair {
+        number: 0,
+        paths: own,
+        association: &setup.association,
+        application: setup.application,
+    };
+    let rivals = (1..).zip(setup.rival.values()).map(|(number, rival)| Pair {
+        number,
+        paths: numbered().filter(|(_, name, _)| *name == rival.path).collect(),
+        association: &rival.association,
+        application: ApplicationSetup { streams: 1, ..setup.application },
+    });
+    std::iter::once(first).chain(rivals).collect()
+}
+
+/// The path whose link a path goes over.
+fn bottleneck_of<'a>(name: &'a str, path: &'a PathSetup) -> &'a str {
+    path.through.as_deref().unwrap_or(name)
+}
+
+/// Two routers and a link for each path that has one, with routes to every host.
+fn connect_bottlenecks<'a>(
+    world: &mut World<Station>,
+    setup: &'a Setup,
+    pairs: &[Pair<'a>],
+) -> BTreeMap<&'a str, Ends> {
+    let mut routers: BTreeMap<&str, Routers> = BTreeMap::new();
+    for pair in pairs {
+        for (path, name, setup) in &pair.paths {
+            let at = routers.entry(bottleneck_of(name, setup)).or_default();
+            at.taken += 1;
+            let hosts = (address(*path, pair.number * 2), address(*path, pair.number * 2 + 1));
+            at.left = std::mem::take(&mut at.left).host(hosts.0, at.taken);
+            at.right = std::mem::take(&mut at.right).host(hosts.1, at.taken);
+        }
+    }
+    let everything: IpAddr = [0, 0, 0, 0].into();
+    let mut ends = BTreeMap::new();
+    for (name, path) in setup.path.iter().filter(|(_, path)| path.through.is_none()) {
+        let Routers { left, right, .. } = routers.remove(name.as_str()).unwrap_or_default();
+        let left = world.add_node(Station::Router(left.route(everything, 0, BOTTLENECK)));
+        let right = world.add_node(Station::Router(right.route(everything, 0, BOTTLENECK)));
+        let config = bottleneck(path);
+        let link = world.connect((left, BOTTLENECK), (right, BOTTLENECK), config.clone(), config);
+        ends.insert(name.as_str(), Ends { left, right, link });
+    }
+    ends
+}
+
+fn add_hosts(
+    world: &mut World<Station>,
+    pair: &Pair<'_>,
+    time: &Times,
+    seed: u64,
+) -> (NodeId, NodeId) {
+    let names: Vec<&str> = pair.paths.iter().map(|(_, name, _)| *name).collect();
+    let mut config = options::config(pair.association, pair.application.streams, &names);
+    config.extensions.dynamic_addresses |= pair.paths.iter().any(|(.., path)| path.joins.is_some());
+    let application = SaturatedSender::new(pair.application, config.send_buffer);
+    let known = || {
+        let from_start = |(_, (.., path)): &(usize, &(u8, &str, &PathSetup))| path.joins.is_none();
+        pair.paths.iter().enumerate().filter(from_start)
+    };
+    let sending: Vec<Interface> =
+        known().map(|(rank, (path, ..))| interface(pair, rank, *path)).collect();
+    let receiving: Vec<Interface> = sending.iter().map(Interface::turned).collect();
+    let mut connect = ConnectOptions::new((sending[0].peer, 0).into(), PORT);
+    connect.remotes = sending.iter().map(|interface| (interface.peer, 0).into()).collect();
+    connect.association = config.clone();
+    let role = Role::Sender {
+        at: start(time, pair.number, seed),
+        options: Box::new(connect),
+        application,
+    };
+    let endpoint = |interfaces: &[Interface], port: Option<u16>, config: AssociationConfig| {
+        let mut options = EndpointConfig::default();
+        options.listen_port = port;
+        options.addresses = interfaces.iter().map(|interface| interface.own).collect();
+        options.association = config;
+        options
+    };
+    let secret = |side: u64| secret(seed, u64::from(pair.number) * 2 + side);
+    let sender = Host::new(endpoint(&sending, None, config.clone()), sending, role, secret(0));
+    let role = Role::Receiver(Sink::default());
+    let receiver = Host::new(endpoint(&receiving, Some(PORT), config), receiving, role, secret(1));
+    let sender = world.add_node(Station::Host(Box::new(sender)));
+    let receiver = world.add_node(Station::Host(Box::new(receiver)));
+    (sender, receiver)
+}
+
+/// The sender's interface on a path of this rank and number.
+fn interface(pair: &Pair<'_>, rank: usize, path: u8) -> Interface {
+    Interface {
+        number: rank as u32,
+        own: address(path, pair.number * 2),
+        peer: address(path, pair.number * 2 + 1),
+    }
+}
+
+/// Paths of which both hosts learn later.
+fn plan_joins(world: &mut World<Station>, pair: &Pair<'_>, sender: NodeId, receiver: NodeId) {
+    for (rank, (path, _, setup)) in pair.paths.iter().enumerate() {
+        let Some(at) = setup.joins else { continue };
+        let interface = interface(pair, rank, *path);
+        for (node, interface) in [(sender, interface), (receiver, interface.turned())] {
+            let join = move |station: &mut Station, now: Duration| {
+                if let Station::Host(host) = station {
+                    host.join(now, interface);
+                }
+            };
+            world.at(at.0, Action::node(node, join));
+        }
+    }
+}
+
+/// When an association is opened: evenly from between the times that are given.
+fn start(time: &Times, pair: u8, seed: u64) -> Duration {
+    let [first, last] = time.start;
+    let drawn = derive(seed, PURPOSE_START, u64::from(pair));
+    let span = last.0.saturating_sub(first.0).as_nanos();
+    first.0 + Duration::from_nanos(((span * u128::from(drawn)) >> 64) as u64)
+}
+
+/// What an endpoint's tags and cookies come from.
+fn secret(seed: u64, endpoint: u64) -> [u8; 32] {
+    let mut secret = [0; 32];
+    for (part, bytes) in (0..).zip(secret.chunks_exact_mut(8)) {
+        bytes.copy_from_slice(&derive(seed, PURPOSE_ENDPOINT + part, endpoint).to_be_bytes());
+    }
+    secret
+}
+
+/// Of the hosts with this number on this path.
+fn address(path: u8, host: u8) -> IpAddr {
+    [10, path, host, 1].into()
+}
+
+fn access(setup: &Setup) -> LinkConfig {
+    LinkConfig {
+        queue: QueueConfig::Packets(ACCESS_QUEUE),
+        ..LinkConfig::new(setup.access.rate.0, setup.access.delay.0)
+    }
+}
+
+fn bottleneck(path: &PathSetup) -> LinkConfig {
+    LinkConfig {
+        jitter: path.jitter.0,
+        framing: path.framing.0.0,
+        mtu: Some(MTU),
+        queue: queue(path.queue),
+        loss: loss(&path.loss),
+        bit_error: (path.loss.bit_errors > 0.0).then_some(BitErrorConfig {
+            probability: path.loss.bit_errors,
+            effect: BitErrorEffect::Drop,
+        }),
+        ..LinkConfig::new(path.rate.0, path.delay.0)
+    }
+}
+
+fn queue(queue: Queue) -> QueueConfig {
+    match queue {
+        Queue::Packets(limit) => QueueConfig::Packets(limit),
+        Queue::Bytes(limit) => QueueConfig::Bytes(limit),
+        Queue::Red(limit) => QueueConfig::Red(RedConfig { limit, ..RedConfig::default() }),
+        Queue::CoDel(limit) => QueueConfig::CoDel(CoDelConfig { limit, ..CoDelConfig::default() }),
+    }
+}
+
+fn loss(loss: &Loss) -> LossConfig {
+    match loss.while_bad {
+        Some(while_bad) => LossConfig::GilbertElliott(GilbertElliott {
+            to_bad: loss.worsens.0,
+            to_good: loss.recovers.0,
+            loss_good: loss.probability.0,
+            loss_bad: while_bad.0,
+        }),
+        None if loss.probability.0 > 0.0 => LossConfig::Probability(loss.probability.0),
+        None => LossConfig::None,
+    }
+}

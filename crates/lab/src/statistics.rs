@@ -1,0 +1,104 @@
+//! Mean and confidence interval, and straight lines through points.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// How sure an interval is.
+const CONFIDENCE: f64 = 0.95;
+
+/// A mean over runs and how far from it the true one may be.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The mean.
+    pub mean: f64,
+    /// Half of the width of the 95 % confidence interval (Student's t); none with a single run.
+    pub ci95: Option<f64>,
+    /// How many runs.
+    pub runs: usize,
+}
+
+impl Summary {
+    /// Of these numbers, one a run; none without any, or if one of them is no number.
+    #[must_use]
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        if samples.is_empty() || samples.iter().any(|sample| !sample.is_finite()) {
+            return None;
+        }
+        let count = samples.len() as f64;
+        let mean = samples.iter().sum::<f64>() / count;
+        let ci95 = (samples.len() > 1).then(|| {
+            let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
+            let deviation = (squares / (count - 1.0)).sqrt();
+            quantile(count - 1.0) * deviation / count.sqrt()
+        });
+        Some(Self { mean, ci95, runs: samples.len() })
+    }
+}
+
+/// The point that Student's t exceeds in either direction with a probability of 5 %.
+fn quantile(freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom)
+        .map_or(f64::NAN, |distribution| distribution.inverse_cdf(0.5 + CONFIDENCE / 2.0))
+}
+
+/// A straight line through points, by least squares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// y for each x.
+    pub slope: f64,
+    /// How much of y's variance it explains: R².
+    pub r_squared: f64,
+}
+
+impl Line {
+    /// Through these points; none with fewer than two different x.
+    #[must_use]
+    pub fn through(xs: &[f64], ys: &[f64]) -> Option<Self> {
+        let count = xs.len().min(ys.len()) as f64;
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / count;
+        let (middle, height) = (mean(xs), mean(ys));
+        let sum = |term: &dyn Fn(f64, f64) -> f64| -> f64 {
+            xs.iter().zip(ys).map(|(x, y)| term(x - middle, y - height)).sum()
+        };
+        let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
+        if xx == 0.0 || !xx.is_finite() {
+            return None;
+        }
+        let r_squared = if yy == 0.0 { 1.0 } else { xy * xy / (xx * yy) };
+        Some(Self { slope: xy / xx, r_squared })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_of_a_textbook() {
+        // t(0.975, 4) = 2.776; the deviation of 1..5 is 1.5811.
+        let summary = Summary::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert_eq!(summary.mean, 3.0);
+        assert!((summary.ci95.unwrap() - 2.776 * 1.5811 / 5f64.sqrt()).abs() < 1e-3);
+        // t(0.975, 23) = 2.0687.
+        let many: Vec<f64> = (0..24).map(f64::from).collect();
+        let ci95 = Summary::of(&many).unwrap().ci95.unwrap();
+        assert!((ci95 - 2.0687 * 50f64.sqrt() / 24f64.sqrt()).abs() < 1e-3, "{ci95}");
+    }
+
+    #[test]
+    fn what_has_no_interval_says_so() {
+        assert_eq!(Summary::of(&[4.0]), Some(Summary { mean: 4.0, ci95: None, runs: 1 }));
+        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::of(&[1.0, f64::NAN]), None);
+        assert_eq!(Summary::of(&[2.0, 2.0]).unwrap().ci95, Some(0.0));
+    }
+
+    #[test]
+    fn lines() {
+        let line = Line::through(&[1.0, 2.0, 3.0], &[3.0, 5.0, 7.0]).unwrap();
+        assert!((line.slope - 2.0).abs() < 1e-12 && (line.r_squared - 1.0).abs() < 1e-12);
+        let bent = Line::through(&[0.0, 1.0, 2.0], &[0.0, 1.0, 0.0]).unwrap();
+        assert!(bent.slope.abs() < 1e-12 && bent.r_squared < 1e-12);
+        assert_eq!(Line::through(&[1.0, 1.0], &[1.0, 2.0]), None);
+    }
+}
