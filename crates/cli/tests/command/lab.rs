@@ -67,7 +67,7 @@ fn what_cannot_be_run_is_told_with_what_to_do() {
     assert!(said.contains("cmt-dely") && said.contains("cmt-delay"), "{said}");
     let line = plan(directory.path(), &PLAN.replace("sweep", "sweap"));
     let said = lab(directory.path(), &line).run().exits(2).err;
-    assert!(said.contains("sweap") && said.contains("line 6"), "{said}");
+    assert!(said.contains("sweap") && said.contains("line 8"), "{said}");
     let said = Eyas::new("lab report").arg("/nowhere").run().exits(26).err;
     assert!(said.contains("eyas lab run"), "{said}");
 }

@@ -9,10 +9,13 @@ pub struct Shipped {
     pub text: &'static str,
 }
 
-const SHIPPED: [Shipped; 3] = [
+const SHIPPED: [Shipped; 6] = [
     Shipped { name: "cmt-delay", text: include_str!("../../plans/cmt-delay.toml") },
     Shipped { name: "cmt-bandwidth", text: include_str!("../../plans/cmt-bandwidth.toml") },
     Shipped { name: "cmt-three-paths", text: include_str!("../../plans/cmt-three-paths.toml") },
+    Shipped { name: "cmt-auto", text: include_str!("../../plans/cmt-auto.toml") },
+    Shipped { name: "cmt-schedulers", text: include_str!("../../plans/cmt-schedulers.toml") },
+    Shipped { name: "cmt-coupling", text: include_str!("../../plans/cmt-coupling.toml") },
 ];
 
 /// All of them, in the order of telling.

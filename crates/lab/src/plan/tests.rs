@@ -1,7 +1,7 @@
 //! The shipped plans, and what is said of a file that is wrong.
 
-use super::{Mapping, Options, Plan, Size, shipped};
-use crate::results::{Results, RunResult, StreamResult};
+use super::{Mapping, Options, Plan, Point, Size, shipped};
+use crate::results::{Results, RivalResult, RunResult, StreamResult};
 
 fn quick(set: &[&str]) -> Options {
     Options { quick: true, runs: None, set: set.iter().map(|text| (*text).to_owned()).collect() }
@@ -30,9 +30,13 @@ fn every_claim_can_be_measured() {
     for shipped in shipped() {
         let plan = Plan::parse(shipped.text, &Options::default()).unwrap();
         let stream = StreamResult { bytes: 600_000_000, messages: 400_000, delay_ns: 20_000_000 };
-        let run = RunResult { streams: vec![stream; 7], ..RunResult::default() };
-        let runs = vec![run; plan.runs as usize];
-        let points = plan.points.iter().map(|point| (point.id.clone(), runs.clone())).collect();
+        let run = |point: &Point| {
+            let rival = |name: &String| RivalResult { name: name.clone(), bytes: 1_000_000 };
+            let rivals = point.setup.rival.keys().map(rival).collect();
+            RunResult { streams: vec![stream; 7], rivals, ..RunResult::default() }
+        };
+        let runs = |point: &Point| vec![run(point); plan.runs as usize];
+        let points = plan.points.iter().map(|point| (point.id.clone(), runs(point))).collect();
         let results = Results { points };
         for claim in &plan.claims {
             let verdict = claim.judge(&plan, &results);

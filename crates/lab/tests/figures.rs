@@ -1,0 +1,62 @@
+//! Every published figure at a few places, in short runs with one seed: reviewed tables. Whatever
+//! changes what is sent on a path changes a number here, and the change shows as a difference.
+//!
+//! `INSTA_UPDATE=always cargo test -p eyas-lab --test figures` writes them anew, to be looked at.
+
+use std::fmt::Write;
+use std::sync::atomic::AtomicBool;
+
+use eyas_lab::measure::Measure;
+use eyas_lab::plan::{Options, Plan, shipped};
+use eyas_lab::runner::{Job, run};
+
+/// Long enough for every path to be past its slow start.
+const TIMES: [&str; 2] = ["time.warm_up=4 s", "time.duration=6 s"];
+
+fn table(name: &str, values: &str, measures: &[&str]) -> String {
+    let mut set: Vec<String> = TIMES.iter().map(|text| (*text).to_owned()).collect();
+    set.push(format!("sweep.values={values}"));
+    let plan = shipped().iter().find(|shipped| shipped.name == name).expect("a shipped plan");
+    let options = Options { runs: Some(1), set, ..Options::default() };
+    let mut plan = Plan::parse(plan.text, &options).expect("a plan");
+    let wanted: Vec<f64> = plan.points.iter().map(|point| point.x).collect();
+    let places: Vec<f64> = wanted.into_iter().filter(|x| values.contains(&x.to_string())).collect();
+    plan.points.retain(|point| places.contains(&point.x));
+    let out = tempfile::tempdir().expect("a directory");
+    let job = Job { out: out.path().to_owned(), jobs: 2, seed: 1, version: String::new() };
+    let results = run(&plan, &job, &AtomicBool::new(false), |_| {}).expect("all runs");
+    let measures: Vec<Measure> =
+        measures.iter().map(|measure| measure.parse().expect("a measure")).collect();
+    let mut text = format!("{:<24}", "point");
+    for measure in &measures {
+        let _ = write!(text, "{:>14}", measure.to_string());
+    }
+    for point in &plan.points {
+        let _ = write!(text, "\n{:<24}", point.id);
+        for measure in &measures {
+            let _ =
+                write!(text, "{:>14.3}", measure.of(&point.setup, &results.points[&point.id][0]));
+        }
+    }
+    text
+}
+
+#[test]
+fn figures_4_and_5() {
+    let values = "['64 KiB', '192 KiB', '288 KiB']";
+    let measures = ["throughput", "delay.0", "delay.1"];
+    insta::assert_snapshot!(table("cmt-delay", values, &measures));
+}
+
+#[test]
+fn figure_6() {
+    let values = "['64 KiB', '256 KiB']";
+    let measures = ["throughput", "throughput.0", "throughput.1"];
+    insta::assert_snapshot!(table("cmt-bandwidth", values, &measures));
+}
+
+#[test]
+fn figure_7() {
+    let values = "['128 KiB', '256 KiB']";
+    insta::assert_snapshot!(table("cmt-three-paths", values, &["throughput", "delay", "slowest"]));
+}
