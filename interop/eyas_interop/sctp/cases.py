@@ -205,9 +205,30 @@ def zero_checksum(meeting: Meeting) -> Seen:
 
 
 # Which case needs what: all peers, those with the whole of SCTP, pion alone.
+def multipath(meeting: Meeting) -> Seen:
+    """Both send on both paths at once (CMT-SCTP)."""
+    if meeting.peer.name != "usrsctp":
+        raise Skip(f"{meeting.peer.name} sends on one path at a time")
+    # Paths are verified first.
+    steps = ["sleep:2500", "send:400:16384:4", "receive:400", "dry"]
+    before = meeting.network.carried(meeting.peer.links)
+    a, b = meeting.run([*steps, "shutdown"], [*steps, "wait"], options=("--multipath",), paths=2, within=40)
+    after = meeting.network.carried(meeting.peer.links)
+    sent, received = (
+        [late - early for early, late in zip(one, other)] for one, other in zip(before, after)
+    )
+    # Each path carries a part that heartbeats and acknowledgements do not explain.
+    used = all(part > sum(one) / 10 for one in (sent, received) for part in one)
+    told = "; ".join(
+        f"{who} sent {' + '.join(f'{part / 1e6:.1f}' for part in one)} MB"
+        for who, one in (("we", sent), ("they", received))
+    )
+    return good(a, 400) and good(b, 400) and used, f"{told}; {shown(a, b)}"
+
+
 EVERYWHERE = [
     sizes, bulk, many_streams, echo, unordered, listener_shuts_down, connector_aborts,
     listener_aborts, reset, partial_reliability, losses, interleaving,
 ]
-WHOLE = [sizes_over_ipv6, restart, path_cut, add_address]
+WHOLE = [sizes_over_ipv6, restart, path_cut, add_address, multipath]
 PION = [zero_checksum]
