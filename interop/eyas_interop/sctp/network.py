@@ -99,7 +99,8 @@ class SctpNetwork:
 
     def lose(self, link: str, one_in: int) -> None:
         """One packet in so many is lost on a link, in either direction."""
-        packets = f"meta l4proto {{ udp, 132 }} numgen random mod {one_in} 0 drop"
+        packets = "meta l4proto { udp, 132 }"
+        packets += f" numgen random mod {one_in} 0 drop" if one_in > 1 else " drop"
         self._filter(
             "table inet cut {"
             f" chain in {{ type filter hook prerouting priority -300; iifname {link} {packets}; }};"
