@@ -7,6 +7,7 @@
 //! | `verdict` | whether the ratios that we want hold, in words |
 //! | `race` | instructions per operation of the race engine |
 //! | `sctp` | messages through an association beside other stacks, in interleaved rounds |
+//! | `sim` | what a simulated second costs beside ns-3 |
 //! | `arena` | a network namespace with Caddy in it, and packet filters |
 //! | `programs` | where the programs are, how they are installed and started |
 //! | `rival` | a client that answers rounds on its standard output |
@@ -21,6 +22,7 @@ mod programs;
 mod race;
 mod rival;
 mod sctp;
+mod sim;
 mod statistics;
 mod verdict;
 
@@ -30,7 +32,8 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
         ["http", rest @ ..] => http::main(rest),
         ["race", rest @ ..] => race::main(rest),
         ["sctp", rest @ ..] => sctp::main(rest),
-        _ => Err("bench knows http, race and sctp".into()),
+        ["sim", rest @ ..] => sim::main(rest),
+        _ => Err("bench knows http, race, sctp and sim".into()),
     }
 }
 

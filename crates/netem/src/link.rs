@@ -157,7 +157,7 @@ impl Link {
         }
     }
 
-    /// What became of the packets so far.
+    /// What became of the packets, as of the last call that said what time it is.
     #[must_use]
     pub const fn counters(&self) -> &LinkCounters {
         &self.counters

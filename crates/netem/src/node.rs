@@ -9,7 +9,8 @@ use crate::packet::Packet;
 ///
 /// The world hands over one input, then takes outputs until [`NodeOutput::Timeout`], then lets time
 /// pass until the next packet arrives or that time has come. A node reads no clock and draws no
-/// randomness but from its own seed.
+/// randomness but from its own seed. Nodes that answer each other for ever over links that take no
+/// time at all stop the world's clock.
 pub trait Node {
     /// Something happened.
     fn handle_input(&mut self, now: Duration, input: NodeInput);

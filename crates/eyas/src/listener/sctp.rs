@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
 use eyas_sctp::identifier::StreamId;
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -15,6 +16,7 @@ use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
 use crate::attempt::tls;
 use crate::byte_stream::Carrier;
 use crate::connection::{ConnectionInfo, Timings};
+use crate::sctp::carrier::{Access, access, kernel};
 use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
 use crate::{Connection, Error, Feedback, ServerIdentity};
@@ -23,7 +25,8 @@ use crate::{Connection, Error, Feedback, ServerIdentity};
 pub(super) struct Accepting {
     /// The address, with the port number that all transports share.
     pub(super) address: SocketAddr,
-    pub(super) listener: Option<SctpListener>,
+    pub(super) own: Option<SctpListener>,
+    pub(super) kernel: Option<TcpListener>,
 }
 
 /// Listens as the parameters want it, at the address that the other transports have.
@@ -32,13 +35,11 @@ pub(super) fn listen(
     mut address: SocketAddr,
 ) -> Result<Accepting, Error> {
     let wants = |transport| parameters.transports.contains(&transport);
-    if !wants(Transport::Sctp) && !wants(Transport::SctpUdp) {
-        return Ok(Accepting { address, listener: None });
-    }
+    let through_kernel = wants(Transport::Sctp) && *access() == Access::Kernel;
     let mut wanted = SctpListenParameters::new(address);
     wanted.addresses = addresses(address, &parameters.sctp_addresses);
     wanted.association = parameters.sctp_association.clone();
-    if !wants(Transport::Sctp) {
+    if !wants(Transport::Sctp) || through_kernel {
         wanted.directly = Directly::No;
     }
     if !wants(Transport::SctpUdp) {
@@ -48,9 +49,19 @@ pub(super) fn listen(
     }
     // A key that DTLS cannot use leaves the other ways as they are.
     wanted.dtls = parameters.security.clone().filter(ServerIdentity::suits_dtls);
-    let listener = SctpListener::bind(&wanted)?;
-    address.set_port(listener.port());
-    Ok(Accepting { address, listener: Some(listener) })
+    let mut own = None;
+    if wanted.directly != Directly::No || wanted.encapsulation_port.is_some() {
+        let listener = SctpListener::bind(&wanted)?;
+        address.set_port(listener.port());
+        own = Some(listener);
+    }
+    let mut kernel = None;
+    if through_kernel {
+        let listener = kernel::listen(address, false)?;
+        address = listener.local_addr()?;
+        kernel = Some(listener);
+    }
+    Ok(Accepting { address, own, kernel })
 }
 
 /// Where SCTP is served: at the address of all transports and the further ones. One that stands for
@@ -67,7 +78,7 @@ fn addresses(address: SocketAddr, further: &[IpAddr]) -> Vec<SocketAddr> {
     addresses
 }
 
-/// Accepts associations, whoever carries them.
+/// Accepts what eyas carries itself.
 pub(super) async fn accept_all(
     listener: Arc<SctpListener>,
     tls: Option<TlsAcceptor>,

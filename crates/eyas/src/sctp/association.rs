@@ -13,7 +13,6 @@ use eyas_sctp::identifier::{AssociationId, PathId, StreamId};
 use eyas_sctp::message::{Message, SendInfo};
 
 use super::hub::{Hub, State};
-use super::kernel::KernelAssociation;
 use super::slot::{Slot, Stage};
 use super::{SctpError, SctpStream};
 
@@ -23,16 +22,7 @@ use super::{SctpError, SctpStream};
 /// It speaks as it is, without security: who asked for TLS reads and writes the
 /// [`Connection`](crate::Connection) instead.
 #[derive(Clone, Debug)]
-pub struct SctpAssociation(Carried);
-
-/// Who speaks SCTP.
-#[derive(Clone, Debug)]
-enum Carried {
-    /// We ourselves.
-    Own(Arc<Held>),
-    /// The kernel, which cannot do all that we can.
-    Kernel(KernelAssociation),
-}
+pub struct SctpAssociation(Arc<Held>);
 
 #[derive(Debug)]
 struct Held {
@@ -49,11 +39,7 @@ impl Drop for Held {
 
 impl SctpAssociation {
     pub(super) fn new(hub: Arc<Hub>, id: AssociationId) -> Self {
-        Self(Carried::Own(Arc::new(Held { hub, id })))
-    }
-
-    pub(super) fn of_kernel(association: KernelAssociation) -> Self {
-        Self(Carried::Kernel(association))
+        Self(Arc::new(Held { hub, id }))
     }
 
     /// Hands in a message; waits for room in the send buffer. Cancel-safe: a message is taken
@@ -105,10 +91,7 @@ impl SctpAssociation {
 
     /// The association at this moment: state, streams, windows, and its paths (`SCTP_STATUS`).
     pub fn status(&self) -> Option<Status> {
-        match &self.0 {
-            Carried::Own(held) => held.hub.lock().endpoint.status(held.id),
-            Carried::Kernel(kernel) => kernel.status(),
-        }
+        self.0.hub.lock().endpoint.status(self.0.id)
     }
 
     /// The paths at this moment, in the order of their numbers; none once the association is over.
@@ -118,21 +101,14 @@ impl SctpAssociation {
         self.status().map_or_else(Vec::new, |status| status.paths)
     }
 
-    /// What one stream has in the send buffer; `None` once the association is over, and where the
-    /// kernel speaks SCTP, which does not tell.
+    /// What one stream has in the send buffer; `None` once the association is over.
     pub fn queue(&self, stream: StreamId) -> Option<QueueInfo> {
-        match &self.0 {
-            Carried::Own(held) => held.hub.lock().endpoint.stream_queue(held.id, stream),
-            Carried::Kernel(_) => None,
-        }
+        self.0.hub.lock().endpoint.stream_queue(self.0.id, stream)
     }
 
     /// Our end of the primary path, with our SCTP port; the IP address is unspecified where the
     /// routing chooses it.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
-        if let Carried::Kernel(kernel) = &self.0 {
-            return kernel.local_address();
-        }
         let status = self.status()?;
         let path = status.paths.iter().find(|path| path.id == status.primary)?;
         let any: IpAddr = match path.remote {
@@ -165,12 +141,9 @@ impl SctpAssociation {
     /// # Errors
     /// If it is lost before.
     pub async fn shutdown(&self) -> Result<(), SctpError> {
-        match &self.0 {
-            Carried::Kernel(kernel) => kernel.shutdown(),
-            Carried::Own(_) => match self.call(Endpoint::shutdown) {
-                Ok(()) | Err(Misuse::NoAssociation | Misuse::WrongState) => {}
-                Err(error) => return Err(error.into()),
-            },
+        match self.call(Endpoint::shutdown) {
+            Ok(()) | Err(Misuse::NoAssociation | Misuse::WrongState) => {}
+            Err(error) => return Err(error.into()),
         }
         poll_fn(|cx| {
             self.poll_stage(cx, |stage| match stage {
@@ -185,9 +158,6 @@ impl SctpAssociation {
     /// Ends the association at once; what has not arrived is lost.
     pub fn abort(&self, reason: impl Into<Bytes>) {
         let reason = reason.into();
-        if let Carried::Kernel(kernel) = &self.0 {
-            return kernel.abort(&reason);
-        }
         // Refused only if it has ended already.
         let _ = self.call(|endpoint, now, id| endpoint.abort(now, id, reason));
     }
@@ -197,9 +167,6 @@ impl SctpAssociation {
     /// # Errors
     /// If there is no such path.
     pub fn set_primary(&self, path: PathId) -> Result<(), SctpError> {
-        if let Carried::Kernel(kernel) = &self.0 {
-            return Ok(kernel.set_primary(path)?);
-        }
         Ok(self.call(|endpoint, now, id| endpoint.set_primary(now, id, path))?)
     }
 
@@ -213,9 +180,6 @@ impl SctpAssociation {
     /// ([`dynamic_addresses`](eyas_sctp::config::Extensions::dynamic_addresses)), or too many
     /// requests wait.
     pub fn add_address(&self, address: IpAddr) -> Result<(), SctpError> {
-        if let Carried::Kernel(kernel) = &self.0 {
-            return Ok(kernel.add_address(address)?);
-        }
         Ok(self.call(|endpoint, now, id| endpoint.add_address(now, id, address))?)
     }
 
@@ -225,9 +189,6 @@ impl SctpAssociation {
     /// # Errors
     /// If the peer cannot do it, or too many requests wait.
     pub fn remove_address(&self, address: IpAddr) -> Result<(), SctpError> {
-        if let Carried::Kernel(kernel) = &self.0 {
-            return Ok(kernel.remove_address(address)?);
-        }
         Ok(self.call(|endpoint, now, id| endpoint.remove_address(now, id, address))?)
     }
 
@@ -272,9 +233,6 @@ impl SctpAssociation {
     /// # Errors
     /// If the peer cannot do it, or another request is under way.
     pub fn reset_streams(&self, outgoing: bool, streams: &[StreamId]) -> Result<(), SctpError> {
-        if let Carried::Kernel(kernel) = &self.0 {
-            return Ok(kernel.reset_streams(outgoing, streams)?);
-        }
         Ok(self.call(|endpoint, now, id| endpoint.reset_streams(now, id, outgoing, streams))?)
     }
 
@@ -293,9 +251,6 @@ impl SctpAssociation {
     /// # Errors
     /// If the peer cannot do it, or another request is under way.
     pub fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), SctpError> {
-        if let Carried::Kernel(kernel) = &self.0 {
-            return Ok(kernel.add_streams(outbound, inbound)?);
-        }
         Ok(self.call(|endpoint, now, id| endpoint.add_streams(now, id, outbound, inbound))?)
     }
 
@@ -345,10 +300,7 @@ impl SctpAssociation {
         info: &SendInfo,
         data: impl FnOnce() -> Bytes,
     ) -> Poll<Result<(), SctpError>> {
-        let (hub, id) = match &self.0 {
-            Carried::Own(held) => (&held.hub, held.id),
-            Carried::Kernel(kernel) => return kernel.poll_send(cx, info, &data()),
-        };
+        let (hub, id) = (&self.0.hub, self.0.id);
         let mut state = hub.lock();
         let State { slots, endpoint, .. } = &mut *state;
         let Some(slot) = slots.get_mut(&id) else { return Poll::Ready(Err(SctpError::Closed)) };
@@ -374,10 +326,7 @@ impl SctpAssociation {
         cx: &mut Context<'_>,
         stream: Option<StreamId>,
     ) -> Poll<Result<Option<Message>, SctpError>> {
-        let (hub, id) = match &self.0 {
-            Carried::Own(held) => (&held.hub, held.id),
-            Carried::Kernel(kernel) => return kernel.poll_receive(cx, stream),
-        };
+        let (hub, id) = (&self.0.hub, self.0.id);
         let now = hub.now();
         let mut state = hub.lock();
         let state = &mut *state;
@@ -387,11 +336,18 @@ impl SctpAssociation {
             hub.wake.notify_one();
             return Poll::Ready(Ok(Some(message)));
         }
-        let end = slot.end_of(stream);
-        if end.is_pending() {
-            slot.await_message(stream, cx.waker());
+        match &slot.stage {
+            Stage::Ended(Some(reason)) => {
+                return Poll::Ready(Err(SctpError::Lost(reason.clone())));
+            }
+            Stage::Ended(None) => return Poll::Ready(Ok(None)),
+            _ if slot.peer_is_done || stream.is_some_and(|one| slot.is_stream_over(one)) => {
+                return Poll::Ready(Ok(None));
+            }
+            _ => {}
         }
-        end
+        slot.await_message(stream, cx.waker());
+        Poll::Pending
     }
 
     /// Says that nothing more is sent on this stream, once all of it is on its way: what still
@@ -401,10 +357,7 @@ impl SctpAssociation {
         cx: &mut Context<'_>,
         stream: StreamId,
     ) -> Poll<Result<(), Misuse>> {
-        let (hub, id) = match &self.0 {
-            Carried::Own(held) => (&held.hub, held.id),
-            Carried::Kernel(kernel) => return kernel.poll_end_stream(cx, stream),
-        };
+        let (hub, id) = (&self.0.hub, self.0.id);
         let mut guard = hub.lock();
         let state = &mut *guard;
         let can_reset = state.endpoint.status(id).is_some_and(|one| one.agreed.reconfiguration);
@@ -438,25 +391,16 @@ impl SctpAssociation {
         let _ = self.with_slot(|slot| slot.close_stream(stream));
     }
 
-    /// Calls the protocol; what this file does not ask of the kernel, the kernel cannot do.
     fn call<T>(
         &self,
-        action: impl FnOnce(&mut Endpoint, std::time::Duration, AssociationId) -> Result<T, Misuse>,
-    ) -> Result<T, Misuse> {
-        match &self.0 {
-            Carried::Own(held) => held.hub.call(|endpoint, now| action(endpoint, now, held.id)),
-            Carried::Kernel(_) => Err(Misuse::NotSupported),
-        }
+        action: impl FnOnce(&mut Endpoint, std::time::Duration, AssociationId) -> T,
+    ) -> T {
+        self.0.hub.call(|endpoint, now| action(endpoint, now, self.0.id))
     }
 
     fn with_slot<T>(&self, action: impl FnOnce(&mut Slot) -> T) -> Result<T, SctpError> {
-        match &self.0 {
-            Carried::Own(held) => {
-                let mut state = held.hub.lock();
-                state.slots.get_mut(&held.id).map(action).ok_or(SctpError::Closed)
-            }
-            Carried::Kernel(kernel) => Ok(kernel.with_slot(action)),
-        }
+        let mut state = self.0.hub.lock();
+        state.slots.get_mut(&self.0.id).map(action).ok_or(SctpError::Closed)
     }
 }
 

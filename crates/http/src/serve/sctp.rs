@@ -57,13 +57,8 @@ impl SctpService {
         match SctpListener::bind(&parameters) {
             Ok(listener) => Ok(Some(listener)),
             Err(cause) if self.optional => {
-                tracing::info!(%cause, "serving without SCTP inside UDP");
-                // Where the kernel speaks SCTP it may well have the UDP port.
-                parameters.encapsulation_port = None;
-                let directly = SctpListener::bind(&parameters);
-                Ok(directly
-                    .inspect_err(|cause| tracing::info!(%cause, "serving without SCTP"))
-                    .ok())
+                tracing::info!(%cause, "serving without SCTP");
+                Ok(None)
             }
             Err(cause) => Err(ServeError::Sctp { address: first, cause }),
         }

@@ -1,18 +1,7 @@
 //! What an event of a world costs, by the size of the world.
 //!
-//! ```text
-//! cargo run --release -p eyas-netem --example world -- LINKS EVENTS
-//! ```
-//!
-//! Each link has a host at either end, which sends a packet of 1,500 bytes a millisecond. The answer
-//! is one line of JSON: `links`, `events`, `cpu` (seconds).
-#![expect(
-    clippy::disallowed_methods,
-    reason = "a driver has what the core must not have: a clock, a command line"
-)]
+//! Each link has a host at either end, which sends a packet of 1,500 bytes a millisecond.
 
-use std::io::Write as _;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,7 +9,8 @@ use eyas_netem::link::LinkConfig;
 use eyas_netem::node::{Node, NodeInput, NodeOutput};
 use eyas_netem::packet::{Packet, protocol};
 use eyas_netem::world::World;
-use rustix::time::{ClockId, clock_gettime};
+
+use crate::cpu;
 
 /// Between two packets of a host.
 const PACE: Duration = Duration::from_millis(1);
@@ -70,20 +60,8 @@ fn world(links: u32) -> World<Metronome> {
     world
 }
 
-/// CPU time of this process so far, in seconds.
-fn cpu() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
-
-fn main() -> ExitCode {
-    let mut words = std::env::args().skip(1);
-    let links = words.next().and_then(|word| word.parse::<u32>().ok()).filter(|links| *links > 0);
-    let events = words.next().and_then(|word| word.parse::<u64>().ok());
-    let (Some(links), Some(events)) = (links, events) else {
-        let _ = writeln!(std::io::stderr(), "usage: world LINKS EVENTS");
-        return ExitCode::FAILURE;
-    };
+/// Runs a world of so many links for so many events, and gives the answer.
+pub(crate) fn run(links: u32, events: u64) -> String {
     let mut world = world(links);
     world.run_until(WARM_UP);
     let (before, begin) = (world.events(), cpu());
@@ -91,9 +69,5 @@ fn main() -> ExitCode {
         world.run_until(world.now() + STEP);
     }
     let (events, cpu) = (world.events() - before, cpu() - begin);
-    let line = format!("{{\"links\": {links}, \"events\": {events}, \"cpu\": {cpu}}}");
-    match writeln!(std::io::stdout(), "{line}") {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
+    format!("{{\"links\": {links}, \"events\": {events}, \"cpu\": {cpu}}}")
 }

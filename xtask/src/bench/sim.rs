@@ -1,0 +1,87 @@
+//! `cargo xtask bench sim`: what a simulated second costs, beside ns-3.
+//!
+//! Two disjoint paths of 10 Mbit/s and 10 ms, each between access links of 1 Gbit/s. Ours carry one
+//! association with Concurrent Multipath Transfer, every packet encoded and parsed; ns-3, which has
+//! no SCTP, carries one TCP connection over each. Both run in one thread, in turns, so that whatever
+//! else the machine does falls on both alike; ratios are taken within a round, and their median
+//! counts.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `programs` | which programs there are, how they are built and run |
+//! | `tables` | what was measured, as tables, and whether what we want holds |
+
+mod programs;
+mod tables;
+
+use super::{Options, page};
+use programs::{Answer, Programs};
+
+/// Rounds, if the caller does not say how many.
+const ROUNDS: usize = 3;
+/// Simulated seconds of a run, and of one in a hurry.
+const SECONDS: u32 = 320;
+const QUICK_SECONDS: u32 = 20;
+/// Streams of the association in the first table.
+const STREAMS: u32 = 2;
+/// Streams of the runs that show what streams cost.
+const STREAM_COUNTS: [u32; 4] = [2, 10, 100, 1000];
+/// Links of the worlds that show what size costs.
+const WORLD_SIZES: [u32; 5] = [1, 10, 100, 1000, 10_000];
+/// Events of a run of such a world.
+const WORLD_EVENTS: u64 = 4_000_000;
+
+/// What was measured.
+#[derive(Default)]
+struct Results {
+    /// One of each round.
+    ours: Vec<Answer>,
+    /// Likewise, if there is ns-3.
+    ns3: Vec<Answer>,
+    /// For each count of streams, one of each round.
+    streams: Vec<(u32, Vec<Answer>)>,
+    /// For each size of a world, one of each round.
+    worlds: Vec<(u32, Vec<Answer>)>,
+}
+
+/// Runs the benchmark and writes its tables.
+pub(super) fn main(words: &[&str]) -> Result<(), String> {
+    let options = Options::parse(words)?;
+    let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { ROUNDS });
+    let seconds = if options.quick { QUICK_SECONDS } else { SECONDS };
+    let programs = Programs::build()?;
+    let results = measure(&programs, rounds, seconds)?;
+    let mut text = page::circumstances(&format!("cargo xtask bench sim --rounds {rounds}"));
+    for table in [
+        tables::simulators(&results),
+        tables::streams(&results.streams),
+        tables::worlds(&results.worlds),
+        tables::wishes(&results),
+    ] {
+        text.push('\n');
+        text.push_str(&table);
+    }
+    page::publish("sim", &text, options.dry)
+}
+
+fn measure(programs: &Programs, rounds: usize, seconds: u32) -> Result<Results, String> {
+    let mut results = Results {
+        streams: STREAM_COUNTS.map(|count| (count, Vec::new())).into(),
+        worlds: WORLD_SIZES.map(|size| (size, Vec::new())).into(),
+        ..Results::default()
+    };
+    for round in 1..=rounds {
+        println!("round {round} of {rounds}");
+        results.ours.push(programs.ours(seconds, STREAMS)?);
+        if let Some(answer) = programs.ns3(seconds) {
+            results.ns3.push(answer?);
+        }
+        for (count, answers) in &mut results.streams {
+            answers.push(programs.ours(seconds, *count)?);
+        }
+        for (size, answers) in &mut results.worlds {
+            answers.push(programs.world(*size, WORLD_EVENTS)?);
+        }
+    }
+    Ok(results)
+}
