@@ -13,7 +13,7 @@ from .multipath import cases as multipath
 from .network import Network, NoNamespaces
 from .report import Report, Skip
 from .sctp import memory
-from .sctp.run import ON_LINKS
+from .sctp.run import NAMES
 from .sctp.run import run as run_sctp
 from .world import World
 
@@ -28,7 +28,7 @@ def main() -> int:
             if memory.is_wanted(options.only):
                 memory.run(report, options.only)
             if wants_sctp(options.only):
-                sctp(pathlib.Path(directory), report, options.only)
+                sctp(pathlib.Path(directory), options, report)
             if not options.only or "multipath" in options.only:
                 multipath.run(pathlib.Path(directory), command(options), report)
             if wants_others(options.only):
@@ -41,19 +41,19 @@ def main() -> int:
 
 def wants_sctp(only: list[str]) -> bool:
     """Whether the cases of SCTP shall run: `--only sctp`, or a peer of it, or `sctp:WORD`."""
-    return not only or any(word.startswith("sctp") or word in ON_LINKS for word in only)
+    return not only or any(word.startswith("sctp") or word in NAMES for word in only)
 
 
 def wants_others(only: list[str]) -> bool:
     """Whether some of the other cases shall run."""
-    of_sctp = (*ON_LINKS, "memory", "multipath", *memory.NAMES)
+    of_sctp = (*NAMES, "memory", "multipath", *memory.NAMES)
     return not only or not all(word.startswith("sctp") or word in of_sctp for word in only)
 
 
-def sctp(directory: pathlib.Path, report: Report, only: list[str]) -> None:
-    """Our SCTP against that of others."""
+def sctp(directory: pathlib.Path, options: argparse.Namespace, report: Report) -> None:
+    """Our SCTP against that of others, and the command over the kernel's."""
     example = build("--package", "eyas-sctp", "--example", "peer") / "examples" / "peer"
-    run_sctp(directory, example, report, only)
+    run_sctp(directory, example, command(options), report, options.only)
 
 
 def others(directory: pathlib.Path, options: argparse.Namespace, report: Report) -> None:

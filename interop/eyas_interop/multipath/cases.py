@@ -42,7 +42,7 @@ def cut(transfer: Transfer) -> tuple[bool, str]:
     allowed = ROUND_TRIPS * dying.queue_time()
     pause = transfer.longest_pause(moment[0], 5)
     ceiling = sum(line.ceiling(transfer.carrier) for line in left)
-    rate = transfer.rate(0.6, 0.95)
+    rate = transfer.rate(0.6, 0.85)
     noticed = f"path to {dying.address(2)}: no answer" in transfer.said("send")
     told = (
         f"nothing new for {pause:.2f} s of {allowed:.2f} s allowed, then {rate:.2f} of {ceiling:.2f} Mbit/s on what is"
@@ -62,7 +62,7 @@ def come(transfer: Transfer) -> tuple[bool, str]:
 
     transfer.run(SECONDS, add)
     ceiling = sum(line.ceiling(transfer.carrier) for line in transfer.lines.all)
-    rate = transfer.rate(0.6, 0.95)
+    rate = transfer.rate(0.6, 0.85)
     last = transfer.lines.all[-1].number
     carried = transfer.lines.sent()[last] - before[last]
     told = f"{carried / 1e6:.1f} MB on the new line, {rate:.2f} of {ceiling:.2f} Mbit/s in the end"

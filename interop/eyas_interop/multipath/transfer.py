@@ -16,7 +16,9 @@ BLOCK = 64 * 1024
 PATIENCE = 4
 # The shares of the bytes between which the rate is taken: slow start is over, and no path has run
 # dry yet.
-FROM, TO = 0.2, 0.9
+FROM, TO = 0.2, 0.85
+# How far around these shares a moment is looked for at which nothing is held back.
+AROUND = 0.1
 
 
 class Sender(threading.Thread):
@@ -108,9 +110,15 @@ class Transfer:
                 midway = None
 
     def rate(self, begin: float = FROM, end: float = TO) -> float:
-        """Mbit/s of user data between two shares of all bytes."""
-        marks = [mark for mark in self.marks if begin * self.amount <= mark[1] <= end * self.amount]
-        (start, before), (stop, after) = marks[0], marks[-1]
+        """Mbit/s of user data between two shares of all bytes. What comes early on one path waits
+        for its turn: at both ends that moment counts at which the least is waiting."""
+        pace = sum(line.ceiling(self.carrier) for line in self.lines.all) * 1e6 / 8
+
+        def settled(share: float) -> tuple[float, int]:
+            near = [mark for mark in self.marks if abs(mark[1] / self.amount - share) <= AROUND]
+            return max(near, key=lambda mark: mark[1] - pace * mark[0])
+
+        (start, before), (stop, after) = settled(begin), settled(end)
         return (after - before) * 8 / (stop - start) / 1e6
 
     def longest_pause(self, after: float, within: float) -> float:

@@ -5,13 +5,12 @@ A case takes a meeting and gives whether all was well and what was seen.
 
 import time
 
-from ..report import Skip
 from .meeting import Meeting
 from .network import ours, theirs
 from .peers import result, wait_ready
+from .tries import Seen
 
 SIZES = "1,2,3,5,64,1400,1452,1453,16384,65536,262144,1048576"
-Seen = tuple[bool, str]
 
 
 def good(answer: dict, messages: int, *events: str) -> bool:
@@ -141,14 +140,20 @@ def path_cut(meeting: Meeting) -> Seen:
 
 
 def add_address(meeting: Meeting) -> Seen:
-    """The connector adds an address, takes the first one back, and goes on."""
-    if meeting.peer.name == "usrsctp" and meeting.carrier == "udp":
-        raise Skip("usrsctp inside UDP sends from the address of the route, not from one of the association")
+    """The connector adds an address, takes the first one back, and goes on.
+
+    Inside UDP usrsctp sends from the address that the route has, be it one of the association or
+    not (its socket of UDP is bound to none). So as the listener it names both of its addresses, or
+    its answers to the new address would come from a stranger; and as the connector it takes the
+    second address back, for it goes on to send from the first and takes in nothing there.
+    """
     here = ours if meeting.we_connect else theirs
     first, second = (here(link) for link in meeting.peer.links)
+    by_route = meeting.peer.name == "usrsctp" and meeting.carrier == "udp"
+    gone = second if by_route and not meeting.we_connect else first
     steps = ["send:20:1000:1", "dry", f"add:{second}", "sleep:700", "send:20:1000:1", "dry",
-             f"remove:{first}", "sleep:700", "send:20:1000:1", "dry", "shutdown"]
-    a, b = meeting.run(steps, ["wait"], our_options=("--asconf",), capture=True)
+             f"remove:{gone}", "sleep:700", "send:20:1000:1", "dry", "shutdown"]
+    a, b = meeting.run(steps, ["wait"], our_options=("--asconf",), capture=True, listener_paths=2 if by_route else None)
     return good(b, 60, "path added", "path removed"), shown(a, b)
 
 
@@ -205,9 +210,30 @@ def zero_checksum(meeting: Meeting) -> Seen:
 
 
 # Which case needs what: all peers, those with the whole of SCTP, pion alone.
+def multipath(meeting: Meeting) -> Seen:
+    """Both send on both paths at once (CMT-SCTP)."""
+    if meeting.peer.name != "usrsctp":
+        raise Skip(f"{meeting.peer.name} sends on one path at a time")
+    # Paths are verified first.
+    steps = ["sleep:2500", "send:400:16384:4", "receive:400", "dry"]
+    before = meeting.network.carried(meeting.peer.links)
+    a, b = meeting.run([*steps, "shutdown"], [*steps, "wait"], options=("--multipath",), paths=2, within=40)
+    after = meeting.network.carried(meeting.peer.links)
+    sent, received = (
+        [late - early for early, late in zip(one, other)] for one, other in zip(before, after)
+    )
+    # Each path carries a part that heartbeats and acknowledgements do not explain.
+    used = all(part > sum(one) / 10 for one in (sent, received) for part in one)
+    told = "; ".join(
+        f"{who} sent {' + '.join(f'{part / 1e6:.1f}' for part in one)} MB"
+        for who, one in (("we", sent), ("they", received))
+    )
+    return good(a, 400) and good(b, 400) and used, f"{told}; {shown(a, b)}"
+
+
 EVERYWHERE = [
     sizes, bulk, many_streams, echo, unordered, listener_shuts_down, connector_aborts,
     listener_aborts, reset, partial_reliability, losses, interleaving,
 ]
-WHOLE = [sizes_over_ipv6, restart, path_cut, add_address]
+WHOLE = [sizes_over_ipv6, restart, path_cut, add_address, multipath]
 PION = [zero_checksum]

@@ -26,7 +26,7 @@ SETTINGS = (
 class Guest:
     """One guest, up until `stop`. Raises `Skip` where none can run."""
 
-    def __init__(self, network: SctpNetwork, directory: pathlib.Path, program: pathlib.Path) -> None:
+    def __init__(self, network: SctpNetwork, directory: pathlib.Path, programs: list[pathlib.Path]) -> None:
         if shutil.which("linux.uml") is None:
             raise Skip("no User Mode Linux (Debian: user-mode-linux)")
         if shutil.which("busybox") is None:
@@ -38,7 +38,7 @@ class Guest:
         self.log = directory / "guest.log"
         root = directory / "guest.cpio"
         built = subprocess.run(
-            [str(ROOT / "uml" / "build-root"), str(root), str(program)],
+            [str(ROOT / "uml" / "build-root"), str(root), *map(str, programs)],
             capture_output=True, text=True, timeout=LIMIT, check=False,
         )
         if built.returncode != 0:
@@ -60,7 +60,7 @@ class Guest:
         taps = [f"vec{number}:transport=tap,ifname={tap},depth=128,gro=1" for number, tap in enumerate(TAPS)]
         # One core: system calls of the guest cost half as much then.
         core = str(max(os.sched_getaffinity(0)))
-        command = ["taskset", "-c", core, "linux.uml", "mem=192M", f"initrd={root}",
+        command = ["taskset", "-c", core, "linux.uml", "mem=320M", f"initrd={root}",
                    f"umid=eyas-{os.getpid()}", f"uml_dir={self.share}/uml/", f"eyas.share={self.share}",
                    *addresses, *taps, "con=null", "con0=fd:0,fd:1", "quiet"]
         with self.log.open("wb") as sink:

@@ -61,6 +61,7 @@ class Meeting:
         our_options: tuple[str, ...] = (), listener_options: tuple[str, ...] = (), paths: int = 1,
         six: bool = False, within: float = 20,
         meanwhile: Callable[[], None] | None = None, capture: bool = False,
+        listener_paths: int | None = None,
     ) -> tuple[dict, dict]:
         """Lets both do their steps; gives what the connector and the listener say at the end."""
         steps = {True: connector, False: listener}
@@ -73,7 +74,8 @@ class Meeting:
                 host, kind = (self.us, "ours") if we else (self.peer, "theirs")
                 chosen = [*options, *(our_options if we else ())]
                 chosen += [] if connects else listener_options
-                words = self.words(we, steps[connects], chosen, paths=paths, six=six)
+                own_paths = paths if connects else listener_paths or paths
+                words = self.words(we, steps[connects], chosen, paths=own_paths, six=six)
                 started[connects] = host.start(words, self.log(kind))
                 if not connects:
                     wait_ready(started[connects])

@@ -3,6 +3,7 @@
 Only addresses for documentation (RFC 5737, RFC 3849) are used, and nothing leaves the namespaces.
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -98,7 +99,8 @@ class SctpNetwork:
 
     def lose(self, link: str, one_in: int) -> None:
         """One packet in so many is lost on a link, in either direction."""
-        packets = f"meta l4proto {{ udp, 132 }} numgen random mod {one_in} 0 drop"
+        packets = "meta l4proto { udp, 132 }"
+        packets += f" numgen random mod {one_in} 0 drop" if one_in > 1 else " drop"
         self._filter(
             "table inet cut {"
             f" chain in {{ type filter hook prerouting priority -300; iifname {link} {packets}; }};"
@@ -112,6 +114,13 @@ class SctpNetwork:
     def _filter(self, rules: str) -> None:
         command = self.inside(self.ours, ["nft", "-f", "-"])
         subprocess.run(command, input=rules, text=True, capture_output=True, check=True)
+
+    def carried(self, links: tuple[str, ...]) -> tuple[list[int], list[int]]:
+        """Bytes that have left us on each of these links, and that have come."""
+        words = ["ip", "-n", self.ours, "-j", "-s", "link"]
+        said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        counts = {link["ifname"]: link["stats64"] for link in json.loads(said)}
+        return tuple([counts[link][way]["bytes"] for link in links] for way in ("tx", "rx"))
 
     def remove(self) -> None:
         """Takes the namespaces down, and with them their links."""

@@ -4,31 +4,83 @@ import contextlib
 import os
 import pathlib
 import time
+from collections.abc import Callable
 
 from ..network import NoNamespaces
 from ..report import Report, Skip
-from . import captures, cases, table
+from . import captures, cases, kernel, table
 from .guest import Guest
 from .meeting import Meeting
 from .network import TAPS, SctpNetwork
 from .peers import Host
+from .tries import Seen, tries
 
-# Peers that speak SCTP on links; those in memory are in memory.py.
-ON_LINKS = ("linux", "usrsctp", "pion")
+# Peers that speak SCTP on links and the carriers that they know, those in memory are in memory.py; `kernel` is the command over the kernel's SCTP.
+PEERS = (("linux", ("raw", "udp")), ("usrsctp", ("raw", "udp")), ("pion", ("udp",)))
+NAMES = ("linux", "usrsctp", "pion", "kernel")
 
+
+class Cells:
+    """What came of each case with each peer."""
+
+    def __init__(self) -> None:
+        self.cells: dict[tuple[str, str], str] = {}
+        self.columns: list[str] = []
+
+    def one(
+        self, report: Report, peer: str, column: str, where: str, name: str, case: Callable[[], Seen],
+        heal: Callable[[], None],
+    ) -> None:
+        """Tries one case and says how it went."""
+        if column not in self.columns:
+            self.columns.append(column)
+        start = time.monotonic()
+        try:
+            outcome = tries(case, heal)
+        except Skip as why:
+            report.skip(peer, f"{where}: {name}", str(why))
+            self.cells[name, column] = "skip"
+            return
+        took = time.monotonic() - start
+        report.check(peer, f"{where}: {name}", outcome.fine, f"{took:.1f} s; {outcome.detail}")
+        self.cells[name, column] = outcome.cell
+
+    def table(self) -> None:
+        """The cases by row, the peers by column; → where we connect, ← where they do."""
+        table.show("SCTP", self.columns, self.cells)
+
+
+def title(case: Callable) -> str:
+    """A case for people."""
+    return case.__name__.replace("_", " ")
+
+
+def chosen(label: str, words: list[str]) -> bool:
+    """Whether one of the words chooses it: all parts of it are in its name."""
+    return not words or any(all(part in label for part in word.split("+")) for word in words)
+
+
+def wanted(name: str, only: list[str], words: list[str]) -> bool:
+    """Whether anything of this peer is wanted."""
+    if only and not any(word in f"sctp {name}" or word.startswith("sctp:") for word in only):
+        return False
+    firsts = [word.split("+")[0] for word in words]
+    return not words or any(first == name or first not in NAMES for first in firsts)
 
 class Sctp:
     """The hosts, the meetings, and what came of them."""
 
-    def __init__(self, directory: pathlib.Path, example: pathlib.Path, report: Report) -> None:
+    def __init__(
+        self, directory: pathlib.Path, example: pathlib.Path, eyas: pathlib.Path, report: Report
+    ) -> None:
         self.directory = directory
+        self.eyas = eyas
         self.report = report
         self.binaries = pathlib.Path(os.environ["EYAS_PEERS"]) / "sctp"
         self.network = SctpNetwork()
         self.us = Host("eyas", self.network, example, namespace=self.network.ours)
         self.guest: Guest | None = None
-        self.cells: dict[tuple[str, str], str] = {}
-        self.columns: list[str] = []
+        self.cells = Cells()
         self.captures: list[tuple[str, pathlib.Path]] = []
 
     def peer(self, name: str) -> Host:
@@ -38,67 +90,56 @@ class Sctp:
             return Host(name, self.network, program, namespace=self.network.theirs)
         if not program.exists():
             raise Skip("the peer for Linux is not built: interop/install sctp says why")
-        self.guest = self.guest or Guest(self.network, self.directory, program)
+        self.guest = self.guest or Guest(self.network, self.directory, [program, self.eyas])
         return Host(name, self.network, program, guest=self.guest, links=TAPS)
 
     def run(self, only: list[str]) -> None:
         """Every case with every peer."""
-        for name, carriers in (("linux", ("raw", "udp")), ("usrsctp", ("raw", "udp")), ("pion", ("udp",))):
-            if only and not any(word in f"sctp {name}" or word.startswith("sctp:") for word in only):
-                continue
-            words = [word.removeprefix("sctp:") for word in only if word.startswith("sctp:")]
-            if words and all(word.split("+")[0] in ON_LINKS and not word.startswith(name) for word in words):
+        words = [word.removeprefix("sctp:") for word in only if word.startswith("sctp:")]
+        for name, carriers in PEERS:
+            if not wanted(name, only, words):
                 continue
             try:
                 peer = self.peer(name)
             except Skip as why:
                 self.report.skip(name, "sctp", str(why))
                 continue
-            chosen = cases.EVERYWHERE + (cases.PION if name == "pion" else cases.WHOLE)
             for carrier in carriers:
                 for we_connect in (True, False):
                     meeting = Meeting(self.network, self.us, peer, carrier, we_connect, self.directory)
-                    for case in chosen:
-                        label = f"{name} {carrier} {case.__name__}"
-                        if not words or any(all(part in label for part in word.split("+")) for word in words):
+                    for case in cases.EVERYWHERE + (cases.PION if name == "pion" else cases.WHOLE):
+                        if chosen(f"{name} {carrier} {case.__name__}", words):
                             self.one(meeting, case)
                     self.captures += [(f"{name}, {meeting.name}", it) for it in meeting.captures]
+        if wanted("kernel", only, words):
+            self.run_command(words)
         self.read_captures()
-        self.table()
+        self.cells.table()
 
     def one(self, meeting: Meeting, case) -> None:
-        """One case."""
-        title = case.__name__.replace("_", " ")
-        column = f"{meeting.peer.name} {meeting.carrier} {'→' if meeting.we_connect else '←'}"
-        if column not in self.columns:
-            self.columns.append(column)
-        start = time.monotonic()
-        try:
-            fine, detail = self.attempt(meeting, case)
-            if not fine:
-                # Timers of real kernels and a busy machine meet here: chance gets one more try,
-                # and is told of.
-                first = detail
-                fine, detail = self.attempt(meeting, case)
-                detail = f"at the second try: {detail}; the first: {first}"
-        except Skip as why:
-            self.report.skip(meeting.peer.name, f"{meeting.name}: {title}", str(why))
-            self.cells[title, column] = "skip"
-            return
-        took = time.monotonic() - start
-        self.report.check(meeting.peer.name, f"{meeting.name}: {title}", fine, f"{took:.1f} s; {detail}")
-        self.cells[title, column] = "ok" if fine else "FAIL"
+        """One case of a meeting."""
+        self.cells.one(
+            self.report, meeting.peer.name,
+            f"{meeting.peer.name} {meeting.carrier} {'→' if meeting.we_connect else '←'}", meeting.name,
+            title(case), lambda: case(meeting), self.network.heal,
+        )
 
-    def attempt(self, meeting: Meeting, case) -> tuple[bool, str]:
-        """Whether the case went well, and what was seen."""
+    def run_command(self, words: list[str]) -> None:
+        """The command over the kernel's SCTP."""
         try:
-            return case(meeting)
-        except Skip:
-            raise
-        except Exception as error:  # one broken case must not hide the others
-            return False, f"{type(error).__name__}: {error}"
-        finally:
-            self.network.heal()
+            self.peer("linux")
+        except Skip as why:
+            self.report.skip("kernel", "sctp", str(why))
+            return
+        for listener, connector in kernel.PAIRS:
+            command = kernel.Command(self.network, self.guest, self.eyas, listener, connector)
+            for case in kernel.EVERYWHERE + ([] if listener == connector else kernel.BETWEEN_HOSTS):
+                if chosen(f"kernel {case.__name__}", words):
+                    self.cells.one(
+                        self.report, "kernel", f"kernel {kernel.ARROWS[listener, connector]}", command.name,
+                        title(case), lambda: case(command), self.network.heal,
+                    )
+            self.captures += [(f"kernel, {command.name}", it) for it in command.captures]
 
     def read_captures(self) -> None:
         """Wireshark finds nothing wrong with any packet."""
@@ -116,10 +157,6 @@ class Sctp:
             detail = f"{packets} packets, {bad} malformed or with a wrong checksum {first}"
             self.report.check("tshark", name, packets > 0 and bad == 0, detail)
 
-    def table(self) -> None:
-        """The cases by row, the peers by column; → where we connect, ← where they do."""
-        table.show("SCTP", self.columns, self.cells)
-
     def stop(self) -> None:
         """Takes everything down."""
         with contextlib.suppress(OSError):
@@ -128,10 +165,12 @@ class Sctp:
         self.network.remove()
 
 
-def run(directory: pathlib.Path, example: pathlib.Path, report: Report, only: list[str]) -> None:
+def run(
+    directory: pathlib.Path, example: pathlib.Path, eyas: pathlib.Path, report: Report, only: list[str]
+) -> None:
     """The whole of it."""
     try:
-        sctp = Sctp(directory, example, report)
+        sctp = Sctp(directory, example, eyas, report)
     except NoNamespaces as missing:
         report.skip("sctp", "all", str(missing))
         return

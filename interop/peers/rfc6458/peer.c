@@ -1,7 +1,7 @@
 /* A peer of SCTP on the socket API of usrsctp, or with -DKERNEL on that of Linux.
  *
  *   peer connect|listen [--local A,B] [--remote A,B] [--port P] [--local-port P] [--udp LOCAL,REMOTE]
- *        [--streams N] [--echo] [--interleave] STEP...
+ *        [--streams N] [--echo] [--interleave] [--multipath] STEP...
  *
  * Steps are done in their order; meanwhile everything that comes is received
  * and checked.
@@ -321,7 +321,7 @@ static void step(char *text, uint16_t port) {
 /* ---- setting up ---- */
 
 static struct {
-    bool listens, interleave;
+    bool listens, interleave, multipath;
     char *local, *remote;
     uint16_t port, local_port, udp_local, udp_remote, streams;
 } options = {.port = 5000, .streams = 16};
@@ -404,6 +404,7 @@ static int parse_options(int count, char **words) {
         const char *name = words[at] + 2;
         if (strcmp(name, "echo") == 0) state.echo = true;
         else if (strcmp(name, "interleave") == 0) options.interleave = true;
+        else if (strcmp(name, "multipath") == 0) options.multipath = true;
         else if (at + 1 == count) fail(name);
         else if (strcmp(name, "local") == 0) options.local = words[++at];
         else if (strcmp(name, "remote") == 0) options.remote = words[++at];
@@ -429,6 +430,7 @@ int main(int count, char **words) {
     usrsctp_sysctl_set_sctp_blackhole(2);
     usrsctp_sysctl_set_sctp_asconf_enable(1);
     usrsctp_sysctl_set_sctp_auth_enable(1);
+    if (options.multipath) usrsctp_sysctl_set_sctp_cmt_on_off(1);
 #endif
     for (size_t stream = 0; stream < MOST_STREAMS; stream++) state.streams[stream].last = -1;
     establish();

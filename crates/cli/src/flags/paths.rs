@@ -15,6 +15,9 @@ pub(crate) struct PathFlags {
     /// Send on all paths at once, and not on one with the others in reserve (CMT-SCTP)
     ///
     /// Each side chooses for what it sends. Messages of one stream take whichever path has room.
+    /// Each path has a congestion window of its own, so that lines apart are all full; where paths
+    /// may share a bottleneck with others, --congestion cmt-rp-v2 or olia takes one fair share
+    /// there.
     #[arg(long)]
     pub(crate) multipath: bool,
     /// What decides how much may be under way on a path [default: cubic]

@@ -6,14 +6,14 @@ use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::{Cause, Failure, Level};
 use eyas_sctp::identifier::StreamId;
-use tokio::net::TcpStream;
 
 use super::{Attempt, Established, Reporter, tls};
 use crate::byte_stream::Carrier;
 use crate::connection::ConnectionInfo;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io};
-use crate::sctp::carrier::{Access, access, kernel};
+use crate::sctp::carrier::{Access, access};
+use crate::sctp::kernel;
 use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{SctpAssociation, SctpStream, of_attempt};
 
@@ -25,17 +25,18 @@ pub(super) async fn run(
     connector: &Connector,
     reporter: &Reporter,
 ) -> Result<Established, Failure> {
-    if attempt.candidate.transport == Transport::Sctp {
-        match access() {
-            Access::Raw => {}
-            Access::Kernel => return through_kernel(attempt, connector, reporter).await,
-            Access::None(why) => {
-                return Err(failure(Cause::Unsupported, Level::Started, why.as_str()));
-            }
-        }
-    }
     let mut info = attempt.info();
-    let association = associate(&mut attempt, connector, reporter, &mut info).await?;
+    let through_our_own = match (attempt.candidate.transport, access()) {
+        (Transport::Sctp, Access::None(why)) => {
+            return Err(failure(Cause::Unsupported, Level::Started, why.as_str()));
+        }
+        (Transport::Sctp, Access::Kernel) => false,
+        _ => true,
+    };
+    let association = match through_our_own {
+        true => associate(&mut attempt, connector, reporter, &mut info).await?,
+        false => through_kernel(&attempt, connector, reporter, &mut info).await?,
+    };
     let stream =
         association.stream(STREAM).map_err(|error| of_attempt(&error, Level::Transport))?;
     secure(stream, &attempt, connector, info).await
@@ -110,28 +111,19 @@ async fn secure(
 
 /// Where the kernel speaks SCTP it does so alone, and tells nothing of the INIT ACK.
 async fn through_kernel(
-    attempt: Attempt,
+    attempt: &Attempt,
     connector: &Connector,
     reporter: &Reporter,
-) -> Result<Established, Failure> {
-    let mut info = attempt.info();
+    info: &mut ConnectionInfo,
+) -> Result<SctpAssociation, Failure> {
     let start = Instant::now();
-    let stream: TcpStream = kernel::connect(attempt.candidate.address)
+    let association = kernel::connect(attempt.candidate.address, connector.sctp().association())
         .await
         .map_err(|error| of_io(&error, Level::Started))?;
     info.rtt = Some(start.elapsed());
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
-    info.local = stream.local_addr().ok();
+    info.local = association.local_address();
     reporter.progress(Level::Transport, info.rtt).await;
-    if attempt.candidate.security == Security::None {
-        let carrier = Carrier::Tcp(stream);
-        return Ok(Established { carrier, info, said: Bytes::new() });
-    }
-    let config = connector.stream_tls(&attempt.candidate.alpn);
-    let stream = tls::connect(stream, config, &attempt, Level::Transport).await?;
-    info.timings.security = Some(attempt.origin.elapsed());
-    tls::describe(&mut info, stream.get_ref().1);
-    let carrier = Carrier::Tls(Box::new(stream.into()));
-    Ok(Established { carrier, info, said: Bytes::new() })
+    Ok(association)
 }

@@ -21,8 +21,7 @@ fn wanted(parameters: &ListenParameters) -> Result<Wanted, Error> {
     let mut wanted = Wanted::default();
     for transport in &parameters.transports {
         match transport {
-            Transport::Tcp => wanted.stream = wanted.stream.or(Some(StreamProtocol::Tcp)),
-            Transport::Mptcp => wanted.stream = Some(StreamProtocol::Mptcp),
+            Transport::Tcp | Transport::Mptcp => {}
             Transport::Quic if !cfg!(feature = "quic") => {
                 return Err(Error::Parameters("this build is without QUIC".into()));
             }
@@ -36,6 +35,13 @@ fn wanted(parameters: &ListenParameters) -> Result<Wanted, Error> {
             other => return Err(Error::Parameters(format!("cannot listen for {other} yet"))),
         }
     }
+    let wants = |transport| parameters.transports.contains(&transport);
+    wanted.stream = match (wants(Transport::Tcp), wants(Transport::Mptcp)) {
+        (true, true) => Some(StreamProtocol::MptcpIfPossible),
+        (false, true) => Some(StreamProtocol::Mptcp),
+        (true, false) => Some(StreamProtocol::Tcp),
+        (false, false) => None,
+    };
     if parameters.transports.is_empty() {
         return Err(Error::Parameters("no transport is asked for".into()));
     }

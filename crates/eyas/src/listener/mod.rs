@@ -15,7 +15,6 @@ use crate::sctp::SctpListener;
 #[cfg(feature = "sctp")]
 use crate::sctp::protocol::config::AssociationConfig;
 use crate::{Connection, Error, ServerIdentity};
-use stream::Kind;
 
 mod bind;
 #[cfg(feature = "quic")]
@@ -39,7 +38,8 @@ pub struct ListenParameters {
     /// The local address; port 0 takes a free one, the same for all transports. `[::]` serves
     /// IPv4 too.
     pub address: SocketAddr,
-    /// The transports; MPTCP serves TCP peers as well.
+    /// The transports. MPTCP serves TCP peers as well, and a kernel without it is an error unless
+    /// TCP is named, too.
     pub transports: Vec<Transport>,
     /// The server's identity; `None` serves without security, which QUIC cannot.
     pub security: Option<ServerIdentity>,
@@ -182,20 +182,16 @@ impl Listener {
         let tls = parameters.tls()?;
         let address = sockets.address;
         if let Some(tcp) = sockets.tcp {
-            tasks.spawn(stream::accept_all(tcp, Kind::Tcp, tls.clone(), reception.clone()));
+            tasks.spawn(stream::accept_all(tcp, tls.clone(), reception.clone()));
         }
         #[cfg(feature = "sctp")]
         let (address, sctp) = {
-            let sctp::Accepting { address, own, kernel } = sctp::listen(&parameters, address)?;
-            if let Some(kernel) = kernel {
-                let reception = reception.clone();
-                tasks.spawn(stream::accept_all(kernel, Kind::Sctp, tls.clone(), reception));
+            let sctp::Accepting { address, listener } = sctp::listen(&parameters, address)?;
+            let listener = listener.map(Arc::new);
+            if let Some(listener) = &listener {
+                tasks.spawn(sctp::accept_all(Arc::clone(listener), tls, reception.clone()));
             }
-            let own = own.map(Arc::new);
-            if let Some(own) = &own {
-                tasks.spawn(sctp::accept_all(Arc::clone(own), tls, reception.clone()));
-            }
-            (address, own)
+            (address, listener)
         };
         #[cfg(feature = "quic")]
         let quic = match sockets.udp {
@@ -232,7 +228,7 @@ impl Listener {
         }
     }
 
-    /// What accepts SCTP, if eyas carries it itself: for what it has counted.
+    /// What accepts SCTP: for what it has counted.
     #[cfg(feature = "sctp")]
     pub fn sctp(&self) -> Option<&SctpListener> {
         self.sctp.as_deref()

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
 use eyas_sctp::identifier::StreamId;
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -16,7 +15,6 @@ use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
 use crate::attempt::tls;
 use crate::byte_stream::Carrier;
 use crate::connection::{ConnectionInfo, Timings};
-use crate::sctp::carrier::{Access, access, kernel};
 use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
 use crate::{Connection, Error, Feedback, ServerIdentity};
@@ -25,8 +23,7 @@ use crate::{Connection, Error, Feedback, ServerIdentity};
 pub(super) struct Accepting {
     /// The address, with the port number that all transports share.
     pub(super) address: SocketAddr,
-    pub(super) own: Option<SctpListener>,
-    pub(super) kernel: Option<TcpListener>,
+    pub(super) listener: Option<SctpListener>,
 }
 
 /// Listens as the parameters want it, at the address that the other transports have.
@@ -35,11 +32,13 @@ pub(super) fn listen(
     mut address: SocketAddr,
 ) -> Result<Accepting, Error> {
     let wants = |transport| parameters.transports.contains(&transport);
-    let through_kernel = wants(Transport::Sctp) && *access() == Access::Kernel;
+    if !wants(Transport::Sctp) && !wants(Transport::SctpUdp) {
+        return Ok(Accepting { address, listener: None });
+    }
     let mut wanted = SctpListenParameters::new(address);
     wanted.addresses = addresses(address, &parameters.sctp_addresses);
     wanted.association = parameters.sctp_association.clone();
-    if !wants(Transport::Sctp) || through_kernel {
+    if !wants(Transport::Sctp) {
         wanted.directly = Directly::No;
     }
     if !wants(Transport::SctpUdp) {
@@ -49,19 +48,9 @@ pub(super) fn listen(
     }
     // A key that DTLS cannot use leaves the other ways as they are.
     wanted.dtls = parameters.security.clone().filter(ServerIdentity::suits_dtls);
-    let mut own = None;
-    if wanted.directly != Directly::No || wanted.encapsulation_port.is_some() {
-        let listener = SctpListener::bind(&wanted)?;
-        address.set_port(listener.port());
-        own = Some(listener);
-    }
-    let mut kernel = None;
-    if through_kernel {
-        let listener = kernel::listen(address, false)?;
-        address = listener.local_addr()?;
-        kernel = Some(listener);
-    }
-    Ok(Accepting { address, own, kernel })
+    let listener = SctpListener::bind(&wanted)?;
+    address.set_port(listener.port());
+    Ok(Accepting { address, listener: Some(listener) })
 }
 
 /// Where SCTP is served: at the address of all transports and the further ones. One that stands for
@@ -78,7 +67,7 @@ fn addresses(address: SocketAddr, further: &[IpAddr]) -> Vec<SocketAddr> {
     addresses
 }
 
-/// Accepts what eyas carries itself.
+/// Accepts associations, whoever carries them.
 pub(super) async fn accept_all(
     listener: Arc<SctpListener>,
     tls: Option<TlsAcceptor>,

@@ -1,4 +1,4 @@
-//! Accepting over TCP and MPTCP, and over the kernel's SCTP, with or without TLS.
+//! Accepting over TCP and MPTCP, with or without TLS.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,19 +20,8 @@ use crate::{Connection, Feedback};
 /// The pause after the operating system had no descriptor or memory for another connection.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
-/// What the kernel speaks on a listening socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// TCP, and MPTCP with who wants it.
-    Tcp,
-    /// SCTP.
-    #[cfg(feature = "sctp")]
-    Sctp,
-}
-
 pub(super) async fn accept_all(
     listener: TcpListener,
-    kind: Kind,
     tls: Option<TlsAcceptor>,
     reception: Reception,
 ) {
@@ -45,8 +34,7 @@ pub(super) async fn accept_all(
             Ok((stream, remote)) => {
                 let (tls, ready) = (tls.clone(), reception.ready.clone());
                 handshakes.spawn(async move {
-                    let shaken =
-                        tokio::time::timeout(HANDSHAKE_TIME, shake(stream, kind, remote, tls));
+                    let shaken = tokio::time::timeout(HANDSHAKE_TIME, shake(stream, remote, tls));
                     match shaken.await {
                         Ok(Ok(connection)) => drop(ready.send(connection).await),
                         Ok(Err(error)) => tracing::debug!(%remote, %error, "handshake failed"),
@@ -79,18 +67,14 @@ fn is_of_the_peer(error: &io::Error) -> bool {
 
 async fn shake(
     stream: TcpStream,
-    kind: Kind,
     remote: SocketAddr,
     tls: Option<TlsAcceptor>,
 ) -> io::Result<Connection> {
     let start = Instant::now();
-    let transport = match kind {
-        Kind::Tcp => {
-            stream.set_nodelay(true)?;
-            if mptcp::is_in_use(&stream) { Transport::Mptcp } else { Transport::Tcp }
-        }
-        #[cfg(feature = "sctp")]
-        Kind::Sctp => Transport::Sctp,
+    stream.set_nodelay(true)?;
+    let transport = match mptcp::is_in_use(&stream) {
+        true => Transport::Mptcp,
+        false => Transport::Tcp,
     };
     let mut info = ConnectionInfo {
         transport,

@@ -13,6 +13,7 @@ use eyas_sctp::identifier::{AssociationId, PathId, StreamId};
 use eyas_sctp::message::{Message, SendInfo};
 
 use super::hub::{Hub, State};
+use super::kernel::KernelAssociation;
 use super::slot::{Slot, Stage};
 use super::{SctpError, SctpStream};
 
@@ -22,7 +23,16 @@ use super::{SctpError, SctpStream};
 /// It speaks as it is, without security: who asked for TLS reads and writes the
 /// [`Connection`](crate::Connection) instead.
 #[derive(Clone, Debug)]
-pub struct SctpAssociation(Arc<Held>);
+pub struct SctpAssociation(Carried);
+
+/// Who speaks SCTP.
+#[derive(Clone, Debug)]
+enum Carried {
+    /// We ourselves.
+    Own(Arc<Held>),
+    /// The kernel, which cannot do all that we can.
+    Kernel(KernelAssociation),
+}
 
 #[derive(Debug)]
 struct Held {
@@ -39,7 +49,11 @@ impl Drop for Held {
 
 impl SctpAssociation {
     pub(super) fn new(hub: Arc<Hub>, id: AssociationId) -> Self {
-        Self(Arc::new(Held { hub, id }))
+        Self(Carried::Own(Arc::new(Held { hub, id })))
+    }
+
+    pub(super) fn of_kernel(association: KernelAssociation) -> Self {
+        Self(Carried::Kernel(association))
     }
 
     /// Hands in a message; waits for room in the send buffer. Cancel-safe: a message is taken
@@ -91,7 +105,10 @@ impl SctpAssociation {
 
     /// The association at this moment: state, streams, windows, and its paths (`SCTP_STATUS`).
     pub fn status(&self) -> Option<Status> {
-        self.0.hub.lock().endpoint.status(self.0.id)
+        match &self.0 {
+            Carried::Own(held) => held.hub.lock().endpoint.status(held.id),
+            Carried::Kernel(kernel) => kernel.status(),
+        }
     }
 
     /// The paths at this moment, in the order of their numbers; none once the association is over.
@@ -101,14 +118,21 @@ impl SctpAssociation {
         self.status().map_or_else(Vec::new, |status| status.paths)
     }
 
-    /// What one stream has in the send buffer; `None` once the association is over.
+    /// What one stream has in the send buffer; `None` once the association is over, and where the
+    /// kernel speaks SCTP, which does not tell.
     pub fn queue(&self, stream: StreamId) -> Option<QueueInfo> {
-        self.0.hub.lock().endpoint.stream_queue(self.0.id, stream)
+        match &self.0 {
+            Carried::Own(held) => held.hub.lock().endpoint.stream_queue(held.id, stream),
+            Carried::Kernel(_) => None,
+        }
     }
 
     /// Our end of the primary path, with our SCTP port; the IP address is unspecified where the
     /// routing chooses it.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        if let Carried::Kernel(kernel) = &self.0 {
+            return kernel.local_address();
+        }
         let status = self.status()?;
         let path = status.paths.iter().find(|path| path.id == status.primary)?;
         let any: IpAddr = match path.remote {
@@ -141,9 +165,12 @@ impl SctpAssociation {
     /// # Errors
     /// If it is lost before.
     pub async fn shutdown(&self) -> Result<(), SctpError> {
-        match self.call(Endpoint::shutdown) {
-            Ok(()) | Err(Misuse::NoAssociation | Misuse::WrongState) => {}
-            Err(error) => return Err(error.into()),
+        match &self.0 {
+            Carried::Kernel(kernel) => kernel.shutdown(),
+            Carried::Own(_) => match self.call(Endpoint::shutdown) {
+                Ok(()) | Err(Misuse::NoAssociation | Misuse::WrongState) => {}
+                Err(error) => return Err(error.into()),
+            },
         }
         poll_fn(|cx| {
             self.poll_stage(cx, |stage| match stage {
@@ -158,6 +185,9 @@ impl SctpAssociation {
     /// Ends the association at once; what has not arrived is lost.
     pub fn abort(&self, reason: impl Into<Bytes>) {
         let reason = reason.into();
+        if let Carried::Kernel(kernel) = &self.0 {
+            return kernel.abort(&reason);
+        }
         // Refused only if it has ended already.
         let _ = self.call(|endpoint, now, id| endpoint.abort(now, id, reason));
     }
@@ -167,6 +197,9 @@ impl SctpAssociation {
     /// # Errors
     /// If there is no such path.
     pub fn set_primary(&self, path: PathId) -> Result<(), SctpError> {
+        if let Carried::Kernel(kernel) = &self.0 {
+            return Ok(kernel.set_primary(path)?);
+        }
         Ok(self.call(|endpoint, now, id| endpoint.set_primary(now, id, path))?)
     }
 
@@ -180,6 +213,9 @@ impl SctpAssociation {
     /// ([`dynamic_addresses`](eyas_sctp::config::Extensions::dynamic_addresses)), or too many
     /// requests wait.
     pub fn add_address(&self, address: IpAddr) -> Result<(), SctpError> {
+        if let Carried::Kernel(kernel) = &self.0 {
+            return Ok(kernel.add_address(address)?);
+        }
         Ok(self.call(|endpoint, now, id| endpoint.add_address(now, id, address))?)
     }
 
@@ -189,6 +225,9 @@ impl SctpAssociation {
     /// # Errors
     /// If the peer cannot do it, or too many requests wait.
     pub fn remove_address(&self, address: IpAddr) -> Result<(), SctpError> {
+        if let Carried::Kernel(kernel) = &self.0 {
+            return Ok(kernel.remove_address(address)?);
+        }
         Ok(self.call(|endpoint, now, id| endpoint.remove_address(now, id, address))?)
     }
 
@@ -233,6 +272,9 @@ impl SctpAssociation {
     /// # Errors
     /// If the peer cannot do it, or another request is under way.
     pub fn reset_streams(&self, outgoing: bool, streams: &[StreamId]) -> Result<(), SctpError> {
+        if let Carried::Kernel(kernel) = &self.0 {
+            return Ok(kernel.reset_streams(outgoing, streams)?);
+        }
         Ok(self.call(|endpoint, now, id| endpoint.reset_streams(now, id, outgoing, streams))?)
     }
 
@@ -251,6 +293,9 @@ impl SctpAssociation {
     /// # Errors
     /// If the peer cannot do it, or another request is under way.
     pub fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), SctpError> {
+        if let Carried::Kernel(kernel) = &self.0 {
+            return Ok(kernel.add_streams(outbound, inbound)?);
+        }
         Ok(self.call(|endpoint, now, id| endpoint.add_streams(now, id, outbound, inbound))?)
     }
 
@@ -300,7 +345,10 @@ impl SctpAssociation {
         info: &SendInfo,
         data: impl FnOnce() -> Bytes,
     ) -> Poll<Result<(), SctpError>> {
-        let (hub, id) = (&self.0.hub, self.0.id);
+        let (hub, id) = match &self.0 {
+            Carried::Own(held) => (&held.hub, held.id),
+            Carried::Kernel(kernel) => return kernel.poll_send(cx, info, &data()),
+        };
         let mut state = hub.lock();
         let State { slots, endpoint, .. } = &mut *state;
         let Some(slot) = slots.get_mut(&id) else { return Poll::Ready(Err(SctpError::Closed)) };
@@ -326,7 +374,10 @@ impl SctpAssociation {
         cx: &mut Context<'_>,
         stream: Option<StreamId>,
     ) -> Poll<Result<Option<Message>, SctpError>> {
-        let (hub, id) = (&self.0.hub, self.0.id);
+        let (hub, id) = match &self.0 {
+            Carried::Own(held) => (&held.hub, held.id),
+            Carried::Kernel(kernel) => return kernel.poll_receive(cx, stream),
+        };
         let now = hub.now();
         let mut state = hub.lock();
         let state = &mut *state;
@@ -336,18 +387,11 @@ impl SctpAssociation {
             hub.wake.notify_one();
             return Poll::Ready(Ok(Some(message)));
         }
-        match &slot.stage {
-            Stage::Ended(Some(reason)) => {
-                return Poll::Ready(Err(SctpError::Lost(reason.clone())));
-            }
-            Stage::Ended(None) => return Poll::Ready(Ok(None)),
-            _ if slot.peer_is_done || stream.is_some_and(|one| slot.is_stream_over(one)) => {
-                return Poll::Ready(Ok(None));
-            }
-            _ => {}
+        let end = slot.end_of(stream);
+        if end.is_pending() {
+            slot.await_message(stream, cx.waker());
         }
-        slot.await_message(stream, cx.waker());
-        Poll::Pending
+        end
     }
 
     /// Says that nothing more is sent on this stream, once all of it is on its way: what still
@@ -357,7 +401,10 @@ impl SctpAssociation {
         cx: &mut Context<'_>,
         stream: StreamId,
     ) -> Poll<Result<(), Misuse>> {
-        let (hub, id) = (&self.0.hub, self.0.id);
+        let (hub, id) = match &self.0 {
+            Carried::Own(held) => (&held.hub, held.id),
+            Carried::Kernel(kernel) => return kernel.poll_end_stream(cx, stream),
+        };
         let mut guard = hub.lock();
         let state = &mut *guard;
         let can_reset = state.endpoint.status(id).is_some_and(|one| one.agreed.reconfiguration);
@@ -391,16 +438,25 @@ impl SctpAssociation {
         let _ = self.with_slot(|slot| slot.close_stream(stream));
     }
 
+    /// Calls the protocol; what this file does not ask of the kernel, the kernel cannot do.
     fn call<T>(
         &self,
-        action: impl FnOnce(&mut Endpoint, std::time::Duration, AssociationId) -> T,
-    ) -> T {
-        self.0.hub.call(|endpoint, now| action(endpoint, now, self.0.id))
+        action: impl FnOnce(&mut Endpoint, std::time::Duration, AssociationId) -> Result<T, Misuse>,
+    ) -> Result<T, Misuse> {
+        match &self.0 {
+            Carried::Own(held) => held.hub.call(|endpoint, now| action(endpoint, now, held.id)),
+            Carried::Kernel(_) => Err(Misuse::NotSupported),
+        }
     }
 
     fn with_slot<T>(&self, action: impl FnOnce(&mut Slot) -> T) -> Result<T, SctpError> {
-        let mut state = self.0.hub.lock();
-        state.slots.get_mut(&self.0.id).map(action).ok_or(SctpError::Closed)
+        match &self.0 {
+            Carried::Own(held) => {
+                let mut state = held.hub.lock();
+                state.slots.get_mut(&held.id).map(action).ok_or(SctpError::Closed)
+            }
+            Carried::Kernel(kernel) => Ok(kernel.with_slot(action)),
+        }
     }
 }
 

@@ -61,6 +61,11 @@ impl Clients {
         })
     }
 
+    /// How associations behave.
+    pub(crate) fn association(&self) -> &AssociationConfig {
+        &self.association
+    }
+
     /// Sends an INIT to the SCTP port of this address. The association then waits at its INIT ACK.
     pub(crate) async fn open(
         &self,

@@ -1,4 +1,4 @@
-//! Taking in associations: inside UDP and over raw IP, at one SCTP port.
+//! Taking in associations at one SCTP port: inside UDP, over raw IP, or through the kernel.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,6 +12,7 @@ use eyas_sctp::counters::Counters;
 use super::carrier::{Access, Claim, ENCAPSULATION_PORT, Wire, access};
 use super::dtls::Identity;
 use super::hub::{Anchor, Dependence, Homes, Hub};
+use super::kernel::KernelListener;
 use super::{SctpAssociation, client};
 use crate::ServerIdentity;
 
@@ -47,8 +48,8 @@ impl SctpListenParameters {
     }
 }
 
-/// Whether SCTP is served directly over IP, which takes privileges, and a kernel that does not
-/// speak SCTP itself.
+/// Whether SCTP is served directly over IP: through the kernel where it speaks SCTP, otherwise by
+/// eyas itself, which takes privileges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Directly {
     /// Not at all.
@@ -66,6 +67,8 @@ pub struct SctpListener {
     hub: Anchor,
     /// What comes inside DTLS has an endpoint of its own: it never mixes with what comes in clear.
     protected: Option<Anchor>,
+    /// What comes directly over IP where the kernel speaks SCTP.
+    kernel: Option<KernelListener>,
     port: u16,
     /// The port over raw IP, for as long as somebody listens.
     _claims: Vec<Claim>,
@@ -99,20 +102,25 @@ impl SctpListener {
         if port == 0 {
             port = wires.first().map_or(0, |wire| wire.local().port());
         }
-        let is_possible = *access() == Access::Raw;
-        let directly = match parameters.directly {
-            Directly::No => false,
-            Directly::IfPossible => is_possible,
-            Directly::Must => true,
-        };
-        let mut claims = Vec::new();
-        if directly {
-            for ip in &ips {
-                wires.push(raw(*ip)?);
-                claims.extend((port != 0).then(|| Claim::take(*ip, port)).transpose()?);
+        let (mut kernel, mut claims) = (None, Vec::new());
+        match (parameters.directly, access()) {
+            (Directly::No, _) | (Directly::IfPossible, Access::None(_)) => {}
+            (_, Access::Kernel) => {
+                let listener = listen_through_kernel(parameters, port)?;
+                port = listener.port();
+                kernel = Some(listener);
+            }
+            (_, Access::Raw) => {
+                for ip in &ips {
+                    wires.push(Wire::raw(*ip)?);
+                    claims.extend((port != 0).then(|| Claim::take(*ip, port)).transpose()?);
+                }
+            }
+            (Directly::Must, Access::None(why)) => {
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why.as_str()));
             }
         }
-        if wires.is_empty() || port == 0 {
+        if (wires.is_empty() && kernel.is_none()) || port == 0 {
             let what = "neither SCTP inside UDP nor directly over IP is asked for";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
@@ -129,7 +137,7 @@ impl SctpListener {
                 Some(Hub::start(over_dtls, protected, Homes::One, reader)?)
             }
         };
-        Ok(Self { hub, protected, port, _claims: claims })
+        Ok(Self { hub, protected, kernel, port, _claims: claims })
     }
 
     /// The SCTP port.
@@ -145,14 +153,23 @@ impl SctpListener {
 
     /// Whether SCTP is served directly over IP.
     pub fn is_direct(&self) -> bool {
-        self.hub.0.wires.iter().any(Wire::is_shared)
+        self.kernel.is_some() || self.hub.0.wires.iter().any(Wire::is_shared)
     }
 
     /// The next association that a peer has opened. Cancel-safe.
     pub async fn accept(&self) -> SctpAssociation {
         let hub = &self.hub.0;
-        let id = poll_fn(|cx| hub.poll_accept(cx).map_or(Poll::Pending, Poll::Ready)).await;
-        SctpAssociation::new(Arc::clone(hub), id)
+        let own = poll_fn(|cx| hub.poll_accept(cx).map_or(Poll::Pending, Poll::Ready));
+        let through_kernel = async {
+            match &self.kernel {
+                Some(kernel) => kernel.accept().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            id = own => SctpAssociation::new(Arc::clone(hub), id),
+            association = through_kernel => association,
+        }
     }
 
     /// The next association that a peer has opened inside DTLS; pending forever where that is not
@@ -163,13 +180,14 @@ impl SctpListener {
         SctpAssociation::new(Arc::clone(hub), id)
     }
 
-    /// How many associations there are, accepted or not, inside DTLS or not.
+    /// How many associations there are, accepted or not, inside DTLS or not; those of the kernel are
+    /// not among them.
     pub fn associations(&self) -> usize {
         let hubs = std::iter::once(&self.hub).chain(&self.protected);
         hubs.map(|hub| hub.0.lock().endpoint.associations().len()).sum()
     }
 
-    /// What the protocol has counted so far.
+    /// What the protocol has counted so far; of what the kernel does it knows nothing.
     pub fn counters(&self) -> Counters {
         self.hub.0.lock().endpoint.counters()
     }
@@ -184,13 +202,12 @@ fn ips(addresses: &[SocketAddr]) -> Vec<IpAddr> {
     ips
 }
 
-fn raw(ip: IpAddr) -> io::Result<Wire> {
-    match access() {
-        Access::Raw => Wire::raw(ip),
-        Access::Kernel => {
-            let what = "the kernel speaks SCTP itself: use its sockets";
-            Err(io::Error::new(io::ErrorKind::Unsupported, what))
-        }
-        Access::None(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why.as_str())),
-    }
+/// The kernel's listener, at the port that SCTP inside UDP has, too.
+fn listen_through_kernel(
+    parameters: &SctpListenParameters,
+    port: u16,
+) -> io::Result<KernelListener> {
+    let mut addresses = parameters.addresses.clone();
+    addresses.iter_mut().for_each(|address| address.set_port(port));
+    KernelListener::bind(&addresses, &parameters.association)
 }

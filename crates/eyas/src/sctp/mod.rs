@@ -2,7 +2,8 @@
 //!
 //! | file | job | source |
 //! | --- | --- | --- |
-//! | `carrier/` | sockets: inside UDP, raw, the kernel's own | RFC 6951, RFC 9260 |
+//! | `carrier/` | sockets: inside UDP, inside DTLS, raw | RFC 6951, RFC 8261, RFC 9260 |
+//! | `kernel/` | the kernel's own SCTP, where it speaks it | RFC 6458 |
 //! | `hub` | one protocol endpoint, shared by its task and its associations | |
 //! | `slot` | what the hub keeps for one association | |
 //! | `own_addresses` | the addresses that peers are told of, as they come and go | RFC 5061 |
@@ -24,6 +25,7 @@ pub(crate) mod client;
 pub(crate) mod dtls;
 mod error;
 mod hub;
+pub(crate) mod kernel;
 mod listener;
 mod own_addresses;
 mod ports;

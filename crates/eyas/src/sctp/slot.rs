@@ -1,7 +1,7 @@
 //! What the hub keeps for one association.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::StreamId;
@@ -220,6 +220,34 @@ impl Slot {
             self.parked += message.len();
             inbox.messages.push_back(message);
             inbox.readers.wake();
+        }
+    }
+
+    /// Keeps a message until it is asked for.
+    pub(super) fn park(&mut self, message: Message) {
+        self.parked += message.len();
+        let inbox = self.inboxes.get_mut(&message.stream).unwrap_or(&mut self.common);
+        inbox.messages.push_back(message);
+        inbox.readers.wake();
+    }
+
+    /// Whether so much waits to be read that nothing more is to be taken in.
+    pub(super) fn is_parking_full(&self) -> bool {
+        self.parked >= MAX_PARKED
+    }
+
+    /// What a reader gets for whom there is no message: nothing for now, or nothing ever.
+    pub(super) fn end_of(
+        &self,
+        stream: Option<StreamId>,
+    ) -> Poll<Result<Option<Message>, SctpError>> {
+        match &self.stage {
+            Stage::Ended(Some(reason)) => Poll::Ready(Err(SctpError::Lost(reason.clone()))),
+            Stage::Ended(None) => Poll::Ready(Ok(None)),
+            _ if self.peer_is_done || stream.is_some_and(|one| self.is_stream_over(one)) => {
+                Poll::Ready(Ok(None))
+            }
+            _ => Poll::Pending,
         }
     }
 

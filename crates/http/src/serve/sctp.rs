@@ -57,8 +57,13 @@ impl SctpService {
         match SctpListener::bind(&parameters) {
             Ok(listener) => Ok(Some(listener)),
             Err(cause) if self.optional => {
-                tracing::info!(%cause, "serving without SCTP");
-                Ok(None)
+                tracing::info!(%cause, "serving without SCTP inside UDP");
+                // Where the kernel speaks SCTP it may well have the UDP port.
+                parameters.encapsulation_port = None;
+                let directly = SctpListener::bind(&parameters);
+                Ok(directly
+                    .inspect_err(|cause| tracing::info!(%cause, "serving without SCTP"))
+                    .ok())
             }
             Err(cause) => Err(ServeError::Sctp { address: first, cause }),
         }

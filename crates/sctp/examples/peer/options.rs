@@ -16,6 +16,7 @@ pub(crate) struct Options {
     pub(crate) interleave: bool,
     pub(crate) asconf: bool,
     pub(crate) zero_checksum: bool,
+    pub(crate) multipath: bool,
 }
 
 /// The options, and the steps after them.
@@ -38,6 +39,7 @@ pub(crate) fn parse(words: &[String]) -> Result<(Options, Vec<String>), String> 
         interleave: false,
         asconf: false,
         zero_checksum: false,
+        multipath: false,
     };
     while let Some(word) = rest.next() {
         let Some(name) = word.strip_prefix("--") else {
@@ -49,6 +51,7 @@ pub(crate) fn parse(words: &[String]) -> Result<(Options, Vec<String>), String> 
             "interleave" => options.interleave = true,
             "asconf" => options.asconf = true,
             "zero-checksum" => options.zero_checksum = true,
+            "multipath" => options.multipath = true,
             _ => {
                 let value = rest.next().ok_or_else(|| format!("--{name} wants a value"))?;
                 with_value(&mut options, name, value)?;

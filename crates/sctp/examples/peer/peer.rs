@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
+use eyas_sctp::cmt::Multipath;
 use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::error::Error;
@@ -71,6 +72,7 @@ fn association(options: &Options) -> AssociationConfig {
     config.extensions.interleaving = options.interleave;
     config.extensions.dynamic_addresses = options.asconf;
     config.extensions.zero_checksum = options.zero_checksum;
+    config.multipath = options.multipath.then(Multipath::default);
     config
 }
 

@@ -63,6 +63,27 @@ pub struct Status {
     pub paths: Vec<PathStatus>,
 }
 
+impl Status {
+    /// An association of which only its state and one path are known so far: for who asks somebody
+    /// else's SCTP, as that of a kernel.
+    #[must_use]
+    pub fn new(state: AssociationState, path: PathStatus) -> Self {
+        Self {
+            state,
+            local_port: 0,
+            remote_port: 0,
+            outbound_streams: 0,
+            inbound_streams: 0,
+            peer_window: 0,
+            window: 0,
+            queued: 0,
+            agreed: Agreed::default(),
+            primary: path.id,
+            paths: alloc::vec![path],
+        }
+    }
+}
+
 /// What both sides can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -113,4 +134,25 @@ pub struct PathStatus {
     pub rto: Duration,
     /// Bytes of the largest SCTP packet that goes on it (`spinfo_mtu`).
     pub mtu: usize,
+}
+
+impl PathStatus {
+    /// A path of which nothing was measured so far.
+    #[must_use]
+    pub fn new(id: PathId, remote: SocketAddr, state: PathState) -> Self {
+        Self {
+            id,
+            remote,
+            local: None,
+            state,
+            congestion_window: 0,
+            outstanding: 0,
+            smoothed_rtt: None,
+            rto: Duration::ZERO,
+            mtu: 0,
+            delivery_rate: None,
+            least_rtt: None,
+            forward_lag: None,
+        }
+    }
 }

@@ -109,7 +109,7 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
     let Some(address) = flags.listen else {
         return Err(Failure::new(Kind::Usage, "--listen wants an address"));
     };
-    let mut transports = vec![Transport::Mptcp, Transport::SctpUdp];
+    let mut transports = vec![Transport::Tcp, Transport::Mptcp, Transport::SctpUdp];
     if eyas::sctp::direct_access().is_ok() {
         transports.push(Transport::Sctp);
     }

@@ -1,11 +1,10 @@
-//! What carries SCTP packets: UDP sockets, raw sockets, or the kernel's own SCTP.
+//! What carries the packets of our own SCTP: UDP sockets, raw sockets.
 //!
 //! | module | job | source |
 //! | --- | --- | --- |
 //! | `udp` | SCTP inside UDP, in trains of datagrams (GSO, GRO) | RFC 6951 |
 //! | `dtls` | SCTP inside DTLS inside UDP | RFC 8261 |
 //! | `raw` | SCTP directly over IP, protocol 132, where privileges allow | RFC 9260 |
-//! | `kernel` | the sockets of a kernel that speaks SCTP itself | RFC 6458 §4 |
 //! | `icmp` | what routers and hosts report of packets that did not arrive | RFC 9260 §10 |
 //! | `fragmentation` | letting routers cut a packet that is too big | RFC 8899 |
 //! | `ways` | which socket a packet leaves by | RFC 9260 §6.4 |
@@ -19,7 +18,6 @@ mod claim;
 mod dtls;
 mod fragmentation;
 mod icmp;
-pub(crate) mod kernel;
 mod raw;
 mod udp;
 mod ways;

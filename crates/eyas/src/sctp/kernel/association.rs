@@ -1,0 +1,341 @@
+//! An association of the kernel, as `SctpAssociation` wants it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::{io, mem};
+
+use bytes::Bytes;
+use eyas_sctp::endpoint::Status;
+use eyas_sctp::error::Error as Misuse;
+use eyas_sctp::event::{Event, LossReason, PathChange};
+use eyas_sctp::identifier::{PathId, StreamId};
+use eyas_sctp::message::{Message, SendInfo};
+use nix::libc;
+use tokio::sync::Notify;
+
+use super::control::{self, ReceiveInfo};
+use super::notification::{self, Notification};
+use super::socket::{KernelSocket, Received};
+use super::{options, task};
+use crate::sctp::SctpError;
+use crate::sctp::slot::{Slot, Stage};
+
+/// Addresses of the peer that get a number as paths.
+const MAX_PATHS: usize = 64;
+
+/// An association of the kernel. Cheap to clone; when the last clone is dropped, it ends once all
+/// data has arrived.
+#[derive(Clone, Debug)]
+pub(in crate::sctp) struct KernelAssociation(Arc<Held>);
+
+#[derive(Debug)]
+struct Held(Arc<Shared>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.lock().slot.is_orphan = true;
+        self.0.wake.notify_one();
+    }
+}
+
+/// What the task and the users of an association share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) socket: KernelSocket,
+    state: Mutex<State>,
+    /// Tells the task that there is something to do.
+    pub(super) wake: Notify,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) slot: Slot,
+    /// Whether the peer opened it.
+    by_peer: bool,
+    /// The addresses of the peer in the order of learning them: their places are the paths' numbers.
+    paths: Vec<IpAddr>,
+    /// A message is being read of which a part was given.
+    is_within_message: bool,
+    /// The kernel tells when everything has been acknowledged.
+    awaits_dry: bool,
+}
+
+impl KernelAssociation {
+    /// An association that is up. Must be called inside a tokio runtime.
+    pub(super) fn start(socket: KernelSocket, remote: SocketAddr, by_peer: bool) -> Self {
+        let state = State {
+            slot: Slot::new(Stage::Up),
+            by_peer,
+            paths: vec![remote.ip().to_canonical()],
+            is_within_message: false,
+            awaits_dry: false,
+        };
+        let shared = Arc::new(Shared { socket, state: Mutex::new(state), wake: Notify::new() });
+        tokio::spawn(task::run(Arc::clone(&shared)));
+        Self(Arc::new(Held(shared)))
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.0.0
+    }
+
+    pub(in crate::sctp) fn with_slot<T>(&self, action: impl FnOnce(&mut Slot) -> T) -> T {
+        let mut state = self.shared().lock();
+        let was_full = state.slot.is_parking_full();
+        let result = action(&mut state.slot);
+        let has_room = was_full && !state.slot.is_parking_full();
+        drop(state);
+        if has_room {
+            self.shared().wake.notify_one();
+        }
+        result
+    }
+
+    pub(in crate::sctp) fn status(&self) -> Option<Status> {
+        let mut state = self.shared().lock();
+        if matches!(state.slot.stage, Stage::Ended(_)) {
+            return None;
+        }
+        let known = mem::take(&mut state.paths);
+        let number = |remote: SocketAddr| place(&known, remote.ip()).unwrap_or(PathId(0));
+        let status = options::status(&self.shared().socket.socket(), number);
+        state.paths = known;
+        status
+    }
+
+    pub(in crate::sctp) fn local_address(&self) -> Option<SocketAddr> {
+        let address = self.shared().socket.socket().local_addr().ok()?.as_socket()?;
+        Some(SocketAddr::new(address.ip().to_canonical(), address.port()))
+    }
+
+    pub(in crate::sctp) fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        info: &SendInfo,
+        data: &[u8],
+    ) -> Poll<Result<(), SctpError>> {
+        let mut state = self.shared().lock();
+        match &state.slot.stage {
+            Stage::Ended(Some(reason)) => return Poll::Ready(Err(SctpError::Lost(reason.clone()))),
+            Stage::Ended(None) => return Poll::Ready(Err(SctpError::Closed)),
+            _ if state.slot.peer_is_done => return Poll::Ready(Err(SctpError::Closed)),
+            _ if data.is_empty() => return Poll::Ready(Err(Misuse::EmptyMessage.into())),
+            _ => {}
+        }
+        match self.shared().socket.try_send(&control::of_message(info), data) {
+            Ok(()) => Poll::Ready(Ok(())),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                state.slot.is_full = true;
+                state.slot.writers.add(cx.waker());
+                drop(state);
+                self.shared().wake.notify_one();
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(self.of_send(&error))),
+        }
+    }
+
+    /// Why a message was not taken. How the association was lost is told by a notification, too.
+    fn of_send(&self, error: &io::Error) -> SctpError {
+        match error.raw_os_error() {
+            Some(libc::EMSGSIZE) => {
+                let limit = self.shared().socket.socket().send_buffer_size().unwrap_or(0);
+                Misuse::MessageTooLarge { limit }.into()
+            }
+            Some(libc::EINVAL) => Misuse::NoSuchStream.into(),
+            Some(libc::EPIPE | libc::ESHUTDOWN | libc::ENOTCONN | libc::ESRCH) => SctpError::Closed,
+            _ => SctpError::Lost(reason(error)),
+        }
+    }
+
+    pub(in crate::sctp) fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        stream: Option<StreamId>,
+    ) -> Poll<Result<Option<Message>, SctpError>> {
+        self.with_slot(|slot| match slot.next(stream, || None) {
+            Some(message) => Poll::Ready(Ok(Some(message))),
+            None => {
+                let end = slot.end_of(stream);
+                if end.is_pending() {
+                    slot.await_message(stream, cx.waker());
+                }
+                end
+            }
+        })
+    }
+
+    /// Ends our sending once all data is on its way; nothing to do for one that is over.
+    pub(in crate::sctp) fn shutdown(&self) {
+        self.shared().socket.shutdown();
+    }
+
+    pub(in crate::sctp) fn abort(&self, reason: &Bytes) {
+        self.shared().socket.abort(reason);
+        self.shared().end(LossReason::Aborted);
+    }
+
+    pub(in crate::sctp) fn set_primary(&self, path: PathId) -> Result<(), Misuse> {
+        let remote = self.shared().socket.socket().peer_addr().ok();
+        let port =
+            remote.and_then(|remote| remote.as_socket()).ok_or(Misuse::NoAssociation)?.port();
+        let address = self.shared().lock().paths.get(usize::from(path.0)).copied();
+        let address = SocketAddr::new(address.ok_or(Misuse::NoSuchPath)?, port);
+        options::set_primary(&self.shared().socket.socket(), address)
+    }
+
+    pub(in crate::sctp) fn add_address(&self, address: IpAddr) -> Result<(), Misuse> {
+        options::add_address(&self.shared().socket.socket(), self.own(address)?)
+    }
+
+    pub(in crate::sctp) fn remove_address(&self, address: IpAddr) -> Result<(), Misuse> {
+        options::remove_address(&self.shared().socket.socket(), self.own(address)?)
+    }
+
+    /// An address of this host with our port.
+    fn own(&self, address: IpAddr) -> Result<SocketAddr, Misuse> {
+        let local = self.local_address().ok_or(Misuse::NoAssociation)?;
+        Ok(SocketAddr::new(address, local.port()))
+    }
+
+    pub(in crate::sctp) fn reset_streams(
+        &self,
+        outgoing: bool,
+        streams: &[StreamId],
+    ) -> Result<(), Misuse> {
+        options::reset_streams(&self.shared().socket.socket(), outgoing, streams)
+    }
+
+    pub(in crate::sctp) fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), Misuse> {
+        options::add_streams(&self.shared().socket.socket(), outbound, inbound)
+    }
+
+    /// Says that nothing more is sent on this stream, once all of it has arrived: the kernel resets
+    /// no stream that has something to send.
+    pub(in crate::sctp) fn poll_end_stream(
+        &self,
+        cx: &mut Context<'_>,
+        stream: StreamId,
+    ) -> Poll<Result<(), Misuse>> {
+        let socket = self.shared().socket.socket();
+        let mut state = self.shared().lock();
+        if matches!(state.slot.stage, Stage::Ended(_)) {
+            return Poll::Ready(Err(Misuse::NoAssociation));
+        }
+        let asked = match options::can_reset(&socket) {
+            true => options::reset_streams(&socket, true, &[stream]),
+            false => Err(Misuse::NotSupported),
+        };
+        match asked {
+            Err(Misuse::Busy) => {
+                state.slot.watchers.add(cx.waker());
+                match mem::replace(&mut state.awaits_dry, true) {
+                    true => Poll::Pending,
+                    false => listen_for_dry(&socket),
+                }
+            }
+            Err(Misuse::NotSupported) => {
+                self.shared().socket.shutdown();
+                Poll::Ready(Ok(()))
+            }
+            ended => Poll::Ready(ended),
+        }
+    }
+}
+
+/// Has the kernel say when everything has been acknowledged.
+fn listen_for_dry(socket: &socket2::Socket) -> Poll<Result<(), Misuse>> {
+    match options::subscribe(socket, true) {
+        Ok(()) => Poll::Pending,
+        Err(_) => Poll::Ready(Err(Misuse::WrongState)),
+    }
+}
+
+impl Shared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The association is lost.
+    pub(super) fn end(&self, reason: LossReason) {
+        let mut state = self.lock();
+        if !matches!(state.slot.stage, Stage::Ended(_)) {
+            state.slot.take_in(Event::Lost(reason));
+        }
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Hands what was read to who waits for it.
+    pub(super) fn take_in(&self, received: Received) {
+        let mut state = self.lock();
+        let event = match received {
+            Received::Data(info, data, ends) => {
+                let begins = !mem::replace(&mut state.is_within_message, !ends);
+                return state.slot.park(message(info, data, begins, ends));
+            }
+            Received::Notification(bytes) => match notification::parse(&bytes, state.by_peer) {
+                Some(Notification::Event(event)) => event,
+                Some(Notification::Path(remote, change)) => match state.path(remote, change) {
+                    Some(event) => event,
+                    None => return,
+                },
+                None => return,
+            },
+            Received::End if state.slot.peer_is_done => return,
+            Received::End => Event::PeerShutdown,
+        };
+        if event == Event::SenderDry && mem::take(&mut state.awaits_dry) {
+            // Who waits for it looks again, and asks again if there is more.
+            let _ = options::subscribe(&self.socket.socket(), false);
+        }
+        state.slot.take_in(event);
+    }
+}
+
+impl State {
+    /// A change of the path to this address, which gets a number if it is new.
+    fn path(&mut self, remote: SocketAddr, change: PathChange) -> Option<Event> {
+        let path = match place(&self.paths, remote.ip()) {
+            Some(path) => path,
+            None if self.paths.len() < MAX_PATHS => {
+                self.paths.push(remote.ip());
+                place(&self.paths, remote.ip())?
+            }
+            None => return None,
+        };
+        Some(Event::Path { path, remote: SocketAddr::new(remote.ip(), 0), change })
+    }
+}
+
+/// The number of the path to this address.
+fn place(paths: &[IpAddr], address: IpAddr) -> Option<PathId> {
+    let place = paths.iter().position(|known| *known == address)?;
+    u16::try_from(place).ok().map(PathId)
+}
+
+fn message(info: ReceiveInfo, data: Bytes, begins: bool, ends: bool) -> Message {
+    Message {
+        stream: info.stream,
+        ppid: info.ppid,
+        unordered: info.unordered,
+        number: info.number.into(),
+        tsn: info.tsn,
+        begins,
+        ends,
+        data: data.into(),
+    }
+}
+
+/// How the association was lost, as an error of a call says it.
+pub(super) fn reason(error: &io::Error) -> LossReason {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::ConnectionRefused => {
+            LossReason::AbortedByPeer { causes: Vec::new(), reason: Bytes::new() }
+        }
+        _ => LossReason::PeerUnreachable,
+    }
+}

@@ -1,0 +1,99 @@
+//! Taking in associations that the kernel completes.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use eyas_sctp::config::AssociationConfig;
+
+use super::options;
+use super::socket::KernelSocket;
+use super::{KernelAssociation, SctpAssociation};
+
+/// Associations that the kernel completes before they are accepted.
+const BACKLOG: i32 = 1024;
+/// The pause after the operating system had no descriptor or memory for another association.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+
+/// A listening socket.
+#[derive(Debug)]
+pub(in crate::sctp) struct KernelListener {
+    socket: KernelSocket,
+    port: u16,
+}
+
+impl KernelListener {
+    /// Listens at these addresses of this host, of which the first one's port counts; 0 takes a free
+    /// one. `[::]` serves IPv4 too. Must be called inside a tokio runtime.
+    pub(in crate::sctp) fn bind(
+        addresses: &[SocketAddr],
+        config: &AssociationConfig,
+    ) -> io::Result<Self> {
+        let first = addresses.first().ok_or(io::ErrorKind::InvalidInput)?;
+        // A socket of IPv6 serves addresses of both kinds.
+        let family = addresses.iter().find(|address| address.is_ipv6()).unwrap_or(first);
+        let socket = KernelSocket::open(*family, config)?;
+        if family.is_ipv6() {
+            socket.set_only_v6(false)?;
+        }
+        socket.set_reuse_address(true)?;
+        // The first address of the socket's own family decides the port, the others follow.
+        socket.bind(&(*family).into())?;
+        let bound = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
+        for further in addresses.iter().filter(|address| *address != family) {
+            let mut further = *further;
+            further.set_port(bound.port());
+            options::add_address(&socket, further)
+                .map_err(|error| io::Error::new(io::ErrorKind::AddrNotAvailable, error))?;
+        }
+        socket.listen(BACKLOG)?;
+        Ok(Self { socket: KernelSocket::new(socket)?, port: bound.port() })
+    }
+
+    /// The SCTP port.
+    pub(in crate::sctp) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The next association. Cancel-safe.
+    pub(in crate::sctp) async fn accept(&self) -> SctpAssociation {
+        loop {
+            if self.socket.readable().await.is_err() {
+                // The runtime is being shut down.
+                return std::future::pending().await;
+            }
+            let accepted = self
+                .socket
+                .try_accept()
+                .and_then(|(socket, remote)| Ok((KernelSocket::new(socket)?, remote)));
+            match accepted {
+                Ok((socket, remote)) => {
+                    let association = KernelAssociation::start(socket, remote, true);
+                    return SctpAssociation::of_kernel(association);
+                }
+                Err(error) if is_of_the_peer(&error) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept SCTP for the moment");
+                    tokio::time::sleep(EXHAUSTED_PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+/// Errors that say something about one peer, or nothing, and not about this machine.
+fn is_of_the_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted, NotConnected,
+        WouldBlock,
+    };
+    matches!(
+        error.kind(),
+        ConnectionAborted
+            | ConnectionReset
+            | ConnectionRefused
+            | Interrupted
+            | NotConnected
+            | WouldBlock
+    )
+}

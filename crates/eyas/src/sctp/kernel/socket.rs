@@ -1,0 +1,177 @@
+//! One socket of the kernel's SCTP.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas_sctp::config::AssociationConfig;
+use nix::libc;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use socket2::{Domain, MsgHdr, Protocol, SockRef, Socket, Type};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+use super::control::{self, ReceiveInfo};
+use super::options;
+use crate::sctp::carrier::IPPROTO_SCTP;
+
+/// The most bytes of a message that are read at a time.
+pub(super) const PIECE: usize = 64 * 1024;
+
+/// What was read.
+#[derive(Debug)]
+pub(super) enum Received {
+    /// A message or the next part of one, and whether it ends here.
+    Data(ReceiveInfo, Bytes, bool),
+    /// A notification.
+    Notification(Bytes),
+    /// The peer sends no more.
+    End,
+}
+
+/// A socket that never blocks. To the runtime it is like one of UDP: it can be read, or written.
+#[derive(Debug)]
+pub(super) struct KernelSocket(UdpSocket);
+
+impl KernelSocket {
+    /// A socket that is not bound yet.
+    pub(super) fn open(address: SocketAddr, config: &AssociationConfig) -> io::Result<Socket> {
+        let protocol = Some(Protocol::from(IPPROTO_SCTP));
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, protocol)?;
+        socket.set_nonblocking(true)?;
+        options::prepare(&socket, config)?;
+        Ok(socket)
+    }
+
+    /// Must be called inside a tokio runtime.
+    pub(super) fn new(socket: Socket) -> io::Result<Self> {
+        Ok(Self(UdpSocket::from_std(socket.into())?))
+    }
+
+    /// Opens an association and waits until it is up. Dropping the future aborts it.
+    pub(super) async fn connect(
+        address: SocketAddr,
+        config: &AssociationConfig,
+    ) -> io::Result<Self> {
+        let socket = Self::open(address, config)?;
+        // Until it is up, closing the socket sends an ABORT and leaves nothing with the peer.
+        socket.set_linger(Some(Duration::ZERO))?;
+        match socket.connect(&address.into()) {
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+            done => done?,
+        }
+        let connecting = Self::new(socket)?;
+        // A refusal comes with a notification, and so can be read.
+        let any = [Interest::READABLE, Interest::WRITABLE, Interest::ERROR];
+        loop {
+            connecting.0.ready(any[0] | any[1] | any[2]).await?;
+            if let Some(error) = connecting.socket().take_error()? {
+                return Err(told(error));
+            }
+            // The peer's address is there once the association is.
+            let is_up = || match connecting.socket().peer_addr() {
+                Ok(_) => Ok(()),
+                Err(_) => Err(io::ErrorKind::WouldBlock.into()),
+            };
+            // Each that has nothing to tell is forgotten.
+            if any.into_iter().any(|interest| connecting.0.try_io(interest, is_up).is_ok()) {
+                break;
+            }
+        }
+        connecting.socket().set_linger(None)?;
+        Ok(connecting)
+    }
+
+    pub(super) fn socket(&self) -> SockRef<'_> {
+        SockRef::from(&self.0)
+    }
+
+    /// Waits until there may be something to read.
+    pub(super) async fn readable(&self) -> io::Result<()> {
+        self.0.readable().await
+    }
+
+    /// Waits until there may be room to send.
+    pub(super) async fn writable(&self) -> io::Result<()> {
+        self.0.writable().await
+    }
+
+    /// The next association of a listening socket.
+    pub(super) fn try_accept(&self) -> io::Result<(Socket, SocketAddr)> {
+        let (socket, address) = self.0.try_io(Interest::READABLE, || self.socket().accept())?;
+        socket.set_nonblocking(true)?;
+        let address = address.as_socket().ok_or(io::ErrorKind::Unsupported)?;
+        Ok((socket, address))
+    }
+
+    /// Sends a message whole.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if there is no room, and what keeps it from being sent ever.
+    pub(super) fn try_send(&self, control: &[u8], data: &[u8]) -> io::Result<()> {
+        let pieces = [IoSlice::new(data)];
+        let message = MsgHdr::new().with_buffers(&pieces).with_control(control);
+        let send = || self.socket().sendmsg(&message, libc::MSG_NOSIGNAL);
+        self.0.try_io(Interest::WRITABLE, send).map(drop)
+    }
+
+    /// Reads what comes next.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if there is nothing, and how the association broke.
+    pub(super) fn try_receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
+        self.0.try_io(Interest::READABLE, || receive(&self.0, buffer))
+    }
+
+    /// Sends no more, and ends the association once all has arrived.
+    pub(super) fn shutdown(&self) {
+        // Refused only if it has ended already.
+        let _ = self.socket().shutdown(Shutdown::Write);
+    }
+
+    /// Ends the association at once.
+    pub(super) fn abort(&self, reason: &[u8]) {
+        let said = self.try_send(&control::of_abort(), reason);
+        if said.is_err() {
+            // Without words, when the socket is closed.
+            let _ = self.socket().set_linger(Some(Duration::ZERO));
+        }
+    }
+}
+
+/// A host without SCTP says so by ICMP, which the kernel words as if it were about this host.
+fn told(error: io::Error) -> io::Error {
+    if error.raw_os_error() != Some(libc::ENOPROTOOPT) {
+        return error;
+    }
+    let what = "the host says that nobody speaks SCTP there";
+    io::Error::new(io::ErrorKind::ConnectionRefused, what)
+}
+
+fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Received> {
+    let mut control = [0; control::RECEIVED];
+    let mut pieces = [IoSliceMut::new(buffer)];
+    let flags = MsgFlags::MSG_DONTWAIT;
+    let read = recvmsg::<()>(socket.as_raw_fd(), &mut pieces, Some(&mut control), flags)?;
+    let (length, flags) = (read.bytes, read.flags);
+    let info = read.cmsgs()?.find_map(|message| match message {
+        ControlMessageOwned::Unknown(unknown)
+            if unknown.cmsg_header.cmsg_level == IPPROTO_SCTP
+                && unknown.cmsg_header.cmsg_type == control::SCTP_RCVINFO =>
+        {
+            ReceiveInfo::parse(&unknown.data_bytes)
+        }
+        _ => None,
+    });
+    let data = Bytes::copy_from_slice(buffer.get(..length).unwrap_or_default());
+    if flags.contains(MsgFlags::MSG_NOTIFICATION) {
+        return Ok(Received::Notification(data));
+    }
+    match info {
+        Some(info) => Ok(Received::Data(info, data, flags.contains(MsgFlags::MSG_EOR))),
+        None if length == 0 => Ok(Received::End),
+        None => Err(io::Error::other("the kernel does not say which stream a message came on")),
+    }
+}
