@@ -54,10 +54,10 @@ def bulk(meeting: Meeting) -> Seen:
 
 def many_streams(meeting: Meeting) -> Seen:
     """100,000 messages on 1,000 streams."""
-    # The guest takes ten seconds for them: enough, once in each direction.
-    count = 10_000 if meeting.peer.name == "linux" and meeting.carrier == "udp" else 100_000
+    # The guest takes some ten seconds for them in each direction, and more on a busy machine.
+    count = 100_000
     a, b = meeting.run(
-        [f"send:{count}:64:1000", "dry", "shutdown"], ["wait"], options=("--streams", "1000"), within=60
+        [f"send:{count}:64:1000", "dry", "shutdown"], ["wait"], options=("--streams", "1000"), within=120
     )
     return good(a, 0) and good(b, count), shown(a, b)
 
