@@ -289,6 +289,11 @@ pub enum SchedulerKind {
 #[non_exhaustive]
 pub struct Extensions {
     /// I-DATA and I-FORWARD-TSN (RFC 8260).
+    /// Linux, where it is switched on (`net.sctp.intl_enable`), numbers the second fragment of a
+    /// message 0 where RFC 8260 §2.1 gives that number to the first, both ways: messages of one
+    /// fragment pass, larger ones end the association as a breach of the protocol. They are not put
+    /// together by its way of counting, for nothing tells before the second fragment that a peer
+    /// counts so, and if that one is lost, the third would be taken for it.
     pub interleaving: bool,
     /// FORWARD-TSN (RFC 3758).
     pub partial_reliability: bool,
