@@ -5,6 +5,7 @@ A case takes a meeting and gives whether all was well and what was seen.
 
 import time
 
+from ..report import Skip
 from .meeting import Meeting
 from .network import ours, theirs
 from .peers import result, wait_ready
