@@ -4,15 +4,16 @@
 //! | --- | --- |
 //! | `receive ADDRESS SIZE BYTES` | waits at that UDP port (it says `ready`) and takes messages |
 //! | `send ADDRESS SIZE BYTES` | sends them, until all are acknowledged |
+//! | `associations COUNT` | sets up that many through one UDP socket at each end, both ends in this process; then each carries a message |
 //!
 //! The answer is one line of JSON.
 
 use std::error::Error;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use eyas::race::candidate::{Security, Transport};
+use eyas::race::candidate::{Candidate, Origin, Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
 use eyas::sctp::protocol::config::AssociationConfig;
@@ -112,12 +113,85 @@ async fn send(address: SocketAddr, size: usize, count: u64) -> Result<(), Box<dy
     Ok(())
 }
 
+/// Resident memory of this process, in bytes.
+fn resident() -> Result<f64, Box<dyn Error>> {
+    let pages = std::fs::read_to_string("/proc/self/statm")?;
+    let pages: f64 = pages.split_whitespace().nth(1).ok_or("statm is short")?.parse()?;
+    Ok(pages * rustix::param::page_size() as f64)
+}
+
+/// Handshakes that run at a time.
+const AT_A_TIME: u64 = 32;
+
+async fn associations(count: u64) -> Result<(), Box<dyn Error>> {
+    let mut parameters = SctpListenParameters::new(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
+    parameters.encapsulation_port = Some(0);
+    parameters.directly = Directly::No;
+    let listener = SctpListener::bind(&parameters)?;
+    let udp = listener.encapsulation_port().ok_or("the listener has no UDP port")?;
+    let builder = Endpoint::builder().memory(MemoryStore::none()).sctp_encapsulation_port(udp);
+    let endpoint = builder.build()?;
+    let host = Host::parse("127.0.0.1")?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+    let connect = async || {
+        let candidate = Candidate {
+            address,
+            transport: Transport::SctpUdp,
+            security: Security::None,
+            alpn: Vec::new(),
+            ech: None,
+            priority: None,
+            origin: Origin::Literal,
+        };
+        let connected = endpoint.attempt(&host, candidate, None).await;
+        let connection = connected.map_err(|failure| failure.to_string())?;
+        connection.into_sctp().map_err(|_| "the connection is not one of SCTP".to_owned())
+    };
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    // The sockets, their buffers and the tables of the allocator are not the associations'.
+    ours.push(connect().await?);
+    theirs.push(listener.accept().await);
+    let (before, start) = (resident()?, Start::now());
+    while (ours.len() as u64) <= count {
+        let now = AT_A_TIME.min(count + 1 - ours.len() as u64);
+        let opened = futures_util::future::join_all((0..now).map(|_| connect()));
+        let accepted = async {
+            for _ in 0..now {
+                theirs.push(listener.accept().await);
+            }
+        };
+        let (opened, ()) = tokio::join!(opened, accepted);
+        for one in opened {
+            ours.push(one?);
+        }
+    }
+    let (wall, cpu) = (start.0.elapsed(), cpu().saturating_sub(start.1));
+    for association in &ours {
+        association.send(&SendInfo::default(), Bytes::from_static(&[0x5a; 64])).await?;
+    }
+    for association in &theirs {
+        association.receive().await?.ok_or("the peer has closed")?;
+    }
+    let memory = (resident()? - before) / count as f64;
+    println!(
+        "{{\"messages\": {count}, \"bytes\": 0, \"cpu\": {:.6}, \"wall\": {:.6}, \
+         \"memory\": {memory:.1}}}",
+        cpu.as_secs_f64(),
+        wall.as_secs_f64(),
+    );
+    // To end them one by one measures nothing.
+    std::process::exit(0);
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let ["associations", count] = words.as_slice() {
+        return associations(count.parse()?).await;
+    }
     let [what, address, size, bytes] = words.as_slice() else {
-        return Err("receive or send ADDRESS SIZE BYTES".into());
+        return Err("receive or send ADDRESS SIZE BYTES; associations COUNT".into());
     };
     let (size, bytes): (usize, u64) = (size.parse()?, bytes.parse()?);
     let count = bytes.div_ceil(size as u64);

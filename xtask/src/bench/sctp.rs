@@ -19,7 +19,7 @@ mod wishes;
 use std::collections::BTreeMap;
 
 use super::{Options, page};
-use programs::{Program, Programs};
+use programs::{OURS, Program, Programs};
 use run::Answer;
 
 /// Rounds, if the caller does not say how many.
@@ -34,8 +34,10 @@ const FIRST_BYTES: u64 = 4 << 20;
 const WANTED_CPU: f64 = 0.4;
 /// The most bytes of one run.
 const MOST_BYTES: u64 = 512 << 20;
-/// Associations of one run.
+/// Associations of one run in memory.
 const ASSOCIATIONS: u64 = 5000;
+/// Associations of one run over sockets.
+const ON_ONE_SOCKET: u64 = 10_000;
 
 /// One column of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +48,8 @@ enum Column {
     Udp(usize),
     /// Associations set up in one process, then idle.
     Associations,
+    /// Associations set up between two UDP sockets, both in one process, then idle.
+    Sockets,
 }
 
 /// The runs of each program in each column, in the order of the rounds; `None` where one failed.
@@ -64,6 +68,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
         tables::costs(&names, &results),
         tables::speeds(&names, &results),
         tables::associations(&names, &results),
+        tables::sockets(&results),
         tables::links(&links),
         wishes::text(&results, &links),
     ] {
@@ -77,7 +82,7 @@ fn measure(programs: &[Program], rounds: usize) -> Results {
     let columns: Vec<Column> = SIZES
         .into_iter()
         .flat_map(|size| [Column::Memory(size), Column::Udp(size)])
-        .chain([Column::Associations])
+        .chain([Column::Associations, Column::Sockets])
         .collect();
     let mut results = Results::new();
     let mut bytes: BTreeMap<(&str, Column), u64> = BTreeMap::new();
@@ -86,9 +91,13 @@ fn measure(programs: &[Program], rounds: usize) -> Results {
         for column in &columns {
             for turn in 0..programs.len() {
                 let program = &programs[(turn + round) % programs.len()];
+                // The programs of the others have one association for a socket.
+                if *column == Column::Sockets && program.name != OURS {
+                    continue;
+                }
                 let key = (program.name, *column);
                 let amount = *bytes.entry(key).or_insert(FIRST_BYTES);
-                let answer = run::once(program, *column, amount, ASSOCIATIONS);
+                let answer = run::once(program, *column, amount);
                 if let Err(error) = &answer {
                     println!("{}, {column:?}: {error}", program.name);
                 }

@@ -7,6 +7,8 @@ use serde_json::Value;
 use super::super::programs::{build, cache, our_target};
 use crate::run::{check, command, output, works, workspace};
 
+/// The name of our own stack.
+pub(super) const OURS: &str = "eyas";
 /// Controllers of congestion that eyas has.
 const CONTROLLERS: [&str; 3] = ["new-reno", "cubic", "bbr"];
 
@@ -38,7 +40,7 @@ impl Programs {
         let ours = ["-p", "eyas-sctp", "--example", "transfer"];
         check(build(Path::new("Cargo.toml"), &our_target()).args(ours))?;
         let mut all = vec![Program {
-            name: "eyas",
+            name: OURS,
             pure: text(&our_target().join("release/examples/transfer")),
             driven: None,
         }];

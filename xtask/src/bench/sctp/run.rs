@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use super::Column;
 use super::programs::Program;
+use super::{ASSOCIATIONS, Column, ON_ONE_SOCKET};
 use crate::run::output;
 
 /// No run may take longer, in seconds.
@@ -63,19 +63,18 @@ impl Answer {
 }
 
 /// Runs a program once.
-pub(super) fn once(
-    program: &Program,
-    column: Column,
-    bytes: u64,
-    associations: u64,
-) -> Result<Answer, String> {
+pub(super) fn once(program: &Program, column: Column, bytes: u64) -> Result<Answer, String> {
     let bytes = bytes.to_string();
     match column {
         Column::Memory(size) => {
             ask(&mut limited(&program.pure, &["memory", &size.to_string(), &bytes]))
         }
         Column::Associations => {
-            ask(&mut limited(&program.pure, &["associations", &associations.to_string()]))
+            ask(&mut limited(&program.pure, &["associations", &ASSOCIATIONS.to_string()]))
+        }
+        Column::Sockets => {
+            let driven = program.driven.as_ref().ok_or("it has no carrier for UDP")?;
+            ask(&mut limited(driven, &["associations", &ON_ONE_SOCKET.to_string()]))
         }
         Column::Udp(size) => over_udp(program, &size.to_string(), &bytes),
     }

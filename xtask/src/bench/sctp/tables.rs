@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::programs::Link;
+use super::programs::{Link, OURS};
 use super::run::Answer;
-use super::{Column, Results, SIZES};
+use super::{Column, ON_ONE_SOCKET, Results, SIZES};
 
 /// The median of one figure of a program in a column, if more than half of its runs came out.
 pub(super) fn median(
@@ -86,6 +86,21 @@ pub(super) fn associations(names: &[&'static str], results: &Results) -> String 
         let _ = writeln!(text, "| {name} | {} | {} |", shown(rate), shown(memory));
     }
     text
+}
+
+/// The same over sockets, with all that it takes beside the protocol.
+pub(super) fn sockets(results: &Results) -> String {
+    let figure = |of| {
+        let shown: Option<f64> = median(results, OURS, Column::Sockets, of);
+        shown.map_or("–".into(), |it| format!("{it:.0}"))
+    };
+    let speed = figure(|answer| answer.messages as f64 / answer.wall);
+    let (rate, memory) = (figure(Answer::rate), figure(|answer| answer.memory / 2.0));
+    format!(
+        "| {ON_ONE_SOCKET} associations on one UDP socket | set up per second | per CPU-second | \
+         bytes of one end, idle |\n| --- | ---: | ---: | ---: |\n\
+         | eyas, drivers and all | {speed} | {rate} | {memory} |\n"
+    )
 }
 
 /// What each controller makes of a long path with losses.
