@@ -68,7 +68,7 @@ impl Subject {
     fn new(run: &Run) -> Self {
         let header = |tag| Header { source_port: PORT, destination_port: PORT, tag };
         let mut subject = Self {
-            host: Host::new(run.bits, 2),
+            host: Host::new(association(run.bits), Vec::new(), 2),
             peer: Peer {
                 header: header(VerificationTag(0)),
                 next: Tsn(5000),
@@ -89,12 +89,12 @@ impl Subject {
     }
 
     fn connect(&mut self, bits: u8) {
-        let mut options = ConnectOptions::new(socket(0), PORT);
+        let mut options = ConnectOptions::new(socket(0, 0), PORT);
         options.local_port = PORT;
         options.association = association(bits);
         self.id = self.host.endpoint.connect(self.now, &options).ok();
         self.host.drain(self.now);
-        for packet in self.host.take_packets() {
+        for (_, packet) in self.host.take_packets() {
             let (_, mut chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
             if let Some(Chunk::Init(init)) = chunks.next() {
                 self.peer.header.tag = init.initiate_tag;
@@ -105,14 +105,14 @@ impl Subject {
 
     /// Lets an endpoint of ours do the handshake, and takes its place.
     fn accept(&mut self, bits: u8) {
-        let mut other = Host::new(bits, 1);
-        let mut options = ConnectOptions::new(socket(1), PORT);
+        let mut other = Host::new(association(bits), Vec::new(), 1);
+        let mut options = ConnectOptions::new(socket(1, 0), PORT);
         options.local_port = PORT;
         options.association = association(bits);
         other.endpoint.connect(self.now, &options).expect("good options");
         for _ in 0..3 {
             other.drain(self.now);
-            for packet in other.take_packets() {
+            for (_, packet) in other.take_packets() {
                 let (header, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
                 self.peer.header = header;
                 for chunk in chunks {
@@ -121,10 +121,10 @@ impl Subject {
                         self.peer.ours = ReconfigurationNumber(init.initial_tsn.0);
                     }
                 }
-                self.host.take(self.now, socket(0), packet);
+                self.host.take(self.now, socket(0, 0), packet);
             }
             self.host.drain(self.now);
-            for packet in self.host.take_packets() {
+            for (_, packet) in self.host.take_packets() {
                 let (_, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
                 for chunk in chunks {
                     if let Chunk::InitAck(init) = chunk {
@@ -132,7 +132,7 @@ impl Subject {
                         self.peer.theirs = ReconfigurationNumber(init.initial_tsn.0);
                     }
                 }
-                other.take(self.now, socket(1), packet);
+                other.take(self.now, socket(1, 0), packet);
             }
         }
         self.id = self.host.endpoint.associations().first().copied();
@@ -145,12 +145,12 @@ impl Subject {
         match step {
             Step::Packet(deeds) => {
                 let packet = self.peer.packet(deeds);
-                self.host.take(now, socket(0), packet);
+                self.host.take(now, socket(0, 0), packet);
             }
             Step::Raw(bytes) => {
                 let packet = self.peer.packet(&[]);
                 let packet = [&packet[..], bytes].concat();
-                self.host.take(now, socket(0), checked(packet));
+                self.host.take(now, socket(0, 0), checked(packet));
             }
             Step::Wait(milliseconds) => {
                 self.now += Duration::from_millis((*milliseconds).into());
@@ -199,7 +199,7 @@ impl Subject {
 
     fn settle(&mut self) {
         self.host.drain(self.now);
-        for packet in self.host.take_packets() {
+        for (_, packet) in self.host.take_packets() {
             self.peer.learn(&packet);
         }
         self.host.events.clear();

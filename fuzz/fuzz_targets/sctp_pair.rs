@@ -1,5 +1,5 @@
-//! Two associations, arbitrary operations of their users, and a network that loses, repeats and
-//! reorders: no message is lost, repeated or out of its order, and once the network is good again
+//! Two associations, arbitrary operations of their users, and networks that lose, repeat, reorder and
+//! fail, one at a time or all used at once: no message is lost, repeated or out of its order, and once the network is good again
 //! everything arrives and both sides close.
 #![no_main]
 
@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use bytes::Bytes;
-use eyas_sctp::config::ConnectOptions;
+use eyas_sctp::config::{
+    AssociationConfig, ChunkRescheduling, ConnectOptions, Multipath, Profile, StreamMapping,
+};
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, LossReason};
@@ -23,6 +25,9 @@ use sctp::{Host, PORT, association, socket};
 
 /// The most packets on their way; the oldest are lost beyond that.
 const MAX_UNDER_WAY: usize = 4000;
+
+/// The most networks.
+const NETWORKS: u8 = 3;
 
 /// How long a good network needs at most, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
@@ -70,11 +75,15 @@ enum Step {
         inbound: u8,
     },
     ResetAssociation(bool),
+    /// A network stops working, or works again.
+    Cut(u8),
 }
 
 #[derive(Arbitrary, Debug)]
 struct Run {
     bits: (u8, u8),
+    /// How many networks there are, and who uses them at once, and how.
+    several: u8,
     /// Whether both sides connect.
     both: bool,
     steps: Vec<Step>,
@@ -140,38 +149,71 @@ impl Log {
     }
 }
 
+/// The options of a side.
+fn configured(side: usize, bits: u8, several: u8) -> AssociationConfig {
+    let mut config = association(bits);
+    // Networks that fail are not to end the association.
+    config.association_max_retrans = 1000;
+    if several >> (2 + side) & 1 != 0 {
+        let mut multipath = Multipath::default();
+        if several & 16 != 0 {
+            Profile::Pfldnet2010.apply(&mut config);
+            multipath = config.multipath.take().unwrap_or_default();
+        }
+        if several & 32 != 0 {
+            multipath.mapping = StreamMapping::Modulo;
+        }
+        if several & 64 != 0 {
+            multipath.rescheduling = ChunkRescheduling::Both;
+        }
+        if several & 128 != 0 {
+            multipath.mapping = StreamMapping::Automatic;
+        }
+        config.multipath = Some(multipath);
+    }
+    config
+}
+
 struct Pair {
     hosts: [Host; 2],
     /// What each side was sent.
     logs: [Log; 2],
     ids: [Option<AssociationId>; 2],
-    /// Packets on their way to each side.
-    under_way: [Vec<Bytes>; 2],
+    /// Packets on their way to each side, with the network that they take.
+    under_way: [Vec<(u8, Bytes)>; 2],
+    /// Networks on which nothing arrives.
+    cut: [bool; NETWORKS as usize],
     now: Duration,
 }
 
 impl Pair {
     fn new(run: &Run) -> Self {
-        let hosts = [Host::new(run.bits.0, 1), Host::new(run.bits.1, 2)];
+        let host = |side: usize, bits: u8| {
+            let networks = 1 + run.several % NETWORKS;
+            let addresses = (0..networks).map(|network| socket(side, network).ip()).collect();
+            Host::new(configured(side, bits, run.several), addresses, side as u8 + 1)
+        };
+        let hosts = [host(0, run.bits.0), host(1, run.bits.1)];
         let mut pair = Self {
             hosts,
             logs: Default::default(),
             ids: [None, None],
             under_way: Default::default(),
+            cut: Default::default(),
             now: Duration::from_secs(1),
         };
-        pair.connect(0, run.bits.0);
+        pair.connect(0, configured(0, run.bits.0, run.several));
         if run.both {
-            pair.connect(1, run.bits.1);
+            pair.connect(1, configured(1, run.bits.1, run.several));
         }
         pair.settle();
         pair
     }
 
-    fn connect(&mut self, side: usize, bits: u8) {
-        let mut options = ConnectOptions::new(socket(1 - side), PORT);
+    fn connect(&mut self, side: usize, association: AssociationConfig) {
+        let mut options = ConnectOptions::new(socket(1 - side, 0), PORT);
         options.local_port = PORT;
-        options.association = association(bits);
+        options.association = association;
         let id = self.hosts[side].endpoint.connect(self.now, &options);
         self.ids[side] = id.ok();
     }
@@ -202,13 +244,20 @@ impl Pair {
         }
         let index = usize::from(which) % waiting.len();
         let packet = if stays { waiting[index].clone() } else { waiting.remove(index) };
-        self.hosts[side].take(self.now, socket(1 - side), packet);
+        self.pass(side, packet);
+    }
+
+    /// A packet arrives, if its network works.
+    fn pass(&mut self, side: usize, (network, packet): (u8, Bytes)) {
+        if !self.cut[usize::from(network % NETWORKS)] {
+            self.hosts[side].take(self.now, socket(1 - side, network), packet);
+        }
     }
 
     fn all_arrive(&mut self) {
         for side in 0..2 {
             for packet in std::mem::take(&mut self.under_way[side]) {
-                self.hosts[side].take(self.now, socket(1 - side), packet);
+                self.pass(side, packet);
             }
         }
     }
@@ -252,6 +301,10 @@ impl Pair {
                 let endpoint = &mut self.hosts[usize::from(*side)].endpoint;
                 let _ = endpoint.add_streams(now, id, outbound, inbound);
             }
+            Step::Cut(network) => {
+                let cut = &mut self.cut[usize::from(network % NETWORKS)];
+                *cut = !*cut;
+            }
             Step::ResetAssociation(side) => {
                 let Some(id) = self.ids[usize::from(*side)] else { return };
                 let _ = self.hosts[usize::from(*side)].endpoint.reset_association(now, id);
@@ -290,6 +343,7 @@ impl Pair {
     /// The network is good and the users take everything: all arrives. False if it was bad for so
     /// long before that there is no association.
     fn completes(&mut self) -> bool {
+        self.cut = Default::default();
         let limit = self.now + PATIENCE;
         loop {
             self.all_arrive();

@@ -9,7 +9,7 @@ use eyas_sctp::event::Event;
 use eyas_sctp::identifier::AssociationId;
 use eyas_sctp::io::{Ecn, Input, Output, Received, Transmit};
 use eyas_sctp::message::Message;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// The SCTP port of both sides.
 pub const PORT: u16 = 7;
@@ -17,10 +17,19 @@ pub const PORT: u16 = 7;
 /// The most outputs that one input may lead to: more is a loop.
 const MAX_OUTPUTS: usize = 20_000;
 
-/// The address of a side, with the port of the encapsulation.
-pub fn socket(side: usize) -> SocketAddr {
+/// The first two octets, and the third on the first network.
+const NETWORK: [u8; 3] = [192, 0, 2];
+
+/// The address of a side on a network, with the port of the encapsulation.
+pub fn socket(side: usize, network: u8) -> SocketAddr {
     let host = if side == 0 { 1 } else { 2 };
-    SocketAddr::from(([192, 0, 2, host], 9899))
+    SocketAddr::from(([NETWORK[0], NETWORK[1], NETWORK[2] + network, host], 9899))
+}
+
+/// The network that an address is on.
+fn network_of(address: SocketAddr) -> u8 {
+    let IpAddr::V4(address) = address.ip() else { return 0 };
+    address.octets()[2].saturating_sub(NETWORK[2])
 }
 
 /// Buffers small enough to be filled.
@@ -56,10 +65,12 @@ pub struct Host {
 }
 
 impl Host {
-    pub fn new(bits: u8, seed: u8) -> Self {
+    /// One that tells of these addresses.
+    pub fn new(association: AssociationConfig, addresses: Vec<IpAddr>, seed: u8) -> Self {
         let mut config = EndpointConfig::default();
         config.listen_port = Some(PORT);
-        config.association = association(bits);
+        config.association = association;
+        config.addresses = addresses;
         Self {
             endpoint: Endpoint::new(config, [seed; 32], Duration::ZERO),
             packets: Vec::new(),
@@ -96,14 +107,14 @@ impl Host {
         panic!("no end of outputs");
     }
 
-    /// The packets that were given out, one by one.
-    pub fn take_packets(&mut self) -> Vec<Bytes> {
+    /// The packets that were given out, one by one, and the network that each one takes.
+    pub fn take_packets(&mut self) -> Vec<(u8, Bytes)> {
         let mut packets = Vec::new();
         for transmit in self.packets.drain(..) {
-            let size = transmit.segment_size;
+            let (size, network) = (transmit.segment_size, network_of(transmit.remote));
             for start in (0..transmit.contents.len()).step_by(size) {
                 let end = transmit.contents.len().min(start + size);
-                packets.push(transmit.contents.slice(start..end));
+                packets.push((network, transmit.contents.slice(start..end)));
             }
         }
         packets
