@@ -14,8 +14,8 @@ Examples:
   eyas lab run my.toml               your own
   eyas lab report eyas-lab/my        write the report of finished runs again
 
-Runs are kept: after Ctrl-C, the same command goes on where it stood. docs/lab.md
-explains how to write a plan.";
+Runs are kept: after Ctrl-C, the same command goes on where it stood.
+docs/lab.md explains how to write a plan.";
 
 /// Flags of `eyas lab`.
 #[derive(Args, Clone, Debug)]
