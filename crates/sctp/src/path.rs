@@ -5,6 +5,7 @@
 //! | --- | --- | --- |
 //! | `rto` | the retransmission timeout | RFC 9260 §6.3.1 |
 //! | `allowance` | what may be sent now: window, Max.Burst, pacing | RFC 9260 §6.1 |
+//! | `flight_cap` | the cap on what is under way | |
 //! | `flight` | data under way, and what acknowledgements and losses of it mean | RFC 9260 §7.2 |
 //! | `estimates` | least round trip, delivery rate | draft-ietf-ccwg-bbr §4.1 |
 //! | `one_way` | by how much later what is sent arrives than on another path | |
@@ -21,7 +22,7 @@ use core::{
     time::Duration,
 };
 
-use crate::cmt::BurstLimit;
+use crate::cmt::{BurstLimit, FlightCap};
 use crate::config::AssociationConfig;
 use crate::congestion::{Congestion, DeliveryRateEstimator};
 use crate::identifier::PathId;
@@ -31,6 +32,7 @@ mod draw;
 mod ecn;
 mod estimates;
 mod flight;
+mod flight_cap;
 mod heartbeat;
 mod mtu;
 mod one_way;
@@ -44,6 +46,7 @@ use allowance::Pacer;
 use ecn::PathEcn;
 use estimates::Estimates;
 pub use flight::Progress;
+use flight_cap::Plateau;
 use heartbeat::Beat;
 pub use heartbeat::{HEARTBEAT_INFO, Heartbeat};
 use mtu::Mtu;
@@ -81,6 +84,8 @@ pub struct Path {
     rates: DeliveryRateEstimator,
     estimates: Estimates,
     pacer: Pacer,
+    cap: Option<FlightCap>,
+    plateau: Plateau,
     /// Packets that may leave whatever the window says.
     granted: u8,
     /// Whether the window was in full use at some time since the last SACK.
@@ -123,6 +128,8 @@ impl Path {
             rates: DeliveryRateEstimator::default(),
             estimates: Estimates::default(),
             pacer: Pacer::new(config.max_burst, limit, mtu.current()),
+            cap: config.multipath.as_ref().and_then(|cmt| cmt.flight_cap),
+            plateau: Plateau::default(),
             mtu,
             granted: 0,
             window_was_full: false,

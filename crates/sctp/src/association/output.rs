@@ -107,7 +107,7 @@ impl Association {
     fn path_for_data(&mut self, now: Duration) -> Option<PathId> {
         self.paced_until = None;
         if self.sender.is_multipath() {
-            let next = self.sender.next_path(now, &self.paths);
+            let next = self.sender.next_path(now, &mut self.paths);
             self.paced_until = next.paced_until.filter(|_| next.path.is_none());
             return next.path;
         }

@@ -11,6 +11,6 @@ pub struct FlightCap {
 
 impl Default for FlightCap {
     fn default() -> Self {
-        Self { percent: 125 }
+        Self { percent: 110 }
     }
 }

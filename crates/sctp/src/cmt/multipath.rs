@@ -47,8 +47,8 @@ pub struct Multipath {
 impl Default for Multipath {
     fn default() -> Self {
         Self {
-            mapping: StreamMapping::RoundRobin,
-            path_order: PathOrder::LowestRtt,
+            mapping: StreamMapping::Automatic,
+            path_order: PathOrder::EarliestArrival,
             sender_splitting: BufferSplitting::None,
             receiver_splitting: BufferSplitting::None,
             cuc: Cuc::V2,

@@ -8,8 +8,11 @@ pub enum PathOrder {
     InOrder,
     /// The one first on which nothing was sent for longest.
     OldestTransmission,
-    /// The shortest smoothed round trip first; those never measured last.
+    /// The one first on which a packet that leaves now would be there first, by estimates of delay,
+    /// rate and queue.
     #[default]
+    EarliestArrival,
+    /// The shortest smoothed round trip first; those never measured last.
     LowestRtt,
     /// The largest congestion window first.
     LargestWindow,

@@ -105,7 +105,8 @@ impl Path {
         if self.granted > 0 {
             return Allowance::Now(packet);
         }
-        let window = self.congestion.window();
+        let cap = self.flight_cap().unwrap_or(usize::MAX);
+        let window = self.congestion.window().min(cap);
         if self.outstanding >= window {
             return Allowance::Closed;
         }

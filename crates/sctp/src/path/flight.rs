@@ -65,6 +65,11 @@ impl Path {
         self.congestion.on_sent(&Sent { now, bytes, outstanding, app_limited });
     }
 
+    /// The path could carry more now than there is for it: what it delivers says little of it.
+    pub fn note_unused(&mut self) {
+        self.rates.on_app_limited(self.outstanding);
+    }
+
     /// `bytes` of a chunk that was under way in this packet were acknowledged, for the first time.
     pub fn on_chunk_acknowledged(&mut self, now: Duration, packet: PacketNumber, bytes: usize) {
         self.note_fullness();
@@ -112,6 +117,7 @@ impl Path {
         let window_was_full = core::mem::take(&mut self.window_was_full);
         let delivery = self.rates.sample(self.rto.least());
         self.note_estimates(now, &progress, delivery.as_ref());
+        self.note_plateau(now);
         if bytes == 0 {
             return;
         }

@@ -346,6 +346,7 @@ impl Sender {
         self.judge_probes(now, paths);
         self.end_recoveries(now, sack.cumulative_tsn, paths);
         self.schedule_probes(now, paths);
+        self.look_at_paths(paths);
         self.note_room();
     }
 }

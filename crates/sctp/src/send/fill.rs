@@ -7,6 +7,7 @@ use super::fragmentation::Cut;
 use super::messages::{Limit, MessageId};
 use super::multipath::Mapping;
 use super::outstanding::{ChunkState, SentChunk};
+use crate::cmt::StreamMapping;
 use crate::congestion::{CongestionControl, PacketNumber};
 use crate::counters::Counters;
 use crate::identifier::PathId;
@@ -98,6 +99,7 @@ impl Sender {
         counters: &mut Counters,
     ) -> usize {
         let Some(flight) = self.flight_of(path) else { return 0 };
+        self.note_time(now);
         let only = paths.len() == 1;
         let is_default = only || self.is_multipath() || paths.for_data(None) == Some(path);
         let Some(way) = paths.get(path) else { return 0 };
@@ -169,6 +171,9 @@ impl Sender {
             flight.take_again();
             flight.on_sent(filling.number, filling.now, tsn);
             self.note_lowest(filling.flight, tsn, true);
+            if let Some(slot) = self.messages.get(chunk.message).map(|message| message.stream) {
+                self.note_arrival_of(slot, filling.choice.path, paths);
+            }
             self.in_flight += length;
             filling.bytes += length;
             counters.retransmissions += 1;
@@ -210,6 +215,7 @@ impl Sender {
             if !self.send_chunk(filling, slot, id, length, packet) {
                 return;
             }
+            self.note_arrival_of(slot, filling.choice.path, paths);
         }
     }
 
@@ -246,6 +252,9 @@ impl Sender {
     /// The stream that may send next on this path, where all paths are used at once.
     pub(super) fn choose_of_several(&mut self, path: PathId, paths: &Paths) -> Option<StreamSlot> {
         let concurrent = self.multipath.as_ref()?;
+        if concurrent.choices.mapping == StreamMapping::Automatic {
+            return self.choose_automatically(path, paths);
+        }
         let mapping = Mapping::new(&concurrent.choices.mapping, path, paths);
         let (streams, messages) = (&self.streams, &self.messages);
         let in_the_way = self.current;

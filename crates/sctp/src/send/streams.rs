@@ -117,6 +117,11 @@ impl Streams {
         self.slots.get_mut(slot.index())
     }
 
+    /// How many were ever used.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     /// All with their slots.
     pub(super) fn slots(&self) -> impl Iterator<Item = (StreamSlot, &Stream)> {
         self.slots.iter().enumerate().map(|(at, stream)| (StreamSlot(at as u16), stream))

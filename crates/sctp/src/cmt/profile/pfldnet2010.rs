@@ -17,8 +17,10 @@ const MODEL: &str = "simulation model (INET), variants held against the paper";
 /// The standard of the time.
 const RFC_4960: &str = "RFC 4960";
 
-pub(super) const CHOICES: [Choice; 33] = [
+pub(super) const CHOICES: [Choice; 35] = [
     said("multipath", "all active paths, plain CMT", PAPER),
+    said("addresses", "the sender knows all of the peer's: all paths carry data at once", MODEL),
+    said("flight_cap, rescheduling", "none", PAPER),
     said("congestion_control", "NewReno on each path, in bytes of payload", RFC_4960),
     said("initial_window", "min(4 MTU, max(2 MTU, 4380))", RFC_4960),
     said("initial_threshold", "the peer's window", RFC_4960),

@@ -4,10 +4,12 @@
 //! | --- | --- | --- |
 //! | `order` | which path sends next | |
 //! | `mapping` | which streams may send on a path | Dreibholz et al., PFLDNeT 2010 §4 |
+//! | `automatic` | the same, by estimates | |
 //! | `splitting` | how much of the buffers a path may take | Dreibholz et al., GLOBECOM 2010 |
 //! | `pseudo_cumulative` | when the window of a path may grow (CUC) | Iyengar et al. 2006 §3.2 |
 //! | `missing_reports` | what a SACK counts for a chunk (SFR, DAC) | Iyengar et al. 2006 §3.1, §3.3 |
 //! | `retransmission_path` | where lost chunks go (RTX policies) | Iyengar et al. 2006 §4 |
+//! | `rescheduling` | a chunk that holds up all others | Dreibholz et al., GLOBECOM 2010 |
 //! | `burst` | how much may leave at once | RFC 9260 §6.1 rule D |
 
 use alloc::boxed::Box;
@@ -18,15 +20,19 @@ use crate::cmt::{Multipath, StreamMapping};
 use crate::config::AssociationConfig;
 use crate::identifier::PathId;
 use crate::path::{PathState, Paths};
+use crate::serial::Tsn;
 
+mod automatic;
 mod burst;
 mod mapping;
 mod missing_reports;
 mod order;
 mod pseudo_cumulative;
+mod rescheduling;
 mod retransmission_path;
 mod splitting;
 
+use automatic::Automatic;
 use burst::Burst;
 pub(super) use mapping::Mapping;
 pub(super) use pseudo_cumulative::Lowest;
@@ -40,6 +46,9 @@ pub(super) struct Concurrent {
     last: Option<PathId>,
     /// For how many packets the SACK that is being taken in is (DAC).
     pub(super) dac_count: u8,
+    automatic: Automatic,
+    /// The last chunk that was sent on another path because it held up all others.
+    rescheduled: Option<Tsn>,
 }
 
 impl Concurrent {
@@ -50,7 +59,14 @@ impl Concurrent {
             table.sort_by_key(|(stream, _)| *stream);
         }
         let burst = Burst::new(choices.burst, config.max_burst);
-        Some(Box::new(Self { choices, burst, last: None, dac_count: 0 }))
+        Some(Box::new(Self {
+            choices,
+            burst,
+            last: None,
+            dac_count: 0,
+            automatic: Automatic::default(),
+            rescheduled: None,
+        }))
     }
 }
 

@@ -21,16 +21,40 @@ pub(crate) struct NextPath {
 impl Sender {
     /// The path that sends next, of all that may. A path that has begun goes on until it may not:
     /// its packets leave together.
-    pub(crate) fn next_path(&mut self, now: Duration, paths: &Paths) -> NextPath {
+    pub(crate) fn next_path(&mut self, now: Duration, paths: &mut Paths) -> NextPath {
+        self.note_time(now);
+        let mut unused = 0_u64;
+        let mut next = self.find_next(now, paths, &mut unused);
+        if unused != 0 && next.path.is_none() {
+            next.path = self.reschedule_first(now, unused, paths);
+        }
+        if unused != 0 && next.path.is_none() {
+            for (at, path) in paths.iter_mut().enumerate().take(64) {
+                if unused >> at & 1 != 0 {
+                    path.note_unused();
+                }
+            }
+        }
+        next
+    }
+
+    /// The same; notes which paths have room and nothing to send, by their places.
+    fn find_next(&mut self, now: Duration, paths: &Paths, unused: &mut u64) -> NextPath {
         let mut next = NextPath::default();
         let Some(concurrent) = &self.multipath else { return next };
         let (order, last) = (concurrent.choices.path_order, concurrent.last);
-        let goes_on =
-            |path: &&Path| Some(path.id) == last && path.last_sent().is_some_and(|at| at == now);
+        let by_estimates = order == PathOrder::EarliestArrival;
+        let goes_on = |path: &&Path| {
+            !by_estimates && Some(path.id) == last && path.last_sent().is_some_and(|at| at == now)
+        };
         let mut best = None;
-        let begun = paths.iter().filter(goes_on);
-        for path in begun.chain(paths.iter().filter(|path| !goes_on(path))) {
-            let key = (!goes_on(&path), key(order, path));
+        for (at, path) in paths.iter().enumerate() {
+            let key = match &self.multipath {
+                Some(concurrent) if by_estimates => {
+                    (false, Reverse(u128::from(u64::MAX - concurrent.automatic.arrival(path))))
+                }
+                _ => (!goes_on(&path), key(order, path)),
+            };
             if best.is_some_and(|best| key >= best) {
                 continue;
             }
@@ -44,8 +68,13 @@ impl Sender {
                 }
                 Allowance::Closed => continue,
             }
-            if self.may_burst(path.id, now) && self.has_data_to_send(path.id, paths) {
+            if !self.may_burst(path.id, now) {
+                continue;
+            }
+            if self.has_data_to_send(path.id, paths) {
                 (next.path, best) = (Some(path.id), Some(key));
+            } else if at < 64 {
+                *unused |= 1 << at;
             }
         }
         next
@@ -60,7 +89,7 @@ fn key(order: PathOrder, path: &Path) -> Reverse<u128> {
         first_least(time.map_or(otherwise, |time| time.as_nanos()))
     };
     match order {
-        PathOrder::InOrder => first_least(0),
+        PathOrder::InOrder | PathOrder::EarliestArrival => first_least(0),
         PathOrder::OldestTransmission => nanoseconds(path.last_sent(), 0),
         PathOrder::LowestRtt => nanoseconds(path.rto.smoothed(), u128::MAX),
         PathOrder::LargestWindow => first_most(path.congestion.window()),

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::cmt::{
-    BufferSplitting, BurstLimit, Cuc, Multipath, PathOrder, RttSampling, RtxPolicy, StreamMapping,
+    BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, Multipath, PathOrder, RttSampling,
+    RtxPolicy, StreamMapping,
 };
 use crate::config::AssociationConfig;
 use crate::congestion::CongestionControl;
@@ -18,6 +19,7 @@ const B: PathId = PathId(1);
 /// No more than what the algorithms cannot do without.
 fn plain() -> Multipath {
     Multipath {
+        mapping: StreamMapping::RoundRobin,
         path_order: PathOrder::OldestTransmission,
         flight_cap: None,
         delayed_ack: false,
@@ -30,16 +32,16 @@ fn bench(multipath: Multipath) -> Bench {
     bench_with(AssociationConfig { multipath: Some(multipath), ..config() })
 }
 
-fn bench_with(config: AssociationConfig) -> Bench {
+pub(super) fn bench_with(config: AssociationConfig) -> Bench {
     let mut bench = Bench::with(config, terms());
     assert_eq!(bench.add_path(), B);
     bench
 }
 
 /// Sends what may be sent, as an association does.
-fn output(bench: &mut Bench) -> Vec<Left> {
+pub(super) fn output(bench: &mut Bench) -> Vec<Left> {
     let mut packets = Vec::new();
-    while let Some(path) = bench.sender.next_path(bench.now, &bench.paths).path {
+    while let Some(path) = bench.sender.next_path(bench.now, &mut bench.paths).path {
         packets.push(bench.packet(path).expect("the path has something to send"));
     }
     bench.check();
@@ -50,7 +52,7 @@ fn taken(packets: &[Left]) -> Vec<(u16, Vec<u32>)> {
     packets.iter().map(|packet| (packet.path.0, packet.tsns())).collect()
 }
 
-fn queue(bench: &mut Bench, streams: impl IntoIterator<Item = u16>) {
+pub(super) fn queue(bench: &mut Bench, streams: impl IntoIterator<Item = u16>) {
     for stream in streams {
         bench.send(on(stream), 1452).expect("taken");
     }
@@ -323,4 +325,29 @@ fn the_paths_of_a_message_may_differ() {
     let packets = output(&mut bench);
     assert!(packets.iter().any(|packet| packet.path == A));
     assert!(packets.iter().any(|packet| packet.path == B));
+}
+
+#[test]
+fn a_chunk_that_holds_up_all_others_is_sent_on_the_quicker_path() {
+    for (rescheduling, moved) in [(ChunkRescheduling::Both, 1), (ChunkRescheduling::None, 0)] {
+        let multipath = Some(Multipath { rescheduling, ..plain() });
+        let config = AssociationConfig { multipath, send_buffer: 8 * 1452, ..config() };
+        let mut bench = bench_with(config);
+        // The second path is known to be slow.
+        for (path, rtt) in [(A, 20), (B, 500)] {
+            let path = bench.paths.get_mut(path).expect("a path");
+            path.rto.on_sample(bench.now, milliseconds(rtt));
+        }
+        queue(&mut bench, [0; 8]);
+        output(&mut bench);
+        assert!(bench.send(on(0), 1452).is_err(), "the send buffer is full");
+        bench.pass(milliseconds(20));
+        arrive(&mut bench, 4, &[], 2, A);
+        queue(&mut bench, [0; 4]);
+        assert!(bench.send(on(0), 1452).is_err(), "the send buffer is full");
+        let again = output(&mut bench);
+        assert_eq!(bench.counters.retransmissions, moved, "{rescheduling:?}");
+        let is_first = |packet: &Left| packet.path == A && packet.tsns() == [4];
+        assert_eq!(again.iter().filter(|packet| is_first(packet)).count() as u64, moved);
+    }
 }

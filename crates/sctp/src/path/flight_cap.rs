@@ -1,0 +1,71 @@
+//! The cap on what is under way: estimated bandwidth by least round trip, and a little more
+//! ([`FlightCap`]). What is beyond that only stands in a queue.
+//!
+//! A cap above the product leaves room to find more: if the path is faster than estimated, what is
+//! under way arrives faster, and the estimate grows. As long as it does so quickly, as after the
+//! beginning, the cap is wide, so that slow start is not held up.
+
+use core::time::Duration;
+
+use super::Path;
+use crate::cmt::FlightCap;
+use crate::congestion::nanoseconds;
+
+/// Percent of the product while the estimate grows.
+const GROWING: u64 = 300;
+
+/// Packets beyond the product: acknowledgements come for two at a time.
+const SPARE_PACKETS: usize = 3;
+
+/// Round trips without growth after which the estimate is believed.
+const ROUNDS: u8 = 3;
+
+/// Where the estimate stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Plateau {
+    /// The estimate when it had last grown, in bytes a second.
+    rate: u64,
+    /// Round trips without growth since.
+    rounds: u8,
+    /// When the round trip ends, in nanoseconds.
+    round_end: u64,
+}
+
+impl Path {
+    /// The most that may be under way, in bytes of user data; none without a cap, or without an
+    /// estimate.
+    #[must_use]
+    pub(super) fn flight_cap(&self) -> Option<usize> {
+        let FlightCap { percent } = self.cap?;
+        let rate = self.delivery_rate()?;
+        let rtt = nanoseconds(self.least_rtt()?);
+        let percent = u64::from(percent.max(100));
+        let percent = if self.plateau.rounds < ROUNDS { percent.max(GROWING) } else { percent };
+        let product = u128::from(rate) * u128::from(rtt) / 1_000_000_000;
+        let capped = product * u128::from(percent) / 100;
+        let spare = SPARE_PACKETS * self.mtu.current();
+        Some(usize::try_from(capped).unwrap_or(usize::MAX).saturating_add(spare))
+    }
+
+    /// A SACK has been taken in.
+    pub(super) fn note_plateau(&mut self, now: Duration) {
+        if self.cap.is_none() || self.plateau.rounds >= ROUNDS {
+            return;
+        }
+        let Some(rate) = self.delivery_rate() else { return };
+        let rtt = self.rto.smoothed().unwrap_or_default();
+        let now = nanoseconds(now);
+        if now < self.plateau.round_end {
+            return;
+        }
+        self.plateau.round_end = now.saturating_add(nanoseconds(rtt));
+        if rate >= self.plateau.rate + self.plateau.rate / 4 {
+            (self.plateau.rate, self.plateau.rounds) = (rate, 0);
+        } else {
+            self.plateau.rounds += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Which stream goes where, by estimates.
+
+use alloc::vec::Vec;
+
+use super::super::tests::{bench_with, output, queue};
+use super::View;
+use crate::cmt::Multipath;
+use crate::config::{AssociationConfig, SchedulerKind};
+use crate::identifier::{PathId, StreamId};
+use crate::send::tests::{Bench, Left, config, sack_of};
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// Two paths of the same rate, the second of which delivers `lag` milliseconds later.
+fn bench(lag: u64, send_buffer: usize) -> Bench {
+    let multipath = Some(Multipath { flight_cap: None, ..Multipath::default() });
+    let scheduler = SchedulerKind::RoundRobin;
+    let mut bench = bench_with(AssociationConfig { multipath, send_buffer, scheduler, ..config() });
+    let concurrent = bench.sender.multipath.as_mut().expect("several paths");
+    let view = |path, lag| View { path, lag, rate: 1_250_000, rtt: 20 * MILLISECOND };
+    concurrent.automatic.views =
+        alloc::vec![view(PathId(0), 0), view(PathId(1), lag * MILLISECOND)];
+    concurrent.automatic.window = 1 << 20;
+    bench
+}
+
+/// The streams that a path took, in order.
+fn streams_on(packets: &[Left], path: u16) -> Vec<u16> {
+    let on_path = packets.iter().filter(|packet| packet.path == PathId(path));
+    on_path.flat_map(|packet| packet.chunks.iter().map(|chunk| chunk.stream.0)).collect()
+}
+
+#[test]
+fn a_slower_path_keeps_to_one_stream() {
+    let mut bench = bench(65, 1 << 20);
+    queue(&mut bench, (0..40).map(|message| message % 4));
+    let packets = output(&mut bench);
+    let slow = streams_on(&packets, 1);
+    assert!(!slow.is_empty(), "all paths are used");
+    assert!(slow.iter().all(|stream| *stream == slow[0]), "{slow:?}");
+    let quick = streams_on(&packets, 0);
+    assert!(quick.len() >= 3, "{quick:?}");
+}
+
+#[test]
+fn the_quicker_path_takes_the_others_in_turn() {
+    let mut bench = bench(65, 1 << 20);
+    queue(&mut bench, (0..40).map(|message| message % 4));
+    let packets = output(&mut bench);
+    let slow = streams_on(&packets, 1)[0];
+    let quick = streams_on(&packets, 0);
+    let free = [0, 1, 2, 3].into_iter().filter(|stream| *stream != slow).count();
+    assert_eq!(free, 3);
+    let mut first: Vec<u16> = quick[..3].to_vec();
+    first.sort_unstable();
+    first.dedup();
+    assert_eq!(first.len(), 3, "{quick:?} beside {slow}");
+}
+
+#[test]
+fn a_slower_path_is_left_alone_where_it_would_stop_all() {
+    // One stream: all that comes meanwhile on the quicker path would wait, 81,250 bytes.
+    let mut small = bench(65, 64 << 10);
+    queue(&mut small, [0; 20]);
+    assert!(streams_on(&output(&mut small), 1).is_empty());
+    let mut large = bench(65, 256 << 10);
+    queue(&mut large, [0; 20]);
+    assert!(!streams_on(&output(&mut large), 1).is_empty());
+}
+
+#[test]
+fn paths_of_the_same_delay_are_both_used_whatever_the_buffer() {
+    let mut bench = bench(0, 16 << 10);
+    queue(&mut bench, [0; 8]);
+    let packets = output(&mut bench);
+    assert_eq!(streams_on(&packets, 0).len(), 4);
+    assert_eq!(streams_on(&packets, 1).len(), 4);
+}
+
+#[test]
+fn nothing_is_held_back_once_all_has_arrived() {
+    let mut bench = bench(65, 64 << 10);
+    queue(&mut bench, [0; 2]);
+    output(&mut bench);
+    bench.handle_on(&sack_of(2, &[], 2), PathId(0));
+    let slot = bench.sender.streams.find(StreamId(0)).expect("in use");
+    let concurrent = bench.sender.multipath.as_mut().expect("several paths");
+    // An estimate that was far too late.
+    concurrent.automatic.arrivals[slot.index()] = u64::MAX / 2;
+    queue(&mut bench, [0; 2]);
+    assert!(!output(&mut bench).is_empty());
+}

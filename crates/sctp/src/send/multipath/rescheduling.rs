@@ -1,0 +1,54 @@
+//! Chunk rescheduling (Dreibholz et al., GLOBECOM 2010): the chunk that holds up all others is sent
+//! once more, on a path that has room and nothing else to send.
+
+use core::time::Duration;
+
+use super::super::Sender;
+use super::super::outstanding::ChunkState;
+use super::super::retransmission::Meaning;
+use crate::identifier::PathId;
+use crate::path::{Path, Paths};
+
+impl Sender {
+    /// Moves the first chunk that is not acknowledged to one of the paths `with_room`, by their
+    /// places, if a full buffer is all that keeps new data back and the chunk would be there
+    /// sooner. Says on which path it goes now. Each chunk moves once.
+    pub(super) fn reschedule_first(
+        &mut self,
+        now: Duration,
+        with_room: u64,
+        paths: &mut Paths,
+    ) -> Option<PathId> {
+        let concurrent = self.multipath.as_ref()?;
+        let rescheduling = concurrent.choices.rescheduling;
+        let left = self.peer_window.left(self.in_flight);
+        let by_window = self.unsent > 0 && left < paths.iter().map(Path::mtu).max()?;
+        let is_wanted = rescheduling.by_send_buffer() && self.refused.is_some()
+            || rescheduling.by_peer_window() && by_window;
+        let tsn = self.outstanding.first();
+        if !is_wanted || concurrent.rescheduled.is_some_and(|last| tsn.is_at_or_before(last)) {
+            return None;
+        }
+        let chunk = self.outstanding.get(tsn)?;
+        let flight = self.flights.get(usize::from(chunk.flight))?;
+        let sent = flight.sent_at(chunk.packet)?;
+        if chunk.state != ChunkState::InFlight {
+            return None;
+        }
+        let from = flight.path.and_then(|id| paths.get(id))?;
+        let due = sent.saturating_add(from.rto.smoothed()?);
+        let places = paths.iter().enumerate().take(64).filter(|(at, _)| with_room >> at & 1 != 0);
+        let others = places.map(|(_, path)| path).filter(|path| path.id != from.id);
+        let quickest = others.min_by_key(|path| path.rto.smoothed().unwrap_or(Duration::MAX))?;
+        let is_overdue = due < now;
+        if !is_overdue && now.saturating_add(quickest.rto.smoothed()?) >= due {
+            return None;
+        }
+        let to = quickest.id;
+        if let Some(concurrent) = &mut self.multipath {
+            concurrent.rescheduled = Some(tsn);
+        }
+        self.lose(tsn, to, Meaning::Nothing, now, paths);
+        Some(to)
+    }
+}
