@@ -325,7 +325,11 @@ impl Sender {
                 path.on_sack(now, progress, siblings);
             }
             paths.on_answer(id);
-            self.schedule_doubt(number, now, true, paths);
+            // What came back on another path may be old news of a path that has died since.
+            let usual = sent.zip(paths.get(id).and_then(|path| path.rto.smoothed()));
+            let expected = usual.filter(|_| id != arrived_on).map(|(sent, rtt)| sent + rtt);
+            let alive = expected.map_or(now, |expected| expected.min(now));
+            self.schedule_doubt(number, now, Some(alive), paths);
         }
         if advanced {
             paths.on_peer_alive();

@@ -134,7 +134,7 @@ impl Sender {
         }
         self.note_turn_of(filling.choice.path, filling.now);
         self.schedule_probe(filling.flight, filling.now, paths);
-        self.schedule_doubt(filling.flight, filling.now, false, paths);
+        self.schedule_doubt(filling.flight, filling.now, None, paths);
     }
 
     /// Adds what is to be sent again.

@@ -11,16 +11,20 @@ use super::super::Sender;
 use super::super::retransmission::Meaning;
 use crate::path::{PathState, Paths};
 
+/// The shortest time from now to a doubt: old news comes in one SACK after the other.
+const LEAST_WAIT: Duration = Duration::from_millis(1);
+
 /// The shortest silence that casts doubt on a path: hosts pause for that long.
 const LEAST_SILENCE: Duration = Duration::from_millis(100);
 
 impl Sender {
-    /// Begins to wait for a sign of life of a path that has data under way; anew if `alive`.
+    /// Begins to wait for a sign of life of a path that has data under way; anew if it was `alive` at
+    /// some time.
     pub(in crate::send) fn schedule_doubt(
         &mut self,
         number: u8,
         now: Duration,
-        alive: bool,
+        alive: Option<Duration>,
         paths: &Paths,
     ) {
         let sack_delay = self.sack_delay;
@@ -33,7 +37,7 @@ impl Sender {
             flight.doubt = None;
             return;
         };
-        if flight.doubt.is_some() && !alive {
+        if flight.doubt.is_some() && alive.is_none() {
             return;
         }
         // A probe goes after two round trips. Its answer takes one and what round trips vary by, but
@@ -44,7 +48,7 @@ impl Sender {
         if flight.has_one_packet() {
             silence = silence.saturating_add(sack_delay);
         }
-        flight.doubt = Some(now.saturating_add(silence));
+        flight.doubt = Some(alive.unwrap_or(now).saturating_add(silence).max(now + LEAST_WAIT));
     }
 
     /// Nothing came back for long: what is under way is sent on another path, if one works.
