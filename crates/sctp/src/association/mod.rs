@@ -273,6 +273,10 @@ impl Association {
 
     /// It is over, in whatever way; the last notification says how.
     fn end(&mut self, ending: Ending, last: Event) {
+        // What stands behind the end in the same packet is too late: the first ending is told.
+        if matches!(self.state, State::Closed) {
+            return;
+        }
         self.sender.fail_all(&mut self.paths);
         self.paths.stop();
         self.collect_events();

@@ -109,3 +109,16 @@ fn unknown_chunks_do_what_their_first_bits_say() {
         assert!(liar.is_up());
     }
 }
+
+#[test]
+fn nothing_behind_the_end_is_told() {
+    let mut liar = Liar::new(|_| {});
+    let id = liar.world.hosts[B].only();
+    liar.world.hosts[B].endpoint.shutdown(liar.world.now, id).unwrap();
+    liar.world.run_for(ms(10));
+    // SHUTDOWN ACK, and behind it an ABORT.
+    liar.bytes(&[8, 0, 0, 4, 6, 0, 0, 4]);
+    let said = liar.world.hosts[B].said();
+    assert_eq!(said.last(), Some(&Event::Closed));
+    assert!(!said.iter().any(|event| matches!(event, Event::Lost(_))));
+}
