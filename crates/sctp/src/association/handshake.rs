@@ -112,6 +112,7 @@ impl Association {
         let own = echoed.own.clone();
         self.state =
             State::CookieWait(Box::new(CookieWait { own, t1, hold: false, preserve, stale }));
+        self.sender.take_all_back(now, &mut self.paths);
         self.send_init();
     }
 

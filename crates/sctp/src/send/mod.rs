@@ -134,6 +134,8 @@ pub struct Sender {
     forward_tsn_due: bool,
     /// When the last one was sent, and on which path.
     forwarded: Option<(PathId, Duration)>,
+    /// Whether the peer took nothing of what was sent so far.
+    unheard: bool,
     /// Until which TSN ECNE chunks belong to a window that was cut already.
     congestion_echoed: Option<Tsn>,
 
@@ -181,6 +183,7 @@ impl Sender {
             advanced_peer_ack_point: terms.initial_tsn.previous(),
             forward_tsn_due: false,
             forwarded: None,
+            unheard: false,
             congestion_echoed: None,
             events: VecDeque::new(),
             refused: None,

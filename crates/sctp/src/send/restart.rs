@@ -2,20 +2,54 @@
 //! (RFC 6525 §5.1.4); and the end of an association.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::messages::MessageId;
 use super::outstanding::Outstanding;
 use super::peer_window::PeerWindow;
+use super::retransmission::Meaning;
 use super::{Sender, Terms};
 use crate::config::SchedulerKind;
 use crate::path::Paths;
 use crate::scheduler;
 
 impl Sender {
+    /// The peer took nothing of what was sent with the COOKIE ECHO, for its cookie was stale
+    /// (RFC 9260 §5.2.6): all of it is sent again once the peer is met again.
+    pub fn take_all_back(&mut self, now: Duration, paths: &mut Paths) {
+        for number in 0..self.flights.len() as u8 {
+            let Some(id) = self.flights[usize::from(number)].path else { continue };
+            while let Some(run) = self.take_oldest_run(number) {
+                self.lose_run(number, &run, id, Meaning::Nothing, now, paths);
+            }
+            let flight = &mut self.flights[usize::from(number)];
+            flight.rack.restart();
+            flight.probe.cancel();
+            flight.doubt = None;
+            if let Some(path) = paths.get_mut(id) {
+                path.t3 = None;
+            }
+        }
+        self.unheard = true;
+    }
+
+    /// Whether chunks that the peer took nothing of fit these terms as they are.
+    fn may_go_on(&self, terms: &Terms) -> bool {
+        terms.initial_tsn == self.terms.initial_tsn
+            && terms.interleaving == self.terms.interleaving
+            && terms.outbound >= self.terms.outbound
+    }
+
     /// Starts anew on these terms: what was begun is lost and told as failed, what was not begun
-    /// is kept. Messages on streams that there are no more fail, too.
+    /// is kept, and so is what the peer took nothing of. Messages on streams that there are no more
+    /// fail, too.
     pub fn restart(&mut self, terms: Terms, paths: &mut Paths) {
         let outbound = terms.outbound;
+        if core::mem::take(&mut self.unheard) && self.may_go_on(&terms) {
+            self.terms = terms;
+            self.peer_window = PeerWindow::new(terms.peer_window);
+            return self.note_room();
+        }
         self.fail(paths, |sender, message| {
             message.sent > 0
                 || sender.streams.get(message.stream).is_none_or(|stream| stream.id.0 >= outbound)

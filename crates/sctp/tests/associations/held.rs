@@ -93,3 +93,20 @@ fn a_cookie_that_waited_too_long_is_asked_for_again() {
     );
     assert_eq!(world.hosts[B].endpoint.counters().stale_cookies, 1);
 }
+
+#[test]
+fn what_went_with_a_stale_cookie_is_sent_again() {
+    let (mut world, id) = held();
+    for length in [1, 100, 30_000] {
+        world.send(A, id, 3, vec![7; length]);
+    }
+    world.run_for(ms(100_000));
+    world.hosts[A].endpoint.proceed(world.now, id).unwrap();
+    world.finish_handshake(id);
+    world.run_for(ms(10_000));
+    assert_eq!(world.hosts[B].endpoint.counters().stale_cookies, 1);
+    assert_eq!(world.hosts[B].received_messages(), 3);
+    assert_eq!(world.hosts[B].received_bytes(), 30_101);
+    let failed = |event: &Event| matches!(event, Event::SendFailed { .. });
+    assert!(!world.hosts[A].said().iter().any(failed));
+}
