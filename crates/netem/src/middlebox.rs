@@ -137,6 +137,16 @@ struct Leaving {
 }
 
 impl Leaving {
+    /// A packet has come: it goes on, or is dropped.
+    fn judge(&mut self, from: Side, packet: Packet, goes_on: bool) {
+        self.counters.received += 1;
+        if goes_on {
+            self.pass(from, packet);
+        } else {
+            self.counters.dropped += 1;
+        }
+    }
+
     fn pass(&mut self, from: Side, packet: Packet) {
         self.counters.passed += 1;
         self.packets.push_back((from.opposite(), packet));

@@ -64,12 +64,8 @@ impl Firewall {
 
 impl Middlebox for Firewall {
     fn handle(&mut self, _now: Duration, from: Side, packet: Packet) {
-        self.leaving.counters.received += 1;
-        if self.lets_through(&packet) {
-            self.leaving.pass(from, packet);
-        } else {
-            self.leaving.counters.dropped += 1;
-        }
+        let goes_on = self.lets_through(&packet);
+        self.leaving.judge(from, packet, goes_on);
     }
 
     fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {

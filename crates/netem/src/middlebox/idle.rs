@@ -70,12 +70,8 @@ impl IdleTimeout {
 
 impl Middlebox for IdleTimeout {
     fn handle(&mut self, now: Duration, from: Side, packet: Packet) {
-        self.leaving.counters.received += 1;
-        if self.lets_through(nanos(now), from, &packet) {
-            self.leaving.pass(from, packet);
-        } else {
-            self.leaving.counters.dropped += 1;
-        }
+        let goes_on = self.lets_through(nanos(now), from, &packet);
+        self.leaving.judge(from, packet, goes_on);
     }
 
     fn poll(&mut self, _now: Duration) -> Option<(Side, Packet)> {
