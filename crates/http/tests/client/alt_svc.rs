@@ -3,6 +3,7 @@
 use eyas_http::{Client, HttpPolicy, Versions};
 use http::Version;
 
+use crate::ports::own_port;
 use crate::rig::{NAME, Plan, Reply, Seen, Site, builder, builder_for, identity};
 
 fn announcing(field: impl Into<String>) -> impl Fn(&Seen) -> Reply + Send + Sync + 'static {
@@ -93,9 +94,7 @@ async fn the_first_that_works_of_several_alternatives() {
         let id = identity(&[NAME]);
         let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
         // A protocol nobody speaks, a port where nobody listens, and then the one that works.
-        let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-        let closed = nobody.local_addr().expect("an address").port();
-        drop(nobody);
+        let closed = own_port();
         let field = format!("h9=\":1\", h3=\":{closed}\", h3=\":{}\"; x=y", quic.address.port());
         (Plan::tcp("h2").identity(&id).start(announcing(field)).await, quic)
     };

@@ -9,6 +9,7 @@ use eyas::{Endpoint, Resolver, SecurityParameters};
 use eyas_http::{Client, Proxy, Response};
 use http::Method;
 
+use crate::ports::own_port;
 use crate::rig::{NAME, Reply, Site, echo_path, identity, start_early};
 
 fn client(site: &Site, early_data: bool) -> Client {
@@ -44,7 +45,7 @@ fn was_early(response: &Response) -> bool {
 
 #[tokio::test]
 async fn a_safe_request_goes_early_if_asked_and_the_connection_is_shared_afterwards() {
-    let site = start_early(&identity(&[NAME]), 0, echo_path);
+    let site = start_early(&identity(&[NAME]), own_port(), echo_path);
     let client = client(&site, true);
     prepare(&client, &site).await;
     let response = ask(&client, &site, Method::GET).await;
@@ -57,7 +58,7 @@ async fn a_safe_request_goes_early_if_asked_and_the_connection_is_shared_afterwa
 
 #[tokio::test]
 async fn nothing_goes_early_unasked_nor_what_is_not_safe() {
-    let site = start_early(&identity(&[NAME]), 0, echo_path);
+    let site = start_early(&identity(&[NAME]), own_port(), echo_path);
     let unasked = client(&site, false);
     prepare(&unasked, &site).await;
     assert!(!was_early(&ask(&unasked, &site, Method::GET).await));
@@ -72,7 +73,7 @@ async fn nothing_goes_early_unasked_nor_what_is_not_safe() {
 #[tokio::test]
 async fn too_early_is_answered_by_asking_once_more() {
     let asked = AtomicUsize::new(0);
-    let site = start_early(&identity(&[NAME]), 0, move |_| {
+    let site = start_early(&identity(&[NAME]), own_port(), move |_| {
         // The second request is the early one.
         match asked.fetch_add(1, Ordering::SeqCst) {
             1 => Reply::status(425),
@@ -89,7 +90,7 @@ async fn too_early_is_answered_by_asking_once_more() {
 
 #[tokio::test]
 async fn too_early_for_a_request_that_was_not_early_is_the_answer() {
-    let site = start_early(&identity(&[NAME]), 0, |_| Reply::status(425));
+    let site = start_early(&identity(&[NAME]), own_port(), |_| Reply::status(425));
     assert_eq!(ask(&client(&site, true), &site, Method::GET).await.status(), 425);
     assert_eq!(site.seen().len(), 1);
 }
@@ -97,7 +98,7 @@ async fn too_early_for_a_request_that_was_not_early_is_the_answer() {
 #[tokio::test]
 async fn early_data_that_is_refused_is_sent_the_usual_way() {
     let id = identity(&[NAME]);
-    let first = start_early(&id, 0, echo_path);
+    let first = start_early(&id, own_port(), echo_path);
     let client = client(&first, true);
     prepare(&client, &first).await;
     let port = first.address.port();
@@ -113,7 +114,7 @@ async fn early_data_that_is_refused_is_sent_the_usual_way() {
 #[tokio::test]
 async fn an_origin_that_fell_silent_over_udp_is_reached_the_usual_way() {
     let id = identity(&[NAME]);
-    let first = start_early(&id, 0, echo_path);
+    let first = start_early(&id, own_port(), echo_path);
     let client = client(&first, true);
     prepare(&client, &first).await;
     let port = first.address.port();

@@ -6,6 +6,7 @@ use eyas::race::policy::Policy;
 use eyas_http::{Error, Kind, Versions};
 use tokio::net::TcpListener;
 
+use crate::ports::own_port;
 use crate::rig::{Plan, SOON, Site, builder, builder_for, client, echo_path, identity};
 
 async fn fails(request: eyas_http::RequestBuilder, kind: Kind) -> Error {
@@ -15,15 +16,10 @@ async fn fails(request: eyas_http::RequestBuilder, kind: Kind) -> Error {
     error
 }
 
-async fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    listener.local_addr().expect("an address").port()
-}
-
 #[tokio::test]
 async fn a_server_that_accepts_and_stays_silent() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let port = listener.local_addr().expect("an address").port();
+    let port = own_port();
+    let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("the port");
     let silent = tokio::spawn(async move {
         let mut kept = Vec::new();
         while let Ok((stream, _)) = listener.accept().await {
@@ -42,7 +38,7 @@ async fn a_server_that_accepts_and_stays_silent() {
 
 #[tokio::test]
 async fn nobody_listens() {
-    let port = free_port().await;
+    let port = own_port();
     // Over UDP a refusal is not told from silence, so the race runs to its deadline.
     let race = Policy { deadline: Duration::from_secs(1), ..Policy::default() };
     let client = builder_for(&[port], &[]).race(race).build().expect("a client");
@@ -107,8 +103,8 @@ async fn a_head_without_end_is_not_read_to_its_end() {
 
 async fn speak(reply: &'static [u8]) -> u16 {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let port = listener.local_addr().expect("an address").port();
+    let port = own_port();
+    let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("the port");
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             tokio::spawn(async move {

@@ -7,6 +7,8 @@ mod faults;
 mod hostile;
 mod hostile_peer;
 mod pool;
+#[path = "../../../eyas/tests/ports/mod.rs"]
+mod ports;
 mod proxy;
 mod race;
 mod redirects;

@@ -22,6 +22,8 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::ports::own_port;
+
 /// The name under which every server of the tests is reached.
 pub(crate) const NAME: &str = "a.example";
 
@@ -95,7 +97,8 @@ pub(crate) struct Site {
     _tasks: JoinSet<()>,
 }
 
-/// What a server is to be.
+/// What a server is to be. Its port is nobody else's over TCP and UDP: where it does not listen,
+/// there is nobody, or whom the test puts there.
 pub(crate) struct Plan {
     pub transports: Vec<Transport>,
     pub alpn: Vec<&'static str>,
@@ -111,7 +114,7 @@ impl Default for Plan {
             alpn: vec!["h3", "h2", "http/1.1"],
             identity: None,
             tls: true,
-            port: 0,
+            port: own_port(),
         }
     }
 }
