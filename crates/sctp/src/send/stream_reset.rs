@@ -6,11 +6,13 @@ use crate::identifier::StreamId;
 use crate::serial::Tsn;
 
 impl Sender {
-    /// Begins nothing new on these streams; on all of them, those not used so far included, if the
+    /// Begins nothing new on these streams, those not used so far included; on all of them if the
     /// list is empty. What was begun goes on, and messages can still be handed in.
     pub fn pause_streams(&mut self, streams: &[StreamId]) {
-        self.streams.all_paused |= streams.is_empty();
-        self.for_streams(streams, |stream| stream.paused = true);
+        if streams.is_empty() {
+            self.streams.pause_all();
+        }
+        streams.iter().for_each(|stream| self.streams.pause(*stream));
     }
 
     /// Whether no message of these streams is half sent, so that
@@ -33,38 +35,23 @@ impl Sender {
 
     /// The peer has reset these streams: their numbers start anew, and they go on.
     pub fn reset_streams(&mut self, streams: &[StreamId]) {
-        self.streams.all_paused &= !streams.is_empty();
-        self.for_streams(streams, |stream| {
-            stream.renumber();
-            stream.paused = false;
-        });
+        if streams.is_empty() {
+            self.streams.renumber_all();
+        }
+        streams.iter().for_each(|stream| self.streams.renumber(*stream));
+        self.resume_streams(streams);
     }
 
     /// The reset of these streams did not come about: they go on as before.
     pub fn resume_streams(&mut self, streams: &[StreamId]) {
-        self.streams.all_paused &= !streams.is_empty();
-        self.for_streams(streams, |stream| stream.paused = false);
+        if streams.is_empty() {
+            self.streams.resume_all();
+        }
+        streams.iter().for_each(|stream| self.streams.resume(*stream));
     }
 
     /// There are more streams to send on now, or fewer after a restart.
     pub fn set_outbound_streams(&mut self, outbound: u16) {
         self.terms.outbound = outbound;
-    }
-
-    fn for_streams(
-        &mut self,
-        streams: &[StreamId],
-        mut change: impl FnMut(&mut super::streams::Stream),
-    ) {
-        if streams.is_empty() {
-            self.streams.iter_mut().for_each(change);
-            return;
-        }
-        for stream in streams {
-            let slot = self.streams.find(*stream);
-            if let Some(stream) = slot.and_then(|slot| self.streams.get_mut(slot)) {
-                change(stream);
-            }
-        }
     }
 }

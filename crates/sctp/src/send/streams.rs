@@ -1,6 +1,7 @@
 //! What is kept for a stream once something was sent on it, and for no other.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::messages::{MessageId, NONE};
@@ -52,7 +53,7 @@ impl Stream {
     }
 
     /// Numbers start anew.
-    pub(super) fn renumber(&mut self) {
+    fn renumber(&mut self) {
         self.next_ssn = Ssn(0);
         self.next_mid = Mid(0);
         self.next_unordered_mid = Mid(0);
@@ -65,7 +66,9 @@ impl Stream {
 pub(super) struct Streams {
     slots: Vec<Stream>,
     /// Whether streams that are used for the first time begin paused.
-    pub(super) all_paused: bool,
+    all_paused: bool,
+    /// Those that do though not all do.
+    paused_unused: BTreeSet<StreamId>,
     pages: Vec<Option<Box<[u16; PAGE]>>>,
 }
 
@@ -102,9 +105,52 @@ impl Streams {
         if self.slots.is_empty() {
             self.slots.reserve_exact(1);
         }
-        let paused = self.all_paused;
+        let paused = self.paused_unused.remove(&id) || self.all_paused;
         self.slots.push(Stream { paused, ..Stream::new(id) });
         Some(StreamSlot(slot))
+    }
+
+    /// Nothing new may begin on a stream, whether it was used so far or not.
+    pub(super) fn pause(&mut self, id: StreamId) {
+        match self.find(id).and_then(|slot| self.get_mut(slot)) {
+            Some(stream) => stream.paused = true,
+            None => {
+                self.paused_unused.insert(id);
+            }
+        }
+    }
+
+    /// Nothing new may begin on any stream.
+    pub(super) fn pause_all(&mut self) {
+        self.all_paused = true;
+        self.slots.iter_mut().for_each(|stream| stream.paused = true);
+    }
+
+    /// A stream goes on.
+    pub(super) fn resume(&mut self, id: StreamId) {
+        self.paused_unused.remove(&id);
+        if let Some(stream) = self.find(id).and_then(|slot| self.get_mut(slot)) {
+            stream.paused = false;
+        }
+    }
+
+    /// All streams go on.
+    pub(super) fn resume_all(&mut self) {
+        self.all_paused = false;
+        self.paused_unused.clear();
+        self.slots.iter_mut().for_each(|stream| stream.paused = false);
+    }
+
+    /// The numbers of a stream start anew.
+    pub(super) fn renumber(&mut self, id: StreamId) {
+        if let Some(stream) = self.find(id).and_then(|slot| self.get_mut(slot)) {
+            stream.renumber();
+        }
+    }
+
+    /// The numbers of all streams start anew.
+    pub(super) fn renumber_all(&mut self) {
+        self.slots.iter_mut().for_each(Stream::renumber);
     }
 
     #[inline]
@@ -129,10 +175,6 @@ impl Streams {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
         self.slots.iter()
-    }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
-        self.slots.iter_mut()
     }
 }
 

@@ -57,6 +57,22 @@ fn a_stream_is_reset_while_data_flows() {
 }
 
 #[test]
+fn a_stream_that_was_never_used_waits_for_its_reset_like_any_other() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    world.clear_ladder();
+    world.lose("A -> B  RE-CONFIG");
+    world.hosts[A].endpoint.reset_streams(world.now, a, true, &[StreamId(5)]).unwrap();
+    world.send(A, a, 5, "after it");
+    world.run_for(ms(500));
+    // It would have a TSN that the reset says was never used on the stream (RFC 6525 §5.1.2, A).
+    assert_eq!(world.ladder, ["A -> B  RE-CONFIG (lost)"]);
+    world.run_until(ms(10_000), |world| world.hosts[B].received_messages() == 1);
+    assert!(world.hosts[A].said().contains(&reset(true, &[5])));
+    assert_eq!(came(&world, B, 5), [(0, "after it".into())]);
+}
+
+#[test]
 fn the_ladder_of_a_reset() {
     let mut world = World::new();
     let (a, _) = world.connected();

@@ -32,6 +32,33 @@ fn a_paused_stream_sends_nothing_new_and_starts_anew() {
 }
 
 #[test]
+fn a_stream_can_be_paused_before_it_is_first_used() {
+    for (paused, others_go) in [(&[StreamId(1)][..], true), (&[], false)] {
+        let mut bench = Bench::new();
+        bench.sender.pause_streams(paused);
+        bench.send(on(1), 10).expect("messages are still taken");
+        bench.send(on(2), 10).expect("taken");
+        assert_eq!(numbers(&bench.output()), if others_go { vec![(2, 0)] } else { vec![] });
+        bench.sender.resume_streams(paused);
+        assert!(numbers(&bench.output()).contains(&(1, 0)));
+        bench.send(on(1), 10).expect("taken");
+        assert_eq!(numbers(&bench.output()), [(1, 1)]);
+    }
+}
+
+#[test]
+fn a_stream_that_goes_on_before_it_is_first_used_begins_at_once() {
+    for all in [true, false] {
+        let mut bench = Bench::new();
+        bench.sender.pause_streams(&[StreamId(1), StreamId(2)]);
+        bench.sender.reset_streams(if all { &[] } else { &[StreamId(1)] });
+        bench.send(on(1), 10).expect("taken");
+        bench.send(on(2), 10).expect("taken");
+        assert_eq!(numbers(&bench.output()).len(), if all { 2 } else { 1 });
+    }
+}
+
+#[test]
 fn a_reset_that_was_denied_changes_no_number() {
     let mut bench = Bench::new();
     bench.send(on(1), 10).expect("taken");
