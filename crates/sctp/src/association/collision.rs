@@ -96,7 +96,7 @@ impl Association {
             return;
         }
         if self.state.is_opening() {
-            let shutdown = matches!(&self.state, State::CookieEchoed(echoed) if echoed.shutdown);
+            let shutdown = self.state.ends_when_up();
             self.state = State::Established;
             self.waiting.alone.clear();
             self.announce_up(false);

@@ -50,7 +50,8 @@ impl Association {
         let Some(cookie) = reading.cookie.clone() else {
             return self.refuse_init_ack(init, Refusal::missing_cookie());
         };
-        let (own, t1, hold, stale) = (wait.own.clone(), wait.t1.clone(), wait.hold, wait.stale);
+        let (own, t1) = (wait.own.clone(), wait.t1.clone());
+        let (hold, stale, shutdown) = (wait.hold, wait.stale, wait.shutdown);
         let listed = self.usable(&reading.introduction.addresses, &own.addresses, counters);
         self.settle_paths(now, arrival, &t1, &listed);
         self.meet(&own, &reading.introduction);
@@ -64,7 +65,7 @@ impl Association {
         if hold {
             self.state = State::Held(Box::new(Held { own, cookie, stale }));
         } else {
-            self.echo_cookie(now, own, cookie, stale);
+            self.echo_cookie(now, own, cookie, stale, shutdown);
         }
     }
 
@@ -74,7 +75,7 @@ impl Association {
             State::CookieWait(wait) => wait.hold = false,
             State::Held(held) => {
                 let (own, cookie, stale) = (held.own.clone(), held.cookie.clone(), held.stale);
-                self.echo_cookie(now, own, cookie, stale);
+                self.echo_cookie(now, own, cookie, stale, false);
             }
             _ => {}
         }
@@ -109,9 +110,9 @@ impl Association {
         let preserve = (staleness + staleness / 2).min(MAX_PRESERVE);
         let path = echoed.t1.path;
         let t1 = Retry::new(now, self.timeout_of(path), path);
-        let own = echoed.own.clone();
-        self.state =
-            State::CookieWait(Box::new(CookieWait { own, t1, hold: false, preserve, stale }));
+        let (own, shutdown) = (echoed.own.clone(), echoed.shutdown);
+        let wait = CookieWait { own, t1, hold: false, preserve, stale, shutdown };
+        self.state = State::CookieWait(Box::new(wait));
         self.sender.take_all_back(now, &mut self.paths);
         self.send_init();
     }
@@ -157,10 +158,17 @@ impl Association {
         }
     }
 
-    fn echo_cookie(&mut self, now: Duration, own: Introduction, cookie: Bytes, stale: u32) {
+    fn echo_cookie(
+        &mut self,
+        now: Duration,
+        own: Introduction,
+        cookie: Bytes,
+        stale: u32,
+        shutdown: bool,
+    ) {
         let path = self.paths.for_data(None).unwrap_or(self.paths.primary());
         let t1 = Retry::new(now, self.timeout_of(path), path);
-        let echoed = CookieEchoed { own, cookie, t1, stale, shutdown: false, wanted: true };
+        let echoed = CookieEchoed { own, cookie, t1, stale, shutdown, wanted: true };
         self.state = State::CookieEchoed(Box::new(echoed));
     }
 

@@ -190,8 +190,14 @@ impl Association {
         while paths.poll_change().is_some() {}
         let t1 = Retry::new(now, config.rto_initial, paths.primary());
         let unknown = Introduction::unknown();
-        let wait = CookieWait { own: own.clone(), t1, hold, preserve: Duration::ZERO, stale: 0 };
-        let state = State::CookieWait(Box::new(wait));
+        let state = State::CookieWait(Box::new(CookieWait {
+            own: own.clone(),
+            t1,
+            hold,
+            preserve: Duration::ZERO,
+            stale: 0,
+            shutdown: false,
+        }));
         let mut association = Box::new(Self::new(base, &own, &unknown, paths, state));
         association.send_init();
         association

@@ -15,6 +15,8 @@ impl Association {
     /// The user wants to end; what was handed in still goes.
     pub(crate) fn shutdown(&mut self, now: Duration, counters: &mut Counters) -> Result<(), Error> {
         match &mut self.state {
+            // Said again.
+            State::CookieWait(wait) if wait.shutdown => {}
             State::CookieWait(_) | State::Held(_) => self.end(Ending::Quiet, Event::Closed),
             State::CookieEchoed(echoed) => echoed.shutdown = true,
             State::Established => {

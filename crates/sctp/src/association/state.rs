@@ -47,6 +47,9 @@ pub(crate) struct CookieWait {
     pub(crate) preserve: Duration,
     /// How many cookies were stale.
     pub(crate) stale: u32,
+    /// Whether the user wants to end as soon as it is up: said while a cookie was on its way that
+    /// was stale.
+    pub(crate) shutdown: bool,
 }
 
 /// Waiting for the user, with the cookie in hand.
@@ -158,9 +161,19 @@ impl State {
         matches!(self, Self::CookieWait(_) | Self::Held(_) | Self::CookieEchoed(_))
     }
 
+    /// Whether the user wants to end as soon as the handshake is over.
+    pub(crate) fn ends_when_up(&self) -> bool {
+        match self {
+            Self::CookieWait(wait) => wait.shutdown,
+            Self::CookieEchoed(echoed) => echoed.shutdown,
+            _ => false,
+        }
+    }
+
     /// Whether the user may hand in messages (RFC 9260 §9.2).
     pub(crate) fn takes_messages(&self) -> bool {
-        self.is_opening() || matches!(self, Self::Established)
+        let opens = self.is_opening() && !self.ends_when_up();
+        opens || matches!(self, Self::Established)
     }
 
     /// Whether data may be sent for the first time or again.

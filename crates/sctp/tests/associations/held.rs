@@ -4,8 +4,10 @@
 use crate::world::{A, B, World, ms};
 use bytes::Bytes;
 use eyas_sctp::endpoint::AssociationState;
+use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::AssociationId;
+use eyas_sctp::message::SendInfo;
 
 fn held() -> (World, AssociationId) {
     let mut world = World::new();
@@ -109,4 +111,27 @@ fn what_went_with_a_stale_cookie_is_sent_again() {
     assert_eq!(world.hosts[B].received_bytes(), 30_101);
     let failed = |event: &Event| matches!(event, Event::SendFailed { .. });
     assert!(!world.hosts[A].said().iter().any(failed));
+}
+
+#[test]
+fn an_end_that_was_asked_for_outlives_a_stale_cookie() {
+    let (mut world, id) = held();
+    world.send(A, id, 3, "last words");
+    world.run_for(ms(100_000));
+    world.hosts[A].endpoint.proceed(world.now, id).unwrap();
+    world.hosts[A].endpoint.shutdown(world.now, id).unwrap();
+    let late = |world: &mut World| {
+        let data = Bytes::from_static(b"late");
+        world.hosts[A].endpoint.send(world.now, id, &SendInfo::default(), data)
+    };
+    assert_eq!(late(&mut world), Err(Error::WrongState));
+    world.run_for(ms(25));
+    assert_eq!(world.hosts[B].endpoint.counters().stale_cookies, 1);
+    assert_eq!(world.hosts[A].state(), AssociationState::CookieWait);
+    assert_eq!(late(&mut world), Err(Error::WrongState));
+    world.hosts[A].endpoint.shutdown(world.now, id).unwrap();
+    world.run_for(ms(2000));
+    assert_eq!(world.hosts[B].received_messages(), 1);
+    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
+    assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
 }
