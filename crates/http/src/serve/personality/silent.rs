@@ -1,6 +1,11 @@
 //! Sockets that say nothing.
 
-use std::{collections::VecDeque, io, net::SocketAddr, time::Duration};
+use std::{
+    collections::VecDeque,
+    io,
+    net::{SocketAddr, UdpSocket},
+    time::Duration,
+};
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::{
@@ -50,7 +55,14 @@ pub(super) async fn fill(listener: TcpListener) -> io::Result<(TcpListener, Vec<
     Err(io::Error::other("this system does not drop SYNs to a full queue"))
 }
 
-/// A socket that has the port and does not listen.
+/// A socket that has the port over UDP and hears nobody but itself: who sends there is told that
+/// nobody listens, and no other program gets the port.
+pub(super) fn hear_nobody(socket: UdpSocket) -> io::Result<UdpSocket> {
+    socket.connect(socket.local_addr()?)?;
+    Ok(socket)
+}
+
+/// A socket that has the port over TCP and does not listen.
 pub(super) fn hold(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.bind(&address.into())?;

@@ -135,7 +135,10 @@ impl TestServer {
                 self.tasks.spawn(silent::stand(udp));
                 Ok(())
             }
-            Reach::Refused => Ok(()),
+            Reach::Refused => {
+                self.tasks.spawn(silent::stand(silent::hear_nobody(udp).map_err(cannot)?));
+                Ok(())
+            }
         }
     }
 
