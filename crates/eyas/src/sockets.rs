@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 /// Connections that the kernel completes before they are accepted.
 const KERNEL_BACKLOG: i32 = 1024;
 /// How often another free port is tried when the one that one socket got is taken for another.
-const PORT_TRIES: usize = 32;
+pub(crate) const PORT_TRIES: usize = 32;
 /// The kernel's buffer for datagrams, each way, in bytes; the kernel may give less.
 const UDP_BUFFER: usize = 2 * 1024 * 1024;
 

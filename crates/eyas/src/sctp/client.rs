@@ -13,9 +13,8 @@ use super::SctpAssociation;
 use super::carrier::{ENCAPSULATION_PORT, Wire};
 use super::dtls::{Ending, Identity, MAX_OVERHEAD, State, Trust};
 use super::hub::{Anchor, Homes, Hub};
+use crate::sockets::PORT_TRIES;
 
-/// How often another free port is tried when the one that one address got is taken at another.
-const PORT_TRIES: usize = 32;
 /// A first retransmission is due after three round trips, as for other transports (RFC 6298 §2.2).
 const ROUND_TRIPS_TO_RETRANSMISSION: u32 = 3;
 /// Bounds of the first retransmission timeout where a round trip is remembered; 1 s without.

@@ -15,6 +15,7 @@ use super::hub::{Anchor, Dependence, Homes, Hub};
 use super::kernel::KernelListener;
 use super::{SctpAssociation, client};
 use crate::ServerIdentity;
+use crate::sockets::PORT_TRIES;
 
 /// Where and how to listen.
 #[derive(Clone, Debug)]
@@ -81,15 +82,10 @@ impl SctpListener {
     /// If a socket cannot be had: the port is taken, or privileges are missing.
     pub fn bind(parameters: &SctpListenParameters) -> io::Result<Self> {
         let ips = ips(&parameters.addresses);
-        let mut wires = Vec::new();
-        if let Some(port) = parameters.encapsulation_port {
-            let mut port = port;
-            for ip in &ips {
-                let wire = Wire::udp(SocketAddr::new(*ip, port))?;
-                port = wire.local().port();
-                wires.push(wire);
-            }
-        }
+        let mut wires = match parameters.encapsulation_port {
+            Some(port) => udp(&ips, port)?,
+            None => Vec::new(),
+        };
         let mut protected = Vec::new();
         if let Some(identity) = &parameters.dtls {
             let own = Identity::new(identity.certificate(), identity.key())
@@ -210,4 +206,25 @@ fn listen_through_kernel(
     let mut addresses = parameters.addresses.clone();
     addresses.iter_mut().for_each(|address| address.set_port(port));
     KernelListener::bind(&addresses, &parameters.association)
+}
+
+/// A UDP socket at each address, all at one port; 0 takes one that is free at all of them.
+fn udp(ips: &[IpAddr], port: u16) -> io::Result<Vec<Wire>> {
+    let bind_all = || -> io::Result<Vec<Wire>> {
+        let mut wires: Vec<Wire> = Vec::with_capacity(ips.len());
+        for ip in ips {
+            let port = wires.first().map_or(port, |first| first.local().port());
+            wires.push(Wire::udp(SocketAddr::new(*ip, port))?);
+        }
+        Ok(wires)
+    };
+    let mut tries = if port == 0 { PORT_TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        match bind_all() {
+            // What was free at the first address is not at another one.
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries > 0 => {}
+            outcome => return outcome,
+        }
+    }
 }
