@@ -62,6 +62,9 @@ mod resolver;
 pub mod sctp;
 mod security;
 pub mod sockets;
+#[cfg(all(test, feature = "sctp"))]
+#[path = "../tests/ports/mod.rs"]
+mod test_ports;
 
 pub use byte_stream::ByteStream;
 pub use connect_error::ConnectError;

@@ -1,7 +1,10 @@
 //! A connect that is cancelled leaves nothing behind. Alone in its process, for it counts what
 //! the process has open.
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+#[path = "ports/mod.rs"]
+mod ports;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
 use eyas::race::candidate::{Candidate, Origin, Security, Transport};
@@ -29,14 +32,14 @@ async fn comes_down_to(wanted: usize) -> bool {
 /// Accepts on TCP and takes on UDP, and never answers.
 struct Mute {
     address: SocketAddr,
-    _tcp: std::net::TcpListener,
+    _tcp: TcpListener,
     _udp: UdpSocket,
 }
 
 fn mute() -> Mute {
-    let tcp = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let address = tcp.local_addr().unwrap();
-    Mute { address, _udp: UdpSocket::bind(address).unwrap(), _tcp: tcp }
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::own_port()));
+    let (tcp, udp) = (TcpListener::bind(address).unwrap(), UdpSocket::bind(address).unwrap());
+    Mute { address, _tcp: tcp, _udp: udp }
 }
 
 fn endpoint() -> Endpoint {

@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
+use crate::ports::own_port;
 use crate::stage::{DnsStub, Eyas, Faulty, Peer, validate};
 use eyas_http::serve::personality::{Personality, Side};
 use serde_json::Value;
@@ -74,9 +75,7 @@ fn names_come_from_the_server_that_was_named() {
 
 #[test]
 fn refused() {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = free.local_addr().expect("an address");
-    drop(free);
+    let address = format!("127.0.0.1:{}", own_port());
     for command in ["get", "race"] {
         let line = format!("{command} https://{address}/ --connect-timeout 5s");
         let object = fails(Eyas::new(&line), 7);

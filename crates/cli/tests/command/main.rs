@@ -6,6 +6,8 @@ mod get;
 mod lab;
 mod memory;
 mod pipe;
+#[path = "../../../eyas/tests/ports/mod.rs"]
+mod ports;
 mod race;
 mod sctp;
 mod serve;

@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
-use crate::stage::{Eyas, Running, free_tcp_port, free_udp_port, validate};
+use crate::ports::own_port;
+use crate::stage::{Eyas, Running, validate};
 
 /// Two addresses of this host.
 const BOTH: &str = "--local-address 127.0.0.1,127.0.0.2";
 
 /// What each side got, when both ran with these flags and the client connected over this scheme.
 fn talk(flags: &str, client: &str, scheme: &str) -> (String, String) {
-    let (port, udp) = (free_tcp_port(), free_udp_port());
+    let (port, udp) = (own_port(), own_port());
     let line = format!("pipe {flags} --listen 127.0.0.1:{port} --sctp-udp-port {udp} --verbose");
     let listening = Eyas::new(&line).saying("from the listener\n").start();
     listening.hears("listening");
@@ -46,14 +47,14 @@ fn both_sides_hear_each_other_over_any_transport() {
 fn what_cannot_be_says_why() {
     let refused = Eyas::new("pipe https://localhost:1/").run().exits(3);
     assert!(refused.err.contains("eyas get"), "{}", refused.err);
-    let port = free_tcp_port();
+    let port = own_port();
     let refused = Eyas::new(&format!("pipe --plain tcp://127.0.0.1:{port} --json")).run().exits(7);
     assert_eq!(refused.json()["error"]["kind"], "connect");
 }
 
 /// Flags for two ends that say at the end what there was.
 fn ends(flags: &str, listener: &str, client: &str) -> (Running, Eyas) {
-    let (port, udp) = (free_tcp_port(), free_udp_port());
+    let (port, udp) = (own_port(), own_port());
     let line = format!("pipe {flags} {listener} --listen 127.0.0.1:{port} --sctp-udp-port {udp}");
     let listening = Eyas::new(&line).saying("from the listener\n").start();
     let line = format!(

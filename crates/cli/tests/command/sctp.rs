@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::stage::{Eyas, Served, free_udp_port};
+use crate::ports::own_port;
+use crate::stage::{Eyas, Served};
 
 /// What `race --all` says of a transport: whether it works, or nothing if it was not tried.
 fn works(object: &Value, transport: &str) -> Option<bool> {
@@ -14,7 +15,7 @@ fn works(object: &Value, transport: &str) -> Option<bool> {
 
 #[test]
 fn every_transport_works_or_says_why_not() {
-    let port = free_udp_port();
+    let port = own_port();
     let line = format!("serve --no-files --sctp-udp-port {port}");
     let served = Served::start(Eyas::new(&line));
     let line = format!("race --all -k --json --explain --sctp-udp-port {port} {}", served.url("/"));
@@ -34,7 +35,7 @@ fn every_transport_works_or_says_why_not() {
 
 #[test]
 fn what_is_preferred_wins_and_carries_http() {
-    let port = free_udp_port();
+    let port = own_port();
     let line = format!("serve --no-files --sctp-udp-port {port}");
     let served = Served::start(Eyas::new(&line));
     let line = format!(
@@ -59,7 +60,7 @@ fn where_sctp_is_not_served_tcp_wins() {
     let line = format!(
         "race sctp+tcp://{} -k --json --alpn http/1.1 --sctp-udp-port {}",
         served.address,
-        free_udp_port()
+        own_port()
     );
     let object = Eyas::new(&line).run().exits(0).json();
     assert_eq!(object["winner"]["transport"], "tcp", "{object:#}");

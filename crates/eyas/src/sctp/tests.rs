@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::client::Clients;
 use super::*;
+use crate::test_ports::own_port;
 
 /// Long beyond what loopback takes.
 const SOON: Duration = Duration::from_secs(10);
@@ -206,8 +207,7 @@ async fn an_abort_is_told_with_its_reason() {
 
 #[tokio::test]
 async fn a_host_without_sctp_refuses_at_once() {
-    let nobody = std::net::UdpSocket::bind((V4, 0)).unwrap().local_addr().unwrap().port();
-    let clients = Clients::new(nobody, AssociationConfig::default());
+    let clients = Clients::new(own_port(), AssociationConfig::default());
     let address = SocketAddr::new(V4, 5000);
     let opened = clients.open(Transport::SctpUdp, address, None).await.unwrap();
     let refused = timeout(SOON, opened.answered()).await.unwrap();

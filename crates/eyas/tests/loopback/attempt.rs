@@ -7,7 +7,7 @@ use eyas::race::evidence::{Cause, Failure, Level};
 use eyas::race::target::Host;
 use eyas::{Connection, Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
 
-use crate::common::{ping_pong, wait};
+use crate::common::{own_address, ping_pong, wait};
 
 fn candidate(address: SocketAddr, transport: Transport, security: Security) -> Candidate {
     Candidate {
@@ -73,10 +73,9 @@ async fn tls_says_version_and_application_protocol() {
 
 #[tokio::test]
 async fn a_closed_port_refuses() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = candidate(own_address(), Transport::Tcp, Security::None);
     let endpoint = Endpoint::builder().build().unwrap();
-    let failure =
-        try_one(&endpoint, candidate(port, Transport::Tcp, Security::None)).await.unwrap_err();
+    let failure = try_one(&endpoint, closed).await.unwrap_err();
     assert_eq!((failure.cause, failure.reached), (Cause::Refused, Level::Started));
 }
 

@@ -4,6 +4,8 @@ mod attempt;
 mod common;
 mod fast_open;
 mod mptcp;
+#[path = "../ports/mod.rs"]
+mod ports;
 mod race;
 mod resolver;
 #[cfg(feature = "sctp")]

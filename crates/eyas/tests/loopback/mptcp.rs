@@ -1,7 +1,8 @@
 //! Multipath TCP, as far as one path can show it. A kernel without it is said aloud.
 
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
+use std::time::Duration;
 
 use eyas::race::candidate::{Candidate, Origin, Security, Transport};
 use eyas::race::policy::Policy;
@@ -13,7 +14,7 @@ use crate::common::{self, builder_for, https, ping_pong, wait};
 
 /// A listener for `h2` over TLS, or `None` where the kernel cannot do with Multipath TCP.
 async fn listen(identity: &eyas::ServerIdentity) -> Option<Listener> {
-    let parameters = ListenParameters::new((Ipv4Addr::LOCALHOST, 0).into())
+    let parameters = ListenParameters::new(common::own_address())
         .transports([Transport::Mptcp])
         .security(identity.clone())
         .alpn(["h2"]);

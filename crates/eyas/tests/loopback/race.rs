@@ -81,7 +81,7 @@ async fn a_slower_and_more_wanted_transport_is_the_better_one() {
 
 #[tokio::test]
 async fn a_refused_connection_names_candidate_cause_and_what_to_do() {
-    let closed = common::closed_port();
+    let closed = common::own_address();
     let endpoint = builder_for(&[common::identity()], closed.port()).build().unwrap();
     let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
     let connecting = endpoint.preconnection(https(closed.port())).policy(policy).connect();

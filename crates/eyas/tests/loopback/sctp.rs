@@ -64,7 +64,7 @@ async fn listen(
     transports: &[Transport],
     security: Security,
 ) -> Listener {
-    let mut parameters = ListenParameters::new((Ipv4Addr::LOCALHOST, 0).into())
+    let mut parameters = ListenParameters::new(common::own_address())
         .transports(transports.iter().copied())
         .sctp_encapsulation_port(0);
     if security != Security::None {

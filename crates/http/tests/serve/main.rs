@@ -6,5 +6,7 @@ mod files;
 mod hostile;
 mod limits;
 mod personalities;
+#[path = "../../../eyas/tests/ports/mod.rs"]
+mod ports;
 mod routes;
 mod shutdown;

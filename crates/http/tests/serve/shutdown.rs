@@ -1,13 +1,16 @@
 //! Stopping.
 
-use std::time::Duration;
+use std::{net::Ipv4Addr, time::Duration};
 
 use bytes::Bytes;
-use eyas_http::serve::{Running, pattern_byte};
+use eyas_http::serve::{Running, Server, pattern_byte};
 use http::{Response, Version};
 use tokio::time::{sleep, timeout};
 
-use crate::clients::{SOON, get, h3_exchange, http1, http2, quic, server, tcp, tls};
+use crate::{
+    clients::{SOON, get, h3_exchange, http1, http2, quic, server, start, tcp, tls},
+    ports::own_port,
+};
 
 /// Waits until the server has seen a request.
 async fn asked(running: &Running) {
@@ -26,8 +29,9 @@ fn whole(response: &Response<Bytes>, text: &str) {
 #[tokio::test]
 async fn running_responses_over_tcp_finish() {
     for version in [Version::HTTP_11, Version::HTTP_2] {
-        let running = server().await;
-        let address = running.local_addr();
+        // Nobody else is to listen there afterwards.
+        let address = (Ipv4Addr::LOCALHOST, own_port()).into();
+        let running = start(Server::builder().listen(address)).await;
         let alpn: &[u8] = if version == Version::HTTP_2 { b"h2" } else { b"http/1.1" };
         let io = tls(&running, alpn).await;
         let request = tokio::spawn(async move {

@@ -6,6 +6,7 @@ use eyas_sctp::io::{Ecn, Fragmentation, Received, Unreachable};
 use tokio::time::timeout;
 
 use super::*;
+use crate::test_ports::own_port;
 
 /// Long beyond what loopback takes.
 const SOON: Duration = Duration::from_secs(5);
@@ -73,7 +74,7 @@ async fn trains_pass_over_udp() {
 async fn a_port_that_nobody_has_is_reported() {
     for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         let wire = Wire::udp((ip, 0).into()).unwrap();
-        let nobody = Wire::udp((ip, 0).into()).unwrap().local();
+        let nobody = SocketAddr::new(ip, own_port());
         wire.writable().await.unwrap();
         wire.try_send(&train(nobody, Bytes::from_static(b"hello"), 5)).unwrap();
         let quoted = Some(Bytes::from_static(b"hello"));

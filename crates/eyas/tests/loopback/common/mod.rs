@@ -14,6 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UdpSocket;
 use tokio::task::JoinHandle;
 
+use crate::ports::own_port;
+
 pub(crate) mod dns;
 pub(crate) mod tls;
 
@@ -51,7 +53,7 @@ pub(crate) async fn listen(
     identity: &ServerIdentity,
     transports: impl IntoIterator<Item = Transport>,
 ) -> Listener {
-    let parameters = ListenParameters::new((Ipv4Addr::LOCALHOST, 0).into())
+    let parameters = ListenParameters::new(own_address())
         .transports(transports)
         .security(identity.clone())
         .alpn(["h3", "h2"]);
@@ -99,28 +101,21 @@ impl Scene {
 pub(crate) async fn listen_beside_udp(
     identity: &ServerIdentity,
 ) -> (Listener, std::net::UdpSocket) {
-    loop {
-        let listener = listen(identity, [Transport::Tcp]).await;
-        // Somebody else may have the number on UDP.
-        if let Ok(udp) = std::net::UdpSocket::bind(listener.local_addr()) {
-            return (listener, udp);
-        }
-    }
+    let listener = listen(identity, [Transport::Tcp]).await;
+    let udp = std::net::UdpSocket::bind(listener.local_addr()).unwrap();
+    (listener, udp)
 }
 
 /// Accepts on TCP and takes on UDP, and never answers.
 pub(crate) fn mute() -> (std::net::TcpListener, std::net::UdpSocket) {
-    loop {
-        let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        if let Ok(udp) = std::net::UdpSocket::bind(tcp.local_addr().unwrap()) {
-            return (tcp, udp);
-        }
-    }
+    let address = own_address();
+    let tcp = std::net::TcpListener::bind(address).unwrap();
+    (tcp, std::net::UdpSocket::bind(address).unwrap())
 }
 
-/// A port that nobody listens on.
-pub(crate) fn closed_port() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+/// Where nobody listens until the test does.
+pub(crate) fn own_address() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, own_port()).into()
 }
 
 /// The client says `ping`, the server answers `pong`.

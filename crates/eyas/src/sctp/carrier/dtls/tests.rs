@@ -13,6 +13,7 @@ use crate::sctp::client::{Clients, Protected, Unprotected};
 use crate::sctp::dtls::{Ending, Identity, Trust};
 use crate::sctp::listener::Directly;
 use crate::sctp::{SctpListenParameters, SctpListener};
+use crate::test_ports::own_port;
 use crate::{SecurityParameters, ServerIdentity};
 
 /// Longer than anything here takes.
@@ -83,10 +84,7 @@ async fn a_server_that_is_not_trusted_gets_no_init() {
 
 #[tokio::test]
 async fn a_host_where_nobody_listens_refuses() {
-    let listener = listen(&identity());
-    let port = listener.encapsulation_port().expect("a UDP port");
-    drop(listener);
-    let clients = Clients::new(port, AssociationConfig::default());
+    let clients = Clients::new(own_port(), AssociationConfig::default());
     let name = ServerName::try_from("peer.test").expect("a name");
     let verifier = SecurityParameters::platform().accept_any_certificate().server_verifier();
     let trust = Trust { verifier: verifier.expect("a verifier"), name };
