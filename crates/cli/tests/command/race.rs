@@ -31,7 +31,7 @@ fn all_says_what_works_and_why_the_rest_does_not() {
     ];
     for (personality, winner, verdict) in cases {
         let peer = Peer::start(personality);
-        let line = format!("race --all --connect-timeout 2s {}", peer.url("/"));
+        let line = format!("race --all --connect-timeout 6s {}", peer.url("/"));
         let object = peer.eyas(&line).arg("--json").run().exits(0).json();
         validate("race", &object);
         assert_eq!(object["winner"]["transport"], winner, "{personality:?}");
@@ -53,7 +53,8 @@ fn all_says_what_works_and_why_the_rest_does_not() {
 
 #[test]
 fn the_late_switch_is_told() {
-    let by = std::time::Duration::from_millis(150);
+    // Time for TCP to be ready first, and not so long that the race is watched no more.
+    let by = std::time::Duration::from_millis(600);
     let peer = Peer::start(Personality::QuicSlow { by });
     let line = format!("race --json {}", peer.url("/"));
     let object = peer.eyas(&line).run().exits(0).json();

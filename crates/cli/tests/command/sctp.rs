@@ -39,14 +39,15 @@ fn what_is_preferred_wins_and_carries_http() {
     let line = format!("serve --no-files --sctp-udp-port {port}");
     let served = Served::start(Eyas::new(&line));
     let line = format!(
-        "race sctp-udp+tcp://{} -k --json --prefer sctp-udp --alpn http/1.1 --sctp-udp-port {port}",
+        "race sctp-udp+tcp://{} -k --json --prefer sctp-udp --head-start 2s --alpn http/1.1 \
+         --sctp-udp-port {port}",
         served.address
     );
     let object = Eyas::new(&line).run().exits(0).json();
     assert_eq!(object["winner"]["transport"], "sctp-udp", "{object:#}");
     assert_eq!(object["winner"]["security"], "tls");
     let line = format!(
-        "get -k --json --prefer sctp-udp --http1.1 --sctp-udp-port {port} {}",
+        "get -k --json --prefer sctp-udp --head-start 2s --http1.1 --sctp-udp-port {port} {}",
         served.url("/bytes/100000")
     );
     let object = Eyas::new(&line).run().exits(0).json();

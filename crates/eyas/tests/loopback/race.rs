@@ -63,7 +63,7 @@ async fn a_slower_and_more_wanted_transport_is_the_better_one() {
     let identity = common::identity();
     let quic = common::listen(&identity, [Transport::Quic]).await;
     let (tcp, udp) = common::listen_beside_udp(&identity).await;
-    let _relay = SlowUdp::towards(quic.local_addr(), udp, Duration::from_secs(1)).await;
+    let _relay = SlowUdp::towards(quic.local_addr(), udp, Duration::from_secs(2)).await;
     let port = tcp.local_addr().port();
     let endpoint = builder_for(&[identity], port).build().unwrap();
     let policy = Policy { late_switch_for: Duration::from_secs(20), ..Policy::default() };
@@ -136,7 +136,7 @@ async fn a_server_that_accepts_and_stays_silent_is_given_up_at_the_deadline() {
     let (tcp, _hole) = common::mute();
     let address = tcp.local_addr().unwrap();
     let endpoint = builder_for(&[common::identity()], address.port()).build().unwrap();
-    let policy = Policy { deadline: Duration::from_millis(700), ..Policy::default() };
+    let policy = Policy { deadline: Duration::from_secs(2), ..Policy::default() };
     let connecting = endpoint.preconnection(https(address.port())).policy(policy).connect();
     let error = wait(connecting).await.unwrap_err();
     assert!(matches!(error.failure(), RaceFailure::Deadline(_)), "{error}");

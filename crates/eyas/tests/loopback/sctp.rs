@@ -151,7 +151,7 @@ async fn a_race_lost_by_sctp_leaves_no_association_and_no_cookie_state() {
     let udp = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let detour = udp.local_addr().unwrap().port();
     let server = (Ipv4Addr::LOCALHOST, direct).into();
-    let _relay = SlowUdp::towards(server, udp, Duration::from_millis(100)).await;
+    let _relay = SlowUdp::towards(server, udp, Duration::from_secs(1)).await;
     let scene = Scene::reaching(listener, detour, &identity, Security::None);
     // SCTP is wanted more, and yet not enough to go on after it has lost.
     let policy = Policy { late_switch: false, ..prefer(SCTP_FIRST) };
@@ -159,8 +159,14 @@ async fn a_race_lost_by_sctp_leaves_no_association_and_no_cookie_state() {
     let connection = wait(race.usable()).await.unwrap();
     assert_eq!(connection.info().transport, Transport::Tcp);
     wait(race.finished()).await;
-    // Longer than the answer to the INIT was on its way, and a COOKIE ECHO would have been.
-    tokio::time::sleep(Duration::from_millis(600)).await;
+    wait(async {
+        while scene.packets_in() == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    // As long again as a COOKIE ECHO would have been on its way, and more.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
     let report = Report::from_trace(&race.trace()).unwrap();
     assert!(report.attempts.iter().any(|attempt| attempt.transport == Transport::SctpUdp));
     assert!(!has_proceeded(&race.trace()), "the loser never said COOKIE ECHO");
@@ -178,7 +184,7 @@ async fn the_late_switch_goes_on_to_a_preferred_sctp() {
     let udp = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let detour = udp.local_addr().unwrap().port();
     let server = (Ipv4Addr::LOCALHOST, direct).into();
-    let _relay = SlowUdp::towards(server, udp, Duration::from_millis(100)).await;
+    let _relay = SlowUdp::towards(server, udp, Duration::from_millis(500)).await;
     let scene = Scene::reaching(listener, detour, &identity, Security::Tls);
     let policy = Policy { late_switch_for: Duration::from_secs(20), ..prefer(SCTP_FIRST) };
     let mut race = scene.endpoint.preconnection(scene.target.clone()).policy(policy).initiate();

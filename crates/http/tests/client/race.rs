@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use eyas::race::candidate::Transport;
+use eyas::race::{candidate::Transport, policy::Policy};
 use eyas_http::{HttpPolicy, Kind, Versions};
 use http::Version;
 use tokio::{
@@ -47,6 +47,12 @@ async fn gate(
     tasks
 }
 
+/// A client that does not take QUIC for silent while the gate is still shut.
+fn patient(site: &Site) -> eyas_http::Client {
+    let race = Policy { late_switch_for: SOON * 2, ..Policy::default() };
+    builder(&[site]).race(race).build().expect("a client")
+}
+
 /// Requests until one goes over HTTP/3, or patience ends.
 async fn until_http_3(client: &eyas_http::Client, site: &Site) -> Version {
     let asking = async {
@@ -67,7 +73,10 @@ async fn until_http_3(client: &eyas_http::Client, site: &Site) -> Version {
 #[tokio::test]
 async fn http_3_wins_where_both_work() {
     let site = Plan::default().start(echo_path).await;
-    let response = client(&[&site]).get(site.url("/")).send().await.expect("a response");
+    // So long a start that no busy machine lets TCP overtake.
+    let race = Policy { head_start: Duration::from_secs(2), ..Policy::default() };
+    let client = builder(&[&site]).race(race).build().expect("a client");
+    let response = client.get(site.url("/")).send().await.expect("a response");
     assert_eq!(response.version(), Version::HTTP_3);
     assert_eq!(response.connection().transport, Transport::Quic);
     assert!(!response.trace().steps.is_empty());
@@ -94,7 +103,7 @@ async fn the_late_switch_sends_the_first_request_once_and_the_next_over_http_3()
     let quic = Plan::quic().identity(&identity).start(echo_path).await;
     let (open, gate_open) = watch::channel(false);
     let _gate = gate(tcp.address.port(), quic.address, gate_open).await;
-    let client = client(&[&tcp]);
+    let client = patient(&tcp);
     let first = client.get(tcp.url("/first")).send().await.expect("a response");
     assert_eq!(first.version(), Version::HTTP_2);
     assert_eq!(first.text().await.expect("a body"), "/first");
@@ -120,7 +129,7 @@ async fn a_body_under_way_is_not_interrupted_by_the_switch() {
     let quic = Plan::quic().identity(&identity).start(long).await;
     let (open, gate_open) = watch::channel(false);
     let _gate = gate(tcp.address.port(), quic.address, gate_open).await;
-    let client = client(&[&tcp]);
+    let client = patient(&tcp);
     let mut under_way = client.get(tcp.url("/long")).send().await.expect("a response");
     let first = under_way.chunk().await.expect("a chunk").expect("a chunk").len();
     open.send(true).expect("a gate");

@@ -20,7 +20,10 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::{
+    sync::watch,
+    task::{AbortHandle, JoinSet},
+};
 
 use crate::ports::own_port;
 
@@ -53,6 +56,7 @@ pub(crate) struct Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Whole,
+    /// Once [`Site::reset`] says so, for what a reset overtakes is lost.
     Reset,
     Never,
 }
@@ -94,6 +98,7 @@ pub(crate) struct Site {
     log: Arc<Mutex<Vec<Seen>>>,
     connections: Arc<AtomicUsize>,
     live: Arc<Mutex<Vec<AbortHandle>>>,
+    resets: watch::Sender<bool>,
     _tasks: JoinSet<()>,
 }
 
@@ -160,8 +165,10 @@ impl Plan {
             log: Arc::default(),
             connections: Arc::default(),
             live: Arc::default(),
+            resets: watch::Sender::new(false),
             _tasks: JoinSet::new(),
         };
+        let resets = site.resets.subscribe();
         let (log, connections) = (Arc::clone(&site.log), Arc::clone(&site.connections));
         let (handler, live): (Handler, _) = (Arc::new(handler), Arc::clone(&site.live));
         site._tasks.spawn(async move {
@@ -169,7 +176,11 @@ impl Plan {
             loop {
                 let connection = listener.accept().await;
                 connections.fetch_add(1, Ordering::SeqCst);
-                let desk = Desk { handler: Arc::clone(&handler), log: Arc::clone(&log) };
+                let desk = Desk {
+                    handler: Arc::clone(&handler),
+                    log: Arc::clone(&log),
+                    resets: resets.clone(),
+                };
                 let task = serving.spawn(serve(connection, desk));
                 live.lock().expect("whole").push(task);
             }
@@ -197,9 +208,14 @@ pub(crate) fn start_early(
         log: Arc::default(),
         connections: Arc::default(),
         live: Arc::default(),
+        resets: watch::Sender::new(false),
         _tasks: JoinSet::new(),
     };
-    let desk = Desk { handler: Arc::new(handler), log: Arc::clone(&site.log) };
+    let desk = Desk {
+        handler: Arc::new(handler),
+        log: Arc::clone(&site.log),
+        resets: site.resets.subscribe(),
+    };
     let connections = Arc::clone(&site.connections);
     site._tasks.spawn(async move {
         let mut serving = JoinSet::new();
@@ -243,6 +259,11 @@ impl Site {
     /// How many connections were accepted so far.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
+    }
+
+    /// Lets every answer that ends with a reset do so.
+    pub(crate) fn reset(&self) {
+        self.resets.send_replace(true);
     }
 
     /// Ends all connections at once, without a word at the level of HTTP.
@@ -299,6 +320,7 @@ pub(crate) async fn until(what: &str, mut is: impl FnMut() -> bool) {
 struct Desk {
     handler: Handler,
     log: Arc<Mutex<Vec<Seen>>>,
+    resets: watch::Receiver<bool>,
 }
 
 impl Desk {
@@ -329,7 +351,7 @@ async fn serve_stream(connection: Connection, desk: Desk) {
             let (head, body) = request.into_parts();
             let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
             let reply = desk.answer(&Request::from_parts(head, ()), body);
-            Ok::<_, Infallible>(reply.head(hyper_body(&reply)))
+            Ok::<_, Infallible>(reply.head(hyper_body(&reply, desk.resets)))
         }
     });
     let stream = connection.into_stream().expect("a stream");
@@ -340,16 +362,15 @@ async fn serve_stream(connection: Connection, desk: Desk) {
 type HyperBody =
     StreamBody<futures_util::stream::BoxStream<'static, Result<Frame<Bytes>, std::io::Error>>>;
 
-fn hyper_body(reply: &Reply) -> HyperBody {
+fn hyper_body(reply: &Reply, mut resets: watch::Receiver<bool>) -> HyperBody {
     use futures_util::StreamExt;
     let frames = reply.chunks.clone().into_iter().map(|chunk| Ok(Frame::data(chunk)));
     let frames = futures_util::stream::iter(frames);
     let end = match reply.end {
         End::Whole => futures_util::stream::empty().boxed(),
         End::Never => futures_util::stream::pending().boxed(),
-        End::Reset => futures_util::stream::once(async {
-            // So that what came before is on its way.
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        End::Reset => futures_util::stream::once(async move {
+            let _ = resets.wait_for(|go| *go).await;
             Err(std::io::Error::other("reset on purpose"))
         })
         .boxed(),
@@ -393,7 +414,7 @@ async fn serve_h3_request(
         End::Whole => drop(stream.finish().await),
         End::Never => std::future::pending().await,
         End::Reset => {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            let _ = desk.resets.clone().wait_for(|go| *go).await;
             stream.stop_stream(h3::error::Code::H3_INTERNAL_ERROR);
         }
     }

@@ -47,7 +47,7 @@ async fn early(
 
 /// On a path with some delay the handshake ends well after the first request has come.
 fn faces(early_data: bool) -> Faces {
-    Faces { early_data, ..Personality::QuicSlow { by: Duration::from_millis(150) }.faces() }
+    Faces { early_data, ..Personality::QuicSlow { by: Duration::from_millis(500) }.faces() }
 }
 
 #[tokio::test]

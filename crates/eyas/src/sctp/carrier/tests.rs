@@ -9,7 +9,7 @@ use super::*;
 use crate::test_ports::own_port;
 
 /// Long beyond what loopback takes.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(30);
 
 fn train(remote: SocketAddr, contents: Bytes, segment_size: usize) -> Transmit {
     let ecn = Ecn::Capable0;

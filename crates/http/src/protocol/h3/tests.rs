@@ -8,7 +8,7 @@ use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use super::*;
 
 const SOON: Duration = Duration::from_secs(20);
-const IDLE: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_secs(3);
 
 /// SETTINGS on the control stream.
 const CONTROL: [u8; 3] = [0x00, 0x04, 0];
