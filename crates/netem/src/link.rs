@@ -31,7 +31,7 @@ pub use config::{
 };
 pub use counters::{Count, DropCause, LinkCounters};
 
-use crate::packet::Packet;
+use crate::packet::{Carried, Packet};
 use crate::random::Stream;
 use crate::time::{Nanos, nanos, transmission};
 use bit_error::Passage;
@@ -54,14 +54,16 @@ struct Streams {
 
 /// A packet on its way to the far end.
 #[derive(Clone, Debug)]
-struct Flying {
+struct Flying<P> {
     arrives: Nanos,
-    packet: Packet,
+    packet: P,
 }
 
 /// One direction of a link. See the [module](self) for what happens to a packet in it.
+///
+/// A simulation carries [`Packet`]s; an emulator may carry packets as they are, byte for byte.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct Link<P = Packet> {
     rate: Option<u64>,
     delay: Nanos,
     jitter: Nanos,
@@ -71,20 +73,21 @@ pub struct Link {
     duplication: f64,
     reordering: Reordering,
     up: bool,
+    seed: u64,
     now: Nanos,
     /// When the transmitter can take the next packet.
     free_at: Nanos,
-    queue: Queue,
+    queue: Queue<P>,
     loss: Loss,
     streams: Streams,
     /// By time of arrival; of one time, in the order of sending.
-    flight: VecDeque<Flying>,
+    flight: VecDeque<Flying<P>>,
     /// The latest arrival among the packets that keep their order.
     last_arrival: Nanos,
     counters: LinkCounters,
 }
 
-impl Link {
+impl<P: Carried> Link<P> {
     /// A link that is up and empty. What is random in it follows from the seed.
     #[must_use]
     pub fn new(config: LinkConfig, seed: u64) -> Self {
@@ -98,6 +101,7 @@ impl Link {
             duplication: config.duplication,
             reordering: config.reordering,
             up: true,
+            seed,
             now: 0,
             free_at: 0,
             queue: Queue::new(config.queue, seed),
@@ -117,12 +121,12 @@ impl Link {
 
     /// Gives the link a packet to carry. What becomes of it is counted; the cause is given too if
     /// it was dropped at once.
-    pub fn offer(&mut self, now: Duration, packet: Packet) -> Result<(), DropCause> {
+    pub fn offer(&mut self, now: Duration, packet: P) -> Result<(), DropCause> {
         self.offer_at(nanos(now), packet)
     }
 
     /// The next packet that has arrived at the far end by `now`.
-    pub fn poll(&mut self, now: Duration) -> Option<Packet> {
+    pub fn poll(&mut self, now: Duration) -> Option<P> {
         self.poll_at(nanos(now))
     }
 
@@ -155,6 +159,23 @@ impl Link {
             LinkChange::Jitter(jitter) => self.jitter = nanos(jitter),
             LinkChange::Loss(loss) => self.loss = Loss::new(loss),
         }
+    }
+
+    /// Makes it a link of another configuration. What was due before `now` happens as it was; what
+    /// waits goes on waiting, however long the new queue is, and what is under way arrives when it
+    /// would have. Models of queues and losses begin anew; a link that is down stays down.
+    pub fn reconfigure(&mut self, now: Duration, config: LinkConfig) {
+        let now = self.advance(nanos(now));
+        self.delay = nanos(config.delay);
+        self.jitter = nanos(config.jitter);
+        self.framing = config.framing;
+        self.mtu = config.mtu;
+        self.queue.become_another(config.queue, self.seed);
+        self.loss = Loss::new(config.loss);
+        self.bit_error = config.bit_error;
+        self.duplication = config.duplication;
+        self.reordering = config.reordering;
+        self.change(Duration::from_nanos(now), LinkChange::Rate(config.rate));
     }
 
     /// What became of the packets, as of the last call that said what time it is.
@@ -194,7 +215,7 @@ impl Link {
         Duration::from_nanos(self.delay)
     }
 
-    pub(crate) fn offer_at(&mut self, now: Nanos, packet: Packet) -> Result<(), DropCause> {
+    pub(crate) fn offer_at(&mut self, now: Nanos, packet: P) -> Result<(), DropCause> {
         let length = packet.len();
         self.counters.offered.add(length);
         let now = self.advance(now);
@@ -205,7 +226,7 @@ impl Link {
         admitted
     }
 
-    fn admit(&mut self, now: Nanos, mut packet: Packet) -> Result<(), DropCause> {
+    fn admit(&mut self, now: Nanos, mut packet: P) -> Result<(), DropCause> {
         if !self.up {
             return Err(DropCause::Down);
         }
@@ -227,7 +248,7 @@ impl Link {
         Ok(())
     }
 
-    pub(crate) fn poll_at(&mut self, now: Nanos) -> Option<Packet> {
+    pub(crate) fn poll_at(&mut self, now: Nanos) -> Option<P> {
         let now = self.advance(now);
         self.flight.pop_front_if(|flying| flying.arrives <= now).map(|flying| {
             self.counters.delivered.add(flying.packet.len());
@@ -258,7 +279,7 @@ impl Link {
     }
 
     /// Puts a packet on the wire at `start`.
-    fn send(&mut self, start: Nanos, mut packet: Packet) {
+    fn send(&mut self, start: Nanos, mut packet: P) {
         let end = start.saturating_add(self.transmission(&packet));
         self.free_at = end;
         let length = packet.len();
@@ -286,7 +307,7 @@ impl Link {
     }
 
     /// Lets a packet fly that left the transmitter at `end`.
-    fn fly(&mut self, end: Nanos, packet: Packet) {
+    fn fly(&mut self, end: Nanos, packet: P) {
         let mut arrives = end.saturating_add(self.delay);
         if self.jitter > 0 {
             let jitter = self.streams.jitter.below(self.jitter.saturating_add(1));
@@ -312,7 +333,7 @@ impl Link {
         }
     }
 
-    fn transmission(&self, packet: &Packet) -> Nanos {
+    fn transmission(&self, packet: &P) -> Nanos {
         match self.rate {
             None | Some(0) => 0,
             Some(rate) => transmission(self.wire_bytes(packet) as u64, rate),
@@ -320,13 +341,14 @@ impl Link {
     }
 
     /// Bytes on the link: the packet and its framing, or its fragments and theirs.
-    fn wire_bytes(&self, packet: &Packet) -> usize {
+    fn wire_bytes(&self, packet: &P) -> usize {
         let whole = packet.len() + self.framing;
         let Some(mtu) = self.mtu.filter(|mtu| packet.len() > *mtu) else { return whole };
         // Fragments carry multiples of 8 bytes (RFC 791 §2.3), at least one.
         let header = packet.header_len();
         let room = (mtu.saturating_sub(header) & !7).max(8);
-        let fragments = packet.payload.len().div_ceil(room);
-        packet.payload.len() + fragments * (header + self.framing)
+        let payload = packet.len() - header;
+        let fragments = payload.div_ceil(room);
+        payload + fragments * (header + self.framing)
     }
 }

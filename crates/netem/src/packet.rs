@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 /// Numbers of protocols inside IP, as IANA lists them.
 pub mod protocol {
@@ -84,5 +84,62 @@ impl Packet {
     #[must_use]
     pub const fn is_ecn_capable(&self) -> bool {
         self.ecn & 3 != ecn::NOT_CAPABLE
+    }
+}
+
+/// What a link needs to know of a packet, and what it may do to it.
+///
+/// [`Packet`] is one; an emulator that carries the packets of real hosts byte for byte has its own.
+#[allow(clippy::len_without_is_empty, reason = "there is no packet without a header")]
+pub trait Carried: Clone {
+    /// Bytes of the packet with its IP header.
+    fn len(&self) -> usize;
+
+    /// Bytes of the IP header; never more than [`Self::len`].
+    fn header_len(&self) -> usize;
+
+    /// Whether a router may not cut it.
+    fn is_whole(&self) -> bool;
+
+    /// Whether a queue may mark it instead of dropping it (RFC 3168 §5).
+    fn is_ecn_capable(&self) -> bool;
+
+    /// Marks it: a queue on the way was congested (RFC 3168 §5).
+    fn mark(&mut self);
+
+    /// Turns these bits over, counted from the first one behind the IP header, lowest bit of an
+    /// octet first. All of them are within the packet.
+    fn corrupt(&mut self, bits: &[u64]);
+}
+
+impl Carried for Packet {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn header_len(&self) -> usize {
+        self.header_len()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.is_whole()
+    }
+
+    fn is_ecn_capable(&self) -> bool {
+        self.is_ecn_capable()
+    }
+
+    fn mark(&mut self) {
+        self.ecn = ecn::CONGESTION_EXPERIENCED;
+    }
+
+    fn corrupt(&mut self, bits: &[u64]) {
+        let mut payload = BytesMut::from(&self.payload[..]);
+        for bit in bits {
+            if let Some(octet) = payload.get_mut((bit / 8) as usize) {
+                *octet ^= 1 << (bit % 8);
+            }
+        }
+        self.payload = Bytes::from(payload);
     }
 }

@@ -1,9 +1,9 @@
 //! Errors in single bits.
 
-use bytes::{Bytes, BytesMut};
+use alloc::vec::Vec;
 
 use super::config::{BitErrorConfig, BitErrorEffect};
-use crate::packet::Packet;
+use crate::packet::Carried;
 use crate::random::Stream;
 
 /// How a packet came through.
@@ -15,10 +15,10 @@ pub(super) enum Passage {
 }
 
 /// Puts wrong bits into `packet`, which takes `wire` bytes on the link with all that frames it.
-pub(super) fn pass(
+pub(super) fn pass<P: Carried>(
     config: &BitErrorConfig,
     random: &mut Stream,
-    packet: &mut Packet,
+    packet: &mut P,
     wire: usize,
 ) -> Passage {
     let errors = errors(config.probability, wire as u64 * 8, random);
@@ -28,17 +28,17 @@ pub(super) fn pass(
     if config.effect == BitErrorEffect::Drop {
         return Passage::Dropped;
     }
-    let behind = packet.payload.len() as u64 * 8;
+    let behind = (packet.len() - packet.header_len()) as u64 * 8;
     let elsewhere = wire as u64 * 8 - behind;
-    let mut payload = BytesMut::from(&packet.payload[..]);
+    let mut wrong = Vec::new();
     for _ in 0..errors {
         let bit = random.below(elsewhere + behind);
         match bit.checked_sub(elsewhere) {
             None => return Passage::Dropped,
-            Some(bit) => payload[(bit / 8) as usize] ^= 1 << (bit % 8),
+            Some(bit) => wrong.push(bit),
         }
     }
-    packet.payload = Bytes::from(payload);
+    packet.corrupt(&wrong);
     Passage::Corrupted
 }
 
@@ -81,7 +81,10 @@ pub(super) fn power(mut base: f64, mut exponent: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
+    use crate::packet::Packet;
 
     #[test]
     fn as_many_bits_are_wrong_as_the_probability_says() {

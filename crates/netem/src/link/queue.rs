@@ -6,21 +6,21 @@ use super::codel::{CoDel, Head};
 use super::config::QueueConfig;
 use super::counters::{DropCause, LinkCounters};
 use super::red::{Red, Verdict};
-use crate::packet::{Packet, ecn};
+use crate::packet::Carried;
 use crate::random::Stream;
 use crate::time::Nanos;
 
 /// A packet that waits.
 #[derive(Clone, Debug)]
-struct Waiting {
+struct Waiting<P> {
     since: Nanos,
-    packet: Packet,
+    packet: P,
 }
 
 /// The queue of a link: packets in order, and the discipline that admits and releases them.
 #[derive(Clone, Debug)]
-pub(super) struct Queue {
-    waiting: VecDeque<Waiting>,
+pub(super) struct Queue<P> {
+    waiting: VecDeque<Waiting<P>>,
     bytes: usize,
     discipline: Discipline,
 }
@@ -33,15 +33,25 @@ enum Discipline {
     CoDel(CoDel),
 }
 
-impl Queue {
+impl Discipline {
+    fn new(config: QueueConfig, seed: u64) -> Self {
+        match config {
+            QueueConfig::Packets(limit) => Self::Packets(limit),
+            QueueConfig::Bytes(limit) => Self::Bytes(limit),
+            QueueConfig::Red(config) => Self::Red(Red::new(config, Stream::new(seed, 0))),
+            QueueConfig::CoDel(config) => Self::CoDel(CoDel::new(&config)),
+        }
+    }
+}
+
+impl<P: Carried> Queue<P> {
     pub(super) fn new(config: QueueConfig, seed: u64) -> Self {
-        let discipline = match config {
-            QueueConfig::Packets(limit) => Discipline::Packets(limit),
-            QueueConfig::Bytes(limit) => Discipline::Bytes(limit),
-            QueueConfig::Red(config) => Discipline::Red(Red::new(config, Stream::new(seed, 0))),
-            QueueConfig::CoDel(config) => Discipline::CoDel(CoDel::new(&config)),
-        };
-        Self { waiting: VecDeque::new(), bytes: 0, discipline }
+        Self { waiting: VecDeque::new(), bytes: 0, discipline: Discipline::new(config, seed) }
+    }
+
+    /// Another discipline for what waits and what comes.
+    pub(super) fn become_another(&mut self, config: QueueConfig, seed: u64) {
+        self.discipline = Discipline::new(config, seed);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -61,7 +71,7 @@ impl Queue {
     pub(super) fn admit(
         &mut self,
         now: Nanos,
-        packet: &mut Packet,
+        packet: &mut P,
         free: bool,
         transmission: Nanos,
         counters: &mut LinkCounters,
@@ -90,13 +100,13 @@ impl Queue {
         }
     }
 
-    pub(super) fn push(&mut self, now: Nanos, packet: Packet) {
+    pub(super) fn push(&mut self, now: Nanos, packet: P) {
         self.bytes += packet.len();
         self.waiting.push_back(Waiting { since: now, packet });
     }
 
     /// The next packet to send at `now`. The ones that the discipline drops on the way are counted.
-    pub(super) fn take(&mut self, now: Nanos, counters: &mut LinkCounters) -> Option<Packet> {
+    pub(super) fn take(&mut self, now: Nanos, counters: &mut LinkCounters) -> Option<P> {
         loop {
             let Waiting { since, mut packet } = self.waiting.pop_front()?;
             self.bytes -= packet.len();
@@ -119,7 +129,7 @@ impl Queue {
     }
 
     /// A packet passed an empty queue.
-    pub(super) fn passed(&mut self, now: Nanos, packet: &Packet) {
+    pub(super) fn passed(&mut self, now: Nanos, packet: &P) {
         match &mut self.discipline {
             Discipline::CoDel(codel) => {
                 let head = Head { sojourn: 0, left: 0 };
@@ -148,7 +158,7 @@ impl Queue {
     }
 }
 
-fn mark(packet: &mut Packet, counters: &mut LinkCounters) {
-    packet.ecn = ecn::CONGESTION_EXPERIENCED;
+fn mark<P: Carried>(packet: &mut P, counters: &mut LinkCounters) {
+    packet.mark();
     counters.marked.add(packet.len());
 }

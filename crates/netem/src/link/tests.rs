@@ -200,6 +200,23 @@ fn a_link_that_is_cut_loses_what_is_in_it() {
 }
 
 #[test]
+fn another_configuration_leaves_what_is_under_way() {
+    let mut link = Link::new(config(), 1);
+    for packet in 0..3 {
+        link.offer(micros(0), numbered(packet, 1250)).unwrap();
+    }
+    // The first has been sent, the second is half sent, the third waits.
+    let faster = LinkConfig::new(100_000_000, micros(5000));
+    link.reconfigure(micros(1500), LinkConfig { queue: QueueConfig::Packets(1), ..faster });
+    link.offer(micros(1500), numbered(3, 1250)).unwrap_err();
+    assert_eq!(link.queued(micros(1500)).packets, 1);
+    assert_eq!(arrivals(&mut link), [(2000, 0), (3000, 1), (7100, 2)]);
+    link.change(micros(7100), LinkChange::Down);
+    link.reconfigure(micros(7100), config());
+    assert_eq!(link.offer(micros(7100), numbered(4, 1250)), Err(DropCause::Down));
+}
+
+#[test]
 fn a_rate_of_zero_holds_the_queue() {
     let mut link = Link::new(config(), 1);
     link.change(micros(0), LinkChange::Rate(Some(0)));
