@@ -96,22 +96,44 @@ impl Capture {
         packet: &Packet,
         comment: Option<&str>,
     ) {
-        let kept = packet.len().min(self.snapshot as usize);
+        let mut header = Vec::with_capacity(packet.header_len());
+        header::write(packet, self.identification, &mut header);
+        self.identification = self.identification.wrapping_add(1);
+        self.pieces(now, interface, [&header, &packet.payload], comment);
+    }
+
+    /// Writes down a packet that is there in bytes, IP header first.
+    pub fn bytes(
+        &mut self,
+        now: Duration,
+        interface: CaptureInterface,
+        packet: &[u8],
+        comment: Option<&str>,
+    ) {
+        self.pieces(now, interface, [packet, &[]], comment);
+    }
+
+    fn pieces(
+        &mut self,
+        now: Duration,
+        interface: CaptureInterface,
+        pieces: [&[u8]; 2],
+        comment: Option<&str>,
+    ) {
+        let length = pieces[0].len() + pieces[1].len();
+        let kept = length.min(self.snapshot as usize);
         if self.contents.len() + kept > self.limit {
             self.missed += 1;
             return;
         }
         let time = nanos(now);
-        let mut header = Vec::with_capacity(packet.header_len());
-        header::write(packet, self.identification, &mut header);
-        self.identification = self.identification.wrapping_add(1);
         self.block(ENHANCED_PACKET, |body| {
             body.extend(interface.0.to_le_bytes());
             body.extend(((time >> 32) as u32).to_le_bytes());
             body.extend((time as u32).to_le_bytes());
             body.extend((kept as u32).to_le_bytes());
-            body.extend((packet.len() as u32).to_le_bytes());
-            body.extend(header.iter().chain(&packet.payload).take(kept));
+            body.extend((length as u32).to_le_bytes());
+            body.extend(pieces[0].iter().chain(pieces[1]).take(kept));
             pad(body);
             if let Some(comment) = comment {
                 option(body, COMMENT, comment.as_bytes());

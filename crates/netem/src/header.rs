@@ -1,10 +1,13 @@
-//! The IP header of a packet, in bytes: for captures, and for what an ICMP error quotes.
+//! The IP header of a packet, in bytes: for captures, for what an ICMP error quotes, and for
+//! packets that come from real hosts and go to them.
 
 use alloc::vec::Vec;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use bytes::Bytes;
 
 use crate::middlebox::Sum;
-use crate::packet::Packet;
+use crate::packet::{IPV4_HEADER, IPV6_HEADER, Packet};
 
 /// The hop limit that is written; nothing here counts hops.
 const HOP_LIMIT: u8 = 64;
@@ -47,5 +50,101 @@ pub(crate) fn write(packet: &Packet, identification: u16, into: &mut Vec<u8>) {
             into.extend(source.octets());
             into.extend(destination);
         }
+    }
+}
+
+/// Reads a packet. Bytes behind its end are left out; options of IPv4 are skipped, extensions of
+/// IPv6 belong to the payload.
+pub(crate) fn parse(bytes: &[u8]) -> Option<Packet> {
+    match bytes.first()? >> 4 {
+        4 => parse_v4(bytes),
+        6 => parse_v6(bytes),
+        _ => None,
+    }
+}
+
+fn parse_v4(bytes: &[u8]) -> Option<Packet> {
+    let header: &[u8; IPV4_HEADER] = bytes.first_chunk()?;
+    let begin = usize::from(header[0] & 0xf) * 4;
+    let end = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    let address = |at: usize| Some(Ipv4Addr::from(*header[at..].first_chunk::<4>()?));
+    if begin < IPV4_HEADER {
+        return None;
+    }
+    Some(Packet {
+        source: address(12)?.into(),
+        destination: address(16)?.into(),
+        protocol: header[9],
+        ecn: header[1] & 3,
+        dont_fragment: u16::from_be_bytes([header[6], header[7]]) & DONT_FRAGMENT != 0,
+        payload: Bytes::copy_from_slice(bytes.get(begin..end)?),
+    })
+}
+
+fn parse_v6(bytes: &[u8]) -> Option<Packet> {
+    let header: &[u8; IPV6_HEADER] = bytes.first_chunk()?;
+    let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    let address = |at: usize| Some(Ipv6Addr::from(*header[at..].first_chunk::<16>()?));
+    Some(Packet {
+        source: address(8)?.into(),
+        destination: address(24)?.into(),
+        protocol: header[6],
+        ecn: header[1] >> 4 & 3,
+        dont_fragment: true,
+        payload: Bytes::copy_from_slice(bytes.get(IPV6_HEADER..IPV6_HEADER + length)?),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn packets() -> impl Strategy<Value = Packet> {
+        let ends = prop_oneof![
+            any::<[[u8; 4]; 2]>().prop_map(|ends| ends.map(IpAddr::from)),
+            any::<[[u8; 16]; 2]>().prop_map(|ends| ends.map(IpAddr::from)),
+        ];
+        let payload = proptest::collection::vec(any::<u8>(), 0..64);
+        (ends, any::<u8>(), 0..4_u8, any::<bool>(), payload).prop_map(
+            |([source, destination], protocol, ecn, cut, payload)| Packet {
+                source,
+                destination,
+                protocol,
+                ecn,
+                dont_fragment: cut || source.is_ipv6(),
+                payload: payload.into(),
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_can_be_read(packet in packets(), behind in 0..4_usize) {
+            let mut bytes = Vec::new();
+            write(&packet, 7, &mut bytes);
+            bytes.extend(packet.payload.iter());
+            bytes.resize(bytes.len() + behind, 0xff);
+            prop_assert_eq!(parse(&bytes), Some(packet.clone()));
+            prop_assert_eq!(parse(&bytes[..packet.len() - 1]), None);
+        }
+
+        #[test]
+        fn nothing_that_comes_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Some(packet) = parse(&bytes) {
+                prop_assert!(packet.len() <= bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn options_are_skipped() {
+        let mut bytes = alloc::vec![0x46, 0, 0, 26, 0, 0, 0, 0, 64, 17, 0, 0];
+        bytes.extend([192, 0, 2, 1, 192, 0, 2, 2, 1, 1, 1, 0, 0xaa, 0xbb]);
+        let packet = parse(&bytes).expect("a packet");
+        assert_eq!(packet.payload[..], [0xaa, 0xbb]);
+        bytes[0] = 0x44;
+        assert_eq!(parse(&bytes), None, "a header shorter than a header");
     }
 }

@@ -1,8 +1,11 @@
 //! A packet of IP, as far as links and middleboxes care.
 
+use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use bytes::{Bytes, BytesMut};
+
+use crate::header;
 
 /// Numbers of protocols inside IP, as IANA lists them.
 pub mod protocol {
@@ -53,6 +56,19 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// Reads an IP packet from its bytes; `None` if they are none. Bytes behind its end are left
+    /// out, options of IPv4 are skipped, and extensions of IPv6 count as payload.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        header::parse(bytes)
+    }
+
+    /// Adds the IP header, in bytes, to `into`; the payload comes behind it. Life times are 64, and
+    /// both addresses are written as those of the source's family.
+    pub fn write_header(&self, identification: u16, into: &mut Vec<u8>) {
+        header::write(self, identification, into);
+    }
+
     /// Bytes of the packet with its IP header.
     #[must_use]
     pub const fn len(&self) -> usize {
