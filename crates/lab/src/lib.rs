@@ -16,12 +16,14 @@
 //! | [`runner`] | all runs, on all cores, resumed where they stood |
 //! | [`measure`] | the numbers of a run |
 //! | [`statistics`] | means, confidence intervals, straight lines |
+//! | `emulator` | bad networks in real time, between network namespaces (Linux) |
 //! | [`claim`] | what is claimed, as expressions with bounds |
 //! | [`results`] | `result.json`, `result.csv`, finished runs |
 //! | [`report`] | one HTML page with pictures |
-#![forbid(unsafe_code)]
 
 pub mod claim;
+#[cfg(target_os = "linux")]
+pub mod emulator;
 pub mod measure;
 pub mod plan;
 pub mod report;

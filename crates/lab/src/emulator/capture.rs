@@ -1,0 +1,118 @@
+//! Packets into a file, by a thread of their own so that a slow disk delays no packet.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use eyas_netem::capture::{Capture, CaptureInterface};
+
+use super::error::EmulatorError;
+use super::topology::Host;
+
+/// Bytes that are gathered before they go to the file's thread.
+const CHUNK: usize = 64 << 10;
+/// The most bytes gathered in one place.
+const LIMIT: usize = 2 << 20;
+/// Chunks that may wait for the disk: 64 MiB at most, as a rule much less.
+const WAITING: usize = 1024;
+
+/// The interfaces of one path in the file.
+struct Interfaces {
+    path: usize,
+    /// By [`Host`].
+    ends: [CaptureInterface; 2],
+}
+
+/// Writes down the packets of some paths, where they are sent and where they arrive.
+pub(super) struct Recorder {
+    capture: Capture,
+    paths: Vec<Interfaces>,
+    /// The time at which the emulator was started, since 1970.
+    epoch: Duration,
+    chunks: Option<SyncSender<Vec<u8>>>,
+    writer: Option<JoinHandle<io::Result<()>>>,
+    uncaptured: u64,
+}
+
+impl Recorder {
+    /// Begins a file with these paths: numbers and names.
+    pub(super) fn new(
+        file: &Path,
+        paths: &[(usize, String)],
+        epoch: Duration,
+    ) -> Result<Self, EmulatorError> {
+        let file = File::create(file).map_err(EmulatorError::system("write the capture"))?;
+        let mut capture = Capture::new(LIMIT);
+        let interfaces = |(number, name): &(usize, String)| {
+            let ends = Host::ALL.map(|host| capture.interface(&format!("{name} at the {host}")));
+            Interfaces { path: *number, ends }
+        };
+        let paths = paths.iter().map(interfaces).collect();
+        let (chunks, waiting) = sync_channel(WAITING);
+        let writer = thread::Builder::new()
+            .name("eyas-capture".to_owned())
+            .spawn(move || write(file, &waiting))
+            .map_err(EmulatorError::system("start a thread"))?;
+        let (chunks, writer) = (Some(chunks), Some(writer));
+        Ok(Self { capture, paths, epoch, chunks, writer, uncaptured: 0 })
+    }
+
+    /// A packet is sent or arrives at a host.
+    pub(super) fn packet(&mut self, now: Duration, path: usize, host: Host, ip: &[u8]) {
+        let Some(of) = self.paths.iter().find(|of| of.path == path) else { return };
+        self.capture.bytes(self.epoch + now, of.ends[host as usize], ip, None);
+        if self.capture.contents().len() >= CHUNK {
+            self.pass_on();
+        }
+    }
+
+    /// Packets left out.
+    pub(super) const fn uncaptured(&self) -> u64 {
+        self.uncaptured + self.capture.missed()
+    }
+
+    fn pass_on(&mut self) {
+        let Some(chunks) = &self.chunks else { return };
+        // A chunk that finds no room stays here; at the limit, packets are left out and counted.
+        let chunk = self.capture.take();
+        if let Err(refused) = chunks.try_send(chunk) {
+            use std::sync::mpsc::TrySendError::{Disconnected, Full};
+            let (Full(chunk) | Disconnected(chunk)) = refused;
+            self.uncaptured += packets(&chunk);
+        }
+    }
+
+    /// Writes the rest and closes the file.
+    pub(super) fn finish(mut self) -> Result<(), EmulatorError> {
+        let (chunks, rest) = (self.chunks.take(), self.capture.take());
+        if let Some(chunks) = chunks {
+            // It fails only if the writer has; that is told below.
+            let _ = chunks.send(rest);
+        }
+        let ended = self.writer.take().map(JoinHandle::join);
+        match ended {
+            Some(Ok(result)) => result.map_err(EmulatorError::system("write the capture")),
+            Some(Err(_)) | None => Ok(()),
+        }
+    }
+}
+
+/// How many blocks there are in a chunk; only whole blocks are.
+fn packets(mut chunk: &[u8]) -> u64 {
+    let mut number = 0;
+    while let Some(length) = chunk.get(4..8).and_then(|bytes| bytes.try_into().ok()) {
+        number += 1;
+        chunk = chunk.get(u32::from_le_bytes(length) as usize..).unwrap_or(&[]);
+    }
+    number
+}
+
+fn write(mut file: File, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
+    for chunk in chunks {
+        file.write_all(&chunk)?;
+    }
+    file.flush()
+}

@@ -1,0 +1,234 @@
+//! The thread that moves packets, each at its time.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use eyas_netem::link::{LinkChange, LinkConfig};
+use eyas_netem::world::Direction;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+
+use super::capture::Recorder;
+use super::counters::Counters;
+use super::device::{Arrival, Scratch};
+use super::error::EmulatorError;
+use super::path::{PathRun, Surroundings};
+use super::topology::Host;
+
+/// Packets that are read from one device before the others, and what is due, have their turn.
+const BATCH: usize = 32;
+/// So long before something is due the thread stays awake: about what waking up takes. It bounds
+/// the time that is spent waiting busily for each packet.
+const AWAKE: Duration = Duration::from_micros(60);
+
+/// What the thread is asked to do.
+pub(super) enum Request {
+    /// Another link, for this path and direction.
+    Reconfigure(usize, Direction, LinkConfig),
+    /// One change of the link of this path and direction.
+    Change(usize, Direction, LinkChange),
+    /// A capture of these paths, by number and name, into this file; one that runs ends.
+    Capture(PathBuf, Vec<(usize, String)>),
+    /// The end of the capture.
+    EndCapture,
+    /// What has become of the packets.
+    Count(SyncSender<Counters>),
+    /// The end.
+    Stop,
+}
+
+/// A request and where its result goes.
+type Letter = (Request, SyncSender<Result<(), EmulatorError>>);
+
+/// Where requests are left.
+#[derive(Debug)]
+pub(super) struct Mailbox {
+    letters: Sender<Letter>,
+    bell: Arc<OwnedFd>,
+}
+
+impl Mailbox {
+    /// Asks, and waits until it is done.
+    pub(super) fn ask(&self, request: Request) -> Result<(), EmulatorError> {
+        let ended = || EmulatorError::Ended("its thread does not answer".to_owned());
+        let (reply, done) = sync_channel(1);
+        self.letters.send((request, reply)).map_err(|_| ended())?;
+        rustix::io::write(&self.bell, &1_u64.to_ne_bytes()).map_err(|_| ended())?;
+        done.recv().map_err(|_| ended())?
+    }
+
+    /// Asks for the counters.
+    pub(super) fn count(&self) -> Result<Counters, EmulatorError> {
+        let (reply, counted) = sync_channel(1);
+        self.ask(Request::Count(reply))?;
+        counted.recv().map_err(|_| EmulatorError::Ended("it did not count".to_owned()))
+    }
+}
+
+/// Everything that the thread has.
+pub(super) struct Engine {
+    paths: Vec<PathRun>,
+    letters: Receiver<Letter>,
+    bell: Arc<OwnedFd>,
+    started: Instant,
+    epoch: Duration,
+    recorder: Option<Recorder>,
+    uncaptured: u64,
+}
+
+impl Engine {
+    /// An engine and its mailbox.
+    pub(super) fn new(paths: Vec<PathRun>) -> Result<(Self, Mailbox), EmulatorError> {
+        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
+            .map_err(EmulatorError::system("make a notification"))?;
+        let (bell, (sender, letters)) = (Arc::new(bell), channel());
+        let mailbox = Mailbox { letters: sender, bell: bell.clone() };
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let started = Instant::now();
+        let (recorder, uncaptured) = (None, 0);
+        Ok((Self { paths, letters, bell, started, epoch, recorder, uncaptured }, mailbox))
+    }
+
+    /// Moves packets until it is told to stop.
+    pub(super) fn run(mut self) -> Result<(), EmulatorError> {
+        let mut scratch = Scratch::new();
+        let mut ready = vec![false; self.paths.len() * 2];
+        let mut gone = ready.clone();
+        loop {
+            let due = self.deliver();
+            let rung = self
+                .wait(due, &mut ready, &gone)
+                .map_err(EmulatorError::system("wait for packets"))?;
+            for number in 0..ready.len() {
+                if ready[number] && !self.read(number, &mut scratch) {
+                    gone[number] = true;
+                }
+            }
+            if rung && self.answer() {
+                return self.recorder.take().map_or(Ok(()), Recorder::finish);
+            }
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Hands over what is due, and says when the next thing is.
+    fn deliver(&mut self) -> Option<Duration> {
+        let mut next: Option<Duration> = None;
+        for path in &mut self.paths {
+            let Some(due) = path.next_timeout() else { continue };
+            let mut around =
+                Surroundings { now: self.started.elapsed(), recorder: &mut self.recorder };
+            let due = if due <= around.now {
+                path.deliver(&mut around);
+                path.next_timeout()
+            } else {
+                Some(due)
+            };
+            next = next.into_iter().chain(due).min();
+        }
+        next
+    }
+
+    /// Waits until something is due, a host has sent something, or a request is there; says whether
+    /// one is. Devices are numbered by path, then by host.
+    fn wait(&self, due: Option<Duration>, ready: &mut [bool], gone: &[bool]) -> io::Result<bool> {
+        let devices = self.paths.iter().flat_map(PathRun::devices);
+        let watched = PollFlags::IN;
+        let mut polled = Vec::with_capacity(ready.len() + 1);
+        polled.push(PollFd::new(&*self.bell, watched));
+        polled.extend(devices.zip(gone).map(|(device, gone)| {
+            PollFd::new(device, if *gone { PollFlags::empty() } else { watched })
+        }));
+        let timeout = due.map(|due| {
+            let left = due.saturating_sub(self.now()).saturating_sub(AWAKE);
+            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() }
+        });
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(cause) => return Err(cause.into()),
+        }
+        for (number, ready) in ready.iter_mut().enumerate() {
+            *ready = !gone[number] && !polled[number + 1].revents().is_empty();
+        }
+        Ok(!polled[0].revents().is_empty())
+    }
+
+    /// Reads what a host has sent; says whether there is still a device.
+    fn read(&mut self, number: usize, scratch: &mut Scratch) -> bool {
+        let path = &mut self.paths[number / 2];
+        let host = Host::ALL[number % 2];
+        for _ in 0..BATCH {
+            match path.devices()[host as usize].read(scratch) {
+                Arrival::Packet(frame) => {
+                    let now = self.started.elapsed();
+                    let mut around = Surroundings { now, recorder: &mut self.recorder };
+                    path.arrive(&mut around, host, frame);
+                }
+                Arrival::Nothing => {}
+                Arrival::Empty => return true,
+                Arrival::Gone => return false,
+            }
+        }
+        true
+    }
+
+    /// Does what it is asked to; says whether that is to stop.
+    fn answer(&mut self) -> bool {
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&self.bell, &mut count);
+        while let Ok((request, reply)) = self.letters.try_recv() {
+            let stop = matches!(request, Request::Stop);
+            let result = self.serve(request);
+            // Who does not wait for the answer does not need it.
+            let _ = reply.send(result);
+            if stop {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn serve(&mut self, request: Request) -> Result<(), EmulatorError> {
+        let now = self.now();
+        match request {
+            Request::Reconfigure(path, direction, config) => {
+                self.paths[path].reconfigure(now, direction, config);
+                self.paths[path].cut_or_not(self.recorder.is_some())
+            }
+            Request::Change(path, direction, change) => {
+                self.paths[path].change(now, direction, change);
+                self.paths[path].cut_or_not(self.recorder.is_some())
+            }
+            Request::Capture(file, paths) => {
+                self.end_capture()?;
+                self.recorder = Some(Recorder::new(&file, &paths, self.epoch)?);
+                self.paths.iter().try_for_each(|path| path.cut_or_not(true))
+            }
+            Request::EndCapture => {
+                self.end_capture()?;
+                self.paths.iter().try_for_each(|path| path.cut_or_not(false))
+            }
+            Request::Count(reply) => {
+                let paths = self.paths.iter_mut().map(|path| path.counters(now)).collect();
+                let running = self.recorder.as_ref().map_or(0, Recorder::uncaptured);
+                let uncaptured = self.uncaptured + running;
+                let _ = reply.send(Counters { time: now, paths, missed: 0, uncaptured });
+                Ok(())
+            }
+            Request::Stop => Ok(()),
+        }
+    }
+
+    fn end_capture(&mut self) -> Result<(), EmulatorError> {
+        let Some(recorder) = self.recorder.take() else { return Ok(()) };
+        self.uncaptured += recorder.uncaptured();
+        recorder.finish()
+    }
+}

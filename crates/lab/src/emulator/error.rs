@@ -1,0 +1,81 @@
+//! Why there is no emulator, or why it does not do what it is asked to.
+
+use std::io;
+
+/// What went wrong, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EmulatorError {
+    /// The topology cannot be built.
+    #[error("{0}")]
+    Topology(String),
+    /// The kernel does not let this user make network namespaces.
+    #[error(
+        "cannot make a network namespace: {0}; it takes root, or a user namespace in which one is \
+         root: unshare --user --map-root-user COMMAND"
+    )]
+    NotAllowed(io::Error),
+    /// There is no TUN device.
+    #[error(
+        "cannot open a TUN device, {name}: {cause}; the kernel needs the module tun, and this user \
+         /dev/net/tun"
+    )]
+    Tun {
+        /// The interface that was to be made.
+        name: String,
+        /// What the kernel says.
+        cause: io::Error,
+    },
+    /// A program that the set-up needs cannot be run.
+    #[error("cannot run {program}: {cause}; it comes with {package}")]
+    Program {
+        /// Which one.
+        program: &'static str,
+        /// What the system says.
+        cause: io::Error,
+        /// What to install.
+        package: &'static str,
+    },
+    /// An interface could not be set up.
+    #[error("cannot set up the interfaces of the {host}: {said}")]
+    Interfaces {
+        /// In which namespace.
+        host: String,
+        /// What `ip` says.
+        said: String,
+    },
+    /// There is no such path.
+    #[error("there is no path {name:?}; there are {known}")]
+    NoSuchPath {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A namespace cannot be entered.
+    #[error("cannot enter the network namespace of the {host}: {cause}")]
+    Enter {
+        /// Whose.
+        host: String,
+        /// What the kernel says.
+        cause: io::Error,
+    },
+    /// The thread of the emulator has ended.
+    #[error("the emulator has ended: {0}")]
+    Ended(String),
+    /// Anything else that the system refuses.
+    #[error("cannot {what}: {cause}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        cause: io::Error,
+    },
+}
+
+impl EmulatorError {
+    /// For `map_err`: what was tried, and why it failed.
+    pub(super) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
+        move |cause| Self::System { what, cause: cause.into() }
+    }
+}

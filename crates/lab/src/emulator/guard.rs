@@ -1,0 +1,60 @@
+//! Who ends what lives in the namespaces, when the emulator has ended in whatever way.
+//!
+//! Namespaces without a name and TUN devices end with their last descriptor, so a killed emulator
+//! leaves none. Its children would go on. The guard is a small process that waits for the end of a
+//! pipe, of which only the emulator holds the other end, and then kills everything that runs in the
+//! two namespaces, until nothing is left there. It holds the namespaces itself, so their numbers
+//! cannot meanwhile have become somebody else's.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+/// Of the shell. Its standard output and error are the namespaces; it writes nothing.
+const SCRIPT: &str = r#"
+trap '' HUP INT QUIT TERM PIPE
+read -r _
+rounds=0
+while [ $rounds -lt 100 ]; do
+    found=
+    for process in /proc/[0-9]*; do
+        if [ $process/ns/net -ef /proc/$$/fd/1 ] || [ $process/ns/net -ef /proc/$$/fd/2 ]; then
+            kill -KILL ${process#/proc/} && found=1
+        fi
+    done
+    [ -n "$found" ] || exit 0
+    rounds=$((rounds + 1))
+    sleep 0.05
+done
+"#;
+
+/// The guard of one emulator.
+#[derive(Debug)]
+pub(super) struct Guard {
+    process: Child,
+}
+
+impl Guard {
+    /// Starts it.
+    pub(super) fn start(namespaces: [&File; 2]) -> io::Result<Self> {
+        let [first, second] = namespaces;
+        let process = Command::new("sh")
+            .args(["-c", SCRIPT, "eyas-netem-guard"])
+            .current_dir("/")
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::from(first.try_clone()?))
+            .stderr(Stdio::from(second.try_clone()?))
+            .spawn()?;
+        Ok(Self { process })
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // The end of the pipe starts it; it ends by itself.
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}

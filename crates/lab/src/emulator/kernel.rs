@@ -1,0 +1,84 @@
+//! What the standard library and safe wrappers have no word for: namespaces, TUN devices, and
+//! children that begin in a namespace. The only unsafe code of this crate.
+#![allow(unsafe_code, reason = "system calls whose arguments the compiler cannot check")]
+
+use std::ffi::c_int;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::sync::Arc;
+
+use rustix::ioctl::{IntegerSetter, Opcode, Updater, opcode};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+
+/// `TUNSETIFF` of linux/if_tun.h.
+const SET_INTERFACE: Opcode = opcode::write::<c_int>(b'T', 202);
+/// `TUNSETOFFLOAD`.
+const SET_OFFLOAD: Opcode = opcode::write::<u32>(b'T', 208);
+/// `IFF_TUN | IFF_NO_PI | IFF_VNET_HDR`: IP packets with a header of virtio before each.
+const TUN_FLAGS: u16 = 0x0001 | 0x1000 | 0x4000;
+/// The longest name of an interface (`IFNAMSIZ`, without the zero at its end).
+pub(super) const LONGEST_NAME: usize = 15;
+
+/// `struct ifreq`: a name, and a union of which the flags are used here.
+#[repr(C)]
+struct InterfaceRequest {
+    name: [u8; LONGEST_NAME + 1],
+    flags: u16,
+    rest: [u8; 22],
+}
+
+/// Puts the calling thread into a new network namespace.
+pub(super) fn leave_network_namespace() -> io::Result<()> {
+    // SAFETY: of all that threads share, only the network namespace is no longer shared; no memory
+    // and no descriptor changes hands.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?;
+    Ok(())
+}
+
+/// Makes the process, which must have one thread only, root of a new user namespace.
+pub(super) fn leave_user_namespace() -> io::Result<()> {
+    // SAFETY: as above; the kernel refuses if there is another thread.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?;
+    Ok(())
+}
+
+/// Makes a TUN device in the network namespace of the calling thread. It is there for as long as the
+/// descriptor is open.
+pub(super) fn open_tun(name: &str) -> io::Result<OwnedFd> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
+        .open("/dev/net/tun")?;
+    let mut request =
+        InterfaceRequest { name: [0; LONGEST_NAME + 1], flags: TUN_FLAGS, rest: [0; 22] };
+    let bytes = name.as_bytes();
+    let fits = request.name.get_mut(..bytes.len()).filter(|_| bytes.len() <= LONGEST_NAME);
+    fits.ok_or(io::ErrorKind::InvalidInput)?.copy_from_slice(bytes);
+    // SAFETY: the request is a `struct ifreq`, 40 bytes long, that outlives the call.
+    unsafe {
+        rustix::ioctl::ioctl(&file, Updater::<SET_INTERFACE, InterfaceRequest>::new(&mut request))
+    }?;
+    Ok(file.into())
+}
+
+/// Says which kinds of unfinished packets the device hands over: bits of `TUN_F_*`.
+pub(super) fn set_offload(tun: impl AsFd, bits: usize) -> io::Result<()> {
+    // SAFETY: the argument is a number, not a pointer.
+    unsafe { rustix::ioctl::ioctl(tun, IntegerSetter::<SET_OFFLOAD>::new_usize(bits)) }?;
+    Ok(())
+}
+
+/// Lets the command begin in this network namespace.
+pub(super) fn begin_within(command: &mut Command, namespace: Arc<File>) {
+    let enter = move || {
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(io::Error::from)
+    };
+    // SAFETY: between fork and exec only one system call is made; nothing is allocated or locked.
+    unsafe { command.pre_exec(enter) };
+}

@@ -1,0 +1,248 @@
+//! Bad networks in real time: two hosts in network namespaces of their own, and the links and
+//! middleboxes of `eyas-netem` between them.
+//!
+//! ```text
+//!   namespace of the client                this process               namespace of the server
+//!  ┌───────────────────────┐   ┌─────────────────────────────────┐   ┌───────────────────────┐
+//!  │ command ── interface ─┼───┼─ middleboxes ═ link ▶ ══════════┼───┼─ interface ── command │
+//!  │              wifi     │TUN│                ═ ◀ link         │TUN│    wifi               │
+//!  │         ── interface ─┼───┼─ …                              ┼───┼─ interface ──         │
+//!  │              lte      │   │                                 │   │    lte                │
+//!  └───────────────────────┘   └─────────────────────────────────┘   └───────────────────────┘
+//! ```
+//!
+//! A [`Topology`] says which paths there are. [`Emulator::start`] makes the namespaces and their
+//! interfaces, and a thread that moves the packets. [`Namespace::command`] starts programs in a
+//! namespace, [`Namespace::run_in`] and [`Namespace::enter`] bring threads into it. Namespaces have
+//! no names and devices no life of their own, so nothing remains of them however the program ends;
+//! what still runs inside then is killed.
+//!
+//! It takes root, or a user namespace in which one is root ([`become_root`] makes one), and the
+//! programs `ip` and `sh`.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use std::net::{SocketAddr, UdpSocket};
+//! use std::time::Duration;
+//!
+//! use eyas_lab::emulator::{Direction, Emulator, Host, LinkConfig, LossConfig, Topology};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let link = LinkConfig::new(10_000_000, Duration::from_millis(10));
+//! let topology = Topology::default()
+//!     .with_path("wifi", link.clone(), link.clone())
+//!     .with_path("lte", link.clone(), link.clone());
+//! let emulator = Emulator::start(&topology)?;
+//!
+//! // A program as the server; it is killed with the emulator, if not before.
+//! let address = emulator.address("wifi", Host::Server).ok_or("no such path")?;
+//! let mut server = emulator
+//!     .namespace(Host::Server)
+//!     .command("eyas")
+//!     .args(["serve", "--listen", &SocketAddr::new(address, 443).to_string()])
+//!     .spawn()?;
+//!
+//! // Code of this program as the client: its sockets, and a runtime that it makes, are inside.
+//! let client = emulator.namespace(Host::Client).clone();
+//! let work = std::thread::spawn(move || {
+//!     let _inside = client.enter()?;
+//!     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(UdpSocket::bind(("::", 0))?)
+//! });
+//! let socket = work.join().map_err(|_| "it panicked")?;
+//!
+//! // Meanwhile the network gets worse.
+//! let worse = LinkConfig { loss: LossConfig::Probability(0.05), ..link };
+//! emulator.change("wifi", Direction::Forward, worse)?;
+//! let lost = emulator.counters()?.paths[0].forward.link.dropped_in_all();
+//! server.kill()?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod capture;
+mod counters;
+mod device;
+mod engine;
+mod error;
+mod frame;
+mod guard;
+mod kernel;
+mod namespace;
+mod path;
+mod topology;
+
+use std::net::IpAddr;
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+
+pub use counters::{Counters, DirectionCounters, PathCounters};
+pub use error::EmulatorError;
+pub use eyas_netem::link::{
+    BitErrorConfig, CoDelConfig, GilbertElliott, LinkChange, LinkConfig, LossConfig, QueueConfig,
+    RedConfig, Reordering,
+};
+pub use eyas_netem::world::Direction;
+pub use namespace::{Inside, Namespace, become_root};
+pub use topology::{DEFAULT_MTU, Host, MAX_PATHS, MiddleboxConfig, PathTopology, Topology};
+
+use device::Device;
+use engine::{Engine, Mailbox, Request};
+use guard::Guard;
+use path::PathRun;
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+
+/// A network at work. What it made is gone when it is dropped.
+#[derive(Debug)]
+pub struct Emulator {
+    topology: Topology,
+    /// By [`Host`].
+    namespaces: [Namespace; 2],
+    mailbox: Mailbox,
+    thread: Option<JoinHandle<Result<(), EmulatorError>>>,
+    guard: Option<Guard>,
+}
+
+impl Emulator {
+    /// Makes the namespaces, the interfaces in them, and the thread that moves the packets.
+    ///
+    /// # Errors
+    /// If the topology makes no sense, or the kernel does not allow it; nothing is left then.
+    pub fn start(topology: &Topology) -> Result<Self, EmulatorError> {
+        topology.check()?;
+        let client = namespace::build(Host::Client, topology)?;
+        let server = namespace::build(Host::Server, topology)?;
+        let guard =
+            Guard::start([client.namespace.file(), server.namespace.file()]).map_err(|cause| {
+                EmulatorError::Program { program: "sh", cause, package: "any shell" }
+            })?;
+        let tuns = client.tuns.into_iter().zip(server.tuns);
+        let paths = topology.paths.iter().zip(tuns).enumerate().map(|(number, (path, tuns))| {
+            let devices = [Device::new(tuns.0), Device::new(tuns.1)];
+            PathRun::new(number, path, devices, topology.seed)
+        });
+        let (engine, mailbox) = Engine::new(paths.collect::<Result<_, _>>()?)?;
+        let core = topology.core;
+        let thread = thread::Builder::new()
+            .name("eyas-netem".to_owned())
+            .spawn(move || {
+                settle(core)?;
+                engine.run()
+            })
+            .map_err(EmulatorError::system("start a thread"))?;
+        Ok(Self {
+            topology: topology.clone(),
+            namespaces: [client.namespace, server.namespace],
+            mailbox,
+            thread: Some(thread),
+            guard: Some(guard),
+        })
+    }
+
+    /// What it was started with.
+    #[must_use]
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The namespace of a host.
+    #[must_use]
+    pub const fn namespace(&self, host: Host) -> &Namespace {
+        &self.namespaces[host as usize]
+    }
+
+    /// The first address of a host on this path: of IPv4, if it has that.
+    #[must_use]
+    pub fn address(&self, path: &str, host: Host) -> Option<IpAddr> {
+        self.topology.path(path)?.addresses(host).first().copied()
+    }
+
+    /// Makes one direction of a path another link. What is under way arrives as it would have; what
+    /// waits goes on waiting.
+    ///
+    /// # Errors
+    /// If there is no such path.
+    pub fn change(
+        &self,
+        path: &str,
+        direction: Direction,
+        config: LinkConfig,
+    ) -> Result<(), EmulatorError> {
+        self.mailbox.ask(Request::Reconfigure(self.number(path)?, direction, config))
+    }
+
+    /// Changes one thing of one direction of a path: cuts it, mends it, gives it another rate.
+    ///
+    /// # Errors
+    /// If there is no such path.
+    pub fn change_link(
+        &self,
+        path: &str,
+        direction: Direction,
+        change: LinkChange,
+    ) -> Result<(), EmulatorError> {
+        self.mailbox.ask(Request::Change(self.number(path)?, direction, change))
+    }
+
+    /// What has become of the packets so far.
+    ///
+    /// # Errors
+    /// If the emulator's thread has ended.
+    pub fn counters(&self) -> Result<Counters, EmulatorError> {
+        self.mailbox.count()
+    }
+
+    /// Writes the packets of a path, or of all, into a pcapng file from now on, as its hosts send and
+    /// get them. A capture that is under way ends.
+    ///
+    /// # Errors
+    /// If there is no such path, or the file cannot be written.
+    pub fn capture(&self, path: Option<&str>, file: &Path) -> Result<(), EmulatorError> {
+        let only = path.map(|name| self.number(name)).transpose()?;
+        let paths = self.topology.paths.iter().enumerate();
+        let paths = paths.filter(|(number, _)| only.is_none_or(|only| only == *number));
+        let paths = paths.map(|(number, path)| (number, path.name.clone())).collect();
+        self.mailbox.ask(Request::Capture(file.to_owned(), paths))
+    }
+
+    /// Ends the capture and closes its file.
+    ///
+    /// # Errors
+    /// If the file could not be written.
+    pub fn end_capture(&self) -> Result<(), EmulatorError> {
+        self.mailbox.ask(Request::EndCapture)
+    }
+
+    fn number(&self, name: &str) -> Result<usize, EmulatorError> {
+        let paths = &self.topology.paths;
+        paths.iter().position(|path| path.name == name).ok_or_else(|| {
+            let known: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
+            EmulatorError::NoSuchPath { name: name.to_owned(), known: known.join(", ") }
+        })
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        // What lives inside ends first, so that nothing is sent to nowhere.
+        drop(self.guard.take());
+        let _ = self.mailbox.ask(Request::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Makes the calling thread wake up in time, and stay on its core.
+fn settle(core: Option<usize>) -> Result<(), EmulatorError> {
+    set_current_timer_slack(NonZeroU64::new(1))
+        .map_err(EmulatorError::system("set the timer slack"))?;
+    let Some(core) = core else { return Ok(()) };
+    let mut set = CpuSet::new();
+    if core >= CpuSet::MAX_CPU {
+        return Err(EmulatorError::Topology(format!("there is no core {core}")));
+    }
+    set.set(core);
+    sched_setaffinity(None, &set).map_err(EmulatorError::system("stay on the core"))
+}

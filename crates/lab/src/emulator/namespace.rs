@@ -1,0 +1,216 @@
+//! The network namespace of a host: made, entered, begun in.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::marker::PhantomData;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use super::error::EmulatorError;
+use super::kernel;
+use super::topology::{Host, Topology};
+
+/// The number of the routing table of the first path; those of the others follow.
+const FIRST_TABLE: usize = 100;
+/// The namespace of the calling thread.
+const OWN: &str = "/proc/thread-self/ns/net";
+
+/// A network namespace without a name: it is there for as long as somebody holds it, lives in it or
+/// has an interface in it. Copies are of the same one.
+#[derive(Clone, Debug)]
+pub struct Namespace {
+    host: Host,
+    file: Arc<File>,
+}
+
+/// The calling thread is in a namespace until this is dropped.
+#[derive(Debug)]
+pub struct Inside {
+    before: File,
+    /// It belongs to the thread that made it.
+    _thread: PhantomData<*const ()>,
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        // It came from there, so it may go back; if not, the thread stays where it is.
+        let _ = enter(&self.before);
+    }
+}
+
+fn enter(namespace: &File) -> io::Result<()> {
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
+        .map_err(io::Error::from)
+}
+
+impl Namespace {
+    /// Which host's it is.
+    #[must_use]
+    pub const fn host(&self) -> Host {
+        self.host
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// A program that will run inside, once the command is spawned. What still runs there when the
+    /// emulator is dropped, or killed, is killed.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        kernel::begin_within(&mut command, self.file.clone());
+        command
+    }
+
+    /// Puts the calling thread inside: sockets that it opens, and threads and processes that it
+    /// begins, are in the namespace; sockets that it has stay where they are.
+    ///
+    /// Not for the main thread of a program: the whole program would count as living inside, and
+    /// end with the emulator.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn enter(&self) -> Result<Inside, EmulatorError> {
+        let refused = |cause| EmulatorError::Enter { host: self.host.to_string(), cause };
+        let before = File::open(OWN).map_err(refused)?;
+        enter(&self.file).map_err(refused)?;
+        Ok(Inside { before, _thread: PhantomData })
+    }
+
+    /// Runs this on a thread of its own inside, and waits for it.
+    ///
+    /// # Errors
+    /// If the kernel refuses the entry.
+    ///
+    /// # Panics
+    /// If `work` does, with the same message.
+    pub fn run_in<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, EmulatorError> {
+        let inside = || {
+            let _inside = self.enter()?;
+            Ok(work())
+        };
+        thread::scope(|scope| match scope.spawn(inside).join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    }
+}
+
+/// Makes this program root of a user namespace of its own, unless it is root: then it may make
+/// network namespaces, where the kernel lets ordinary users do this. To be called before the program
+/// has a second thread. To files and processes outside, it stays the user that it was.
+///
+/// # Errors
+/// If the kernel does not let this user, or there is a second thread.
+pub fn become_root() -> Result<(), EmulatorError> {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    if user.is_root() {
+        return Ok(());
+    }
+    kernel::leave_user_namespace().map_err(EmulatorError::NotAllowed)?;
+    let map = |file: &str, line: String| {
+        fs::write(file, line).map_err(EmulatorError::system("become root of a user namespace"))
+    };
+    // Without this, the kernel refuses the map of groups (user_namespaces(7)).
+    map("/proc/self/setgroups", "deny".to_owned())?;
+    map("/proc/self/uid_map", format!("0 {} 1", user.as_raw()))?;
+    map("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))
+}
+
+/// A namespace with its devices, one for each path.
+pub(super) struct Built {
+    pub(super) namespace: Namespace,
+    pub(super) tuns: Vec<OwnedFd>,
+}
+
+/// Makes the namespace of a host, and its interfaces in it.
+pub(super) fn build(host: Host, topology: &Topology) -> Result<Built, EmulatorError> {
+    let making = || {
+        kernel::leave_network_namespace().map_err(EmulatorError::NotAllowed)?;
+        let file = File::open(OWN).map_err(EmulatorError::system("open a network namespace"))?;
+        let namespace = Namespace { host, file: Arc::new(file) };
+        let tuns = interfaces(host, topology)?;
+        Ok(Built { namespace, tuns })
+    };
+    thread::scope(|scope| match scope.spawn(making).join() {
+        Ok(built) => built,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// Makes and sets up the devices, in the namespace of the calling thread.
+fn interfaces(host: Host, topology: &Topology) -> Result<Vec<OwnedFd>, EmulatorError> {
+    // Packets to one address may come by the interface of another.
+    let _ = fs::write("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
+    let mut tuns = Vec::new();
+    for path in &topology.paths {
+        let name = &path.name;
+        let refused = |cause| EmulatorError::Tun { name: name.clone(), cause };
+        tuns.push(kernel::open_tun(name).map_err(refused)?);
+        let set = |family: &str, key: &str, value: &str| {
+            // Without IPv6 in the kernel there is nothing to set.
+            let _ = fs::write(format!("/proc/sys/net/{family}/conf/{name}/{key}"), value);
+        };
+        set("ipv4", "rp_filter", "0");
+        // Nobody is to talk on a new link but who is asked to.
+        set("ipv6", "addr_gen_mode", "1");
+        set("ipv6", "router_solicitations", "0");
+    }
+    run_ip(host, "-4", &commands(host, topology, false))?;
+    let six = commands(host, topology, true);
+    if !six.is_empty() {
+        run_ip(host, "-6", &six)?;
+    }
+    Ok(tuns)
+}
+
+/// What `ip -batch` is to do for the addresses of one family; interfaces belong to the first.
+fn commands(host: Host, topology: &Topology, six: bool) -> String {
+    let mut lines = Vec::new();
+    if !six {
+        lines.push("link set lo up".to_owned());
+        lines.extend(topology.paths.iter().map(|path| {
+            let (name, mtu) = (&path.name, path.mtu);
+            format!("link set {name} mtu {mtu} txqueuelen 1000 multicast off up")
+        }));
+    }
+    let of_family = topology.paths.iter().enumerate().flat_map(|(number, path)| {
+        let addresses = path.addresses(host).into_iter().filter(|at| at.is_ipv6() == six);
+        addresses.map(move |address| (number, &path.name, address))
+    });
+    let (length, more) = if six { (64, " nodad") } else { (24, "") };
+    for (place, (number, name, address)) in of_family.enumerate() {
+        lines.push(format!("addr add {address}/{length} dev {name}{more}"));
+        if place == 0 {
+            lines.push(format!("route add default dev {name} src {address}"));
+        }
+        // What is sent from an address goes over its path, wherever it goes.
+        let table = FIRST_TABLE + number;
+        lines.push(format!("route add default dev {name} src {address} table {table}"));
+        lines.push(format!("rule add from {address} lookup {table} priority {table}"));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn run_ip(host: Host, family: &str, lines: &str) -> Result<(), EmulatorError> {
+    let failed = |cause| EmulatorError::Program { program: "ip", cause, package: "iproute2" };
+    let mut ip = Command::new("ip")
+        .args([family, "-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let written = ip.stdin.take().map_or(Ok(()), |mut input| input.write_all(lines.as_bytes()));
+    let output = ip.wait_with_output().map_err(failed)?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(EmulatorError::Interfaces { host: host.to_string(), said });
+    }
+    written.map_err(failed)
+}

@@ -1,0 +1,263 @@
+//! One path at work: two devices, and middleboxes and links between them.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use eyas_netem::link::{Link, LinkChange, LinkConfig, LossConfig, Reordering};
+use eyas_netem::middlebox::Side;
+use eyas_netem::packet::Packet;
+use eyas_netem::random;
+use eyas_netem::world::Direction;
+
+use super::capture::Recorder;
+use super::counters::{DirectionCounters, PathCounters};
+use super::device::Device;
+use super::error::EmulatorError;
+use super::frame::Frame;
+use super::topology::{BoxedMiddlebox, Family, Host, PathTopology};
+
+/// The kind of entity of [`random::derive`] that a direction of a path is.
+const DIRECTION: u64 = 3;
+
+/// One direction: its link, and what it could not hand over.
+struct Lane {
+    config: LinkConfig,
+    link: Link<Frame>,
+    unwritten: u64,
+}
+
+/// A path at work.
+pub(super) struct PathRun {
+    number: usize,
+    name: String,
+    /// By [`Host`].
+    devices: [Device; 2],
+    boxes: Vec<(Family, BoxedMiddlebox)>,
+    /// By [`Direction`].
+    lanes: [Lane; 2],
+    fragments: u64,
+    identification: u16,
+}
+
+/// What the engine lends to a path: the time, and who writes down packets.
+pub(super) struct Surroundings<'a> {
+    pub(super) now: Duration,
+    pub(super) recorder: &'a mut Option<Recorder>,
+}
+
+/// Whether nothing happens to single packets on such a link.
+fn is_plain(config: &LinkConfig) -> bool {
+    config.rate.is_none()
+        && config.delay.is_zero()
+        && config.jitter.is_zero()
+        && config.mtu.is_none()
+        && config.loss == LossConfig::None
+        && config.bit_error.is_none()
+        && config.duplication <= 0.0
+        && config.reordering == Reordering::Never
+}
+
+/// The host that sends in this direction.
+pub(super) const fn sender(direction: Direction) -> Host {
+    match direction {
+        Direction::Forward => Host::Client,
+        Direction::Backward => Host::Server,
+    }
+}
+
+impl PathRun {
+    pub(super) fn new(
+        number: usize,
+        topology: &PathTopology,
+        devices: [Device; 2],
+        seed: u64,
+    ) -> Result<Self, EmulatorError> {
+        let lane = |config: &LinkConfig, direction: Direction| {
+            let seed = random::derive(seed, DIRECTION, number as u64 * 2 + direction as u64);
+            Lane { config: config.clone(), link: Link::new(config.clone(), seed), unwritten: 0 }
+        };
+        let boxes = topology.middleboxes.iter().flat_map(|middlebox| middlebox.build(topology));
+        let path = Self {
+            number,
+            name: topology.name.clone(),
+            devices,
+            boxes: boxes.collect(),
+            lanes: [
+                lane(&topology.forward, Direction::Forward),
+                lane(&topology.backward, Direction::Backward),
+            ],
+            fragments: 0,
+            identification: 0,
+        };
+        path.cut_or_not(false)?;
+        Ok(path)
+    }
+
+    pub(super) const fn devices(&self) -> &[Device; 2] {
+        &self.devices
+    }
+
+    /// Lets packets come uncut where nobody looks at single ones.
+    pub(super) fn cut_or_not(&self, recorded: bool) -> Result<(), EmulatorError> {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let uncut = !recorded
+                && self.boxes.is_empty()
+                && is_plain(&self.lanes[direction as usize].config);
+            self.devices[sender(direction) as usize].set_uncut(uncut)?;
+        }
+        Ok(())
+    }
+
+    /// A host has sent a packet.
+    pub(super) fn arrive(&mut self, around: &mut Surroundings<'_>, host: Host, frame: Frame) {
+        if let Some(recorder) = around.recorder {
+            recorder.packet(around.now, self.number, host, frame.ip());
+        }
+        match host {
+            Host::Client => self.pass_boxes(around, Side::Inside, frame),
+            Host::Server => self.offer(around.now, Direction::Backward, frame),
+        }
+    }
+
+    /// Hands over all that is due.
+    pub(super) fn deliver(&mut self, around: &mut Surroundings<'_>) {
+        while let Some(frame) = self.lanes[Direction::Forward as usize].link.poll(around.now) {
+            self.hand_over(around, Host::Server, &frame);
+        }
+        while let Some(frame) = self.lanes[Direction::Backward as usize].link.poll(around.now) {
+            self.pass_boxes(around, Side::Outside, frame);
+        }
+        let now = around.now;
+        let due = |until: Option<Duration>| until.is_some_and(|until| until <= now);
+        for number in 0..self.boxes.len() {
+            if due(self.boxes[number].1.next_timeout()) {
+                let left = self.leave_box(now, number, None);
+                self.onward(around, left);
+            }
+        }
+    }
+
+    /// When something is due again.
+    pub(super) fn next_timeout(&self) -> Option<Duration> {
+        let links = self.lanes.iter().filter_map(|lane| lane.link.next_timeout());
+        links.chain(self.boxes.iter().filter_map(|(_, middlebox)| middlebox.next_timeout())).min()
+    }
+
+    fn offer(&mut self, now: Duration, direction: Direction, frame: Frame) {
+        // What is dropped at once is counted by the link.
+        let _ = self.lanes[direction as usize].link.offer(now, frame);
+    }
+
+    fn hand_over(&mut self, around: &mut Surroundings<'_>, host: Host, frame: &Frame) {
+        if let Some(recorder) = around.recorder {
+            recorder.packet(around.now, self.number, host, frame.ip());
+        }
+        if self.devices[host as usize].write(frame).is_err() {
+            let direction =
+                if host == Host::Server { Direction::Forward } else { Direction::Backward };
+            self.lanes[direction as usize].unwritten += 1;
+        }
+    }
+
+    /// Through all boxes, from the client or from the link.
+    fn pass_boxes(&mut self, around: &mut Surroundings<'_>, from: Side, frame: Frame) {
+        let gap = if from == Side::Inside { 0 } else { self.boxes.len() };
+        self.onward(around, VecDeque::from([(gap, from, frame)]));
+    }
+
+    /// Goes on with packets that are between two boxes, or before the first or behind the last.
+    fn onward(&mut self, around: &mut Surroundings<'_>, mut going: VecDeque<(usize, Side, Frame)>) {
+        while let Some((gap, from, frame)) = going.pop_front() {
+            let number = match from {
+                Side::Inside if gap == self.boxes.len() => {
+                    self.offer(around.now, Direction::Forward, frame);
+                    continue;
+                }
+                Side::Outside if gap == 0 => {
+                    self.hand_over(around, Host::Client, &frame);
+                    continue;
+                }
+                Side::Inside => gap,
+                Side::Outside => gap - 1,
+            };
+            let Some(packet) = frame.to_packet().filter(|_| !frame.is_fragment()) else {
+                self.fragments += 1;
+                continue;
+            };
+            if self.boxes[number].0.holds(packet.source) {
+                self.boxes[number].1.handle(around.now, from, packet.clone());
+                going.extend(self.leave_box(around.now, number, Some((from, &frame, &packet))));
+            } else {
+                let beyond = if from == Side::Inside { gap + 1 } else { gap - 1 };
+                going.push_back((beyond, from, frame));
+            }
+        }
+    }
+
+    /// What leaves a box, after `entered` has gone in.
+    fn leave_box(
+        &mut self,
+        now: Duration,
+        number: usize,
+        entered: Option<(Side, &Frame, &Packet)>,
+    ) -> VecDeque<(usize, Side, Frame)> {
+        let mut left = VecDeque::new();
+        while let Some((to, packet)) = self.boxes[number].1.poll(now) {
+            let frame = match entered {
+                Some((from, frame, before)) if to == from.opposite() => {
+                    if *before == packet {
+                        frame.clone()
+                    } else {
+                        frame.changed(&packet)
+                    }
+                }
+                _ => {
+                    self.identification = self.identification.wrapping_add(1);
+                    Frame::made(&packet, self.identification)
+                }
+            };
+            let gap = if to == Side::Outside { number + 1 } else { number };
+            left.push_back((gap, to.opposite(), frame));
+        }
+        left
+    }
+
+    /// Makes one direction another link.
+    pub(super) fn reconfigure(&mut self, now: Duration, direction: Direction, config: LinkConfig) {
+        let lane = &mut self.lanes[direction as usize];
+        lane.link.reconfigure(now, config.clone());
+        lane.config = config;
+    }
+
+    /// Changes one thing of one direction.
+    pub(super) fn change(&mut self, now: Duration, direction: Direction, change: LinkChange) {
+        let lane = &mut self.lanes[direction as usize];
+        match &change {
+            LinkChange::Rate(rate) => lane.config.rate = *rate,
+            LinkChange::Delay(delay) => lane.config.delay = *delay,
+            LinkChange::Jitter(jitter) => lane.config.jitter = *jitter,
+            LinkChange::Loss(loss) => lane.config.loss = loss.clone(),
+            LinkChange::Up | LinkChange::Down => {}
+        }
+        lane.link.change(now, change);
+    }
+
+    pub(super) fn counters(&mut self, now: Duration) -> PathCounters {
+        let [forward, backward] = &mut self.lanes;
+        let direction = |lane: &mut Lane| DirectionCounters {
+            config: lane.config.clone(),
+            queued: lane.link.queued(now),
+            in_flight: lane.link.in_flight(),
+            link: *lane.link.counters(),
+            is_up: lane.link.is_up(),
+            unwritten: lane.unwritten,
+        };
+        PathCounters {
+            name: self.name.clone(),
+            forward: direction(forward),
+            backward: direction(backward),
+            middleboxes: self.boxes.iter().map(|(_, middlebox)| middlebox.counters()).collect(),
+            fragments: self.fragments,
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Two hosts and the paths between them, as data.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use eyas_netem::link::LinkConfig;
+use eyas_netem::middlebox::Middlebox;
+use eyas_netem::middlebox::firewall::{Firewall, Policy};
+use eyas_netem::middlebox::idle::{IdleTimeout, Revival};
+use eyas_netem::middlebox::mtu::{Answer, MtuLimit};
+use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
+use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
+
+use super::error::EmulatorError;
+use super::kernel::LONGEST_NAME;
+
+/// The most paths of a topology: their numbers are a byte of their addresses.
+pub const MAX_PATHS: usize = 32;
+/// The largest packets that an interface takes, in bytes, if nothing else is said: Ethernet's.
+pub const DEFAULT_MTU: u32 = 1500;
+/// The least MTU of IPv6 (RFC 8200 §5), and the most that an interface can have.
+const MTUS: std::ops::RangeInclusive<u32> = 1280..=65_535;
+
+/// One of the two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Host {
+    /// Whose network is emulated: behind the middleboxes, where the command runs.
+    Client,
+    /// The far side.
+    Server,
+}
+
+impl Host {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Client, Self::Server];
+
+    /// The other one.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Self::Client { "client" } else { "server" })
+    }
+}
+
+/// What stands between the client and the link of a path. It sees no fragments of packets: those
+/// are dropped before it, as by a box that does not put them together.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum MiddleboxConfig {
+    /// Lets protocols or ports through, or not.
+    Firewall(Policy),
+    /// Translates addresses and ports of IPv4 to an address of its own (see
+    /// [`PathTopology::nat_address`]); lets IPv6 pass, as such boxes do.
+    Nat {
+        /// What becomes of protocol 132.
+        sctp: SctpTranslation,
+        /// How long a mapping of UDP lasts without a packet from the inside.
+        idle: Duration,
+        /// The same for TCP.
+        idle_tcp: Duration,
+    },
+    /// Passes no packet larger than this, in bytes.
+    MtuLimit {
+        /// The largest.
+        mtu: usize,
+        /// Whether it says so by ICMP, from the address of the server.
+        answers: bool,
+    },
+    /// Forgets flows that say nothing.
+    IdleTimeout {
+        /// For this long.
+        after: Duration,
+        /// What revives them.
+        revival: Revival,
+    },
+    /// Ends TCP connections of others.
+    Reset {
+        /// Which ones.
+        trigger: Trigger,
+        /// Whether it also swallows the segment that it answers.
+        drops: bool,
+    },
+}
+
+impl MiddleboxConfig {
+    /// One that translates as the RFCs want it; see [`NatConfig::new`].
+    #[must_use]
+    pub fn nat() -> Self {
+        let NatConfig { sctp, idle, idle_tcp, .. } = NatConfig::new(Ipv4Addr::UNSPECIFIED.into());
+        Self::Nat { sctp, idle, idle_tcp }
+    }
+
+    /// The boxes themselves, each with the family of addresses that it is for.
+    pub(super) fn build(&self, path: &PathTopology) -> Vec<(Family, BoxedMiddlebox)> {
+        match self {
+            Self::Firewall(policy) => vec![(Family::Any, Box::new(Firewall::new(policy.clone())))],
+            Self::Nat { sctp, idle, idle_tcp } => {
+                let Some(address) = path.nat_address() else { return Vec::new() };
+                let (sctp, idle, idle_tcp) = (*sctp, *idle, *idle_tcp);
+                let config = NatConfig { sctp, idle, idle_tcp, ..NatConfig::new(address.into()) };
+                vec![(Family::V4, Box::new(Nat::new(config)))]
+            }
+            Self::MtuLimit { mtu, answers } => {
+                let limit = |address: IpAddr| -> (Family, BoxedMiddlebox) {
+                    let answer = if *answers { Answer::TooBig(address) } else { Answer::Nothing };
+                    (Family::of(address), Box::new(MtuLimit::new(*mtu, answer)))
+                };
+                path.addresses(Host::Server).into_iter().map(limit).collect()
+            }
+            Self::IdleTimeout { after, revival } => {
+                vec![(Family::Any, Box::new(IdleTimeout::new(*after, *revival)))]
+            }
+            Self::Reset { trigger, drops } => {
+                vec![(Family::Any, Box::new(ResetInjector::new(trigger.clone(), *drops)))]
+            }
+        }
+    }
+}
+
+/// A middlebox that can go to the emulator's thread.
+pub(super) type BoxedMiddlebox = Box<dyn Middlebox + Send>;
+
+/// The addresses that a middlebox is for; packets of others pass it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    Any,
+    V4,
+    V6,
+}
+
+impl Family {
+    const fn of(address: IpAddr) -> Self {
+        if address.is_ipv4() { Self::V4 } else { Self::V6 }
+    }
+
+    pub(super) fn holds(self, address: IpAddr) -> bool {
+        self == Self::Any || self == Self::of(address)
+    }
+}
+
+/// One path between the hosts: an interface in each, and what is between them.
+///
+/// ```text
+/// client ═ interface ═ middleboxes ═ links, forward and backward ═ interface ═ server
+/// ```
+#[derive(Clone, Debug)]
+pub struct PathTopology {
+    /// Its name, which its interfaces have too, on both sides.
+    pub name: String,
+    /// From the client to the server.
+    pub forward: LinkConfig,
+    /// From the server to the client.
+    pub backward: LinkConfig,
+    /// What stands between the client and the links, the one nearest to the client first.
+    pub middleboxes: Vec<MiddleboxConfig>,
+    /// The largest IP packets that both interfaces take, in bytes.
+    pub mtu: u32,
+    /// The addresses of client and server, of a network of 256; `None` for a path without IPv4.
+    pub ipv4: Option<[Ipv4Addr; 2]>,
+    /// The addresses of client and server, of a network of 2^64; `None` for a path without IPv6.
+    pub ipv6: Option<[Ipv6Addr; 2]>,
+}
+
+impl PathTopology {
+    /// Path number `number`, from 1, with addresses that are set aside for measuring: 198.18.N.1
+    /// and 198.18.N.2 (RFC 2544 §C.2.2), 2001:2:0:N::1 and 2001:2:0:N::2 (RFC 5180 §8).
+    #[must_use]
+    pub fn numbered(number: u8, name: &str) -> Self {
+        let six = |host| Ipv6Addr::new(0x2001, 2, 0, u16::from(number), 0, 0, 0, host);
+        Self {
+            name: name.to_owned(),
+            forward: LinkConfig::default(),
+            backward: LinkConfig::default(),
+            middleboxes: Vec::new(),
+            mtu: DEFAULT_MTU,
+            ipv4: Some([1, 2].map(|host| Ipv4Addr::new(198, 18, number, host))),
+            ipv6: Some([1, 2].map(six)),
+        }
+    }
+
+    /// The addresses of a host on this path, IPv4 first.
+    #[must_use]
+    pub fn addresses(&self, host: Host) -> Vec<IpAddr> {
+        let four = self.ipv4.map(|both| IpAddr::V4(both[host as usize]));
+        let six = self.ipv6.map(|both| IpAddr::V6(both[host as usize]));
+        four.into_iter().chain(six).collect()
+    }
+
+    /// The address that a NAT on this path has outside: .254 of its network. IPv6 is not translated.
+    #[must_use]
+    pub fn nat_address(&self) -> Option<Ipv4Addr> {
+        let [a, b, c, _] = self.ipv4?[0].octets();
+        Some(Ipv4Addr::new(a, b, c, 254))
+    }
+}
+
+/// Two hosts and the paths between them.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    /// The paths, of which the first leads to all addresses that are on none of them.
+    pub paths: Vec<PathTopology>,
+    /// From which everything random follows.
+    pub seed: u64,
+    /// The core that the emulator's thread stays on; any if not given.
+    pub core: Option<usize>,
+}
+
+impl Default for Topology {
+    fn default() -> Self {
+        Self { paths: Vec::new(), seed: 1, core: None }
+    }
+}
+
+impl Topology {
+    /// One path, named `path`, with the same link in both directions.
+    #[must_use]
+    pub fn single(link: &LinkConfig) -> Self {
+        Self::default().with_path("path", link.clone(), link.clone())
+    }
+
+    /// One path more, with addresses by its number.
+    #[must_use]
+    pub fn with_path(mut self, name: &str, forward: LinkConfig, backward: LinkConfig) -> Self {
+        let number = self.paths.len().min(usize::from(u8::MAX) - 1) as u8 + 1;
+        let path = PathTopology { forward, backward, ..PathTopology::numbered(number, name) };
+        self.paths.push(path);
+        self
+    }
+
+    /// One middlebox more on the path that was added last.
+    #[must_use]
+    pub fn with_middlebox(mut self, middlebox: MiddleboxConfig) -> Self {
+        if let Some(path) = self.paths.last_mut() {
+            path.middleboxes.push(middlebox);
+        }
+        self
+    }
+
+    /// With another seed.
+    #[must_use]
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// With the emulator's thread on this core.
+    #[must_use]
+    pub const fn with_core(mut self, core: usize) -> Self {
+        self.core = Some(core);
+        self
+    }
+
+    /// The path of this name.
+    #[must_use]
+    pub fn path(&self, name: &str) -> Option<&PathTopology> {
+        self.paths.iter().find(|path| path.name == name)
+    }
+
+    /// Whether it can be built.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), EmulatorError> {
+        let refused = |text: String| Err(EmulatorError::Topology(text));
+        if self.paths.is_empty() || self.paths.len() > MAX_PATHS {
+            return refused(format!("there must be 1 to {MAX_PATHS} paths"));
+        }
+        let mut names = BTreeSet::new();
+        for path in &self.paths {
+            let name = &path.name;
+            let is_name = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+            if name.is_empty()
+                || name.len() > LONGEST_NAME
+                || !name.chars().all(is_name)
+                || [".", "..", "lo", "all", "default"].contains(&name.as_str())
+            {
+                return refused(format!(
+                    "path {name:?} cannot name an interface: 1 to {LONGEST_NAME} letters, digits, \
+                     '-', '_' or '.', and not lo, all or default"
+                ));
+            }
+            if !names.insert(name) {
+                return refused(format!("there are two paths with the name {name:?}"));
+            }
+            if !MTUS.contains(&path.mtu) {
+                let (least, most) = (MTUS.start(), MTUS.end());
+                return refused(format!(
+                    "the MTU of path {name:?} must be {least} to {most} bytes"
+                ));
+            }
+            if path.ipv4.is_none() && path.ipv6.is_none() {
+                return refused(format!("path {name:?} has neither IPv4 nor IPv6"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! Real programs and sockets behind an emulated network. It takes root, or a user namespace in which
+//! one is root, for which the test executes itself again; where neither is allowed it says so and
+//! counts for nothing.
+#![cfg(target_os = "linux")]
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use eyas_lab::emulator::{
+    Direction, Emulator, Host, LinkChange, LinkConfig, LossConfig, MiddleboxConfig, Topology,
+};
+
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Set in a test that runs as root of a user namespace.
+const INSIDE: &str = "EYAS_TEST_INSIDE_NAMESPACE";
+
+/// Whether the test may go on here. If not, it has been run in a user namespace, or is skipped.
+fn may_go_on(test: &str) -> bool {
+    if std::env::var_os(INSIDE).is_some() || rustix::process::geteuid().is_root() {
+        return true;
+    }
+    let unshare = || {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user"]);
+        command
+    };
+    let allowed = unshare().args(["unshare", "--net", "true"]).output();
+    if !allowed.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED {test}: no namespaces for this user");
+        return false;
+    }
+    let program = std::env::current_exe().unwrap();
+    let again =
+        unshare().arg(program).args(["--exact", test, "--nocapture"]).env(INSIDE, "1").output();
+    let output = again.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    false
+}
+
+fn milliseconds(number: u64) -> Duration {
+    Duration::from_millis(number)
+}
+
+fn udp(emulator: &Emulator, host: Host, address: SocketAddr) -> UdpSocket {
+    let socket = emulator.namespace(host).run_in(|| UdpSocket::bind(address)).unwrap().unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+/// Sockets of both hosts, and where the server's is.
+fn sockets(emulator: &Emulator, path: &str, v6: bool) -> (UdpSocket, UdpSocket, SocketAddr) {
+    let path = emulator.topology().path(path).unwrap();
+    let place = |host| SocketAddr::new(path.addresses(host)[usize::from(v6)], 5000);
+    let client = udp(emulator, Host::Client, place(Host::Client));
+    let server = udp(emulator, Host::Server, place(Host::Server));
+    (client, server, place(Host::Server))
+}
+
+#[test]
+fn packets_of_both_families_take_their_time() {
+    if !may_go_on("packets_of_both_families_take_their_time") {
+        return;
+    }
+    let link = LinkConfig { delay: milliseconds(20), ..LinkConfig::default() };
+    let emulator = Emulator::start(&Topology::single(&link)).unwrap();
+    for v6 in [false, true] {
+        let (client, server, to) = sockets(&emulator, "path", v6);
+        let sent = Instant::now();
+        client.send_to(b"there", to).unwrap();
+        let mut room = [0; 16];
+        let (length, from) = server.recv_from(&mut room).unwrap();
+        assert_eq!(&room[..length], b"there");
+        server.send_to(b"and back", from).unwrap();
+        assert_eq!(client.recv(&mut room).unwrap(), 8);
+        assert!(sent.elapsed() >= milliseconds(40), "never too early");
+    }
+    let counters = emulator.counters().unwrap();
+    for direction in [Direction::Forward, Direction::Backward] {
+        let link = counters.paths[0].direction(direction).link;
+        assert_eq!(link.delivered.packets, 2, "and nobody else talks: {link:?}");
+    }
+}
+
+#[test]
+fn what_is_lost_is_counted_and_links_change() {
+    if !may_go_on("what_is_lost_is_counted_and_links_change") {
+        return;
+    }
+    let lossy = LinkConfig { loss: LossConfig::List(vec![1, 2]), ..LinkConfig::default() };
+    let topology = Topology::default().with_path("wifi", lossy, LinkConfig::default());
+    let emulator = Emulator::start(&topology).unwrap();
+    let (client, server, to) = sockets(&emulator, "wifi", false);
+    let mut room = [0; 16];
+    let mut next = || {
+        let length = server.recv(&mut room).unwrap();
+        room[..length].to_vec()
+    };
+    for number in [0_u8, 1, 2, 3] {
+        client.send_to(&[number], to).unwrap();
+    }
+    assert_eq!([next(), next()], [[0], [3]]);
+    emulator.change_link("wifi", Direction::Forward, LinkChange::Down).unwrap();
+    client.send_to(&[4], to).unwrap();
+    // The cut is in force when the call returns, and the packet is on the device before the mending
+    // is asked for; the engine reads devices before requests.
+    while emulator.counters().unwrap().paths[0].forward.link.offered.packets < 5 {
+        std::thread::sleep(milliseconds(5));
+    }
+    emulator.change("wifi", Direction::Forward, LinkConfig::default()).unwrap();
+    emulator.change_link("wifi", Direction::Forward, LinkChange::Up).unwrap();
+    client.send_to(&[5], to).unwrap();
+    assert_eq!(next(), [5]);
+    let forward = emulator.counters().unwrap().paths[0].forward.clone();
+    assert_eq!(forward.link.dropped_in_all().packets, 3);
+    let known = emulator.change_link("lte", Direction::Forward, LinkChange::Up).unwrap_err();
+    assert_eq!(known.to_string(), "there is no path \"lte\"; there are wifi");
+}
+
+#[test]
+fn tcp_passes_a_nat_and_its_packets_are_captured() {
+    if !may_go_on("tcp_passes_a_nat_and_its_packets_are_captured") {
+        return;
+    }
+    let topology = Topology::single(&LinkConfig::new(100_000_000, milliseconds(1)))
+        .with_middlebox(MiddleboxConfig::nat());
+    let emulator = Emulator::start(&topology).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("capture.pcapng");
+    emulator.capture(None, &file).unwrap();
+    let address = emulator.address("path", Host::Server).unwrap();
+    let outside = topology.paths[0].nat_address().unwrap();
+    let server = emulator.namespace(Host::Server);
+    let listener = server.run_in(|| TcpListener::bind((address, 0))).unwrap().unwrap();
+    let place = listener.local_addr().unwrap();
+    let client = emulator.namespace(Host::Client);
+    let mut ours = client.run_in(|| TcpStream::connect_timeout(&place, PATIENCE)).unwrap().unwrap();
+    let (mut theirs, from) = listener.accept().unwrap();
+    assert_eq!(from.ip(), outside);
+    ours.write_all(&[7; 100_000]).unwrap();
+    drop(ours);
+    let mut whole = Vec::new();
+    theirs.set_read_timeout(Some(PATIENCE)).unwrap();
+    theirs.read_to_end(&mut whole).unwrap();
+    assert_eq!(whole, [7; 100_000]);
+    emulator.end_capture().unwrap();
+    assert_eq!(emulator.counters().unwrap().uncaptured, 0);
+    assert!(std::fs::metadata(&file).unwrap().len() > 200_000, "both ends");
+}
+
+#[test]
+fn nothing_that_ran_inside_remains() {
+    if !may_go_on("nothing_that_ran_inside_remains") {
+        return;
+    }
+    let emulator = Emulator::start(&Topology::single(&LinkConfig::default())).unwrap();
+    let mut command = emulator.namespace(Host::Server).command("sh");
+    // A child of a child, in a session of its own, that ignores all that it can.
+    command.args(["-c", "trap '' HUP TERM INT; setsid sleep 1000 & echo $!; wait"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 1];
+    child.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
+    drop(emulator);
+    assert!(!child.wait().unwrap().success(), "it was killed");
+    // The grandchild held the other end of the pipe.
+    let mut rest = String::new();
+    child.stdout.unwrap().read_to_string(&mut rest).unwrap();
+}
