@@ -10,6 +10,7 @@ use rustls::client::danger::ServerCertVerifier;
 
 #[cfg(feature = "quic")]
 use crate::attempt::quic_sockets::Sockets;
+use crate::local_addresses::LocalAddresses;
 #[cfg(feature = "quic")]
 use crate::network::Network;
 #[cfg(feature = "sctp")]
@@ -31,6 +32,7 @@ pub(crate) struct Connector {
     security: SecurityParameters,
     fast_open: bool,
     mptcp: bool,
+    local_addresses: LocalAddresses,
 }
 
 /// What all QUIC attempts share.
@@ -51,6 +53,7 @@ impl Connector {
         #[cfg(feature = "quic")] network: Network,
         fast_open: bool,
         mptcp: bool,
+        local_addresses: LocalAddresses,
     ) -> Result<Self, Error> {
         Ok(Self {
             stream_tls: security.client_config()?,
@@ -71,6 +74,7 @@ impl Connector {
             security: security.clone(),
             fast_open,
             mptcp,
+            local_addresses,
         })
     }
 
@@ -133,6 +137,11 @@ impl Connector {
     /// Whether MPTCP is spoken where TCP was planned.
     pub(crate) fn mptcp(&self) -> bool {
         self.mptcp
+    }
+
+    /// Where connections leave from.
+    pub(crate) fn local_addresses(&self) -> &LocalAddresses {
+        &self.local_addresses
     }
 
     pub(crate) fn fast_open(&self) -> bool {

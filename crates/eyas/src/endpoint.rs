@@ -1,7 +1,6 @@
 //! What all connections of a program share.
 
 use std::collections::BTreeMap;
-#[cfg(feature = "sctp")]
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use eyas_race::target::{Host, Target};
 use crate::attempt::{Attempt, Reporter, server_name};
 use crate::connector::Connector;
 use crate::limit::{AttemptLimit, DEFAULT_ATTEMPTS};
+use crate::local_addresses::LocalAddresses;
 use crate::network::Network;
 #[cfg(feature = "sctp")]
 use crate::sctp::client::Clients;
@@ -64,6 +64,7 @@ pub struct EndpointBuilder {
     mptcp: bool,
     fast_open: bool,
     forwards: Forwards,
+    local_addresses: Vec<IpAddr>,
     #[cfg(feature = "sctp")]
     sctp_encapsulation_port: u16,
     #[cfg(feature = "sctp")]
@@ -82,6 +83,7 @@ impl Default for EndpointBuilder {
             mptcp: false,
             fast_open: false,
             forwards: Forwards::new(),
+            local_addresses: Vec::new(),
             #[cfg(feature = "sctp")]
             sctp_encapsulation_port: crate::sctp::ENCAPSULATION_PORT,
             #[cfg(feature = "sctp")]
@@ -131,6 +133,16 @@ impl EndpointBuilder {
         self
     }
 
+    /// The addresses of this host that connections leave from; the routing's choice unless said, and
+    /// for the address family that none is of. Connections over TCP and MPTCP take them in turn, so
+    /// that more of them can be open, or waited out after their end (TIME-WAIT), than one address
+    /// has ports. QUIC and SCTP have one socket for all and take the first of the peer's family, SCTP
+    /// unless it has its own (`sctp_local_addresses`).
+    pub fn local_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        self.local_addresses = addresses.into_iter().collect();
+        self
+    }
+
     /// The UDP port at which peers await SCTP inside UDP (RFC 6951): 9899 unless said.
     #[cfg(feature = "sctp")]
     pub fn sctp_encapsulation_port(mut self, port: u16) -> Self {
@@ -172,11 +184,16 @@ impl EndpointBuilder {
             network.clone(),
             fast_open,
             mptcp,
+            LocalAddresses::new(&self.local_addresses),
         )?;
         #[cfg(feature = "sctp")]
         let connector = {
             let clients = Clients::new(self.sctp_encapsulation_port, self.sctp_association);
-            connector.with_sctp(clients.at(self.sctp_local_addresses))
+            let own = match self.sctp_local_addresses.is_empty() {
+                true => one_of_each_family(&self.local_addresses),
+                false => self.sctp_local_addresses,
+            };
+            connector.with_sctp(clients.at(own))
         };
         let shared = Shared {
             connector,
@@ -188,6 +205,13 @@ impl EndpointBuilder {
         };
         Ok(Endpoint { shared: Arc::new(shared) })
     }
+}
+
+/// The first address of each family.
+#[cfg(feature = "sctp")]
+fn one_of_each_family(addresses: &[IpAddr]) -> Vec<IpAddr> {
+    let first = |v4: bool| addresses.iter().find(|address| address.is_ipv4() == v4).copied();
+    [first(true), first(false)].into_iter().flatten().collect()
 }
 
 impl Endpoint {

@@ -52,6 +52,7 @@ mod identity;
 mod initiation;
 mod limit;
 mod listener;
+mod local_addresses;
 mod memory_store;
 mod network;
 mod preconnection;

@@ -57,10 +57,12 @@ async fn begin<'a>(
     let peer = attempt.candidate.address;
     // The shared socket swallows what the kernel says about one destination; a connected socket
     // of its own tells at once whether there is a route.
-    let source =
-        connector.network().source_towards(peer).map_err(|error| of_io(&error, Level::Started))?;
-    let socket =
-        connector.quic_sockets().towards(peer).await.map_err(|e| of_io(&e, Level::Started))?;
+    let routed = connector.network().source_towards(peer);
+    let routed = routed.map_err(|error| of_io(&error, Level::Started))?;
+    let wanted = connector.local_addresses().first_towards(peer);
+    let socket = connector.quic_sockets().towards(peer, wanted).await;
+    let socket = socket.map_err(|error| of_io(&error, Level::Started))?;
+    let source = wanted.unwrap_or(routed);
     let endpoint = &socket.endpoint;
     info.local = endpoint.local_addr().ok().map(|bound| SocketAddr::new(source, bound.port()));
     let name = attempt

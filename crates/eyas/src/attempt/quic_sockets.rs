@@ -1,7 +1,7 @@
 //! The UDP sockets that all QUIC attempts and connections of an endpoint share.
 
 use std::io::{self, IoSliceMut};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,23 +34,28 @@ pub(super) struct Shared {
 }
 
 impl Sockets {
-    pub(super) async fn towards(&self, peer: SocketAddr) -> io::Result<&Shared> {
+    /// The socket towards `peer`; it is bound to `local` if that is given, always the same one.
+    pub(super) async fn towards(
+        &self,
+        peer: SocketAddr,
+        local: Option<IpAddr>,
+    ) -> io::Result<&Shared> {
         let cell = if peer.is_ipv4() { &self.v4 } else { &self.v6 };
-        cell.get_or_try_init(|| async { Shared::open(peer) }).await
+        cell.get_or_try_init(|| async { Shared::open(peer, local) }).await
     }
 }
 
 impl Shared {
-    fn open(peer: SocketAddr) -> io::Result<Self> {
+    fn open(peer: SocketAddr, local: Option<IpAddr>) -> io::Result<Self> {
         use socket2::{Domain, Protocol, Socket, Type};
         let socket = Socket::new(Domain::for_address(peer), Type::DGRAM, Some(Protocol::UDP))?;
-        let any: SocketAddr = if peer.is_ipv6() {
+        let any: IpAddr = if peer.is_ipv6() {
             socket.set_only_v6(true)?;
-            (Ipv6Addr::UNSPECIFIED, 0).into()
+            Ipv6Addr::UNSPECIFIED.into()
         } else {
-            (Ipv4Addr::UNSPECIFIED, 0).into()
+            Ipv4Addr::UNSPECIFIED.into()
         };
-        socket.bind(&any.into())?;
+        socket.bind(&SocketAddr::new(local.unwrap_or(any), 0).into())?;
         let (socket, runtime) = (UdpSocket::from(socket), Arc::new(quinn::TokioRuntime));
         let config = quinn::EndpointConfig::default();
         let endpoint = quinn::Endpoint::new(config, None, socket, runtime)?;

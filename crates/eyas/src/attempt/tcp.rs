@@ -14,6 +14,7 @@ use super::{Attempt, Established, Reporter, mptcp, tls};
 use crate::byte_stream::Carrier;
 use crate::connector::Connector;
 use crate::failure::of_io;
+use crate::local_addresses::LocalAddresses;
 
 /// Silence after which the kernel asks whether the peer is still there.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(60);
@@ -32,7 +33,8 @@ pub(super) async fn run(
     let wants_mptcp = is_planned || connector.mptcp();
     let fast_open = attempt.alone && connector.fast_open();
     let start = Instant::now();
-    let stream = connect(attempt.candidate.address, wants_mptcp, fast_open)
+    let leave_from = connector.local_addresses();
+    let stream = connect(attempt.candidate.address, leave_from, wants_mptcp, fast_open)
         .await
         .map_err(|error| of_io(&error, Level::Started))?;
     // With fast open the call returns before the peer has answered: there is no round trip.
@@ -65,7 +67,12 @@ pub(super) async fn run(
     }
 }
 
-async fn connect(address: SocketAddr, mptcp: bool, fast_open: bool) -> io::Result<TcpStream> {
+async fn connect(
+    address: SocketAddr,
+    leave_from: &LocalAddresses,
+    mptcp: bool,
+    fast_open: bool,
+) -> io::Result<TcpStream> {
     let protocol = if mptcp { Protocol::MPTCP } else { Protocol::TCP };
     let socket =
         Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(protocol))?;
@@ -79,5 +86,6 @@ async fn connect(address: SocketAddr, mptcp: bool, fast_open: bool) -> io::Resul
         use nix::sys::socket::{setsockopt, sockopt::TcpFastOpenConnect};
         setsockopt(&socket, TcpFastOpenConnect, &true)?;
     }
+    leave_from.bind(&socket, address)?;
     TcpSocket::from_std_stream(socket.into()).connect(address).await
 }
