@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::attempt::{Attempt, Established, Event, Reporter, server_name};
 use crate::clock::Clock;
 use crate::initiation::{AbortOnDrop, Record};
+use crate::tally::Tally;
 use crate::{Connection, Endpoint, Feedback};
 
 /// Events of attempts and answers of DNS that wait for the driver; who is faster waits.
@@ -222,10 +223,12 @@ impl Driver {
                 Input::Progress { id, level, rtt }
             }
             Happening::Attempt(id, Event::Failed(failure)) => {
+                self.count(id, Tally::failed);
                 self.attempts.remove(&id);
                 Input::Failed { id, failure }
             }
             Happening::Attempt(id, Event::Ready(established)) => {
+                self.count(id, Tally::completed);
                 self.attempts.remove(&id);
                 let info = &established.info;
                 let (alpn, rtt, fell_back) = (info.alpn.clone(), info.rtt, info.fell_back);
@@ -234,6 +237,12 @@ impl Driver {
             }
         };
         self.put_in(input);
+    }
+
+    fn count(&self, id: AttemptId, outcome: impl Fn(&Tally, Transport)) {
+        if let Some(attempt) = self.race.attempt(id) {
+            outcome(self.endpoint.tally(), attempt.candidate.transport);
+        }
     }
 
     fn put_in(&mut self, input: Input) {
@@ -268,6 +277,7 @@ impl Driver {
             self.waiting.insert(id, sender);
             receiver
         });
+        self.endpoint.tally().started(candidate.transport);
         let setup = self.race.setup();
         let host = self.certificate_host.as_ref().unwrap_or(&setup.target.host);
         let attempt = Attempt {
@@ -356,6 +366,7 @@ impl Driver {
         let (_, established) = self.complete.swap_remove(at);
         let Established { carrier, mut info, said } = *established;
         let attempt = self.race.attempt(id)?;
+        self.endpoint.tally().used(attempt.candidate.transport);
         info.timings.dns = self.first_address;
         info.from_memory = attempt.from_memory;
         info.reasons.splice(0..0, attempt.reasons.iter().map(ToString::to_string));

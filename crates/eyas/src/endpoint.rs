@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use eyas_race::candidate::Candidate;
+use eyas_race::candidate::{Candidate, Transport};
 use eyas_race::evidence::Failure;
 use eyas_race::io::NetworkView;
 use eyas_race::target::{Host, Target};
@@ -19,6 +19,7 @@ use crate::network::Network;
 use crate::sctp::client::Clients;
 #[cfg(feature = "sctp")]
 use crate::sctp::protocol::config::AssociationConfig;
+use crate::tally::{AttemptCounts, Tally};
 use crate::{
     Connection, Error, Feedback, MemoryStore, Preconnection, Resolver, SecurityParameters,
 };
@@ -48,6 +49,7 @@ struct Shared {
     network: Network,
     limit: AttemptLimit,
     forwards: Forwards,
+    tally: Tally,
 }
 
 /// Ports to connect to, by the host and port that are asked for.
@@ -202,6 +204,7 @@ impl EndpointBuilder {
             memory: self.memory,
             forwards: self.forwards,
             limit: AttemptLimit::new(self.max_attempts_in_flight),
+            tally: Tally::default(),
         };
         Ok(Endpoint { shared: Arc::new(shared) })
     }
@@ -228,6 +231,15 @@ impl Endpoint {
     /// The memory in use.
     pub fn memory(&self) -> &MemoryStore {
         &self.shared.memory
+    }
+
+    /// What became of the attempts of all races over one transport, so far.
+    pub fn attempts(&self, transport: Transport) -> AttemptCounts {
+        self.shared.tally.of(transport)
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.shared.tally
     }
 
     /// Begins to describe a connection to this target.

@@ -63,6 +63,7 @@ mod resolver;
 pub mod sctp;
 mod security;
 pub mod sockets;
+mod tally;
 #[cfg(all(test, feature = "sctp"))]
 #[path = "../tests/ports/mod.rs"]
 mod test_ports;
@@ -81,6 +82,7 @@ pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
 pub use resolver::Resolver;
 pub use security::SecurityParameters;
+pub use tally::AttemptCounts;
 
 /// The example of the README, so that it cannot rot.
 #[cfg(all(doctest, feature = "quic"))]

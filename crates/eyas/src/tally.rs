@@ -1,0 +1,93 @@
+//! How many attempts the races of an endpoint have made, and what became of them.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use eyas_race::candidate::Transport;
+
+/// What became of the attempts over one transport, all since the endpoint was made.
+///
+/// An attempt that is in none but the first count lost its race before it was complete, or is under
+/// way still.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AttemptCounts {
+    /// Attempts started.
+    pub started: u64,
+    /// Attempts whose handshakes were all complete, whether they won or not.
+    pub completed: u64,
+    /// Attempts that became a connection for the caller.
+    pub used: u64,
+    /// Attempts that failed by themselves.
+    pub failed: u64,
+}
+
+/// The live counts of an endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct Tally([Row; Transport::ALL.len()]);
+
+#[derive(Debug, Default)]
+struct Row {
+    started: AtomicU64,
+    completed: AtomicU64,
+    used: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Tally {
+    pub(crate) fn started(&self, transport: Transport) {
+        self.count(transport, |row| &row.started);
+    }
+
+    pub(crate) fn completed(&self, transport: Transport) {
+        self.count(transport, |row| &row.completed);
+    }
+
+    pub(crate) fn used(&self, transport: Transport) {
+        self.count(transport, |row| &row.used);
+    }
+
+    pub(crate) fn failed(&self, transport: Transport) {
+        self.count(transport, |row| &row.failed);
+    }
+
+    /// The counts of one transport now.
+    pub(crate) fn of(&self, transport: Transport) -> AttemptCounts {
+        let Some(row) = self.row(transport) else { return AttemptCounts::default() };
+        AttemptCounts {
+            started: row.started.load(Relaxed),
+            completed: row.completed.load(Relaxed),
+            used: row.used.load(Relaxed),
+            failed: row.failed.load(Relaxed),
+        }
+    }
+
+    fn count(&self, transport: Transport, counter: impl Fn(&Row) -> &AtomicU64) {
+        if let Some(row) = self.row(transport) {
+            counter(row).fetch_add(1, Relaxed);
+        }
+    }
+
+    fn row(&self, transport: Transport) -> Option<&Row> {
+        let at = Transport::ALL.iter().position(|one| *one == transport)?;
+        self.0.get(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transports_are_counted_apart() {
+        let tally = Tally::default();
+        tally.started(Transport::Tcp);
+        tally.started(Transport::Tcp);
+        tally.completed(Transport::Tcp);
+        tally.used(Transport::Tcp);
+        tally.failed(Transport::SctpUdp);
+        let expected = AttemptCounts { started: 2, completed: 1, used: 1, failed: 0 };
+        assert_eq!(tally.of(Transport::Tcp), expected);
+        assert_eq!(tally.of(Transport::SctpUdp).failed, 1);
+        assert_eq!(tally.of(Transport::Quic), AttemptCounts::default());
+    }
+}
