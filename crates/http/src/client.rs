@@ -8,6 +8,7 @@
 //! | `attempt` | one request on one connection, and when it may go on another |
 //! | `route` | where a URL leads |
 //! | `connect`, `dial` | from a target to a connection: the race and its late switch |
+//! | `direct` | connections without a pool |
 //! | `early` | requests as 0-RTT data |
 //! | `alternatives` | when an alternative service is tried |
 //! | `proxy`, `proxied` | the proxy before a URL, and the way through it |
@@ -19,6 +20,7 @@ mod connect;
 mod cookies;
 mod decode;
 mod dial;
+mod direct;
 mod early;
 mod exchange;
 mod guard;
@@ -49,7 +51,11 @@ use tower_service::Service;
 
 pub(crate) use self::report::ConnectionReport;
 pub use self::{
-    builder::ClientBuilder, policy::HttpPolicy, proxy::Proxy, request::RequestBuilder,
+    builder::ClientBuilder,
+    direct::{Direct, DirectConnection},
+    policy::HttpPolicy,
+    proxy::Proxy,
+    request::RequestBuilder,
     response::Response,
 };
 use self::{builder::Config, cookies::Cookies, dial::Dialler};

@@ -3,6 +3,7 @@
 //! | module or type | job | source |
 //! | --- | --- | --- |
 //! | [`Client`] | a request to its response, over the best transport that works | RFC 9110, 9112, 9113, 9114 |
+//! | [`Direct`], [`DirectConnection`] | connections without a pool, for who counts them | |
 //! | [`HttpPolicy`] | in which order HTTP/3 and the older versions are tried | HEv3, RFC 7838 |
 //! | [`Body`] | what is sent and received, in memory or as a stream | |
 //! | [`Error`], [`Kind`] | what went wrong, with which candidate, and what to do next | |
@@ -34,7 +35,9 @@ mod quic_streams;
 mod version;
 
 pub use body::Body;
-pub use client::{Client, ClientBuilder, HttpPolicy, Proxy, RequestBuilder, Response};
+pub use client::{
+    Client, ClientBuilder, Direct, DirectConnection, HttpPolicy, Proxy, RequestBuilder, Response,
+};
 pub use error::{Error, Kind};
 pub use pool::PoolLimits;
 pub use version::Versions;

@@ -86,6 +86,23 @@ impl Dialler {
         }))
     }
 
+    /// Connects by this race, whatever the client's policy. The race goes on without the caller, to
+    /// learn.
+    pub(super) async fn apart(
+        &self,
+        target: Target,
+        race: &Policy,
+    ) -> Result<(Sender, ConnectionReport), Error> {
+        let policy = Self::spoken_of(race.clone(), &Transport::ALL, &target).ok_or_else(|| {
+            Error::new(Kind::Connect, "no transport is allowed that carries the versions allowed")
+        })?;
+        let mut initiation = self.endpoint.preconnection(target).policy(policy).initiate();
+        let connection = initiation.usable().await.map_err(connect_error)?;
+        let recording = initiation.recording();
+        initiation.detach();
+        self.speak(connection, recording).await
+    }
+
     /// Connects to an alternative of `origin`; the certificate must be the origin's.
     pub(super) async fn alternative(
         &self,
@@ -136,6 +153,17 @@ impl Dialler {
 
     /// The policy of a race over these of the transports that the caller and the versions allow.
     fn policy_of(&self, transports: &[Transport], target: &Target) -> Option<Policy> {
+        let mut policy = Self::spoken_of(self.race.clone(), transports, target)?;
+        if self.policy == HttpPolicy::Serial {
+            policy.max_in_flight = 1;
+            policy.late_switch = false;
+            policy.deadline = policy.deadline.min(SERIAL_TURN);
+        }
+        Some(policy)
+    }
+
+    /// The policy with these of its transports that carry what is spoken; `None` without any.
+    fn spoken_of(mut policy: Policy, transports: &[Transport], target: &Target) -> Option<Policy> {
         let Spoken::Http { stream_alpn, quic_alpn } = &target.service else { return None };
         let is_spoken = |transport: &Transport| match transport {
             Transport::Quic => !quic_alpn.is_empty(),
@@ -143,13 +171,7 @@ impl Dialler {
             Transport::Sctp | Transport::SctpUdp => stream_alpn.iter().any(|one| one == "http/1.1"),
             _ => false,
         };
-        let mut policy = self.race.clone();
         policy.transports.retain(|one| transports.contains(one) && is_spoken(one));
-        if self.policy == HttpPolicy::Serial {
-            policy.max_in_flight = 1;
-            policy.late_switch = false;
-            policy.deadline = policy.deadline.min(SERIAL_TURN);
-        }
         (!policy.transports.is_empty()).then_some(policy)
     }
 

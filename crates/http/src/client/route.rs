@@ -18,13 +18,30 @@ pub(super) struct Route {
     pub(super) proxy: Option<ProxyAddress>,
 }
 
+/// Whom to reach at this place, by one who speaks these versions.
+pub(super) fn target(host: Host, port: u16, https: bool, versions: Versions) -> Target {
+    if !https {
+        return Target::http(host, port);
+    }
+    let (stream_alpn, quic_alpn) = (versions.stream_alpn(), versions.quic_alpn());
+    let service = Service::Http { stream_alpn, quic_alpn };
+    Target { host, port, security: Security::Tls, service }
+}
+
+/// Where a URL leads: its host, its port, and whether TLS is wanted there.
+pub(super) fn place(url: &Url) -> Result<(Host, u16, bool), Error> {
+    let refuse = |why: String| Error::new(Kind::Url, why);
+    let host = url.host_str().ok_or_else(|| refuse("it has no host".to_owned()))?;
+    let host = Host::parse(host).map_err(|error| refuse(error.to_string()))?;
+    let https = url.scheme() == "https";
+    let port = url.port_or_known_default().unwrap_or(if https { 443 } else { 80 });
+    Ok((host, port, https))
+}
+
 impl Route {
     pub(super) fn new(inner: &Inner, url: &Url) -> Result<Self, Error> {
         let refuse = |why: String| Error::new(Kind::Url, why);
-        let host_text = url.host_str().ok_or_else(|| refuse("it has no host".to_owned()))?;
-        let host = Host::parse(host_text).map_err(|error| refuse(error.to_string()))?;
-        let https = url.scheme() == "https";
-        let port = url.port_or_known_default().unwrap_or(if https { 443 } else { 80 });
+        let (host, port, https) = place(url)?;
         let text =
             format!("{}://{}", url.scheme(), &url[Position::BeforeHost..Position::AfterQuery]);
         let uri: Uri =
@@ -33,7 +50,7 @@ impl Route {
         let proxy = intercept.as_ref().map(ProxyAddress::of).transpose()?;
         let key = Key {
             https,
-            host: host_text.into(),
+            host: url.host_str().unwrap_or_default().into(),
             port,
             proxy: proxy.as_ref().map(|proxy| proxy.name().into()),
         };
@@ -42,13 +59,7 @@ impl Route {
 
     /// Whom to reach, by one who speaks these versions.
     pub(super) fn target(&self, versions: Versions) -> Target {
-        let (host, port) = (self.host.clone(), self.key.port);
-        if !self.key.https {
-            return Target::http(host, port);
-        }
-        let (stream_alpn, quic_alpn) = (versions.stream_alpn(), versions.quic_alpn());
-        let service = Service::Http { stream_alpn, quic_alpn };
-        Target { host, port, security: Security::Tls, service }
+        target(self.host.clone(), self.key.port, self.key.https, versions)
     }
 
     /// The origin, as alternative services know it.

@@ -57,7 +57,10 @@ impl Http1 {
         mut request: Request<Body>,
     ) -> Result<Response<Incoming>, SendFailure> {
         fields::set_host(&mut request);
-        *request.version_mut() = Version::HTTP_11;
+        // HTTP/1.0 only for who asks for it.
+        if request.version() != Version::HTTP_10 {
+            *request.version_mut() = Version::HTTP_11;
+        }
         if !self.to_proxy && request.method() != http::Method::CONNECT {
             *request.uri_mut() = fields::origin_form(request.uri());
         }

@@ -1,0 +1,150 @@
+//! Connections without a pool: who opens one decides what goes over it, and when it ends. For
+//! load generators, and for servers that speak to one peer.
+
+use std::sync::Arc;
+
+use eyas::{
+    ConnectionInfo, Endpoint,
+    race::{policy::Policy, target::Target},
+};
+use http::{Request, Response, Version};
+use url::Url;
+
+use super::{
+    HttpPolicy,
+    dial::Dialler,
+    report::ConnectionReport,
+    request,
+    route::{place, target},
+};
+use crate::{
+    Body, Error, Versions,
+    protocol::{SendFailure, Sender},
+};
+
+/// Opens connections to one origin. There is no pool, no proxy, no redirect, no cookie, no
+/// decompression and no second try: what is asked for is what is sent. Cheap to clone.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), eyas_http::Error> {
+/// use eyas_http::{Body, Direct, Versions};
+///
+/// let endpoint = eyas::Endpoint::builder().build().expect("trust");
+/// let direct = Direct::new(endpoint, "https://example.com/", Versions::ALL)?;
+/// let mut connection = direct.open(&Default::default()).await?;
+/// let request = http::Request::get("https://example.com/").body(Body::empty()).expect("valid");
+/// let response = connection.send(request).await?;
+/// println!("{} over {}", response.status(), connection.info().transport);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Direct(Arc<Inner>);
+
+struct Inner {
+    dialler: Dialler,
+    target: Target,
+    url: Url,
+}
+
+impl Direct {
+    /// To the origin of this `http` or `https` URL, in one of these versions.
+    ///
+    /// # Errors
+    /// [`Kind::Url`](crate::Kind::Url) if the URL is none.
+    pub fn new(
+        endpoint: Endpoint,
+        url: impl AsRef<str>,
+        versions: Versions,
+    ) -> Result<Self, Error> {
+        let url = request::parse(url.as_ref())?;
+        let (host, port, https) = place(&url)?;
+        let target = target(host, port, https, versions);
+        let policy = HttpPolicy::Race;
+        let dialler = Dialler { endpoint, race: Policy::default(), versions, policy };
+        Ok(Self(Arc::new(Inner { dialler, target, url })))
+    }
+
+    /// Opens a connection by this race: the first that is ready. Its transports are an upper bound,
+    /// what the versions do not need is left out. What the race goes on to try only teaches the
+    /// memory.
+    ///
+    /// # Errors
+    /// As a request of [`Client`](crate::Client) that finds no connection.
+    pub async fn open(&self, race: &Policy) -> Result<DirectConnection, Error> {
+        let opened = self.0.dialler.apart(self.0.target.clone(), race).await;
+        let (sender, report) = opened.map_err(|error| error.at(&self.0.url))?;
+        Ok(DirectConnection { sender, report: Arc::new(report), direct: self.clone() })
+    }
+}
+
+impl std::fmt::Debug for Direct {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Direct").field("target", &self.0.target).finish_non_exhaustive()
+    }
+}
+
+/// A connection of its opener's own. Dropping it, and the responses over it, closes it.
+pub struct DirectConnection {
+    sender: Sender,
+    report: Arc<ConnectionReport>,
+    direct: Direct,
+}
+
+impl DirectConnection {
+    /// What the connection is, and when what was reached.
+    pub fn info(&self) -> &ConnectionInfo {
+        self.report.info()
+    }
+
+    /// The version of HTTP that it speaks; HTTP/1.0 is a matter of each request.
+    pub fn version(&self) -> Version {
+        self.sender.version()
+    }
+
+    /// Another handle on the same connection, if its version carries several requests at once.
+    pub fn share(&self) -> Option<Self> {
+        let sender = self.sender.share()?;
+        Some(Self { sender, report: Arc::clone(&self.report), direct: self.direct.clone() })
+    }
+
+    /// Whether it is known to be unfit for another request.
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// Waits until it can take another request; `false` if it ended instead. HTTP/1 takes the next
+    /// one when the response before was read to its end.
+    pub async fn ready(&mut self) -> bool {
+        match &mut self.sender {
+            Sender::Http1(sender) => sender.is_reusable().await,
+            shared => !shared.is_closed(),
+        }
+    }
+
+    /// Sends a request with an absolute URI and waits for the head of its response. A request that
+    /// says HTTP/1.0 goes out as that over HTTP/1.
+    ///
+    /// # Errors
+    /// Names the candidate and the cause. Nothing is tried again.
+    pub async fn send(&mut self, request: Request<Body>) -> Result<Response<Body>, Error> {
+        match self.sender.send(request).await {
+            Ok(response) => {
+                self.report.first_byte_seen();
+                Ok(response)
+            }
+            Err(SendFailure { error, .. }) => {
+                if self.sender.is_closed() {
+                    self.report.failed(&error);
+                }
+                Err(error.on(&*self.report).at(&self.direct.0.url))
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for DirectConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DirectConnection").field("info", self.info()).finish_non_exhaustive()
+    }
+}
