@@ -17,6 +17,7 @@
 //! | [`measure`] | the numbers of a run |
 //! | [`statistics`] | means, confidence intervals, straight lines |
 //! | `emulator` | bad networks in real time, between network namespaces (Linux) |
+//! | `load` | load on real servers: open-loop arrivals over any transport (Linux, feature `load`) |
 //! | [`claim`] | what is claimed, as expressions with bounds |
 //! | [`results`] | `result.json`, `result.csv`, finished runs |
 //! | [`report`] | one HTML page with pictures |
@@ -24,6 +25,8 @@
 pub mod claim;
 #[cfg(target_os = "linux")]
 pub mod emulator;
+#[cfg(all(target_os = "linux", feature = "load"))]
+pub mod load;
 pub mod measure;
 pub mod plan;
 pub mod report;

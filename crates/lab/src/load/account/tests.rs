@@ -1,0 +1,93 @@
+//! Every request is counted once, with its times, and parts add up to the whole.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MILLI: Duration = Duration::from_millis(1);
+
+fn winner(transport: Transport) -> Winner {
+    Winner { transport, family: Family::V4, security: Security::None, version: "HTTP/1.1" }
+}
+
+fn answered(millis: u32, status: u16, opening: Option<Opening>) -> Exchange {
+    let answer = Answer {
+        status,
+        winner: winner(Transport::Tcp),
+        opening,
+        first_byte: MILLI * millis / 2,
+        bytes: 1_024,
+    };
+    Exchange { late: MILLI, total: MILLI * millis, is_hit: false, end: Ok(answer) }
+}
+
+fn failed(kind: &'static str, detail: &str) -> Exchange {
+    let end = Err(Trouble { kind, detail: detail.to_owned() });
+    Exchange { late: MILLI, total: MILLI, is_hit: true, end }
+}
+
+#[test]
+fn every_request_is_counted_once() {
+    let mut account = Account::default();
+    let opening = Opening { dns: None, connect: MILLI * 4, security: Some(MILLI * 3) };
+    account.take(answered(10, 200, Some(opening)));
+    account.take(answered(20, 200, None));
+    account.take(answered(30, 503, None));
+    account.take(failed("connect", "refused"));
+    account.take(failed("connect", "refused again"));
+    account.drop_one();
+    account.give_up(2);
+    assert_eq!(account.intended, 8);
+    assert_eq!((account.answered, account.failed(), account.refused()), (3, 2, 1));
+    assert_eq!((account.dropped, account.unfinished, account.hits), (1, 2, 2));
+    assert_eq!((account.opened, account.bytes), (1, 3_072));
+    assert_eq!(account.troubles["connect"].first, "refused");
+    assert_eq!(account.winners[&winner(Transport::Tcp)], 3);
+    let times = &account.times;
+    assert_eq!((times.connect.len(), times.security.len(), times.dns.len()), (1, 1, 0));
+    assert_eq!((times.total.len(), times.first_byte.len(), times.late.len()), (3, 3, 5));
+}
+
+#[test]
+fn times_keep_three_digits_and_have_an_end() {
+    let mut account = Account::default();
+    account.take(answered(20, 200, None));
+    let found = account.times.total.max() as f64 / 20e6;
+    assert!((0.999..1.001).contains(&found), "{found}");
+    let forever = Exchange { total: LONGEST * 2, ..answered(1, 200, None) };
+    account.take(forever);
+    let longest = account.times.total.max() as f64 / LONGEST.as_nanos() as f64;
+    assert!((0.999..1.001).contains(&longest), "{longest}");
+}
+
+fn exchanges() -> impl Strategy<Value = Vec<Exchange>> {
+    let one = prop_oneof![
+        (1_u32..5_000, 200_u16..600, any::<bool>()).prop_map(|(millis, status, opens)| {
+            answered(millis, status, opens.then(Opening::default))
+        }),
+        prop_oneof![Just("dns"), Just("connect")].prop_map(|kind| failed(kind, "said")),
+    ];
+    prop::collection::vec(one, 0..60)
+}
+
+proptest! {
+    #[test]
+    fn parts_add_up_to_the_whole(all in exchanges(), at in any::<prop::sample::Index>()) {
+        let at = if all.is_empty() { 0 } else { at.index(all.len()) };
+        let count = |some: &[Exchange]| {
+            let mut account = Account::default();
+            some.iter().cloned().for_each(|exchange| account.take(exchange));
+            account
+        };
+        let (whole, mut sum) = (count(&all), count(&all[..at]));
+        sum.add(&count(&all[at..]));
+        prop_assert_eq!(sum.intended, whole.intended);
+        prop_assert_eq!(sum.answered + sum.failed(), all.len() as u64);
+        prop_assert_eq!(&sum.statuses, &whole.statuses);
+        prop_assert_eq!(&sum.winners, &whole.winners);
+        prop_assert_eq!(&sum.troubles, &whole.troubles);
+        for ((name, sum), (_, whole)) in sum.times.named().into_iter().zip(whole.times.named()) {
+            prop_assert!(sum == whole, "{}", name);
+        }
+    }
+}

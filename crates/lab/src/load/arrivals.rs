@@ -1,0 +1,154 @@
+//! When requests arrive: a pure function of the rate, the spacing and the seed.
+//!
+//! The arrivals of a rate `λ(t)` are those of a process of rate 1, bent by the inverse of
+//! `Λ(t) = ∫λ`: evenly spaced ones give constant arrivals, exponential gaps a Poisson process, also
+//! while the rate changes (Çinlar 1975, "Introduction to Stochastic Processes", §4.7).
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::draw::{Purpose, Stream};
+
+/// How arrivals are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spacing {
+    /// Exponential gaps: as users who know nothing of each other.
+    Poisson,
+    /// Even gaps.
+    Constant,
+}
+
+/// How many arrivals there are in a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rate {
+    /// Always as many.
+    Fixed(f64),
+    /// From one rate to another in a straight line, and from then on the other.
+    Ramp {
+        /// Arrivals a second at the beginning.
+        from: f64,
+        /// Arrivals a second at the end.
+        to: f64,
+        /// How long the way takes.
+        over: Duration,
+    },
+}
+
+impl Rate {
+    /// Whether there are arrivals at all, and not infinitely many.
+    pub fn is_usable(self) -> bool {
+        let fits = |rate: f64| rate.is_finite() && rate >= 0.0;
+        match self {
+            Self::Fixed(rate) => fits(rate) && rate > 0.0,
+            Self::Ramp { from, to, over } => {
+                fits(from) && fits(to) && from + to > 0.0 && !over.is_zero()
+            }
+        }
+    }
+
+    /// When so many arrivals are expected to have come (`Λ⁻¹`), in seconds; never, if the rate is
+    /// 0 by then.
+    fn time_of(self, count: f64) -> Option<f64> {
+        let at = |count: f64, rate: f64| (rate > 0.0).then(|| count / rate);
+        match self {
+            Self::Fixed(rate) => at(count, rate),
+            Self::Ramp { from, to, over } => {
+                let over = over.as_secs_f64();
+                let on_the_way = over * (from + to) / 2.0;
+                if count > on_the_way {
+                    return Some(over + at(count - on_the_way, to)?);
+                }
+                // The root of a quadratic in the form that loses no digits when it is straight.
+                let root = (from * from + 2.0 * count * (to - from) / over).max(0.0).sqrt();
+                if count == 0.0 { Some(0.0) } else { at(2.0 * count, from + root) }
+            }
+        }
+    }
+}
+
+/// Arrivals as they are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arrivals {
+    /// How they are spaced.
+    pub spacing: Spacing,
+    /// How many they are.
+    pub rate: Rate,
+}
+
+impl Arrivals {
+    /// A Poisson process of this rate, in arrivals a second.
+    pub const fn poisson(rate: f64) -> Self {
+        Self { spacing: Spacing::Poisson, rate: Rate::Fixed(rate) }
+    }
+
+    /// Even arrivals of this rate, in arrivals a second.
+    pub const fn constant(rate: f64) -> Self {
+        Self { spacing: Spacing::Constant, rate: Rate::Fixed(rate) }
+    }
+}
+
+/// When no more arrive: whichever comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extent {
+    /// None at this time or later.
+    pub duration: Option<Duration>,
+    /// No more than these.
+    pub requests: Option<u64>,
+}
+
+impl Extent {
+    /// For so long.
+    pub const fn lasting(duration: Duration) -> Self {
+        Self { duration: Some(duration), requests: None }
+    }
+
+    /// So many.
+    pub const fn of(requests: u64) -> Self {
+        Self { duration: None, requests: Some(requests) }
+    }
+}
+
+/// The times of arrivals since the beginning, in order.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    arrivals: Arrivals,
+    extent: Extent,
+    gaps: Stream,
+    /// Arrivals of the process of rate 1 up to the last one.
+    count: f64,
+    given: u64,
+}
+
+impl Schedule {
+    /// The same for the same seed.
+    pub fn new(arrivals: Arrivals, extent: Extent, seed: u64) -> Self {
+        let gaps = Stream::new(seed, Purpose::Gaps);
+        Self { arrivals, extent, gaps, count: 0.0, given: 0 }
+    }
+}
+
+impl Iterator for Schedule {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        if self.extent.requests.is_some_and(|most| self.given >= most) {
+            return None;
+        }
+        match self.arrivals.spacing {
+            Spacing::Poisson => self.count += self.gaps.exponential(),
+            Spacing::Constant => self.count = self.given as f64,
+        }
+        let at = Duration::try_from_secs_f64(self.arrivals.rate.time_of(self.count)?).ok()?;
+        if self.extent.duration.is_some_and(|end| at >= end) {
+            return None;
+        }
+        self.given += 1;
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! Means, variances and order of arrivals.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn times(arrivals: Arrivals, extent: Extent, seed: u64) -> Vec<f64> {
+    Schedule::new(arrivals, extent, seed).map(|at| at.as_secs_f64()).collect()
+}
+
+#[test]
+fn poisson_gaps_have_the_mean_and_the_deviation_of_an_exponential() {
+    let count = 100_000;
+    let times = times(Arrivals::poisson(1_000.0), Extent::of(count), 7);
+    let gaps: Vec<f64> =
+        std::iter::once(times[0]).chain(times.windows(2).map(|pair| pair[1] - pair[0])).collect();
+    let mean = gaps.iter().sum::<f64>() / count as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count as f64;
+    // Six standard errors: 1/√n of the mean, √(8/n) of the variance.
+    assert!((mean * 1_000.0 - 1.0).abs() < 0.019, "{mean}");
+    assert!((variance * 1e6 - 1.0).abs() < 0.054, "{variance}");
+}
+
+#[test]
+fn poisson_counts_vary_as_much_as_they_are() {
+    let times = times(Arrivals::poisson(100.0), Extent::lasting(SECOND * 2_000), 3);
+    let mut counts = vec![0.0; 2_000];
+    times.iter().for_each(|at| counts[*at as usize] += 1.0);
+    let mean = counts.iter().sum::<f64>() / 2_000.0;
+    let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / 2_000.0;
+    assert!((98.6..101.4).contains(&mean), "{mean}");
+    assert!((0.8..1.2).contains(&(variance / mean)), "{variance} for {mean}");
+}
+
+#[test]
+fn constant_arrivals_are_even_and_begin_at_once() {
+    let times = times(Arrivals::constant(4.0), Extent::lasting(SECOND), 1);
+    assert_eq!(times, [0.0, 0.25, 0.5, 0.75]);
+}
+
+#[test]
+fn a_ramp_has_the_rates_of_both_ends() {
+    let rate = Rate::Ramp { from: 100.0, to: 300.0, over: SECOND * 10 };
+    let arrivals = Arrivals { spacing: Spacing::Constant, rate };
+    let times = times(arrivals, Extent::lasting(SECOND * 20), 1);
+    let within = |from: f64, to: f64| times.iter().filter(|at| (from..to).contains(*at)).count();
+    // 100/s rising by 20/s each second: 110 in the first second, 290 in the tenth, 300 after it.
+    assert!((109..=111).contains(&within(0.0, 1.0)), "{}", within(0.0, 1.0));
+    assert!((289..=291).contains(&within(9.0, 10.0)), "{}", within(9.0, 10.0));
+    assert!((299..=301).contains(&within(15.0, 16.0)), "{}", within(15.0, 16.0));
+    assert!((4_999..=5_001).contains(&times.len()), "{}", times.len());
+}
+
+#[test]
+fn a_ramp_down_to_nothing_ends() {
+    let rate = Rate::Ramp { from: 10.0, to: 0.0, over: SECOND * 2 };
+    let arrivals = Arrivals { spacing: Spacing::Constant, rate };
+    assert_eq!(times(arrivals, Extent::of(1_000), 1).len(), 11);
+}
+
+#[test]
+fn rates_that_make_no_sense_are_told_apart() {
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(!Rate::Fixed(rate).is_usable(), "{rate}");
+    }
+    assert!(Rate::Fixed(0.1).is_usable());
+    assert!(!Rate::Ramp { from: 0.0, to: 0.0, over: SECOND }.is_usable());
+    assert!(!Rate::Ramp { from: 1.0, to: 2.0, over: Duration::ZERO }.is_usable());
+}
+
+fn rates() -> impl Strategy<Value = Rate> {
+    let rate = 0.5_f64..5_000.0;
+    prop_oneof![
+        rate.clone().prop_map(Rate::Fixed),
+        (rate.clone(), rate, 1_u64..100).prop_map(|(from, to, over)| Rate::Ramp {
+            from,
+            to,
+            over: SECOND * u32::try_from(over).unwrap_or(1),
+        }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn arrivals_are_in_order_within_their_extent_and_the_same_again(
+        rate in rates(),
+        poisson in any::<bool>(),
+        seed in any::<u64>(),
+        most in 1_u64..500,
+    ) {
+        let spacing = if poisson { Spacing::Poisson } else { Spacing::Constant };
+        let arrivals = Arrivals { spacing, rate };
+        let extent = Extent { duration: Some(SECOND * 5), requests: Some(most) };
+        let once: Vec<_> = Schedule::new(arrivals, extent, seed).collect();
+        let again: Vec<_> = Schedule::new(arrivals, extent, seed).collect();
+        prop_assert_eq!(&once, &again);
+        prop_assert!(once.is_sorted());
+        prop_assert!(once.len() as u64 <= most);
+        prop_assert!(once.iter().all(|at| *at < SECOND * 5));
+    }
+}

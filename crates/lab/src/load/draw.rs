@@ -1,0 +1,119 @@
+//! What chance decides of a request: whether the memory knows the outcome, which outcome, which
+//! object. Each has a stream of its own, so that one more object leaves the hits as they were.
+
+use eyas_netem::random::derive;
+use rand_pcg::{Pcg64Mcg, rand_core::Rng as _};
+
+/// What a stream of random numbers is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(super) enum Purpose {
+    Gaps = 1,
+    Hits = 2,
+    Outcomes = 3,
+    Objects = 4,
+}
+
+/// A stream of random numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Stream(Pcg64Mcg);
+
+impl Stream {
+    pub(super) fn new(seed: u64, purpose: Purpose) -> Self {
+        let half = |number| u128::from(derive(seed, purpose as u64, number));
+        Self(Pcg64Mcg::new(half(0) << 64 | half(1)))
+    }
+
+    /// From 0 up to, but not including, 1, of 53 random bits.
+    fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+
+    /// Exponentially distributed with mean 1.
+    pub(super) fn exponential(&mut self) -> f64 {
+        -(1.0 - self.unit()).ln()
+    }
+
+    /// From 0 up to, but not including, `bound`; 0 if that is 0.
+    fn below(&mut self, bound: usize) -> usize {
+        let wide = u128::from(self.0.next_u64()) * bound as u128;
+        usize::try_from(wide >> 64).unwrap_or(0)
+    }
+}
+
+/// What chance has decided of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draw {
+    /// Whether the memory is to know the outcome.
+    pub is_hit: bool,
+    /// The number of its outcome.
+    pub outcome: usize,
+    /// The number of its object.
+    pub object: usize,
+}
+
+/// The draws of request after request.
+#[derive(Clone, Debug)]
+pub struct Draws {
+    hit_rate: f64,
+    outcomes: usize,
+    objects: usize,
+    streams: [Stream; 3],
+}
+
+impl Draws {
+    /// A hit with probability `hit_rate`, and one of so many outcomes and objects, each as likely.
+    pub fn new(hit_rate: f64, outcomes: usize, objects: usize, seed: u64) -> Self {
+        let streams = [Purpose::Hits, Purpose::Outcomes, Purpose::Objects];
+        let streams = streams.map(|purpose| Stream::new(seed, purpose));
+        Self { hit_rate, outcomes, objects, streams }
+    }
+}
+
+impl Iterator for Draws {
+    type Item = Draw;
+
+    fn next(&mut self) -> Option<Draw> {
+        let [hits, outcomes, objects] = &mut self.streams;
+        Some(Draw {
+            is_hit: hits.unit() < self.hit_rate,
+            outcome: outcomes.below(self.outcomes),
+            object: objects.below(self.objects),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANY: usize = 100_000;
+
+    fn hits(rate: f64) -> usize {
+        Draws::new(rate, 2, 1, 5).take(MANY).filter(|draw| draw.is_hit).count()
+    }
+
+    #[test]
+    fn hits_come_as_often_as_they_are_wanted() {
+        assert_eq!((hits(0.0), hits(1.0)), (0, MANY));
+        // Five standard deviations: 5 √(n p (1 - p)).
+        assert!(hits(0.8).abs_diff(80_000) < 633, "{}", hits(0.8));
+    }
+
+    #[test]
+    fn outcomes_are_as_likely_and_have_nothing_to_do_with_hits() {
+        let draws: Vec<Draw> = Draws::new(0.5, 2, 3, 9).take(MANY).collect();
+        let first = draws.iter().filter(|draw| draw.outcome == 0).count();
+        let both = draws.iter().filter(|draw| draw.outcome == 0 && draw.is_hit).count();
+        let object = draws.iter().filter(|draw| draw.object == 2).count();
+        assert!(first.abs_diff(50_000) < 791, "{first}");
+        assert!(both.abs_diff(25_000) < 685, "{both}");
+        assert!(object.abs_diff(33_333) < 746, "{object}");
+    }
+
+    #[test]
+    fn one_more_object_leaves_the_hits_as_they_were() {
+        let hits = |objects| Draws::new(0.3, 2, objects, 4).take(50).map(|draw| draw.is_hit);
+        assert!(hits(1).eq(hits(7)));
+    }
+}

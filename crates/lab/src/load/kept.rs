@@ -1,0 +1,229 @@
+//! Connections kept from request to request, and the queue of those that wait for one.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use eyas_http::DirectConnection;
+use http::Version;
+use tokio::sync::oneshot;
+
+/// Connections of a worker. Requests beyond what they can carry wait, first come, first served.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// Connections at most.
+    most: usize,
+    /// Requests at once on a connection that carries several.
+    streams: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Connections that carry one request at a time, and now none; the last one used is the last.
+    idle: Vec<DirectConnection>,
+    /// Connections that carry several.
+    shared: Vec<Shared>,
+    /// Connections open, opening or in use.
+    open: usize,
+    waiting: VecDeque<oneshot::Sender<Turn>>,
+    number: u64,
+}
+
+#[derive(Debug)]
+struct Shared {
+    connection: DirectConnection,
+    number: u64,
+    in_flight: usize,
+}
+
+/// What a request may do.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// Go on this connection.
+    Use(Lease),
+    /// Open one.
+    Open(Place),
+}
+
+/// The right to one of the connections. Dropping it passes the right on.
+#[derive(Debug)]
+pub(super) struct Place {
+    kept: Option<Arc<Kept>>,
+}
+
+/// A connection for one request. Dropping it, rather than giving it back, gives it up.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pub(super) connection: DirectConnection,
+    hold: Hold,
+}
+
+#[derive(Debug)]
+enum Hold {
+    /// The connection ends with the request.
+    Alone,
+    /// It goes back when the request is over.
+    Turns(Place),
+    /// It carries other requests as well.
+    Shared { _part: Part },
+}
+
+/// One of the requests on a shared connection.
+#[derive(Debug)]
+struct Part {
+    kept: Arc<Kept>,
+    number: u64,
+}
+
+impl Kept {
+    pub(super) fn new(most: usize, streams: usize) -> Self {
+        Self { most: most.max(1), streams: streams.max(1), state: Mutex::default() }
+    }
+
+    /// Waits for a connection, or for the right to open one.
+    pub(super) async fn turn(self: &Arc<Self>) -> Turn {
+        loop {
+            let waited = {
+                let mut state = self.lock();
+                if let Some(turn) = self.next(&mut state) {
+                    return turn;
+                }
+                let (sender, receiver) = oneshot::channel();
+                state.waiting.push_back(sender);
+                receiver
+            };
+            // Whoever takes a sender out uses it, so this does not fail.
+            if let Ok(turn) = waited.await {
+                return turn;
+            }
+        }
+    }
+
+    /// Takes in what was opened by right of a place.
+    pub(super) fn opened(self: &Arc<Self>, connection: DirectConnection, place: Place) -> Lease {
+        if connection.version() < Version::HTTP_2 {
+            return Lease { connection, hold: Hold::Turns(place) };
+        }
+        let Some(handle) = connection.share() else {
+            return Lease { connection, hold: Hold::Turns(place) };
+        };
+        place.keep();
+        let mut state = self.lock();
+        state.number += 1;
+        let number = state.number;
+        state.shared.push(Shared { connection, number, in_flight: 1 });
+        let hold = Hold::Shared { _part: Part { kept: Arc::clone(self), number } };
+        let lease = Lease { connection: handle, hold };
+        self.serve_waiting(state);
+        lease
+    }
+
+    /// What the next request may do at once, if anything.
+    fn next(self: &Arc<Self>, state: &mut State) -> Option<Turn> {
+        while let Some(connection) = state.idle.pop() {
+            let place = self.place();
+            if !connection.is_closed() {
+                return Some(Turn::Use(Lease { connection, hold: Hold::Turns(place) }));
+            }
+            // The lock is held: the place is given back by hand.
+            place.keep();
+            state.open -= 1;
+        }
+        let before = state.shared.len();
+        state.shared.retain(|shared| !shared.connection.is_closed());
+        state.open -= before - state.shared.len();
+        let streams = self.streams;
+        let free = state.shared.iter_mut().filter(|shared| shared.in_flight < streams);
+        if let Some(shared) = free.min_by_key(|shared| shared.in_flight)
+            && let Some(connection) = shared.connection.share()
+        {
+            shared.in_flight += 1;
+            let part = Part { kept: Arc::clone(self), number: shared.number };
+            return Some(Turn::Use(Lease { connection, hold: Hold::Shared { _part: part } }));
+        }
+        if state.open < self.most {
+            state.open += 1;
+            return Some(Turn::Open(self.place()));
+        }
+        None
+    }
+
+    fn place(self: &Arc<Self>) -> Place {
+        Place { kept: Some(Arc::clone(self)) }
+    }
+
+    /// Lets those that wait have what has come free. What they turn out not to want any more is
+    /// given up after the lock is released.
+    fn serve_waiting(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        let mut unwanted = Vec::new();
+        while !state.waiting.is_empty() {
+            let Some(turn) = self.next(&mut state) else { break };
+            let Some(first) = state.waiting.pop_front() else { break };
+            if let Err(turn) = first.send(turn) {
+                unwanted.push(turn);
+            }
+        }
+        drop(state);
+        for turn in unwanted {
+            match turn {
+                Turn::Use(lease) => lease.put_back(),
+                Turn::Open(place) => drop(place),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// The place stays taken.
+    fn keep(mut self) {
+        self.kept = None;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(kept) = self.kept.take() {
+            let mut state = kept.lock();
+            state.open -= 1;
+            kept.serve_waiting(state);
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let mut state = self.kept.lock();
+        if let Some(shared) = state.shared.iter_mut().find(|shared| shared.number == self.number) {
+            shared.in_flight -= 1;
+        }
+        self.kept.serve_waiting(state);
+    }
+}
+
+impl Lease {
+    /// For a connection that ends with its request.
+    pub(super) fn alone(connection: DirectConnection) -> Self {
+        Self { connection, hold: Hold::Alone }
+    }
+
+    /// The response was read to its end: another request may have the connection.
+    pub(super) async fn give_back(mut self) {
+        if matches!(self.hold, Hold::Turns(_)) && self.connection.ready().await {
+            self.put_back();
+        }
+    }
+
+    fn put_back(self) {
+        if let Lease { connection, hold: Hold::Turns(mut place) } = self
+            && let Some(kept) = place.kept.take()
+        {
+            let mut state = kept.lock();
+            state.idle.push(connection);
+            kept.serve_waiting(state);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A load made ready: what every worker needs, computed once.
+
+use std::sync::Arc;
+
+use eyas::race::candidate::Transport;
+use eyas::race::policy::Policy;
+use http::Uri;
+
+use super::kept::Kept;
+use super::{Connections, Load, LoadError};
+
+/// A load, and what follows from it.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) load: Load,
+    /// What requests may ask for, absolute; at least one.
+    pub(super) objects: Vec<Uri>,
+    /// How connections may come about, one for each outcome; at least one.
+    pub(super) choices: Vec<Choice>,
+}
+
+/// How connections with one outcome come about.
+#[derive(Debug)]
+pub(super) struct Choice {
+    /// Where the memory does not know it.
+    pub(super) race: Policy,
+    /// Where it does; `None` if the outcome is what the last race came to.
+    pub(super) straight: Option<Policy>,
+}
+
+impl Prepared {
+    pub(super) fn new(load: &Load) -> Result<Self, LoadError> {
+        load.check()?;
+        let load = load.clone();
+        let objects = objects(&load)?;
+        let choices = match load.outcomes.is_empty() {
+            true => vec![Choice { race: load.race.clone(), straight: None }],
+            false => load.outcomes.iter().map(|outcome| Choice::of(*outcome, &load.race)).collect(),
+        };
+        Ok(Self { load, objects, choices })
+    }
+
+    /// The way of requests whose outcome is known.
+    pub(super) fn straight(&self, transport: Transport) -> Policy {
+        straight(transport, &self.load.race)
+    }
+
+    /// Requests of one worker that may be in flight at once.
+    pub(super) fn most_in_flight(&self) -> usize {
+        self.load.max_in_flight.div_ceil(self.load.threads.max(1)).max(1)
+    }
+
+    /// The connections that a worker keeps, if it keeps any: its share of all.
+    pub(super) fn kept(&self, worker: usize) -> Option<Arc<Kept>> {
+        let Connections::Kept { most, streams } = self.load.connections else { return None };
+        let threads = self.load.threads.max(1);
+        let share = most / threads + usize::from(worker < most % threads);
+        Some(Arc::new(Kept::new(share, streams)))
+    }
+}
+
+impl Choice {
+    /// The outcome wins wherever it can: the others wait for it as long as a policy lets them.
+    fn of(outcome: Transport, race: &Policy) -> Self {
+        let straight = Some(straight(outcome, race));
+        let mut race = race.clone();
+        race.transports.retain(|transport| *transport != outcome);
+        race.transports.insert(0, outcome);
+        race.grace = race.attempt_delay_max;
+        Self { race, straight }
+    }
+}
+
+fn straight(transport: Transport, race: &Policy) -> Policy {
+    Policy {
+        transports: vec![transport],
+        simultaneous: false,
+        late_switch: false,
+        ignore_memory: true,
+        ..race.clone()
+    }
+}
+
+fn objects(load: &Load) -> Result<Vec<Uri>, LoadError> {
+    let absolute = |url: &url::Url| {
+        let mut url = url.clone();
+        url.set_fragment(None);
+        url.as_str().parse::<Uri>().map_err(|cause| LoadError::Object(format!("{url}: {cause}")))
+    };
+    if load.objects.is_empty() {
+        return Ok(vec![absolute(&load.url)?]);
+    }
+    let object = |path: &String| {
+        let joined = load.url.join(path);
+        let url = joined.map_err(|cause| LoadError::Object(format!("{path:?}: {cause}")))?;
+        match url.origin() == load.url.origin() {
+            true => absolute(&url),
+            false => Err(LoadError::Object(format!("{path:?} is of another origin"))),
+        }
+    };
+    load.objects.iter().map(object).collect()
+}
+
+#[cfg(test)]
+mod tests;

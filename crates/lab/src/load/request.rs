@@ -1,0 +1,130 @@
+//! One request: the race or the known way, the response, the count of its bytes.
+
+use std::time::Duration;
+
+use eyas::ConnectionInfo;
+use eyas::race::candidate::Family;
+use eyas::race::policy::Policy;
+use eyas_http::{Body, DirectConnection, Error};
+use http::{HeaderMap, HeaderValue, Request, Version, header::CONNECTION, header::CONTENT_LENGTH};
+
+use super::account::{Answer, Opening, Trouble, Winner};
+use super::draw::Draw;
+use super::kept::{Lease, Turn};
+use super::worker::{Running, lock};
+
+impl Running {
+    /// Carries out one request that was due at this time.
+    pub(super) async fn carry(
+        &self,
+        at: Duration,
+        draw: Draw,
+        is_hit: &mut bool,
+    ) -> Result<(Answer, Lease), Trouble> {
+        let (mut lease, opened) = self.connection(draw, is_hit).await.map_err(trouble)?;
+        let info = lease.connection.info();
+        let opening = opened.then(|| opening(info));
+        let (transport, security) = (info.transport, info.security);
+        let family = Family::of(info.remote.ip());
+        let request = self.request(draw, &lease.connection);
+        let response = lease.connection.send(request).await.map_err(trouble)?;
+        let first_byte = self.now().saturating_sub(at);
+        let (head, mut body) = response.into_parts();
+        let announced = length(&head.headers);
+        let mut bytes = 0;
+        while let Some(chunk) = body.chunk().await.map_err(trouble)? {
+            bytes += chunk.len() as u64;
+        }
+        if announced.is_some_and(|announced| announced != bytes) {
+            let detail = format!("{bytes} bytes came, {} were announced", announced.unwrap_or(0));
+            return Err(Trouble { kind: "body-length", detail });
+        }
+        let version = version(head.version, lease.connection.version());
+        let winner = Winner { transport, family, security, version };
+        let status = head.status.as_u16();
+        Ok((Answer { status, winner, opening, first_byte, bytes }, lease))
+    }
+
+    /// A connection, and whether it was opened for this request.
+    async fn connection(&self, draw: Draw, is_hit: &mut bool) -> Result<(Lease, bool), Error> {
+        let Some(kept) = &self.kept else {
+            return Ok((Lease::alone(self.open(draw, is_hit).await?), true));
+        };
+        match kept.turn().await {
+            Turn::Use(lease) => Ok((lease, false)),
+            Turn::Open(place) => {
+                let connection = self.open(draw, is_hit).await?;
+                Ok((kept.opened(connection, place), true))
+            }
+        }
+    }
+
+    async fn open(&self, draw: Draw, is_hit: &mut bool) -> Result<DirectConnection, Error> {
+        let choice = &self.prepared.choices[draw.outcome];
+        let straight = match (&choice.straight, draw.is_hit) {
+            (_, false) => None,
+            (Some(straight), true) => Some(straight.clone()),
+            (None, true) => self.way_of_the_last_winner(),
+        };
+        *is_hit = straight.is_some();
+        let connection = match straight {
+            Some(straight) => self.direct.open(&straight).await?,
+            None => self.direct.open(&choice.race).await?,
+        };
+        let info = connection.info();
+        *lock(&self.known) = Some((info.transport, Family::of(info.remote.ip())));
+        Ok(connection)
+    }
+
+    /// What a memory would lead to: the transport and family that won before, and nothing else.
+    fn way_of_the_last_winner(&self) -> Option<Policy> {
+        let (transport, family) = (*lock(&self.known))?;
+        let mut policy = self.prepared.straight(transport);
+        policy.only_family = Some(family);
+        Some(policy)
+    }
+
+    fn request(&self, draw: Draw, connection: &DirectConnection) -> Request<Body> {
+        let mut request = Request::new(Body::empty());
+        *request.uri_mut() = self.prepared.objects[draw.object].clone();
+        request.headers_mut().clone_from(&self.prepared.load.headers);
+        if self.prepared.load.http1_0 && connection.version() < Version::HTTP_2 {
+            *request.version_mut() = Version::HTTP_10;
+            request.headers_mut().insert(CONNECTION, HeaderValue::from_static("keep-alive"));
+        }
+        request
+    }
+}
+
+fn opening(info: &ConnectionInfo) -> Opening {
+    let timings = &info.timings;
+    let dns = timings.dns.filter(|dns| !dns.is_zero());
+    let transport = timings.transport.or(timings.answered).or(timings.security).unwrap_or_default();
+    Opening {
+        dns,
+        connect: transport.saturating_sub(dns.unwrap_or_default()),
+        security: timings.security.map(|security| security.saturating_sub(transport)),
+    }
+}
+
+fn length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// An HTTP/1.0 server says so itself; the other versions are the connection's.
+fn version(said: Version, spoken: Version) -> &'static str {
+    match said.min(spoken) {
+        Version::HTTP_09 | Version::HTTP_10 => "HTTP/1.0",
+        Version::HTTP_2 => "HTTP/2",
+        Version::HTTP_3 => "HTTP/3",
+        _ => "HTTP/1.1",
+    }
+}
+
+fn trouble(error: Error) -> Trouble {
+    let detail = match error.candidate() {
+        Some(candidate) => format!("[{candidate}] {}", error.detail()),
+        None => error.detail().to_owned(),
+    };
+    Trouble { kind: error.kind().name(), detail }
+}

@@ -1,0 +1,87 @@
+//! What happened second by second, as CSV.
+
+use std::io::{self, Write};
+
+use super::{Percentiles, Progress};
+
+/// The columns, in order; times are milliseconds since the intended start.
+const COLUMNS: &str = "elapsed_s,interval_s,intended,answered,refused,failed,dropped,in_flight,\
+                       connections,body_bytes,mean_ms,p50_ms,p90_ms,p99_ms,max_ms";
+
+/// Writes a line for each second of a load.
+#[derive(Debug)]
+pub struct Series<W>(W);
+
+impl<W: Write> Series<W> {
+    /// Begins with the names of the columns.
+    ///
+    /// # Errors
+    /// What writing meets.
+    pub fn new(mut out: W) -> io::Result<Self> {
+        writeln!(out, "{COLUMNS}")?;
+        Ok(Self(out))
+    }
+
+    /// Adds what has happened since the last time.
+    ///
+    /// # Errors
+    /// What writing meets.
+    pub fn add(&mut self, progress: &Progress<'_>) -> io::Result<()> {
+        let account = progress.account;
+        write!(
+            self.0,
+            "{:.3},{:.3},{},{},{},{},{},{},{},{},",
+            progress.elapsed.as_secs_f64(),
+            progress.interval.as_secs_f64(),
+            account.intended,
+            account.answered,
+            account.refused(),
+            account.failed(),
+            account.dropped,
+            progress.in_flight,
+            account.opened,
+            account.bytes,
+        )?;
+        match Percentiles::of(&account.times.total) {
+            Some(Percentiles { mean, p50, p90, p99, max, .. }) => {
+                writeln!(self.0, "{mean},{p50},{p90},{p99},{max}")
+            }
+            None => writeln!(self.0, ",,,,"),
+        }
+    }
+
+    /// Gives back what was written to.
+    pub fn into_inner(self) -> W {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::account::{Account, Exchange, Trouble};
+    use super::*;
+
+    #[test]
+    fn every_line_has_as_many_columns_as_the_first() {
+        let mut account = Account::default();
+        let end = Err(Trouble { kind: "connect", detail: String::new() });
+        let zero = Duration::ZERO;
+        account.take(Exchange { late: zero, total: zero, is_hit: false, end });
+        let progress = Progress {
+            elapsed: Duration::from_secs(1),
+            interval: Duration::from_secs(1),
+            account: &account,
+            total: &account,
+            in_flight: 2,
+            is_warming_up: false,
+        };
+        let mut series = Series::new(Vec::new()).expect("memory");
+        series.add(&progress).expect("memory");
+        let text = String::from_utf8(series.into_inner()).expect("text");
+        let widths: Vec<usize> = text.lines().map(|line| line.split(',').count()).collect();
+        assert_eq!(widths, [15, 15]);
+        assert!(text.ends_with("1.000,1.000,1,0,0,1,0,2,0,0,,,,,\n"), "{text}");
+    }
+}

@@ -1,0 +1,300 @@
+//! One thread of the generator: begins requests when they are due and counts how they end.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use eyas::Endpoint;
+use eyas::race::candidate::{Family, Transport};
+use eyas_http::Direct;
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::account::{Account, Exchange, Trouble};
+use super::arrivals::{Extent, Schedule};
+use super::draw::{Draw, Draws};
+use super::kept::Kept;
+use super::outcome::Attempts;
+use super::prepare::Prepared;
+use super::wake::Wake;
+
+/// How often a worker tells what has happened since.
+pub(super) const INTERVAL: Duration = Duration::from_secs(1);
+/// Requests begun in a row while the generator is behind, before others have their turn.
+const BURST: usize = 16;
+
+/// What a worker tells.
+pub(super) enum Report {
+    /// What happened since it last told.
+    Interval { account: Box<Account>, in_flight: usize },
+    /// It is done.
+    Finished(Result<Finished, io::Error>),
+}
+
+/// What there is to say at the end.
+pub(super) struct Finished {
+    pub(super) attempts: BTreeMap<Transport, Attempts>,
+    pub(super) most_in_flight: usize,
+    pub(super) warm_up: u64,
+    /// When arrivals ended.
+    pub(super) arriving_until: Duration,
+    pub(super) last_end: Duration,
+}
+
+/// A worker before its start.
+pub(super) struct Worker {
+    prepared: Arc<Prepared>,
+    number: usize,
+    endpoint: Endpoint,
+    direct: Direct,
+    stop: CancellationToken,
+}
+
+/// A worker under way.
+pub(super) struct Running {
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) direct: Direct,
+    pub(super) kept: Option<Arc<Kept>>,
+    /// What the last race was won by.
+    pub(super) known: Mutex<Option<(Transport, Family)>>,
+    endpoint: Endpoint,
+    start: Instant,
+    account: Mutex<Account>,
+    in_flight: AtomicUsize,
+    /// Of those, the ones that count.
+    counted: AtomicUsize,
+    most_in_flight: AtomicUsize,
+    ended: Notify,
+    warm_up: AtomicU64,
+    attempts_before: OnceLock<BTreeMap<Transport, Attempts>>,
+    last_end: Mutex<Duration>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        prepared: &Arc<Prepared>,
+        number: usize,
+        endpoint: Endpoint,
+        direct: Direct,
+        stop: &CancellationToken,
+    ) -> Self {
+        Self { prepared: Arc::clone(prepared), number, endpoint, direct, stop: stop.clone() }
+    }
+
+    /// Runs to the end of the load, on this thread.
+    pub(super) fn run(self, runtime: &Runtime, start: Instant, told: &mpsc::Sender<Report>) {
+        let finished = runtime.block_on(self.work(start, told));
+        // Nobody listens any more if the run was given up.
+        let _ = told.send(Report::Finished(finished));
+    }
+
+    async fn work(self, start: Instant, told: &mpsc::Sender<Report>) -> io::Result<Finished> {
+        let kept = self.prepared.kept(self.number);
+        let running = Arc::new(Running {
+            prepared: Arc::clone(&self.prepared),
+            direct: self.direct.clone(),
+            kept,
+            known: Mutex::default(),
+            endpoint: self.endpoint.clone(),
+            start,
+            account: Mutex::default(),
+            in_flight: AtomicUsize::new(0),
+            counted: AtomicUsize::new(0),
+            most_in_flight: AtomicUsize::new(0),
+            ended: Notify::new(),
+            warm_up: AtomicU64::new(0),
+            attempts_before: OnceLock::new(),
+            last_end: Mutex::default(),
+        });
+        let telling = tokio::spawn(tell(Arc::clone(&running), told.clone()));
+        let arriving_until = self.generate(&running).await;
+        tokio::select! {
+            () = running.drained() => {}
+            () = self.stop.cancelled() => {}
+        }
+        telling.abort();
+        running.give_up();
+        running.tell(told);
+        let attempts = running.attempts_since_warm_up();
+        let last_end = *lock(&running.last_end);
+        Ok(Finished {
+            attempts,
+            most_in_flight: running.most_in_flight.load(Relaxed),
+            warm_up: running.warm_up.load(Relaxed),
+            arriving_until: arriving_until?,
+            last_end,
+        })
+    }
+
+    /// Begins every request of this worker when it is due. Gives the time when no more arrive.
+    async fn generate(&self, running: &Arc<Running>) -> io::Result<Duration> {
+        let load = &self.prepared.load;
+        let schedule = Schedule::new(load.arrivals, load.extent, load.seed);
+        let draws = Draws::new(
+            load.hit_rate,
+            self.prepared.choices.len(),
+            self.prepared.objects.len(),
+            load.seed,
+        );
+        let wake = Wake::new()?;
+        let (mut last, mut behind) = (Duration::ZERO, 0);
+        let own = schedule.zip(draws).skip(self.number).step_by(self.prepared.load.threads.max(1));
+        for (at, draw) in own {
+            let wait = (running.start + at).saturating_duration_since(Instant::now());
+            if wait.is_zero() {
+                behind += 1;
+                if behind % BURST == 0 {
+                    tokio::task::yield_now().await;
+                }
+            } else {
+                tokio::select! {
+                    rung = wake.after(wait) => rung?,
+                    () = self.stop.cancelled() => {}
+                }
+            }
+            if self.stop.is_cancelled() {
+                return Ok(running.now());
+            }
+            last = at;
+            running.arrive(at, draw);
+        }
+        Ok(match load.extent {
+            Extent { duration: Some(end), requests: None } => end,
+            _ => last,
+        })
+    }
+}
+
+/// Tells every second what has happened.
+async fn tell(running: Arc<Running>, told: mpsc::Sender<Report>) {
+    let mut ticks = tokio::time::interval_at((running.start + INTERVAL).into(), INTERVAL);
+    loop {
+        ticks.tick().await;
+        running.tell(&told);
+    }
+}
+
+impl Running {
+    /// The time since the beginning.
+    pub(super) fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn arrive(self: &Arc<Self>, at: Duration, draw: Draw) {
+        let is_counted = at >= self.prepared.load.warm_up;
+        if is_counted {
+            self.attempts_before.get_or_init(|| self.attempts());
+        } else {
+            self.warm_up.fetch_add(1, Relaxed);
+        }
+        let in_flight = self.in_flight.load(Relaxed);
+        if in_flight >= self.prepared.most_in_flight() {
+            if is_counted {
+                lock(&self.account).drop_one();
+            }
+            return;
+        }
+        let in_flight = InFlight::new(self, is_counted);
+        let running = Arc::clone(self);
+        tokio::spawn(async move {
+            running.exchange(at, draw, is_counted).await;
+            drop(in_flight);
+        });
+    }
+
+    /// One request from its intended start to its end.
+    async fn exchange(&self, at: Duration, draw: Draw, is_counted: bool) {
+        let began = self.now();
+        let mut is_hit = false;
+        let limit = self.prepared.load.timeout;
+        let carried = self.carry(at, draw, &mut is_hit);
+        let carried = match tokio::time::timeout(limit, carried).await {
+            Ok(carried) => carried,
+            Err(_) => {
+                let detail = format!("no whole response within {limit:?}");
+                Err(Trouble { kind: "timeout", detail })
+            }
+        };
+        let ended = self.now();
+        let (end, lease) = match carried {
+            Ok((answer, lease)) => (Ok(answer), Some(lease)),
+            Err(trouble) => (Err(trouble), None),
+        };
+        if is_counted {
+            let (late, total) = (began.saturating_sub(at), ended.saturating_sub(at));
+            lock(&self.account).take(Exchange { late, total, is_hit, end });
+            *lock(&self.last_end) = ended;
+        }
+        if let Some(lease) = lease {
+            lease.give_back().await;
+        }
+    }
+
+    async fn drained(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.in_flight.load(Relaxed) == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    fn give_up(&self) {
+        lock(&self.account).give_up(self.counted.load(Relaxed) as u64);
+    }
+
+    fn tell(&self, told: &mpsc::Sender<Report>) {
+        let account = Box::new(std::mem::take(&mut *lock(&self.account)));
+        let in_flight = self.in_flight.load(Relaxed);
+        // Nobody listens any more if the run was given up.
+        let _ = told.send(Report::Interval { account, in_flight });
+    }
+
+    fn attempts(&self) -> BTreeMap<Transport, Attempts> {
+        let counted = |transport| (transport, Attempts::from(self.endpoint.attempts(transport)));
+        Transport::ALL.map(counted).into()
+    }
+
+    fn attempts_since_warm_up(&self) -> BTreeMap<Transport, Attempts> {
+        let mut attempts = self.attempts();
+        for (transport, before) in self.attempts_before.get().into_iter().flatten() {
+            if let Some(now) = attempts.get_mut(transport) {
+                *now = now.since(before);
+            }
+        }
+        attempts.retain(|_, attempts| attempts.started > 0);
+        attempts
+    }
+}
+
+/// Counts a request as in flight until it is dropped.
+struct InFlight {
+    running: Arc<Running>,
+    is_counted: bool,
+}
+
+impl InFlight {
+    fn new(running: &Arc<Running>, is_counted: bool) -> Self {
+        let now = running.in_flight.fetch_add(1, Relaxed) + 1;
+        running.most_in_flight.fetch_max(now, Relaxed);
+        running.counted.fetch_add(usize::from(is_counted), Relaxed);
+        Self { running: Arc::clone(running), is_counted }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.running.counted.fetch_sub(usize::from(self.is_counted), Relaxed);
+        if self.running.in_flight.fetch_sub(1, Relaxed) == 1 {
+            self.running.ended.notify_waiters();
+        }
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

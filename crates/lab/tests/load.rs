@@ -1,0 +1,252 @@
+//! The load generator against our own server on loopback.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use eyas::race::candidate::{Security, Transport};
+use eyas::{Endpoint, SecurityParameters};
+use eyas_http::Versions;
+use eyas_http::serve::{Running, SctpService, Server, ServerBuilder};
+use eyas_lab::load::{Arrivals, Connections, Extent, Load, LoadError, Outcome, Stop, run};
+use tokio::runtime::Runtime;
+
+/// Requests of a test: enough for every path, few enough for a busy machine.
+const SOME: u64 = 30;
+
+/// A server on a runtime of its own.
+struct Served {
+    runtime: Runtime,
+    running: Option<Running>,
+}
+
+impl Served {
+    fn start(builder: ServerBuilder) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let running = runtime.block_on(builder.start()).expect("it starts");
+        Self { runtime, running: Some(running) }
+    }
+
+    fn running(&self) -> &Running {
+        self.running.as_ref().expect("it runs")
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.running().local_addr()
+    }
+
+    fn load(&self, scheme: &str, path: &str) -> Load {
+        let url = format!("{scheme}://{}{path}", self.address());
+        let mut load = Load::new(url.parse().expect("a URL"));
+        let sctp = self.running().sctp().and_then(|sctp| sctp.encapsulation_port());
+        load.endpoint = Endpoint::builder()
+            .security(SecurityParameters::platform().accept_any_certificate().without_resumption())
+            .sctp_encapsulation_port(sctp.unwrap_or(9899));
+        load.arrivals = Arrivals::poisson(500.0);
+        load.extent = Extent::of(SOME);
+        load
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.runtime.block_on(running.shutdown(Duration::ZERO));
+        }
+    }
+}
+
+fn put_on(load: &Load) -> Outcome {
+    run(load, &Stop::default(), |_| {}).expect("a load that can be put on")
+}
+
+/// All were answered, in this way.
+#[track_caller]
+fn all_answered(outcome: &Outcome, transport: Transport, version: &str) {
+    let summary = outcome.summary();
+    assert_eq!((summary.answered, summary.failed), (SOME, 0), "{summary:#?}");
+    assert_eq!(summary.winners.len(), 1, "{summary:#?}");
+    let winner = &summary.winners[0];
+    assert_eq!((winner.transport.as_str(), winner.version.as_str()), (transport.name(), version));
+}
+
+#[test]
+fn every_version_is_carried_on_fresh_and_on_kept_connections() {
+    let served = Served::start(Server::builder());
+    let kept = Connections::Kept { most: 2, streams: 4 };
+    for (versions, transport, version) in [
+        (Versions::HTTP_1, Transport::Tcp, "HTTP/1.1"),
+        (Versions::HTTP_2, Transport::Tcp, "HTTP/2"),
+        (Versions::HTTP_3, Transport::Quic, "HTTP/3"),
+    ] {
+        for connections in [Connections::Fresh, kept] {
+            let load = Load { versions, connections, ..served.load("https", "/bytes/1024") };
+            let outcome = put_on(&load);
+            all_answered(&outcome, transport, version);
+            assert_eq!(outcome.account.bytes, SOME * 1024);
+            let opened = if connections == kept { 1..=2 } else { SOME..=SOME };
+            assert!(opened.contains(&outcome.account.opened), "{}", outcome.account.opened);
+            assert_eq!(outcome.all_attempts().used, outcome.account.opened);
+        }
+    }
+}
+
+#[test]
+fn http_1_0_keeps_its_connections_if_it_may() {
+    let served = Served::start(Server::builder().plain());
+    let mut load = served.load("http", "/bytes/10");
+    load.http1_0 = true;
+    load.connections = Connections::Kept { most: 1, streams: 1 };
+    let outcome = put_on(&load);
+    all_answered(&outcome, Transport::Tcp, "HTTP/1.0");
+    assert_eq!(outcome.account.opened, 1);
+    assert_eq!(served.running().stats().http10_requests, SOME);
+}
+
+#[test]
+fn sctp_races_tcp_and_known_outcomes_do_not() {
+    let served = Served::start(Server::builder().plain().sctp(SctpService::on_free_port()));
+    let mut load = served.load("http", "/bytes/10");
+    load.race.transports = vec![Transport::SctpUdp, Transport::Tcp];
+    load.race = load.race.naive();
+    load.outcomes = vec![Transport::SctpUdp];
+    let outcome = put_on(&load);
+    all_answered(&outcome, Transport::SctpUdp, "HTTP/1.1");
+    assert_eq!(outcome.attempts[&Transport::Tcp].started, SOME, "each of them raced");
+    assert_eq!(outcome.account.hits, 0);
+    load.hit_rate = 1.0;
+    let outcome = put_on(&load);
+    all_answered(&outcome, Transport::SctpUdp, "HTTP/1.1");
+    assert!(!outcome.attempts.contains_key(&Transport::Tcp), "{:?}", outcome.attempts);
+    assert_eq!(outcome.account.hits, SOME);
+}
+
+#[test]
+fn without_named_outcomes_the_last_winner_is_what_is_known() {
+    let served = Served::start(Server::builder().plain());
+    let mut load = served.load("http", "/bytes/10");
+    load.hit_rate = 1.0;
+    // One after the other, so that the first has come to its end before the second begins.
+    load.max_in_flight = 1;
+    load.arrivals = Arrivals::constant(20.0);
+    let account = put_on(&load).account;
+    assert_eq!((account.answered + account.dropped, account.failed()), (SOME, 0));
+    assert_eq!(account.hits, account.answered - 1);
+}
+
+#[test]
+fn what_does_not_fit_is_dropped_and_counted() {
+    let served = Served::start(Server::builder().plain());
+    let mut load = served.load("http", "/slow?ms=2000");
+    load.arrivals = Arrivals::constant(1_000.0);
+    load.max_in_flight = 4;
+    let outcome = put_on(&load);
+    let account = &outcome.account;
+    assert_eq!(account.intended, SOME);
+    assert_eq!(account.answered + account.dropped, SOME);
+    assert!(account.dropped >= 1 && account.answered >= 4, "{} dropped", account.dropped);
+    assert!(outcome.most_in_flight <= 4);
+}
+
+#[test]
+fn times_count_from_the_intended_start() {
+    let served = Served::start(Server::builder().plain());
+    let mut load = served.load("http", "/slow?ms=50");
+    load.arrivals = Arrivals::constant(1_000.0);
+    load.extent = Extent::of(5);
+    load.connections = Connections::Kept { most: 1, streams: 1 };
+    let outcome = put_on(&load);
+    // One connection, 50 ms each: the fifth has waited for four others, though it was sent last.
+    let longest = Duration::from_nanos(outcome.account.times.total.max());
+    assert!(longest >= Duration::from_millis(240), "{longest:?}");
+    assert_eq!(outcome.account.answered, 5);
+}
+
+#[test]
+fn the_warm_up_is_done_and_not_counted() {
+    let served = Served::start(Server::builder().plain());
+    let mut load = served.load("http", "/bytes/10");
+    load.arrivals = Arrivals::constant(100.0);
+    load.warm_up = Duration::from_millis(95);
+    let outcome = put_on(&load);
+    assert_eq!((outcome.warm_up_requests, outcome.account.intended), (10, SOME - 10));
+    // One of the warm-up may still have been under way when the counting began.
+    assert!((SOME - 10..=SOME).contains(&outcome.all_attempts().used));
+    assert_eq!(served.running().stats().requests(), SOME);
+}
+
+#[test]
+fn threads_share_the_load_and_its_connections() {
+    let served = Served::start(Server::builder().plain());
+    let mut load = served.load("http", "/bytes/10");
+    load.threads = 3;
+    load.connections = Connections::Kept { most: 3, streams: 1 };
+    let outcome = put_on(&load);
+    all_answered(&outcome, Transport::Tcp, "HTTP/1.1");
+    assert!(outcome.account.opened <= 3);
+}
+
+#[test]
+fn refusals_failures_and_statuses_are_told_apart() {
+    let served = Served::start(Server::builder().plain());
+    let outcome = put_on(&served.load("http", "/status/503"));
+    assert_eq!((outcome.account.answered, outcome.account.refused()), (SOME, SOME));
+    // Held and not listening, so that nobody else can have it.
+    let held = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+    let held = held.expect("a socket");
+    held.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a port");
+    let port = held.local_addr().ok().and_then(|at| at.as_socket()).expect("an address").port();
+    let mut load = Load::new(format!("http://127.0.0.1:{port}/").parse().expect("a URL"));
+    load.arrivals = Arrivals::constant(100.0);
+    load.extent = Extent::of(3);
+    let summary = put_on(&load).summary();
+    assert_eq!((summary.answered, summary.failed), (0, 3));
+    assert_eq!(summary.troubles[0].kind, "connect");
+}
+
+#[test]
+fn it_can_be_ended_early_and_tells_what_has_happened() {
+    let served = Served::start(Server::builder().plain());
+    let mut load = served.load("http", "/bytes/10");
+    load.arrivals = Arrivals::constant(50.0);
+    load.extent = Extent::lasting(Duration::from_secs(3_600));
+    let stop = Stop::default();
+    let mut seconds = 0;
+    let outcome = run(&load, &stop, |progress| {
+        seconds += 1;
+        if progress.total.answered > 0 {
+            stop.stop();
+        }
+    });
+    let outcome = outcome.expect("it began");
+    assert!(outcome.is_interrupted && seconds >= 1);
+    let account = &outcome.account;
+    assert!(account.answered > 0);
+    let known = account.answered + account.failed() + account.dropped + account.unfinished;
+    assert_eq!(account.intended, known);
+}
+
+#[test]
+fn addresses_to_leave_from_are_taken_in_turn() {
+    let served = Served::start(Server::builder().plain());
+    let mut load = served.load("http", "/echo");
+    let sources = ["127.0.0.2", "127.0.0.3"].map(|text| text.parse().expect("an address"));
+    load = load.from_addresses(sources);
+    let outcome = put_on(&load);
+    all_answered(&outcome, Transport::Tcp, "HTTP/1.1");
+    let winner = outcome.account.winners.keys().next().expect("one");
+    assert_eq!(winner.security, Security::None);
+    // An address that this host does not have.
+    load = load.from_addresses(["192.0.2.1".parse().expect("an address")]);
+    let summary = put_on(&load).summary();
+    assert_eq!((summary.answered, summary.failed), (0, SOME), "{summary:#?}");
+}
+
+#[test]
+fn a_load_that_makes_no_sense_is_refused_at_once() {
+    let url = |text: &str| text.parse().expect("a URL");
+    let ftp = run(&Load::new(url("ftp://a.example/")), &Stop::default(), |_| {});
+    assert!(matches!(ftp, Err(LoadError::Url(_))));
+    let mut endless = Load::new(url("http://a.example/"));
+    endless.extent = Extent { duration: None, requests: None };
+    assert!(matches!(run(&endless, &Stop::default(), |_| {}), Err(LoadError::Endless)));
+}
