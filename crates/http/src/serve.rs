@@ -30,6 +30,7 @@
 //! | `quic` | HTTP/3, by quinn and h3 |
 //! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association |
 //! | `admission`, `activity`, `limits` | what a peer may take, and for how long |
+//! | `metrics` | what the server does and costs, for Prometheus |
 //! | `site` | the routes |
 
 mod activity;
@@ -39,6 +40,7 @@ mod body;
 mod error;
 mod fault;
 mod limits;
+mod metrics;
 pub mod personality;
 mod quic;
 mod sctp;

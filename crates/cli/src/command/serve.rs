@@ -53,6 +53,9 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
     if !flags.no_files {
         builder = builder.directory(&flags.directory);
     }
+    if let Some(address) = flags.metrics {
+        builder = builder.metrics(address);
+    }
     Ok(match flags.alt_svc.as_deref() {
         None => builder,
         Some("none") => builder.alt_svc(AltSvcPolicy::Off),
@@ -137,6 +140,9 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
     if !flags.no_files {
         say("files", flags.directory.display().to_string());
     }
+    if let Some(url) = metrics(running) {
+        say("metrics", url);
+    }
     say("also", "/bytes/N  /echo  /slow?ms=N".to_owned());
     if let Some(path) = &flags.save_cert {
         say("certificate", path.display().to_string());
@@ -144,6 +150,10 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
         lines.push(Line::new().with(Paint::Dim, "  try         ").with(Paint::Command, command));
     }
     output::page(&lines, look)
+}
+
+fn metrics(running: &Running) -> Option<String> {
+    running.metrics_addr().map(|address| format!("http://{address}/metrics"))
 }
 
 /// How SCTP is served, in words.
@@ -171,6 +181,7 @@ fn object(flags: &ServeFlags, running: &Running, url: &str) -> Value {
         "certificate": flags.save_cert.as_ref().map(|path| path.display().to_string()),
         "alt_svc": alt_svc,
         "sctp_udp_port": running.sctp().and_then(|sctp| sctp.encapsulation_port()),
+        "metrics": metrics(running),
         "sctp_directly": running.sctp().is_some_and(|sctp| sctp.is_direct()),
     })
 }

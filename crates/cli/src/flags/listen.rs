@@ -12,6 +12,7 @@ Examples:
   eyas serve                                this directory on 127.0.0.1:8443
   eyas serve --listen '[::]:443' --cert chain.pem --key key.pem /srv/www
   eyas serve --plain --listen 8080          HTTP/1.1 and 2 without TLS
+  eyas serve --metrics 9464                 and http://127.0.0.1:9464/metrics
   eyas serve --no-h3                        see what clients do without HTTP/3
   eyas serve --save-cert ca.pem             and in another terminal:
   eyas get --cacert ca.pem https://localhost:8443/bytes/1000000
@@ -59,6 +60,10 @@ pub(crate) struct ServeFlags {
     /// Without SCTP
     #[arg(long, conflicts_with = "sctp_udp_port")]
     pub(crate) no_sctp: bool,
+    /// Tell what the server does and costs at http://ADDR:PORT/metrics, for Prometheus; a port alone
+    /// means 127.0.0.1
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen)]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Alt-Svc header to send; 'none' sends none [default: h3 on the same port]
     #[arg(long, value_name = "VALUE")]
     pub(crate) alt_svc: Option<String>,

@@ -8,6 +8,32 @@ use std::{
 
 use super::Limits;
 
+/// What a connection runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    Tcp,
+    Quic,
+    Sctp,
+}
+
+/// Connections open, by what they run over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct OpenByTransport {
+    pub(super) tcp: usize,
+    pub(super) quic: usize,
+    pub(super) sctp: usize,
+}
+
+impl OpenByTransport {
+    fn of(&mut self, over: Over) -> &mut usize {
+        match over {
+            Over::Tcp => &mut self.tcp,
+            Over::Quic => &mut self.quic,
+            Over::Sctp => &mut self.sctp,
+        }
+    }
+}
+
 /// Counts open connections, in all and by peer. The table holds at most one row per open
 /// connection, so the limit on connections bounds it too.
 #[derive(Debug)]
@@ -20,6 +46,7 @@ pub(super) struct Admission {
 #[derive(Debug, Default)]
 struct Open {
     total: usize,
+    by_transport: OpenByTransport,
     by_peer: HashMap<IpAddr, usize>,
 }
 
@@ -28,6 +55,7 @@ struct Open {
 pub(super) struct Permit {
     admission: Arc<Admission>,
     peer: IpAddr,
+    over: Over,
 }
 
 impl Admission {
@@ -40,7 +68,7 @@ impl Admission {
     }
 
     /// Asks for one more connection from `peer`.
-    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Permit> {
+    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr, over: Over) -> Option<Permit> {
         let peer = subscriber(peer);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.total >= self.connections {
@@ -52,7 +80,8 @@ impl Admission {
         }
         *of_peer += 1;
         open.total += 1;
-        Some(Permit { admission: Arc::clone(self), peer })
+        *open.by_transport.of(over) += 1;
+        Some(Permit { admission: Arc::clone(self), peer, over })
     }
 
     /// Connections open now.
@@ -61,10 +90,18 @@ impl Admission {
     }
 }
 
+impl Admission {
+    /// Connections open now, by what they run over.
+    pub(super) fn open_by_transport(&self) -> OpenByTransport {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).by_transport
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.total -= 1;
+        *open.by_transport.of(self.over) -= 1;
         if let Some(of_peer) = open.by_peer.get_mut(&self.peer) {
             *of_peer -= 1;
             if *of_peer == 0 {
@@ -97,29 +134,32 @@ mod tests {
     fn a_dropped_permit_makes_room() {
         let admission = admission(1, 1);
         let peer = IpAddr::from([192, 0, 2, 1]);
-        let first = admission.admit(peer);
+        let first = admission.admit(peer, Over::Tcp);
         assert!(first.is_some());
-        assert!(admission.admit(peer).is_none());
+        assert!(admission.admit(peer, Over::Tcp).is_none());
         drop(first);
         assert_eq!(admission.open(), 0);
-        assert!(admission.admit(peer).is_some());
+        assert_eq!(admission.open_by_transport(), OpenByTransport::default());
+        assert!(admission.admit(peer, Over::Tcp).is_some());
     }
 
     #[test]
     fn one_peer_leaves_room_for_others() {
         let admission = admission(10, 2);
         let hostile: Vec<_> = (1..=5u16)
-            .filter_map(|host| admission.admit(IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host])))
+            .filter_map(|host| {
+                admission.admit(IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host]), Over::Quic)
+            })
             .collect();
         assert_eq!(hostile.len(), 2, "one /64 is one peer");
-        assert!(admission.admit(IpAddr::from([192, 0, 2, 1])).is_some());
+        assert!(admission.admit(IpAddr::from([192, 0, 2, 1]), Over::Tcp).is_some());
     }
 
     #[test]
     fn a_mapped_address_is_its_ipv4_address() {
         let admission = admission(10, 1);
-        let mapped = admission.admit("::ffff:192.0.2.1".parse().unwrap());
+        let mapped = admission.admit("::ffff:192.0.2.1".parse().unwrap(), Over::Tcp);
         assert!(mapped.is_some());
-        assert!(admission.admit(IpAddr::from([192, 0, 2, 1])).is_none());
+        assert!(admission.admit(IpAddr::from([192, 0, 2, 1]), Over::Tcp).is_none());
     }
 }

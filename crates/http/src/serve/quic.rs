@@ -23,7 +23,7 @@ use self::side::ServerSide;
 use super::{
     ServeError, ServerIdentity,
     activity::{Activity, Exchange, Quiet},
-    admission::Permit,
+    admission::{Over, Permit},
     body::{RequestBody, ResponseBody},
     server::Shared,
     site::{self, Link},
@@ -113,7 +113,8 @@ pub(super) async fn accept(shared: Arc<Shared>, endpoint: quinn::Endpoint) {
         };
         let Some(incoming) = incoming else { return };
         Counters::count(&shared.counters.quic_connections);
-        let Some(permit) = shared.admission.admit(incoming.remote_address().ip()) else {
+        let Some(permit) = shared.admission.admit(incoming.remote_address().ip(), Over::Quic)
+        else {
             Counters::count(&shared.counters.connections_refused);
             incoming.refuse();
             continue;
@@ -138,6 +139,7 @@ async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Per
     let Some(conn) = handshake(&shared, incoming, &is_early).await else {
         return Counters::count(&shared.counters.handshakes_failed);
     };
+    Counters::count(&shared.counters.handshakes);
     let activity = Arc::<Activity>::default();
     let closing = Arc::<AtomicBool>::default();
     let side = ServerSide { activity: Arc::clone(&activity), closing: Arc::clone(&closing) };

@@ -8,7 +8,11 @@ use eyas::sctp::{
 };
 
 use super::{
-    ServeError, ServerIdentity, admission::Permit, server::Shared, stats::Counters, stream,
+    ServeError, ServerIdentity,
+    admission::{Over, Permit},
+    server::Shared,
+    stats::Counters,
+    stream,
     stream::Protocol,
 };
 
@@ -85,7 +89,7 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Ar
         };
         Counters::count(&shared.counters.sctp_associations);
         let Some(remote) = association.remote() else { continue };
-        let Some(permit) = shared.admission.admit(remote.ip()) else {
+        let Some(permit) = shared.admission.admit(remote.ip(), Over::Sctp) else {
             Counters::count(&shared.counters.connections_refused);
             association.abort("the server has too many connections");
             continue;

@@ -19,7 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     AltSvcPolicy, Limits, SctpService, ServeError, ServerIdentity, Stats, Versions,
-    admission::Admission, fault::Mishap, quic, sctp, stats::Counters, stream,
+    admission::Admission, fault::Mishap, metrics, quic, sctp, stats::Counters, stream,
 };
 
 /// Names that a certificate made on the spot always holds.
@@ -48,6 +48,7 @@ impl Server {
             alpn: None,
             fault: None,
             sctp: None,
+            metrics: None,
         }
     }
 }
@@ -66,6 +67,7 @@ pub struct ServerBuilder {
     alpn: Option<Vec<Vec<u8>>>,
     fault: Option<Mishap>,
     sctp: Option<SctpService>,
+    metrics: Option<SocketAddr>,
 }
 
 #[derive(Debug)]
@@ -155,6 +157,14 @@ impl ServerBuilder {
         self
     }
 
+    /// Tells at this address, in the text format of Prometheus, what the server does and what it costs
+    /// its process: `http://ADDRESS/metrics`. Whoever reaches the address can read it, without TLS; none
+    /// of it is served where the site is.
+    pub fn metrics(mut self, address: SocketAddr) -> Self {
+        self.metrics = Some(address);
+        self
+    }
+
     /// Offers these application protocols and no others, for a server that is meant to fail.
     pub fn alpn(mut self, alpn: Vec<Vec<u8>>) -> Self {
         self.alpn = Some(alpn);
@@ -221,7 +231,11 @@ impl ServerBuilder {
         });
         let sctp = self.spawn_sctp(&shared, &addresses, identity.as_ref())?;
         let endpoints = self.spawn(&shared, bound, identity.as_ref())?;
-        Ok(Running { shared, addresses, identity, endpoints, sctp })
+        let metrics = match self.metrics {
+            Some(address) => Some(metrics::start(address, &shared, sctp.clone())?),
+            None => None,
+        };
+        Ok(Running { shared, addresses, identity, endpoints, sctp, metrics })
     }
 
     /// The names that are offered instead of these, if there are any.
@@ -303,6 +317,11 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// What has been done so far.
+    pub(super) fn stats(&self) -> Stats {
+        self.counters.snapshot(self.admission.open_by_transport())
+    }
+
     /// Counts a QUIC handshake as under way until the guard is dropped.
     pub(super) fn handshake(&self) -> impl Drop + use<'_> {
         struct UnderWay<'a>(&'a AtomicUsize);
@@ -324,6 +343,7 @@ pub struct Running {
     identity: Option<ServerIdentity>,
     endpoints: Vec<quinn::Endpoint>,
     sctp: Option<Arc<SctpListener>>,
+    metrics: Option<SocketAddr>,
 }
 
 impl Running {
@@ -347,9 +367,14 @@ impl Running {
         self.sctp.as_deref()
     }
 
+    /// Where its metrics are, if it tells them.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
-        self.shared.counters.snapshot(self.shared.admission.open())
+        self.shared.stats()
     }
 
     /// Takes no new connections, tells the peers to go elsewhere (`Connection: close`, GOAWAY),

@@ -4,12 +4,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use http::Version;
 
+use super::admission::OpenByTransport;
+
 /// A snapshot of a server's counters, all since its start unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
     /// Connections open now.
     pub connections_open: u64,
+    /// Of those, TCP connections.
+    pub tcp_open: u64,
+    /// Of those, QUIC connections.
+    pub quic_open: u64,
+    /// Of those, SCTP associations.
+    pub sctp_open: u64,
     /// TCP connections accepted.
     pub tcp_connections: u64,
     /// QUIC connections accepted, counted before their handshake.
@@ -18,6 +26,8 @@ pub struct Stats {
     pub sctp_associations: u64,
     /// Connections closed at once because a limit on connections was reached.
     pub connections_refused: u64,
+    /// TLS and QUIC handshakes that came to their end.
+    pub handshakes: u64,
     /// TLS or QUIC handshakes that failed or took too long.
     pub handshakes_failed: u64,
     /// Connections closed because they were idle, stalled, or slow with a request's head.
@@ -50,10 +60,14 @@ impl std::ops::Add for Stats {
     fn add(self, other: Self) -> Self {
         Self {
             connections_open: self.connections_open + other.connections_open,
+            tcp_open: self.tcp_open + other.tcp_open,
+            quic_open: self.quic_open + other.quic_open,
+            sctp_open: self.sctp_open + other.sctp_open,
             tcp_connections: self.tcp_connections + other.tcp_connections,
             quic_connections: self.quic_connections + other.quic_connections,
             sctp_associations: self.sctp_associations + other.sctp_associations,
             connections_refused: self.connections_refused + other.connections_refused,
+            handshakes: self.handshakes + other.handshakes,
             handshakes_failed: self.handshakes_failed + other.handshakes_failed,
             timed_out: self.timed_out + other.timed_out,
             http10_requests: self.http10_requests + other.http10_requests,
@@ -73,6 +87,7 @@ pub(super) struct Counters {
     pub(super) quic_connections: AtomicU64,
     pub(super) sctp_associations: AtomicU64,
     pub(super) connections_refused: AtomicU64,
+    pub(super) handshakes: AtomicU64,
     pub(super) handshakes_failed: AtomicU64,
     pub(super) timed_out: AtomicU64,
     http10_requests: AtomicU64,
@@ -100,13 +115,17 @@ impl Counters {
     }
 
     /// The counters now.
-    pub(super) fn snapshot(&self, open: usize) -> Stats {
+    pub(super) fn snapshot(&self, open: OpenByTransport) -> Stats {
         Stats {
-            connections_open: open as u64,
+            connections_open: (open.tcp + open.quic + open.sctp) as u64,
+            tcp_open: open.tcp as u64,
+            quic_open: open.quic as u64,
+            sctp_open: open.sctp as u64,
             tcp_connections: self.tcp_connections.load(Relaxed),
             quic_connections: self.quic_connections.load(Relaxed),
             sctp_associations: self.sctp_associations.load(Relaxed),
             connections_refused: self.connections_refused.load(Relaxed),
+            handshakes: self.handshakes.load(Relaxed),
             handshakes_failed: self.handshakes_failed.load(Relaxed),
             timed_out: self.timed_out.load(Relaxed),
             http10_requests: self.http10_requests.load(Relaxed),

@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use super::{
     Limits, ServeError, ServerIdentity, Versions,
     activity::{Activity, Metered, Quiet},
-    admission::Permit,
+    admission::{Over, Permit},
     body::RequestBody,
     server::Shared,
     site::{self, Link},
@@ -121,7 +121,7 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
             }
         };
         Counters::count(&shared.counters.tcp_connections);
-        let Some(permit) = shared.admission.admit(remote.ip()) else {
+        let Some(permit) = shared.admission.admit(remote.ip(), Over::Tcp) else {
             Counters::count(&shared.counters.connections_refused);
             continue;
         };
@@ -191,6 +191,7 @@ pub(super) async fn speak<S>(
     };
     match handshake {
         Ok(Ok(tls)) => {
+            Counters::count(&shared.counters.handshakes);
             let hyper = match tls.get_ref().1.alpn_protocol() {
                 Some(b"h2") => &protocol.http2,
                 _ => &protocol.http1,

@@ -1,0 +1,66 @@
+//! What the system says of this process.
+
+use std::{fs, time::Duration};
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// What this process has used, and holds now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Process {
+    /// CPU time in our own code.
+    pub(super) user: Duration,
+    /// CPU time in the kernel on our behalf.
+    pub(super) system: Duration,
+    /// Bytes in RAM.
+    pub(super) resident: u64,
+    /// Descriptors open.
+    pub(super) descriptors: u64,
+    /// Threads.
+    pub(super) threads: u64,
+}
+
+impl Process {
+    /// As it is now; `None` where the system does not tell.
+    pub(super) fn read() -> Option<Self> {
+        let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+        let status = fs::read_to_string("/proc/self/status").ok()?;
+        let time = |time: nix::sys::time::TimeVal| {
+            let (seconds, micros) = (time.tv_sec(), time.tv_usec());
+            Duration::from_secs(seconds.try_into().unwrap_or(0))
+                + Duration::from_micros(micros.try_into().unwrap_or(0))
+        };
+        Some(Self {
+            user: time(usage.user_time()),
+            system: time(usage.system_time()),
+            // In kB, which are KiB here (proc_pid_status(5)).
+            resident: field(&status, "VmRSS:")?.saturating_mul(1024),
+            threads: field(&status, "Threads:")?,
+            descriptors: fs::read_dir("/proc/self/fd").ok()?.count() as u64,
+        })
+    }
+}
+
+/// The number after this name in `/proc/self/status`.
+fn field(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_uses_something() {
+        let process = Process::read().expect("Linux tells");
+        assert!(process.resident > 0 && process.threads > 0 && process.descriptors > 0);
+    }
+
+    #[test]
+    fn fields_are_found_by_their_names() {
+        let status = "Name:\teyas\nVmRSS:\t   12345 kB\nThreads:\t3\n";
+        assert_eq!(field(status, "VmRSS:"), Some(12_345));
+        assert_eq!(field(status, "Threads:"), Some(3));
+        assert_eq!(field(status, "VmSize:"), None);
+    }
+}

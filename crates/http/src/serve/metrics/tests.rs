@@ -1,0 +1,42 @@
+//! The page, as Prometheus reads it.
+
+use super::*;
+
+fn some() -> Stats {
+    Stats { tcp_open: 3, sctp_associations: 2, ..Stats::default() }
+}
+
+#[test]
+fn every_sample_is_announced_by_its_type() {
+    let process = Process::read();
+    let text = render(&some(), Some(1), process.as_ref());
+    let mut announced = Vec::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').expect("name and kind");
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{name}");
+            assert!(!announced.contains(&name), "{name}");
+            announced.push(name);
+        } else if !line.starts_with('#') {
+            let (series, value) = line.rsplit_once(' ').expect("a value");
+            let name = series.split('{').next();
+            assert_eq!(name, announced.last().copied(), "{line}");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+        }
+    }
+    assert!(text.ends_with('\n') && announced.len() >= 14, "{text}");
+}
+
+#[test]
+fn transports_and_versions_are_told_apart() {
+    let text = render(&some(), None, None);
+    for line in [
+        "eyas_connections{transport=\"tcp\"} 3\n",
+        "eyas_connections{transport=\"quic\"} 0\n",
+        "eyas_requests_total{version=\"1.0\"} 0\n",
+        "eyas_connections_accepted_total{transport=\"sctp\"} 2\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert!(!text.contains("eyas_sctp_associations") && !text.contains("process_"));
+}
