@@ -48,7 +48,7 @@ use estimates::Estimates;
 pub use flight::Progress;
 use flight_cap::Plateau;
 use heartbeat::Beat;
-pub use heartbeat::{HEARTBEAT_INFO, Heartbeat};
+pub use heartbeat::{HEARTBEAT_CHUNK, Heartbeat};
 use mtu::Mtu;
 pub use mtu::MtuState;
 pub use paths::Paths;

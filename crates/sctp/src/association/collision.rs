@@ -72,15 +72,15 @@ impl Association {
         let theirs = cookie.peer.tag == self.peer_tag;
         let tied = cookie.tie_tags == (self.local_tag.0, self.peer_tag.0);
         match (ours, theirs) {
-            (false, false) if tied => self.restart(cookie, arrival, counters),
+            (false, false) if tied => self.restart(now, cookie, arrival, counters),
             (true, false) if self.state.is_opening() => {
                 self.meet(&cookie.own, &cookie.peer);
                 self.add_listed(&cookie.peer.addresses, cookie.remote);
-                self.come_up(now, counters);
+                self.come_up(now, arrival, counters);
                 CookieVerdict::Taken
             }
             (true, true) => {
-                self.come_up(now, counters);
+                self.come_up(now, arrival, counters);
                 CookieVerdict::Taken
             }
             _ => {
@@ -91,7 +91,7 @@ impl Association {
     }
 
     /// Rows B and D: the peer is up, so this side is.
-    fn come_up(&mut self, now: Duration, counters: &mut Counters) {
+    fn come_up(&mut self, now: Duration, arrival: &Arrival, counters: &mut Counters) {
         if matches!(self.state, State::Closed) {
             return;
         }
@@ -104,13 +104,30 @@ impl Association {
                 self.state = State::ShutdownPending;
             }
         }
-        self.waiting.push(None, Chunk::CookieAck, counters);
+        self.acknowledge_cookie(now, arrival, counters);
         self.advance_shutdown(now, counters);
+    }
+
+    /// COOKIE ACK, back to where the COOKIE ECHO came from (§6.4). An address that is not verified
+    /// gets a heartbeat along (§5.4).
+    pub(super) fn acknowledge_cookie(
+        &mut self,
+        now: Duration,
+        arrival: &Arrival,
+        counters: &mut Counters,
+    ) {
+        let known = self.paths.by_remote(arrival.remote, arrival.local);
+        let path = known.or_else(|| self.paths.by_address(arrival.remote.ip()));
+        self.waiting.push(path, Chunk::CookieAck, counters);
+        if let Some(heartbeat) = path.and_then(|path| self.paths.verify_along(now, path)) {
+            self.waiting.push(path, heartbeat.chunk(), counters);
+        }
     }
 
     /// Row A: the peer restarted.
     fn restart(
         &mut self,
+        now: Duration,
         cookie: &Cookie,
         arrival: &Arrival,
         counters: &mut Counters,
@@ -135,7 +152,7 @@ impl Association {
         self.meet(&cookie.own, &cookie.peer);
         self.state = if ending { State::ShutdownPending } else { State::Established };
         self.notify(Event::Restarted);
-        self.waiting.push(None, Chunk::CookieAck, counters);
+        self.acknowledge_cookie(now, arrival, counters);
         CookieVerdict::Taken
     }
 

@@ -12,8 +12,11 @@ use crate::counters::Counters;
 use crate::event::{Event, LossReason};
 use crate::identifier::{PathId, VerificationTag};
 use crate::io::Unreachable;
-use crate::path::PathState;
-use crate::wire::{AbortChunk, Cause, Chunk, ErrorChunk, InitChunk, Parameters};
+use crate::path::{HEARTBEAT_CHUNK, Path, PathState};
+use crate::wire::{
+    AbortChunk, Cause, Chunk, ChunkType, EncodeChunk, ErrorChunk, InitChunk, PACKET_HEADER,
+    Parameters, padded,
+};
 
 /// How often a handshake is begun anew because the cookie was stale (RFC 9260 §5.2.6).
 const MAX_STALE_COOKIES: u32 = 3;
@@ -128,7 +131,10 @@ impl Association {
             return self.end(Ending::Quiet, Event::Lost(LossReason::NoAnswer));
         }
         counters.retransmissions += 1;
-        let path = self.next_after(t1.path);
+        let path = match &self.state {
+            State::CookieEchoed(echoed) => self.next_for_cookie(t1.path, &echoed.cookie),
+            _ => self.next_after(t1.path, |_| true),
+        };
         match &mut self.state {
             State::CookieWait(wait) => {
                 wait.t1.again(now, path, &self.config);
@@ -211,9 +217,7 @@ impl Association {
         if let Some(path) = answered {
             self.paths.confirm(path);
         }
-        let keeps = |path: &crate::path::Path| {
-            Some(path.id) == answered || listed.contains(&path.remote.ip())
-        };
+        let keeps = |path: &Path| Some(path.id) == answered || listed.contains(&path.remote.ip());
         let gone: Vec<PathId> =
             self.paths.iter().filter(|path| !keeps(path)).map(|path| path.id).collect();
         for path in gone {
@@ -225,11 +229,20 @@ impl Association {
         }
     }
 
-    /// The path after `last`, round and round.
-    fn next_after(&self, last: PathId) -> PathId {
-        let confirmed = || self.paths.iter().filter(|path| path.state() != PathState::Unconfirmed);
-        let later = confirmed().find(|path| path.id > last);
-        later.or_else(|| confirmed().next()).map_or(last, |path| path.id)
+    /// The path after `last`, round and round, of those that will do.
+    fn next_after(&self, last: PathId, will_do: impl Fn(&Path) -> bool) -> PathId {
+        let others = || self.paths.iter().filter(|path| will_do(path));
+        let later = others().find(|path| path.id > last);
+        later.or_else(|| others().next()).map_or(last, |path| path.id)
+    }
+
+    /// Where to send the COOKIE ECHO after `last`: to an address that is not verified, too, if it
+    /// fits a packet there together with the heartbeat that it needs (§5.4).
+    fn next_for_cookie(&self, last: PathId, cookie: &Bytes) -> PathId {
+        let auth = self.auth_len(ChunkType::COOKIE_ECHO).max(self.auth_len(ChunkType::HEARTBEAT));
+        let echo = padded(Chunk::CookieEcho(cookie.clone()).encoded_len());
+        let size = PACKET_HEADER + auth + echo + HEARTBEAT_CHUNK;
+        self.next_after(last, |path| path.state() != PathState::Unconfirmed || size <= path.mtu())
     }
 
     /// It is up: tells the user.

@@ -63,7 +63,6 @@ use crate::io::Ecn;
 use crate::path::Paths;
 use crate::receive::Receiver;
 use crate::send::{Sender, Terms};
-use crate::wire::Chunk;
 
 use control::Waiting;
 use dynamic_address::DynamicAddress;
@@ -219,7 +218,7 @@ impl Association {
         let primary = association.paths.primary();
         association.note_round_trip(now, primary, now.checked_sub(cookie.created));
         association.announce_up(true);
-        association.waiting.push(Some(primary), Chunk::CookieAck, counters);
+        association.acknowledge_cookie(now, arrival, counters);
         association
     }
 

@@ -12,9 +12,7 @@ use crate::endpoint::train::{Route, Train};
 use crate::identifier::{PathId, VerificationTag};
 use crate::io::{Ecn, Fragmentation, Transmit};
 use crate::path::{Allowance, Heartbeat};
-use crate::wire::{
-    Checksum, Chunk, ChunkType, EncodeChunk, Header, HeartbeatChunk, PACKET_HEADER, PacketWriter,
-};
+use crate::wire::{Checksum, Chunk, ChunkType, EncodeChunk, Header, PACKET_HEADER, PacketWriter};
 
 /// Bytes of the header of a chunk.
 const CHUNK_HEADER: usize = 4;
@@ -63,8 +61,7 @@ impl Association {
             if let Some(size) = heartbeat.probe {
                 return self.write_probe(&heartbeat, size, buffer);
             }
-            let chunk = HeartbeatChunk { info: heartbeat.info.to_vec().into() };
-            self.waiting.push(Some(heartbeat.path), Chunk::Heartbeat(chunk), counters);
+            self.waiting.push(Some(heartbeat.path), heartbeat.chunk(), counters);
         }
         // What turns out not to go now may leave room for something else.
         for _ in 0..self.paths.len() + 2 {
@@ -239,11 +236,19 @@ impl Association {
             self.put_auth(&mut packet);
         }
         packet.put(cookie);
-        if auth == 0 && self.wants_auth(Load { path, sack: false, data: true }) {
-            self.put_auth(&mut packet);
+        if let Some(heartbeat) = self.paths.verify_along(now, path) {
+            // Nothing else goes to an address that is not verified (RFC 9260 §5.4).
+            if auth == 0 && self.auth_len(ChunkType::HEARTBEAT) > 0 {
+                self.put_auth(&mut packet);
+            }
+            packet.put(&heartbeat.chunk());
+        } else {
+            if auth == 0 && self.wants_auth(Load { path, sack: false, data: true }) {
+                self.put_auth(&mut packet);
+            }
+            self.put_control(path, &mut packet);
+            self.sender.fill(now, path, &mut self.paths, &mut packet, counters);
         }
-        self.put_control(path, &mut packet);
-        self.sender.fill(now, path, &mut self.paths, &mut packet, counters);
         self.sign(&mut packet);
         packet.finish(Checksum::Crc32c);
         self.route(path, Ecn::NotCapable, Fragmentation::Allowed)
@@ -257,11 +262,10 @@ impl Association {
         buffer: &mut BytesMut,
     ) -> Option<Route> {
         let mut packet = PacketWriter::begin(buffer, self.header(self.peer_tag), size);
-        let info = heartbeat.info.to_vec().into();
         if self.auth_len(ChunkType::HEARTBEAT) > 0 {
             self.put_auth(&mut packet);
         }
-        packet.put(&Chunk::Heartbeat(HeartbeatChunk { info }));
+        packet.put(&heartbeat.chunk());
         if let Some(length) = packet.room().checked_sub(CHUNK_HEADER) {
             packet.put(&Chunk::Pad { length: u16::try_from(length).unwrap_or(u16::MAX) });
         }

@@ -12,9 +12,13 @@ use super::{Path, PathState, Paths};
 use crate::config::AssociationConfig;
 use crate::congestion::nanoseconds;
 use crate::identifier::PathId;
+use crate::wire::{Chunk, HeartbeatChunk};
 
 /// Bytes of heartbeat information: path, number.
-pub const HEARTBEAT_INFO: usize = 10;
+pub(super) const HEARTBEAT_INFO: usize = 10;
+
+/// Bytes of the chunk with it: the headers of chunk and parameter, the information, padding.
+pub const HEARTBEAT_CHUNK: usize = 4 + 4 + HEARTBEAT_INFO + 2;
 
 /// A HEARTBEAT chunk to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,14 @@ pub struct Heartbeat {
     /// For a probe of the MTU: the bytes of SCTP packet, common header included, to which the
     /// packet is to be filled with a PAD chunk. It must not be fragmented.
     pub probe: Option<usize>,
+}
+
+impl Heartbeat {
+    /// The chunk that carries it.
+    #[must_use]
+    pub fn chunk(&self) -> Chunk {
+        Chunk::Heartbeat(HeartbeatChunk { info: self.info.to_vec().into() })
+    }
 }
 
 /// When heartbeats of one path go, and what is expected back. Times are in nanoseconds.
@@ -207,6 +219,17 @@ impl Paths {
             path.beat.hasten();
             self.due = 0;
         }
+    }
+
+    /// A heartbeat to go along with what is sent on a path at once, if the address at its end is not
+    /// verified yet (RFC 9260 §5.4).
+    pub fn verify_along(&mut self, now: Duration, id: PathId) -> Option<Heartbeat> {
+        if self.get(id)?.state() != PathState::Unconfirmed {
+            return None;
+        }
+        let nonce = self.draw.number();
+        self.due = 0;
+        Some(self.get_mut(id)?.heartbeat(nanoseconds(now), nonce))
     }
 
     /// An ICMP message said that `size` bytes of IP packet are the most that pass (RFC 8899 §4.6).

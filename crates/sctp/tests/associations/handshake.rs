@@ -1,7 +1,7 @@
 //! The handshake (RFC 9260 §5.1), with each packet lost in turn, and the state that it leaves.
 
-use crate::world::{A, B, World, ms, socket};
-use eyas_sctp::endpoint::AssociationState;
+use crate::world::{A, B, World, ms, multihomed, socket};
+use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::io::{Input, Unreachable};
 use std::collections::BTreeSet;
@@ -124,6 +124,34 @@ fn the_next_address_is_tried_when_one_is_silent() {
     let id = world.connect_with(|options| options.remotes.push(socket(B, 1)));
     world.finish_handshake(id);
     assert_eq!(world.ladder[..2], ["A -> B  INIT (lost)", "A -> B  INIT (network 1)"]);
+}
+
+#[test]
+fn the_cookie_goes_to_another_address_when_the_first_one_falls_silent() {
+    let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
+    let a = world.connect();
+    world.send(A, a, 0, "early");
+    world.run_for(ms(15));
+    world.network.cut = vec![0];
+    let (_, b) = world.finish_handshake(a);
+    assert_eq!(
+        world.ladder[..5],
+        [
+            "A -> B  INIT",
+            "A <- B  INIT-ACK",
+            "A -> B  COOKIE-ECHO I-DATA (lost)",
+            // The address is not verified yet: no data, and a heartbeat (RFC 9260 §5.4).
+            "A -> B  COOKIE-ECHO HEARTBEAT (network 1)",
+            "A <- B  COOKIE-ACK HEARTBEAT HEARTBEAT-ACK (network 1)",
+        ]
+    );
+    assert_eq!(world.now, ms(1040));
+    for (host, id) in [(A, a), (B, b)] {
+        world.run_for(ms(50));
+        assert_eq!(world.hosts[host].status(id).paths[1].state, PathState::Active);
+    }
+    world.run_for(ms(10_000));
+    assert_eq!(world.hosts[B].received_messages(), 1);
 }
 
 #[test]
