@@ -75,15 +75,18 @@ impl Introduction {
     }
 
     /// The kinds of addresses that this side can use, for a peer at an IPv4 address or not. Who has
-    /// one address alone says nothing, as is its right (RFC 9260 §3.3.2.1.4): pion takes an INIT
-    /// with this parameter for one that is broken.
+    /// one address alone, or can use both kinds, says nothing: that is what silence means
+    /// (RFC 9260 §3.3.2.1.4), and pion drops an INIT with this parameter, as it does one that lists
+    /// addresses.
     fn address_types(&self, ipv4: bool) -> Option<SupportedAddressTypes> {
         if self.addresses.is_empty() {
             return None;
         }
         // A host with addresses of one family listed may still use the other one.
         let listed = |v4: bool| self.addresses.iter().any(|address| address.is_ipv4() == v4);
-        Some(SupportedAddressTypes { ipv4: ipv4 || listed(true), ipv6: !ipv4 || listed(false) })
+        let types =
+            SupportedAddressTypes { ipv4: ipv4 || listed(true), ipv6: !ipv4 || listed(false) };
+        (types != SupportedAddressTypes::ALL).then_some(types)
     }
 
     fn chunk(&self, parameters: Vec<Parameter>) -> InitChunk {
@@ -232,12 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn only_who_has_several_addresses_tells_which_kinds() {
+    fn only_who_has_several_addresses_of_one_kind_tells_which() {
+        let (four, six) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
         assert_eq!(types(Vec::new()), None);
-        let both = SupportedAddressTypes { ipv4: true, ipv6: true };
-        assert_eq!(types(alloc::vec![Ipv6Addr::LOCALHOST.into()]), Some(both));
-        let four = SupportedAddressTypes { ipv4: true, ipv6: false };
-        assert_eq!(types(alloc::vec![Ipv4Addr::LOCALHOST.into()]), Some(four));
+        assert_eq!(types(alloc::vec![six]), None);
+        assert_eq!(types(alloc::vec![four, six]), None);
+        let only_four = SupportedAddressTypes { ipv4: true, ipv6: false };
+        assert_eq!(types(alloc::vec![four]), Some(only_four));
     }
 
     #[test]
