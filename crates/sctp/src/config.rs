@@ -288,12 +288,13 @@ pub enum SchedulerKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Extensions {
-    /// I-DATA and I-FORWARD-TSN (RFC 8260).
-    /// Linux, where it is switched on (`net.sctp.intl_enable`), numbers the second fragment of a
-    /// message 0 where RFC 8260 §2.1 gives that number to the first, both ways: messages of one
-    /// fragment pass, larger ones end the association as a breach of the protocol. They are not put
-    /// together by its way of counting, for nothing tells before the second fragment that a peer
-    /// counts so, and if that one is lost, the third would be taken for it.
+    /// I-DATA and I-FORWARD-TSN (RFC 8260). Not used with a peer that offers FORWARD-TSN and I-DATA
+    /// but not I-FORWARD-TSN: that is Linux, where it is switched on (`net.sctp.intl_enable`). It
+    /// numbers the second fragment of a message 0 where RFC 8260 §2.1 gives that number to the
+    /// first, both ways. Nothing tells before the second fragment that a peer counts so; if that
+    /// one came late, the third would be taken for it, and the message would be delivered without
+    /// the second. To Linux with `net.sctp.prsctp_enable` switched off, which looks like any peer
+    /// without FORWARD-TSN, do not offer it.
     pub interleaving: bool,
     /// FORWARD-TSN (RFC 3758).
     pub partial_reliability: bool,

@@ -41,11 +41,11 @@ impl Association {
         init: &InitChunk,
         counters: &mut Counters,
     ) {
-        let State::CookieWait(wait) = &mut self.state else {
+        if !matches!(self.state, State::CookieWait(_)) {
             // An old one, or a second one (§5.2.3).
             counters.unexpected_chunks += 1;
             return;
-        };
+        }
         let reading = match Reading::of(init, arrival.remote.ip(), &self.config, counters) {
             Ok(reading) => reading,
             Err(refusal) => return self.refuse_init_ack(init, refusal),
@@ -53,6 +53,10 @@ impl Association {
         let Some(cookie) = reading.cookie.clone() else {
             return self.refuse_init_ack(init, Refusal::missing_cookie());
         };
+        if reading.lacks_skipping && self.takes_interleaving_back(now) {
+            return;
+        }
+        let State::CookieWait(wait) = &self.state else { return };
         let (own, t1) = (wait.own.clone(), wait.t1.clone());
         let (hold, stale, shutdown) = (wait.hold, wait.stale, wait.shutdown);
         let listed = self.usable(&reading.introduction.addresses, &own.addresses, counters);
@@ -70,6 +74,20 @@ impl Association {
         } else {
             self.echo_cookie(now, own, cookie, stale, shutdown);
         }
+    }
+
+    /// The peer takes it as agreed on that I-DATA is used, and with it that cannot be: the handshake
+    /// begins anew without the offer, which costs a round trip, as the peer holds nothing yet. Says
+    /// whether the INIT ACK is of no use.
+    fn takes_interleaving_back(&mut self, now: Duration) -> bool {
+        let State::CookieWait(wait) = &mut self.state else { return false };
+        if !core::mem::take(&mut wait.own.offers.interleaving) {
+            // Another answer to the INIT with the offer, unless the peer lists I-DATA in any case.
+            return self.config.extensions.interleaving && wait.t1.retransmissions == 0;
+        }
+        wait.t1 = Retry::new(now, self.config.rto_initial, wait.t1.path);
+        self.send_init();
+        true
     }
 
     /// The user says to go on (`hold_at_init_ack`), at once or as soon as the INIT ACK comes.

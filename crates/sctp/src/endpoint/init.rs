@@ -35,7 +35,7 @@ impl Endpoint {
                 return self.refuse(arrival, header, init.initiate_tag, Some(cause));
             }
         };
-        let (own, tie_tags) = match known {
+        let (mut own, tie_tags) = match known {
             None if self.registry.len() >= self.config.max_associations => {
                 let cause = Some(Cause::OutOfResource);
                 return self.refuse(arrival, header, init.initiate_tag, cause);
@@ -48,6 +48,8 @@ impl Endpoint {
                 judged
             }
         };
+        // Who sees it listed takes it as agreed on (RFC 8260 §2.2.1).
+        own.offers.interleaving &= reading.introduction.offers.interleaving;
         self.acknowledge(arrival, header, reading, own, tie_tags);
     }
 

@@ -12,6 +12,7 @@ mod families;
 mod handshake;
 mod held;
 mod hostile;
+mod interleaving;
 mod nat;
 mod out_of_the_blue;
 mod paths;

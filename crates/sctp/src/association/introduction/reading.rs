@@ -12,7 +12,7 @@ use crate::counters::Counters;
 use crate::endpoint::Agreed;
 use crate::identifier::VerificationTag;
 use crate::wire::parameter::SupportedAddressTypes;
-use crate::wire::{Cause, InitChunk, Parameter, ParameterType};
+use crate::wire::{Cause, ChunkType, InitChunk, Parameter, ParameterType};
 
 /// The least window that an association can work with (RFC 9260 §3.3.2: below that, an INIT is
 /// to be discarded).
@@ -37,6 +37,10 @@ pub(crate) struct Reading {
     pub(crate) preserve: Duration,
     /// The kinds of addresses that its sender can use; all of them if it does not say.
     pub(crate) types: SupportedAddressTypes,
+    /// Whether I-DATA, which it offers, is not to be used with its sender: it takes FORWARD-TSN,
+    /// but not I-FORWARD-TSN, which belongs to both (RFC 8260 §2.3.1). Such is Linux, which numbers
+    /// fragments in another way.
+    pub(crate) lacks_skipping: bool,
     /// Parameters that are not known and whose type says to report them; with type and length.
     pub(crate) unrecognized: Vec<Bytes>,
 }
@@ -84,7 +88,7 @@ impl Reading {
         counters.addresses_ignored += gathered.surplus;
         let listed = gathered.listed.iter().copied();
         let offers = gathered.offers;
-        let introduction = Introduction {
+        let mut introduction = Introduction {
             tag: init.initiate_tag,
             window: init.a_rwnd,
             outbound: init.outbound_streams,
@@ -94,7 +98,9 @@ impl Reading {
             authentication: authentication_of(init),
             offers,
         };
-        let mut introduction = introduction;
+        let both = offers.interleaving && offers.partial_reliability;
+        let lacks_skipping = both && !gathered.skips_interleaved;
+        introduction.offers.interleaving &= !lacks_skipping;
         // AUTH needs a random value and an algorithm (RFC 4895 §6.1), ASCONF needs AUTH.
         introduction.offers.authentication &= introduction.authentication.is_some();
         introduction.offers.dynamic_addresses &= introduction.offers.authentication;
@@ -103,6 +109,7 @@ impl Reading {
             cookie: gathered.cookie,
             preserve: gathered.preserve,
             types: gathered.types.unwrap_or(SupportedAddressTypes::ALL),
+            lacks_skipping,
             unrecognized: gathered.unrecognized,
         })
     }
@@ -117,6 +124,8 @@ struct Gathered {
     cookie: Option<Bytes>,
     preserve: Duration,
     types: Option<SupportedAddressTypes>,
+    /// Whether I-FORWARD-TSN was listed.
+    skips_interleaved: bool,
     unrecognized: Vec<Bytes>,
 }
 
@@ -143,7 +152,10 @@ impl Gathered {
             Parameter::ZeroChecksumAcceptable { error_detection_method } => {
                 self.offers.zero_checksum |= error_detection_method == ERROR_DETECTION_BELOW;
             }
-            Parameter::SupportedExtensions(types) => self.offers.take_extensions(&types),
+            Parameter::SupportedExtensions(types) => {
+                self.offers.take_extensions(&types);
+                self.skips_interleaved |= types.contains(&ChunkType::I_FORWARD_TSN.0);
+            }
             Parameter::Malformed { .. } => {
                 return Err(Refusal::Abort(Cause::violation("malformed parameter")));
             }
