@@ -152,8 +152,6 @@ impl Log {
 /// The options of a side.
 fn configured(side: usize, bits: u8, several: u8) -> AssociationConfig {
     let mut config = association(bits);
-    // Networks that fail are not to end the association.
-    config.association_max_retrans = 1000;
     if several >> (2 + side) & 1 != 0 {
         let mut multipath = Multipath::default();
         if several & 16 != 0 {
@@ -171,6 +169,8 @@ fn configured(side: usize, bits: u8, several: u8) -> AssociationConfig {
         }
         config.multipath = Some(multipath);
     }
+    // Networks that fail are not to end the association.
+    config.association_max_retrans = 1000;
     config
 }
 

@@ -60,6 +60,11 @@ impl Association {
         }
     }
 
+    /// Whether both tags of a cookie are those of this association.
+    pub(crate) fn has_tags_of(&self, cookie: &Cookie) -> bool {
+        cookie.own.tag == self.local_tag && cookie.peer.tag == self.peer_tag
+    }
+
     /// A COOKIE ECHO with a cookie of ours that is good, by the table of §5.2.4.
     pub(crate) fn handle_cookie(
         &mut self,

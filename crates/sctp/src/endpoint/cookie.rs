@@ -1,7 +1,7 @@
 //! The state cookie (RFC 9260 §5.1.3): all that is needed to build an association, signed, so that
 //! nothing is held for a peer before it comes back.
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use bytes::{Buf, BufMut, Bytes, BytesMut, TryGetError};
 use core::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -46,7 +46,7 @@ pub(crate) struct Cookie {
 }
 
 /// Why a cookie is not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BadCookie {
     /// Not signed by us, or with a key that is gone.
     Forged,
@@ -54,8 +54,7 @@ pub(crate) enum BadCookie {
     Stale {
         /// By how much.
         by: Duration,
-        /// The tag that its owner wants to see.
-        peer_tag: VerificationTag,
+        cookie: Box<Cookie>,
     },
 }
 
@@ -105,7 +104,8 @@ impl CookieKeys {
     }
 
     /// The contents of a cookie that came back. Nothing in it is looked at before its signature
-    /// has been found to be ours. A stale one is told apart because its sender wants to know.
+    /// has been found to be ours. A stale one is told apart because its sender wants to know, and
+    /// because it is good for the association that came of it.
     pub(crate) fn open(&mut self, now: Duration, sealed: &Bytes) -> Result<Cookie, BadCookie> {
         self.turn(now);
         if sealed.len() <= SIGNATURE {
@@ -123,7 +123,7 @@ impl CookieKeys {
         let cookie = Cookie::read(sealed.slice(SIGNATURE..)).map_err(|_| BadCookie::Forged)?;
         let age = now.saturating_sub(cookie.created);
         match age.checked_sub(cookie.lifetime).filter(|by| !by.is_zero()) {
-            Some(by) => Err(BadCookie::Stale { by, peer_tag: cookie.peer.tag }),
+            Some(by) => Err(BadCookie::Stale { by, cookie: Box::new(cookie) }),
             None => Ok(cookie),
         }
     }

@@ -40,20 +40,11 @@ impl Endpoint {
         slot: Option<u32>,
         echo: CookieEcho<'_>,
     ) {
-        let cookie = match self.keys.open(self.now, &echo.cookie) {
-            Ok(cookie) => cookie,
+        let (cookie, stale) = match self.keys.open(self.now, &echo.cookie) {
+            Ok(cookie) => (cookie, None),
+            Err(BadCookie::Stale { by, cookie }) => (*cookie, Some(by)),
             Err(BadCookie::Forged) => {
                 self.counters.forged_cookies += 1;
-                return;
-            }
-            Err(BadCookie::Stale { by, peer_tag }) => {
-                self.counters.stale_cookies += 1;
-                // One that is up does not need it any more (RFC 9260 §5.2.4, D).
-                if slot.is_none() {
-                    let causes = Cause::StaleCookie { staleness: microseconds(by) }.into();
-                    let error = Chunk::Error(ErrorChunk { causes });
-                    self.answer_stranger(arrival, header, peer_tag, &error);
-                }
                 return;
             }
         };
@@ -62,6 +53,14 @@ impl Endpoint {
             return;
         }
         let known = slot.or_else(|| self.find_by_peer(header, arrival));
+        if let Some(by) = stale
+            && !self.came_of(&cookie, known)
+        {
+            self.counters.stale_cookies += 1;
+            let causes = Cause::StaleCookie { staleness: microseconds(by) }.into();
+            let error = Chunk::Error(ErrorChunk { causes });
+            return self.answer_stranger(arrival, header, cookie.peer.tag, &error);
+        }
         let Some(vouched) = self.is_vouched_for(&cookie, known, echo.auth.as_ref()) else { return };
         let slot = match known {
             None => match self.accept(&cookie, arrival, header) {
@@ -85,6 +84,13 @@ impl Endpoint {
             entry.association.handle_packet(self.now, arrival, echo.rest, vouched, counters);
             self.touch(slot);
         }
+    }
+
+    /// Whether an association is the one of a cookie, which is good for it however old it is: its
+    /// peer has not had our COOKIE ACK (§5.2.4, step 3).
+    fn came_of(&self, cookie: &Cookie, known: Option<u32>) -> bool {
+        let entry = known.and_then(|slot| self.registry.entry(slot));
+        entry.is_some_and(|entry| entry.association.has_tags_of(cookie))
     }
 
     /// Whether AUTH vouches for a cookie and what follows it; `None` if that is all to be dropped.

@@ -127,6 +127,24 @@ fn the_next_address_is_tried_when_one_is_silent() {
 }
 
 #[test]
+fn a_cookie_stays_good_for_the_association_that_came_of_it() {
+    let mut world = World::new();
+    // Longer than a cookie lives: 63 s pass until the seventh COOKIE ECHO.
+    for _ in 0..6 {
+        world.lose("COOKIE-ACK");
+    }
+    let a = world.connect();
+    world.send(A, a, 0, "early");
+    world.finish_handshake_within(a, ms(70_000));
+    world.run_for(ms(10_000));
+    assert!(world.lost_all());
+    assert_eq!(world.hosts[B].endpoint.counters().stale_cookies, 0);
+    assert_eq!(world.hosts[A].said()[..2], [Event::Answered, up(false)]);
+    assert_eq!(world.hosts[B].received_messages(), 1);
+    assert_eq!(world.hosts[B].endpoint.associations().len(), 1);
+}
+
+#[test]
 fn the_cookie_goes_to_another_address_when_the_first_one_falls_silent() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
     let a = world.connect();

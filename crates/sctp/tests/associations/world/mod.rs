@@ -234,7 +234,16 @@ impl World {
 
     /// Lets a handshake come to its end.
     pub(crate) fn finish_handshake(&mut self, a: AssociationId) -> (AssociationId, AssociationId) {
-        self.run_until(Duration::from_secs(60), |world| {
+        self.finish_handshake_within(a, Duration::from_secs(60))
+    }
+
+    /// The same for one that takes long.
+    pub(crate) fn finish_handshake_within(
+        &mut self,
+        a: AssociationId,
+        limit: Duration,
+    ) -> (AssociationId, AssociationId) {
+        self.run_until(limit, |world| {
             world.hosts.iter().all(|host| host.state() == AssociationState::Established)
         });
         (a, self.hosts[B].only())
