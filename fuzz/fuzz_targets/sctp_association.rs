@@ -40,13 +40,23 @@ enum Step {
     Raw(Vec<u8>),
     Wait(u16),
     Tick,
-    Send { stream: u8, length: u16, bits: u8 },
+    Send {
+        stream: u8,
+        length: u16,
+        bits: u8,
+    },
     Receive,
     Shutdown,
     Abort,
     ResetStreams(bool, Vec<u8>),
     AddStreams(u16, u16),
     ResetAssociation,
+    /// What an ICMP message says, with a packet that it quotes or without.
+    Report {
+        kind: u8,
+        quoted: Option<Vec<u8>>,
+        last: bool,
+    },
 }
 
 #[derive(Arbitrary, Debug)]
@@ -62,6 +72,8 @@ struct Subject {
     peer: Peer,
     now: Duration,
     id: Option<AssociationId>,
+    /// The last packet that it sent.
+    last: Bytes,
 }
 
 impl Subject {
@@ -79,6 +91,7 @@ impl Subject {
             },
             now: Duration::ZERO,
             id: None,
+            last: Bytes::new(),
         };
         if run.connecting {
             subject.connect(run.bits);
@@ -186,6 +199,11 @@ impl Subject {
                 let _ = endpoint.add_streams(now, id, *outbound % 40, *inbound % 40);
             }
             Step::ResetAssociation => drop(endpoint.reset_association(now, id)),
+            Step::Report { kind, quoted, last } => {
+                let quoted = quoted.clone().map(Bytes::from);
+                let quoted = if *last { Some(self.last.clone()) } else { quoted };
+                self.host.hear(now, socket(0, 0), *kind, quoted);
+            }
         }
     }
 
@@ -201,6 +219,7 @@ impl Subject {
         self.host.drain(self.now);
         for (_, packet) in self.host.take_packets() {
             self.peer.learn(&packet);
+            self.last = packet;
         }
         self.host.events.clear();
     }

@@ -29,6 +29,9 @@ const MAX_UNDER_WAY: usize = 4000;
 /// The most networks.
 const NETWORKS: u8 = 3;
 
+/// Of packets that are lost, the network reports those with such a number or a higher one.
+const REPORTED_FROM: u8 = 128;
+
 /// How long a good network needs at most, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
 
@@ -53,7 +56,7 @@ enum Step {
         side: bool,
         which: u8,
     },
-    /// One of the packets to a side does not.
+    /// One of the packets to a side does not; of some the network says so.
     Lost {
         side: bool,
         which: u8,
@@ -279,7 +282,12 @@ impl Pair {
             Step::Lost { side, which } => {
                 let waiting = &mut self.under_way[usize::from(*side)];
                 if !waiting.is_empty() {
-                    waiting.remove(usize::from(*which) % waiting.len());
+                    let (network, packet) = waiting.remove(usize::from(*which) % waiting.len());
+                    let remote = socket(usize::from(*side), network);
+                    let sender = &mut self.hosts[1 - usize::from(*side)];
+                    if *which >= REPORTED_FROM {
+                        sender.hear(now, remote, *which, Some(packet));
+                    }
                 }
             }
             Step::AllArrive => self.all_arrive(),

@@ -7,7 +7,7 @@ use eyas_sctp::config::{AssociationConfig, EndpointConfig};
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::AssociationId;
-use eyas_sctp::io::{Ecn, Input, Output, Received, Transmit};
+use eyas_sctp::io::{Ecn, Input, Output, Received, Transmit, Unreachable};
 use eyas_sctp::message::Message;
 use std::net::{IpAddr, SocketAddr};
 
@@ -16,6 +16,9 @@ pub const PORT: u16 = 7;
 
 /// The most outputs that one input may lead to: more is a loop.
 const MAX_OUTPUTS: usize = 20_000;
+
+/// How much of a packet an ICMP message quotes.
+const QUOTED: usize = 28;
 
 /// The first two octets, and the third on the first network.
 const NETWORK: [u8; 3] = [192, 0, 2];
@@ -85,6 +88,17 @@ impl Host {
         let ecn = Ecn::NotCapable;
         let received = Received { local: None, remote, ecn, contents, segment_size };
         self.endpoint.handle_input(now, Input::Packets(received));
+    }
+
+    /// The network says that a packet to `remote` did not arrive; a packet is quoted as ICMP does.
+    pub fn hear(&mut self, now: Duration, remote: SocketAddr, kind: u8, quoted: Option<Bytes>) {
+        let reason = match kind % 4 {
+            0 => Unreachable::Protocol,
+            1 => Unreachable::Route,
+            _ => Unreachable::TooBig(u16::from(kind) * 8),
+        };
+        let quoted = quoted.map(|packet| packet.slice(..packet.len().min(QUOTED)));
+        self.endpoint.handle_input(now, Input::Unreachable { remote, reason, quoted });
     }
 
     /// Takes all outputs.
