@@ -3,13 +3,14 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::turns::Turns;
+use super::turns::{Line, Places};
 use super::{Scheduler, StreamSlot, Turn};
 
 /// Strict priority: a lower value goes first; streams of the same value take turns.
 #[derive(Debug)]
 pub struct Priority {
-    levels: BTreeMap<u16, Turns>,
+    levels: BTreeMap<u16, Line>,
+    places: Places,
     /// By slot; those beyond the end have 0.
     values: Vec<u16>,
     by_chunk: bool,
@@ -19,34 +20,45 @@ impl Priority {
     /// `by_chunk`: a turn is a chunk, not a message.
     #[must_use]
     pub fn new(by_chunk: bool) -> Self {
-        Self { levels: BTreeMap::new(), values: Vec::new(), by_chunk }
+        Self { levels: BTreeMap::new(), places: Places::default(), values: Vec::new(), by_chunk }
     }
 
     fn value(&self, stream: StreamSlot) -> u16 {
         self.values.get(stream.index()).copied().unwrap_or(0)
+    }
+
+    fn join(&mut self, stream: StreamSlot, value: u16) {
+        self.levels.entry(value).or_default().join(stream, &mut self.places);
+    }
+
+    fn leave(&mut self, stream: StreamSlot, value: u16) {
+        let Some(line) = self.levels.get_mut(&value) else { return };
+        line.leave(stream, &mut self.places);
+        if line.is_empty() {
+            self.levels.remove(&value);
+        }
     }
 }
 
 impl Scheduler for Priority {
     fn on_queued(&mut self, stream: StreamSlot) {
         let value = self.value(stream);
-        self.levels.entry(value).or_default().join(stream);
+        self.join(stream, value);
     }
 
     fn next(&mut self, eligible: &mut dyn FnMut(StreamSlot) -> bool) -> Option<StreamSlot> {
-        self.levels.values().find_map(|turns| turns.first(eligible))
+        self.levels.values().find_map(|line| line.first(&self.places, eligible))
     }
 
     fn on_sent(&mut self, turn: &Turn) {
         let value = self.value(turn.stream);
-        let Some(turns) = self.levels.get_mut(&value) else { return };
         if turn.ends_stream {
-            turns.leave(turn.stream);
-            if turns.is_empty() {
-                self.levels.remove(&value);
-            }
-        } else if turn.bytes > 0 && (turn.ends_message || self.by_chunk) {
-            turns.rotate(turn.stream);
+            self.leave(turn.stream, value);
+        } else if turn.bytes > 0
+            && (turn.ends_message || self.by_chunk)
+            && let Some(line) = self.levels.get_mut(&value)
+        {
+            line.rotate(turn.stream, &mut self.places);
         }
     }
 
@@ -58,14 +70,9 @@ impl Scheduler for Priority {
         if let Some(entry) = self.values.get_mut(stream.index()) {
             *entry = value;
         }
-        let Some(turns) = self.levels.get_mut(&old) else { return };
-        if old == value || !turns.has(stream) {
-            return;
+        if old != value && self.places.has(stream) {
+            self.leave(stream, old);
+            self.join(stream, value);
         }
-        turns.leave(stream);
-        if turns.is_empty() {
-            self.levels.remove(&old);
-        }
-        self.levels.entry(value).or_default().join(stream);
     }
 }
