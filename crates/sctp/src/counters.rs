@@ -39,6 +39,10 @@ pub struct Counters {
     pub inconsistent_data: u64,
     /// SACK chunks that acknowledge what was never sent, or whose blocks are out of order.
     pub bad_sacks: u64,
+    /// ERROR chunks of peers, whatever they say (RFC 9260 §3.3.10).
+    pub errors_in: u64,
+    /// RE-CONFIG chunks of peers, requests and answers (RFC 6525 §3.1).
+    pub reconfigurations_in: u64,
     /// Reports of the network that do not quote a packet of the association that they are about
     /// (RFC 9260 §10).
     pub unverified_reports: u64,

@@ -72,7 +72,10 @@ impl Association {
                 self.handle_abort(&abort);
                 return false;
             }
-            Chunk::Error(error) => self.handle_error(now, &error),
+            Chunk::Error(error) => {
+                counters.errors_in += 1;
+                self.handle_error(now, &error);
+            }
             Chunk::ForwardTsn(forward) if self.agreed.partial_reliability => {
                 if let Err(violation) = self.receiver.handle_forward_tsn(&forward, counters) {
                     self.abort_for_violation(cause_of(violation));
@@ -90,6 +93,7 @@ impl Association {
             }
             Chunk::Cwr { lowest_tsn } if self.agreed.ecn => self.paths.on_cwr(lowest_tsn),
             Chunk::Reconfig(chunk) if self.agreed.reconfiguration => {
+                counters.reconfigurations_in += 1;
                 self.handle_reconfig(now, path, &chunk, counters);
             }
             Chunk::Asconf(asconf) => self.handle_asconf(arrival, &asconf, counters),

@@ -44,6 +44,7 @@ fn errors_without_end_tell_the_user_little() {
     }
     let told = liar.world.hosts[B].said().len();
     assert!(told < 20_000, "{told} events");
+    assert_eq!(liar.counters().errors_in, 1000);
     liar.works();
 }
 
@@ -60,6 +61,7 @@ fn reconfigurations_without_end_are_refused() {
         answers += liar.answers().len();
     }
     assert!(answers <= 1001, "one answer each at most");
+    assert_eq!(liar.counters().reconfigurations_in, 1000);
     let b = liar.world.hosts[B].only();
     assert!(liar.world.hosts[B].status(b).inbound_streams <= 2000);
     liar.works();
