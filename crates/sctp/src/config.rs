@@ -306,7 +306,8 @@ pub struct Extensions {
     pub authentication: bool,
     /// NR-SACK (draft-tuexen-tsvwg-sctp-multipath §3).
     pub nr_sack: bool,
-    /// ECN (RFC 9260 appendix A).
+    /// ECN (RFC 4960 appendix A; RFC 9260 has dropped it). A path on which no data that can be marked
+    /// ever arrives goes on without it. Networks that clear the marks go unnoticed.
     pub ecn: bool,
     /// Packets without checksum, where something below checks already: only over DTLS
     /// (RFC 9653, error detection method 1).

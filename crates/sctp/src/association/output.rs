@@ -163,7 +163,10 @@ impl Association {
         }
         self.sign(&mut packet);
         let is_whole = packet.finish(self.checksum()) <= mtu;
-        let ecn = if self.agreed.ecn && bytes > 0 { Ecn::Capable0 } else { Ecn::NotCapable };
+        let ecn = match self.paths.get_mut(load.path) {
+            Some(path) if self.agreed.ecn && bytes > 0 => path.offer_ecn(),
+            _ => Ecn::NotCapable,
+        };
         let cut = if is_whole { Fragmentation::Avoided } else { Fragmentation::Allowed };
         self.route(load.path, ecn, cut)
     }

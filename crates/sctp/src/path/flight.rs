@@ -122,6 +122,7 @@ impl Path {
             return;
         }
         self.mtu.on_data_acknowledged(largest + self.overhead());
+        self.ecn.on_data_acknowledged();
         self.pacer.on_acknowledged(bytes);
         self.congestion.on_acknowledged(&Acknowledged {
             now,
@@ -152,6 +153,7 @@ impl Path {
     pub fn on_timeout(&mut self, now: Duration, siblings: Siblings) {
         self.rto.back_off();
         self.mtu.on_data_timeout();
+        self.ecn.on_data_timeout();
         self.granted = 0;
         self.window_was_full = false;
         let outstanding = self.outstanding;

@@ -31,3 +31,15 @@ fn marks_keep_the_queue_short_and_nothing_is_lost() {
         assert!(rtt < Duration::from_millis(90), "{kind:?}: {rtt:?}");
     }
 }
+
+#[test]
+fn a_path_that_drops_what_can_be_marked_is_used_without() {
+    let mut config = AssociationConfig::default();
+    config.extensions.ecn = true;
+    config.path_mtu_discovery = false;
+    let link = Link { drops_markable: true, ..LINK };
+    let mut world = World::connected(&config, &[link]);
+    world.run_until(Duration::from_secs(20));
+    let bits = world.delivered(Duration::from_secs(10), Duration::from_secs(20)) * 8 / 10;
+    assert!(bits >= 16_000_000, "{bits} bits a second");
+}

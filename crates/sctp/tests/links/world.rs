@@ -1,10 +1,10 @@
 //! Host `A` sends as much as it can to host `B`, over one link for each network that joins them.
 //!
-//! `A` has the addresses 10.0.N.1 and `B` 10.0.N.2 on network N; a packet goes over the network of
-//! its destination.
+//! `A` has the addresses 10.0.N.1 and `B` 10.0.N.2 on network N, or 2001:db8:N::1 and
+//! 2001:db8:N::2; a packet goes over the network of its destination.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,9 +21,6 @@ const PORT: u16 = 7;
 const UDP: u16 = 9899;
 /// Bytes of a message.
 const MESSAGE: usize = 10_000;
-/// Bytes of IP and UDP header on the link.
-const HEADERS: usize = 28;
-
 /// One direction of a network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
@@ -41,12 +38,26 @@ pub(crate) struct Link {
     pub(crate) largest: usize,
     /// How long a packet waits for others before it is marked, if it can be.
     pub(crate) marks: Option<Duration>,
+    /// Whether packets that could be marked are dropped.
+    pub(crate) drops_markable: bool,
+    /// Whether the addresses on it are of IPv6. Of the first link, for all.
+    pub(crate) ipv6: bool,
 }
 
 impl Link {
     /// A link that loses nothing and passes packets of 1,500 bytes.
     pub(crate) const fn new(rate: u64, delay: Duration, queue: Duration) -> Self {
-        Self { rate, delay, queue, loss: 0, cut: false, largest: 1500, marks: None }
+        Self {
+            rate,
+            delay,
+            queue,
+            loss: 0,
+            cut: false,
+            largest: 1500,
+            marks: None,
+            drops_markable: false,
+            ipv6: false,
+        }
     }
 }
 
@@ -77,22 +88,36 @@ pub(crate) struct World {
     timeouts: [Option<Duration>; 2],
     random: u64,
     association: Option<AssociationId>,
+    ipv6: bool,
 }
 
-fn address(host: usize, network: usize) -> IpAddr {
+fn address(host: usize, network: usize, ipv6: bool) -> IpAddr {
     let [network, host] = [network, host + 1].map(|part| u8::try_from(part).unwrap());
-    Ipv4Addr::new(10, 0, network, host).into()
+    if ipv6 {
+        Ipv6Addr::new(0x2001, 0xdb8, network.into(), 0, 0, 0, 0, host.into()).into()
+    } else {
+        Ipv4Addr::new(10, 0, network, host).into()
+    }
+}
+
+/// The network that an address is on.
+fn network_of(address: IpAddr) -> usize {
+    match address {
+        IpAddr::V4(v4) => v4.octets()[2].into(),
+        IpAddr::V6(v6) => v6.segments()[2].into(),
+    }
 }
 
 impl World {
     /// The sender tells of its addresses on all networks, the receiver on the first `told`.
     fn new(config: &AssociationConfig, links: &[Link], told: usize) -> Self {
+        let ipv6 = links[0].ipv6;
         let endpoint = |host: usize| {
             let mut endpoint = EndpointConfig::default();
             endpoint.listen_port = Some(PORT);
             endpoint.association = config.clone();
             let told = if host == A { links.len() } else { told };
-            endpoint.addresses = (0..told).map(|network| address(host, network)).collect();
+            endpoint.addresses = (0..told).map(|network| address(host, network, ipv6)).collect();
             Endpoint::new(endpoint, [u8::try_from(host).unwrap() + 1; 32], Duration::ZERO)
         };
         let direction = |link: &Link| Direction {
@@ -114,7 +139,13 @@ impl World {
             timeouts: [None; 2],
             random: 0x9e37_79b9_7f4a_7c15,
             association: None,
+            ipv6,
         }
+    }
+
+    /// Bytes of the headers of IP and UDP on every link.
+    pub(crate) fn headers(&self) -> usize {
+        if self.ipv6 { 48 } else { 28 }
     }
 
     /// Connects over the first network; the hosts tell each other of all.
@@ -129,7 +160,8 @@ impl World {
         told: usize,
     ) -> Self {
         let mut world = Self::new(config, links, told);
-        let mut options = ConnectOptions::new(SocketAddr::new(address(B, 0), UDP), PORT);
+        let mut options =
+            ConnectOptions::new(SocketAddr::new(address(B, 0, links[0].ipv6), UDP), PORT);
         options.association = config.clone();
         world.association = Some(world.sender.connect(world.now, &options).unwrap());
         world
@@ -155,7 +187,7 @@ impl World {
     /// The receiver tells of its address on another network.
     pub(crate) fn add_address_of_receiver(&mut self, network: usize) {
         let id = self.receiver.associations()[0];
-        self.receiver.add_address(self.now, id, address(B, network)).unwrap();
+        self.receiver.add_address(self.now, id, address(B, network, self.ipv6)).unwrap();
     }
 
     /// Adds to the delay of a network, in both directions.
@@ -257,9 +289,8 @@ impl World {
     }
 
     fn transmit(&mut self, from: usize, transmit: &Transmit) {
-        let IpAddr::V4(remote) = transmit.remote.ip() else { panic!("no IPv6 here") };
-        let network = usize::from(remote.octets()[2]);
-        let source = transmit.local.unwrap_or_else(|| address(from, network));
+        let network = network_of(transmit.remote.ip());
+        let source = transmit.local.unwrap_or_else(|| address(from, network, self.ipv6));
         for start in (0..transmit.contents.len()).step_by(transmit.segment_size) {
             let end = transmit.contents.len().min(start + transmit.segment_size);
             let packet = transmit.contents.slice(start..end);
@@ -281,25 +312,27 @@ impl World {
         packet: Bytes,
     ) {
         let lost = self.draw() % 1_000_000;
+        let size = packet.len() + self.headers();
         let direction = &mut self.directions[network][to];
         let link = direction.link;
         let waits = direction.free_at.saturating_sub(self.now);
-        let is_too_large = packet.len() + HEADERS > link.largest && !may_be_cut;
-        if link.cut || waits > link.queue || is_too_large {
+        let is_too_large = size > link.largest && !may_be_cut;
+        let is_unwanted = link.drops_markable && ecn != Ecn::NotCapable;
+        if link.cut || waits > link.queue || is_too_large || is_unwanted {
             self.dropped += 1;
             return;
         }
         if ecn != Ecn::NotCapable && link.marks.is_some_and(|marks| waits > marks) {
             ecn = Ecn::CongestionExperienced;
         }
-        let bits = (packet.len() + HEADERS) as u64 * 8;
+        let bits = size as u64 * 8;
         let service = Duration::from_nanos(bits * 1_000_000_000 / link.rate);
         direction.free_at = direction.free_at.max(self.now) + service;
         if lost < link.loss {
             return;
         }
         let received = Received {
-            local: Some(address(to, network)),
+            local: Some(address(to, network, self.ipv6)),
             remote: SocketAddr::new(source, UDP),
             ecn,
             segment_size: packet.len(),

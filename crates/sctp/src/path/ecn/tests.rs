@@ -62,3 +62,25 @@ fn a_mark_on_a_path_that_is_gone_harms_nobody() {
     paths.on_ecne(Duration::ZERO, PathId(9), Tsn(1), Tsn(2));
     assert_eq!(threshold(&paths), usize::MAX);
 }
+
+#[test]
+fn what_can_be_marked_is_given_up_only_where_none_of_it_ever_arrived() {
+    let mut paths = paths();
+    let path = paths.get_mut(HERE).unwrap();
+    // What went with the cookie could not be marked: it proves nothing.
+    path.ecn.on_data_timeout();
+    path.ecn.on_data_acknowledged();
+    for _ in 0..2 {
+        assert_eq!(path.offer_ecn(), Ecn::Capable0);
+        path.ecn.on_data_timeout();
+    }
+    assert_eq!(path.offer_ecn(), Ecn::NotCapable);
+    path.ecn.on_data_acknowledged();
+    assert_eq!(path.offer_ecn(), Ecn::NotCapable, "others arrived");
+    let mut proven = PathEcn { tried: true, ..PathEcn::default() };
+    proven.on_data_acknowledged();
+    for _ in 0..3 {
+        proven.on_data_timeout();
+    }
+    assert_eq!(proven.timeouts, 0);
+}
