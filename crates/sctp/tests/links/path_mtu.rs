@@ -9,16 +9,13 @@ use crate::world::{Link, World};
 /// 20 Mbit/s and 40 ms.
 const LINK: Link = Link::new(20_000_000, Duration::from_millis(20), Duration::from_millis(50));
 
-/// Bytes of the headers of IP and UDP.
-const HEADERS: usize = 28;
-
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
 /// Bytes of the largest IP packet on the only path.
 fn mtu(world: &World) -> usize {
-    world.status().paths[0].mtu + HEADERS
+    world.status().paths[0].mtu + world.headers()
 }
 
 #[test]
@@ -52,6 +49,31 @@ fn a_path_that_swallows_large_packets_is_seen_through() {
 fn a_path_that_shrinks_is_seen_through() {
     let mut world = World::connected(&AssociationConfig::default(), &[LINK]);
     world.run_until(seconds(6));
+    world.pass_up_to(0, 1_300);
+    world.run_until(seconds(25));
+    assert_eq!(mtu(&world), 1_280);
+    let bits = world.delivered(seconds(21), seconds(25)) * 8 / 4;
+    assert!(bits >= 10_000_000, "{bits} bits a second");
+}
+
+#[test]
+fn a_path_of_ipv6_that_swallows_large_packets_is_seen_through() {
+    for (largest, found) in [(1_430, 1_420), (1_280, 1_280)] {
+        let link = Link { largest, ipv6: true, ..LINK };
+        let mut world = World::connected(&AssociationConfig::default(), &[link]);
+        world.run_until(seconds(15));
+        assert_eq!(mtu(&world), found);
+        let bits = world.delivered(seconds(11), seconds(15)) * 8 / 4;
+        assert!(bits >= 10_000_000, "{bits} bits a second");
+    }
+}
+
+#[test]
+fn a_path_of_ipv6_that_shrinks_falls_to_what_every_one_carries() {
+    let link = Link { ipv6: true, ..LINK };
+    let mut world = World::connected(&AssociationConfig::default(), &[link]);
+    world.run_until(seconds(6));
+    assert_eq!(mtu(&world), 1_500);
     world.pass_up_to(0, 1_300);
     world.run_until(seconds(25));
     assert_eq!(mtu(&world), 1_280);
