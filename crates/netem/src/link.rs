@@ -85,6 +85,9 @@ pub struct Link<P = Packet> {
     /// The latest arrival among the packets that keep their order.
     last_arrival: Nanos,
     counters: LinkCounters,
+    /// How long so many bytes take at the present rate: most packets are as large as the last one,
+    /// and a division costs more than all else.
+    timed: Option<(usize, Nanos)>,
 }
 
 impl<P: Carried> Link<P> {
@@ -116,6 +119,7 @@ impl<P: Carried> Link<P> {
             flight: VecDeque::new(),
             last_arrival: 0,
             counters: LinkCounters::default(),
+            timed: None,
         }
     }
 
@@ -152,6 +156,7 @@ impl<P: Carried> Link<P> {
             }
             LinkChange::Rate(rate) => {
                 self.rate = rate;
+                self.timed = None;
                 self.free_at = self.free_at.max(now);
                 self.advance(now);
             }
@@ -248,6 +253,11 @@ impl<P: Carried> Link<P> {
         Ok(())
     }
 
+    /// Whether [`Self::poll_at`] may have a packet to give at `now`.
+    pub(crate) fn is_due_at(&self, now: Nanos) -> bool {
+        self.next().is_some_and(|next| next <= now)
+    }
+
     pub(crate) fn poll_at(&mut self, now: Nanos) -> Option<P> {
         let now = self.advance(now);
         self.flight.pop_front_if(|flying| flying.arrives <= now).map(|flying| {
@@ -271,7 +281,7 @@ impl<P: Carried> Link<P> {
     /// Sends what was to be sent by `now`, each packet at its time. Gives the time that counts.
     fn advance(&mut self, now: Nanos) -> Nanos {
         self.now = self.now.max(now);
-        while self.free_at <= self.now && self.rate != Some(0) {
+        while !self.queue.is_empty() && self.free_at <= self.now && self.rate != Some(0) {
             let Some(packet) = self.queue.take(self.free_at, &mut self.counters) else { break };
             self.send(self.free_at, packet);
         }
@@ -333,10 +343,16 @@ impl<P: Carried> Link<P> {
         }
     }
 
-    fn transmission(&self, packet: &P) -> Nanos {
-        match self.rate {
-            None | Some(0) => 0,
-            Some(rate) => transmission(self.wire_bytes(packet) as u64, rate),
+    fn transmission(&mut self, packet: &P) -> Nanos {
+        let Some(rate) = self.rate.filter(|rate| *rate > 0) else { return 0 };
+        let bytes = self.wire_bytes(packet);
+        match self.timed {
+            Some((known, time)) if known == bytes => time,
+            _ => {
+                let time = transmission(bytes as u64, rate);
+                self.timed = Some((bytes, time));
+                time
+            }
         }
     }
 

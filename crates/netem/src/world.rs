@@ -36,6 +36,12 @@ const NODE: u64 = 2;
 /// The most interfaces of a node: numbers are an index, and one too large is a mistake.
 pub const MAX_INTERFACES: u32 = 1 << 16;
 
+/// The most nodes of a world.
+pub const MAX_NODES: u32 = agenda::MAX_ENTITIES / 2;
+
+/// The most links of a world, each with two directions.
+pub const MAX_LINKS: u32 = agenda::MAX_ENTITIES / 4;
+
 /// A node of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
@@ -119,8 +125,13 @@ impl<N: Node> World<N> {
     }
 
     /// Adds a node, which is started at the present time, once the world runs.
+    ///
+    /// # Panics
+    ///
+    /// If there are [`MAX_NODES`] already.
     pub fn add_node(&mut self, node: N) -> NodeId {
         let id = self.nodes.len() as u32;
+        assert!(id < MAX_NODES, "{id} nodes");
         self.nodes.push(NodeSlot { node, started: false, interfaces: Vec::new() });
         self.agenda.set(node_entity(id), Some(self.now));
         NodeId(id)
@@ -142,7 +153,7 @@ impl<N: Node> World<N> {
     ///
     /// # Panics
     ///
-    /// If an interface's number is [`MAX_INTERFACES`] or more.
+    /// If an interface's number is [`MAX_INTERFACES`] or more, or there are [`MAX_LINKS`] already.
     pub fn connect(
         &mut self,
         first: (NodeId, u32),
@@ -151,6 +162,7 @@ impl<N: Node> World<N> {
         backward: LinkConfig,
     ) -> LinkId {
         let id = LinkId((self.links.len() / 2) as u32);
+        assert!(id.0 < MAX_LINKS, "{} links", id.0);
         for (from, to, config) in [(first, second, forward), (second, first, backward)] {
             assert!(from.1 < MAX_INTERFACES, "interface {} of {:?}", from.1, from.0);
             let interface = from.1 as usize;
@@ -177,24 +189,31 @@ impl<N: Node> World<N> {
     /// Lets time pass, up to and including `time`.
     pub fn run_until(&mut self, time: Duration) {
         let until = nanos(time);
-        while self.next().is_some_and(|next| next <= until) {
-            self.step();
-        }
+        while self.step_by(until) {}
         self.now = self.now.max(until);
     }
 
     /// Does the next thing that is to happen, and gives the time of it; `None` if nothing is.
     pub fn step(&mut self) -> Option<Duration> {
+        self.step_by(Nanos::MAX).then(|| self.now())
+    }
+
+    /// Does the next thing that is to happen up to and including `until`; says whether there was
+    /// one.
+    fn step_by(&mut self, until: Nanos) -> bool {
         let action = self.actions.peek().map(|planned| planned.time);
         match (action, self.agenda.first()) {
             (Some(time), first) if first.is_none_or(|(next, _)| time <= next) => {
+                if time > until {
+                    return false;
+                }
                 self.now = self.now.max(time);
                 if let Some(planned) = self.actions.pop() {
                     self.counters.events += 1;
                     self.act(planned.action);
                 }
             }
-            (_, Some((time, entity))) => {
+            (_, Some((time, entity))) if time <= until => {
                 self.now = self.now.max(time);
                 if entity % 2 == 0 {
                     self.wake(entity / 2);
@@ -202,9 +221,9 @@ impl<N: Node> World<N> {
                     self.carry(entity / 2);
                 }
             }
-            (_, None) => return None,
+            _ => return false,
         }
-        Some(self.now())
+        true
     }
 
     /// When the next thing is to happen; `None` if nothing is.
@@ -328,6 +347,9 @@ impl<N: Node> World<N> {
                 self.hand_over(node, NodeInput::Start);
             }
             self.hand_over(node, NodeInput::Arrived { interface, packet });
+            if !self.links[index].link.is_due_at(self.now) {
+                break;
+            }
         }
         self.agenda.set(link_entity(direction), self.links[index].link.next());
     }

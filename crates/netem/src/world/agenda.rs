@@ -11,14 +11,33 @@ use crate::time::Nanos;
 const CHILDREN: usize = 4;
 /// The place of an entity that is not in the heap.
 const NOWHERE: u32 = u32::MAX;
+/// Bits of an entry that name the entity.
+const ENTITY_BITS: u32 = 24;
+/// Bits of an entry that tell who asked first. Beyond 10^12 settings they begin again, and two that
+/// asked for the same time across that point change places.
+const TURN_BITS: u32 = 64 - ENTITY_BITS;
 
-/// When, and if at the same time, who asked first.
-type Due = (Nanos, u64);
+/// The most entities: nodes and directions of links.
+pub(super) const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    due: Due,
-    entity: u32,
+/// When; if at the same time, who asked first; and whose it is. One number, so that a comparison
+/// costs little and the four children of a place are in one cache line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
+
+impl Entry {
+    const fn new(time: Nanos, turn: u64, entity: u32) -> Self {
+        let turn = turn & ((1 << TURN_BITS) - 1);
+        Self((time as u128) << 64 | (turn as u128) << ENTITY_BITS | entity as u128)
+    }
+
+    const fn time(self) -> Nanos {
+        (self.0 >> 64) as Nanos
+    }
+
+    const fn entity(self) -> u32 {
+        self.0 as u32 & (MAX_ENTITIES - 1)
+    }
 }
 
 /// The times of all entities, earliest first.
@@ -34,12 +53,13 @@ pub(super) struct Agenda {
 impl Agenda {
     /// The earliest time, and whose it is.
     pub(super) fn first(&self) -> Option<(Nanos, u32)> {
-        self.heap.first().map(|entry| (entry.due.0, entry.entity))
+        self.heap.first().map(|entry| (entry.time(), entry.entity()))
     }
 
     /// Sets or moves or takes away the time of an entity. Setting the time that it has already
     /// changes nothing, not even its turn.
     pub(super) fn set(&mut self, entity: u32, time: Option<Nanos>) {
+        debug_assert!(entity < MAX_ENTITIES, "entity {entity}");
         let index = entity as usize;
         if index >= self.places.len() {
             if time.is_none() {
@@ -51,32 +71,32 @@ impl Agenda {
         match (place, time) {
             (NOWHERE, None) => {}
             (NOWHERE, Some(time)) => {
-                let entry = Entry { due: self.due(time), entity };
+                let entry = self.entry(time, entity);
                 self.heap.push(entry);
                 self.rise(self.heap.len() - 1, entry);
             }
             (place, None) => self.remove(place as usize),
             (place, Some(time)) => {
                 let place = place as usize;
-                let old = self.heap[place].due;
-                if old.0 != time {
-                    let entry = Entry { due: self.due(time), entity };
-                    if entry.due < old { self.rise(place, entry) } else { self.sink(place, entry) }
+                let old = self.heap[place];
+                if old.time() != time {
+                    let entry = self.entry(time, entity);
+                    if entry < old { self.rise(place, entry) } else { self.sink(place, entry) }
                 }
             }
         }
     }
 
-    fn due(&mut self, time: Nanos) -> Due {
+    const fn entry(&mut self, time: Nanos, entity: u32) -> Entry {
         self.settings += 1;
-        (time, self.settings)
+        Entry::new(time, self.settings, entity)
     }
 
     fn remove(&mut self, place: usize) {
         let removed = self.heap[place];
-        self.places[removed.entity as usize] = NOWHERE;
+        self.places[removed.entity() as usize] = NOWHERE;
         if let Some(last) = self.heap.pop().filter(|_| place < self.heap.len()) {
-            if last.due < removed.due { self.rise(place, last) } else { self.sink(place, last) }
+            if last < removed { self.rise(place, last) } else { self.sink(place, last) }
         }
     }
 
@@ -84,10 +104,11 @@ impl Agenda {
     fn rise(&mut self, mut place: usize, entry: Entry) {
         while place > 0 {
             let parent = (place - 1) / CHILDREN;
-            if self.heap[parent].due < entry.due {
+            let above = self.heap[parent];
+            if above < entry {
                 break;
             }
-            self.put(place, self.heap[parent]);
+            self.put(place, above);
             place = parent;
         }
         self.put(place, entry);
@@ -98,21 +119,28 @@ impl Agenda {
         loop {
             let first = place * CHILDREN + 1;
             let end = (first + CHILDREN).min(self.heap.len());
-            let least = (first..end).min_by_key(|child| self.heap[*child].due);
-            match least.filter(|child| self.heap[*child].due < entry.due) {
-                Some(child) => {
-                    self.put(place, self.heap[child]);
-                    place = child;
+            let Some((head, others)) = self.heap.get(first..end).and_then(<[_]>::split_first)
+            else {
+                break;
+            };
+            let (mut least, mut child) = (*head, first);
+            for (other, at) in others.iter().zip(first + 1..) {
+                if *other < least {
+                    (least, child) = (*other, at);
                 }
-                None => break,
             }
+            if least > entry {
+                break;
+            }
+            self.put(place, least);
+            place = child;
         }
         self.put(place, entry);
     }
 
     fn put(&mut self, place: usize, entry: Entry) {
         self.heap[place] = entry;
-        self.places[entry.entity as usize] = place as u32;
+        self.places[entry.entity() as usize] = place as u32;
     }
 }
 
