@@ -15,6 +15,7 @@
 //! | `abort` | the end at once | RFC 9260 §9.1 |
 //! | `dynamic_address`, `own_addresses` | addresses added and removed | RFC 5061 |
 //! | `authentication` | AUTH, put in front and checked | RFC 4895 §6 |
+//! | `notifications` | what the user is to be told | RFC 9260 §11.2 |
 //! | `report` | ERROR, unknown chunks | RFC 9260 §3.2, §3.3.10 |
 //! | `reconfiguration`, `streams` | streams reset and added | RFC 6525 |
 //! | `control`, `output` | what waits to be sent, and packets made of it | RFC 9260 §6.10 |
@@ -31,6 +32,7 @@ pub(crate) mod dynamic_address;
 mod footprint;
 mod handshake;
 pub(crate) mod introduction;
+mod notifications;
 mod output;
 mod own_addresses;
 mod reachability;
@@ -44,7 +46,7 @@ mod tags;
 mod timing;
 mod transfer;
 
-use alloc::{boxed::Box, collections::VecDeque, sync::Arc};
+use alloc::{boxed::Box, sync::Arc};
 use core::{
     net::{IpAddr, SocketAddr},
     time::Duration,
@@ -67,13 +69,11 @@ use crate::send::{Sender, Terms};
 use control::Waiting;
 use dynamic_address::DynamicAddress;
 use introduction::Introduction;
+use notifications::Notifications;
 use reconfiguration::Reconfiguration;
 use state::{CookieWait, Retry, State};
 
 pub(crate) use collision::{CookieVerdict, InitVerdict};
-
-/// The most notifications that wait for the user; the oldest of those that only inform go first.
-const MAX_EVENTS: usize = 1024;
 
 /// How a packet came.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +110,7 @@ pub(crate) struct Association {
     receiver: Receiver,
     reconfiguration: Reconfiguration,
     waiting: Waiting,
-    events: VecDeque<Event>,
+    events: Notifications,
     /// Whether the tag or the addresses by which packets find the association have changed.
     moved: bool,
     /// When pacing lets the next packet go, if packets wait for that.
@@ -160,7 +160,7 @@ impl Association {
             receiver,
             reconfiguration: Reconfiguration::new(own.initial_tsn, peer.initial_tsn),
             waiting: Waiting::default(),
-            events: VecDeque::new(),
+            events: Notifications::default(),
             moved: false,
             paced_until: None,
         }
@@ -265,15 +265,7 @@ impl Association {
 
     /// The next notification. What an ended association says last is that it ended.
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
-        if self.events.is_empty() {
-            return None;
-        }
-        let event = self.events.pop_front();
-        if self.events.is_empty() {
-            // Most associations have something to say only at their beginning and end.
-            self.events.shrink_to(0);
-        }
-        event
+        self.events.pop()
     }
 
     /// It is over, in whatever way; the last notification says how.
@@ -292,13 +284,11 @@ impl Association {
             self.waiting.alone.clear();
         }
         self.paced_until = None;
-        self.events.push_back(last);
+        self.events.push_always(last);
     }
 
     fn notify(&mut self, event: Event) {
-        if self.events.len() < MAX_EVENTS {
-            self.events.push_back(event);
-        }
+        self.events.push(event);
     }
 
     /// How long to wait for an answer on a path.

@@ -60,7 +60,7 @@ impl Association {
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;
-                self.events.push_back(Event::PeerShutdown);
+                self.events.push(Event::PeerShutdown);
             }
             State::ShutdownReceived => {}
             // Both at once: no data is left on this side.

@@ -29,6 +29,11 @@ impl Association {
         self.sender.send(now, info, data, &mut self.paths)
     }
 
+    /// Whether a message of so many bytes has room in the send buffer.
+    pub(crate) fn is_writable(&self, length: usize) -> bool {
+        self.state.takes_messages() && self.sender.is_writable(length)
+    }
+
     /// Gives the user a message, or a part of one.
     pub(crate) fn receive(&mut self) -> Option<Message> {
         self.receiver.receive()
