@@ -112,8 +112,9 @@ impl Sender {
             window: way.congestion.window().saturating_sub(way.outstanding()),
             bytes: 0,
         };
+        let may_add = self.has_just_found(path);
         self.fill_again(&mut filling, packet, paths, counters);
-        if self.unsent > 0 && self.may_add_new(path, paths) {
+        if self.unsent > 0 && (may_add || self.may_add_new(path, paths)) {
             self.fill_new(&mut filling, packet, paths);
         }
         if filling.bytes > 0 {

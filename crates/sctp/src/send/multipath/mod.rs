@@ -49,6 +49,11 @@ pub(super) struct Concurrent {
     automatic: Automatic,
     /// The last chunk that was sent on another path because it held up all others.
     rescheduled: Option<Tsn>,
+    /// Whether nothing happened since there was nothing to send: half of all associations only
+    /// receive.
+    is_idle: bool,
+    /// The path that was found last, if it is new data that may go there.
+    found: Option<PathId>,
 }
 
 impl Concurrent {
@@ -66,6 +71,8 @@ impl Concurrent {
             dac_count: 0,
             automatic: Automatic::default(),
             rescheduled: None,
+            is_idle: false,
+            found: None,
         }))
     }
 }
@@ -90,6 +97,8 @@ impl Sender {
     pub(super) fn note_event(&mut self) {
         if let Some(concurrent) = &mut self.multipath {
             concurrent.burst.on_event();
+            concurrent.is_idle = false;
+            concurrent.found = None;
         }
     }
 

@@ -22,6 +22,9 @@ impl Sender {
     /// The path that sends next, of all that may. A path that has begun goes on until it may not:
     /// its packets leave together.
     pub(crate) fn next_path(&mut self, now: Duration, paths: &mut Paths) -> NextPath {
+        if self.multipath.as_ref().is_some_and(|concurrent| concurrent.is_idle) {
+            return NextPath::default();
+        }
         self.note_time(now);
         let mut unused = 0_u64;
         let mut next = self.find_next(now, paths, &mut unused);
@@ -35,7 +38,25 @@ impl Sender {
                 }
             }
         }
+        self.note_finding(next.path);
         next
+    }
+
+    /// What need not be looked for again: what was found until the packet is filled, and if there
+    /// is nothing at all to send, anything until something happens.
+    fn note_finding(&mut self, found: Option<PathId>) {
+        let is_idle = self.unsent == 0 && self.outstanding.is_empty();
+        let is_new = found.and_then(|path| self.flight(path)).is_none_or(|on| on.waiting == 0);
+        if let Some(concurrent) = &mut self.multipath {
+            concurrent.found = found.filter(|_| is_new);
+            concurrent.is_idle = is_idle;
+        }
+    }
+
+    /// Whether [`Self::next_path`] has just found that new data may go on this path.
+    pub(in crate::send) fn has_just_found(&mut self, path: PathId) -> bool {
+        let found = self.multipath.as_mut().and_then(|concurrent| concurrent.found.take());
+        found == Some(path)
     }
 
     /// The same; notes which paths have room and nothing to send, by their places.
