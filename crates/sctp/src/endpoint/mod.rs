@@ -178,6 +178,13 @@ impl Endpoint {
         self.with(now, id, |association, now, _| association.send(now, info, data))
     }
 
+    /// Whether [`Self::send`] would find room for a message of so many bytes now. Asking does not
+    /// make [`crate::event::Event::Writable`] come: a message that was refused does.
+    #[must_use]
+    pub fn is_writable(&self, id: AssociationId, length: usize) -> bool {
+        self.association(id).is_some_and(|association| association.is_writable(length))
+    }
+
     /// Takes a message, or a part of one, that came in (RFC 9260 §11.1.6, RECEIVE). What came in
     /// before an association ended can still be received afterwards.
     pub fn receive(&mut self, now: Duration, id: AssociationId) -> Option<Message> {
@@ -343,11 +350,12 @@ impl Endpoint {
 
     /// The association in `slot` may have something to give out.
     fn touch(&mut self, slot: u32) {
-        if let Some(entry) = self.registry.entry_mut(slot)
-            && !entry.waiting
-        {
-            entry.waiting = true;
-            self.waiting.push_back(slot);
+        if let Some(entry) = self.registry.entry_mut(slot) {
+            entry.spent = false;
+            if !entry.waiting {
+                entry.waiting = true;
+                self.waiting.push_back(slot);
+            }
         }
     }
 

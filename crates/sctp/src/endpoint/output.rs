@@ -23,10 +23,15 @@ impl Endpoint {
             if let Some(event) = association.poll_event() {
                 return Output::Event(association.id, event);
             }
-            let counters = &mut self.counters;
-            if let Some(transmit) = association.poll_transmit(self.now, &mut self.train, counters) {
-                self.count(&transmit);
-                return Output::Transmit(transmit);
+            if !entry.spent {
+                let (train, counters) = (&mut self.train, &mut self.counters);
+                let transmit = association.poll_transmit(self.now, train, counters);
+                // Asking once more would cost about as much as writing a packet.
+                entry.spent = train.has_run_out() && !association.has_events();
+                if let Some(transmit) = transmit {
+                    self.count(&transmit);
+                    return Output::Transmit(transmit);
+                }
             }
             // Sending may have ended something.
             if association.has_events() {

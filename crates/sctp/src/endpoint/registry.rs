@@ -43,6 +43,8 @@ pub(crate) struct Entry {
     pub(crate) scheduled: Option<Duration>,
     /// Whether it waits in the list of those that may have something to give out.
     pub(crate) waiting: bool,
+    /// Whether it said that it has no packet for now, and nothing was done to it since.
+    pub(crate) spent: bool,
     /// Under which tag it is found.
     tag: u32,
     /// Under which addresses it is found.
@@ -83,8 +85,14 @@ impl Registry {
         let id = AssociationId(u64::from(place.uses) << SLOT_BITS | u64::from(slot));
         let association = make(id);
         let tag = association.local_tag().0;
-        place.entry =
-            Some(Entry { association, scheduled: None, waiting: false, tag, peers: Vec::new() });
+        place.entry = Some(Entry {
+            association,
+            scheduled: None,
+            waiting: false,
+            spent: false,
+            tag,
+            peers: Vec::new(),
+        });
         self.by_tag.insert(tag, slot);
         self.index(slot);
         (slot, id)

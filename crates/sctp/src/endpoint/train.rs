@@ -35,6 +35,8 @@ pub(crate) struct Train {
     pub(crate) buffer: BytesMut,
     /// The packet that did not fit the last train; it begins the next one.
     carried: Option<Route>,
+    /// Whether the last train ended because there was no further packet.
+    run_out: bool,
     /// The beginnings of the pieces of memory that trains are written into, the one used last at
     /// the back: each comes into use again once all of its trains were sent.
     pieces: VecDeque<BytesMut>,
@@ -49,15 +51,22 @@ impl Train {
         mut write: impl FnMut(&mut BytesMut) -> Option<Route>,
     ) -> Option<Transmit> {
         self.make_room();
-        let route = match self.carried.take() {
+        self.run_out = false;
+        let route = match self.carried.take().or_else(|| write(&mut self.buffer)) {
             Some(route) => route,
-            None => write(&mut self.buffer)?,
+            None => {
+                self.run_out = true;
+                return None;
+            }
         };
         let size = self.buffer.len();
         let mut packets = 1;
         while packets < MAX_PACKETS && self.buffer.len() + size <= MAX_BYTES {
             let before = self.buffer.len();
-            let Some(next) = write(&mut self.buffer) else { break };
+            let Some(next) = write(&mut self.buffer) else {
+                self.run_out = true;
+                break;
+            };
             let length = self.buffer.len() - before;
             if next != route || length > size {
                 self.carried = Some(next);
@@ -71,6 +80,11 @@ impl Train {
         }
         let contents = self.buffer.split().freeze();
         Some(transmit(route, contents, size))
+    }
+
+    /// Whether [`Self::gather`] last found that there is no further packet for now.
+    pub(crate) fn has_run_out(&self) -> bool {
+        self.run_out
     }
 
     /// Takes the memory of trains that have been sent back, or new memory. Writing into one large
