@@ -20,12 +20,14 @@ pub(super) struct SaturatedSender {
     /// What each stream may hold, if the application asks.
     share: usize,
     next: u16,
+    /// A message to be refused.
+    blank: Bytes,
 }
 
 impl SaturatedSender {
     pub(super) fn new(setup: ApplicationSetup, send_buffer: usize) -> Self {
         let share = send_buffer / usize::from(setup.streams.max(1));
-        Self { setup, share, next: 0 }
+        Self { setup, share, next: 0, blank: vec![0; setup.message].into() }
     }
 
     /// Hands in messages, streams in turn, until there is no room. With queue information a stream
@@ -38,7 +40,11 @@ impl SaturatedSender {
                 left_out += 1;
             } else {
                 let info = SendInfo { stream, ..SendInfo::default() };
-                if endpoint.send(now, id, &info, self.message(now)).is_err() {
+                // Most calls find no room, and a message takes its time to make. One is refused all
+                // the same: an association does more for a sender that waits.
+                let has_room = endpoint.is_writable(id, self.setup.message);
+                let message = if has_room { self.message(now) } else { self.blank.clone() };
+                if endpoint.send(now, id, &info, message).is_err() || !has_room {
                     return;
                 }
                 left_out = 0;
@@ -52,6 +58,7 @@ impl SaturatedSender {
         held >= self.share
     }
 
+    /// The next message; all but its stamp is the same in each.
     fn message(&self, now: Duration) -> Bytes {
         let mut message = BytesMut::with_capacity(self.setup.message);
         message.put_u64(nanoseconds(now));

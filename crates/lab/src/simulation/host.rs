@@ -189,7 +189,11 @@ impl Node for Host {
                 self.endpoint.handle_input(now, Input::Tick);
             }
         }
-        self.serve(now);
+        // A sender that leaves streams out was never refused, and is not told of room. What comes
+        // in is told of.
+        if let Role::Sender { .. } = self.role {
+            self.serve(now);
+        }
     }
 
     fn poll_output(&mut self, now: Duration) -> NodeOutput {
