@@ -87,3 +87,42 @@ fn shipped_plans_are_listed_and_can_be_begun_with() {
     let text = Eyas::new("lab show cmt-delay").run().exits(0).out;
     assert!(text.contains("[[curve]]"), "{text}");
 }
+
+/// Runs that are kept in a directory. Every file there must be whole.
+#[cfg(unix)]
+fn kept_runs(directory: &Path) -> usize {
+    let files = fs::read_dir(directory.join("out/runs")).into_iter().flatten().flatten();
+    let whole = files.filter(|file| file.path().extension().is_some_and(|end| end == "json"));
+    let runs = |file: fs::DirEntry| {
+        let text = fs::read_to_string(file.path()).expect("a file");
+        let point: serde_json::Value = serde_json::from_str(&text).expect("a whole file");
+        point["runs"].as_object().map_or(0, serde_json::Map::len)
+    };
+    whole.map(runs).sum()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_that_was_ended_in_the_middle_goes_on_where_it_stood() {
+    let text = PLAN.replace("runs = 2", "runs = 6");
+    let whole = tempfile::tempdir().expect("a directory");
+    let line = plan(whole.path(), &text);
+    let wanted = lab(whole.path(), &line).arg("--json").run().exits(0).json();
+    for signal in ["INT", "KILL"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let line = format!("{} --jobs 1", plan(directory.path(), &text));
+        let running = lab(directory.path(), &line).start();
+        running.until("keeps a run", || kept_runs(directory.path()) > 0);
+        running.signal(signal);
+        let ended = running.end();
+        // It may have been quicker than the signal.
+        let expected = if signal == "INT" { Some(130) } else { None };
+        assert!(ended.code == expected || ended.code == Some(0), "{signal}: {ended:?}");
+        let kept = kept_runs(directory.path());
+        assert!((1..=12).contains(&kept), "{kept}");
+        let resumed = lab(directory.path(), &line).arg("--json").run().exits(0).json();
+        assert_eq!(resumed["points"], wanted["points"], "{signal}");
+        assert_eq!(resumed["claims"], wanted["claims"], "{signal}");
+        assert_eq!(kept_runs(directory.path()), 12);
+    }
+}

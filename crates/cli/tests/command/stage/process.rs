@@ -132,10 +132,24 @@ impl Eyas {
 impl Running {
     /// Waits until it has said this on standard error.
     pub(crate) fn hears(&self, word: &str) {
-        while !self.err.lock().expect("not poisoned").contains(word) {
-            assert!(self.started.elapsed() < HANGS, "it never says {word}");
+        let says = || self.err.lock().expect("not poisoned").contains(word);
+        self.until(&format!("says {word}"), says);
+    }
+
+    /// Waits until this is so; `what` is what it does then.
+    pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+        while !is_so() {
+            assert!(self.started.elapsed() < HANGS, "it never {what}");
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// Sends it a signal, by name; it may have ended meanwhile.
+    #[cfg(unix)]
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        // Its number is not given again before it was waited for.
+        Command::new("kill").args(["-s", name, &id]).status().expect("kill is there");
     }
 
     /// Waits for its end.
