@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 # How long a peer may take until it answers, in seconds.
-READY_WITHIN = 30
+READY_WITHIN = 60
 # How long a peer may take to end after it was asked to, in seconds.
 END_WITHIN = 5
 

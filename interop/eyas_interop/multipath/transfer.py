@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 
+from ..process import READY_WITHIN
 from .lines import Lines
 
 PORT = 5000
@@ -68,7 +69,7 @@ class Transfer:
             try:
                 Sender(send.stdin, self.amount).start()
                 self._watch(listen, seconds, midway)
-                send.wait(10)
+                send.wait(READY_WITHIN)
             finally:
                 send.kill()
         finally:
@@ -87,7 +88,7 @@ class Transfer:
         return (self.directory / f"multipath-{name}.log").read_text(errors="replace")
 
     def _wait_ready(self) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + READY_WITHIN
         while "listening" not in self.said("listen"):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"eyas does not listen: {self.said('listen')[-300:]}")

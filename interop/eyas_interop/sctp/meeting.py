@@ -59,7 +59,7 @@ class Meeting:
     def run(
         self, connector: list[str], listener: list[str], *, options: tuple[str, ...] = (),
         our_options: tuple[str, ...] = (), listener_options: tuple[str, ...] = (), paths: int = 1,
-        six: bool = False, within: float = 20,
+        six: bool = False, within: float = 90,
         meanwhile: Callable[[], None] | None = None, capture: bool = False,
         listener_paths: int | None = None,
     ) -> tuple[dict, dict]:

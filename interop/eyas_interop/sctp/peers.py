@@ -13,7 +13,7 @@ from .guest import Guest
 from .network import SctpNetwork
 
 # A listener may take this long until it listens, in seconds.
-READY_WITHIN = 10
+READY_WITHIN = 60
 
 
 class Running:
