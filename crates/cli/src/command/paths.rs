@@ -1,5 +1,6 @@
 //! Paths of an association, for people and for machines.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use eyas::sctp::SctpAssociation;
@@ -10,36 +11,48 @@ use crate::output;
 use crate::shape::PathShape;
 use crate::terminal::{Line, Look, Paint, time};
 
-/// Says on standard error what becomes of paths, if that is wanted.
-#[derive(Clone, Copy, Debug)]
+/// Says on standard error what becomes of paths, if that is wanted, and knows them when the
+/// association that had them is over: the peer may end it at any moment.
+#[derive(Debug)]
 pub(crate) struct Teller {
     look: Option<Look>,
+    known: RefCell<Vec<PathStatus>>,
 }
 
 impl Teller {
     /// With a look, or silent.
     pub(crate) fn new(look: Option<Look>) -> Self {
-        Self { look }
+        Self { look, known: RefCell::default() }
+    }
+
+    /// The paths, as they are or last were.
+    pub(crate) fn paths(&self, association: &SctpAssociation) -> Vec<PathStatus> {
+        let paths = association.paths();
+        if !paths.is_empty() {
+            self.known.replace(paths);
+        }
+        self.known.borrow().clone()
     }
 
     /// Tells of an event, if it is about paths.
-    pub(crate) fn tell(self, event: &Event) {
+    pub(crate) fn tell(&self, association: &SctpAssociation, event: &Event) {
+        self.paths(association);
         if let (Some(look), Some(text)) = (self.look, text(event)) {
             output::aside(&[Line::new().with(Paint::Dim, text)], look);
         }
     }
 
     /// Tells of all paths.
-    pub(crate) fn tell_all(self, paths: &[PathStatus]) {
+    pub(crate) fn tell_all(&self, paths: &[PathStatus]) {
         let Some(look) = self.look else { return };
         let line = |path: &PathStatus| Line::new().with(Paint::Dim, summary(path));
         output::aside(&paths.iter().map(line).collect::<Vec<_>>(), look);
     }
 
     /// Tells of events until the association is over, and then waits forever.
-    pub(crate) async fn watch(self, association: &SctpAssociation) {
+    pub(crate) async fn watch(&self, association: &SctpAssociation) {
         while let Some(event) = association.event().await {
-            self.tell(&event);
+            self.tell(association, &event);
         }
         std::future::pending().await
     }

@@ -17,7 +17,7 @@ use crate::flags::MessageFlags;
 pub(super) async fn exchange(
     association: &SctpAssociation,
     flags: &MessageFlags,
-    teller: Teller,
+    teller: &Teller,
 ) -> Result<Moved, Failure> {
     let receiving = receive(association, teller);
     let (sent, received) = tokio::try_join!(send(association, flags), receiving)?;
@@ -65,7 +65,7 @@ async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64
 }
 
 /// Receives until the peer ends a stream of its own, or the association.
-async fn receive(association: &SctpAssociation, teller: Teller) -> Result<u64, Failure> {
+async fn receive(association: &SctpAssociation, teller: &Teller) -> Result<u64, Failure> {
     let mut out = tokio::io::stdout();
     let mut received = 0;
     let mut peer_is_done = false;
@@ -76,7 +76,7 @@ async fn receive(association: &SctpAssociation, teller: Teller) -> Result<u64, F
             // All that the peer sent before has been taken above.
             () = std::future::ready(()), if peer_is_done => return Ok(received),
             event = association.event() => {
-                event.iter().for_each(|event| teller.tell(event));
+                event.iter().for_each(|event| teller.tell(association, event));
                 peer_is_done |= matches!(event, None | Some(Event::StreamsReset { outgoing: false, .. }));
                 continue;
             }

@@ -51,7 +51,7 @@ pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), F
     }
     let info = connection.info().clone();
     let teller = Teller::new((flags.verbose && !common.json).then(|| plain(common)));
-    let moved = exchange(connection, flags, teller).await?;
+    let moved = exchange(connection, flags, &teller).await?;
     teller.tell_all(&moved.paths);
     if common.json {
         // Standard output is the peer's.
@@ -158,9 +158,10 @@ fn say_connected(connection: &Connection, common: &CommonFlags) {
 async fn exchange(
     connection: Connection,
     flags: &PipeFlags,
-    teller: Teller,
+    teller: &Teller,
 ) -> Result<Moved, Failure> {
     let association = connection.sctp().cloned();
+    association.iter().for_each(|association| drop(teller.paths(association)));
     let moved = match &association {
         Some(association) if flags.message.messages => {
             exchange_messages(connection, association, flags, teller).await?
@@ -177,7 +178,7 @@ async fn exchange(
         None => exchange_bytes(connection, flags).await?,
     };
     let Some(association) = association else { return Ok(moved) };
-    let paths = association.paths();
+    let paths = teller.paths(&association);
     farewell(&association).await;
     Ok(Moved { paths, ..moved })
 }
@@ -187,7 +188,7 @@ async fn exchange_messages(
     connection: Connection,
     association: &SctpAssociation,
     flags: &PipeFlags,
-    teller: Teller,
+    teller: &Teller,
 ) -> Result<Moved, Failure> {
     let connection = match connection.into_sctp() {
         Ok(association) => return messages::exchange(&association, &flags.message, teller).await,
