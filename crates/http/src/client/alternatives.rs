@@ -4,17 +4,12 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError, Weak},
-    time::Duration,
 };
 
 use tokio::sync::watch;
 
 use super::{HttpPolicy, Inner, report::ConnectionReport, route::Route};
 use crate::{alt_svc::Service, pool::Key};
-
-/// How long a request waits for the alternative before it goes to the origin, as browsers do
-/// while they know no round trip: 300 ms. The attempt goes on, and later requests use it.
-const WAIT: Duration = Duration::from_millis(300);
 
 /// Attempts at alternatives under way at once; beyond, requests go to their origins.
 const MAX_DIALLING: usize = 32;
@@ -41,7 +36,7 @@ pub(super) async fn consult(inner: &Arc<Inner>, route: &Route) {
     let wait = match policy {
         // The race has its own head start for QUIC; the alternative gets the same.
         HttpPolicy::RaceAltSvc => inner.config.race.head_start,
-        _ => WAIT,
+        _ => inner.config.alternative_wait,
     };
     // The sender is dropped when the attempt has ended, whichever way.
     let _ = tokio::time::timeout(wait, ended.changed()).await;

@@ -11,6 +11,9 @@ use crate::{Error, Kind, PoolLimits, Versions};
 /// Redirects followed unless the caller says otherwise.
 const DEFAULT_REDIRECTS: usize = 10;
 
+/// How long a request waits for an alternative, as browsers wait while they know no round trip.
+const ALTERNATIVE_WAIT: Duration = Duration::from_millis(300);
+
 /// Settles what a [`Client`] is made of.
 #[derive(Debug)]
 #[must_use]
@@ -34,6 +37,7 @@ pub(super) struct Config {
     pub(super) connect_timeout: Option<Duration>,
     pub(super) total_timeout: Option<Duration>,
     pub(super) idle_timeout: Option<Duration>,
+    pub(super) alternative_wait: Duration,
     pub(super) max_body: Option<u64>,
     pub(super) headers: HeaderMap,
 }
@@ -57,6 +61,7 @@ impl Default for ClientBuilder {
                 connect_timeout: None,
                 total_timeout: None,
                 idle_timeout: None,
+                alternative_wait: ALTERNATIVE_WAIT,
                 max_body: None,
                 headers: HeaderMap::from_iter([(USER_AGENT, agent)]),
             },
@@ -154,6 +159,14 @@ impl ClientBuilder {
     /// How long the peer may be silent, before the response and between chunks of its body.
     pub fn idle_timeout(mut self, limit: Duration) -> Self {
         self.config.idle_timeout = Some(limit);
+        self
+    }
+
+    /// How long a request waits for an alternative service that was announced before it goes to the
+    /// origin (RFC 7838 §2.4), with [`HttpPolicy::AltSvc`]: 300 ms unless said. The attempt goes on,
+    /// and later requests use it.
+    pub fn alternative_wait(mut self, limit: Duration) -> Self {
+        self.config.alternative_wait = limit;
         self
     }
 
