@@ -1,15 +1,13 @@
-//! The machine moves to another network, in a network namespace of its own. The test executes
-//! itself again inside it; where that is not allowed it says so and counts for nothing.
+//! The machine moves to another network, in a network namespace of its own.
 
-use std::io::Write;
+mod namespace;
+
 use std::net::IpAddr;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use eyas::{Endpoint, MemoryStore, Resolver};
 
-/// Set inside the namespace.
-const INSIDE: &str = "EYAS_TEST_INSIDE_NAMESPACE";
+use crate::namespace::ip;
 
 /// Far longer than the kernel's notice takes, so that a hang becomes a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -37,52 +35,9 @@ const SECOND: [&str; 3] = [
     "route add default via 198.51.100.1 dev here",
 ];
 
-fn ip(words: &str) {
-    let output = Command::new("ip").args(words.split(' ')).output().unwrap();
-    assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// Whether this program can be started in a namespace of its own, and what starts it there.
-fn namespace() -> Result<Command, String> {
-    let unshare = || {
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--net"]);
-        command
-    };
-    let output = unshare()
-        .args(["ip", "link", "add", "here", "type", "veth", "peer", "name", "there"])
-        .output()
-        .map_err(|error| format!("unshare: {error}"))?;
-    if output.status.success() {
-        Ok(unshare())
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
-    }
-}
-
 #[test]
 fn a_move_to_another_network_is_told_once_the_way_out_changes() {
-    if std::env::var_os(INSIDE).is_some() {
-        return inside();
-    }
-    let mut command = match namespace() {
-        Ok(command) => command,
-        Err(why) => {
-            // Past the harness, which keeps to itself what a test prints that does not fail.
-            let mut stderr = std::io::stderr();
-            writeln!(stderr, "SKIPPED: no network namespace here, so no move: {why}").unwrap();
-            return;
-        }
-    };
-    let output = command
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "a_move_to_another_network_is_told_once_the_way_out_changes"])
-        .arg("--nocapture")
-        .env(INSIDE, "1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    namespace::in_its_own("a_move_to_another_network_is_told_once_the_way_out_changes", inside);
 }
 
 fn inside() {

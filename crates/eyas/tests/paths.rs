@@ -1,10 +1,8 @@
-//! Paths of SCTP associations: several from the beginning, and some that come and go. What needs
-//! addresses that come and go runs in a network namespace of its own, for which the test executes
-//! itself again; where that is not allowed it says so and counts for nothing.
+//! Paths of SCTP associations: several from the beginning, and some that come and go.
 
-use std::io::Write;
+mod namespace;
+
 use std::net::{IpAddr, SocketAddr};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,8 +17,8 @@ use eyas::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
 use eyas::{Connection, Endpoint, MemoryStore};
 use tokio::time::timeout;
 
-/// Set inside the namespace.
-const INSIDE: &str = "EYAS_TEST_INSIDE_NAMESPACE";
+use crate::namespace::ip;
+
 /// Far longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PORT: u16 = 5000;
@@ -174,56 +172,9 @@ async fn shared_keys_sign_what_changes_addresses() {
     assert!(plain.set_shared_key(7, &b"without AUTH"[..]).is_err());
 }
 
-/// Whether this program can be started in a namespace of its own, and what starts it there.
-fn namespace() -> Result<Command, String> {
-    let unshare = || {
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--net"]);
-        command
-    };
-    let output = unshare()
-        .args(["ip", "link", "add", "here", "type", "veth", "peer", "name", "there"])
-        .output()
-        .map_err(|error| format!("unshare: {error}"))?;
-    if output.status.success() {
-        Ok(unshare())
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
-    }
-}
-
-fn ip(words: &str) {
-    let output = Command::new("ip").args(words.split(' ')).output().unwrap();
-    assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
 #[test]
 fn addresses_that_come_and_go_become_paths() {
-    if std::env::var_os(INSIDE).is_some() {
-        return inside();
-    }
-    let mut command = match namespace() {
-        Ok(command) => command,
-        Err(why) => {
-            // Past the harness, which keeps to itself what a test prints that does not fail.
-            let mut stderr = std::io::stderr();
-            writeln!(stderr, "SKIPPED: no network namespace here: {why}").unwrap();
-            return;
-        }
-    };
-    let output = command
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "addresses_that_come_and_go_become_paths", "--nocapture"])
-        .env(INSIDE, "1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    namespace::in_its_own("addresses_that_come_and_go_become_paths", inside);
 }
 
 fn inside() {
