@@ -115,14 +115,20 @@ fn retransmissions_can_be_limited() {
     assert_eq!(forward(&mut bench), forwarded(1, &[(4, 0)]));
 }
 
-#[test]
-fn t3_watches_over_what_is_told() {
+/// One message is given up, and the peer has been told so.
+fn told() -> Bench {
     let mut bench = Bench::new();
     let once = SendInfo { reliability: Reliability::Retransmissions(0), ..on(4) };
     bench.send(once, 100).expect("taken");
     bench.output();
     bench.timeout();
     assert!(forward(&mut bench).is_some());
+    bench
+}
+
+#[test]
+fn t3_watches_over_what_is_told() {
+    let mut bench = told();
     assert_eq!(forward(&mut bench), None);
     let outcome = bench.timeout();
     assert_eq!(outcome.expired.len(), 1, "the peer did not answer");
@@ -134,12 +140,7 @@ fn t3_watches_over_what_is_told() {
 
 #[test]
 fn who_acknowledges_less_than_it_was_told_is_told_again() {
-    let mut bench = Bench::new();
-    let once = SendInfo { reliability: Reliability::Retransmissions(0), ..on(4) };
-    bench.send(once, 100).expect("taken");
-    bench.output();
-    bench.timeout();
-    assert!(forward(&mut bench).is_some());
+    let mut bench = told();
     bench.send(on(1), 100).expect("taken");
     bench.output();
     bench.sack(0, &[(1, 1)]);
