@@ -254,6 +254,53 @@ pub enum CongestionControlKind {
     Olia,
 }
 
+impl CongestionControlKind {
+    /// Every one.
+    pub const ALL: [Self; 7] = [
+        Self::NewReno,
+        Self::Cubic,
+        Self::Bbr,
+        Self::CmtRpV1,
+        Self::CmtRpV2,
+        Self::Lia,
+        Self::Olia,
+    ];
+
+    /// What plans and command lines call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NewReno => "new-reno",
+            Self::Cubic => "cubic",
+            Self::Bbr => "bbr",
+            Self::CmtRpV1 => "cmt-rp-v1",
+            Self::CmtRpV2 => "cmt-rp-v2",
+            Self::Lia => "lia",
+            Self::Olia => "olia",
+        }
+    }
+
+    /// What it is, for people, in one line.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::NewReno => "As in RFC 9260, each path for itself",
+            Self::Cubic => "RFC 9438, each path for itself",
+            Self::Bbr => "By bandwidth and round trip, paced, each path for itself",
+            Self::CmtRpV1 => "Coupled by slow-start thresholds (CMT/RP, version 1)",
+            Self::CmtRpV2 => "Coupled by bandwidth (CMT/RP, version 2)",
+            Self::Lia => "Coupled by linked increases (RFC 6356)",
+            Self::Olia => "Coupled by opportunistic linked increases",
+        }
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
 /// How losses are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use eyas::race::memory;
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Service, Target};
 use eyas::sctp::protocol::cmt::Multipath;
-use eyas::sctp::protocol::config::{AssociationConfig, CongestionControlKind};
+use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{
     Endpoint, EndpointBuilder, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
     private_key_from_pem,
@@ -18,8 +18,8 @@ use eyas::{
 use super::target::with_company;
 use crate::failure::{Failure, Kind};
 use crate::flags::{
-    ChoiceFlags, CommonFlags, Congestion, ConnectTo, DnsServer, MemoryChoice, PathFlags,
-    PolicyName, ReachFlags, TrustFlags,
+    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, PolicyName,
+    ReachFlags, TrustFlags,
 };
 use crate::output;
 use crate::terminal::{Line, Look, Paint};
@@ -129,15 +129,7 @@ pub(crate) fn association(paths: &PathFlags) -> AssociationConfig {
         (config.send_buffer, config.receive_buffer) = (bytes as usize, bytes as usize);
     }
     if let Some(congestion) = paths.congestion {
-        config.congestion_control = match congestion {
-            Congestion::NewReno => CongestionControlKind::NewReno,
-            Congestion::Cubic => CongestionControlKind::Cubic,
-            Congestion::Bbr => CongestionControlKind::Bbr,
-            Congestion::CmtRpV1 => CongestionControlKind::CmtRpV1,
-            Congestion::CmtRpV2 => CongestionControlKind::CmtRpV2,
-            Congestion::Lia => CongestionControlKind::Lia,
-            Congestion::Olia => CongestionControlKind::Olia,
-        };
+        config.congestion_control = congestion;
     }
     config
 }

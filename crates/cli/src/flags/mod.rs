@@ -22,7 +22,7 @@ pub(crate) use choice::{ChoiceFlags, PolicyName, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
 pub(crate) use lab::{LabAction, LabFlags, LabRunFlags};
 pub(crate) use listen::ServeFlags;
-pub(crate) use paths::{Congestion, PathFlags};
+pub(crate) use paths::PathFlags;
 pub(crate) use pipe::{MessageFlags, PipeFlags};
 pub(crate) use reach::{ReachFlags, TrustFlags};
 pub(crate) use remember::{MemoryAction, MemoryChoice, MemoryFlags};

@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use eyas::sctp::protocol::config::CongestionControlKind;
+
+use super::values;
 
 /// Which paths an SCTP association has and how it uses them.
 #[derive(Args, Clone, Debug, Default)]
@@ -21,8 +24,8 @@ pub(crate) struct PathFlags {
     #[arg(long)]
     pub(crate) multipath: bool,
     /// What decides how much may be under way on a path [default: cubic]
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
-    pub(crate) congestion: Option<Congestion>,
+    #[arg(long, value_name = "NAME", hide_short_help = true, value_parser = values::congestion())]
+    pub(crate) congestion: Option<CongestionControlKind>,
     /// Bytes that may wait to be sent, and to be read [default: 1048576; with --multipath 4194304]
     #[arg(long, value_name = "BYTES", hide_short_help = true,
           value_parser = clap::value_parser!(u32).range(4096..))]
@@ -34,23 +37,4 @@ impl PathFlags {
     pub(crate) fn wants_several(&self) -> bool {
         self.multipath || self.local_address.len() > 1
     }
-}
-
-/// What decides how much may be under way on a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Congestion {
-    /// As in RFC 9260, each path for itself.
-    NewReno,
-    /// RFC 9438, each path for itself.
-    Cubic,
-    /// By bandwidth and round trip, paced, each path for itself.
-    Bbr,
-    /// Coupled by slow-start thresholds (CMT/RP, version 1).
-    CmtRpV1,
-    /// Coupled by bandwidth (CMT/RP, version 2).
-    CmtRpV2,
-    /// Coupled by linked increases (RFC 6356).
-    Lia,
-    /// Coupled by opportunistic linked increases.
-    Olia,
 }

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use eyas::race::candidate::Transport;
+use eyas::sctp::protocol::config::CongestionControlKind;
 
 /// The longest duration that a flag takes, so that no sum of times can overflow: 10 years.
 const LONGEST: Duration = Duration::from_secs(10 * 366 * 86_400);
@@ -28,6 +30,14 @@ pub(super) fn transport(text: &str) -> Result<Transport, String> {
         let names: Vec<_> = Transport::ALL.iter().map(|transport| transport.name()).collect();
         format!("no such transport; the transports are {}", names.join(", "))
     })
+}
+
+/// A congestion control by its name.
+pub(super) fn congestion() -> impl TypedValueParser<Value = CongestionControlKind> {
+    let names =
+        CongestionControlKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.about()));
+    PossibleValuesParser::new(names)
+        .try_map(|name| CongestionControlKind::from_name(&name).ok_or("no such congestion control"))
 }
 
 /// curl's `--resolve`: the addresses to use for a host and port.

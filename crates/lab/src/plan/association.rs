@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use eyas_sctp::config::CongestionControlKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::quantity::Size;
@@ -179,23 +180,23 @@ names! {
     }
 }
 
-names! {
-    /// What decides how much may be under way on a path.
-    CongestionName {
-        /// RFC 9260 §7.2, each path for itself.
-        NewReno,
-        /// RFC 9438, each path for itself.
-        Cubic,
-        /// By bandwidth and round trip, each path for itself.
-        Bbr,
-        /// CMT/RP version 1, coupled by slow-start thresholds.
-        CmtRpV1,
-        /// CMT/RP version 2, coupled by bandwidth.
-        CmtRpV2,
-        /// Linked increases (RFC 6356).
-        Lia,
-        /// Opportunistic linked increases.
-        Olia,
+/// What decides how much may be under way on a path, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CongestionName(pub CongestionControlKind);
+
+impl Serialize for CongestionName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for CongestionName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        CongestionControlKind::from_name(&name).map(Self).ok_or_else(|| {
+            let names = CongestionControlKind::ALL.map(CongestionControlKind::name).join(", ");
+            de::Error::custom(format!("there is no congestion control `{name}`, but: {names}"))
+        })
     }
 }
 

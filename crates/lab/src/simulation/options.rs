@@ -1,16 +1,16 @@
 //! What a plan says of an association, as `eyas-sctp` names it.
 
 use eyas_sctp::config::{
-    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc,
-    FlightCap, LossDetection, Multipath, NrSackPolicy, PathOrder, Profile, RtxPolicy, SackPath,
-    SchedulerKind, StreamMapping,
+    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, FlightCap,
+    LossDetection, Multipath, NrSackPolicy, PathOrder, Profile, RtxPolicy, SackPath, SchedulerKind,
+    StreamMapping,
 };
 use eyas_sctp::identifier::StreamId;
 
 use crate::plan::{
-    AssociationSetup, BurstName, CongestionName, CucName, LossDetectionName, Mapping,
-    NrSackPolicyName, PathOrderName, ProfileName, ReschedulingName, RtxPolicyName, SackPathName,
-    SchedulerName, SplittingName,
+    AssociationSetup, BurstName, CucName, LossDetectionName, Mapping, NrSackPolicyName,
+    PathOrderName, ProfileName, ReschedulingName, RtxPolicyName, SackPathName, SchedulerName,
+    SplittingName,
 };
 
 /// The configuration of an association over these paths, which are numbered in this order.
@@ -32,7 +32,7 @@ pub(super) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> 
         config.extensions.interleaving = offered;
     }
     if let Some(name) = setup.congestion_control {
-        config.congestion_control = congestion_control(name);
+        config.congestion_control = name.0;
     }
     if let Some(name) = setup.loss_detection {
         config.loss_detection = match name {
@@ -115,18 +115,6 @@ fn stream_mapping(mapping: &Mapping, streams: u16, paths: &[&str]) -> StreamMapp
                 rows.filter_map(|(stream, name)| Some((StreamId(stream), place(name)?))).collect(),
             )
         }
-    }
-}
-
-const fn congestion_control(name: CongestionName) -> CongestionControlKind {
-    match name {
-        CongestionName::NewReno => CongestionControlKind::NewReno,
-        CongestionName::Cubic => CongestionControlKind::Cubic,
-        CongestionName::Bbr => CongestionControlKind::Bbr,
-        CongestionName::CmtRpV1 => CongestionControlKind::CmtRpV1,
-        CongestionName::CmtRpV2 => CongestionControlKind::CmtRpV2,
-        CongestionName::Lia => CongestionControlKind::Lia,
-        CongestionName::Olia => CongestionControlKind::Olia,
     }
 }
 
