@@ -148,11 +148,31 @@ fn fuzz() -> Result<Outcome, String> {
         return Ok(Outcome::Skipped(how.into()));
     }
     let targets = output(&mut command("cargo", &["+nightly", "fuzz", "list"]))?;
-    let time = format!("-max_total_time={FUZZ_SECONDS}");
-    for target in targets.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        check(&mut command("cargo", &["+nightly", "fuzz", "run", target, "--", &time]))?;
+    let targets: Vec<_> = targets.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    check(&mut command("cargo", &["+nightly", "fuzz", "build"]))?;
+    // Each keeps one core busy.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    for some in targets.chunks(cores) {
+        std::thread::scope(|scope| {
+            let running: Vec<_> =
+                some.iter().map(|target| scope.spawn(|| fuzz_one(target))).collect();
+            running.into_iter().try_for_each(|one| one.join().map_err(|_| "panicked")?)
+        })?;
     }
     Ok(Outcome::Passed)
+}
+
+/// Runs a target that is built, and shows what it said in one piece.
+fn fuzz_one(target: &str) -> Result<(), String> {
+    let time = format!("-max_total_time={FUZZ_SECONDS}");
+    let mut run = command("cargo", &["+nightly", "fuzz", "run", target, "--", &time]);
+    let ran = run.output().map_err(|error| format!("cannot start the target {target}: {error}"))?;
+    let [out, err] = [&ran.stdout, &ran.stderr].map(|said| String::from_utf8_lossy(said));
+    print!("$ cargo +nightly fuzz run {target} -- {time}\n{out}{err}");
+    match ran.status.success() {
+        true => Ok(()),
+        false => Err(format!("the target {target} ended with {}", ran.status)),
+    }
 }
 
 #[cfg(test)]
