@@ -1,8 +1,10 @@
 """The runner: sets the world up, runs every case, takes the world down."""
 
 import argparse
+import contextlib
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -11,6 +13,7 @@ import time
 from .cases import CASES
 from .multipath import cases as multipath
 from .network import Network, NoNamespaces
+from .process import READY_WITHIN, Peer
 from .report import Report, Skip
 from .sctp import memory
 from .sctp.run import NAMES
@@ -18,17 +21,25 @@ from .sctp.run import run as run_sctp
 from .world import World
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Peers of SCTP whose cases run beside the others.
+BESIDE = ("usrsctp", "pion")
 
 
 def main() -> int:
     options = parse()
     report = Report()
-    with tempfile.TemporaryDirectory(prefix="eyas-interop-") as directory:
+    with tempfile.TemporaryDirectory(prefix="eyas-interop-") as directory, contextlib.ExitStack() as ends:
+        beside = None
+        if not options.only:
+            beside = Beside(pathlib.Path(directory), options)
+            ends.callback(beside.stop)
         try:
             if memory.is_wanted(options.only):
                 memory.run(report, options.only)
             if wants_sctp(options.only):
                 sctp(pathlib.Path(directory), options, report)
+            if beside is not None:
+                beside.end(report)
             if not options.only or "multipath" in options.only:
                 multipath.run(pathlib.Path(directory), command(options), report)
             if wants_others(options.only):
@@ -37,6 +48,32 @@ def main() -> int:
             if options.keep:
                 keep(pathlib.Path(directory))
     return report.finish()
+
+
+class Beside:
+    """The cases with some peers of SCTP, in namespaces and a process of their own: they wait more
+    than they work, as do those with the others meanwhile."""
+
+    def __init__(self, directory: pathlib.Path, options: argparse.Namespace) -> None:
+        command = [sys.executable, "-m", "eyas_interop"]
+        command += [word for peer in BESIDE for word in ("--only", peer)]
+        command += ["--eyas", str(options.eyas)] if options.eyas else []
+        command += ["--keep"] if options.keep else []
+        self.peer = Peer("the run beside", command, directory / "beside.log")
+
+    def end(self, report: Report) -> None:
+        """Waits for its end, and shows what it said."""
+        status = self.peer.process.wait()
+        print(self.peer.log.read_text(errors="replace"), flush=True)
+        report.check("runner", f"{' and '.join(BESIDE)}, above", status == 0, f"status {status}")
+
+    def stop(self) -> None:
+        """Ends it, if it has not ended, with time to take its namespaces down."""
+        if self.peer.process.poll() is None:
+            self.peer.process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.peer.process.wait(READY_WITHIN)
+        self.peer.stop()
 
 
 def wants_sctp(only: list[str]) -> bool:
@@ -53,7 +90,8 @@ def wants_others(only: list[str]) -> bool:
 def sctp(directory: pathlib.Path, options: argparse.Namespace, report: Report) -> None:
     """Our SCTP against that of others, and the command over the kernel's."""
     example = build("--package", "eyas-sctp", "--example", "peer") / "examples" / "peer"
-    run_sctp(directory, example, command(options), report, options.only)
+    rest = [name for name in NAMES if name not in BESIDE]
+    run_sctp(directory, example, command(options), report, options.only or rest)
 
 
 def others(directory: pathlib.Path, options: argparse.Namespace, report: Report) -> None:
