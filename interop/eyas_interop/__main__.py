@@ -11,6 +11,7 @@ import tempfile
 import time
 
 from .cases import CASES
+from .load import cases as load
 from .multipath import cases as multipath
 from .network import Network, NoNamespaces
 from .process import READY_WITHIN, Peer
@@ -42,6 +43,8 @@ def main() -> int:
                 beside.end(report)
             if not options.only or "multipath" in options.only:
                 multipath.run(pathlib.Path(directory), command(options), report)
+            if not options.only or "load" in options.only:
+                load.run(pathlib.Path(directory), command(options), report)
             if wants_others(options.only):
                 others(pathlib.Path(directory), options, report)
         finally:
@@ -83,7 +86,7 @@ def wants_sctp(only: list[str]) -> bool:
 
 def wants_others(only: list[str]) -> bool:
     """Whether some of the other cases shall run."""
-    of_sctp = (*NAMES, "memory", "multipath", *memory.NAMES)
+    of_sctp = (*NAMES, "load", "memory", "multipath", *memory.NAMES)
     return not only or not all(word.startswith("sctp") or word in of_sctp for word in only)
 
 

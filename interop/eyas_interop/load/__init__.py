@@ -1,0 +1,1 @@
+"""`eyas load` beside another load generator, on what both can do, in one run."""

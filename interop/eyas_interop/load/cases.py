@@ -1,0 +1,128 @@
+"""The same load by both generators on one server: their numbers agree.
+
+The server waits 20 ms before it answers, so that what is compared is what both measure, and not
+what each of them costs the machine.
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+
+from ..command import Command
+from ..report import Report
+from .h2load import BEYOND, SECONDS, WARM_UP, Measured
+from .h2load import run as run_h2load
+
+# How far the numbers may be from each other.
+WANTED = 0.05
+# Milliseconds before the server answers.
+WAIT = 20
+# Name, whether TLS, connections, requests a second, flags of h2load, flags of eyas load.
+LOADS = (
+    ("HTTP/1.1, 50 kept", False, 50, 1000, ["--h1"], ["--http1.1"]),
+    ("HTTP/1.1 with TLS, 20 kept", True, 20, 500, ["--h1"], ["--http1.1"]),
+    ("HTTP/2 with TLS, 4 kept", True, 4, 1000, [], ["--http2", "--streams=100"]),
+)
+
+
+class Served:
+    """`eyas serve` on loopback."""
+
+    def __init__(self, eyas: pathlib.Path, tls: bool) -> None:
+        plain = [] if tls else ["--plain"]
+        command = [str(eyas), "serve", "--json", "--no-files", "--no-sctp", "--no-h3", "--listen=0"]
+        self.process = subprocess.Popen(
+            [*command, *plain], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        )
+        text = ""
+        # It prints one object once it listens, and nothing after it.
+        for line in self.process.stdout:
+            text += line
+            if line == "}\n":
+                break
+        scheme = "https" if tls else "http"
+        self.url = f"{scheme}://{json.loads(text)['address']}/slow?ms={WAIT}"
+
+    def stop(self) -> None:
+        """Ends it at once."""
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def run_ours(
+    eyas: pathlib.Path, url: str, connections: int, rate: int, flags: list[str],
+    directory: pathlib.Path,
+) -> Measured:
+    """The load by `eyas load`."""
+    words = [
+        "load", "--json", "--insecure", "--arrivals=constant", f"--rate={rate}",
+        f"--warm-up={WARM_UP}s", f"--duration={WARM_UP + SECONDS}s", f"--connections={connections}",
+        *flags, url,
+    ]
+    outcome = Command(eyas, directory, []).run(*words).json["outcome"]
+    if outcome["failed"] or outcome["refused"] or outcome["dropped"]:
+        raise RuntimeError(f"not all were answered: {outcome}")
+    total = outcome["times_ms"]["total"]
+    quantiles = {f"{name} ms": total[name] for name in ("p50", "p90", "p99")}
+    return Measured(outcome["answered_per_second"], total["mean"], quantiles)
+
+
+def compare(theirs: Measured, ours: Measured) -> tuple[bool, list[tuple[str, float, float, float]]]:
+    """Whether all numbers agree, and each of them."""
+    rows = []
+    for name, their in theirs.rows().items():
+        our = ours.rows()[name]
+        rows.append((name, their, our, our / their - 1))
+    return all(abs(row[3]) <= WANTED for row in rows), rows
+
+
+def attempt(eyas: pathlib.Path, load: tuple, directory: pathlib.Path):
+    """Both on a server of their own, one after the other."""
+    _, tls, connections, rate, their_flags, our_flags = load
+    served = Served(eyas, tls)
+    try:
+        theirs = run_h2load(served.url, connections, rate, their_flags, directory)
+        ours = run_ours(eyas, served.url, connections, rate, our_flags, directory)
+    finally:
+        served.stop()
+    return compare(theirs, ours)
+
+
+def run(directory: pathlib.Path, eyas: pathlib.Path, report: Report) -> None:
+    """Every load; the table comes at the end."""
+    if not shutil.which("h2load"):
+        report.skip("h2load", "all", "h2load is not installed (Debian: nghttp2-client)")
+        return
+    table = []
+    for load in LOADS:
+        name = load[0]
+        try:
+            good, rows = attempt(eyas, load, directory)
+            again = ""
+            if not good:
+                # A busy machine gets one more try, and is told of.
+                good, rows = attempt(eyas, load, directory)
+                again = " (at the second try)"
+        except Exception as error:  # one broken case must not hide the others
+            report.failed("h2load", name, f"{type(error).__name__}: {error}")
+            continue
+        widest = max(rows, key=lambda row: abs(row[3]))
+        detail = f"at most {abs(widest[3]):.1%} apart, in {widest[0]}{again}"
+        report.check("h2load", name, good, detail)
+        table.extend((name, *row) for row in rows)
+    show(table)
+
+
+def show(table: list[tuple[str, str, float, float, float]]) -> None:
+    """Prints every number of both."""
+    if not table:
+        return
+    print(f"\n{'load':<28}{'':<12}{'h2load':>12}{'eyas load':>12}{'apart':>9}")
+    last = None
+    for name, what, theirs, ours, apart in table:
+        shown = name if name != last else ""
+        last = name
+        print(f"{shown:<28}{what:<12}{theirs:>12.2f}{ours:>12.2f}{apart:>+9.1%}")
+    print(flush=True)
