@@ -6,6 +6,7 @@ mod get;
 mod interruption;
 mod lab;
 mod linger;
+mod load;
 mod memory;
 mod paths;
 mod pipe;
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Memory(flags) => memory::run(&flags, &common),
         Command::Serve(flags) => on_runtime(serve::run(&flags, &common)),
         Command::Lab(flags) => on_runtime(lab::run(flags, common)),
+        Command::Load(flags) => on_runtime(load::run(*flags, common)),
         Command::Replay(flags) => replay::run(&flags, &common),
         Command::Demo(flags) => on_runtime(until_interrupted(demo::run(&flags, &common))),
         Command::Get(flags) => on_runtime(until_interrupted(get::run(&flags, &common))),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use eyas::race::candidate::{Family, Transport};
 use eyas::race::memory;
@@ -15,11 +16,13 @@ use eyas::{
     private_key_from_pem,
 };
 
+use eyas_http::Versions;
+
 use super::target::with_company;
 use crate::failure::{Failure, Kind};
 use crate::flags::{
     ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, PolicyName,
-    ReachFlags, TrustFlags,
+    ReachFlags, TrustFlags, VersionFlags,
 };
 use crate::output;
 use crate::terminal::{Line, Look, Paint};
@@ -69,22 +72,12 @@ impl Means {
         builder: EndpointBuilder,
     ) -> Result<Self, Failure> {
         let memory = memory(choice)?;
-        let mut resolver = resolver(reach)?;
-        let mut builder = builder
+        let builder = builder
             .security(security(trust)?)
             .memory(memory.clone())
-            .mptcp(choice.prefer == Some(Transport::Mptcp))
-            .sctp_encapsulation_port(reach.sctp_udp_port);
-        if let Some(rule) = reach.connect_to.iter().find(|rule| applies(rule, target)) {
-            let port = rule.to_port.unwrap_or(target.port);
-            builder = builder.forwarding(target.host.clone(), target.port, port);
-            if let Some(host) = &rule.to_host {
-                let addresses = addresses(host, port).await?;
-                resolver = resolver.overriding(&target.host.to_string(), port, addresses);
-            }
-        }
-        let endpoint = builder
-            .resolver(resolver)
+            .mptcp(choice.prefer == Some(Transport::Mptcp));
+        let endpoint = reaching(builder, reach, target)
+            .await?
             .build()
             .map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
         Ok(Self { endpoint, memory })
@@ -97,6 +90,25 @@ impl Means {
         let lines: Vec<Line> = self.memory.warnings().into_iter().map(warning).collect();
         output::aside(&lines, Look::of_stderr(common.color));
     }
+}
+
+/// With the names, addresses and ports that the flags say.
+pub(crate) async fn reaching(
+    builder: EndpointBuilder,
+    reach: &ReachFlags,
+    target: &Target,
+) -> Result<EndpointBuilder, Failure> {
+    let mut resolver = resolver(reach)?;
+    let mut builder = builder.sctp_encapsulation_port(reach.sctp_udp_port);
+    if let Some(rule) = reach.connect_to.iter().find(|rule| applies(rule, target)) {
+        let port = rule.to_port.unwrap_or(target.port);
+        builder = builder.forwarding(target.host.clone(), target.port, port);
+        if let Some(host) = &rule.to_host {
+            let addresses = addresses(host, port).await?;
+            resolver = resolver.overriding(&target.host.to_string(), port, addresses);
+        }
+    }
+    Ok(builder.resolver(resolver))
 }
 
 /// Whether a rule of `--connect-to` is about this target.
@@ -152,24 +164,44 @@ pub(crate) fn policy(
     if choice.policy == PolicyName::Naive {
         policy = policy.naive();
     }
-    policy.only_family = match (reach.ipv4, reach.ipv6) {
-        (true, _) => Some(Family::V4),
-        (false, true) => Some(Family::V6),
-        (false, false) => None,
-    };
+    policy.only_family = only_family(reach);
     if let Some(head_start) = choice.head_start {
         policy.head_start = head_start;
     }
     if let Some(delay) = choice.attempt_delay {
-        policy.attempt_delay = delay;
-        policy.attempt_delay_min = policy.attempt_delay_min.min(delay);
-        policy.attempt_delay_max = policy.attempt_delay_max.max(delay);
+        set_attempt_delay(&mut policy, delay);
     }
     let limits = [reach.connect_timeout, reach.max_time];
     if let Some(limit) = limits.into_iter().flatten().min() {
         policy.deadline = limit;
     }
     policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))
+}
+
+/// The versions of HTTP that may be spoken.
+pub(crate) fn versions(flags: VersionFlags) -> Versions {
+    match flags {
+        VersionFlags { http1_1: true, .. } => Versions::HTTP_1,
+        VersionFlags { http2: true, .. } => Versions { http3: false, ..Versions::ALL },
+        VersionFlags { http3_only: true, .. } => Versions::HTTP_3,
+        _ => Versions::ALL,
+    }
+}
+
+/// The address family that `-4` or `-6` asks for.
+pub(crate) fn only_family(reach: &ReachFlags) -> Option<Family> {
+    match (reach.ipv4, reach.ipv6) {
+        (true, _) => Some(Family::V4),
+        (false, true) => Some(Family::V6),
+        (false, false) => None,
+    }
+}
+
+/// The time between two attempts, with bounds that allow it.
+pub(crate) fn set_attempt_delay(policy: &mut Policy, delay: Duration) {
+    policy.attempt_delay = delay;
+    policy.attempt_delay_min = policy.attempt_delay_min.min(delay);
+    policy.attempt_delay_max = policy.attempt_delay_max.max(delay);
 }
 
 /// Whom to trust, and who to be.

@@ -5,6 +5,7 @@ mod choice;
 mod fetch;
 mod lab;
 mod listen;
+mod load;
 mod paths;
 mod pipe;
 mod reach;
@@ -22,6 +23,7 @@ pub(crate) use choice::{ChoiceFlags, PolicyName, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
 pub(crate) use lab::{LabAction, LabFlags, LabRunFlags};
 pub(crate) use listen::ServeFlags;
+pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags, LoadPolicy};
 pub(crate) use paths::PathFlags;
 pub(crate) use pipe::{MessageFlags, PipeFlags};
 pub(crate) use reach::{ReachFlags, TrustFlags};
@@ -63,6 +65,7 @@ Examples:
   eyas plan example.org             what would be tried, when, and why
   eyas memory                       what eyas has learnt about your networks
   eyas lab run cmt-delay --quick    a published experiment, simulated
+  eyas load -k https://localhost/   what does the server stand?
   eyas serve                        an HTTP/1.1, 2 and 3 server to try it on
 
 'eyas help COMMAND' explains one command, with examples. Exit codes are curl's
@@ -130,6 +133,9 @@ pub(crate) enum Command {
     /// Serve files and test bodies over HTTP/1.1, 2 and 3 on one port
     #[command(after_help = listen::EXAMPLES)]
     Serve(ServeFlags),
+    /// Put load on a server: requests that arrive when they are due, over any transport
+    #[command(after_help = load::EXAMPLES)]
+    Load(Box<LoadFlags>),
     /// Run experiments in a simulated network, and judge what was published of them
     #[command(after_help = lab::EXAMPLES)]
     Lab(LabFlags),

@@ -128,10 +128,52 @@ fn help_reads_well_on_eighty_columns() {
     let mut command = Cli::command().term_width(80);
     insta::assert_snapshot!("eyas", command.render_help());
     command.build();
-    for name in ["demo", "get", "race", "pipe", "plan", "memory", "serve", "lab", "replay"] {
+    for name in ["demo", "get", "race", "pipe", "plan", "memory", "serve", "load", "lab", "replay"]
+    {
         let sub = command.find_subcommand_mut(name).expect(name);
         let help = sub.clone().term_width(80).render_long_help().to_string();
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
         insta::assert_snapshot!(name, help);
+    }
+}
+
+#[test]
+fn sizes_shares_and_ranges_are_read_as_people_write_them() {
+    for (text, bytes) in [("1024", 1_024), ("35KiB", 35_840), ("1 MiB", 1 << 20), ("2kB", 2_000)] {
+        assert_eq!(values::size(text), Ok(bytes), "{text}");
+    }
+    for text in ["", "KiB", "-1", "1.5KiB", "99999999999999999999", "1GB?"] {
+        assert!(values::size(text).is_err(), "{text}");
+    }
+    for (text, share) in [("80%", 0.8), ("0.8", 0.8), ("100 %", 1.0), ("0", 0.0)] {
+        assert_eq!(values::share(text), Ok(share), "{text}");
+    }
+    for text in ["", "80", "101%", "-1%", "nan"] {
+        assert!(values::share(text).is_err(), "{text}");
+    }
+    let count = |text: &str| values::addresses(text).map(|range| range.0.len());
+    assert_eq!(count("127.0.0.1-127.0.1.0"), Ok(256));
+    assert_eq!(count("::1"), Ok(1));
+    for text in ["", "localhost", "127.0.0.2-127.0.0.1", "::1-::2", "10.0.0.0-11.0.0.0"] {
+        assert!(count(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn rates_are_one_or_two() {
+    let rate = |text: &str| {
+        let line = format!("eyas load -r {text} http://a/");
+        let Command::Load(flags) = parse(&line).expect("parses").command else {
+            panic!("load was asked for");
+        };
+        flags.arrivals.rate.over(Duration::from_secs(5))
+    };
+    use eyas_lab::load::Rate;
+    assert_eq!(rate("0.5"), Rate::Fixed(0.5));
+    let over = Duration::from_secs(5);
+    assert_eq!(rate("0..200"), Rate::Ramp { from: 0.0, to: 200.0, over });
+    for text in ["0", "0..0", "-1", "x", "1..", "inf"] {
+        let line = format!("eyas load --rate={text} http://a/");
+        assert!(parse(&line).is_err(), "{text}");
     }
 }

@@ -182,3 +182,65 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
             .map_err(|_| "expected ADDR:PORT, such as 127.0.0.1:8443 or [::]:443".to_owned()),
     }
 }
+
+/// A size in bytes: `1024`, `1KiB`, `35 KiB`, `1MB`.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let wanted = "expected a size such as 1024, 35KiB or 1MB";
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim() {
+        "" | "B" => 1,
+        "kB" | "KB" => 1_000,
+        "KiB" => 1 << 10,
+        "MB" => 1_000_000,
+        "MiB" => 1 << 20,
+        _ => return Err(format!("{text:?} is no size; {wanted}")),
+    };
+    let number: Option<u64> = number.parse().ok();
+    number
+        .and_then(|number| number.checked_mul(factor))
+        .ok_or_else(|| format!("{text:?} is no size; {wanted}"))
+}
+
+/// A share: `80%` or `0.8`.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = match text.trim().strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(number) if (0.0..=unit).contains(&number) => Ok(number / unit),
+        _ => Err("expected a share from 0% to 100%, such as 80% or 0.8".to_owned()),
+    }
+}
+
+/// The most addresses that a range may have.
+const MAX_RANGE: u32 = 65_536;
+
+/// One address, or all from one to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AddressRange(pub(crate) Vec<IpAddr>);
+
+/// `127.0.0.1` or `127.0.0.1-127.0.0.50`.
+pub(super) fn addresses(text: &str) -> Result<AddressRange, String> {
+    let wanted = "expected an address, or a range such as 127.0.0.1-127.0.0.50";
+    let address = |text: &str| {
+        let parsed = text.trim().parse::<IpAddr>();
+        parsed.map_err(|_| format!("{text:?} is no IP address; {wanted}"))
+    };
+    let Some((from, to)) = text.split_once('-') else {
+        return Ok(AddressRange(vec![address(text)?]));
+    };
+    let (IpAddr::V4(from), IpAddr::V4(to)) = (address(from)?, address(to)?) else {
+        return Err(format!("ranges are of IPv4 addresses; {wanted}"));
+    };
+    let (from, to) = (from.to_bits(), to.to_bits());
+    match to.checked_sub(from) {
+        None => Err(format!("the range ends before it begins; {wanted}")),
+        Some(more) if more >= MAX_RANGE => Err(format!("more than {MAX_RANGE} addresses")),
+        Some(_) => {
+            Ok(AddressRange((from..=to).map(|bits| Ipv4Addr::from_bits(bits).into()).collect()))
+        }
+    }
+}

@@ -1,12 +1,12 @@
 //! A body's place: standard output, a device, or a file that appears when it is whole.
 
-use std::fs;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 use tokio::io::AsyncWriteExt;
 
+use super::place::Place;
 use crate::failure::{Failure, Kind};
 
 /// Where a body is written.
@@ -94,36 +94,12 @@ async fn write_through(out: &mut tokio::io::Stdout, piece: &[u8]) -> io::Result<
     out.flush().await
 }
 
-/// Opens what the name means: an existing device or pipe itself, else a file beside the name.
+/// Opens what the name means.
 fn open(path: &Path) -> io::Result<Out> {
-    let target = match fs::metadata(path) {
-        Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-        Ok(found) if !found.is_file() => {
-            let device = fs::OpenOptions::new().write(true).open(path)?;
-            return Ok(Out::Device(device.into()));
-        }
-        // A link stays a link: what it points to is replaced.
-        Ok(_) => fs::canonicalize(path)?,
-        Err(_) => path.to_owned(),
-    };
-    let directory = match target.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let name = target.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-    let mut prefix = std::ffi::OsString::from(".");
-    prefix.push(name);
-    prefix.push(".");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".part");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As any new file: the umask takes away what the user does not want.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let (file, beside) = builder.tempfile_in(directory)?.into_parts();
-    Ok(Out::File { file: file.into(), beside, target })
+    Ok(match Place::open(path)? {
+        Place::Device(file) => Out::Device(file.into()),
+        Place::File { file, beside, target } => Out::File { file: file.into(), beside, target },
+    })
 }
 
 /// curl's `-O`: the last part of the URL's path, which must be a plain file name.

@@ -1,6 +1,7 @@
 //! Where output goes: pages and objects to standard output, bodies to their place.
 
 mod body;
+mod place;
 mod progress;
 
 #[cfg(test)]
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 use crate::terminal::{Line, Look};
 
 pub(crate) use body::{BodySink, remote_name};
+pub(crate) use place::WholeFile;
 pub(crate) use progress::Progress;
 
 /// Writes lines to standard output.

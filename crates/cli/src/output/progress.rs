@@ -1,4 +1,4 @@
-//! Bars on a terminal's standard error: a large body with its rate, the runs of an experiment.
+//! Bars and lines on a terminal's standard error: a large body with its rate, the runs of an experiment.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -15,6 +15,7 @@ const TICK: Duration = Duration::from_millis(500);
 const KNOWN: &str = "{bar:32.cyan/dim} {percent:>3}%  {bytes} of {total_bytes}  \
                      {binary_bytes_per_sec}  {eta} left";
 const RUNS: &str = "{bar:32.cyan/dim} {percent:>3}%  {pos} of {len} runs  {elapsed}  {eta} left";
+const WORDS: &str = "{spinner} {wide_msg}";
 const UNKNOWN: &str = "{spinner} {bytes}  {binary_bytes_per_sec}  {elapsed}";
 
 /// How far a body has come.
@@ -47,6 +48,23 @@ impl Progress {
         // What was found done took no time: the estimate must not believe it did.
         bar.reset_eta();
         Self::drawn(bar, RUNS)
+    }
+
+    /// A line that [`say`](Self::say) fills, if it is `wanted` and somebody watches.
+    pub(crate) fn of_words(wanted: bool) -> Self {
+        if !wanted || !std::io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let bar = ProgressBar::new_spinner();
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND));
+        Self::drawn(bar, WORDS)
+    }
+
+    /// What there is to say now.
+    pub(crate) fn say(&self, words: String) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(words);
+        }
     }
 
     fn drawn(bar: ProgressBar, template: &str) -> Self {

@@ -1,4 +1,4 @@
-//! Durations, with as many digits as a person reads.
+//! Durations and counts, with as many digits as a person reads.
 
 use std::time::Duration;
 
@@ -19,4 +19,17 @@ pub(crate) fn time(duration: Duration) -> String {
         s if s < 2.0 * 86_400.0 => format!("{:.0} h", s / 3_600.0),
         s => format!("{:.0} days", s / 86_400.0),
     }
+}
+
+/// A number with a comma between thousands: `1,234,567`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }

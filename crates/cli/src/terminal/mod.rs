@@ -7,6 +7,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use amount::time;
+pub(crate) use amount::{count, time};
 pub(crate) use paint::{Line, Look, Paint, columns, wrapped};
 pub(crate) use table::table;

@@ -68,3 +68,10 @@ fn times_have_two_digits_or_so() {
         assert_eq!(time(Duration::from_micros(micros)), text);
     }
 }
+
+#[test]
+fn thousands_are_set_apart() {
+    for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345_678, "12,345,678")] {
+        assert_eq!(count(number), text);
+    }
+}

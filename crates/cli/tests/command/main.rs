@@ -4,6 +4,7 @@ mod demo;
 mod faults;
 mod get;
 mod lab;
+mod load;
 mod memory;
 mod pipe;
 #[path = "../../../eyas/tests/ports/mod.rs"]

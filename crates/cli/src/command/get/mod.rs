@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use eyas::race::target::Target;
 use eyas::race::trace::Trace;
-use eyas_http::{Client, HttpPolicy, Proxy, Response, Versions};
+use eyas_http::{Client, HttpPolicy, Proxy, Response};
 use url::Url;
 
 use super::linger::linger;
@@ -17,7 +17,7 @@ use super::setting::{self, Means};
 use super::target;
 use crate::account::{self, Account};
 use crate::failure::{Failure, Kind};
-use crate::flags::{CommonFlags, GetFlags, PolicyName, VersionFlags};
+use crate::flags::{CommonFlags, GetFlags, PolicyName};
 use crate::output::{BodySink, Progress, remote_name};
 use crate::shape::{HeaderShape, RaceShape, TimingsShape, millis};
 use tell::Told;
@@ -122,7 +122,7 @@ fn client(flags: &GetFlags, means: &Means, target: &Target) -> Result<Client, Fa
             PolicyName::Serial => HttpPolicy::Serial,
             PolicyName::RaceAltSvc => HttpPolicy::RaceAltSvc,
         })
-        .versions(versions(flags.versions))
+        .versions(setting::versions(flags.versions))
         .redirects(if request.location { request.max_redirs } else { 0 })
         .decompress(request.compressed)
         .cookies(request.cookies)
@@ -134,15 +134,6 @@ fn client(flags: &GetFlags, means: &Means, target: &Target) -> Result<Client, Fa
         builder = builder.total_timeout(limit);
     }
     builder.build().map_err(|error| failed(&error, flags))
-}
-
-fn versions(flags: VersionFlags) -> Versions {
-    match flags {
-        VersionFlags { http1_1: true, .. } => Versions::HTTP_1,
-        VersionFlags { http2: true, .. } => Versions { http3: false, ..Versions::ALL },
-        VersionFlags { http3_only: true, .. } => Versions::HTTP_3,
-        _ => Versions::ALL,
-    }
 }
 
 /// The failure of an exchange; its race is recorded, for a failure is worth a replay most.

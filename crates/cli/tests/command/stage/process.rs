@@ -205,6 +205,8 @@ pub(crate) struct Served {
     child: Child,
     /// Where it listens.
     pub(crate) address: SocketAddr,
+    /// What it said of itself.
+    pub(crate) object: Value,
 }
 
 impl Served {
@@ -224,7 +226,7 @@ impl Served {
         };
         super::validate("serve", &object);
         let address = object["address"].as_str().expect("an address").parse().expect("parses");
-        Self { child, address }
+        Self { child, address, object }
     }
 
     /// Sends SIGINT, as Ctrl-C does, and gives the exit code.

@@ -1,0 +1,132 @@
+//! `eyas load`: requests that arrive when they are due, over any transport.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | the load on a thread of its own, Ctrl-C, the object |
+//! | `wanted` | from flags to the load |
+//! | `files` | the course of the load, second by second |
+//! | `page` | the live line, and the report on a terminal |
+
+mod files;
+mod page;
+mod wanted;
+
+use eyas_lab::load::{self, LoadError, Outcome, Stop, Summary};
+use serde_json::{Value, json};
+
+use self::{files::Files, wanted::Wanted};
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, LoadFlags};
+use crate::output::{self, Progress};
+use crate::terminal::Look;
+
+/// Puts the load on until it is over or Ctrl-C ends it, and tells what came of it.
+pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Failure> {
+    let mut interruption = super::listen()?;
+    let wanted = wanted::read(&flags).await?;
+    raise_descriptor_limit();
+    let stop = Stop::default();
+    let stopped = stop.clone();
+    let work = tokio::task::spawn_blocking(move || {
+        let outcome = put_on(&wanted, &flags, &stopped, !common.json)?;
+        tell(&wanted, &outcome, &common)
+    });
+    tokio::pin!(work);
+    let mut is_asked = false;
+    loop {
+        tokio::select! {
+            finished = &mut work => {
+                return finished.unwrap_or_else(|cause| {
+                    Err(Failure::new(Kind::Interrupted, cause.to_string()))
+                });
+            }
+            () = interruption.next() => {
+                if is_asked {
+                    return Err(Failure::new(Kind::Interrupted, "interrupted"));
+                }
+                is_asked = true;
+                stop.stop();
+            }
+        }
+    }
+}
+
+/// Every connection takes a descriptor: as many as the system gives without asking for more.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // With fewer, requests that find none fail, and say so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+fn put_on(
+    wanted: &Wanted,
+    flags: &LoadFlags,
+    stop: &Stop,
+    watched: bool,
+) -> Result<Outcome, Failure> {
+    let mut files = Files::create(&flags.files)?;
+    let line = Progress::of_words(watched);
+    let mut unwritable = None;
+    let outcome = load::run(&wanted.load, stop, |progress| {
+        line.say(page::live(progress));
+        if let Err(failure) = files.add(progress) {
+            unwritable = Some(failure);
+            stop.stop();
+        }
+    });
+    line.clear();
+    let outcome = outcome.map_err(|cause| refused(&cause))?;
+    match unwritable {
+        Some(failure) => Err(failure),
+        None => files.finish().map(|()| outcome),
+    }
+}
+
+fn refused(cause: &LoadError) -> Failure {
+    let kind = match cause {
+        LoadError::Url(_) | LoadError::Object(_) => Kind::Url,
+        LoadError::Endpoint(_) => Kind::Identity,
+        LoadError::Machine(_) => Kind::Connect,
+        _ => Kind::Usage,
+    };
+    Failure::new(kind, cause.to_string())
+}
+
+fn tell(wanted: &Wanted, outcome: &Outcome, common: &CommonFlags) -> Result<(), Failure> {
+    let summary = outcome.summary();
+    if let Some(failure) = nothing_at_all(&summary) {
+        return Err(failure.with_details(object(wanted, &summary)?));
+    }
+    if common.json {
+        return output::object(&object(wanted, &summary)?);
+    }
+    let look = Look::of_stdout(common.color);
+    output::page(&page::report(wanted, &summary, look), look)
+}
+
+/// Not one response: whatever was measured, it was not the server.
+fn nothing_at_all(summary: &Summary) -> Option<Failure> {
+    let trouble = summary.troubles.first()?;
+    if summary.answered > 0 {
+        return None;
+    }
+    let kind = match trouble.kind.as_str() {
+        "dns" => Kind::Dns,
+        "tls" => Kind::Tls,
+        "timeout" | "connect-timeout" => Kind::Timeout,
+        "connect" => Kind::Connect,
+        _ => Kind::Protocol,
+    };
+    let text = format!(
+        "none of {} requests was answered; {} of them: {}",
+        summary.intended, trouble.count, trouble.first
+    );
+    Some(Failure::new(kind, text).hint("race all candidates to see what each of them meets"))
+}
+
+fn object(wanted: &Wanted, summary: &Summary) -> Result<Value, Failure> {
+    let outcome = serde_json::to_value(summary)
+        .map_err(|cause| Failure::new(Kind::Write, format!("cannot write JSON: {cause}")))?;
+    Ok(json!({ "load": wanted.shape(), "outcome": outcome }))
+}

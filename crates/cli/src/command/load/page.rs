@@ -1,0 +1,181 @@
+//! The live line of a load, and its report.
+
+use std::time::Duration;
+
+use eyas_lab::load::{Percentiles, Progress, Summary};
+
+use super::wanted::Wanted;
+use crate::terminal::{Line, Look, Paint, count, table, time, wrapped};
+
+/// The times of the report, in the order in which they pass.
+const TIMES: [(&str, &str); 6] = [
+    ("late", "begun late by"),
+    ("dns", "DNS"),
+    ("connect", "connect"),
+    ("security", "security"),
+    ("first-byte", "first byte"),
+    ("total", "whole response"),
+];
+
+/// What happens now, in one line.
+pub(super) fn live(progress: &Progress<'_>) -> String {
+    let (account, total) = (progress.account, progress.total);
+    let elapsed = time(Duration::from_secs(progress.elapsed.as_secs()));
+    if progress.is_warming_up {
+        return format!("{elapsed}  warming up, in flight {}", progress.in_flight);
+    }
+    let rate = account.answered as f64 / progress.interval.as_secs_f64().max(f64::MIN_POSITIVE);
+    let mut line = format!("{elapsed}  {rate:.0}/s");
+    if let Some(times) = Percentiles::of(&account.times.total) {
+        let [p50, p90, p99] = [times.p50, times.p90, times.p99].map(of_millis);
+        line += &format!("  median {p50}  90 % {p90}  99 % {p99}");
+    }
+    line += &format!("  in flight {}", progress.in_flight);
+    for (what, so_far) in [
+        ("failed", total.failed()),
+        ("status 400 and above", total.refused()),
+        ("dropped", total.dropped),
+    ] {
+        if so_far > 0 {
+            line += &format!("  {what} {}", count(so_far));
+        }
+    }
+    line
+}
+
+/// What came of the load.
+pub(super) fn report(wanted: &Wanted, summary: &Summary, look: Look) -> Vec<Line> {
+    let mut lines = vec![
+        Line::new().with(Paint::Head, wanted.load.url.as_str()),
+        Line::new().with(Paint::Dim, format!("  {}", wanted.words())),
+        Line::new(),
+    ];
+    lines.extend(counts(summary));
+    lines.push(Line::new());
+    lines.extend(times(summary, look));
+    lines.extend(winners(summary, look));
+    lines.extend(attempts(summary, look));
+    lines.extend(troubles(summary, look));
+    lines
+}
+
+fn counts(summary: &Summary) -> Vec<Line> {
+    let row = |what: &str, number: u64, more: String, paint: Paint| {
+        Line::new()
+            .with(Paint::Dim, format!("  {what:<12}"))
+            .with(paint, format!("{:>12}", count(number)))
+            .with(Paint::Plain, format!("   {more}"))
+    };
+    let bad = |number: u64| if number > 0 { Paint::Bad } else { Paint::Plain };
+    let offered = format!(
+        "{:.1}/s for {:.1} s{}",
+        summary.offered_per_second,
+        summary.arriving_s,
+        if summary.interrupted { ", then interrupted" } else { "" },
+    );
+    let answered = format!(
+        "{:.1}/s, {} of bodies",
+        summary.answered_per_second,
+        indicatif::HumanBytes(summary.body_bytes)
+    );
+    let mut lines = vec![
+        row("intended", summary.intended, offered, Paint::Plain),
+        row("answered", summary.answered, answered, Paint::Good),
+    ];
+    if summary.refused > 0 {
+        let more = "of those, with a status of 400 or above".to_owned();
+        lines.push(row("refused", summary.refused, more, Paint::Bad));
+    }
+    lines.push(row("failed", summary.failed, String::new(), bad(summary.failed)));
+    let most = format!("at most {} in flight", summary.most_in_flight);
+    lines.push(row("dropped", summary.dropped, most, bad(summary.dropped)));
+    if summary.unfinished > 0 {
+        let more = "in flight at the interruption".to_owned();
+        lines.push(row("unfinished", summary.unfinished, more, Paint::Plain));
+    }
+    lines
+}
+
+fn times(summary: &Summary, look: Look) -> Vec<Line> {
+    let mut rows = Vec::new();
+    for (name, label) in TIMES {
+        let Some(times) = summary.times_ms.get(name) else { continue };
+        let mut row = vec![(Paint::Plain, label.to_owned())];
+        let values = [times.p50, times.p90, times.p99, times.p999, times.max, times.mean];
+        row.extend(values.map(|value| (Paint::Plain, of_millis(value))));
+        rows.push(row);
+    }
+    table(&["", "median", "90 %", "99 %", "99.9 %", "longest", "mean"], rows, look)
+}
+
+fn winners(summary: &Summary, look: Look) -> Vec<Line> {
+    if summary.winners.is_empty() {
+        return Vec::new();
+    }
+    let share = |answered: u64| 100.0 * answered as f64 / summary.answered.max(1) as f64;
+    let rows = summary.winners.iter().map(|winner| {
+        let texts = [
+            winner.transport.clone(),
+            if winner.family == "v6" { "IPv6" } else { "IPv4" }.to_owned(),
+            if winner.security == "none" { "-".to_owned() } else { winner.security.to_uppercase() },
+            winner.version.clone(),
+            count(winner.answered),
+            format!("{:.1} %", share(winner.answered)),
+        ];
+        texts.map(|text| (Paint::Plain, text)).to_vec()
+    });
+    let header = ["carried by", "", "security", "version", "responses", "share"];
+    [vec![Line::new()], table(&header, rows.collect(), look)].concat()
+}
+
+fn attempts(summary: &Summary, look: Look) -> Vec<Line> {
+    let Some(each) = summary.attempts_per_connection else { return Vec::new() };
+    let rows = summary.attempts.iter().map(|(transport, attempts)| {
+        let numbers = [attempts.started, attempts.completed, attempts.used, attempts.failed];
+        let mut row = vec![(Paint::Plain, transport.clone())];
+        row.extend(numbers.map(|number| (Paint::Plain, count(number))));
+        row
+    });
+    let header = ["attempts", "started", "completed", "used", "failed"];
+    let mut lines = vec![Line::new()];
+    lines.extend(table(&header, rows.collect(), look));
+    let mut text = format!("{each:.2} attempts for each connection");
+    if summary.wasted_handshakes > 0 {
+        let wasted = count(summary.wasted_handshakes);
+        text += &format!(", {wasted} handshakes completed for nothing");
+    }
+    if summary.hits > 0 {
+        text += &format!(", {} of the outcomes known beforehand", count(summary.hits));
+    }
+    lines.push(Line::new());
+    lines.extend(wrapped(Paint::Plain, &text, 2, look));
+    lines
+}
+
+fn troubles(summary: &Summary, look: Look) -> Vec<Line> {
+    let statuses = summary.statuses.iter().filter(|(status, _)| status.as_str() >= "400");
+    let mut rows: Vec<_> = statuses
+        .map(|(status, number)| {
+            vec![
+                (Paint::Bad, format!("status {status}")),
+                (Paint::Plain, count(*number)),
+                (Paint::Plain, String::new()),
+            ]
+        })
+        .collect();
+    rows.extend(summary.troubles.iter().map(|trouble| {
+        vec![
+            (Paint::Bad, trouble.kind.clone()),
+            (Paint::Plain, count(trouble.count)),
+            (Paint::Plain, trouble.first.clone()),
+        ]
+    }));
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    [vec![Line::new()], table(&["failed", "", "the first of them"], rows, look)].concat()
+}
+
+fn of_millis(millis: f64) -> String {
+    time(Duration::from_secs_f64((millis / 1_000.0).max(0.0)))
+}

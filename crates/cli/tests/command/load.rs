@@ -1,0 +1,104 @@
+//! `eyas load`: what is told, where it is written, and what cannot be put on.
+
+use std::fs;
+
+use crate::ports::own_port;
+use crate::stage::{Eyas, Served, validate};
+
+fn plain() -> Served {
+    Served::start(Eyas::new("serve --plain --no-files --no-sctp"))
+}
+
+#[test]
+fn a_load_is_told_as_an_object_and_as_a_page() {
+    let served = plain();
+    let url = format!("http://{}/", served.address);
+    let line = format!("load --json -n 40 -r 400 --size 1KiB,35KiB -c 4 {url}");
+    let object = Eyas::new(&line).run().exits(0).json();
+    validate("load", &object);
+    let outcome = &object["outcome"];
+    assert_eq!((&outcome["intended"], &outcome["answered"]), (&40.into(), &40.into()));
+    assert_eq!(outcome["winners"][0]["transport"], "tcp");
+    assert_eq!(object["load"]["connections"]["kept"], 4);
+    let page = Eyas::new(&format!("load -n 20 -r 400 {url}")).run().exits(0).out;
+    for word in ["Poisson arrivals, 400/s, a connection each", "median", "whole response", "tcp"] {
+        assert!(page.contains(word), "{word}: {page}");
+    }
+}
+
+#[test]
+fn the_course_of_a_load_is_written_when_it_is_whole() {
+    let served = plain();
+    let place = tempfile::tempdir().expect("a directory");
+    let line =
+        format!("load -n 20 -r 200 --csv a.csv --histogram a.hlog http://{}/", served.address);
+    Eyas::new(&line).within(place.path()).run().exits(0);
+    let csv = fs::read_to_string(place.path().join("a.csv")).expect("a file");
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let names = lines.next().expect("names");
+    let at = names.iter().position(|name| *name == "answered").expect("a column");
+    let answered: u64 = lines.map(|line| line[at].parse::<u64>().expect("a number")).sum();
+    assert_eq!(answered, 20);
+    let log = fs::read_to_string(place.path().join("a.hlog")).expect("a file");
+    assert!(log.contains("Tag=total,0.000,") && log.contains("format version 1.3"), "{log}");
+    assert_eq!(fs::read_dir(place.path()).expect("a directory").count(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interruption_gives_what_has_happened_so_far() {
+    let served = plain();
+    let place = tempfile::tempdir().expect("a directory");
+    let line = format!("load --json -d 1h -r 50 --csv a.csv http://{}/", served.address);
+    let running = Eyas::new(&line).within(place.path()).start();
+    // The file is begun once Ctrl-C is listened for.
+    while fs::read_dir(place.path()).expect("a directory").next().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    running.signal("INT");
+    let object = running.end().exits(0).json();
+    validate("load", &object);
+    assert_eq!(object["outcome"]["interrupted"], true);
+    assert!(place.path().join("a.csv").exists());
+}
+
+#[test]
+fn without_any_answer_it_fails_and_says_why() {
+    let port = own_port();
+    let line = format!("load --json -n 3 -r 100 http://127.0.0.1:{port}/");
+    let failed = Eyas::new(&line).run().exits(7).json();
+    let message = failed["error"]["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.contains("none of 3 requests was answered"), "{failed:#}");
+    assert_eq!(failed["outcome"]["failed"], 3);
+}
+
+#[test]
+fn what_cannot_be_put_on_is_refused_with_what_to_do() {
+    for (line, word) in [
+        ("load -r 0 http://127.0.0.1/", "100"),
+        ("load --hit-rate 120% http://127.0.0.1/", "80%"),
+        ("load --source 127.0.0.5-127.0.0.1 http://127.0.0.1/", "127.0.0.50"),
+        ("load --warm-up 20s http://127.0.0.1/", "warm-up"),
+        ("load --transport tcp,tcp http://127.0.0.1/", "twice"),
+        ("load --size 1parsec http://127.0.0.1/", "35KiB"),
+    ] {
+        let said = Eyas::new(line).run().exits(2).err;
+        assert!(said.contains(word), "{line}: {said}");
+    }
+    let said = Eyas::new("load ftp://127.0.0.1/").run().exits(3).err;
+    assert!(said.contains("ftp"), "{said}");
+}
+
+#[test]
+fn a_server_tells_its_metrics_where_it_is_asked_to() {
+    let served = Served::start(Eyas::new("serve --plain --no-files --no-sctp --metrics 0"));
+    let load = format!("load -n 5 -r 100 http://{}/bytes/10", served.address);
+    Eyas::new(&load).run().exits(0);
+    let metrics = served.object["metrics"].as_str().expect("a URL").to_owned();
+    let page = Eyas::new(&format!("get {metrics}")).run().exits(0).out;
+    assert!(page.contains("eyas_requests_total{version=\"1.1\"} 5\n"), "{page}");
+    assert!(page.contains("process_resident_memory_bytes "), "{page}");
+    // And nowhere else.
+    let line = format!("get -f http://{}/metrics", served.address);
+    Eyas::new(&line).run().exits(22);
+}
