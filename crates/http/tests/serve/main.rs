@@ -5,6 +5,7 @@ mod early_data;
 mod files;
 mod hostile;
 mod limits;
+mod metrics;
 mod personalities;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;

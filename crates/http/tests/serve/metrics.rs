@@ -1,0 +1,54 @@
+//! The metrics, at an address of their own.
+
+use std::net::SocketAddr;
+
+use eyas_http::serve::Server;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::clients::{SOON, start};
+
+async fn ask(at: SocketAddr, request: &str) -> String {
+    let mut tcp = TcpStream::connect(at).await.expect("somebody listens");
+    let head = format!("{request} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    tcp.write_all(head.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    let read = tokio::time::timeout(SOON, tcp.read_to_string(&mut answer)).await;
+    read.expect("soon").expect("read to the end");
+    answer
+}
+
+#[tokio::test]
+async fn what_the_site_does_is_told_elsewhere() {
+    let local = SocketAddr::from(([127, 0, 0, 1], 0));
+    let running = start(Server::builder().plain().metrics(local)).await;
+    let metrics = running.metrics_addr().expect("they are told");
+    for _ in 0..3 {
+        assert!(ask(running.local_addr(), "GET /bytes/10").await.starts_with("HTTP/1.1 200"));
+    }
+    let page = ask(metrics, "GET /metrics").await;
+    assert!(
+        page.starts_with("HTTP/1.1 200") && page.contains("text/plain; version=0.0.4"),
+        "{page}"
+    );
+    for line in [
+        "\neyas_requests_total{version=\"1.1\"} 3\n",
+        "\neyas_connections_accepted_total{transport=\"tcp\"} 3\n",
+        "\neyas_response_body_bytes_total 30\n",
+    ] {
+        assert!(page.contains(line), "{line}: {page}");
+    }
+    assert!(ask(metrics, "HEAD /metrics").await.ends_with("\r\n\r\n"));
+    assert!(ask(metrics, "POST /metrics").await.starts_with("HTTP/1.1 405"));
+    assert!(ask(metrics, "GET /bytes/10").await.starts_with("HTTP/1.1 404"));
+    assert!(ask(running.local_addr(), "GET /metrics").await.starts_with("HTTP/1.1 404"));
+    assert_eq!(running.shutdown(SOON).await, 0);
+}
+
+#[tokio::test]
+async fn nothing_is_told_unless_asked_for() {
+    let running = start(Server::builder().plain()).await;
+    assert_eq!(running.metrics_addr(), None);
+}
