@@ -22,7 +22,7 @@ WAIT = 20
 LOADS = (
     ("HTTP/1.1, 50 kept", False, 50, 1000, ["--h1"], ["--http1.1"]),
     ("HTTP/1.1 with TLS, 20 kept", True, 20, 500, ["--h1"], ["--http1.1"]),
-    ("HTTP/2 with TLS, 4 kept", True, 4, 1000, [], ["--http2", "--streams=100"]),
+    ("HTTP/2 with TLS, 4 kept", True, 4, 1000, ["--max-concurrent-streams=100"], ["--http2", "--streams=100"]),
 )
 
 
