@@ -57,8 +57,15 @@ impl Red {
             return Verdict::Admit;
         }
         self.count = Some(0);
-        let marks = self.config.ecn && ecn_capable && self.average < self.config.maximum;
-        if marks { Verdict::Mark } else { Verdict::Drop }
+        if self.config.ecn && ecn_capable && self.average < self.config.maximum {
+            return Verdict::Mark;
+        }
+        if length == 0 {
+            // It stays empty. Without this the average of an empty queue would hardly fall any more,
+            // and all that comes would be dropped for minutes.
+            self.emptied(now);
+        }
+        Verdict::Drop
     }
 
     /// The queue is empty from now on.
@@ -134,5 +141,16 @@ mod tests {
         red.emptied(1_000);
         assert_eq!(red.arrive(3_501_000, 0, 1_000, false), Verdict::Admit);
         assert!(red.average < 0.02, "{}", red.average);
+    }
+
+    #[test]
+    fn a_packet_that_is_dropped_leaves_an_empty_queue_empty() {
+        let mut red = Red::new(RedConfig::default(), Stream::new(1, 0));
+        red.average = 40.0;
+        red.emptied(1_000);
+        assert_eq!(red.arrive(1_000, 0, 1_000, false), Verdict::Drop);
+        // Time for 3,500 packets to pass.
+        assert_eq!(red.arrive(3_501_000, 0, 1_000, false), Verdict::Admit);
+        assert!(red.average < 0.05, "{}", red.average);
     }
 }
