@@ -95,6 +95,13 @@ impl Path {
         self.estimates.least_rtt.get()
     }
 
+    /// How soon something that was sent here can be acknowledged: the least round trip, or less if
+    /// SACKs come back on a quicker path and are not taken as round trips of this one
+    /// ([`crate::cmt::RttSampling`]).
+    pub(super) fn least_answer(&self) -> Option<Duration> {
+        self.least_rtt().into_iter().chain(self.estimates.ways.least()).min()
+    }
+
     /// How fast the path delivered at best of late, in bytes of user data a second.
     #[must_use]
     pub fn delivery_rate(&self) -> Option<u64> {

@@ -38,7 +38,7 @@ impl Path {
     pub(super) fn flight_cap(&self) -> Option<usize> {
         let FlightCap { percent } = self.cap?;
         let rate = self.delivery_rate()?;
-        let rtt = nanoseconds(self.least_rtt()?);
+        let rtt = nanoseconds(self.least_answer()?);
         let percent = u64::from(percent.max(100));
         let percent = if self.plateau.rounds < ROUNDS { percent.max(GROWING) } else { percent };
         let product = u128::from(rate) * u128::from(rtt) / 1_000_000_000;

@@ -43,6 +43,11 @@ impl Ways {
         self.ways.push(Way { back, least });
     }
 
+    /// How long answers took at least, on whatever path they came back.
+    pub(super) fn least(&self) -> Option<Duration> {
+        self.ways.iter().filter_map(|way| way.least.get()).min()
+    }
+
     /// By how much longer, in nanoseconds, the way there is than `other`, if both had answers on
     /// one path back: by those on the path where they took least.
     fn longer_than(&self, other: &Self) -> Option<i64> {
