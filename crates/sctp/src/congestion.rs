@@ -7,6 +7,7 @@
 //! | `cmt_rp_v2` | coupled by bandwidth | Dreibholz et al., ICC 2012 |
 //! | `lia` | coupled, as multipath TCP has it | RFC 6356 |
 //! | `olia` | coupled, and moved to the best paths | Khalili et al., CoNEXT 2012 |
+//! | `linked` | growth with every SACK, as LIA and OLIA have it | |
 //! | `reno` | what these five have in common | RFC 9260 §7.2 |
 //! | `loss_window` | what all controllers by loss have in common | RFC 9260 §7.2 |
 //! | `siblings` | what coupled controllers know of the other paths | |
@@ -31,6 +32,7 @@ mod cmt_rp_v2;
 mod cubic;
 mod delivery_rate;
 mod lia;
+mod linked;
 mod loss_window;
 mod new_reno;
 mod olia;

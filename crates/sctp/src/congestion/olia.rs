@@ -9,15 +9,16 @@
 //! - `a = 0` on all others.
 //!
 //! The best paths are those with the largest `l / rtt²`, where `l` is how many bytes were
-//! acknowledged between the last two losses or since the last one, whichever is more. Slow start is
-//! that of RFC 9260 §7.2, and a loss halves the window, down to one packet where there are several
-//! paths.
+//! acknowledged between the last two losses or since the last one, whichever is more. Windows are
+//! compared in packets, and losses between which nothing arrived are one, as in the code of the
+//! authors for Linux (`mptcp_olia.c`). Slow start is that of RFC 9260 §7.2, and a loss halves the
+//! window, down to one packet where there are several paths.
 
+use super::linked::{Fraction, Increase};
 use super::loss_window::LossWindow;
-use super::new_reno::half;
 use super::reno::{Coupling, Reno};
 use super::siblings::Standing;
-use super::{Acknowledged, Siblings, lia};
+use super::{Acknowledged, Siblings};
 
 /// OLIA.
 pub type Olia = Reno<OpportunisticIncreases>;
@@ -25,10 +26,8 @@ pub type Olia = Reno<OpportunisticIncreases>;
 /// The increases of OLIA.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpportunisticIncreases {
-    /// What was grown and is no whole byte yet.
-    rest: u64,
-    /// What was shrunk and is no whole byte yet.
-    debt: u64,
+    grown: Fraction,
+    shrunk: Fraction,
     /// Bytes acknowledged between the last two losses (`l1`).
     between_losses: u64,
     /// Bytes acknowledged since the last loss (`l2`).
@@ -36,48 +35,38 @@ pub struct OpportunisticIncreases {
 }
 
 impl Coupling for OpportunisticIncreases {
-    fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize {
-        acknowledged.bytes.min(window.mtu)
-    }
-
     fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
-        if !acknowledged.window_was_full {
-            return 0;
-        }
         let siblings = &acknowledged.siblings;
-        let product = lia::product(window, acknowledged);
-        let paths = siblings.paths.max(1) as u128;
-        let size = window.window.max(1) as u128;
-        let rates = u128::from(siblings.rates);
-        let linked = if siblings.own_rate == 0 || rates == 0 {
-            product / size / paths
-        } else {
-            product.saturating_mul(siblings.own_urge) / rates.saturating_mul(rates)
+        let Some(Increase { alone, linked }) =
+            Increase::of(window, acknowledged, siblings.own_urge)
+        else {
+            return 0;
         };
+        let shared = |others: usize| alone / (siblings.paths.max(1) * others.max(1)) as u128;
         let (growth, shrinkage) = match siblings.standing {
-            Standing::Collected => {
-                (linked + product / (size * paths * siblings.collected.max(1) as u128), 0)
-            }
-            Standing::Largest if siblings.collected > 0 => {
-                (linked, product / (size * paths * siblings.largest.max(1) as u128))
-            }
+            Standing::Collected => (linked + shared(siblings.collected), 0),
+            Standing::Largest if siblings.collected > 0 => (linked, shared(siblings.largest)),
             _ => (linked, 0),
         };
-        let shrinkage = lia::whole_bytes(&mut self.debt, shrinkage);
+        let shrinkage = self.shrunk.whole_bytes(shrinkage);
         window.window = window.window.saturating_sub(shrinkage).max(window.mtu);
-        lia::whole_bytes(&mut self.rest, growth)
+        self.grown.whole_bytes(growth)
     }
 
     fn threshold_after_loss(&self, window: &LossWindow, siblings: &Siblings) -> usize {
-        if siblings.paths > 1 { (window.window / 2).max(window.mtu) } else { half(window) }
+        let least = if siblings.paths > 1 { window.mtu } else { 4 * window.mtu };
+        (window.window / 2).max(least)
     }
 
     fn note_acknowledged(&mut self, bytes: usize) {
         self.since_loss = self.since_loss.saturating_add(bytes as u64);
     }
 
+    /// Losses between which nothing arrived are one.
     fn note_loss(&mut self) {
-        self.between_losses = core::mem::take(&mut self.since_loss);
+        if self.since_loss > 0 {
+            self.between_losses = core::mem::take(&mut self.since_loss);
+        }
     }
 
     fn loss_interval(&self) -> u64 {

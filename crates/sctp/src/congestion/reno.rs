@@ -8,14 +8,20 @@ use super::{Acknowledged, CongestionControl, CongestionEvent, Lost, Sent, Siblin
 
 /// How much the window of a path grows and what a loss leaves of it, in view of the other paths.
 pub trait Coupling: Clone + Debug + Default {
-    /// By how many bytes the window grows for a SACK in slow start.
-    fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize;
+    /// By how many bytes the window grows for a SACK in slow start: by what was acknowledged, and a
+    /// packet at most (RFC 9260 §7.2.1).
+    fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize {
+        acknowledged.bytes.min(window.mtu)
+    }
 
     /// By how many bytes the window grows for a SACK in congestion avoidance.
     fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize;
 
-    /// The slow-start threshold after a loss, in bytes; the window falls to it.
-    fn threshold_after_loss(&self, window: &LossWindow, siblings: &Siblings) -> usize;
+    /// The slow-start threshold after a loss, in bytes; the window falls to it: half of it, and
+    /// four packets at least (RFC 9260 §7.2.3).
+    fn threshold_after_loss(&self, window: &LossWindow, _siblings: &Siblings) -> usize {
+        (window.window / 2).max(4 * window.mtu)
+    }
 
     /// `bytes` arrived.
     fn note_acknowledged(&mut self, _bytes: usize) {}

@@ -45,6 +45,8 @@ pub enum Standing {
 pub struct Member {
     /// Congestion window, in bytes.
     pub window: usize,
+    /// The largest packet, in bytes: windows that differ by less are as large as each other.
+    pub mtu: usize,
     /// Slow-start threshold, in bytes; `usize::MAX` without one.
     pub slow_start_threshold: usize,
     /// Smoothed round trip in nanoseconds; 0 while it is unknown.
@@ -75,7 +77,8 @@ impl Member {
     }
 
     /// The square of the rate that one flow of TCP would have on the path, but for a factor: what
-    /// OLIA calls the quality of a path, `l_r / rtt_r²`.
+    /// OLIA calls the quality of a path, `l_r / rtt_r²`. So the paper has it, and the code of its
+    /// authors for Linux; their draft writes `l_r² / rtt_r`, which prefers long paths.
     fn quality(&self) -> u128 {
         per_round_trip(self.loss_interval, self.smoothed_rtt)
             .map_or(0, |rate| rate.saturating_mul(SECOND) / u128::from(self.smoothed_rtt))
@@ -108,7 +111,7 @@ impl Siblings {
             best = best.max(member.quality());
         }
         let standing = |member: &Member| {
-            if member.window >= largest_window {
+            if member.window.saturating_add(member.mtu) > largest_window {
                 Standing::Largest
             } else if member.quality() >= best {
                 Standing::Collected

@@ -348,6 +348,7 @@ impl Paths {
 fn member(path: &Path) -> Member {
     Member {
         window: path.congestion.window(),
+        mtu: path.mtu(),
         slow_start_threshold: path.congestion.slow_start_threshold(),
         smoothed_rtt: path.rto.smoothed().map_or(0, nanoseconds),
         loss_interval: path.congestion.loss_interval(),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::congestion::WindowRules;
 use crate::congestion::tests::coupled::{MTU, acknowledged, event, siblings};
-use crate::congestion::{Acknowledged, CongestionControl, Member};
+use crate::congestion::{CongestionControl, Member, Siblings};
 
 fn path(window: usize) -> Lia {
     let mut path = Lia::new(MTU, WindowRules::default());
@@ -11,7 +11,7 @@ fn path(window: usize) -> Lia {
 
 fn member(window: usize, rtt_ms: u64) -> Member {
     let (slow_start_threshold, smoothed_rtt) = (window / 2, rtt_ms * 1_000_000);
-    Member { window, slow_start_threshold, smoothed_rtt, loss_interval: 0 }
+    Member { window, mtu: MTU, slow_start_threshold, smoothed_rtt, loss_interval: 0 }
 }
 
 #[test]

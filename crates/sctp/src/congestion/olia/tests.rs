@@ -10,7 +10,13 @@ fn path(window: usize) -> Olia {
 }
 
 fn member(window: usize, loss_interval: u64) -> Member {
-    Member { window, slow_start_threshold: window, smoothed_rtt: 100_000_000, loss_interval }
+    Member {
+        window,
+        mtu: MTU,
+        slow_start_threshold: window,
+        smoothed_rtt: 100_000_000,
+        loss_interval,
+    }
 }
 
 #[test]
@@ -43,6 +49,16 @@ fn windows_move_to_the_best_path() {
 }
 
 #[test]
+fn windows_that_differ_by_less_than_a_packet_are_as_large_as_each_other() {
+    // B is best; A and B are both largest, so that nothing has to move.
+    let (a, b) = (member(30_000, 10_000), member(28_600, 90_000));
+    let view = Siblings::of(&b, [a, b].into_iter());
+    assert_eq!((view.standing, view.largest, view.collected), (Standing::Largest, 2, 0));
+    let smaller = Member { window: 28_500, ..b };
+    assert_eq!(Siblings::of(&smaller, [a, smaller].into_iter()).standing, Standing::Collected);
+}
+
+#[test]
 fn quality_is_what_arrives_between_losses() {
     let mut path = path(30_000);
     let view = Siblings { paths: 2, ..Siblings::default() };
@@ -54,9 +70,14 @@ fn quality_is_what_arrives_between_losses() {
     assert_eq!(path.loss_interval(), 5_000);
     path.on_acknowledged(&acknowledged(4_000, view));
     assert_eq!(path.loss_interval(), 6_000);
+    // A loss after a timeout, with nothing in between, belongs to the same congestion.
     path.on_timeout(&event(view));
     path.on_congestion(&event(view));
-    assert_eq!(path.loss_interval(), 0);
+    assert_eq!(path.loss_interval(), 6_000);
+    path.on_recovered(core::time::Duration::ZERO);
+    path.on_acknowledged(&acknowledged(1_000, view));
+    path.on_congestion(&event(view));
+    assert_eq!(path.loss_interval(), 1_000);
 }
 
 #[test]

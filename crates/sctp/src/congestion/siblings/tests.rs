@@ -2,6 +2,7 @@ use super::*;
 
 const A: Member = Member {
     window: 100_000,
+    mtu: 1500,
     slow_start_threshold: usize::MAX,
     smoothed_rtt: 100_000_000,
     loss_interval: 1_000_000,
@@ -9,6 +10,7 @@ const A: Member = Member {
 
 const B: Member = Member {
     window: 50_000,
+    mtu: 1500,
     slow_start_threshold: 20_000,
     smoothed_rtt: 50_000_000,
     loss_interval: 1_000_000,
