@@ -255,6 +255,8 @@ names! {
 names! {
     /// Which path is served first.
     PathOrderName {
+        /// The one on which a packet arrives first, by estimates.
+        EarliestArrival,
         /// The one that has waited longest.
         OldestTransmission,
         /// The shortest round trip.

@@ -280,12 +280,18 @@ impl Setup {
         }
         for (name, rival) in &self.rival {
             known(&rival.path, &format!("rival.{name}.path"))?;
+            if self.path[&rival.path].joins.is_some() {
+                return Err(format!("rival.{name} has only path {:?}, which joins", rival.path));
+            }
         }
         for event in &self.event {
             known(&event.path, "an [[event]]")?;
         }
         for name in self.association.path_names() {
             known(name, "association.mapping or association.only")?;
+        }
+        if self.used_paths().all(|(_, path)| path.joins.is_some()) {
+            return Err("the association needs a path that is there from the start".to_owned());
         }
         if self.time.start[1] < self.time.start[0] || self.time.warm_up < self.time.start[1] {
             return Err("time.warm_up must be after time.start, which goes upwards".to_owned());

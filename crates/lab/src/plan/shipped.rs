@@ -9,12 +9,14 @@ pub struct Shipped {
     pub text: &'static str,
 }
 
-const SHIPPED: [Shipped; 6] = [
+const SHIPPED: [Shipped; 8] = [
     Shipped { name: "cmt-delay", text: include_str!("../../plans/cmt-delay.toml") },
     Shipped { name: "cmt-bandwidth", text: include_str!("../../plans/cmt-bandwidth.toml") },
     Shipped { name: "cmt-three-paths", text: include_str!("../../plans/cmt-three-paths.toml") },
     Shipped { name: "cmt-auto", text: include_str!("../../plans/cmt-auto.toml") },
     Shipped { name: "cmt-schedulers", text: include_str!("../../plans/cmt-schedulers.toml") },
+    Shipped { name: "cmt-options", text: include_str!("../../plans/cmt-options.toml") },
+    Shipped { name: "cmt-backup", text: include_str!("../../plans/cmt-backup.toml") },
     Shipped { name: "cmt-coupling", text: include_str!("../../plans/cmt-coupling.toml") },
 ];
 

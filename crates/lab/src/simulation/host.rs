@@ -60,6 +60,8 @@ pub(super) struct Host {
     role: Role,
     association: Option<AssociationId>,
     is_up: bool,
+    /// Addresses that came and that the peer was not told of.
+    untold: Vec<IpAddr>,
     leaving: VecDeque<(u32, Packet)>,
 }
 
@@ -76,6 +78,7 @@ impl Host {
             role,
             association: None,
             is_up: false,
+            untold: Vec::new(),
             leaving: VecDeque::new(),
         }
     }
@@ -95,12 +98,21 @@ impl Host {
         }
     }
 
-    /// Gives the host one interface more, and tells the peer of its address (RFC 5061).
+    /// Gives the host one interface more, and tells the peer of its address (RFC 5061), as soon as
+    /// there is an association.
     pub(super) fn join(&mut self, now: Duration, interface: Interface) {
         self.interfaces.push(interface);
-        if let Some(id) = self.association {
+        self.untold.push(interface.own);
+        if self.is_up {
+            self.tell_addresses(now);
+        }
+    }
+
+    fn tell_addresses(&mut self, now: Duration) {
+        let Some(id) = self.association else { return };
+        for address in self.untold.drain(..) {
             // A peer that does not take addresses leaves the association as it is.
-            let _ = self.endpoint.add_address(now, id, interface.own);
+            let _ = self.endpoint.add_address(now, id, address);
         }
     }
 
@@ -148,6 +160,7 @@ impl Host {
             Event::Up { .. } => {
                 self.association = Some(id);
                 self.is_up = true;
+                self.tell_addresses(now);
                 self.serve(now);
             }
             Event::Readable | Event::Writable => self.serve(now),

@@ -21,6 +21,11 @@ use crate::results::PathResult;
 
 /// Packets that an access link queues: more than a sender's bursts.
 pub const ACCESS_QUEUE: usize = 1000;
+/// Average lengths of a queue with RED, of its limit, below which nothing is dropped and from which
+/// on much is: 20 and 80 packets of 100, as in Dreibholz et al., AINA 2010.
+const RED_MINIMUM: f64 = 0.2;
+/// See there.
+const RED_MAXIMUM: f64 = 0.8;
 /// Bytes of the largest IP packet that a bottleneck passes.
 const MTU: usize = 1500;
 /// The router's interface towards the other end of its bottleneck.
@@ -332,7 +337,12 @@ fn queue(queue: Queue) -> QueueConfig {
     match queue {
         Queue::Packets(limit) => QueueConfig::Packets(limit),
         Queue::Bytes(limit) => QueueConfig::Bytes(limit),
-        Queue::Red(limit) => QueueConfig::Red(RedConfig { limit, ..RedConfig::default() }),
+        Queue::Red(limit) => QueueConfig::Red(RedConfig {
+            limit,
+            minimum: RED_MINIMUM * limit as f64,
+            maximum: RED_MAXIMUM * limit as f64,
+            ..RedConfig::default()
+        }),
         Queue::CoDel(limit) => QueueConfig::CoDel(CoDelConfig { limit, ..CoDelConfig::default() }),
     }
 }

@@ -147,6 +147,7 @@ const fn rtx_policy(name: RtxPolicyName) -> RtxPolicy {
 
 const fn path_order(name: PathOrderName) -> PathOrder {
     match name {
+        PathOrderName::EarliestArrival => PathOrder::EarliestArrival,
         PathOrderName::OldestTransmission => PathOrder::OldestTransmission,
         PathOrderName::LowestRtt => PathOrder::LowestRtt,
         PathOrderName::LargestWindow => PathOrder::LargestWindow,

@@ -63,3 +63,48 @@ fn an_event_changes_the_link() {
     let result = run(&one_path(&format!("{cut}{PUBLISHED}")), 1);
     assert!(result.bytes() < 100_000 && result.longest_gap_ms > 9_000.0);
 }
+
+#[test]
+fn a_path_that_joins_is_used_from_then_on() {
+    let joining = |at: &str| {
+        one_path(&format!(
+            "path.B = {{ rate = '10 Mbit/s', delay = '20 ms', joins = '{at}' }}\n\
+             [association]\nbuffer = '512 KiB'"
+        ))
+    };
+    let bytes = |at: &str| {
+        let result = run(&joining(at), 1);
+        result.paths.iter().map(|path| path.bytes as f64 * 8.0 / 1e8).collect::<Vec<_>>()
+    };
+    // From the beginning of what is measured, from its middle, after its end. Before the handshake
+    // is over there is nobody to tell, so it is told then.
+    for (at, least, most) in
+        [("0 s", 0.9, 1.0), ("1 s", 0.9, 1.0), ("10 s", 0.45, 0.5), ("16 s", 0.0, 0.0)]
+    {
+        let used = bytes(at);
+        assert!(used[0] > 0.9, "{at}: {used:?}");
+        assert!((least..=most).contains(&used[1]), "{at}: {used:?}");
+    }
+}
+
+#[test]
+fn a_path_that_joins_takes_over_from_one_that_dies() {
+    let setup = one_path(
+        "path.B = { rate = '10 Mbit/s', delay = '20 ms', joins = '7 s' }
+        association.buffer = '512 KiB'
+        event = [{ at = '9 s', path = 'A', up = false }]",
+    );
+    let result = run(&setup, 1);
+    assert!(result.longest_gap_ms < 500.0, "{}", result.longest_gap_ms);
+    assert!(result.paths[1].bytes as f64 * 8.0 > 0.9 * 8.0 * 10e6, "{:?}", result.paths);
+}
+
+#[test]
+fn somebody_must_be_there_from_the_start() {
+    let joins = "path.B = { rate = '10 Mbit/s', delay = '20 ms', joins = '7 s' }\n";
+    let only = one_path(&format!("{joins}association.only = ['B']"));
+    assert!(only.check().is_err_and(|said| said.contains("from the start")));
+    let rival = one_path(&format!("{joins}rival.R.path = 'B'"));
+    assert!(rival.check().is_err_and(|said| said.contains("rival.R")));
+    assert_eq!(one_path(joins).check(), Ok(()));
+}
