@@ -233,6 +233,10 @@ impl Default for AssociationConfig {
 }
 
 /// What decides how much may be under way on a path.
+///
+/// Where several paths are used at once and may share a bottleneck, [`Self::Olia`] takes about one
+/// flow's share there and still fills paths of their own; the first three take a share for each path.
+/// The plan `cmt-coupling` of `eyas-lab` compares them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CongestionControlKind {

@@ -44,7 +44,7 @@ impl Coupling for OpportunisticIncreases {
         };
         let shared = |others: usize| alone / (siblings.paths.max(1) * others.max(1)) as u128;
         let (growth, shrinkage) = match siblings.standing {
-            Standing::Collected => (linked + shared(siblings.collected), 0),
+            Standing::Collected => (linked.saturating_add(shared(siblings.collected)), 0),
             Standing::Largest if siblings.collected > 0 => (linked, shared(siblings.largest)),
             _ => (linked, 0),
         };

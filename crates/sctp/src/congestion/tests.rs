@@ -2,6 +2,7 @@
 
 pub(super) mod coupled;
 mod link;
+mod pooling;
 
 use alloc::vec::Vec;
 
