@@ -1,4 +1,4 @@
-//! Every published figure at a few places, in short runs with one seed: reviewed tables. Whatever
+//! Every published figure, and some of the plans without a paper, at a few places, in short runs with one seed: reviewed tables. Whatever
 //! changes what is sent on a path changes a number here, and the change shows as a difference.
 //!
 //! `INSTA_UPDATE=always cargo test -p eyas-lab --test figures` writes them anew, to be looked at.
@@ -14,6 +14,11 @@ use eyas_lab::runner::{Job, run};
 const TIMES: [&str; 2] = ["time.warm_up=4 s", "time.duration=6 s"];
 
 fn table(name: &str, values: &str, measures: &[&str]) -> String {
+    table_of(name, values, &[], measures)
+}
+
+/// Of the points whose names begin so alone, if any are named.
+fn table_of(name: &str, values: &str, points: &[&str], measures: &[&str]) -> String {
     let mut set: Vec<String> = TIMES.iter().map(|text| (*text).to_owned()).collect();
     set.push(format!("sweep.values={values}"));
     let plan = shipped().iter().find(|shipped| shipped.name == name).expect("a shipped plan");
@@ -21,7 +26,10 @@ fn table(name: &str, values: &str, measures: &[&str]) -> String {
     let mut plan = Plan::parse(plan.text, &options).expect("a plan");
     let wanted: Vec<f64> = plan.points.iter().map(|point| point.x).collect();
     let places: Vec<f64> = wanted.into_iter().filter(|x| values.contains(&x.to_string())).collect();
-    plan.points.retain(|point| places.contains(&point.x));
+    plan.points.retain(|point| {
+        let is_wanted = |name: &&str| point.id.starts_with(name);
+        points.iter().any(is_wanted) || (points.is_empty() && places.contains(&point.x))
+    });
     let out = tempfile::tempdir().expect("a directory");
     let job = Job { out: out.path().to_owned(), jobs: 2, seed: 1, version: String::new() };
     let results = run(&plan, &job, &AtomicBool::new(false), |_| {}).expect("all runs");
@@ -59,4 +67,32 @@ fn figure_6() {
 fn figure_7() {
     let values = "['128 KiB', '256 KiB']";
     insta::assert_snapshot!(table("cmt-three-paths", values, &["throughput", "delay", "slowest"]));
+}
+
+#[test]
+fn coupled_control() {
+    let points =
+        ["disjoint_olia", "shared_cmt-rp-v2", "shared_lia", "shared_olia", "shared-red_olia"];
+    let measures = ["throughput", "rival.single", "dropped.A"];
+    insta::assert_snapshot!(table_of("cmt-coupling", "['10 Mbit/s']", &points, &measures));
+}
+
+#[test]
+fn options() {
+    let points = ["three_cap", "delay_sack", "delay_rescheduling", "lossy_rescheduling"];
+    let measures = ["throughput", "delay"];
+    insta::assert_snapshot!(table_of("cmt-options", "['192 KiB']", &points, &measures));
+}
+
+#[test]
+fn a_backup_line() {
+    let measures = ["throughput", "path.C", "gap"];
+    insta::assert_snapshot!(table_of("cmt-backup", "['6 s']", &["up_published"], &measures));
+}
+
+#[test]
+fn schedulers() {
+    let points = ["lossy_rtx", "lossy_order-space", "lossy_fcfs"];
+    let measures = ["throughput", "delay"];
+    insta::assert_snapshot!(table_of("cmt-schedulers", "['192 KiB']", &points, &measures));
 }
