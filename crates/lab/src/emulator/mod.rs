@@ -70,7 +70,9 @@ mod guard;
 mod kernel;
 mod namespace;
 mod path;
+mod scenario;
 mod topology;
+mod wish;
 
 use std::net::IpAddr;
 use std::num::NonZeroU64;
@@ -85,7 +87,9 @@ pub use eyas_netem::link::{
 };
 pub use eyas_netem::world::Direction;
 pub use namespace::{Inside, Namespace, become_root};
+pub use scenario::{Scenario, ScenarioEvent, direction};
 pub use topology::{DEFAULT_MTU, Host, MAX_PATHS, MiddleboxConfig, PathTopology, Topology};
+pub use wish::{LinkWish, NotALink};
 
 use device::Device;
 use engine::{Engine, Mailbox, Request};
@@ -185,12 +189,38 @@ impl Emulator {
         self.mailbox.ask(Request::Change(self.number(path)?, direction, change))
     }
 
+    /// Changes some properties of one direction of a path.
+    ///
+    /// # Errors
+    /// If there is no such path.
+    pub fn apply(
+        &self,
+        path: &str,
+        direction: Direction,
+        wish: &LinkWish,
+    ) -> Result<(), EmulatorError> {
+        let number = self.number(path)?;
+        let counters = self.mailbox.count()?;
+        let mut config = counters.paths[number].direction(direction).config.clone();
+        wish.apply(&mut config);
+        self.change(path, direction, config)?;
+        match wish.up() {
+            Some(true) => self.change_link(path, direction, LinkChange::Up),
+            Some(false) => self.change_link(path, direction, LinkChange::Down),
+            None => Ok(()),
+        }
+    }
+
     /// What has become of the packets so far.
     ///
     /// # Errors
     /// If the emulator's thread has ended.
     pub fn counters(&self) -> Result<Counters, EmulatorError> {
-        self.mailbox.count()
+        let mut counters = self.mailbox.count()?;
+        for namespace in &self.namespaces {
+            counters.missed += namespace.run_in(|| namespace::missed(&self.topology))?;
+        }
+        Ok(counters)
     }
 
     /// Writes the packets of a path, or of all, into a pcapng file from now on, as its hosts send and
@@ -216,10 +246,8 @@ impl Emulator {
 
     fn number(&self, name: &str) -> Result<usize, EmulatorError> {
         let paths = &self.topology.paths;
-        paths.iter().position(|path| path.name == name).ok_or_else(|| {
-            let known: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
-            EmulatorError::NoSuchPath { name: name.to_owned(), known: known.join(", ") }
-        })
+        let number = paths.iter().position(|path| path.name == name);
+        number.ok_or_else(|| self.topology.no_such_path(name))
     }
 }
 

@@ -101,6 +101,16 @@ impl Namespace {
     }
 }
 
+impl Namespace {
+    /// Whether a program inside waits for others to come: a listening socket of TCP, or one of UDP.
+    ///
+    /// # Errors
+    /// If the kernel refuses the entry.
+    pub fn is_listening(&self) -> Result<bool, EmulatorError> {
+        self.run_in(is_listening)
+    }
+}
+
 /// Makes this program root of a user namespace of its own, unless it is root: then it may make
 /// network namespaces, where the kernel lets ordinary users do this. To be called before the program
 /// has a second thread. To files and processes outside, it stays the user that it was.
@@ -213,4 +223,30 @@ fn run_ip(host: Host, family: &str, lines: &str) -> Result<(), EmulatorError> {
         return Err(EmulatorError::Interfaces { host: host.to_string(), said });
     }
     written.map_err(failed)
+}
+
+/// Packets that the interfaces could not pass on to the emulator, in the namespace of the calling
+/// thread: the column of packets dropped in sending (proc_pid_net(5)).
+pub(super) fn missed(topology: &Topology) -> u64 {
+    let table = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let dropped = |line: &str| {
+        let (name, columns) = line.split_once(':')?;
+        topology.path(name.trim())?;
+        columns.split_whitespace().nth(11)?.parse::<u64>().ok()
+    };
+    table.lines().filter_map(dropped).sum()
+}
+
+/// Whether somebody listens in the namespace of the calling thread: on TCP, or on UDP at all.
+fn is_listening() -> bool {
+    let has = |table: &str, state: Option<&str>| {
+        let rows = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
+        let state_of = |row: &str| row.split_whitespace().nth(3).map(str::to_owned);
+        rows.lines()
+            .skip(1)
+            .any(|row| state.is_none_or(|state| state_of(row).as_deref() == Some(state)))
+    };
+    // 0A is TCP_LISTEN of net/tcp_states.h.
+    ["tcp", "tcp6"].into_iter().any(|table| has(table, Some("0A")))
+        || ["udp", "udp6"].into_iter().any(|table| has(table, None))
 }

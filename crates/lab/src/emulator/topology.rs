@@ -12,6 +12,7 @@ use eyas_netem::middlebox::idle::{IdleTimeout, Revival};
 use eyas_netem::middlebox::mtu::{Answer, MtuLimit};
 use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
 use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
+use eyas_netem::world::Direction;
 
 use super::error::EmulatorError;
 use super::kernel::LONGEST_NAME;
@@ -188,6 +189,14 @@ impl PathTopology {
         }
     }
 
+    /// The link of one direction.
+    pub const fn link_mut(&mut self, direction: Direction) -> &mut LinkConfig {
+        match direction {
+            Direction::Forward => &mut self.forward,
+            Direction::Backward => &mut self.backward,
+        }
+    }
+
     /// The addresses of a host on this path, IPv4 first.
     #[must_use]
     pub fn addresses(&self, host: Host) -> Vec<IpAddr> {
@@ -264,6 +273,12 @@ impl Topology {
     #[must_use]
     pub fn path(&self, name: &str) -> Option<&PathTopology> {
         self.paths.iter().find(|path| path.name == name)
+    }
+
+    /// What to say when there is no path of this name.
+    pub(super) fn no_such_path(&self, name: &str) -> EmulatorError {
+        let known: Vec<&str> = self.paths.iter().map(|path| path.name.as_str()).collect();
+        EmulatorError::NoSuchPath { name: name.to_owned(), known: known.join(", ") }
     }
 
     /// Whether it can be built.

@@ -40,11 +40,18 @@ impl Kind {
 
 /// Every unit that is understood: name, kind, how many of the base unit it holds. The first one of
 /// a kind that divides an amount is the one it is written in.
-const UNITS: [(&str, Kind, f64); 18] = [
+const UNITS: [(&str, Kind, f64); 24] = [
     ("Gbit/s", Kind::Rate, 1e9),
     ("Mbit/s", Kind::Rate, 1e6),
     ("kbit/s", Kind::Rate, 1e3),
     ("bit/s", Kind::Rate, 1.0),
+    // As tc writes them.
+    ("gbit", Kind::Rate, 1e9),
+    ("mbit", Kind::Rate, 1e6),
+    ("kbit", Kind::Rate, 1e3),
+    ("Gbit", Kind::Rate, 1e9),
+    ("Mbit", Kind::Rate, 1e6),
+    ("Kbit", Kind::Rate, 1e3),
     ("min", Kind::Time, 60.0),
     ("s", Kind::Time, 1.0),
     ("ms", Kind::Time, 1e-3),
@@ -225,6 +232,7 @@ mod tests {
     fn amounts_with_units() {
         assert_eq!("10 Mbit/s".parse(), Ok(Rate(10_000_000)));
         assert_eq!("2.5Gbit/s".parse(), Ok(Rate(2_500_000_000)));
+        assert_eq!("10mbit".parse(), Ok(Rate(10_000_000)));
         assert_eq!("0.9 s".parse(), Ok(Time(Duration::from_millis(900))));
         assert_eq!("64 KiB".parse(), Ok(Size(65_536)));
         assert_eq!("1 %".parse(), Ok(Part(0.01)));

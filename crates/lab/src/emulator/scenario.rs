@@ -1,0 +1,361 @@
+//! A network and what happens to it, as a file of TOML.
+//!
+//! ```toml
+//! seed = 7
+//!
+//! [path.wifi]              # the same in both directions
+//! rate = "20 Mbit/s"
+//! delay = "10 ms"
+//! queue = "100 packets"
+//!
+//! [path.wifi.backward]     # from the server to the client, another rate
+//! rate = "50 Mbit/s"
+//!
+//! [[path.wifi.middlebox]]  # the first is nearest to the client
+//! kind = "nat"
+//!
+//! [path.lte]
+//! rate = "5 Mbit/s"
+//! delay = "40 ms"
+//! ipv4 = false
+//!
+//! [[event]]
+//! at = "10 s"
+//! path = "wifi"
+//! loss = "10 %"
+//! ```
+
+use std::time::Duration;
+
+use eyas_netem::middlebox::firewall::Policy;
+use eyas_netem::middlebox::idle::Revival;
+use eyas_netem::middlebox::nat::SctpTranslation;
+use eyas_netem::middlebox::reset::Trigger;
+use eyas_netem::packet::protocol;
+use eyas_netem::world::Direction;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::error::EmulatorError;
+use super::topology::{MiddleboxConfig, PathTopology, Topology};
+use super::wish::{LinkWish, NotALink};
+use crate::plan::{Size, Time};
+
+/// Both directions.
+const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
+
+/// A network, and what happens to it while it runs.
+#[derive(Clone, Debug, Default)]
+pub struct Scenario {
+    /// The network at the beginning.
+    pub topology: Topology,
+    /// What changes, in the order of time.
+    pub events: Vec<ScenarioEvent>,
+}
+
+/// A change of a link.
+#[derive(Clone, Debug)]
+pub struct ScenarioEvent {
+    /// When, since the emulator was started.
+    pub at: Duration,
+    /// Which path.
+    pub path: String,
+    /// In which directions.
+    pub directions: Vec<Direction>,
+    /// To what.
+    pub wish: LinkWish,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    seed: Option<u64>,
+    core: Option<usize>,
+    path: Table,
+    #[serde(default)]
+    event: Vec<Table>,
+}
+
+/// A middlebox in a file.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+enum MiddleboxFile {
+    Nat {
+        #[serde(default)]
+        passes_sctp: bool,
+        idle: Option<Time>,
+        idle_tcp: Option<Time>,
+    },
+    Firewall {
+        #[serde(default)]
+        drops: Vec<ProtocolName>,
+        only_ports: Option<Vec<u16>>,
+        only_tcp_ports: Option<Vec<u16>>,
+    },
+    MtuLimit {
+        mtu: Size,
+        #[serde(default)]
+        answers: bool,
+    },
+    IdleTimeout {
+        after: Time,
+        #[serde(default)]
+        stays_cut: bool,
+    },
+    Reset {
+        port: Option<u16>,
+        contains: Option<String>,
+        #[serde(default)]
+        drops: bool,
+    },
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ProtocolName {
+    Icmp,
+    Tcp,
+    Udp,
+    Sctp,
+}
+
+impl MiddleboxFile {
+    fn into_config(self) -> Result<MiddleboxConfig, String> {
+        Ok(match self {
+            Self::Nat { passes_sctp, idle, idle_tcp } => match MiddleboxConfig::nat() {
+                MiddleboxConfig::Nat { idle: usual, idle_tcp: usual_tcp, .. } => {
+                    let translation = [SctpTranslation::Drop, SctpTranslation::AddressOnly];
+                    MiddleboxConfig::Nat {
+                        sctp: translation[usize::from(passes_sctp)],
+                        idle: idle.map_or(usual, |time| time.0),
+                        idle_tcp: idle_tcp.map_or(usual_tcp, |time| time.0),
+                    }
+                }
+                other => other,
+            },
+            Self::Firewall { drops, only_ports: None, only_tcp_ports: None } => {
+                MiddleboxConfig::Firewall(Policy::AllBut(
+                    drops.into_iter().flat_map(ProtocolName::numbers).collect(),
+                ))
+            }
+            Self::Firewall { drops, only_ports, only_tcp_ports } => {
+                match (drops.is_empty(), only_ports, only_tcp_ports) {
+                    (true, Some(ports), None) => {
+                        MiddleboxConfig::Firewall(Policy::OnlyPorts(ports))
+                    }
+                    (true, None, Some(ports)) => {
+                        MiddleboxConfig::Firewall(Policy::OnlyTcpPorts(ports))
+                    }
+                    _ => return Err("give one of drops, only_ports, only_tcp_ports".to_owned()),
+                }
+            }
+            Self::MtuLimit { mtu, answers } => MiddleboxConfig::MtuLimit { mtu: mtu.0, answers },
+            Self::IdleTimeout { after, stays_cut } => MiddleboxConfig::IdleTimeout {
+                after: after.0,
+                revival: if stays_cut { Revival::Opening } else { Revival::Any },
+            },
+            Self::Reset { port, contains, drops } => {
+                let trigger = match (port, contains) {
+                    (Some(port), None) => Trigger::Port(port),
+                    (None, Some(text)) => Trigger::Contains(text.into_bytes()),
+                    _ => return Err("give one of port, contains".to_owned()),
+                };
+                MiddleboxConfig::Reset { trigger, drops }
+            }
+        })
+    }
+}
+
+impl ProtocolName {
+    fn numbers(self) -> Vec<u8> {
+        match self {
+            Self::Icmp => vec![protocol::ICMP, protocol::ICMPV6],
+            Self::Tcp => vec![protocol::TCP],
+            Self::Udp => vec![protocol::UDP],
+            Self::Sctp => vec![protocol::SCTP],
+        }
+    }
+}
+
+fn refused(place: &str, reason: impl std::fmt::Display) -> EmulatorError {
+    EmulatorError::Topology(format!("{place}: {reason}"))
+}
+
+impl Scenario {
+    /// Reads a file. Paths are numbered in the order of their names.
+    ///
+    /// # Errors
+    /// The first thing in it that cannot be understood.
+    pub fn parse(text: &str) -> Result<Self, EmulatorError> {
+        let file: File =
+            toml::from_str(text).map_err(|cause| EmulatorError::Topology(cause.to_string()))?;
+        let mut topology = Topology { core: file.core, ..Topology::default() };
+        topology.seed = file.seed.unwrap_or(topology.seed);
+        for (name, value) in &file.path {
+            let place = format!("path.{name}");
+            let Value::Table(table) = value else {
+                return Err(refused(&place, "write [path.NAME] and its keys below"));
+            };
+            let number = topology.paths.len().min(usize::from(u8::MAX) - 1) as u8 + 1;
+            let path = read_path(&place, PathTopology::numbered(number, name), table.clone())?;
+            topology.paths.push(path);
+        }
+        topology.check()?;
+        let mut events = file
+            .event
+            .into_iter()
+            .map(|table| read_event(&topology, table))
+            .collect::<Result<Vec<_>, _>>()?;
+        events.sort_by_key(|event| event.at);
+        Ok(Self { topology, events })
+    }
+}
+
+/// Takes a key out of a table and reads it.
+fn take<T: serde::de::DeserializeOwned>(
+    place: &str,
+    table: &mut Table,
+    key: &str,
+) -> Result<Option<T>, EmulatorError> {
+    let read =
+        |value: Value| value.try_into().map_err(|cause| refused(&format!("{place}.{key}"), cause));
+    table.remove(key).map(read).transpose()
+}
+
+fn read_path(
+    place: &str,
+    mut path: PathTopology,
+    mut table: Table,
+) -> Result<PathTopology, EmulatorError> {
+    let wrong = |cause: NotALink| refused(place, cause);
+    let own = [("forward", Direction::Forward), ("backward", Direction::Backward)].map(
+        |(key, direction)| -> Result<_, EmulatorError> {
+            Ok((direction, take::<Table>(place, &mut table, key)?.unwrap_or_default()))
+        },
+    );
+    let boxes: Vec<MiddleboxFile> = take(place, &mut table, "middlebox")?.unwrap_or_default();
+    for middlebox in boxes {
+        let middlebox = middlebox.into_config();
+        path.middleboxes.push(middlebox.map_err(|cause| refused(place, cause))?);
+    }
+    if let Some(mtu) = take::<u32>(place, &mut table, "interface-mtu")? {
+        path.mtu = mtu;
+    }
+    if take(place, &mut table, "ipv4")? == Some(false) {
+        path.ipv4 = None;
+    }
+    if take(place, &mut table, "ipv6")? == Some(false) {
+        path.ipv6 = None;
+    }
+    let mut wish = LinkWish::default();
+    wish.read_table(&table).map_err(wrong)?;
+    wish.apply(&mut path.forward);
+    wish.apply(&mut path.backward);
+    for one in own {
+        let (direction, table) = one?;
+        let mut wish = LinkWish::default();
+        wish.read_table(&table).map_err(wrong)?;
+        wish.apply(path.link_mut(direction));
+    }
+    Ok(path)
+}
+
+fn read_event(topology: &Topology, mut table: Table) -> Result<ScenarioEvent, EmulatorError> {
+    let place = "event";
+    let at: Time = take(place, &mut table, "at")?
+        .ok_or_else(|| refused(place, "it says not when: at = \"10 s\""))?;
+    let path: String = take(place, &mut table, "path")?
+        .or_else(|| topology.paths.first().map(|path| path.name.clone()))
+        .unwrap_or_default();
+    if topology.path(&path).is_none() {
+        return Err(topology.no_such_path(&path));
+    }
+    let directions = match take::<String>(place, &mut table, "direction")?.as_deref() {
+        None | Some("both") => BOTH.to_vec(),
+        Some(name) => vec![direction(name).map_err(|cause| refused(place, cause))?],
+    };
+    let mut wish = LinkWish::default();
+    wish.read_table(&table).map_err(|cause| refused(place, cause))?;
+    if wish.is_empty() {
+        return Err(refused(place, "it changes nothing: give loss, delay, rate, up, …"));
+    }
+    Ok(ScenarioEvent { at: at.0, path, directions, wish })
+}
+
+/// A direction by its name.
+///
+/// # Errors
+/// If it is neither `forward` nor `backward`.
+pub fn direction(name: &str) -> Result<Direction, String> {
+    match name {
+        "forward" => Ok(Direction::Forward),
+        "backward" => Ok(Direction::Backward),
+        _ => Err(format!("{name:?} is neither forward (from the client) nor backward")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = r#"
+        seed = 7
+        [path.wifi]
+        rate = "20 Mbit/s"
+        delay = "10 ms"
+        [path.wifi.backward]
+        rate = "50 Mbit/s"
+        [[path.wifi.middlebox]]
+        kind = "nat"
+        [[path.wifi.middlebox]]
+        kind = "firewall"
+        drops = ["sctp"]
+        [path.lte]
+        delay = "40 ms"
+        ipv4 = false
+        interface-mtu = 1400
+        [[event]]
+        at = "10 s"
+        path = "wifi"
+        loss = "10 %"
+        [[event]]
+        at = "5 s"
+        path = "lte"
+        direction = "forward"
+        up = false
+    "#;
+
+    #[test]
+    fn a_file_is_a_network_and_its_story() {
+        let scenario = Scenario::parse(EXAMPLE).unwrap();
+        let wifi = scenario.topology.path("wifi").unwrap();
+        assert_eq!((wifi.forward.rate, wifi.backward.rate), (Some(20_000_000), Some(50_000_000)));
+        assert_eq!(wifi.middleboxes.len(), 2);
+        let lte = scenario.topology.path("lte").unwrap();
+        assert_eq!((lte.ipv4, lte.mtu), (None, 1400));
+        let times: Vec<u64> = scenario.events.iter().map(|event| event.at.as_secs()).collect();
+        assert_eq!(times, [5, 10], "sorted");
+        assert_eq!(scenario.events[0].directions, [Direction::Forward]);
+        assert_eq!(scenario.events[0].wish.up(), Some(false));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let said = |text: &str| Scenario::parse(text).unwrap_err().to_string();
+        assert!(said("[path]").contains("1 to 32 paths"));
+        assert!(said("[path.a]\nlatency = '1 ms'").starts_with("path.a: latency: there are"));
+        assert!(said("[path.a]\n[[path.a.middlebox]]\nkind = 'wall'").contains("wall"));
+        assert!(said("[path.a]\n[[event]]\nat = '1 s'").contains("changes nothing"));
+        assert!(said("[path.a]\n[[event]]\nat='1 s'\npath='b'\nup=true").contains("there are a"));
+        assert!(said("[path.'a b']").contains("cannot name an interface"));
+        assert!(said("[path.a]\nipv4=false\nipv6=false").contains("neither"));
+        assert!(said("[path.a]\nrate=\n").contains("line 2"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_file_makes_it_panic(text in "(\\[path\\.[a-z]{0,3}\\]\n|[a-z]{1,6} = ['\"]?[a-z0-9 %]{0,6}['\"]?\n){0,8}") {
+            let _ = Scenario::parse(&text);
+        }
+    }
+}

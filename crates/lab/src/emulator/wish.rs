@@ -1,0 +1,306 @@
+//! What a user wants of a link: some of its properties, in words.
+
+use std::fmt;
+
+use eyas_netem::link::{
+    BitErrorConfig, BitErrorEffect, CoDelConfig, GilbertElliott, LinkConfig, LossConfig,
+    QueueConfig, RedConfig, Reordering,
+};
+use toml::{Table, Value};
+
+use crate::plan::{Loss, Part, Queue, Rate, Size, Time};
+
+/// Every key that is understood, in the order of telling.
+const KEYS: [&str; 11] = [
+    "rate",
+    "delay",
+    "jitter",
+    "loss",
+    "queue",
+    "mtu",
+    "framing",
+    "duplicate",
+    "reorder",
+    "bit-errors",
+    "up",
+];
+
+/// Some properties of a link; the others stay as they are.
+///
+/// As text: `rate=10mbit,delay=20ms,loss=1%`. As TOML: the same keys, of which `loss` may also be a
+/// table as in a plan.
+///
+/// | key | value | meaning |
+/// | --- | --- | --- |
+/// | `rate` | `10 Mbit/s`, `10mbit`, `none` | bits a second |
+/// | `delay`, `jitter` | `10 ms` | one way; jitter is added evenly and changes no order |
+/// | `loss` | `5 %`, `none` | each packet for itself |
+/// | `queue` | `100 packets`, `100`, `64 KiB`, `1000 packets codel`, `100 packets red` | |
+/// | `mtu` | `1400 bytes`, `none` | larger packets vanish, or are cut |
+/// | `framing` | `38 bytes` | what the link adds to each packet |
+/// | `duplicate` | `1 %` | |
+/// | `reorder` | `5 % by 10 ms`, `jitter`, `none` | held back, or as jitter comes out |
+/// | `bit-errors` | `1e-6` | the part of the bits that are wrong; such packets are dropped |
+/// | `up` | `yes`, `no` | whether packets pass |
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkWish {
+    changes: Vec<Change>,
+    up: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Change {
+    Rate(Option<u64>),
+    Delay(Time),
+    Jitter(Time),
+    Loss(LossConfig),
+    Queue(QueueConfig),
+    Mtu(Option<usize>),
+    Framing(usize),
+    Duplicate(f64),
+    Reorder(Reordering),
+    BitErrors(f64),
+}
+
+/// A property that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {reason}")]
+pub struct NotALink {
+    /// Which one.
+    pub key: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+fn refused(key: &str, reason: impl fmt::Display) -> NotALink {
+    NotALink { key: key.to_owned(), reason: reason.to_string() }
+}
+
+impl LinkWish {
+    /// Whether nothing is wanted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.up.is_none()
+    }
+
+    /// Whether packets are to pass, if that is wanted.
+    #[must_use]
+    pub const fn up(&self) -> Option<bool> {
+        self.up
+    }
+
+    /// Adds properties from text: `rate=10mbit,delay=20ms`.
+    ///
+    /// # Errors
+    /// The first property that cannot be understood.
+    pub fn read(&mut self, text: &str) -> Result<(), NotALink> {
+        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair
+                .split_once('=')
+                .ok_or_else(|| refused(pair, "write KEY=VALUE, such as delay=10ms"))?;
+            self.set(key.trim(), value.trim())?;
+        }
+        Ok(())
+    }
+
+    /// Adds one property.
+    ///
+    /// # Errors
+    /// If it cannot be understood.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), NotALink> {
+        let none = matches!(value, "none" | "0");
+        let wrong = |cause: crate::plan::NotAnAmount| refused(key, cause);
+        let share = || -> Result<f64, NotALink> {
+            if none { Ok(0.0) } else { Ok(value.parse::<Part>().map_err(wrong)?.0) }
+        };
+        let time = || if none { Ok(Time::default()) } else { value.parse::<Time>().map_err(wrong) };
+        let size = || value.parse::<Size>().map(|size| size.0);
+        // Bytes may go without their unit where nothing else is meant.
+        let bytes = || value.parse::<usize>().or_else(|_| size().map_err(wrong));
+        let change = match key {
+            "rate" if value == "none" => Change::Rate(None),
+            "rate" if value == "0" => Change::Rate(Some(0)),
+            "rate" => Change::Rate(Some(value.parse::<Rate>().map_err(wrong)?.0)),
+            "delay" => Change::Delay(time()?),
+            "jitter" => Change::Jitter(time()?),
+            "loss" if none => Change::Loss(LossConfig::None),
+            "loss" => Change::Loss(LossConfig::Probability(share()?)),
+            "queue" => Change::Queue(queue(value).map_err(|reason| refused(key, reason))?),
+            "mtu" => Change::Mtu(if none { None } else { Some(bytes()?) }),
+            "framing" => Change::Framing(if none { 0 } else { bytes()? }),
+            "duplicate" => Change::Duplicate(share()?),
+            "reorder" => Change::Reorder(reordering(value)?),
+            "bit-errors" => Change::BitErrors(part_of_one(value)?),
+            "up" => {
+                self.up = Some(yes_or_no(value)?);
+                return Ok(());
+            }
+            _ => return Err(refused(key, format!("there are {}", KEYS.join(", ")))),
+        };
+        self.changes.push(change);
+        Ok(())
+    }
+
+    /// Adds the properties of a table of TOML.
+    ///
+    /// # Errors
+    /// The first property that cannot be understood.
+    pub fn read_table(&mut self, table: &Table) -> Result<(), NotALink> {
+        for (key, value) in table {
+            match value {
+                Value::String(text) => self.set(key, text)?,
+                Value::Boolean(is) => self.set(key, if *is { "yes" } else { "no" })?,
+                Value::Integer(number) => self.set(key, &number.to_string())?,
+                Value::Float(number) => self.set(key, &number.to_string())?,
+                Value::Table(_) if key == "loss" => {
+                    let loss: Loss =
+                        value.clone().try_into().map_err(|cause| refused(key, cause))?;
+                    self.changes.push(Change::Loss(loss_model(&loss)));
+                    if loss.bit_errors > 0.0 {
+                        self.changes.push(Change::BitErrors(loss.bit_errors));
+                    }
+                }
+                _ => return Err(refused(key, format!("a {} is not it", value.type_str()))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes a link as it is wanted.
+    pub fn apply(&self, link: &mut LinkConfig) {
+        for change in &self.changes {
+            match change.clone() {
+                Change::Rate(rate) => link.rate = rate,
+                Change::Delay(delay) => link.delay = delay.0,
+                Change::Jitter(jitter) => link.jitter = jitter.0,
+                Change::Loss(loss) => link.loss = loss,
+                Change::Queue(queue) => link.queue = queue,
+                Change::Mtu(mtu) => link.mtu = mtu,
+                Change::Framing(bytes) => link.framing = bytes,
+                Change::Duplicate(share) => link.duplication = share,
+                Change::Reorder(reordering) => link.reordering = reordering,
+                Change::BitErrors(probability) => {
+                    let effect = BitErrorEffect::Drop;
+                    let errors = BitErrorConfig { probability, effect };
+                    link.bit_error = (probability > 0.0).then_some(errors);
+                }
+            }
+        }
+    }
+}
+
+fn queue(text: &str) -> Result<QueueConfig, String> {
+    let packets = text.bytes().all(|letter| letter.is_ascii_digit());
+    let text = if packets { format!("{text} packets") } else { text.to_owned() };
+    Ok(match text.parse::<Queue>().map_err(|cause| cause.to_string())? {
+        Queue::Packets(count) => QueueConfig::Packets(count),
+        Queue::Bytes(count) => QueueConfig::Bytes(count),
+        Queue::Red(limit) => QueueConfig::Red(RedConfig { limit, ..RedConfig::default() }),
+        Queue::CoDel(limit) => QueueConfig::CoDel(CoDelConfig { limit, ..CoDelConfig::default() }),
+    })
+}
+
+fn reordering(text: &str) -> Result<Reordering, NotALink> {
+    let wrong = |reason: &dyn fmt::Display| refused("reorder", reason);
+    match (text, text.split_once(" by ")) {
+        ("none", _) => Ok(Reordering::Never),
+        ("jitter", _) => Ok(Reordering::ByJitter),
+        (_, Some((share, by))) => Ok(Reordering::Late {
+            probability: share.parse::<Part>().map_err(|cause| wrong(&cause))?.0,
+            by: by.parse::<Time>().map_err(|cause| wrong(&cause))?.0,
+        }),
+        _ => Err(wrong(&format!("{text:?} is none of \"5 % by 10 ms\", jitter, none"))),
+    }
+}
+
+fn part_of_one(text: &str) -> Result<f64, NotALink> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| refused("bit-errors", format!("{text:?} is not a part of one: 1e-6")))
+}
+
+fn yes_or_no(text: &str) -> Result<bool, NotALink> {
+    match text {
+        "yes" | "true" => Ok(true),
+        "no" | "false" => Ok(false),
+        _ => Err(refused("up", format!("{text:?} is neither yes nor no"))),
+    }
+}
+
+fn loss_model(loss: &Loss) -> LossConfig {
+    match loss.while_bad {
+        Some(bad) => LossConfig::GilbertElliott(GilbertElliott {
+            to_bad: loss.worsens.0,
+            to_good: loss.recovers.0,
+            loss_good: loss.probability.0,
+            loss_bad: bad.0,
+        }),
+        None if loss.probability.0 > 0.0 => LossConfig::Probability(loss.probability.0),
+        None => LossConfig::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn link(text: &str) -> LinkConfig {
+        let (mut wish, mut link) = (LinkWish::default(), LinkConfig::default());
+        wish.read(text).unwrap();
+        wish.apply(&mut link);
+        link
+    }
+
+    #[test]
+    fn a_link_in_words() {
+        let link =
+            link("rate=10mbit, delay=10ms,loss=5%,queue=64 KiB,reorder=1 % by 3 ms,mtu=1400");
+        assert_eq!(link.rate, Some(10_000_000));
+        assert_eq!(link.delay, Duration::from_millis(10));
+        assert_eq!(link.loss, LossConfig::Probability(0.05));
+        assert_eq!(link.queue, QueueConfig::Bytes(65_536));
+        let by = Duration::from_millis(3);
+        assert_eq!(link.reordering, Reordering::Late { probability: 0.01, by });
+        assert_eq!(link.mtu, Some(1400));
+    }
+
+    #[test]
+    fn what_is_not_wanted_stays_and_none_takes_away() {
+        let mut wish = LinkWish::default();
+        wish.read("loss=none,rate=none,up=no").unwrap();
+        let mut link = link("rate=1kbit,delay=1s,loss=1%");
+        wish.apply(&mut link);
+        assert_eq!((link.rate, link.delay.as_secs()), (None, 1));
+        assert_eq!((link.loss, wish.up()), (LossConfig::None, Some(false)));
+    }
+
+    #[test]
+    fn tables_know_bursts() {
+        let text = "rate = '1 Mbit/s'\nqueue = 7\nloss = { while_bad = '30 %', worsens = '1 %', recovers = '20 %' }";
+        let (mut wish, mut link) = (LinkWish::default(), LinkConfig::default());
+        wish.read_table(&toml::from_str(text).unwrap()).unwrap();
+        wish.apply(&mut link);
+        assert_eq!(link.queue, QueueConfig::Packets(7));
+        let LossConfig::GilbertElliott(model) = link.loss else { panic!("{:?}", link.loss) };
+        assert_eq!((model.to_bad, model.to_good, model.loss_bad), (0.01, 0.2, 0.3));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let said = |text: &str| LinkWish::default().read(text).unwrap_err().to_string();
+        assert_eq!(said("delay=fast"), "delay: \"fast\" is not a time, such as \"50 ms\"");
+        assert_eq!(said("delay"), "delay: write KEY=VALUE, such as delay=10ms");
+        assert!(said("latency=1ms").starts_with("latency: there are rate, delay, "));
+        assert!(said("loss=120%").contains("between 0 % and 100 %"));
+        assert!(said("up=perhaps").contains("neither yes nor no"));
+        assert!(said("queue=1 s").contains("is not a queue"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "[a-z0-9=,.% -]{0,40}") {
+            let _ = LinkWish::default().read(&text);
+        }
+    }
+}
