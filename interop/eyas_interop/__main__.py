@@ -13,6 +13,7 @@ import time
 from .cases import CASES
 from .load import cases as load
 from .multipath import cases as multipath
+from .netem import run as netem
 from .network import Network, NoNamespaces
 from .process import READY_WITHIN, Peer
 from .report import Report, Skip
@@ -46,6 +47,8 @@ def main() -> int:
             # Times of two generators: for a machine that does nothing else, so only if asked for.
             if "load" in options.only:
                 load.run(pathlib.Path(directory), command(options), report)
+            if not options.only or "netem" in options.only:
+                netem.run(pathlib.Path(directory), command(options), report)
             if wants_others(options.only):
                 others(pathlib.Path(directory), options, report)
         finally:
@@ -88,6 +91,7 @@ def wants_sctp(only: list[str]) -> bool:
 def wants_others(only: list[str]) -> bool:
     """Whether some of the other cases shall run."""
     of_sctp = (*NAMES, "load", "memory", "multipath", *memory.NAMES)
+    of_sctp = (*NAMES, "memory", "multipath", "netem", *memory.NAMES)
     return not only or not all(word.startswith("sctp") or word in of_sctp for word in only)
 
 

@@ -46,6 +46,8 @@ pub(crate) enum Kind {
     Replay,
     /// A claim of an experiment was refused, and `--check` was given.
     Claim,
+    /// The emulator could not do its work.
+    Emulator,
     /// Ctrl-C.
     Interrupted,
     /// Nobody reads the output any more.
@@ -55,7 +57,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// All kinds, in the order of their codes.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Usage,
         Self::Url,
         Self::Dns,
@@ -74,6 +76,7 @@ impl Kind {
         Self::Memory,
         Self::Replay,
         Self::Claim,
+        Self::Emulator,
         Self::Interrupted,
         Self::BrokenPipe,
     ];
@@ -99,6 +102,7 @@ impl Kind {
             Self::Memory => 110,
             Self::Replay => 111,
             Self::Claim => 112,
+            Self::Emulator => 113,
             Self::Interrupted => 130,
             Self::BrokenPipe => 141,
         }
@@ -125,6 +129,7 @@ impl Kind {
             Self::Memory => "memory",
             Self::Replay => "replay",
             Self::Claim => "claim",
+            Self::Emulator => "emulator",
             Self::Interrupted => "interrupted",
             Self::BrokenPipe => "broken-pipe",
         }
@@ -154,6 +159,9 @@ impl Kind {
             Self::Memory => "The memory file cannot be opened or changed (subcommand memory).",
             Self::Replay => "The trace cannot be read, or did not replay as it was recorded.",
             Self::Claim => "A claim of an experiment was refused, and --check was given.",
+            Self::Emulator => {
+                "The emulator cannot be made, or the command cannot be run (subcommand netem)."
+            }
             Self::Interrupted => "Ctrl-C.",
             Self::BrokenPipe => "Nobody reads the output any more; nothing is said.",
         }

@@ -1,4 +1,4 @@
-//! The `eyas` command: race, get, pipe, plan, memory, serve, lab, replay, demo.
+//! The `eyas` command: race, get, pipe, plan, memory, serve, lab, netem, replay, demo.
 //!
 //! | module | job |
 //! | --- | --- |
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let common = cli.common.clone();
     let silent = matches!(&cli.command, Command::Get(flags) if flags.output.silent);
     match command::run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             report(&failure, &common, silent);
             ExitCode::from(failure.kind.exit_code())

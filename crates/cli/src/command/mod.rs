@@ -8,6 +8,8 @@ mod lab;
 mod linger;
 mod load;
 mod memory;
+#[cfg(target_os = "linux")]
+mod netem;
 mod paths;
 mod pipe;
 mod plan;
@@ -18,6 +20,7 @@ mod setting;
 mod target;
 
 use std::future::Future;
+use std::process::ExitCode;
 
 use tokio::runtime::Builder;
 
@@ -25,10 +28,14 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{Cli, Command};
 use interruption::Interruption;
 
-/// Runs what the command line asks for.
-pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
+/// Runs what the command line asks for, and gives the exit code of what went well.
+pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let common = cli.common;
-    match cli.command {
+    let done = match cli.command {
+        #[cfg(target_os = "linux")]
+        Command::Netem(flags) => return netem::run(flags, &common),
+        #[cfg(not(target_os = "linux"))]
+        Command::Netem(_) => Err(Failure::new(Kind::Emulator, "network namespaces are Linux's")),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man { directory } => generate::man(directory.as_deref()),
         Command::Memory(flags) => memory::run(&flags, &common),
@@ -41,12 +48,13 @@ pub(crate) fn run(cli: Cli) -> Result<(), Failure> {
         Command::Race(flags) => on_runtime(until_interrupted(race::run(&flags, &common))),
         Command::Pipe(flags) => on_runtime(until_interrupted(pipe::run(&flags, &common))),
         Command::Plan(flags) => on_runtime(until_interrupted(plan::run(&flags, &common))),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// Runs a future on a runtime of its own. What still blocks when it is done, such as a read from a
 /// terminal, does not hold the process.
-fn on_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -6,6 +6,7 @@ mod fetch;
 mod lab;
 mod listen;
 mod load;
+mod netem;
 mod paths;
 mod pipe;
 mod reach;
@@ -24,6 +25,11 @@ pub(crate) use fetch::{GetFlags, RequestFlags};
 pub(crate) use lab::{LabAction, LabFlags, LabRunFlags};
 pub(crate) use listen::ServeFlags;
 pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags, LoadPolicy};
+pub(crate) use netem::NetemFlags;
+#[cfg(target_os = "linux")]
+pub(crate) use netem::{
+    LinkFlags, LinkState, NetemAction, NetemChangeFlags, NetemRunFlags, WhichRun,
+};
 pub(crate) use paths::PathFlags;
 pub(crate) use pipe::{MessageFlags, PipeFlags};
 pub(crate) use reach::{ReachFlags, TrustFlags};
@@ -66,6 +72,8 @@ Examples:
   eyas memory                       what eyas has learnt about your networks
   eyas lab run cmt-delay --quick    a published experiment, simulated
   eyas load -k https://localhost/   what does the server stand?
+  eyas netem run --delay 40ms --loss 5% -- COMMAND
+                                    a command behind a bad network
   eyas serve                        an HTTP/1.1, 2 and 3 server to try it on
 
 'eyas help COMMAND' explains one command, with examples. Exit codes are curl's
@@ -139,6 +147,9 @@ pub(crate) enum Command {
     /// Run experiments in a simulated network, and judge what was published of them
     #[command(after_help = lab::EXAMPLES)]
     Lab(LabFlags),
+    /// Run any command behind a bad network: delay, loss, rate, middleboxes
+    #[command(after_help = netem::EXAMPLES)]
+    Netem(NetemFlags),
     /// Run a recorded race again and check that every decision is the same
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(ReplayFlags),

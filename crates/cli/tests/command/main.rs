@@ -6,6 +6,7 @@ mod get;
 mod lab;
 mod load;
 mod memory;
+mod netem;
 mod pipe;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;

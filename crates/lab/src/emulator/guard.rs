@@ -42,6 +42,7 @@ impl Guard {
         let process = Command::new("sh")
             .args(["-c", SCRIPT, "eyas-netem-guard"])
             .current_dir("/")
+            .env("PATH", super::search_path())
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::from(first.try_clone()?))

@@ -66,6 +66,17 @@ pub(super) fn open_tun(name: &str) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
+/// Lets the calling thread run before all ordinary ones: first in, first out, at the least priority of
+/// its kind (sched(7)).
+pub(super) fn run_first() -> io::Result<()> {
+    let priority = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the structure outlives the call, and 0 is the calling thread.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Says which kinds of unfinished packets the device hands over: bits of `TUN_F_*`.
 pub(super) fn set_offload(tun: impl AsFd, bits: usize) -> io::Result<()> {
     // SAFETY: the argument is a number, not a pointer.

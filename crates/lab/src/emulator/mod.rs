@@ -74,16 +74,17 @@ mod scenario;
 mod topology;
 mod wish;
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::num::NonZeroU64;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
 pub use counters::{Counters, DirectionCounters, PathCounters};
 pub use error::EmulatorError;
 pub use eyas_netem::link::{
-    BitErrorConfig, CoDelConfig, GilbertElliott, LinkChange, LinkConfig, LossConfig, QueueConfig,
-    RedConfig, Reordering,
+    BitErrorConfig, CoDelConfig, Count, DropCause, GilbertElliott, LinkChange, LinkConfig,
+    LossConfig, QueueConfig, RedConfig, Reordering,
 };
 pub use eyas_netem::world::Direction;
 pub use namespace::{Inside, Namespace, become_root};
@@ -127,11 +128,11 @@ impl Emulator {
             PathRun::new(number, path, devices, topology.seed)
         });
         let (engine, mailbox) = Engine::new(paths.collect::<Result<_, _>>()?)?;
-        let core = topology.core;
+        let (core, first) = (topology.core, topology.first);
         let thread = thread::Builder::new()
             .name("eyas-netem".to_owned())
             .spawn(move || {
-                settle(core)?;
+                settle(core, first)?;
                 engine.run()
             })
             .map_err(EmulatorError::system("start a thread"))?;
@@ -263,7 +264,11 @@ impl Drop for Emulator {
 }
 
 /// Makes the calling thread wake up in time, and stay on its core.
-fn settle(core: Option<usize>) -> Result<(), EmulatorError> {
+fn settle(core: Option<usize>, first: bool) -> Result<(), EmulatorError> {
+    if first {
+        // Who may not goes without: the times are less exact then.
+        let _ = kernel::run_first();
+    }
     set_current_timer_slack(NonZeroU64::new(1))
         .map_err(EmulatorError::system("set the timer slack"))?;
     let Some(core) = core else { return Ok(()) };
@@ -273,4 +278,13 @@ fn settle(core: Option<usize>) -> Result<(), EmulatorError> {
     }
     set.set(core);
     sched_setaffinity(None, &set).map_err(EmulatorError::system("stay on the core"))
+}
+
+/// Where programs of the system are looked for: also where users do not look.
+fn search_path() -> OsString {
+    let own = std::env::var_os("PATH").unwrap_or_default();
+    let system = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from);
+    let all = std::env::split_paths(&own).filter(|path| path.is_absolute()).chain(system);
+    // Only a path with a colon in it cannot be joined, and that was split above.
+    std::env::join_paths(all).unwrap_or(own)
 }

@@ -186,7 +186,7 @@ fn commands(host: Host, topology: &Topology, six: bool) -> String {
         lines.push("link set lo up".to_owned());
         lines.extend(topology.paths.iter().map(|path| {
             let (name, mtu) = (&path.name, path.mtu);
-            format!("link set {name} mtu {mtu} txqueuelen 1000 multicast off up")
+            format!("link set {name} mtu {mtu} txqueuelen 10000 multicast off up")
         }));
     }
     let of_family = topology.paths.iter().enumerate().flat_map(|(number, path)| {
@@ -210,6 +210,7 @@ fn commands(host: Host, topology: &Topology, six: bool) -> String {
 fn run_ip(host: Host, family: &str, lines: &str) -> Result<(), EmulatorError> {
     let failed = |cause| EmulatorError::Program { program: "ip", cause, package: "iproute2" };
     let mut ip = Command::new("ip")
+        .env("PATH", super::search_path())
         .args([family, "-batch", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -222,11 +222,15 @@ pub struct Topology {
     pub seed: u64,
     /// The core that the emulator's thread stays on; any if not given.
     pub core: Option<usize>,
+    /// Whether that thread runs before all ordinary ones, as the kernel's own queues do, where the
+    /// user may ask for that: root may, root of a user namespace may not. Without it, other programs
+    /// that compute delay packets.
+    pub first: bool,
 }
 
 impl Default for Topology {
     fn default() -> Self {
-        Self { paths: Vec::new(), seed: 1, core: None }
+        Self { paths: Vec::new(), seed: 1, core: None, first: true }
     }
 }
 

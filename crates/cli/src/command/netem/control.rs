@@ -1,0 +1,232 @@
+//! Changes and questions from outside, while a run lasts.
+//!
+//! A run listens on sockets with an abstract name, `eyas-netem-PID`, in its own network and in those
+//! of client and server: such a name is no file, so nothing remains of it. One line of JSON comes,
+//! one goes back. Only the user who runs it, and root, are heard.
+
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::Duration;
+
+use eyas_lab::emulator::{Direction, Emulator, Host, LinkWish};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::network::Wishes;
+use super::{done, page, wish};
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, LinkState, NetemChangeFlags, WhichRun};
+use crate::output;
+use crate::terminal::Look;
+
+/// What the names of all runs begin with.
+const PREFIX: &str = "eyas-netem-";
+/// The longest question, in bytes.
+const LONGEST: u64 = 16 << 10;
+/// How long a question or an answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Questions that wait.
+const WAITING: usize = 16;
+
+/// What is asked.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Asked {
+    /// Another link, as text, for a path or all, in a direction or both.
+    Change { path: Option<String>, both: String, forward: String, backward: String },
+    /// What has become of the packets.
+    Show,
+}
+
+/// A question, and where its answer goes.
+pub(super) struct Question {
+    asked: Asked,
+    reply: oneshot::Sender<Value>,
+}
+
+impl Question {
+    /// Does what is asked.
+    pub(super) fn answer(self, emulator: &Emulator) {
+        let answer = match self.asked {
+            Asked::Show => emulator
+                .counters()
+                .map(|counters| page::answer(&counters))
+                .map_err(|cause| cause.to_string()),
+            Asked::Change { path, both, forward, backward } => {
+                change_links(emulator, path.as_deref(), &both, [&forward, &backward])
+                    .map(|()| json!({}))
+            }
+        };
+        // Who has gone needs no answer.
+        let _ = self.reply.send(answer.unwrap_or_else(|cause| json!({ "error": cause })));
+    }
+}
+
+fn change_links(
+    emulator: &Emulator,
+    path: Option<&str>,
+    both: &str,
+    each: [&str; 2],
+) -> Result<(), String> {
+    let names = emulator.topology().paths.iter().map(|path| path.name.as_str());
+    let names: Vec<&str> = path.map_or_else(|| names.collect(), |name| vec![name]);
+    for (direction, own) in [Direction::Forward, Direction::Backward].into_iter().zip(each) {
+        let mut wish = LinkWish::default();
+        wish.read(both).and_then(|()| wish.read(own)).map_err(|cause| cause.to_string())?;
+        for name in names.iter().filter(|_| !wish.is_empty()) {
+            emulator.apply(name, direction, &wish).map_err(|cause| cause.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// Where questions come from.
+pub(super) struct Control {
+    questions: mpsc::Receiver<Question>,
+}
+
+impl Control {
+    /// Listens in all three networks.
+    pub(super) fn listen(emulator: &Emulator) -> io::Result<Self> {
+        let (sender, questions) = mpsc::channel(WAITING);
+        let mut listeners = vec![bind()?];
+        for host in Host::ALL {
+            let bound = emulator.namespace(host).run_in(bind);
+            listeners.push(bound.map_err(|cause| io::Error::other(cause.to_string()))??);
+        }
+        for listener in listeners {
+            let listener = tokio::net::UnixListener::from_std(listener)?;
+            tokio::spawn(accept(listener, sender.clone()));
+        }
+        Ok(Self { questions })
+    }
+
+    /// The next question.
+    pub(super) async fn next(&mut self) -> Option<Question> {
+        self.questions.recv().await
+    }
+}
+
+fn address(id: u32) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("{PREFIX}{id}"))
+}
+
+fn bind() -> io::Result<UnixListener> {
+    let listener = UnixListener::bind_addr(&address(std::process::id())?)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+async fn accept(listener: tokio::net::UnixListener, questions: mpsc::Sender<Question>) {
+    let own = rustix::process::geteuid().as_raw();
+    while let Ok((stream, _)) = listener.accept().await {
+        let known = stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0);
+        if known {
+            let questions = questions.clone();
+            // Somebody who says nothing, or hears nothing, keeps nobody else waiting.
+            tokio::spawn(async move { timeout(PATIENCE, hear(stream, questions)).await });
+        }
+    }
+}
+
+async fn hear(mut stream: tokio::net::UnixStream, questions: mpsc::Sender<Question>) {
+    let (reading, mut writing) = stream.split();
+    let mut line = String::new();
+    let mut reading = tokio::io::BufReader::new(reading.take(LONGEST));
+    if reading.read_line(&mut line).await.is_err() {
+        return;
+    }
+    let answer = match serde_json::from_str(&line) {
+        Ok(asked) => {
+            let (reply, answered) = oneshot::channel();
+            let _ = questions.send(Question { asked, reply }).await;
+            answered.await.unwrap_or_else(|_| json!({ "error": "the run has ended" }))
+        }
+        Err(cause) => json!({ "error": format!("not a question: {cause}") }),
+    };
+    // Who has gone needs no answer.
+    let _ = writing.write_all(format!("{answer}\n").as_bytes()).await;
+}
+
+/// `eyas netem change`.
+pub(super) fn change(flags: &NetemChangeFlags, common: &CommonFlags) -> Result<(), Failure> {
+    // What cannot be understood is said here, not by the run.
+    let wishes = Wishes::of(&flags.link)?;
+    let mut both: Vec<String> =
+        flags.link.pairs().map(|(key, value)| format!("{key}={value}")).collect();
+    if let Some(state) = flags.state {
+        both.push(format!("up={}", if state == LinkState::Up { "yes" } else { "no" }));
+    }
+    let both = both.join(",");
+    let is_empty = wish("--state", &both)?.is_empty()
+        && wishes.forward.is_empty()
+        && wishes.backward.is_empty();
+    if is_empty {
+        return Err(Failure::new(Kind::Usage, "nothing is to be changed")
+            .hint("for example: eyas netem change --loss 20%"));
+    }
+    let forward = flags.link.forward.clone().unwrap_or_default();
+    let backward = flags.link.backward.clone().unwrap_or_default();
+    ask(&flags.which, &Asked::Change { path: flags.path.clone(), both, forward, backward })?;
+    done(common, "changed")
+}
+
+/// `eyas netem show`.
+pub(super) fn show(which: &WhichRun, common: &CommonFlags) -> Result<(), Failure> {
+    let answer = ask(which, &Asked::Show)?;
+    if common.json {
+        return output::object(&answer["object"]);
+    }
+    let text = answer["table"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let plain = |line| crate::terminal::Line::new().with(crate::terminal::Paint::Plain, line);
+    let lines: Vec<_> = text.map(plain).collect();
+    output::page(&lines, Look::of_stdout(common.color))
+}
+
+/// Asks a run.
+fn ask(which: &WhichRun, asked: &Asked) -> Result<Value, Failure> {
+    let id = which.run.map_or_else(only_run, Ok)?;
+    let failed = |cause: io::Error| {
+        Failure::new(Kind::Connect, format!("cannot ask the run {id}: {cause}"))
+            .hint("is it still running, and by the same user?")
+    };
+    let exchange = || {
+        let stream = UnixStream::connect_addr(&address(id)?)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let question = serde_json::to_string(asked).map_err(io::Error::from)?;
+        (&stream).write_all(format!("{question}\n").as_bytes())?;
+        let mut line = String::new();
+        BufReader::new(&stream).read_line(&mut line)?;
+        serde_json::from_str::<Value>(&line).map_err(io::Error::from)
+    };
+    let answer = exchange().map_err(failed)?;
+    match answer["error"].as_str() {
+        Some(cause) => Err(Failure::new(Kind::Usage, format!("the run {id} refuses: {cause}"))),
+        None => Ok(answer),
+    }
+}
+
+/// The run that there is, if there is one only.
+fn only_run() -> Result<u32, Failure> {
+    let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let name = |line: &str| line.rsplit_once(&format!(" @{PREFIX}")).map(|(_, id)| id.to_owned());
+    let mut runs: Vec<u32> =
+        table.lines().filter_map(name).filter_map(|id| id.trim().parse().ok()).collect();
+    runs.sort_unstable();
+    runs.dedup();
+    match runs[..] {
+        [one] => Ok(one),
+        [] => Err(Failure::new(Kind::Connect, "no emulator runs here")
+            .hint("start one: eyas netem run --delay 10ms -- COMMAND")),
+        _ => {
+            let all: Vec<String> = runs.iter().map(u32::to_string).collect();
+            Err(Failure::new(Kind::Usage, format!("there are several runs: {}", all.join(", ")))
+                .hint("say which one with --run PID"))
+        }
+    }
+}

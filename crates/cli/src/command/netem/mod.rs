@@ -1,0 +1,247 @@
+//! `eyas netem`: a command behind a bad network.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | run: the emulator, the server, the command, and how they end |
+//! | `network` | from flags to a topology |
+//! | `control` | changes and questions from outside while it runs |
+//! | `page` | what became of the packets, as a table and as an object |
+
+mod control;
+mod network;
+mod page;
+
+use std::ffi::OsStr;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitCode, ExitStatus, Stdio};
+use std::time::Duration;
+
+use eyas_lab::emulator::{
+    self, Counters, Emulator, EmulatorError, Host, LinkWish, Scenario, ScenarioEvent,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, NetemAction, NetemFlags, NetemRunFlags};
+use crate::output;
+use crate::terminal::{Line, Look, Paint};
+use control::Control;
+
+/// How long the command waits for the server to listen, at most.
+const SERVER_STARTS: Duration = Duration::from_secs(5);
+/// How long the server may take to end when it is asked to; then it is killed.
+const SERVER_ENDS: Duration = Duration::from_secs(2);
+/// What a shell adds to the number of a signal that ended a command.
+const SIGNALLED: i32 = 128;
+
+/// Runs a command, changes a run, or shows it.
+pub(super) fn run(flags: NetemFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
+    match flags.action {
+        NetemAction::Run(flags) => {
+            let scenario = network::scenario(&flags)?;
+            // Before the runtime, which has threads.
+            emulator::become_root().map_err(refused)?;
+            super::on_runtime(behind(&scenario, &flags, common))
+        }
+        NetemAction::Change(flags) => control::change(&flags, common).map(|()| ExitCode::SUCCESS),
+        NetemAction::Show(flags) => control::show(&flags.which, common).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// A failure of the emulator.
+fn refused(cause: EmulatorError) -> Failure {
+    let kind = match cause {
+        EmulatorError::Topology(_) | EmulatorError::NoSuchPath { .. } => Kind::Usage,
+        _ => Kind::Emulator,
+    };
+    Failure::new(kind, cause.to_string())
+}
+
+/// Runs the command, with everything around it, to its end.
+async fn behind(
+    scenario: &Scenario,
+    flags: &NetemRunFlags,
+    common: &CommonFlags,
+) -> Result<ExitCode, Failure> {
+    let emulator = Emulator::start(&scenario.topology).map_err(refused)?;
+    if let Some(file) = &flags.pcapng {
+        emulator.capture(None, file).map_err(refused)?;
+    }
+    let mut control = Control::listen(&emulator)
+        .map_err(|cause| Failure::new(Kind::Emulator, format!("cannot take changes: {cause}")))?;
+    let mut server = match &flags.server {
+        Some(line) => Some(serve(&emulator, line, common).await?),
+        None => None,
+    };
+    let (program, arguments) = flags.command.split_first().ok_or_else(|| {
+        Failure::new(Kind::Usage, "there is no command").hint("eyas netem run -- COMMAND")
+    })?;
+    let mut child = spawn(&emulator, Host::Client, program, arguments, common)?;
+    let status = accompany(&emulator, &mut child, &mut control, &scenario.events).await?;
+    let counters = emulator.counters().map_err(refused)?;
+    if let Some(server) = &mut server {
+        end(server).await;
+    }
+    emulator.end_capture().map_err(refused)?;
+    drop(emulator);
+    tell(&counters, status, flags, common)?;
+    Ok(ExitCode::from(code(status)))
+}
+
+/// A command inside, which knows where its peer is.
+fn spawn(
+    emulator: &Emulator,
+    host: Host,
+    program: &OsStr,
+    arguments: &[impl AsRef<OsStr>],
+    common: &CommonFlags,
+) -> Result<Child, Failure> {
+    let mut command = emulator.namespace(host).command(program);
+    command.args(arguments).env("EYAS_NETEM", std::process::id().to_string());
+    for host in Host::ALL {
+        let path = &emulator.topology().paths[0];
+        for address in path.addresses(host) {
+            let six = if address.is_ipv6() { "6" } else { "" };
+            let name = host.to_string().to_uppercase();
+            command.env(format!("EYAS_{name}{six}"), address.to_string());
+        }
+    }
+    if host == Host::Server {
+        command.stdin(Stdio::null());
+    }
+    if common.json {
+        // Standard output is for the object alone.
+        command.stdout(Stdio::from(std::io::stderr()));
+    }
+    let mut command = Command::from(command);
+    command.kill_on_drop(true).spawn().map_err(|cause| {
+        let program = program.to_string_lossy();
+        Failure::new(Kind::Emulator, format!("cannot run {program}: {cause}"))
+            .hint("the command comes after --, with its arguments")
+    })
+}
+
+/// Starts the server, and waits until it listens.
+async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<Child, Failure> {
+    let mut server = spawn(emulator, Host::Server, "sh".as_ref(), &["-c", line], common)?;
+    let namespace = emulator.namespace(Host::Server);
+    let give_up = Instant::now() + SERVER_STARTS;
+    while Instant::now() < give_up && !namespace.is_listening().map_err(refused)? {
+        if let Ok(Some(status)) = server.try_wait() {
+            return Err(Failure::new(Kind::Emulator, format!("the server has ended: {status}"))
+                .hint("--server takes one line for sh; what it says is on standard error"));
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    Ok(server)
+}
+
+/// Waits for the end of the command. Meanwhile the network changes as planned and as asked, and
+/// signals go to the command, which decides what they mean.
+async fn accompany(
+    emulator: &Emulator,
+    child: &mut Child,
+    control: &mut Control,
+    events: &[ScenarioEvent],
+) -> Result<ExitStatus, Failure> {
+    let failed = |cause| Failure::new(Kind::Emulator, format!("cannot wait for it: {cause}"));
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut hang_up = signal(SignalKind::hangup()).map_err(failed)?;
+    let (started, mut events) = (Instant::now(), events.iter());
+    let mut next = events.next();
+    loop {
+        let due = next.map(|event| started + event.at);
+        tokio::select! {
+            status = child.wait() => return status.map_err(failed),
+            // A terminal tells the command itself.
+            _ = interrupt.recv() => {
+                if !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+                    pass_on(child, Signal::INT);
+                }
+            }
+            _ = terminate.recv() => pass_on(child, Signal::TERM),
+            _ = hang_up.recv() => pass_on(child, Signal::HUP),
+            () = sleep_until(due.unwrap_or(started)), if due.is_some() => {
+                if let Some(event) = next {
+                    happen(emulator, event)?;
+                }
+                next = events.next();
+            }
+            Some(question) = control.next() => question.answer(emulator),
+        }
+    }
+}
+
+fn pass_on(child: &Child, signal: Signal) {
+    let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    if let Some(id) = id {
+        // It may have ended meanwhile.
+        let _ = kill_process(id, signal);
+    }
+}
+
+fn happen(emulator: &Emulator, event: &ScenarioEvent) -> Result<(), Failure> {
+    let apply = |direction: &emulator::Direction| {
+        emulator.apply(&event.path, *direction, &event.wish).map_err(refused)
+    };
+    event.directions.iter().try_for_each(apply)
+}
+
+async fn end(server: &mut Child) {
+    pass_on(server, Signal::TERM);
+    if timeout(SERVER_ENDS, server.wait()).await.is_err() {
+        // If it cannot be killed here, it is with its namespace.
+        let _ = server.kill().await;
+    }
+}
+
+/// The exit code, as a shell gives it.
+fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+fn tell(
+    counters: &Counters,
+    status: ExitStatus,
+    flags: &NetemRunFlags,
+    common: &CommonFlags,
+) -> Result<(), Failure> {
+    if common.json {
+        let mut object = page::object(counters);
+        object["command"] = json!({ "exit_code": code(status) });
+        return output::object(&object);
+    }
+    if !flags.quiet {
+        let look = Look::of_stderr(common.color);
+        let mut lines = vec![Line::new()];
+        lines.extend(page::lines(counters, look));
+        output::aside(&lines, look);
+    }
+    Ok(())
+}
+
+/// A wish in words, or what is wrong with it.
+fn wish(flag: &str, text: &str) -> Result<LinkWish, Failure> {
+    let mut wish = LinkWish::default();
+    wish.read(text).map_err(|cause| wrong(flag, &cause))?;
+    Ok(wish)
+}
+
+fn wrong(flag: &str, cause: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Kind::Usage, format!("{flag}: {cause}"))
+        .hint("docs/netem.md has every key; an example: --rate 10mbit --forward loss=1%")
+}
+
+/// What is said about a run that is changed.
+fn done(common: &CommonFlags, text: &str) -> Result<(), Failure> {
+    if common.json {
+        return output::object(&json!({ "changed": true }));
+    }
+    output::page(&[Line::new().with(Paint::Plain, text)], Look::of_stdout(common.color))
+}

@@ -1,0 +1,138 @@
+//! From flags to a topology.
+
+use std::fs;
+
+use eyas_lab::emulator::{Direction, LinkWish, PathTopology, Scenario, Topology};
+
+use super::{refused, wish, wrong};
+use crate::failure::Failure;
+use crate::flags::{LinkFlags, NetemRunFlags};
+
+/// The name of the path if there is one only.
+const ONLY: &str = "path";
+
+/// What the flags want of links: in both directions, and of each.
+pub(super) struct Wishes {
+    pub(super) both: LinkWish,
+    pub(super) forward: LinkWish,
+    pub(super) backward: LinkWish,
+}
+
+impl Wishes {
+    pub(super) fn of(flags: &LinkFlags) -> Result<Self, Failure> {
+        let mut both = LinkWish::default();
+        for (key, value) in flags.pairs() {
+            both.set(key, value).map_err(|cause| wrong(&format!("--{key}"), &cause.reason))?;
+        }
+        let forward = wish("--forward", flags.forward.as_deref().unwrap_or_default())?;
+        let backward = wish("--backward", flags.backward.as_deref().unwrap_or_default())?;
+        Ok(Self { both, forward, backward })
+    }
+
+    fn apply(&self, path: &mut PathTopology) {
+        for (direction, own) in
+            [(Direction::Forward, &self.forward), (Direction::Backward, &self.backward)]
+        {
+            self.both.apply(path.link_mut(direction));
+            own.apply(path.link_mut(direction));
+        }
+    }
+}
+
+/// The network that is asked for, and what happens to it.
+pub(super) fn scenario(flags: &NetemRunFlags) -> Result<Scenario, Failure> {
+    let mut scenario = match &flags.topology {
+        Some(file) => {
+            let place = file.display().to_string();
+            let text = fs::read_to_string(file).map_err(|cause| Failure::read(&place, &cause))?;
+            Scenario::parse(&text).map_err(|cause| {
+                let failure = refused(cause);
+                Failure::new(failure.kind, format!("{place}: {failure}"))
+                    .hint("docs/netem.md explains every key, with examples")
+            })?
+        }
+        None => Scenario { topology: paths(&flags.path)?, events: Vec::new() },
+    };
+    let wishes = Wishes::of(&flags.link)?;
+    scenario.topology.paths.iter_mut().for_each(|path| wishes.apply(path));
+    if flags.topology.is_none() {
+        // What is said of one path goes before what is said of all.
+        for (path, text) in scenario.topology.paths.iter_mut().zip(&flags.path) {
+            own(path, text)?;
+        }
+    }
+    let topology = &mut scenario.topology;
+    topology.seed = flags.seed.unwrap_or(topology.seed);
+    topology.core = flags.core.or(topology.core);
+    topology.check().map_err(refused)?;
+    Ok(scenario)
+}
+
+fn paths(texts: &[String]) -> Result<Topology, Failure> {
+    let mut topology = Topology::default();
+    let names = texts.iter().map(|text| text.split_once(':').map_or(&**text, |(name, _)| name));
+    for name in names.chain(texts.is_empty().then_some(ONLY)) {
+        topology = topology.with_path(name, Default::default(), Default::default());
+    }
+    topology.check().map_err(refused)?;
+    Ok(topology)
+}
+
+/// Makes a path what its flag says: `NAME:KEY=VALUE,forward.KEY=VALUE`.
+fn own(path: &mut PathTopology, text: &str) -> Result<(), Failure> {
+    let Some((_, pairs)) = text.split_once(':') else { return Ok(()) };
+    for pair in pairs.split(',') {
+        let (directions, pair): (&[Direction], _) = match pair.trim().split_once('.') {
+            Some(("forward", pair)) => (&[Direction::Forward], pair),
+            Some(("backward", pair)) => (&[Direction::Backward], pair),
+            _ => (&[Direction::Forward, Direction::Backward], pair),
+        };
+        let wish = wish("--path", pair)?;
+        directions.iter().for_each(|direction| wish.apply(path.link_mut(*direction)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::flags::{Cli, Command, NetemAction};
+
+    fn scenario_of(line: &str) -> Result<Scenario, Failure> {
+        let line = format!("eyas netem run {line} -- true");
+        let cli = Cli::try_parse_from(line.split_whitespace()).unwrap();
+        let Command::Netem(flags) = cli.command else { panic!("netem was asked for") };
+        let NetemAction::Run(flags) = flags.action else { panic!("run was asked for") };
+        scenario(&flags)
+    }
+
+    #[test]
+    fn one_path_with_flags_for_both_directions_and_one() {
+        let topology =
+            scenario_of("--rate 10mbit --delay 10ms --forward delay=5ms").unwrap().topology;
+        let [path] = &topology.paths[..] else { panic!("one path") };
+        assert_eq!((path.forward.rate, path.backward.rate), (Some(10_000_000), Some(10_000_000)));
+        assert_eq!((path.forward.delay.as_millis(), path.backward.delay.as_millis()), (5, 10));
+    }
+
+    #[test]
+    fn several_paths_of_which_each_has_the_last_word() {
+        let line = "--delay 10ms --path wifi --path lte:delay=40ms,backward.loss=1%";
+        let topology = scenario_of(line).unwrap().topology;
+        let delays: Vec<_> =
+            topology.paths.iter().map(|path| path.forward.delay.as_millis()).collect();
+        assert_eq!(delays, [10, 40]);
+        assert_ne!(topology.paths[1].backward.loss, topology.paths[1].forward.loss);
+    }
+
+    #[test]
+    fn mistakes_name_their_flag() {
+        let said = |line: &str| scenario_of(line).unwrap_err().message;
+        assert_eq!(said("--delay soon"), "--delay: \"soon\" is not a time, such as \"50 ms\"");
+        assert!(said("--path a:lag=1ms").starts_with("--path: lag: there are rate, "));
+        assert!(said("--path a --path a").contains("two paths"));
+        assert!(said("--topology /nowhere.toml").starts_with("cannot read /nowhere.toml"));
+    }
+}

@@ -1,0 +1,136 @@
+//! `eyas netem`: commands behind emulated networks. Where this user may make no namespaces, these
+//! tests say so and count for nothing.
+#![cfg(target_os = "linux")]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::stage::{Eyas, validate};
+
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whether namespaces can be made here.
+fn is_possible() -> bool {
+    let tried = Command::new("unshare").args(["--map-root-user", "--net", "true"]).output();
+    let possible =
+        tried.is_ok_and(|output| output.status.success()) && Path::new("/dev/net/tun").exists();
+    if !possible {
+        eprintln!("SKIPPED: no network namespaces, or no TUN devices, for this user");
+    }
+    possible
+}
+
+/// A run whose command is this line of the shell, which first says something.
+fn started(options: &str, line: &str) -> (Child, String) {
+    let eyas = Eyas::new(&format!("netem run --quiet {options} --")).arg("sh").arg("-c").arg(line);
+    let mut child = eyas.command().stdout(Stdio::piped()).spawn().expect("the binary starts");
+    let mut said = String::new();
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    out.read_line(&mut said).expect("it says something");
+    (child, said.trim().to_owned())
+}
+
+fn signal(name: &str, id: u32) {
+    let sent = Command::new("kill").args([name, &id.to_string()]).status().expect("kill is there");
+    assert!(sent.success());
+}
+
+fn until(what: &str, is: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is() {
+        assert!(started.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_status_of_the_command_and_what_became_of_its_packets() {
+    if !is_possible() {
+        return;
+    }
+    let eyas =
+        Eyas::new("netem run --json --delay 5ms --path wifi --path lte:forward.loss=100% --");
+    // Both families, over the first path; then out by the second one's address, which loses all.
+    let line = "ping -c 1 -W 5 $EYAS_SERVER && ping -c 1 -W 5 $EYAS_SERVER6 || exit 9; exit 7";
+    let finished = eyas.arg("sh").arg("-c").arg(line).run();
+    if finished.err.contains("ping: not found") {
+        return eprintln!("SKIPPED: there is no ping");
+    }
+    let object = finished.exits(7).json();
+    validate("netem", &object);
+    assert_eq!(object["command"]["exit_code"], 7);
+    let paths = object["paths"].as_array().expect("paths");
+    assert_eq!(paths.len(), 2);
+    let wifi = paths.iter().find(|path| path["name"] == "wifi").expect("wifi");
+    assert_eq!(wifi["forward"]["delivered"]["packets"], 2);
+    assert_eq!(wifi["backward"]["delivered"]["packets"], 2);
+    assert_eq!(
+        paths.iter().find(|path| path["name"] == "lte").expect("lte")["forward"]["offered"]["packets"],
+        0
+    );
+}
+
+#[test]
+fn a_run_is_changed_while_it_lasts() {
+    if !is_possible() {
+        return;
+    }
+    let (mut child, said) = started("--delay 1ms", "echo $EYAS_NETEM; read -r _");
+    assert_eq!(said, child.id().to_string(), "the command knows its run");
+    let ask = |line: &str| Eyas::new(&format!("netem {line} --run {said}")).run();
+    ask("change --loss 100% --backward delay=2ms --state down").exits(0);
+    let shown = ask("show --json").exits(0).json();
+    assert_eq!(shown["paths"][0]["forward"]["up"], false);
+    let refused = ask("change --path lte --loss 1%").exits(2);
+    assert!(refused.err.contains("there is no path \"lte\"; there are path"), "{}", refused.err);
+    ask("change").exits(2);
+    signal("-TERM", child.id());
+    assert_eq!(child.wait().expect("a child").code(), Some(128 + 15), "the command got it");
+}
+
+#[test]
+fn nothing_remains_of_a_run_that_is_killed() {
+    if !is_possible() {
+        return;
+    }
+    for (name, server) in [("-KILL", ""), ("-KILL", "--server"), ("-TERM", "--server")] {
+        let mut eyas = Eyas::new("netem run --quiet");
+        if !server.is_empty() {
+            eyas = eyas.arg("--server").arg("sleep 1000 & sleep 1000");
+        }
+        // A child that hears nothing but what cannot be ignored, and one in a session of its own.
+        let line = "trap '' INT HUP; setsid sleep 1000 & echo $! $$; wait";
+        let eyas = eyas.arg("--").arg("sh").arg("-c").arg(line);
+        let mut child = eyas.command().stdout(Stdio::piped()).spawn().expect("the binary starts");
+        let mut said = String::new();
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        out.read_line(&mut said).expect("it says its children");
+        let inside =
+            std::fs::read_link(format!("/proc/{}/ns/net", said.split(' ').next().expect("one")));
+        let inside = inside.expect("it lives in a namespace");
+        signal(name, child.id());
+        child.wait().expect("a child");
+        until("nobody is left inside", || {
+            let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+            !processes
+                .filter_map(|process| std::fs::read_link(process.path().join("ns/net")).ok())
+                .any(|namespace| namespace == inside)
+        });
+    }
+}
+
+#[test]
+fn mistakes_are_told_before_anything_is_made() {
+    for (line, word) in [
+        ("netem run --delay soon -- true", "--delay: \"soon\" is not a time"),
+        ("netem run --topology /nowhere.toml -- true", "cannot read /nowhere.toml"),
+        ("netem change --loss 1% --run 1", "cannot ask the run 1"),
+    ] {
+        let finished = Eyas::new(line).run();
+        assert!(finished.code.is_some_and(|code| code > 1), "{line}");
+        assert!(finished.err.contains(word), "{}", finished.err);
+    }
+}
