@@ -90,8 +90,7 @@ def wants_sctp(only: list[str]) -> bool:
 
 def wants_others(only: list[str]) -> bool:
     """Whether some of the other cases shall run."""
-    of_sctp = (*NAMES, "load", "memory", "multipath", *memory.NAMES)
-    of_sctp = (*NAMES, "memory", "multipath", "netem", *memory.NAMES)
+    of_sctp = (*NAMES, "load", "memory", "multipath", "netem", *memory.NAMES)
     return not only or not all(word.startswith("sctp") or word in of_sctp for word in only)
 
 

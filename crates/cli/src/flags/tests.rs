@@ -128,8 +128,9 @@ fn help_reads_well_on_eighty_columns() {
     let mut command = Cli::command().term_width(80);
     insta::assert_snapshot!("eyas", command.render_help());
     command.build();
-    let names =
-        ["demo", "get", "race", "pipe", "plan", "memory", "serve", "load", "lab", "netem", "replay"];
+    let names = [
+        "demo", "get", "race", "pipe", "plan", "memory", "serve", "load", "lab", "netem", "replay",
+    ];
     for name in names {
         let sub = command.find_subcommand_mut(name).expect(name);
         let help = sub.clone().term_width(80).render_long_help().to_string();

@@ -78,7 +78,7 @@ fn a_run_is_changed_while_it_lasts() {
     if !is_possible() {
         return;
     }
-    let (mut child, said) = started("--delay 1ms", "echo $EYAS_NETEM; read -r _");
+    let (mut child, said) = started("--delay 1ms", "echo $EYAS_NETEM; sleep 1000");
     assert_eq!(said, child.id().to_string(), "the command knows its run");
     let ask = |line: &str| Eyas::new(&format!("netem {line} --run {said}")).run();
     ask("change --loss 100% --backward delay=2ms --state down").exits(0);
