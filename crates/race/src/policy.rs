@@ -58,6 +58,25 @@ pub struct Policy {
     /// counts from the refusal, or from the attempt's own start and that round trip, if that is
     /// later. Without a refusal the host may be down, far away or asleep: then the deadline holds.
     pub refused_host_patience: Duration,
+    /// How often a candidate that nobody answers is tried once more, by a further attempt beside
+    /// those before it: 0 times. What comes up first counts, and the others close.
+    ///
+    /// Loss at the handshake is where the longest waits come from: a client that knows no round
+    /// trip sends a QUIC Initial or a SYN again after 1 s, and a QUIC server whose whole first
+    /// flight was lost waits as long, whatever the client repeats on the same connection (RFC 9002
+    /// §6.2.2). A further attempt is a new connection to both. It costs its packets, and a server
+    /// that was reached a second handshake.
+    ///
+    /// With the late switch, a more wanted transport that is silent is tried so beside the
+    /// connection that works, too.
+    #[serde(default)]
+    pub second_tries: u32,
+    /// When the first further attempt starts, where no round trip to the host is known: 100 ms
+    /// after the attempt before it. Where one is known, be it remembered or another attempt's in
+    /// this race, after three of them and 10 ms. Each further one waits twice as long as the one
+    /// before it.
+    #[serde(default = "second_try_delay")]
+    pub second_try_delay: Duration,
     /// What losers may do.
     pub losers: Losers,
     /// What protects SCTP inside UDP where the target is to be protected.
@@ -120,6 +139,15 @@ pub const RESOLUTION_DELAY_MAX: Duration = Duration::from_secs(5);
 /// The longest deadline that a policy can ask for: a race that nobody ends holds its sockets.
 pub const DEADLINE_MAX: Duration = Duration::from_hours(1);
 
+/// The most further attempts at one candidate.
+pub const SECOND_TRIES_MAX: u32 = 8;
+
+/// As long as most round trips on the Internet, and a third of the first probe timeout of clients
+/// that know none (RFC 9002 §6.2.2).
+const fn second_try_delay() -> Duration {
+    Duration::from_millis(100)
+}
+
 /// The longest that anything goes on after the win: DNS, losers, the more wanted transport.
 pub const AFTER_WIN_MAX: Duration = Duration::from_secs(60);
 
@@ -142,6 +170,7 @@ impl Policy {
             ("late_switch_for", self.late_switch_for, AFTER_WIN_MAX),
             ("refused_host_patience", self.refused_host_patience, DEADLINE_MAX),
             ("dns_after_win", self.dns_after_win, AFTER_WIN_MAX),
+            ("second_try_delay", self.second_try_delay, ATTEMPT_DELAY_MAX),
         ];
         for (field, value, most) in upper_bounds {
             if value > most {
@@ -153,12 +182,19 @@ impl Policy {
         {
             return Err(PolicyError::TooLong { field: "losers", value, most: AFTER_WIN_MAX });
         }
+        if self.second_try_delay < ATTEMPT_DELAY_FLOOR {
+            let (field, value) = ("second_try_delay", self.second_try_delay);
+            return Err(PolicyError::TooShort { field, value, least: ATTEMPT_DELAY_FLOOR });
+        }
         if self.deadline.is_zero() {
             let least = Duration::from_millis(1);
             return Err(PolicyError::TooShort { field: "deadline", value: self.deadline, least });
         }
         if !(1..=IN_FLIGHT_MAX).contains(&self.max_in_flight) {
             return Err(PolicyError::MaxInFlight(self.max_in_flight));
+        }
+        if self.second_tries > SECOND_TRIES_MAX {
+            return Err(PolicyError::SecondTries(self.second_tries));
         }
         if self.preferred_family_count == 0 {
             return Err(PolicyError::PreferredFamilyCount);
@@ -178,10 +214,17 @@ impl Policy {
         Self {
             simultaneous: true,
             late_switch: false,
+            second_tries: 0,
             losers: Losers::Finish(AFTER_WIN_MAX),
             ignore_memory: true,
             ..self
         }
+    }
+
+    /// The policy in whose times the tests of everything but second tries are written.
+    #[cfg(test)]
+    pub(crate) fn of_first_tries() -> Self {
+        Self { second_tries: 0, ..Self::default() }
     }
 
     /// How much this transport is wanted: 0 is the most wanted, `None` is prohibited.
@@ -253,6 +296,8 @@ pub enum PolicyError {
     },
     /// `max_in_flight` is zero, or above [`IN_FLIGHT_MAX`].
     MaxInFlight(usize),
+    /// `second_tries` is above [`SECOND_TRIES_MAX`].
+    SecondTries(u32),
     /// `preferred_family_count` is zero.
     PreferredFamilyCount,
     /// No attempt can win at this level: an attempt that only started has reached nobody, and a
@@ -275,6 +320,9 @@ impl fmt::Display for PolicyError {
             }
             Self::MaxInFlight(value) => {
                 write!(f, "max_in_flight is {value}, but must be 1 to {IN_FLIGHT_MAX}")
+            }
+            Self::SecondTries(value) => {
+                write!(f, "second_tries is {value}, but must be at most {SECOND_TRIES_MAX}")
             }
             Self::PreferredFamilyCount => {
                 f.write_str("preferred_family_count is 0, but must be at least 1")
@@ -307,6 +355,8 @@ impl Default for Policy {
             late_switch: true,
             late_switch_for: Duration::from_secs(3),
             refused_host_patience: Duration::from_millis(1_200),
+            second_tries: 0,
+            second_try_delay: second_try_delay(),
             losers: Losers::Cancel,
             sctp_security: SctpSecurity::Tls,
             max_in_flight: 8,

@@ -106,6 +106,11 @@ pub enum Reason {
         /// The remembered round trip that this comes from, if any.
         rtt: Option<Duration>,
     },
+    /// Nobody had answered an earlier attempt at the same candidate.
+    SecondTry {
+        /// For how long.
+        after: Duration,
+    },
     /// The HTTPS record that led here.
     Service {
         /// Its effective TargetName.

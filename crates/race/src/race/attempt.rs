@@ -22,6 +22,8 @@ pub struct Attempt {
     pub id: AttemptId,
     /// What was tried.
     pub candidate: Candidate,
+    /// The first attempt at the same candidate, if this is a second try beside it.
+    pub again_of: Option<AttemptId>,
     /// When it started.
     pub started: Duration,
     /// Why it had its place in the plan.

@@ -149,13 +149,19 @@ impl Race {
                 continue;
             }
             let is_wanted_more = late_switch && self.rank(attempt) < best;
+            // What the winner has outdone at its own candidate has nothing more to show.
+            let is_outdone = self.is_outdone(attempt)
+                || attempt.candidate.is_same_attempt(&self.attempts[index(winner)].candidate);
             match (&attempt.state, losers) {
                 (AttemptState::UnderWay(Purpose::Win), _) if is_wanted_more => {
                     self.attempts[loser].state =
                         AttemptState::UnderWay(Purpose::Upgrade(late_until));
                 }
                 (AttemptState::UnderWay(Purpose::Win), Losers::Cancel)
-                    if late_switch && loser < index(winner) && !attempt.is_answered() =>
+                    if late_switch
+                        && loser < index(winner)
+                        && !attempt.is_answered()
+                        && !is_outdone =>
                 {
                     self.attempts[loser].state =
                         AttemptState::UnderWay(Purpose::Silence(late_until));

@@ -119,6 +119,7 @@ impl Race {
         let failed: Vec<_> = self
             .attempts
             .iter()
+            .filter(|attempt| attempt.again_of.is_none())
             .filter_map(|attempt| Some((attempt.candidate.clone(), attempt.failure()?.clone())))
             .collect();
         // A machine without a network fails each attempt as unreachable, which says less.
@@ -145,6 +146,7 @@ impl Race {
     fn tried(&self) -> Vec<(Candidate, Option<Failure>)> {
         self.attempts
             .iter()
+            .filter(|attempt| attempt.again_of.is_none())
             .filter(|attempt| attempt.failure().is_some() || attempt.ended().is_none())
             .map(|attempt| (attempt.candidate.clone(), attempt.failure().cloned()))
             .collect()

@@ -70,7 +70,10 @@ impl Race {
                 if attempt.level < Level::FirstByte => {}
             _ => return,
         }
-        self.learn(index(id), Some(failure), None);
+        let attempt = &self.attempts[index(id)];
+        if failure.cause != Cause::Silent || !self.is_outdone(attempt) {
+            self.learn(index(id), Some(failure), None);
+        }
         if self.stage == Stage::Elected(id) {
             self.reopen();
         }
@@ -90,6 +93,9 @@ impl Race {
     /// Remembers that this attempt, still under way, has gone nowhere by now.
     pub(super) fn learn_stuck(&mut self, index: usize) {
         let attempt = &self.attempts[index];
+        if !attempt.is_answered() && self.is_outdone(attempt) {
+            return;
+        }
         let cause = if attempt.is_answered() { Cause::Deadline } else { Cause::Silent };
         let failure = Failure { cause, reached: attempt.level, detail: String::new() };
         self.learn(index, Some(failure), None);
@@ -127,7 +133,7 @@ impl Race {
             .unwrap_or_else(|| winner.ended().unwrap_or(self.now).saturating_sub(winner.started));
         let patience = round_trip.saturating_mul(SILENT_ROUND_TRIPS).max(SILENT_LEAST);
         let waited = self.now.saturating_sub(attempt.started);
-        meant_to_tell && !attempt.is_answered() && waited >= patience
+        meant_to_tell && !attempt.is_answered() && !self.is_outdone(attempt) && waited >= patience
     }
 
     fn learn(&mut self, index: usize, failure: Option<Failure>, rtt: Option<Duration>) {

@@ -46,6 +46,14 @@
 //! policy asks for a simultaneous race. Nothing starts while the limits of the race or of the
 //! process are reached.
 //!
+//! # What nobody answers
+//!
+//! Loss can swallow a first packet or its answer, and transports take a second to try again where
+//! they know no round trip. So a candidate that is silent is tried again beside the first attempt
+//! ([`Policy::second_tries`]), by a new attempt each time, at growing distances; also after the win
+//! if it would be the better one. The first to complete wins, the others at the same candidate are
+//! closed, and their silence teaches nothing.
+//!
 //! # After the win
 //!
 //! DNS is read for [`Policy::dns_after_win`], so that a late HTTPS record still leads to an
@@ -70,6 +78,7 @@
 //! come. Then the most wanted transport among those that completed is `Usable`; within one
 //! transport the quickest handshake counts.
 
+mod again;
 mod attempt;
 mod background;
 mod crown;
@@ -254,6 +263,7 @@ impl Race {
         self.meet_deadline();
         self.let_proceed();
         self.start_due();
+        self.start_second_tries();
         self.start_background();
         self.finish();
     }
@@ -310,6 +320,7 @@ impl Race {
             self.lookup.next_timeout().filter(|_| self.heeds_dns()),
             self.dns_awaited_until(),
             self.next_start(),
+            self.next_second_try(),
             self.next_background_start(),
             self.next_patience_end(),
             self.hold_until(),

@@ -89,7 +89,9 @@ impl Race {
         let failure = Failure { cause: Cause::Silent, reached: attempt.level, detail };
         attempt.state = AttemptState::Failed { at, failure: failure.clone() };
         let id = attempt.id;
-        self.learn_in_doubt(index, failure, Doubt::HostRefused);
+        if !self.is_outdone(&self.attempts[index]) {
+            self.learn_in_doubt(index, failure, Doubt::HostRefused);
+        }
         self.outbox.push_back(Output::Close { id, why: CloseReason::Silent });
     }
 }

@@ -18,6 +18,9 @@ impl Race {
     pub(super) fn start_due(&mut self) {
         while self.next_start().is_some_and(|due| due <= self.now) {
             let Some(index) = self.waiting.pop_front() else { return };
+            if !self.may_start() {
+                self.make_room();
+            }
             self.start(index, Purpose::Win);
         }
     }
@@ -26,14 +29,18 @@ impl Race {
     /// than time keeps it from starting.
     pub(super) fn next_start(&self) -> Option<Duration> {
         let entry = &self.plan.entries[*self.waiting.front()?];
-        if self.stage != Stage::Racing || !self.may_start() || self.first_complete().is_some() {
+        let may_start = self.may_start() || self.slots != Some(0) && self.gives_way().is_some();
+        if self.stage != Stage::Racing || !may_start || self.first_complete().is_some() {
             return None;
         }
-        let Some(last) = self.attempts.last() else { return Some(self.now) };
+        let Some(newest) = self.attempts.last() else { return Some(self.now) };
         if self.setup.policy.simultaneous {
             return Some(self.now);
         }
-        let floor = last.started.saturating_add(ATTEMPT_DELAY_FLOOR);
+        let floor = newest.started.saturating_add(ATTEMPT_DELAY_FLOOR);
+        // A second try holds up nobody.
+        let mut firsts = self.attempts.iter().filter(|attempt| attempt.again_of.is_none());
+        let Some(last) = firsts.next_back() else { return Some(floor) };
         let nothing_runs = !self.attempts.iter().any(|attempt| self.is_open(attempt));
         if nothing_runs || matches!(last.state, AttemptState::Failed { .. }) {
             return Some(floor);
@@ -73,16 +80,15 @@ impl Race {
 
     /// Starts this entry of the plan.
     pub(super) fn start(&mut self, index: usize, purpose: Purpose) {
-        let Ok(number) = u32::try_from(self.attempts.len()) else { return };
         let entry = &self.plan.entries[index];
-        let background = purpose != Purpose::Win;
         let attempt = Attempt {
-            id: AttemptId(number),
+            id: AttemptId(0),
             candidate: entry.candidate.clone(),
+            again_of: None,
             started: self.now,
             reasons: entry.reasons.clone(),
             from_memory: entry.from_memory,
-            background,
+            background: purpose != Purpose::Win,
             level: Level::Started,
             progress_at: self.now,
             initial_rtt: entry.initial_rtt,
@@ -90,11 +96,27 @@ impl Race {
             proceeded: false,
             state: AttemptState::UnderWay(purpose),
         };
+        self.launch(attempt, purpose);
+    }
+
+    /// Starts an attempt now, under the next number.
+    pub(super) fn launch(&mut self, attempt: Attempt, purpose: Purpose) {
+        let Ok(number) = u32::try_from(self.attempts.len()) else { return };
+        let attempt = Attempt {
+            id: AttemptId(number),
+            started: self.now,
+            level: Level::Started,
+            progress_at: self.now,
+            rtt: None,
+            proceeded: false,
+            state: AttemptState::UnderWay(purpose),
+            ..attempt
+        };
         self.outbox.push_back(Output::Start {
             id: attempt.id,
             candidate: attempt.candidate.clone(),
-            initial_rtt: entry.initial_rtt,
-            background,
+            initial_rtt: attempt.initial_rtt,
+            background: attempt.background,
         });
         self.slots = self.slots.map(|slots| slots.saturating_sub(1));
         self.attempts.push(attempt);

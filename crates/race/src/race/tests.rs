@@ -1,6 +1,7 @@
 //! Tests of the race, by topic. See [`scene`] for the vocabulary.
 
 mod after_win;
+mod again;
 mod endings;
 mod hold;
 mod limits;

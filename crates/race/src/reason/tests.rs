@@ -79,6 +79,10 @@ fn of_order() -> Vec<(Reason, &'static str)> {
             "starts 1500 ms after the attempt that it follows, from a round trip of 500 ms",
         ),
         (
+            Reason::SecondTry { after: ms(100) },
+            "tried again beside the attempts that nobody had answered for 100 ms",
+        ),
+        (
             Reason::Service { name: name(), priority: 1, shuffled: true },
             "HTTPS record for example.com with priority 1, drawn among equals",
         ),

@@ -144,6 +144,13 @@ impl Reason {
                 Span(*delay),
                 Span(*rtt)
             ),
+            Self::SecondTry { after } => {
+                write!(
+                    f,
+                    "tried again beside the attempts that nobody had answered for {}",
+                    Span(*after)
+                )
+            }
             Self::Service { name, priority, shuffled } => {
                 write!(f, "HTTPS record for {name} with priority {priority}")?;
                 if *shuffled { f.write_str(", drawn among equals") } else { Ok(()) }

@@ -58,7 +58,7 @@ fn early_recorder() -> Recorder {
     let transports = vec![Transport::Quic, Transport::Tcp];
     let setup = Setup {
         target: Target::plain(Host::Name("a.test".into()), 443, transports, Security::Tls),
-        policy: Policy::default(),
+        policy: Policy::of_first_tries(),
         view: View::empty(),
         network,
         seed: 7,

@@ -37,7 +37,7 @@ fn recording() -> Trace {
     };
     let setup = Setup {
         target: Target::plain(literal, 443, transports, Security::Tls),
-        policy: Policy::default(),
+        policy: Policy::of_first_tries(),
         view: View::empty(),
         network,
         seed: 7,

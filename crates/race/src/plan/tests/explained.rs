@@ -74,8 +74,10 @@ fn records_that_lead_elsewhere_and_one_that_is_ignored() {
 
 #[test]
 fn networks_of_one_family() {
-    let policy =
-        Policy { transports: [crate::candidate::Transport::Tcp].into(), ..Policy::default() };
+    let policy = Policy {
+        transports: [crate::candidate::Transport::Tcp].into(),
+        ..Policy::of_first_tries()
+    };
     let ladder = |network| {
         Ladder::of(https("example.com", 443), network, policy.clone(), 1)
             .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1 ipv4hint=192.0.2.1"])

@@ -25,7 +25,7 @@ struct Lesson {
 
 impl Lesson {
     fn new() -> Self {
-        Self::under(Policy::default())
+        Self::under(Policy::of_first_tries())
     }
 
     fn under(policy: Policy) -> Self {
@@ -240,7 +240,7 @@ fn the_network_is_probed_by_some_races() {
 /// `race --all` and a caller who does not trust the memory.
 #[test]
 fn the_memory_can_be_ignored_and_never_hides_what_is_wanted_whole() {
-    let exhaustive = Policy { exhaustive: true, ..Policy::default() };
+    let exhaustive = Policy { exhaustive: true, ..Policy::of_first_tries() };
     let mut lesson = Lesson::under(exhaustive)
         .swallowed(Quic, "2001:db8::1")
         .bad(Quic, "192.0.2.1", Cause::Refused)
@@ -248,7 +248,7 @@ fn the_memory_can_be_ignored_and_never_hides_what_is_wanted_whole() {
     let plan = lesson.plan_after(60);
     assert_eq!((plan.entries.len(), plan.dropped.len()), (4, 0));
     assert!(plan.entries.iter().all(|entry| !entry.retest));
-    let ignorant = Policy { ignore_memory: true, ..Policy::default() };
+    let ignorant = Policy { ignore_memory: true, ..Policy::of_first_tries() };
     let mut lesson = Lesson::under(ignorant).good(Tcp, "192.0.2.1", 400);
     let expected =
         ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "250 quic 192.0.2.1", "300 tcp 192.0.2.1"];

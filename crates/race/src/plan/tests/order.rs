@@ -24,7 +24,7 @@ fn two_addresses(policy: Policy) -> Plan {
 #[test]
 fn each_transport_is_a_lane_with_alternating_families() {
     assert_eq!(
-        timetable(&two_addresses(Policy::default())),
+        timetable(&two_addresses(Policy::of_first_tries())),
         ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "250 quic 192.0.2.1", "300 tcp 192.0.2.1"]
     );
 }
@@ -34,7 +34,7 @@ fn the_order_of_transports_is_the_callers() {
     let policy = Policy {
         transports: vec![Transport::Tcp, Transport::Quic],
         head_start: ms(20),
-        ..Policy::default()
+        ..Policy::of_first_tries()
     };
     assert_eq!(
         timetable(&two_addresses(policy)),
@@ -45,12 +45,12 @@ fn the_order_of_transports_is_the_callers() {
 /// DESIGN: no two attempts within 10 ms, even if lanes would meet.
 #[test]
 fn lanes_that_meet_keep_the_floor() {
-    let policy = Policy { head_start: ms(250), ..Policy::default() };
+    let policy = Policy { head_start: ms(250), ..Policy::of_first_tries() };
     assert_eq!(
         timetable(&two_addresses(policy)),
         ["0 quic 2001:db8::1", "250 quic 192.0.2.1", "260 tcp 2001:db8::1", "500 tcp 192.0.2.1"]
     );
-    let together = Policy { head_start: Duration::ZERO, ..Policy::default() };
+    let together = Policy { head_start: Duration::ZERO, ..Policy::of_first_tries() };
     assert_eq!(
         timetable(&two_addresses(together)),
         ["0 quic 2001:db8::1", "10 tcp 2001:db8::1", "250 quic 192.0.2.1", "260 tcp 192.0.2.1"]
@@ -60,7 +60,7 @@ fn lanes_that_meet_keep_the_floor() {
 /// RFC 9621 §4.1, when the caller asks for it.
 #[test]
 fn a_simultaneous_race_has_no_delays() {
-    let plan = two_addresses(Policy { simultaneous: true, ..Policy::default() });
+    let plan = two_addresses(Policy { simultaneous: true, ..Policy::of_first_tries() });
     assert_eq!(plan.entries.len(), 4);
     assert!(plan.entries.iter().all(|entry| entry.delay.is_zero()));
 }
@@ -69,7 +69,7 @@ fn a_simultaneous_race_has_no_delays() {
 #[test]
 fn six_candidates_of_three_transports() {
     let transports = vec![Transport::Sctp, Transport::SctpUdp, Transport::Tcp];
-    let policy = Policy { transports: transports.clone(), ..Policy::default() };
+    let policy = Policy { transports: transports.clone(), ..Policy::of_first_tries() };
     let host = Host::parse("example.com").unwrap();
     let target = Target::plain(host, 7, transports, Security::Tls);
     let ladder = Ladder::of(target, dual_stack(), policy, 1)
@@ -92,7 +92,7 @@ fn six_candidates_of_three_transports() {
 #[test]
 fn each_transport_has_the_security_asked_for() {
     let all = Transport::ALL.to_vec();
-    let policy = Policy { transports: all.clone(), ..Policy::default() };
+    let policy = Policy { transports: all.clone(), ..Policy::of_first_tries() };
     let plan = |security| {
         let host = Host::parse("192.0.2.1").unwrap();
         let target = Target::plain(host, 7, all.clone(), security);
@@ -123,7 +123,8 @@ fn each_transport_has_the_security_asked_for() {
 fn sctp_inside_udp_has_tls_or_dtls_or_a_candidate_of_each() {
     let securities = |sctp_security| -> Vec<_> {
         let transports = vec![Transport::SctpUdp, Transport::Sctp];
-        let policy = Policy { transports: transports.clone(), sctp_security, ..Policy::default() };
+        let policy =
+            Policy { transports: transports.clone(), sctp_security, ..Policy::of_first_tries() };
         let host = Host::parse("192.0.2.1").unwrap();
         let target = Target::plain(host, 7, transports, Security::Tls);
         let plan = Ladder::of(target, dual_stack(), policy, 1).plan();
@@ -140,8 +141,11 @@ fn sctp_inside_udp_has_tls_or_dtls_or_a_candidate_of_each() {
 /// draft-ietf-happy-happyeyeballs-v3 §9: Preferred Address Family Count.
 #[test]
 fn more_of_the_preferred_family_can_go_first() {
-    let policy =
-        Policy { transports: vec![Transport::Tcp], preferred_family_count: 2, ..Policy::default() };
+    let policy = Policy {
+        transports: vec![Transport::Tcp],
+        preferred_family_count: 2,
+        ..Policy::of_first_tries()
+    };
     let ladder = Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
         .answers(&["example.com HTTPS -"])
         .answers(&[

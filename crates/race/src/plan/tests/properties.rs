@@ -141,7 +141,7 @@ prop_compose! {
             head_start: Duration::from_millis(head_start),
             attempt_delay_min: Duration::from_millis(attempt_delay_min),
             prefer_ipv4, only_family, exhaustive, ignore_memory, rely_on_ech,
-            ..Policy::default()
+            ..Policy::of_first_tries()
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::target::{Service, Target};
 use crate::vocabulary::{Ladder, addresses, dual_stack, https, ipv4_only, timetable};
 
 fn with_seed(seed: u64) -> Ladder {
-    Ladder::of(https("example.com", 443), ipv4_only(), Policy::default(), seed)
+    Ladder::of(https("example.com", 443), ipv4_only(), Policy::of_first_tries(), seed)
 }
 
 /// ```text
@@ -132,7 +132,7 @@ fn a_service_that_speaks_nothing_of_ours_is_not_tried() {
         },
         ..https("example.com", 443)
     };
-    let plan = Ladder::of(target, dual_stack(), Policy::default(), 1)
+    let plan = Ladder::of(target, dual_stack(), Policy::of_first_tries(), 1)
         .answers(&[
             "example.com HTTPS 1 svc1.example. alpn=h3 no-default-alpn ipv6hint=2001:db8::2",
         ])

@@ -17,7 +17,7 @@ use crate::target::Host;
 /// ```
 #[test]
 fn the_more_wanted_transport_goes_on_and_becomes_better() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(90);
     scene.ready(1);
     assert_eq!(scene.until(200), ["90 learn tcp good at Security", "90 usable 1"]);
@@ -29,7 +29,7 @@ fn the_more_wanted_transport_goes_on_and_becomes_better() {
 #[test]
 fn a_less_wanted_transport_never_becomes_better() {
     let mut scene =
-        Scene::new(&[V4], Policy { losers: Losers::Finish(ms(500)), ..Policy::default() });
+        Scene::new(&[V4], Policy { losers: Losers::Finish(ms(500)), ..Policy::of_first_tries() });
     scene.until(60);
     scene.ready(0);
     assert_eq!(scene.until(100), ["60 learn quic good at Security", "60 usable 0"]);
@@ -44,7 +44,7 @@ fn a_less_wanted_transport_never_becomes_better() {
 /// ```
 #[test]
 fn silence_after_the_win_is_remembered() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(90);
     scene.ready(1);
     let lines = [
@@ -59,7 +59,7 @@ fn silence_after_the_win_is_remembered() {
 
 #[test]
 fn an_upgrade_that_was_answered_has_until_the_deadline() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(90);
     scene.ready(1);
     scene.answered(0);
@@ -82,7 +82,7 @@ fn an_upgrade_that_was_answered_has_until_the_deadline() {
 /// ```
 #[test]
 fn an_upgrade_that_stalls_does_not_keep_the_next_one_out() {
-    let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2"], Policy::default());
+    let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2"], Policy::of_first_tries());
     scene.until(60);
     scene.answered(0);
     scene.until(90);
@@ -104,7 +104,7 @@ fn an_upgrade_that_stalls_does_not_keep_the_next_one_out() {
 /// ```
 #[test]
 fn an_address_that_goes_nowhere_is_remembered() {
-    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
+    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);
     scene.until(300);
     scene.ready(1);
@@ -120,7 +120,7 @@ fn an_address_that_goes_nowhere_is_remembered() {
 
 #[test]
 fn but_one_that_answers_late_is_let_go_at_once() {
-    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
+    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);
     scene.until(300);
     scene.ready(1);
@@ -131,7 +131,7 @@ fn but_one_that_answers_late_is_let_go_at_once() {
 
 #[test]
 fn nothing_starts_at_the_deadline() {
-    let policy = Policy { deadline: ms(1_000), ..Policy::default() };
+    let policy = Policy { deadline: ms(1_000), ..Policy::of_first_tries() };
     let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2"], policy);
     scene.until(90);
     scene.ready(1);
@@ -143,7 +143,7 @@ fn nothing_starts_at_the_deadline() {
 /// answered one QUIC packet in 60 ms is silent.
 #[test]
 fn a_caller_who_is_done_early_still_teaches_silence() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
     scene.input(Input::Ready {
         id: crate::io::AttemptId(1),
@@ -162,7 +162,7 @@ fn a_caller_who_is_done_early_still_teaches_silence() {
 fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) {
     use crate::io::{AttemptId, Output};
     let mut memory = Memory::new(Config::default());
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
     let rtt = Some(ms(4));
     scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt, fell_back: false });
@@ -181,7 +181,8 @@ fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) 
         }
     }
     let view = memory.view(&NetworkId("home".into()), &target().host, end + ms(later));
-    let race = crate::race::Race::new(Setup { view, ..setup(Policy::default()) }, end + ms(later));
+    let race =
+        crate::race::Race::new(Setup { view, ..setup(Policy::of_first_tries()) }, end + ms(later));
     let mut next = Scene::resumed(race, end + ms(later));
     next.answer(&[V4]);
     (doubt, next.starts_of_a_race_over_tcp())
@@ -202,7 +203,7 @@ fn silence_that_was_cut_short_counts_for_half_a_minute() {
 
 #[test]
 fn but_not_before_the_round_trip_allowed_an_answer() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
     scene.ready(1);
     scene.until(60);
@@ -215,7 +216,7 @@ fn losers_may_finish_to_give_evidence() {
     let policy = Policy {
         transports: vec![Transport::Tcp],
         losers: Losers::Finish(ms(500)),
-        ..Policy::default()
+        ..Policy::of_first_tries()
     };
     let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2", "192.0.2.3"], policy);
     scene.until(550);
@@ -229,7 +230,8 @@ fn losers_may_finish_to_give_evidence() {
 #[test]
 fn more_than_one_switch_is_possible() {
     let transports = vec![Transport::Quic, Transport::Mptcp, Transport::Tcp];
-    let policy = Policy { transports: transports.clone(), simultaneous: true, ..Policy::default() };
+    let policy =
+        Policy { transports: transports.clone(), simultaneous: true, ..Policy::of_first_tries() };
     let mut setup = setup(policy);
     setup.target.service = crate::target::Service::Plain { transports, alpn: Vec::new() };
     let mut scene = Scene::with(setup, &[V4]);
@@ -299,7 +301,7 @@ fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
         });
     }
     let view = memory.view(&NetworkId("home".into()), &host, EPOCH);
-    Setup { view, ..setup(Policy::default()) }
+    Setup { view, ..setup(Policy::of_first_tries()) }
 }
 
 /// ```text
@@ -382,7 +384,7 @@ fn what_failed_is_tried_after_all_when_nothing_else_is_left() {
 
 #[test]
 fn a_winner_that_breaks_before_the_first_byte_is_bad_news() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(90);
     scene.ready(1);
     scene.until(90);
@@ -392,7 +394,7 @@ fn a_winner_that_breaks_before_the_first_byte_is_bad_news() {
 
 #[test]
 fn the_first_byte_is_remembered_too() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(90);
     scene.ready(1);
     scene.until(90);

@@ -15,7 +15,7 @@ fn ending(mut scene: Scene, milliseconds: u64) -> Vec<String> {
 
 #[test]
 fn a_race_ends_when_everything_has_failed() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(100);
     scene.fails(0, Cause::Silent);
     scene.until(100);
@@ -28,14 +28,14 @@ fn a_race_ends_when_everything_has_failed() {
 
 #[test]
 fn a_race_ends_at_once_when_dns_knows_no_address() {
-    let scene = Scene::new(&[], Policy::default());
+    let scene = Scene::new(&[], Policy::of_first_tries());
     let lines = ending(scene, 60);
     assert!(lines[0].contains("failed NoAddress([("), "{lines:?}");
 }
 
 #[test]
 fn the_deadline_ends_a_race() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(100);
     scene.fails(0, Cause::Reset);
     let lines = ending(scene, 30_000);
@@ -48,21 +48,21 @@ fn the_deadline_ends_a_race() {
 
 #[test]
 fn what_started_just_before_the_deadline_is_no_evidence() {
-    let scene = Scene::new(&[V4], Policy { deadline: ms(1_000), ..Policy::default() });
+    let scene = Scene::new(&[V4], Policy { deadline: ms(1_000), ..Policy::of_first_tries() });
     let lines = ending(scene, 1_000);
     assert!(lines.iter().all(|line| !line.contains("learn")), "{lines:?}");
 }
 
 #[test]
 fn the_deadline_ends_the_wait_for_dns() {
-    let scene = Scene::unanswered(setup(Policy::default()));
+    let scene = Scene::unanswered(setup(Policy::of_first_tries()));
     let lines = ending(scene, 30_000);
     assert!(lines[0].starts_with("30000 failed "), "{lines:?}");
 }
 
 #[test]
 fn a_caller_who_gives_up_leaves_nothing_behind() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
     scene.input(Input::Cancel);
     let lines =
@@ -72,7 +72,7 @@ fn a_caller_who_gives_up_leaves_nothing_behind() {
 
 #[test]
 fn a_finished_race_ignores_everything() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(40);
     scene.ready(0);
     scene.until(40);
@@ -87,7 +87,7 @@ fn a_finished_race_ignores_everything() {
 
 #[test]
 fn no_network_is_told_apart_from_no_candidate() {
-    let mut setup = setup(Policy::default());
+    let mut setup = setup(Policy::of_first_tries());
     setup.network.sources.clear();
     let mut scene = Scene::with(setup, &[V4]);
     let attempts = scene.until(60).len();

@@ -16,7 +16,7 @@ fn sctp_before_tcp(policy: Policy) -> Setup {
 }
 
 fn cancelling() -> Policy {
-    Policy { late_switch: false, ..Policy::default() }
+    Policy { late_switch: false, ..Policy::of_first_tries() }
 }
 
 /// ```text
@@ -51,7 +51,7 @@ fn a_loser_never_goes_on() {
 
 #[test]
 fn the_late_switch_lets_a_preferred_loser_go_on() {
-    let mut scene = Scene::with(sctp_before_tcp(Policy::default()), &[V4]);
+    let mut scene = Scene::with(sctp_before_tcp(Policy::of_first_tries()), &[V4]);
     scene.until(60);
     scene.ready(1);
     assert_eq!(scene.until(60), ["60 learn tcp good at Transport", "60 usable 1"]);
@@ -70,7 +70,7 @@ fn an_answer_that_was_only_awaited_ends_it() {
     let policy = Policy {
         transports: vec![Transport::Tcp, Transport::Sctp],
         losers: Losers::Cancel,
-        ..Policy::default()
+        ..Policy::of_first_tries()
     };
     let mut setup = sctp_before_tcp(policy);
     setup.policy.transports = vec![Transport::Sctp];
@@ -101,7 +101,7 @@ fn what_lost_already_waits_while_the_grace_runs() {
 
 #[test]
 fn the_naive_race_carries_every_handshake_to_its_end() {
-    let setup = sctp_before_tcp(Policy::default().naive());
+    let setup = sctp_before_tcp(Policy::of_first_tries().naive());
     let mut scene = Scene::with(setup, &[V4]);
     let starts = ["0 start 0 sctp 192.0.2.1", "0 start 1 tcp 192.0.2.1"];
     assert_eq!(scene.until(0), starts);

@@ -9,7 +9,7 @@ use crate::policy::Policy;
 const FOUR: [&str; 4] = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"];
 
 fn tcp_only() -> Policy {
-    Policy { transports: vec![Transport::Tcp], ..Policy::default() }
+    Policy { transports: vec![Transport::Tcp], ..Policy::of_first_tries() }
 }
 
 #[test]
@@ -48,5 +48,5 @@ fn a_thousand_addresses_are_tried_in_a_bounded_way() {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let mut scene = Scene::new(&many, tcp_only());
     let lines = scene.until(29_999);
-    assert_eq!(lines.len(), Policy::default().max_in_flight, "{lines:?}");
+    assert_eq!(lines.len(), Policy::of_first_tries().max_in_flight, "{lines:?}");
 }

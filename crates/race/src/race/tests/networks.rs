@@ -15,7 +15,7 @@ use crate::policy::Policy;
 /// ```
 #[test]
 fn on_another_network_the_race_starts_anew() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(70);
     scene.moves_to("cafe");
     assert_eq!(scene.until(70), ["70 close 0 NetworkChanged", "70 close 1 NetworkChanged"]);
@@ -27,7 +27,7 @@ fn on_another_network_the_race_starts_anew() {
 
 #[test]
 fn two_starts_stay_apart_across_networks() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(53);
     scene.moves_to("cafe");
     scene.until(53);
@@ -37,8 +37,8 @@ fn two_starts_stay_apart_across_networks() {
 
 #[test]
 fn answers_to_questions_of_the_old_network_are_ignored() {
-    let mut scene = Scene::unanswered(setup(Policy::default()));
-    let mut old = Scene::unanswered(setup(Policy::default()));
+    let mut scene = Scene::unanswered(setup(Policy::of_first_tries()));
+    let mut old = Scene::unanswered(setup(Policy::of_first_tries()));
     scene.moves_to("cafe");
     scene.until(0);
     // The same answers, as the old network's questions were numbered.
@@ -56,7 +56,7 @@ fn answers_to_questions_of_the_old_network_are_ignored() {
 
 #[test]
 fn new_addresses_on_the_same_network_leave_attempts_alone() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(20);
     let mut renumbered = network("home");
     renumbered.sources[0].address = "2001:db8::77".parse().unwrap();
@@ -67,7 +67,7 @@ fn new_addresses_on_the_same_network_leave_attempts_alone() {
 
 #[test]
 fn after_the_win_a_change_ends_what_is_left() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(90);
     scene.ready(1);
     scene.until(90);
@@ -77,7 +77,7 @@ fn after_the_win_a_change_ends_what_is_left() {
 
 #[test]
 fn failures_of_the_old_network_are_not_learnt_on_the_new_one() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(70);
     scene.moves_to("cafe");
     scene.fails(0, Cause::Unreachable);

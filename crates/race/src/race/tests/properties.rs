@@ -70,7 +70,8 @@ fn any_policy() -> impl Strategy<Value = Policy> {
     let losers = prop_oneof![Just(Losers::Cancel), any_time().prop_map(Losers::Finish)];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let shape = (transports, levels, losers, flags);
-    (shape, any_time(), 1..9_usize, 0..4_u64).prop_map(|(shape, delay, in_flight, grace)| {
+    let numbers = (1..9_usize, 0..4_u64, 0..4_u32);
+    (shape, any_time(), numbers).prop_map(|(shape, delay, (in_flight, grace, second_tries))| {
         let (transports, win_at, losers, (simultaneous, late_switch, exhaustive)) = shape;
         Policy {
             transports,
@@ -82,6 +83,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
             grace: ms(20 * grace),
             attempt_delay: delay.max(ms(100)),
             max_in_flight: in_flight,
+            second_tries,
             ..Policy::default()
         }
     })
@@ -328,7 +330,7 @@ fn a_network_that_swallows_udp_is_learnt_and_unlearnt() {
     let mut memory = Memory::new(config);
     let mut race = |world: &World, after: Duration| {
         let now = EPOCH + after;
-        let run = world.run(setup_of(Policy::default(), &memory, now, 1), now, None);
+        let run = world.run(setup_of(Policy::of_first_tries(), &memory, now, 1), now, None);
         run.learnt().for_each(|evidence| memory.learn(evidence));
         run.starts()
             .into_iter()

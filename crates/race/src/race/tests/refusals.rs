@@ -17,7 +17,7 @@ use crate::policy::Policy;
 /// ```
 #[test]
 fn a_host_that_refuses_ends_the_race_soon() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(51);
     scene.fails(1, Cause::Refused);
     let lines = scene.until(60_000);
@@ -38,7 +38,7 @@ fn a_host_that_refuses_ends_the_race_soon() {
 /// The first Initial is lost; the second goes out after a second, and is answered.
 #[test]
 fn a_server_of_quic_alone_wins_in_spite_of_a_lost_packet() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(51);
     scene.fails(1, Cause::Refused);
     scene.until(1_200);
@@ -51,7 +51,7 @@ fn a_server_of_quic_alone_wins_in_spite_of_a_lost_packet() {
 
 #[test]
 fn an_answer_in_the_last_moment_counts() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(51);
     scene.fails(1, Cause::Refused);
     scene.until(1_250);
@@ -64,7 +64,7 @@ fn an_answer_in_the_last_moment_counts() {
 
 #[test]
 fn a_host_that_refuses_late_is_far_away_and_gets_its_round_trip() {
-    let mut setup = setup(Policy::default());
+    let mut setup = setup(Policy::of_first_tries());
     setup.policy.transports.reverse();
     let mut scene = Scene::with(setup, &[V4]);
     scene.until(600);
@@ -76,7 +76,7 @@ fn a_host_that_refuses_late_is_far_away_and_gets_its_round_trip() {
 #[test]
 fn without_a_refusal_the_deadline_holds() {
     for cause in [Cause::Unreachable, Cause::Silent, Cause::Reset, Cause::Tls] {
-        let mut scene = Scene::new(&[V4], Policy::default());
+        let mut scene = Scene::new(&[V4], Policy::of_first_tries());
         scene.until(60);
         scene.fails(1, cause);
         let lines = scene.until(60_000);
@@ -86,7 +86,7 @@ fn without_a_refusal_the_deadline_holds() {
 
 #[test]
 fn another_hosts_refusal_says_nothing() {
-    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
+    let policy = Policy { transports: vec![Transport::Tcp], ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);
     scene.until(260);
     scene.fails(0, Cause::Refused);
@@ -97,7 +97,7 @@ fn another_hosts_refusal_says_nothing() {
 /// An address without a refusal is waited for; the one with a refusal is not.
 #[test]
 fn each_address_is_judged_by_its_own_refusal() {
-    let policy = Policy { simultaneous: true, ..Policy::default() };
+    let policy = Policy { simultaneous: true, ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);
     let starts = scene.until(0);
     assert_eq!(starts[0], "0 start 0 quic 2001:db8::1");
@@ -112,7 +112,7 @@ fn each_address_is_judged_by_its_own_refusal() {
 
 #[test]
 fn what_has_been_answered_keeps_the_deadline() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(51);
     scene.answered(0);
     scene.fails(1, Cause::Refused);
@@ -122,7 +122,7 @@ fn what_has_been_answered_keeps_the_deadline() {
 
 #[test]
 fn dns_may_still_name_another_address() {
-    let mut scene = Scene::unanswered(setup(Policy::default()));
+    let mut scene = Scene::unanswered(setup(Policy::of_first_tries()));
     scene.answer_only(crate::dns::RecordType::Aaaa, &[V6]);
     scene.answer_only(crate::dns::RecordType::Https, &[]);
     scene.until(60);
@@ -141,11 +141,14 @@ fn a_distant_host_gets_the_time_that_its_remembered_round_trip_needs() {
     world.fates.insert((Transport::Quic, address), Fate::Works(ms(800)));
     world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Refused, ms(10)));
     let mut memory = Memory::new(Config::default());
-    world.run(setup(Policy::default()), EPOCH, None).learnt().for_each(|seen| memory.learn(seen));
+    world
+        .run(setup(Policy::of_first_tries()), EPOCH, None)
+        .learnt()
+        .for_each(|seen| memory.learn(seen));
     world.fates.insert((Transport::Quic, address), Fate::Silent);
     let host = target().host;
     let view = memory.view(&network("home").id, &host, EPOCH + ms(10_000));
-    let again = crate::race::Setup { view, ..setup(Policy::default()) };
+    let again = crate::race::Setup { view, ..setup(Policy::of_first_tries()) };
     let run = world.run(again, EPOCH + ms(10_000), None);
     let (quic, ended) = (run.starts()[0].0, run.outputs.last().unwrap().0);
     assert!(ended - quic >= 4 * ms(800), "given up after {:?}", ended - quic);
@@ -158,7 +161,7 @@ fn a_refusing_host_says_nothing_about_the_network() {
     let mut world = World { addresses: vec![V4.parse().unwrap()], ..World::default() };
     let address = "192.0.2.1:443".parse().unwrap();
     world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Refused, ms(1)));
-    let run = world.run(setup(Policy::default()), EPOCH, None);
+    let run = world.run(setup(Policy::of_first_tries()), EPOCH, None);
     let silent: Vec<_> =
         run.learnt().filter(|e| e.candidate.transport == Transport::Quic).collect();
     assert_eq!(silent.len(), 1);
@@ -185,7 +188,7 @@ proptest! {
         // The whole handshake takes two of what a fate works with.
         let second_try = Fate::Works(ms(1_000 + round_trip));
         world.fates.insert((Transport::Quic, address), if listens { second_try } else { Fate::Silent });
-        let mut policy = Policy::default();
+        let mut policy = Policy::of_first_tries();
         if !quic_first {
             policy.transports.reverse();
         }

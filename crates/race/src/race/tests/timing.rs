@@ -7,7 +7,7 @@ use crate::evidence::{Cause, Level};
 use crate::policy::Policy;
 
 fn tcp_only() -> Policy {
-    Policy { transports: vec![Transport::Tcp], ..Policy::default() }
+    Policy { transports: vec![Transport::Tcp], ..Policy::of_first_tries() }
 }
 
 const FOUR: [&str; 4] = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"];
@@ -18,7 +18,7 @@ const FOUR: [&str; 4] = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"];
 /// ```
 #[test]
 fn the_more_wanted_transport_has_a_head_start() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     assert_eq!(scene.until(1_000), ["0 start 0 quic 192.0.2.1", "50 start 1 tcp 192.0.2.1"]);
 }
 
@@ -87,7 +87,7 @@ fn a_long_round_trip_extends_it_further_but_not_beyond_the_most() {
 
 #[test]
 fn a_simultaneous_race_starts_everything_at_once() {
-    let policy = Policy { simultaneous: true, ..Policy::default() };
+    let policy = Policy { simultaneous: true, ..Policy::of_first_tries() };
     let mut scene = Scene::new(&FOUR[..2], policy);
     let lines = scene.until(0);
     assert_eq!(lines.iter().filter(|line| line.starts_with("0 start")).count(), 4, "{lines:?}");

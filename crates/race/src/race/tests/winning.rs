@@ -6,7 +6,7 @@ use crate::evidence::{Cause, Level};
 use crate::policy::Policy;
 
 fn cancelling() -> Policy {
-    Policy { late_switch: false, ..Policy::default() }
+    Policy { late_switch: false, ..Policy::of_first_tries() }
 }
 
 /// ```text
@@ -15,7 +15,7 @@ fn cancelling() -> Policy {
 /// ```
 #[test]
 fn the_first_to_complete_wins() {
-    let mut scene = Scene::new(&[V4], Policy::default());
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(40);
     scene.ready(0);
     assert_eq!(
@@ -48,7 +48,7 @@ fn a_syn_ack_alone_wins_nothing() {
 
 #[test]
 fn where_there_is_no_security_the_transport_is_enough() {
-    let mut setup = setup(Policy::default());
+    let mut setup = setup(Policy::of_first_tries());
     setup.target.security = Security::None;
     setup.policy.transports = vec![Transport::Tcp];
     let mut scene = Scene::with(setup, &[V4]);
@@ -99,7 +99,7 @@ fn the_grace_ends_early_when_nobody_is_left_to_wait_for() {
 #[test]
 fn of_two_that_complete_in_one_instant_the_more_wanted_wins() {
     for order in [[0, 1], [1, 0]] {
-        let mut scene = Scene::new(&[V4], Policy::default());
+        let mut scene = Scene::new(&[V4], Policy::of_first_tries());
         scene.until(70);
         for id in order {
             scene.ready(id);
@@ -178,7 +178,8 @@ fn a_higher_level_waits_for_the_first_byte() {
 #[test]
 fn a_fallback_ranks_as_what_it_is() {
     let transports = vec![Transport::Mptcp, Transport::Quic, Transport::Tcp];
-    let policy = Policy { transports: transports.clone(), simultaneous: true, ..Policy::default() };
+    let policy =
+        Policy { transports: transports.clone(), simultaneous: true, ..Policy::of_first_tries() };
     let mut setup = setup(policy);
     setup.target.service = crate::target::Service::Plain { transports, alpn: Vec::new() };
     let mut scene = Scene::with(setup, &[V4]);
@@ -198,7 +199,7 @@ fn a_fallback_ranks_as_what_it_is() {
 
 #[test]
 fn an_exhaustive_race_hears_everybody_and_crowns_the_most_wanted() {
-    let mut scene = Scene::new(&[V4], Policy { exhaustive: true, ..Policy::default() });
+    let mut scene = Scene::new(&[V4], Policy { exhaustive: true, ..Policy::of_first_tries() });
     scene.until(70);
     scene.ready(1);
     assert_eq!(scene.until(500), ["70 learn tcp good at Security"]);
@@ -210,7 +211,7 @@ fn an_exhaustive_race_hears_everybody_and_crowns_the_most_wanted() {
 
 #[test]
 fn an_exhaustive_race_ends_at_the_deadline_with_the_best_there_is() {
-    let mut scene = Scene::new(&[V4], Policy { exhaustive: true, ..Policy::default() });
+    let mut scene = Scene::new(&[V4], Policy { exhaustive: true, ..Policy::of_first_tries() });
     scene.until(70);
     scene.ready(1);
     let lines = [

@@ -1,0 +1,170 @@
+//! Second tries: what nobody answers is tried once more, before its transport would do so itself.
+//!
+//! A further attempt stands beside those before it, as long as none of them is heard of. The first
+//! one's packets may have been lost, or those of the answer; its transport will send again, but
+//! only after a second where it knows no round trip, and a server whose answer was lost waits as
+//! long. What comes up first counts.
+
+use core::time::Duration;
+
+use super::{Attempt, AttemptState, Purpose, Race, Stage};
+use crate::candidate::Transport;
+use crate::evidence::Cause;
+use crate::io::CloseReason;
+use crate::policy::ATTEMPT_DELAY_FLOOR;
+use crate::reason::Reason;
+
+/// How many round trips an attempt is waited for: the one of its answer, and as much again for a
+/// busy server and a path whose round trips differ, as a probe timeout has it (RFC 9002 §6.2.1).
+const ROUND_TRIPS: u32 = 3;
+/// What a server and the two hosts need besides.
+const WORK: Duration = Duration::from_millis(10);
+
+/// A further attempt to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at: Duration,
+    /// The place of the first attempt at the same candidate.
+    first: usize,
+    /// How long the one before it was waited for.
+    after: Duration,
+}
+
+impl Race {
+    /// Starts every second try that is due.
+    pub(super) fn start_second_tries(&mut self) {
+        while let Some(due) = self.second_try().filter(|due| due.at <= self.now) {
+            self.try_again(due);
+        }
+    }
+
+    /// When the next second try is due.
+    pub(super) fn next_second_try(&self) -> Option<Duration> {
+        Some(self.second_try()?.at)
+    }
+
+    /// Whether another attempt at the same candidate has been heard of: then the silence of this
+    /// one says nothing.
+    pub(super) fn is_outdone(&self, attempt: &Attempt) -> bool {
+        attempt.again_of.is_some()
+            || self.tries_of(attempt).any(|other| other.id != attempt.id && other.is_answered())
+    }
+
+    fn second_try(&self) -> Option<Due> {
+        let policy = &self.setup.policy;
+        let may_be = policy.second_tries > 0
+            && !policy.simultaneous
+            && !policy.exhaustive
+            && self.first_complete().is_none()
+            && self.may_start();
+        if !may_be || self.is_room_reserved() {
+            return None;
+        }
+        let floor = self.attempts.last()?.started.saturating_add(ATTEMPT_DELAY_FLOOR);
+        let firsts = self.first_here..self.attempts.len();
+        let due = firsts.filter_map(|first| self.due_again(first, floor)).min()?;
+        (due.at < self.deadline()).then_some(due)
+    }
+
+    /// What was not tried at all comes first.
+    fn is_room_reserved(&self) -> bool {
+        let in_flight = self.attempts.iter().filter(|attempt| attempt.is_under_way()).count();
+        let untried = if self.stage == Stage::Racing { self.waiting.len() } else { 0 };
+        in_flight.saturating_add(untried) >= self.setup.policy.max_in_flight
+            || self.slots.is_some_and(|slots| slots <= 1)
+    }
+
+    /// The second try that ends if something that was not tried needs its place in flight.
+    pub(super) fn gives_way(&self) -> Option<usize> {
+        self.attempts.iter().rposition(|attempt| {
+            attempt.again_of.is_some() && attempt.is_under_way() && !attempt.is_answered()
+        })
+    }
+
+    /// Ends that second try.
+    pub(super) fn make_room(&mut self) {
+        if let Some(index) = self.gives_way() {
+            self.close(index, CloseReason::Lost);
+        }
+    }
+
+    /// When the candidate of this attempt, if it is the first one at it, is to be tried again.
+    fn due_again(&self, first: usize, floor: Duration) -> Option<Due> {
+        let attempt = &self.attempts[first];
+        let sends_again_late = matches!(
+            attempt.candidate.transport,
+            Transport::Quic | Transport::Tcp | Transport::Mptcp
+        );
+        let wanted = match (self.stage, attempt.purpose()) {
+            (Stage::Racing, Some(Purpose::Win)) => true,
+            (Stage::Won { .. }, Some(Purpose::Upgrade(until))) => self.now < until,
+            _ => false,
+        };
+        if attempt.again_of.is_some()
+            || !sends_again_late
+            || !wanted
+            || self.is_host_refusing(attempt)
+        {
+            return None;
+        }
+        let is_heard_of = |one: &Attempt| one.is_answered() || one.failure().is_some();
+        if self.tries_of(attempt).any(is_heard_of) {
+            return None;
+        }
+        let tries = self.tries_of(attempt).count().saturating_sub(1);
+        let number = u32::try_from(tries).ok().filter(|n| *n < self.setup.policy.second_tries)?;
+        let last = self.tries_of(attempt).last()?;
+        let after = self.patience(attempt).saturating_mul(1 << number);
+        let at = last.started.saturating_add(after).max(floor);
+        Some(Due { at, first, after })
+    }
+
+    /// All attempts at the candidate of this one, on the present network.
+    fn tries_of<'a>(&'a self, attempt: &'a Attempt) -> impl Iterator<Item = &'a Attempt> {
+        let first = attempt.again_of.unwrap_or(attempt.id);
+        self.attempts.iter().filter(move |one| one.id == first || one.again_of == Some(first))
+    }
+
+    /// How long the first attempt at a candidate is waited for.
+    fn patience(&self, attempt: &Attempt) -> Duration {
+        let policy = &self.setup.policy;
+        let known = self.round_trip_to(attempt).map_or(policy.second_try_delay, |rtt| {
+            rtt.saturating_mul(ROUND_TRIPS).saturating_add(WORK)
+        });
+        match self.stage {
+            // Nobody waits for it any more.
+            Stage::Won { .. } => known.max(policy.second_try_delay),
+            _ => known,
+        }
+    }
+
+    /// The round trip to its host, as remembered or as another attempt has just seen it.
+    fn round_trip_to(&self, attempt: &Attempt) -> Option<Duration> {
+        let ip = attempt.candidate.address.ip();
+        let here = self.attempts[self.first_here..].iter();
+        let seen = here.filter(|one| one.candidate.address.ip() == ip).filter_map(|one| one.rtt);
+        seen.min().or(attempt.initial_rtt)
+    }
+
+    fn is_host_refusing(&self, attempt: &Attempt) -> bool {
+        let ip = attempt.candidate.address.ip();
+        self.attempts[self.first_here..].iter().any(|other| {
+            matches!(&other.state, AttemptState::Failed { failure, .. }
+                if failure.cause == Cause::Refused && other.candidate.address.ip() == ip)
+        })
+    }
+
+    fn try_again(&mut self, due: Due) {
+        let first = &self.attempts[due.first];
+        let Some(purpose) = first.purpose() else { return };
+        let mut reasons = first.reasons.clone();
+        reasons.push(Reason::SecondTry { after: due.after });
+        let again = Attempt {
+            again_of: Some(first.id),
+            reasons,
+            initial_rtt: self.round_trip_to(first),
+            ..first.clone()
+        };
+        self.launch(again, purpose);
+    }
+}
