@@ -129,7 +129,8 @@ impl Association {
         }
         // Half as much again, as the clocks of both sides need not run alike.
         let preserve = (staleness + staleness / 2).min(MAX_PRESERVE);
-        let path = echoed.t1.path;
+        let path = Some(echoed.t1.path).filter(|path| self.is_verified(*path));
+        let path = path.unwrap_or(self.paths.primary());
         let t1 = Retry::new(now, self.timeout_of(path), path);
         let (own, shutdown) = (echoed.own.clone(), echoed.shutdown);
         let wait = CookieWait { own, t1, hold: false, preserve, stale, shutdown };
@@ -151,7 +152,7 @@ impl Association {
         counters.retransmissions += 1;
         let path = match &self.state {
             State::CookieEchoed(echoed) => self.next_for_cookie(t1.path, &echoed.cookie),
-            _ => self.next_after(t1.path, |_| true),
+            _ => self.next_after(t1.path, |path| path.state() != PathState::Unconfirmed),
         };
         match &mut self.state {
             State::CookieWait(wait) => {
@@ -252,6 +253,11 @@ impl Association {
         let others = || self.paths.iter().filter(|path| will_do(path));
         let later = others().find(|path| path.id > last);
         later.or_else(|| others().next()).map_or(last, |path| path.id)
+    }
+
+    /// Whether more than a COOKIE ECHO may go on a path (§5.4).
+    fn is_verified(&self, path: PathId) -> bool {
+        self.paths.get(path).is_some_and(|path| path.state() != PathState::Unconfirmed)
     }
 
     /// Where to send the COOKIE ECHO after `last`: to an address that is not verified, too, if it

@@ -173,6 +173,30 @@ fn the_cookie_goes_to_another_address_when_the_first_one_falls_silent() {
 }
 
 #[test]
+fn an_init_goes_to_no_address_that_is_not_verified() {
+    let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
+    let a = world.connect();
+    world.run_for(ms(15));
+    world.network.cut = vec![0, 1];
+    world.run_for(ms(100_000));
+    // The next COOKIE ECHO goes there, and its cookie is stale by then.
+    world.network.cut = vec![0];
+    world.clear_ladder();
+    world.run_for(ms(25_000));
+    assert_eq!(
+        world.ladder[..3],
+        [
+            "A -> B  COOKIE-ECHO HEARTBEAT (network 1)",
+            "A <- B  ERROR (network 1)",
+            "A -> B  INIT (lost)",
+        ]
+    );
+    assert!(world.ladder[3..].iter().all(|line| line == "A -> B  INIT (lost)"));
+    world.network.cut = vec![];
+    world.finish_handshake(a);
+}
+
+#[test]
 fn the_network_cannot_end_what_is_up() {
     let mut world = World::new();
     let (a, _) = world.connected();
