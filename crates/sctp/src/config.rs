@@ -10,7 +10,7 @@ pub use crate::auth::{KeyError, SharedKeys};
 pub use crate::cmt::{
     BufferSplitting, BurstLimit, Choice, ChunkRescheduling, Cuc, FlightCap, IdleWindow,
     InitialThreshold, InitialWindow, Multipath, NrSackPolicy, PathOrder, Profile, RttSampling,
-    RtxPolicy, SackPath, StreamMapping, WindowAccounting,
+    RtxPolicy, SackPath, StreamMapping, StreamWish, WindowAccounting,
 };
 use crate::identifier::StreamId;
 
@@ -148,6 +148,8 @@ pub struct AssociationConfig {
     pub loss_detection: LossDetection,
     /// Which stream may send next.
     pub scheduler: SchedulerKind,
+    /// Which of several messages that wait is handed to the application first.
+    pub receive_order: ReceiveOrder,
     /// What is offered to the peer.
     pub extensions: Extensions,
     /// Whether the peer is told by itself of addresses of this host that come and go
@@ -214,6 +216,7 @@ impl Default for AssociationConfig {
             congestion_control: CongestionControlKind::default(),
             loss_detection: LossDetection::default(),
             scheduler: SchedulerKind::default(),
+            receive_order: ReceiveOrder::default(),
             extensions: Extensions::default(),
             auto_asconf: false,
             authenticated_chunks: Vec::new(),
@@ -333,6 +336,21 @@ pub enum SchedulerKind {
     FairBandwidth,
     /// Shares of bytes by weight (`SCTP_SS_WFQ`).
     WeightedFairQueueing,
+}
+
+/// Which of several messages that wait for the application goes first; each stream keeps its order.
+/// It matters to an application that takes more slowly than messages come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReceiveOrder {
+    /// The one that came free first.
+    #[default]
+    Arrival,
+    /// Streams in turn, a message each.
+    RoundRobin,
+    /// The one of the stream with the lowest value, in the order of arrival among equals; streams
+    /// that are not named have 0.
+    Priority(Vec<(StreamId, u16)>),
 }
 
 /// What is offered to the peer; used if it offers the same.

@@ -86,6 +86,8 @@ pub struct Path {
     pacer: Pacer,
     cap: Option<FlightCap>,
     plateau: Plateau,
+    /// Whether buffers are short, so that the cap has no slack.
+    is_lean: bool,
     /// Packets that may leave whatever the window says.
     granted: u8,
     /// Whether the window was in full use at some time since the last SACK.
@@ -130,6 +132,7 @@ impl Path {
             pacer: Pacer::new(config.max_burst, limit, mtu.current()),
             cap: config.multipath.as_ref().and_then(|cmt| cmt.flight_cap),
             plateau: Plateau::default(),
+            is_lean: false,
             mtu,
             granted: 0,
             window_was_full: false,

@@ -1,9 +1,13 @@
 //! All choices of one association.
 
+use alloc::vec::Vec;
+
 use super::{
     BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, FlightCap, NrSackPolicy, PathOrder,
-    RtxPolicy, SackPath, StreamMapping,
+    RtxPolicy, SackPath, StreamMapping, StreamWish,
 };
+
+use crate::identifier::StreamId;
 
 /// How an association uses all its confirmed, active paths for new data at once
 /// ([`crate::config::AssociationConfig::multipath`]).
@@ -15,6 +19,8 @@ use super::{
 pub struct Multipath {
     /// Which path a stream's messages take.
     pub mapping: StreamMapping,
+    /// What streams wish of the automatic mapping; those that are not named wish nothing.
+    pub wishes: Vec<(StreamId, StreamWish)>,
     /// Which path is served first.
     pub path_order: PathOrder,
     /// How much of the send buffer one path may take.
@@ -48,6 +54,7 @@ impl Default for Multipath {
     fn default() -> Self {
         Self {
             mapping: StreamMapping::Automatic,
+            wishes: Vec::new(),
             path_order: PathOrder::EarliestArrival,
             sender_splitting: BufferSplitting::None,
             receiver_splitting: BufferSplitting::None,

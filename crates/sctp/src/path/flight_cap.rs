@@ -17,6 +17,9 @@ const GROWING: u64 = 300;
 /// Packets beyond the product: acknowledgements come for two at a time.
 const SPARE_PACKETS: usize = 3;
 
+/// The same where buffers are short: what one acknowledgement is for, and no packet more.
+const LEAN_PACKETS: usize = 2;
+
 /// Round trips without growth after which the estimate is believed.
 const ROUNDS: u8 = 3;
 
@@ -37,14 +40,35 @@ impl Path {
     #[must_use]
     pub(super) fn flight_cap(&self) -> Option<usize> {
         let FlightCap { percent } = self.cap?;
+        let is_growing = self.plateau.rounds < ROUNDS;
+        if self.is_lean && !is_growing {
+            return self.least_fill();
+        }
+        let percent = u64::from(percent.max(100));
+        let percent = if is_growing { percent.max(GROWING) } else { percent };
+        self.flight_for(percent, SPARE_PACKETS)
+    }
+
+    /// What must be under way for the path to be full, in bytes of user data: estimated bandwidth by
+    /// least round trip, and what one acknowledgement is for. None without an estimate.
+    #[must_use]
+    pub fn least_fill(&self) -> Option<usize> {
+        self.flight_for(100, LEAN_PACKETS)
+    }
+
+    /// Holds what is under way to what fills the path, as buffers have no room for more. Does
+    /// nothing where there is no cap.
+    pub fn keep_lean(&mut self, lean: bool) {
+        self.is_lean = lean;
+    }
+
+    fn flight_for(&self, percent: u64, spare: usize) -> Option<usize> {
         let rate = self.delivery_rate()?;
         let rtt = nanoseconds(self.least_answer()?);
-        let percent = u64::from(percent.max(100));
-        let percent = if self.plateau.rounds < ROUNDS { percent.max(GROWING) } else { percent };
         let product = u128::from(rate) * u128::from(rtt) / 1_000_000_000;
-        let capped = product * u128::from(percent) / 100;
-        let spare = SPARE_PACKETS * self.mtu.current();
-        Some(usize::try_from(capped).unwrap_or(usize::MAX).saturating_add(spare))
+        let bytes = product * u128::from(percent) / 100;
+        let spare = spare * self.mtu.current();
+        Some(usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(spare))
     }
 
     /// A SACK has been taken in.

@@ -1,8 +1,10 @@
 //! Messages on their way to the application, in the order of their streams (RFC 9260 §6.5, §6.6).
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
+use super::scheduler::ReceiveScheduler;
 use super::streams::{Place, Streams};
 use crate::identifier::StreamId;
 use crate::message::{Message, Pieces};
@@ -33,10 +35,18 @@ pub(crate) struct Delivery {
     streams: Streams,
     /// Ordered messages that are whole, but for which their stream is not ready.
     waiting: BTreeMap<Place, Ready>,
+    /// In the order in which they came free.
     ready: VecDeque<Ready>,
+    /// Which of them goes first, if not the one that came free first.
+    scheduler: Option<Box<dyn ReceiveScheduler>>,
 }
 
 impl Delivery {
+    /// With nothing to deliver.
+    pub(crate) fn new(scheduler: Option<Box<dyn ReceiveScheduler>>) -> Self {
+        Self { scheduler, ..Self::default() }
+    }
+
     /// The number of the ordered message that is due on `stream`.
     #[inline]
     pub(crate) fn due(&mut self, stream: StreamId) -> u64 {
@@ -162,7 +172,13 @@ impl Delivery {
     /// The next message for the application.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Ready> {
-        let ready = self.ready.pop_front();
+        let ready = match &mut self.scheduler {
+            Some(scheduler) if self.ready.len() > 1 => {
+                let place = scheduler.next(&mut self.ready.iter().map(|one| one.message.stream));
+                self.ready.remove(place)
+            }
+            _ => self.ready.pop_front(),
+        };
         if self.ready.is_empty() && self.ready.capacity() > MAX_IDLE_PLACES {
             self.ready.shrink_to(MAX_IDLE_PLACES);
         }

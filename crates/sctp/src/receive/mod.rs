@@ -16,6 +16,7 @@
 //! | `fragments` | messages of DATA chunks | RFC 9260 §6.9 |
 //! | `interleaved` | messages of I-DATA chunks | RFC 8260 §2.2.3 |
 //! | `delivery`, `streams` | order within streams | RFC 9260 §6.5, §6.6 |
+//! | `scheduler` | which message goes first to the application | Dreibholz et al. 2010 §7 |
 //! | `data` | a DATA or I-DATA chunk on its way through all this | RFC 9260 §6.2 |
 //! | `forward` | what the peer gave up | RFC 3758 §3.6, RFC 8260 §2.3.1 |
 
@@ -32,6 +33,7 @@ mod ranges;
 mod reassembly;
 mod return_path;
 mod sack;
+mod scheduler;
 mod streams;
 mod tracking;
 mod window;
@@ -42,6 +44,8 @@ mod tests;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
+
+pub use scheduler::ReceiveScheduler;
 
 use acknowledgement::{Acknowledgement, SackPolicy};
 use borrowing::Borrowing;
@@ -161,7 +165,7 @@ impl Receiver {
             return_path: ReturnPath::of(config),
             borrowing: Borrowing::default(),
             reassembly: Reassembly::new(interleaving, nr_sack),
-            delivery: Delivery::default(),
+            delivery: Delivery::new(scheduler::new(&config.receive_order)),
             inbound,
             nr_sack,
             nr_policy: config

@@ -173,7 +173,7 @@ impl Sender {
             flight.on_sent(filling.number, filling.now, tsn);
             self.note_lowest(filling.flight, tsn, true);
             if let Some(slot) = self.messages.get(chunk.message).map(|message| message.stream) {
-                self.note_arrival_of(slot, filling.choice.path, paths);
+                self.note_arrival_of(slot, filling.choice.path, length, paths);
             }
             self.in_flight += length;
             filling.bytes += length;
@@ -216,7 +216,7 @@ impl Sender {
             if !self.send_chunk(filling, slot, id, length, packet) {
                 return;
             }
-            self.note_arrival_of(slot, filling.choice.path, paths);
+            self.note_arrival_of(slot, filling.choice.path, length, paths);
         }
     }
 

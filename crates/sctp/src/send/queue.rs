@@ -55,6 +55,7 @@ impl Sender {
             before.next = id;
         }
         self.scheduler.on_queued(slot);
+        self.note_handed_in(slot, info.stream, is_new, now);
         self.queued += length;
         self.unsent += length;
         match info.reliability {

@@ -91,9 +91,14 @@ pub(super) fn apply(config: &mut AssociationConfig) {
     config.scheduler = SchedulerKind::RoundRobin;
     config.extensions.interleaving = false;
     config.extensions.nr_sack = true;
-    let mapping = config.multipath.take().map(|multipath| multipath.mapping).unwrap_or_default();
+    let (mapping, wishes) = config
+        .multipath
+        .take()
+        .map(|multipath| (multipath.mapping, multipath.wishes))
+        .unwrap_or_default();
     config.multipath = Some(Multipath {
         mapping,
+        wishes,
         path_order: PathOrder::OldestTransmission,
         sender_splitting: BufferSplitting::Queued,
         receiver_splitting: BufferSplitting::Queued,

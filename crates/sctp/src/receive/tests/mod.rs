@@ -5,6 +5,7 @@ mod acknowledging;
 mod delivering;
 mod fragmenting;
 mod hostile;
+mod ordering;
 mod properties;
 mod skipping;
 

@@ -2,136 +2,86 @@
 //!
 //! For each path it is estimated when a packet that leaves now would be there: by how much later
 //! than the quickest path it delivers, and how long its queue is. For each stream it is kept when
-//! what was sent of it will be there. Then
+//! what was sent of it will be there, and which path carries it. Then
 //!
 //! - a path takes a stream of which nothing is still on its way to arrive later: its messages wait
-//!   for nothing at the receiver. Of several the quickest path takes them in turn, and a slower one
-//!   the one whose last message arrives latest, so that few streams use it, and those stay;
-//! - if there is none, it takes the stream that waits least: no path idles while it has room;
-//! - but a slower path takes nothing if that would hold up what quicker ones deliver meanwhile, and
-//!   the buffers have no room for so much: they would stand still, too.
+//!   for nothing at the receiver. Of several the quickest path takes them in turn, those last that a
+//!   slower path carries, and a slower one the one whose last message arrives latest, so that few
+//!   streams use it, and those stay;
+//! - if there is none, it takes the stream that waits least: no path idles while it has room, unless
+//!   the stream's own path takes it, and there will be others for this one;
+//! - a path takes nothing if the buffers have no room for that beside what fills the paths of shorter
+//!   round trips: a byte takes a buffer for a round trip, so those make more of it. What waits at the
+//!   receiver for messages on slower paths takes room of its buffer, too;
+//! - streams of higher priority go first, and not on slower paths while there are others for those;
+//!   those with a deadline take no path that would miss it ([`crate::cmt::StreamWish`]).
 
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::super::Sender;
 use crate::cmt::{PathOrder, StreamMapping};
 use crate::congestion::nanoseconds;
-use crate::identifier::PathId;
+use crate::identifier::{PathId, StreamId};
 use crate::path::{Path, PathState, Paths};
 use crate::scheduler::StreamSlot;
+
+mod estimates;
+
+pub(super) use estimates::Automatic;
+use estimates::{Outlook, bytes_in, time_for};
 
 /// The most streams, or messages where they are sent in the order of their coming, that are looked
 /// at for one packet.
 const MOST_LOOKED_AT: usize = 64;
 
-/// Packets by which an estimate may be wrong: SACKs come for two.
-const TOLERANCE: u64 = 2;
+/// Paths are held to what fills them where that takes more than this part of the buffers, numerator
+/// and denominator: in more room than that the slack of the caps does no harm.
+const LEAN_FROM: (usize, usize) = (4, 5);
 
-/// What is estimated of a path. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-struct View {
-    path: PathId,
-    /// By how much later than on the quickest path something arrives without queues.
-    lag: u64,
-    /// Bytes a second; 0 if not known.
-    rate: u64,
-    /// The least round trip.
-    rtt: u64,
+/// Packets' times after which an application that hands in as packets leave has handed in another
+/// message: acknowledgements come for two, and two may come together.
+const LATELY_PACKETS: u64 = 4;
+
+/// How good a stream is for a path: what counts more first, the least of each is best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// Its own value on the quickest paths, those of lower priority first on slower ones.
+    priority: u16,
+    /// How long its messages would wait at the receiver.
+    wait: u64,
+    /// Whether a slower path carries it.
+    is_of_slower: bool,
+    /// On a slower path, how long before the others its last message is there: the one that comes
+    /// latest uses the path already.
+    early: u64,
 }
 
-/// What the automatic mapping keeps.
-#[derive(Debug, Default)]
-pub(super) struct Automatic {
-    views: Vec<View>,
-    /// When what was sent of a stream will be there, by slot.
-    arrivals: Vec<u64>,
-    /// The largest window that the peer advertised, in bytes.
-    window: usize,
-    now: u64,
-}
-
-/// When a packet that leaves now would be there, and what it would hold up.
-#[derive(Clone, Copy, Debug)]
-struct Outlook {
-    arrival: u64,
-    tolerance: u64,
-    /// When it would be there on the quickest path.
-    quickest: u64,
-    /// Bytes that quicker paths deliver until then.
-    meanwhile: usize,
-    /// Bytes that are under way on those.
-    under_way: usize,
-}
-
-impl Automatic {
-    /// Takes in new estimates.
-    fn look(&mut self, paths: &Paths, window: usize) {
-        self.window = self.window.max(window);
-        self.views.clear();
-        self.views.extend(paths.iter().filter(|path| path.state() == PathState::Active).map(
-            |path| View {
-                path: path.id,
-                lag: paths.forward_lag(path.id).map_or(0, nanoseconds),
-                rate: path.delivery_rate().unwrap_or(0),
-                rtt: path.least_rtt().map_or(0, nanoseconds),
-            },
-        ));
-    }
-
-    fn view(&self, path: PathId) -> Option<&View> {
-        self.views.iter().find(|view| view.path == path)
-    }
-
-    /// When a packet that leaves on a path now would be there.
-    pub(super) fn arrival(&self, path: &Path) -> u64 {
-        let Some(view) = self.view(path.id) else { return self.now };
-        let queue = time_for(path.outstanding(), view.rate).saturating_sub(view.rtt);
-        self.now + view.lag + queue
-    }
-
-    fn outlook(&self, path: &Path, paths: &Paths) -> Outlook {
-        let arrival = self.arrival(path);
-        let rate = |path: &Path| self.view(path.id).map_or(0, |view| view.rate);
-        let tolerance = time_for(path.mtu(), rate(path)) * TOLERANCE;
-        let mut outlook =
-            Outlook { arrival, tolerance, quickest: arrival, meanwhile: 0, under_way: 0 };
-        for other in paths.iter().filter(|other| other.state() == PathState::Active) {
-            let earlier = arrival.saturating_sub(self.arrival(other));
-            if other.id == path.id || earlier <= tolerance {
-                continue;
-            }
-            outlook.meanwhile += bytes_in(earlier, rate(other));
-            outlook.under_way += other.outstanding();
-            outlook.quickest = outlook.quickest.min(arrival - earlier);
-        }
-        outlook
-    }
-
-    fn arrival_of(&self, slot: StreamSlot) -> u64 {
-        self.arrivals.get(slot.index()).copied().unwrap_or(0)
-    }
-}
-
-/// Nanoseconds in which so many bytes leave at a rate in bytes a second; none if that is not known.
-fn time_for(bytes: usize, rate: u64) -> u64 {
-    if rate == 0 {
-        return 0;
-    }
-    u64::try_from(bytes as u128 * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX / 4)
-}
-
-/// Bytes that leave in so many nanoseconds at a rate in bytes a second.
-fn bytes_in(time: u64, rate: u64) -> usize {
-    let bytes = u128::from(rate) * u128::from(time) / 1_000_000_000;
-    usize::try_from(bytes).unwrap_or(usize::MAX / 64)
+impl Rank {
+    const BEST: Self = Self { priority: 0, wait: 0, is_of_slower: false, early: 0 };
 }
 
 /// The stream chosen so far, and how good it is: the least goes first.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     slot: StreamSlot,
-    rank: (u64, u64),
+    rank: Rank,
+}
+
+impl Automatic {
+    /// How good a stream is for a path.
+    fn rank(&self, slot: StreamSlot, path: &Path, outlook: &Outlook) -> Rank {
+        let (slower, arrival) = (outlook.meanwhile > 0, self.arrival_of(slot));
+        let priority = self.wish(slot).priority;
+        let late = arrival.saturating_sub(outlook.arrival + outlook.tolerance);
+        // Its messages may wait at the receiver, if they would not even leave otherwise.
+        let starves = !slower && self.starves(slot);
+        Rank {
+            priority: if slower && self.has_wishes { u16::MAX - priority } else { priority },
+            wait: if starves { 0 } else { late },
+            is_of_slower: self.is_of_slower(slot, path) && !starves,
+            early: if slower { outlook.arrival.saturating_sub(arrival) } else { 0 },
+        }
+    }
 }
 
 impl Sender {
@@ -149,15 +99,41 @@ impl Sender {
         }
     }
 
+    /// Something of a stream is handed in, for the first time if `is_new`.
+    #[inline]
+    pub(in crate::send) fn note_handed_in(
+        &mut self,
+        slot: StreamSlot,
+        id: StreamId,
+        is_new: bool,
+        now: Duration,
+    ) {
+        if !self.maps_automatically() {
+            return;
+        }
+        let Some(concurrent) = &mut self.multipath else { return };
+        if is_new {
+            concurrent.automatic.on_new(slot, id, &concurrent.choices.wishes);
+        }
+        concurrent.automatic.on_handed_in(slot, now);
+    }
+
     /// A SACK has been taken in: estimates may have changed.
-    pub(in crate::send) fn look_at_paths(&mut self, paths: &Paths) {
+    pub(in crate::send) fn look_at_paths(&mut self, paths: &mut Paths) {
         let is_wanted = self.multipath.as_ref().is_some_and(|concurrent| {
             concurrent.choices.mapping == StreamMapping::Automatic
                 || concurrent.choices.path_order == PathOrder::EarliestArrival
         });
-        if is_wanted && let Some(concurrent) = &mut self.multipath {
-            let window = self.peer_window.left(self.in_flight) + self.in_flight;
+        if !is_wanted {
+            return;
+        }
+        let window = self.peer_window.left(self.in_flight) + self.in_flight;
+        let room = self.send_buffer.min(window);
+        if let Some(concurrent) = &mut self.multipath {
             concurrent.automatic.look(paths, window);
+            let needed: usize = concurrent.automatic.views.iter().map(|view| view.fill).sum();
+            let lean = needed * LEAN_FROM.1 > room * LEAN_FROM.0;
+            paths.iter_mut().for_each(|path| path.keep_lean(lean));
         }
     }
 
@@ -167,20 +143,15 @@ impl Sender {
         &mut self,
         slot: StreamSlot,
         path: PathId,
+        bytes: usize,
         paths: &Paths,
     ) {
         if !self.maps_automatically() {
             return;
         }
-        let Some(concurrent) = &mut self.multipath else { return };
-        let automatic = &mut concurrent.automatic;
-        let Some(path) = paths.get(path) else { return };
-        let arrival = automatic.arrival(path);
-        if automatic.arrivals.len() <= slot.index() {
-            automatic.arrivals.resize(slot.index() + 1, 0);
+        if let (Some(concurrent), Some(path)) = (&mut self.multipath, paths.get(path)) {
+            concurrent.automatic.on_sent(slot, path, bytes);
         }
-        let known = &mut automatic.arrivals[slot.index()];
-        *known = arrival.max(*known);
     }
 
     /// The stream that may send next on a path, by estimates.
@@ -199,7 +170,9 @@ impl Sender {
             let Some(message) = messages.get(stream.head) else { return false };
             let wish = message.path.filter(|wish| *wish != path).and_then(|wish| paths.get(wish));
             let is_elsewhere = wish.is_some_and(|wish| wish.state() == PathState::Active);
-            !(is_elsewhere || stream.paused && message.sent == 0)
+            let is_begun = message.sent > 0;
+            let is_late = !is_begun && automatic.has_wishes && automatic.misses(slot, way, paths);
+            !(is_elsewhere || is_late || stream.paused && !is_begun)
         };
         let mut best: Option<Candidate> = None;
         let mut left = MOST_LOOKED_AT;
@@ -208,15 +181,11 @@ impl Sender {
                 return false;
             }
             left -= 1;
-            let arrival = automatic.arrival_of(slot);
-            let wait = arrival.saturating_sub(outlook.arrival + outlook.tolerance);
-            // A slower path takes the stream that arrives latest: it uses the path already.
-            let early = if slower { outlook.arrival.saturating_sub(arrival) } else { 0 };
-            let rank = (wait, early);
+            let rank = automatic.rank(slot, way, &outlook);
             if best.is_none_or(|best| rank < best.rank) {
                 best = Some(Candidate { slot, rank });
             }
-            left == 0 || (!slower && wait == 0)
+            left == 0 || (!slower && rank == Rank::BEST)
         };
         match current {
             Some(slot) => {
@@ -227,7 +196,9 @@ impl Sender {
             }
         }
         let Candidate { slot, rank } = best?;
-        let is_bad = rank.0 > 0 && self.is_better_left(slot, way, &outlook)
+        let is_bad = self.is_reserved(way, paths)
+            || slower && self.has_streams_of_its_own(slot, way)
+            || (rank.wait > 0 || rank.is_of_slower) && self.is_better_left(slot, way, &outlook)
             || slower && self.would_hold_up(slot, way, &outlook);
         if is_bad && current.is_none() && self.in_flight > 0 {
             return None;
@@ -238,15 +209,68 @@ impl Sender {
         }
     }
 
-    /// Whether a stream whose messages would wait at the receiver is better left to the path that
-    /// it is on: the others fill this path, and it has no more than its share of the send buffer.
+    /// Whether the buffers have no room for one packet more on this path beside what fills those of
+    /// shorter round trips: a byte stays in the buffers for a round trip, so the shorter ones make
+    /// more of it, and this one gets what they leave.
+    fn is_reserved(&self, path: &Path, paths: &Paths) -> bool {
+        let Some(concurrent) = &self.multipath else { return false };
+        let automatic = &concurrent.automatic;
+        let Some(own) = automatic.view(path.id) else { return false };
+        let tolerance = own.tolerance(path.mtu());
+        let shorter = automatic.views.iter().filter(|view| view.rtt + tolerance < own.rtt);
+        let open: usize = shorter
+            .map(|view| {
+                let outstanding = paths.get(view.path).map_or(0, Path::outstanding);
+                view.fill.saturating_sub(outstanding)
+            })
+            .sum();
+        let with_this = self.in_flight + path.mtu();
+        // What is unsent may go there.
+        let unsent = self.unsent.saturating_sub(path.mtu());
+        let left = self.peer_window.left(self.in_flight) + self.in_flight;
+        with_this + open.max(unsent) > self.send_buffer
+            || with_this + open > left.min(automatic.window.saturating_sub(automatic.waits()))
+    }
+
+    /// Whether a stream whose messages would wait at the receiver, or that a slower path carries, is
+    /// better left to that one: there are others for this path.
     fn is_better_left(&self, slot: StreamSlot, path: &Path, outlook: &Outlook) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
-        let Some(view) = concurrent.automatic.view(path.id) else { return false };
+        let automatic = &concurrent.automatic;
+        let Some(view) = automatic.view(path.id) else { return false };
+        let until = outlook.arrival + outlook.tolerance;
+        if self.is_writable(path.mtu()) {
+            // More of them may come at once.
+            let lately = time_for(path.mtu(), view.rate) * LATELY_PACKETS;
+            return self.streams.slots().any(|(other, _)| {
+                other != slot
+                    && automatic.arrival_of(other) <= until
+                    && !automatic.is_of_slower(other, path)
+                    && automatic.was_handed_in(other, lately)
+            });
+        }
+        // Nothing comes before something has gone: they fill the path, and the stream has no more
+        // than its share of the send buffer.
         let own = self.queued_of(slot);
         let share = self.send_buffer / self.streams.len().max(1) + path.mtu();
-        let filled = bytes_in(view.rtt, view.rate) + path.mtu();
-        own <= share && self.others_fill(slot, outlook.arrival + outlook.tolerance, filled)
+        let filled = bytes_in(view.rtt, view.rate).saturating_sub(path.mtu());
+        own <= share && self.others_fill(slot, until, filled)
+    }
+
+    /// Whether a slower path carries other streams these days than this one, and more of them may
+    /// come: if it took this one, too, more would wait on the quicker paths. Where the application
+    /// waits for room, what comes next may be of any stream, but right after sending one it has had
+    /// no time to hand in more.
+    fn has_streams_of_its_own(&self, slot: StreamSlot, path: &Path) -> bool {
+        let Some(concurrent) = &self.multipath else { return false };
+        let automatic = &concurrent.automatic;
+        let mut others = self.streams.slots().filter(|(other, _)| *other != slot);
+        let is_free = self.refused.is_none();
+        !automatic.is_home(slot, path)
+            && others.any(|(other, _)| match is_free {
+                true => automatic.is_home(other, path),
+                false => automatic.has_just_sent(other, path),
+            })
     }
 
     /// Whether the other streams of which nothing arrives later than `until` have so many bytes in
@@ -267,11 +291,11 @@ impl Sender {
         self.streams.get(slot).map_or(0, |stream| stream.unsent + stream.unacknowledged)
     }
 
-    /// Whether one packet more of a stream on a slower path would stop quicker ones: the other
-    /// streams do not fill those, and the buffers have no room for what is delivered meanwhile.
+    /// Whether one packet more of a stream on a slower path would stop quicker ones: there are no
+    /// other streams for those, and the buffers have no room for what is delivered meanwhile.
     fn would_hold_up(&self, slot: StreamSlot, path: &Path, outlook: &Outlook) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
-        if self.others_fill(slot, outlook.quickest + outlook.tolerance, outlook.under_way) {
+        if self.queued > self.queued_of(slot) {
             return false;
         }
         let room = concurrent.automatic.window.min(self.send_buffer);

@@ -1,10 +1,11 @@
 //! Which stream goes where, by estimates.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::super::tests::{bench_with, output, queue};
-use super::View;
-use crate::cmt::Multipath;
+use super::estimates::View;
+use crate::cmt::{Multipath, StreamWish};
 use crate::config::{AssociationConfig, SchedulerKind};
 use crate::identifier::{PathId, StreamId};
 use crate::send::tests::{Bench, Left, config, sack_of};
@@ -13,11 +14,17 @@ const MILLISECOND: u64 = 1_000_000;
 
 /// Two paths of the same rate, the second of which delivers `lag` milliseconds later.
 fn bench(lag: u64, send_buffer: usize) -> Bench {
-    let multipath = Some(Multipath { flight_cap: None, ..Multipath::default() });
+    wishing(lag, send_buffer, Vec::new())
+}
+
+/// The same for streams that wish for something.
+fn wishing(lag: u64, send_buffer: usize, wishes: Vec<(StreamId, StreamWish)>) -> Bench {
+    let multipath = Some(Multipath { flight_cap: None, wishes, ..Multipath::default() });
     let scheduler = SchedulerKind::RoundRobin;
     let mut bench = bench_with(AssociationConfig { multipath, send_buffer, scheduler, ..config() });
     let concurrent = bench.sender.multipath.as_mut().expect("several paths");
-    let view = |path, lag| View { path, lag, rate: 1_250_000, rtt: 20 * MILLISECOND };
+    let view =
+        |path, lag| View { path, lag, rate: 1_250_000, rtt: 20 * MILLISECOND + lag, fill: 0 };
     concurrent.automatic.views =
         alloc::vec![view(PathId(0), 0), view(PathId(1), lag * MILLISECOND)];
     concurrent.automatic.window = 1 << 20;
@@ -86,7 +93,62 @@ fn nothing_is_held_back_once_all_has_arrived() {
     let slot = bench.sender.streams.find(StreamId(0)).expect("in use");
     let concurrent = bench.sender.multipath.as_mut().expect("several paths");
     // An estimate that was far too late.
-    concurrent.automatic.arrivals[slot.index()] = u64::MAX / 2;
+    concurrent.automatic.streams[slot.index()].arrival = u64::MAX / 2;
     queue(&mut bench, [0; 2]);
     assert!(!output(&mut bench).is_empty());
+}
+
+#[test]
+fn a_short_buffer_is_kept_for_the_paths_of_short_round_trips() {
+    let slow_packets = |send_buffer| {
+        let mut bench = bench(65, send_buffer);
+        let concurrent = bench.sender.multipath.as_mut().expect("several paths");
+        concurrent.automatic.views[0].fill = 25_000;
+        queue(&mut bench, (0..16).map(|message| message % 2));
+        streams_on(&output(&mut bench), 1).len()
+    };
+    assert_eq!(slow_packets(26_000), 0, "the quicker path fills it");
+    assert!(slow_packets(64 << 10) > 0);
+}
+
+#[test]
+fn what_waits_at_the_receiver_takes_of_its_window() {
+    let slow_packets = |waits: usize| {
+        let mut bench = bench(65, 1 << 20);
+        let concurrent = bench.sender.multipath.as_mut().expect("several paths");
+        let automatic = &mut concurrent.automatic;
+        automatic.window = 64 << 10;
+        // Every byte waits for a span: so much of it for each byte that waits on average.
+        automatic.note_waiting(waits);
+        queue(&mut bench, (0..16).map(|message| message % 2));
+        streams_on(&output(&mut bench), 1).len()
+    };
+    assert_eq!(slow_packets(64 << 10), 0);
+    assert!(slow_packets(0) > 0);
+}
+
+#[test]
+fn streams_of_higher_priority_go_first_and_on_the_quicker_path() {
+    let wish = |priority| StreamWish { priority, deadline: None };
+    let wishes = (0..3).map(|stream| (StreamId(stream), wish(1)));
+    let mut bench = wishing(65, 1 << 20, wishes.collect());
+    queue(&mut bench, (0..40).map(|message| message % 4));
+    let packets = output(&mut bench);
+    let (quick, slow) = (streams_on(&packets, 0), streams_on(&packets, 1));
+    assert!(quick.iter().take(3).all(|stream| *stream == 3), "{quick:?}");
+    assert!(!slow.is_empty() && !slow.contains(&3), "{slow:?}");
+}
+
+#[test]
+fn a_stream_with_a_deadline_leaves_slow_paths_to_others() {
+    let wish = |milliseconds| StreamWish {
+        priority: 0,
+        deadline: Some(Duration::from_millis(milliseconds)),
+    };
+    for (deadline, takes) in [(30, false), (200, true)] {
+        let mut bench = wishing(65, 1 << 20, alloc::vec![(StreamId(0), wish(deadline))]);
+        queue(&mut bench, [0; 8]);
+        let slow = streams_on(&output(&mut bench), 1);
+        assert_eq!(!slow.is_empty(), takes, "{deadline} ms: {slow:?}");
+    }
 }
