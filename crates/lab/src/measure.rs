@@ -24,7 +24,8 @@ pub enum Measure {
     Ceiling,
     /// `share`: throughput as a part of the ceiling.
     Share,
-    /// `bound`: the most payload that the paths could carry with this send buffer, in Mbit/s.
+    /// `bound`: the most payload that the paths could carry with this send buffer, these losses and
+    /// these changes, in Mbit/s.
     Bound,
     /// `slowest`: throughput of the slowest stream, as a part of an equal share.
     Slowest,
@@ -146,7 +147,7 @@ impl Measure {
             }
             Self::Ceiling => setup.ceiling() / 1e6,
             Self::Share => megabits(run.bytes()) * 1e6 / setup.ceiling(),
-            Self::Bound => setup.bound() / 1e6,
+            Self::Bound => setup.bound().rate / 1e6,
             Self::Slowest => {
                 let least = run.streams.iter().map(|stream| stream.bytes).min().unwrap_or(0);
                 least as f64 * run.streams.len() as f64 / run.bytes() as f64

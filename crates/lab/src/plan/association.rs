@@ -5,7 +5,7 @@ use std::fmt;
 use eyas_sctp::config::CongestionControlKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::quantity::Size;
+use super::quantity::{Size, Time};
 
 /// How an association behaves. What is not given is the profile's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,16 @@ pub struct AssociationSetup {
     /// Which stream goes on which path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping: Option<Mapping>,
+    /// Of each stream for the automatic mapping, lower ones first; 0 for those beyond the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub priorities: Vec<u16>,
+    /// How long after its sending a message of each stream should be there, for the automatic
+    /// mapping; 0 is no matter, as for those beyond the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deadlines: Vec<Time>,
+    /// Which of several messages the receiving application gets first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_order: Option<ReceiveOrderName>,
     /// Whether NR-SACK is offered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nr_sack: Option<bool>,
@@ -221,6 +231,18 @@ names! {
         RoundRobinPacket,
         /// The same share of bytes for all.
         FairBandwidth,
+    }
+}
+
+names! {
+    /// Which of several messages the receiving application gets first.
+    ReceiveOrderName {
+        /// The one that came free first.
+        Arrival,
+        /// Streams in turn.
+        RoundRobin,
+        /// By `priorities`.
+        Priority,
     }
 }
 

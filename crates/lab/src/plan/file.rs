@@ -118,6 +118,10 @@ pub struct Figure {
     /// Whether each scene gets a picture of its own.
     #[serde(default)]
     pub each_scene: bool,
+    /// Whether the most that paths and buffer allow is drawn, too; of the curves that it allows
+    /// most. Only where throughput is drawn.
+    #[serde(default)]
+    pub bound: bool,
 }
 
 /// The keys that make a situation.
@@ -352,6 +356,10 @@ fn check_figures(plan: &Plan) -> Result<(), PlanError> {
         if let Some(id) = scene.or(curve) {
             let title = &figure.title;
             return Err(PlanError(format!("figure {title:?}: there is no scene or curve {id:?}")));
+        }
+        if figure.bound && figure.measure != Measure::Throughput {
+            let title = &figure.title;
+            return Err(PlanError(format!("figure {title:?}: bound is one of throughput")));
         }
     }
     Ok(())

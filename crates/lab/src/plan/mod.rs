@@ -10,13 +10,17 @@
 //! | `file` | the keys of the file |
 //! | `layers` | scene, curve, sweep and `--set`, laid over one another |
 //! | `setup`, `association` | one situation |
+//! | `bound` | the most that a situation allows |
+//! | `queue_info` | what the application asks of its streams |
 //! | `quantity` | amounts with units |
 //! | `shipped` | the plans that come with eyas |
 
 mod association;
+mod bound;
 mod file;
 mod layers;
 mod quantity;
+mod queue_info;
 mod setup;
 mod shipped;
 
@@ -29,12 +33,14 @@ use crate::claim::Claim;
 
 pub use association::{
     AssociationSetup, BurstName, CongestionName, CucName, LossDetectionName, Mapping,
-    NrSackPolicyName, PathOrderName, ProfileName, ReschedulingName, RtxPolicyName, SackPathName,
-    SchedulerName, SplittingName,
+    NrSackPolicyName, PathOrderName, ProfileName, ReceiveOrderName, ReschedulingName,
+    RtxPolicyName, SackPathName, SchedulerName, SplittingName,
 };
+pub use bound::{Bound, LinkBound, Phase};
 pub use file::Figure;
 pub(crate) use quantity::parse as parse_amount;
 pub use quantity::{Kind, NotAnAmount, Part, Rate, Size, Time};
+pub use queue_info::QueueInfo;
 pub use setup::{
     AccessSetup, ApplicationSetup, EventSetup, Framing, Loss, NotAQueue, PathSetup, Queue,
     RivalSetup, Setup, Times,

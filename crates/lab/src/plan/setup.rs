@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::association::AssociationSetup;
 use super::quantity::{Kind, NotAnAmount, Part, Rate, Size, Time, parse};
+use super::queue_info::QueueInfo;
 
 /// One situation. It and a seed determine a run, to the last packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -200,15 +201,14 @@ pub struct ApplicationSetup {
     pub message: usize,
     /// How many streams there are.
     pub streams: u16,
-    /// Whether the application asks how much each stream holds
-    /// (draft-dreibholz-tsvwg-sctpsocket-sqinfo), and leaves out a stream that holds its share of
-    /// the send buffer.
-    pub queue_info: bool,
+    /// What the application asks of its streams (draft-dreibholz-tsvwg-sctpsocket-sqinfo) before it
+    /// hands something in.
+    pub queue_info: QueueInfo,
 }
 
 impl Default for ApplicationSetup {
     fn default() -> Self {
-        Self { message: 1452, streams: 2, queue_info: false }
+        Self { message: 1452, streams: 2, queue_info: QueueInfo::None }
     }
 }
 
@@ -242,14 +242,10 @@ pub struct EventSetup {
     pub up: Option<bool>,
 }
 
-/// Bytes of IPv4 header, SCTP header and DATA header before a message in a packet of its own.
-const HEADERS: usize = 20 + 12 + 16;
 /// The most paths, streams and messages' bytes that a setup may have.
 const MOST_PATHS: usize = 32;
 /// Messages hold the time of their making, and go in one packet of 1,500 bytes or several.
 const MESSAGE_SIZES: std::ops::RangeInclusive<usize> = 16..=65_536;
-/// Bytes of an IP packet.
-const MTU: usize = 1500;
 
 impl Setup {
     /// What cannot be simulated, in words.
@@ -312,73 +308,6 @@ impl Setup {
             .filter(|(name, _)| self.association.uses(name))
             .map(|(name, path)| (name.as_str(), path))
     }
-
-    /// The most payload that can pass over these paths, in bit/s: a message to a packet, nothing
-    /// but data, no loss.
-    #[must_use]
-    pub fn ceiling(&self) -> f64 {
-        let mut links: Vec<&str> = Vec::new();
-        for (name, path) in self.used_paths() {
-            let link = path.through.as_deref().unwrap_or(name);
-            if !links.contains(&link) {
-                links.push(link);
-            }
-        }
-        links.iter().map(|link| self.payload_rate(&self.path[*link])).sum()
-    }
-
-    /// The most payload that can pass with this send buffer, in bit/s. A byte stays in the buffer
-    /// from its sending to its acknowledgement: its packet takes its time on the bottleneck, goes
-    /// there with the path's delay and comes back with the shortest one. So the buffer does most
-    /// with the data of the fastest paths, and what is left goes to the slower ones. Losses and what
-    /// an acknowledgement waits for at the receiver are left out.
-    #[must_use]
-    pub fn bound(&self) -> f64 {
-        let Some(buffer) = self.association.buffer else { return self.ceiling() };
-        let mut links: BTreeMap<&str, f64> = BTreeMap::new();
-        let delay = |name: &str| self.path[name].delay.0.as_secs_f64();
-        for (name, path) in self.used_paths() {
-            let link = path.through.as_deref().unwrap_or(name);
-            let packet = (MTU + path.framing.0.0) as f64 * 8.0 / self.path[link].rate.0 as f64;
-            links.insert(link, packet + delay(link));
-        }
-        let back = links.keys().map(|link| delay(link)).fold(f64::INFINITY, f64::min);
-        let mut ways: Vec<(f64, f64)> = links
-            .iter()
-            .map(|(link, there)| (there + back, self.payload_rate(&self.path[*link])))
-            .collect();
-        ways.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let mut bits = buffer.0 as f64 * 8.0;
-        let mut sum = 0.0;
-        for (time, rate) in ways {
-            let taken = rate.min(bits / time);
-            bits -= taken * time;
-            sum += taken;
-        }
-        sum
-    }
-
-    /// The most payload that can pass over one path, in bit/s.
-    #[must_use]
-    pub fn payload_rate(&self, path: &PathSetup) -> f64 {
-        let room = MTU - HEADERS;
-        let message = self.application.message;
-        // Small messages share a packet, large ones are cut.
-        let (payload, packet) = match message <= room {
-            true => {
-                let chunk = 16 + message.div_ceil(4) * 4;
-                let count = ((MTU - 32) / chunk).max(1);
-                (count * message, 32 + count * chunk)
-            }
-            false => {
-                let packets = message.div_ceil(room);
-                (message, message + packets * HEADERS)
-            }
-        };
-        let packets = message.div_ceil(room).max(1);
-        let framed = packet + packets * path.framing.0.0;
-        path.rate.0 as f64 * payload as f64 / framed as f64
-    }
 }
 
 #[cfg(test)]
@@ -403,42 +332,6 @@ mod tests {
         [path]
         A = { rate = '10 Mbit/s', delay = '10 ms', framing = '7 bytes' }
         B = { rate = '10 Mbit/s', delay = '10 ms', framing = '7 bytes' }";
-
-    #[test]
-    fn the_ceiling_of_the_paper() {
-        let megabits = setup(TWO).ceiling() / 1e6;
-        assert!((megabits - 19.27).abs() < 0.005, "{megabits}");
-        let without = setup(&TWO.replace(", framing = '7 bytes'", "")).ceiling() / 1e6;
-        assert!((without - 19.36).abs() < 0.001, "{without}");
-    }
-
-    #[test]
-    fn a_shared_link_counts_once() {
-        let shared = TWO.replace("delay = '10 ms', framing = '7 bytes' }", "delay = '10 ms' }");
-        let shared = format!("{shared}\nB.through = 'A'").replacen(
-            "B = { rate = '10 Mbit/s', delay = '10 ms' }\nB.through = 'A'",
-            "B = { rate = '10 Mbit/s', delay = '10 ms', through = 'A' }",
-            1,
-        );
-        assert!((setup(&shared).ceiling() / 1e6 - 9.68).abs() < 0.001);
-    }
-
-    #[test]
-    fn a_small_buffer_is_best_spent_on_the_fast_path() {
-        let with = |buffer: &str| {
-            let text = TWO.replace(", framing = '7 bytes'", "").replace(
-                "B = { rate = '10 Mbit/s', delay = '10 ms'",
-                "B = { rate = '10 Mbit/s', delay = '75 ms'",
-            );
-            setup(&format!("{text}\n[association]\nbuffer = '{buffer}'")).bound() / 1e6
-        };
-        // 16 KiB take 21.2 ms on path A, 1.2 ms of them to be sent.
-        assert!((with("16 KiB") - 16_384.0 * 8.0 / 21.2e3).abs() < 1e-6);
-        // Path A takes 25,650 bytes of the 64 KiB, the others serve path B for 86.2 ms each.
-        let both = 9.68 + (65_536.0 * 8.0 - 9.68e6 * 21.2e-3) / 86.2e3;
-        assert!((with("64 KiB") - both).abs() < 1e-6);
-        assert!((with("1 MiB") - 19.36).abs() < 1e-6);
-    }
 
     #[test]
     fn what_is_wrong_is_said() {

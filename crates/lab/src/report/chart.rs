@@ -62,6 +62,8 @@ pub(super) enum Marker {
     Ring,
     Square,
     Triangle,
+    /// Nothing: the line was not measured.
+    None,
 }
 
 impl Marker {
@@ -87,6 +89,7 @@ impl Marker {
             Self::Square => {
                 format!("<rect x=\"{}\" y=\"{}\" width=\"6\" height=\"6\" {style}/>", x - 3, y - 3)
             }
+            Self::None => String::new(),
             Self::Triangle => {
                 format!("<path d=\"M{x} {}L{} {}H{}Z\" {style}/>", y - 4, x + 4, y + 3, x - 4)
             }

@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | `mod` | the page |
 //! | `claims` | the table of claims |
+//! | `bound` | how the bound of each place comes about |
 //! | `picture` | a figure of the plan: its lines and their legend |
 //! | `chart` | lines as SVG |
 //! | `numbers` | figures as tables |
 //! | `markup` | text that is safe in HTML; numbers for people |
 //! | `style.css` | how it looks: on paper, on a phone, light and dark |
 
+mod bound;
 mod chart;
 mod claims;
 mod markup;
@@ -46,6 +48,7 @@ pub fn page(document: &Document) -> String {
         head(document),
         claims::section(document),
         pictures(document),
+        bound::section(document),
         choices(document),
         emulated(document),
         numbers::section(document),

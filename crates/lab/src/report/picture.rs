@@ -85,8 +85,26 @@ fn lines(document: &Document, figure: &Figure, scenes: &[&Named]) -> Vec<Line> {
                 places,
             });
         }
+        if figure.bound && !curves.is_empty() {
+            lines.push(bound(document, scene, scenes.len() > 1));
+        }
     }
     lines
+}
+
+/// The most that paths and buffer of a scene allow: of its curves, the one that it allows most.
+fn bound(document: &Document, scene: &Named, named: bool) -> Line {
+    let mut places: Vec<Place> = Vec::new();
+    for point in document.points.iter().filter(|point| point.scene == scene.id) {
+        let Some(summary) = point.measures.get(&Measure::Bound) else { continue };
+        match places.iter_mut().find(|place| place.x == point.x) {
+            Some(place) => place.y = place.y.max(summary.mean),
+            None => places.push(Place { x: point.x, y: summary.mean, error: 0.0 }),
+        }
+    }
+    places.sort_by(|one, other| one.x.total_cmp(&other.x));
+    let label = if named { format!("bound, {}", scene.label) } else { "bound".to_owned() };
+    Line { label, colour: COLOURS - 1, dash: Dash::Dotted, marker: Marker::None, places }
 }
 
 fn places(document: &Document, scene: &str, curve: &str, measure: &Measure) -> Vec<Place> {

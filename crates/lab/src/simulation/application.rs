@@ -7,7 +7,7 @@ use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::message::{Message, SendInfo};
 
-use crate::plan::ApplicationSetup;
+use crate::plan::{ApplicationSetup, QueueInfo};
 use crate::results::StreamResult;
 
 /// Bytes at the front of each message that say when it was handed in.
@@ -30,13 +30,19 @@ impl SaturatedSender {
         Self { setup, share, next: 0, blank: vec![0; setup.message].into() }
     }
 
-    /// Hands in messages, streams in turn, until there is no room. With queue information a stream
-    /// that holds its share is left out; without, the message that is next waits for room.
-    pub(super) fn fill(&mut self, now: Duration, endpoint: &mut Endpoint, id: AssociationId) {
-        let mut left_out = 0;
+    /// Hands in messages, streams in turn, until there is no room; says whether there were any. With
+    /// queue information a stream that has enough is left out; without, the message that is next
+    /// waits for room.
+    pub(super) fn fill(
+        &mut self,
+        now: Duration,
+        endpoint: &mut Endpoint,
+        id: AssociationId,
+    ) -> bool {
+        let (mut left_out, mut any) = (0, false);
         while left_out < self.setup.streams {
             let stream = StreamId(self.next);
-            if self.setup.queue_info && self.holds_its_share(endpoint, id, stream) {
+            if self.leaves_out(endpoint, id, stream) {
                 left_out += 1;
             } else {
                 let info = SendInfo { stream, ..SendInfo::default() };
@@ -45,17 +51,28 @@ impl SaturatedSender {
                 let has_room = endpoint.is_writable(id, self.setup.message);
                 let message = if has_room { self.message(now) } else { self.blank.clone() };
                 if endpoint.send(now, id, &info, message).is_err() || !has_room {
-                    return;
+                    return any;
                 }
-                left_out = 0;
+                (left_out, any) = (0, true);
             }
             self.next = (self.next + 1) % self.setup.streams;
         }
+        any
     }
 
-    fn holds_its_share(&self, endpoint: &Endpoint, id: AssociationId, stream: StreamId) -> bool {
-        let held = endpoint.stream_queue(id, stream).map_or(0, |queue| queue.total());
-        held >= self.share
+    /// Whether a stream has enough, by what the association says of its queue.
+    fn leaves_out(&self, endpoint: &Endpoint, id: AssociationId, stream: StreamId) -> bool {
+        let queue = || endpoint.stream_queue(id, stream).unwrap_or_default();
+        match self.setup.queue_info {
+            QueueInfo::None => false,
+            QueueInfo::Share => queue().total() >= self.share,
+            QueueInfo::Unsent => queue().unsent >= self.setup.message,
+        }
+    }
+
+    /// Whether it hands in a message as soon as another one of its stream has left.
+    pub(super) fn follows_what_leaves(&self) -> bool {
+        self.setup.queue_info == QueueInfo::Unsent
     }
 
     /// The next message; all but its stamp is the same in each.

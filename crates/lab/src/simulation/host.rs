@@ -146,12 +146,25 @@ impl Host {
     fn serve(&mut self, now: Duration) {
         let Some(id) = self.association.filter(|_| self.is_up) else { return };
         match &mut self.role {
-            Role::Sender { application, .. } => application.fill(now, &mut self.endpoint, id),
+            Role::Sender { application, .. } => {
+                application.fill(now, &mut self.endpoint, id);
+            }
             Role::Receiver(sink) => {
                 while let Some(message) = self.endpoint.receive(now, id) {
                     sink.take(now, &message);
                 }
             }
+        }
+    }
+
+    /// Hands in what may follow the packets that have just left; says whether that was anything.
+    fn follow(&mut self, now: Duration) -> bool {
+        let Some(id) = self.association.filter(|_| self.is_up) else { return false };
+        match &mut self.role {
+            Role::Sender { application, .. } if application.follows_what_leaves() => {
+                application.fill(now, &mut self.endpoint, id)
+            }
+            _ => false,
         }
     }
 
@@ -217,6 +230,7 @@ impl Node for Host {
             match self.endpoint.poll_output(now) {
                 Output::Transmit(transmit) => self.send(&transmit),
                 Output::Event(id, event) => self.happened(now, id, &event),
+                Output::Timeout(_) if self.follow(now) => {}
                 Output::Timeout(time) => {
                     let start = match &self.role {
                         Role::Sender { at, .. } if self.association.is_none() => Some(*at),

@@ -2,15 +2,15 @@
 
 use eyas_sctp::config::{
     AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, FlightCap,
-    LossDetection, Multipath, NrSackPolicy, PathOrder, Profile, RtxPolicy, SackPath, SchedulerKind,
-    StreamMapping,
+    LossDetection, Multipath, NrSackPolicy, PathOrder, Profile, ReceiveOrder, RtxPolicy, SackPath,
+    SchedulerKind, StreamMapping, StreamWish,
 };
 use eyas_sctp::identifier::StreamId;
 
 use crate::plan::{
     AssociationSetup, BurstName, CucName, LossDetectionName, Mapping, NrSackPolicyName,
-    PathOrderName, ProfileName, ReschedulingName, RtxPolicyName, SackPathName, SchedulerName,
-    SplittingName,
+    PathOrderName, ProfileName, ReceiveOrderName, ReschedulingName, RtxPolicyName, SackPathName,
+    SchedulerName, SplittingName,
 };
 
 /// The configuration of an association over these paths, which are numbered in this order.
@@ -43,7 +43,11 @@ pub(super) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> 
     if let Some(name) = setup.scheduler {
         config.scheduler = scheduler(name);
     }
+    if let Some(name) = setup.receive_order {
+        config.receive_order = receive_order(name, &setup.priorities);
+    }
     if let Some(multipath) = config.multipath.as_mut() {
+        multipath.wishes = wishes(setup);
         choose(multipath, setup, streams, paths);
     }
     if setup.multipath == Some(false) {
@@ -99,6 +103,27 @@ fn choose(multipath: &mut Multipath, setup: &AssociationSetup, streams: u16, pat
     }
     if let Some(name) = setup.rescheduling {
         multipath.rescheduling = rescheduling(name);
+    }
+}
+
+/// What streams wish for, in the order of their numbers.
+fn wishes(setup: &AssociationSetup) -> Vec<(StreamId, StreamWish)> {
+    let count = setup.priorities.len().max(setup.deadlines.len());
+    let wish = |stream: usize| StreamWish {
+        priority: setup.priorities.get(stream).copied().unwrap_or(0),
+        deadline: setup.deadlines.get(stream).map(|time| time.0).filter(|time| !time.is_zero()),
+    };
+    (0..count).map(|stream| (StreamId(stream as u16), wish(stream))).collect()
+}
+
+fn receive_order(name: ReceiveOrderName, priorities: &[u16]) -> ReceiveOrder {
+    match name {
+        ReceiveOrderName::Arrival => ReceiveOrder::Arrival,
+        ReceiveOrderName::RoundRobin => ReceiveOrder::RoundRobin,
+        ReceiveOrderName::Priority => {
+            let values = (0..).map(StreamId).zip(priorities.iter().copied());
+            ReceiveOrder::Priority(values.collect())
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Short runs: what the network must let through, and that the same seed repeats everything.
 
 use super::run;
-use crate::plan::Setup;
+use crate::plan::{QueueInfo, Setup};
 
 /// One path of 10 Mbit/s and 10 ms; what is added may replace nothing.
 fn one_path(more: &str) -> Setup {
@@ -108,4 +108,51 @@ fn somebody_must_be_there_from_the_start() {
     let rival = one_path(&format!("{joins}rival.R.path = 'B'"));
     assert!(rival.check().is_err_and(|said| said.contains("rival.R")));
     assert_eq!(one_path(joins).check(), Ok(()));
+}
+
+/// Four streams over two paths, the second of which is longer by 40 ms, with the automatic mapping.
+fn two_paths(more: &str) -> Setup {
+    let text = format!(
+        "time = {{ warm_up = '5 s', duration = '10 s' }}
+        path.A = {{ rate = '10 Mbit/s', delay = '10 ms' }}
+        path.B = {{ rate = '10 Mbit/s', delay = '50 ms' }}
+        application.streams = 4
+        [association]
+        buffer = '192 KiB'
+        mapping = 'automatic'
+        nr_sack = true
+        {more}"
+    );
+    toml::from_str(&text).unwrap()
+}
+
+#[test]
+fn a_stream_of_higher_priority_has_less_delay() {
+    let alike = run(&two_paths("priorities = []"), 1);
+    let first = run(&two_paths("priorities = [1, 1, 1, 0]"), 1);
+    let delay = |stream: usize| first.streams[stream].mean_delay_ms();
+    assert!((0..3).all(|other| delay(3) < delay(other)), "{first:?}");
+    assert!(delay(3) < alike.streams[3].mean_delay_ms(), "{} ms, {alike:?}", delay(3));
+    // It costs the others little.
+    assert!(first.bytes() as f64 > 0.95 * alike.bytes() as f64, "{first:?}");
+}
+
+#[test]
+fn a_stream_with_a_deadline_takes_no_path_that_misses_it() {
+    for (deadlines, early) in [("['30 ms']", 0), ("['0 s', '30 ms']", 1)] {
+        let mut setup = two_paths(&format!("deadlines = {deadlines}"));
+        setup.application.streams = 2;
+        setup.application.queue_info = QueueInfo::Unsent;
+        let result = run(&setup, 1);
+        let delay = |stream: usize| result.streams[stream].mean_delay_ms();
+        assert!(delay(early) < 30.0 && delay(1 - early) > 40.0, "{result:?}");
+    }
+}
+
+#[test]
+fn the_order_of_receiving_is_nothing_to_who_takes_all_at_once() {
+    let by = |order: &str| run(&two_paths(&format!("receive_order = '{order}'")), 1);
+    let arrival = by("arrival");
+    assert_eq!(by("round-robin"), arrival);
+    assert_eq!(by("priority"), arrival);
 }
