@@ -96,3 +96,15 @@ fn schedulers() {
     let measures = ["throughput", "delay"];
     insta::assert_snapshot!(table_of("cmt-schedulers", "['192 KiB']", &points, &measures));
 }
+
+#[test]
+fn the_automatic_mapping() {
+    let measures = ["throughput", "bound", "delay", "slowest"];
+    let points: Vec<String> = ["dB50", "dB75", "rB50", "three", "wide", "held-two", "held-three"]
+        .iter()
+        .flat_map(|scene| ["64KiB", "128KiB"].map(|size| format!("{scene}_auto_{size}")))
+        .collect();
+    let points: Vec<&str> = points.iter().map(String::as_str).collect();
+    let values = "['64 KiB', '128 KiB']";
+    insta::assert_snapshot!(table_of("cmt-auto", values, &points, &measures));
+}
