@@ -16,6 +16,7 @@
 //! | [`runner`] | all runs, on all cores, resumed where they stood |
 //! | [`measure`] | the numbers of a run |
 //! | [`statistics`] | means, confidence intervals, straight lines |
+//! | [`live`] | one run on real sockets: hosts, servers, clients, trials |
 //! | `emulator` | bad networks in real time, between network namespaces (Linux) |
 //! | `load` | load on real servers: open-loop arrivals over any transport (Linux, feature `load`) |
 //! | [`claim`] | what is claimed, as expressions with bounds |
@@ -25,6 +26,7 @@
 pub mod claim;
 #[cfg(target_os = "linux")]
 pub mod emulator;
+pub mod live;
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub mod load;
 pub mod measure;

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::plan::Setup;
+use crate::plan::{Setup, Situation};
 use crate::results::RunResult;
+use crate::statistics::Statistic;
 
 /// One number of a run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,13 +39,16 @@ pub enum Measure {
     Rival(String),
     /// `gap`: the longest time without a message for the receiving application, in ms.
     Gap,
+    /// `mean.NAME`, `p99.NAME` and so on: of all trials of a live point, what is in one column.
+    Column(Statistic, String),
 }
 
 /// A text that names no measure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no measure; there are throughput, throughput.STREAM, delay, delay.STREAM, share, \
-     ceiling, bound, slowest, path.NAME, dropped.NAME, rival.NAME and gap"
+     ceiling, bound, slowest, path.NAME, dropped.NAME, rival.NAME and gap, and of live runs \
+     mean.COLUMN, deviation.COLUMN, count.COLUMN, least.COLUMN, most.COLUMN and p50.COLUMN"
 )]
 pub struct NotAMeasure(String);
 
@@ -72,7 +76,10 @@ impl FromStr for Measure {
             "path" => Ok(Self::Path(rest.to_owned())),
             "dropped" => Ok(Self::Dropped(rest.to_owned())),
             "rival" => Ok(Self::Rival(rest.to_owned())),
-            _ => Err(refused()),
+            statistic => {
+                let statistic = statistic.parse().map_err(|()| refused())?;
+                Ok(Self::Column(statistic, rest.to_owned()))
+            }
         }
     }
 }
@@ -92,6 +99,7 @@ impl fmt::Display for Measure {
             Self::Dropped(name) => write!(f, "dropped.{name}"),
             Self::Rival(name) => write!(f, "rival.{name}"),
             Self::Gap => f.write_str("gap"),
+            Self::Column(statistic, column) => write!(f, "{statistic}.{column}"),
         }
     }
 }
@@ -125,13 +133,24 @@ impl Measure {
             Self::Dropped(name) => format!("Dropped on path {name} [%]"),
             Self::Rival(name) => format!("Payload of {name} [Mbit/s]"),
             Self::Gap => "Longest time without a message [ms]".to_owned(),
+            Self::Column(statistic, column) => crate::live::column_label(*statistic, column),
         }
     }
 
-    /// The number, of one run of a setup; not a number if the run has no such thing, such as the
-    /// delay of a stream on which nothing arrived.
+    /// The number, of one run of a situation; not a number if the run has no such thing, such as
+    /// the delay of a stream on which nothing arrived.
     #[must_use]
-    pub fn of(&self, setup: &Setup, run: &RunResult) -> f64 {
+    pub fn of(&self, situation: &Situation, run: &RunResult) -> f64 {
+        match (self, situation) {
+            (Self::Column(statistic, column), _) => {
+                run.columns.get(column).map_or(f64::NAN, |trials| statistic.of(trials))
+            }
+            (_, Situation::Simulated(setup)) => self.simulated(setup, run),
+            (_, Situation::Live(_)) => f64::NAN,
+        }
+    }
+
+    fn simulated(&self, setup: &Setup, run: &RunResult) -> f64 {
         let seconds = setup.time.duration.0.as_secs_f64();
         let megabits = |bytes: u64| bytes as f64 * 8.0 / 1e6 / seconds;
         let stream = |number: &u16| run.streams.get(usize::from(*number));
@@ -162,6 +181,7 @@ impl Measure {
                 .find(|rival| rival.name == *name)
                 .map_or(f64::NAN, |rival| megabits(rival.bytes)),
             Self::Gap => run.longest_gap_ms,
+            Self::Column(..) => f64::NAN,
         }
     }
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use crate::plan::{Plan, Point};
+use crate::live::{self, LiveError};
+use crate::plan::{Plan, Point, Situation};
 use crate::results::{Results, ResultsError, RunResult, Store};
 use crate::simulation;
 
@@ -15,7 +16,7 @@ use crate::simulation;
 pub struct Job {
     /// The output directory; finished runs are kept in it, and found again.
     pub out: PathBuf,
-    /// How many runs at a time.
+    /// How many runs at a time; a live one is always alone, for it takes its time from the machine.
     pub jobs: usize,
     /// Of the first run of each point; the others follow it.
     pub seed: u64,
@@ -44,6 +45,14 @@ pub enum RunError {
     /// The output directory.
     #[error(transparent)]
     Results(#[from] ResultsError),
+    /// A live run; what was finished before it is kept.
+    #[error("{point}: {cause}")]
+    Live {
+        /// Of which point.
+        point: String,
+        /// Why.
+        cause: LiveError,
+    },
 }
 
 /// Of all runs of a point, in their order.
@@ -75,16 +84,17 @@ pub fn run(
     let mut now = Progress { done: found, found, total };
     progress(now);
     let next = AtomicUsize::new(0);
-    let (finished, results) = mpsc::channel::<(&str, u64, RunResult)>();
+    let (finished, results) = mpsc::channel::<(&str, u64, Result<RunResult, LiveError>)>();
     thread::scope(|scope| -> Result<(), RunError> {
-        for _ in 0..job.jobs.clamp(1, open.len().max(1)) {
+        let jobs = if plan.is_live() { 1 } else { job.jobs };
+        for _ in 0..jobs.clamp(1, open.len().max(1)) {
             let (finished, open, next) = (finished.clone(), &open, &next);
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
                     let Some((point, seed)) = open.get(next.fetch_add(1, Ordering::Relaxed)) else {
                         break;
                     };
-                    let result = simulation::run(&point.setup, *seed);
+                    let result = one(&point.situation, *seed, stop);
                     if finished.send((&point.id, *seed, result)).is_err() {
                         break;
                     }
@@ -93,6 +103,14 @@ pub fn run(
         }
         drop(finished);
         for (point, seed, result) in &results {
+            let result = match result {
+                Ok(result) => result,
+                Err(LiveError::Stopped) => continue,
+                Err(cause) => {
+                    stop.store(true, Ordering::Relaxed);
+                    return Err(RunError::Live { point: point.to_owned(), cause });
+                }
+            };
             if let Err(cause) = store.keep(point, seed, result) {
                 // Nobody needs the other runs any more.
                 stop.store(true, Ordering::Relaxed);
@@ -111,6 +129,13 @@ pub fn run(
         (point.id.clone(), runs.collect())
     };
     Ok(Results { points: plan.points.iter().map(runs).collect() })
+}
+
+fn one(situation: &Situation, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
+    match situation {
+        Situation::Simulated(setup) => Ok(simulation::run(setup, seed)),
+        Situation::Live(setup) => live::run(setup, seed, stop),
+    }
 }
 
 /// The first run of every point, then the second of every point: the time that is left can be told

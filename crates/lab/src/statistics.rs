@@ -1,4 +1,7 @@
-//! Mean and confidence interval, and straight lines through points.
+//! Mean and confidence interval, statistics of trials, and straight lines through points.
+
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -33,6 +36,88 @@ impl Summary {
         });
         Some(Self { mean, ci95, runs: samples.len() })
     }
+}
+
+/// One number of many trials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Statistic {
+    /// `mean`
+    Mean,
+    /// `deviation`: the standard deviation.
+    Deviation,
+    /// `count`: how many trials have this column.
+    Count,
+    /// `least`
+    Least,
+    /// `most`
+    Most,
+    /// `p50`, `p99`: a percentile, between the two trials next to it in proportion.
+    Percentile(u8),
+}
+
+impl FromStr for Statistic {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Ok(match text {
+            "mean" => Self::Mean,
+            "deviation" => Self::Deviation,
+            "count" => Self::Count,
+            "least" => Self::Least,
+            "most" => Self::Most,
+            _ => {
+                let percent = text.strip_prefix('p').and_then(|rest| rest.parse().ok()).ok_or(())?;
+                (1..=99).contains(&percent).then_some(Self::Percentile(percent)).ok_or(())?
+            }
+        })
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mean => f.write_str("mean"),
+            Self::Deviation => f.write_str("deviation"),
+            Self::Count => f.write_str("count"),
+            Self::Least => f.write_str("least"),
+            Self::Most => f.write_str("most"),
+            Self::Percentile(percent) => write!(f, "p{percent}"),
+        }
+    }
+}
+
+impl Statistic {
+    /// Of these trials; not a number if there are too few.
+    #[must_use]
+    pub fn of(self, trials: &[f64]) -> f64 {
+        let count = trials.len() as f64;
+        match self {
+            Self::Count => count,
+            _ if trials.is_empty() => f64::NAN,
+            Self::Mean => trials.iter().sum::<f64>() / count,
+            Self::Deviation => {
+                let mean = Self::Mean.of(trials);
+                let squares: f64 = trials.iter().map(|trial| (trial - mean).powi(2)).sum();
+                (squares / (count - 1.0)).sqrt()
+            }
+            Self::Least => trials.iter().copied().fold(f64::INFINITY, f64::min),
+            Self::Most => trials.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Percentile(percent) => {
+                let mut sorted = trials.to_vec();
+                sorted.sort_by(f64::total_cmp);
+                percentile(&sorted, f64::from(percent))
+            }
+        }
+    }
+}
+
+/// A percentile of sorted numbers; not a number if there are none.
+#[must_use]
+pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let place = last as f64 * percent / 100.0;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    below + (above - below) * place.fract()
 }
 
 /// The point that Student's t exceeds in either direction with a probability of 5 %.
@@ -91,6 +176,19 @@ mod tests {
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(Summary::of(&[1.0, f64::NAN]), None);
         assert_eq!(Summary::of(&[2.0, 2.0]).unwrap().ci95, Some(0.0));
+    }
+
+    #[test]
+    fn statistics_of_trials() {
+        let trials = [4.0, 1.0, 3.0, 2.0, 5.0];
+        let of = |name: &str| name.parse::<Statistic>().unwrap().of(&trials);
+        assert_eq!((of("mean"), of("p50"), of("count")), (3.0, 3.0, 5.0));
+        assert_eq!((of("least"), of("most"), of("p25")), (1.0, 5.0, 2.0));
+        assert!((of("p90") - 4.6).abs() < 1e-12 && (of("deviation") - 1.5811).abs() < 1e-4);
+        assert!(Statistic::Mean.of(&[]).is_nan());
+        for refused in ["p0", "p100", "median", "p"] {
+            assert!(refused.parse::<Statistic>().is_err(), "{refused}");
+        }
     }
 
     #[test]

@@ -42,8 +42,11 @@ fn table_of(name: &str, values: &str, points: &[&str], measures: &[&str]) -> Str
     for point in &plan.points {
         let _ = write!(text, "\n{:<24}", point.id);
         for measure in &measures {
-            let _ =
-                write!(text, "{:>14.3}", measure.of(&point.setup, &results.points[&point.id][0]));
+            let _ = write!(
+                text,
+                "{:>14.3}",
+                measure.of(&point.situation, &results.points[&point.id][0])
+            );
         }
     }
     text

@@ -9,6 +9,7 @@ Examples:
   eyas lab list                      the experiments that come with eyas
   eyas lab run cmt-delay --quick     the shape of one, in under a minute
   eyas lab run cmt-delay             all of it: claims, numbers, report.html
+  eyas lab run h3-loss --standard    real sockets between network namespaces (root)
   eyas lab run cmt-delay --set path.B.delay='100 ms' --runs 4
   eyas lab show cmt-delay > my.toml  a plan to begin with
   eyas lab run my.toml               your own
@@ -35,7 +36,7 @@ pub(crate) enum LabAction {
         /// Its name
         name: String,
     },
-    /// Run an experiment: simulate all its points, judge its claims, write its report
+    /// Run an experiment: all its points, simulated or live; judge its claims, write its report
     Run(LabRunFlags),
     /// Write the report of an output directory again, and print its claims
     Report {
@@ -49,9 +50,12 @@ pub(crate) enum LabAction {
 pub(crate) struct LabRunFlags {
     /// The name of a shipped plan, or the file of another one
     pub(crate) plan: String,
-    /// The shape alone, in under a minute: fewer points, fewer and shorter runs
+    /// The shape alone, in about a minute: fewer points, fewer and shorter runs
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Enough to judge by, instead of all that the publication did
+    #[arg(long, conflicts_with = "quick")]
+    pub(crate) standard: bool,
     /// Runs of each point, each with a seed of its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) runs: Option<u32>,

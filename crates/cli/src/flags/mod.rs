@@ -144,7 +144,7 @@ pub(crate) enum Command {
     /// Put load on a server: requests that arrive when they are due, over any transport
     #[command(after_help = load::EXAMPLES)]
     Load(Box<LoadFlags>),
-    /// Run experiments in a simulated network, and judge what was published of them
+    /// Run experiments, simulated or live, and judge what was published
     #[command(after_help = lab::EXAMPLES)]
     Lab(LabFlags),
     /// Run any command behind a bad network: delay, loss, rate, middleboxes

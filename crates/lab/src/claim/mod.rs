@@ -5,9 +5,11 @@
 //! | `mod` | claims and their verdicts |
 //! | `expression` | what is computed |
 //! | `reader` | expressions as text |
+//! | `trials` | expressions over the trials of live runs |
 
 mod expression;
 mod reader;
+mod trials;
 
 #[cfg(test)]
 mod tests;
@@ -227,6 +229,25 @@ impl Claim {
 
 impl Check {
     fn judge(&self, plan: &Plan, results: &Results) -> CheckVerdict {
+        let (measured, ci95) = match plan.is_live() {
+            true => trials::measure(&self.value, plan, results),
+            false => self.over_runs(plan, results),
+        };
+        CheckVerdict {
+            value: self.text.clone(),
+            about: self.about.clone(),
+            unit: self.unit.clone(),
+            accept: self.bounds,
+            measured,
+            ci95,
+            accepted: measured
+                .filter(|_| !self.bounds.is_empty())
+                .map(|number| self.bounds.hold(number)),
+        }
+    }
+
+    /// Computed for each run, then averaged.
+    fn over_runs(&self, plan: &Plan, results: &Results) -> (Option<f64>, Option<f64>) {
         let samples: Option<Vec<f64>> = (0..plan.runs as usize)
             .map(|run| {
                 let read = |point: &str, measure: &_| results.value(plan, point, measure, run);
@@ -234,17 +255,6 @@ impl Check {
             })
             .collect();
         let summary = samples.and_then(|samples| Summary::of(&samples));
-        let measured = summary.map(|summary| summary.mean);
-        CheckVerdict {
-            value: self.text.clone(),
-            about: self.about.clone(),
-            unit: self.unit.clone(),
-            accept: self.bounds,
-            measured,
-            ci95: summary.and_then(|summary| summary.ci95),
-            accepted: measured
-                .filter(|_| !self.bounds.is_empty())
-                .map(|number| self.bounds.hold(number)),
-        }
+        (summary.map(|summary| summary.mean), summary.and_then(|summary| summary.ci95))
     }
 }

@@ -8,10 +8,11 @@ use toml::{Table, Value};
 use super::layers::{self, Layer};
 use super::quantity::{self, Kind};
 use super::{
-    AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Named, Options, PathSetup,
-    Plan, PlanError, Point, RivalSetup, Setup, Time, Times,
+    AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Extent, Named, Options,
+    PathSetup, Plan, PlanError, Point, RivalSetup, Setup, Situation, Time, Times,
 };
 use crate::claim::{Claim, ClaimText};
+use crate::live;
 use crate::measure::Measure;
 
 /// Everything that a file may hold. The parts of a situation are read here for the sake of
@@ -19,6 +20,8 @@ use crate::measure::Measure;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    #[serde(default)]
+    kind: KindOfPlan,
     name: String,
     title: String,
     about: String,
@@ -28,8 +31,10 @@ struct File {
     notes: Vec<String>,
     #[serde(default = "default_runs")]
     runs: u32,
+    #[serde(rename = "live")]
+    _live: Option<Table>,
     #[serde(rename = "time")]
-    _time: Times,
+    _time: Option<Times>,
     #[serde(default, rename = "path")]
     _path: BTreeMap<String, PathSetup>,
     #[serde(default, rename = "access")]
@@ -49,9 +54,33 @@ struct File {
     #[serde(default)]
     figure: Vec<Figure>,
     #[serde(default)]
+    table: Vec<PublishedTable>,
+    #[serde(default)]
     claim: Vec<ClaimText>,
     #[serde(default)]
-    quick: Quick,
+    quick: Shorter,
+    #[serde(default)]
+    standard: Shorter,
+}
+
+impl File {
+    /// What is different from the whole plan.
+    fn shorter(&self, extent: Extent) -> Option<&Shorter> {
+        match extent {
+            Extent::Quick => Some(&self.quick),
+            Extent::Standard => Some(&self.standard),
+            Extent::Full => None,
+        }
+    }
+}
+
+/// Where a plan is run.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum KindOfPlan {
+    #[default]
+    Simulated,
+    Live,
 }
 
 fn default_runs() -> u32 {
@@ -89,11 +118,13 @@ struct Curve {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Quick {
+struct Shorter {
     runs: Option<u32>,
     warm_up: Option<Time>,
     duration: Option<Time>,
     values: Option<Vec<Value>>,
+    #[serde(default)]
+    set: Table,
 }
 
 /// One picture.
@@ -104,6 +135,9 @@ pub struct Figure {
     pub title: String,
     /// What is drawn.
     pub measure: Measure,
+    /// How.
+    #[serde(default)]
+    pub drawing: Drawing,
     /// At the axis; the measure's own name if it is not given.
     pub label: Option<String>,
     /// Below the picture.
@@ -124,9 +158,55 @@ pub struct Figure {
     pub bound: bool,
 }
 
+/// How a figure is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Drawing {
+    /// A line for each curve, along the axis.
+    #[default]
+    Lines,
+    /// A box for each point: 10th, 25th, 50th, 75th and 90th percentile and the largest of all
+    /// trials. The statistic of the measure counts for nothing.
+    Boxes,
+    /// For each point, how many trials of 100 were done by then. The statistic of the measure
+    /// counts for nothing.
+    Distribution,
+}
+
+/// A table of the publication, to be shown beside what was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedTable {
+    /// Above the table.
+    pub title: String,
+    /// The curve that the publication measured.
+    pub curve: String,
+    /// The scene; empty if the plan has none.
+    #[serde(default)]
+    pub scene: String,
+    /// Curves that are shown beside it.
+    #[serde(default)]
+    pub beside: Vec<String>,
+    /// What is in the columns.
+    pub measures: Vec<Measure>,
+    /// The publication's rows.
+    pub row: Vec<PublishedRow>,
+}
+
+/// A row of a publication's table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedRow {
+    /// Where on the axis, in its unit.
+    pub x: f64,
+    /// The numbers, in the order of the measures; shorter if the publication has none.
+    #[serde(default)]
+    pub published: Vec<f64>,
+}
+
 /// The keys that make a situation.
-const SITUATION: [&str; 7] =
-    ["time", "path", "access", "association", "application", "rival", "event"];
+const SITUATION: [&str; 8] =
+    ["live", "time", "path", "access", "association", "application", "rival", "event"];
 
 pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     // First as it is, so that what is wrong in the file is told with its line.
@@ -150,14 +230,16 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         about: file.about,
         sources: file.sources,
         notes: file.notes,
-        runs: match options.quick {
-            true => file.quick.runs.unwrap_or(1),
-            false => file.runs,
+        runs: match options.extent {
+            Extent::Quick => file.quick.runs.unwrap_or(1),
+            Extent::Standard => file.standard.runs.unwrap_or(file.runs),
+            Extent::Full => file.runs,
         },
         figures: file.figure,
+        tables: file.table,
         claims: Vec::new(),
         set: options.set.clone(),
-        quick: options.quick,
+        extent: options.extent,
     };
     if let Some(runs) = options.runs {
         plan.runs = runs;
@@ -258,7 +340,7 @@ fn points(
     }
 }
 
-/// The values that a curve takes in a scene; `[quick]` thins them out, and keeps those that only a
+/// The values that a curve takes in a scene; `[quick]` and `[standard]` thin them out, and keeps those that only a
 /// scene or a curve has.
 fn values<'a>(
     file: &'a File,
@@ -267,8 +349,8 @@ fn values<'a>(
     options: &Options,
 ) -> Vec<&'a Value> {
     let all = curve.values.as_ref().or(scene.values.as_ref()).unwrap_or(&file.sweep.values);
-    let quick = file.quick.values.as_ref().filter(|_| options.quick);
-    let wanted = |value: &&Value| quick.is_none_or(|quick| quick.contains(value));
+    let fewer = file.shorter(options.extent).and_then(|shorter| shorter.values.as_ref());
+    let wanted = |value: &&Value| fewer.is_none_or(|fewer| fewer.contains(value));
     all.iter().filter(wanted).collect()
 }
 
@@ -281,8 +363,9 @@ fn point(
     options: &Options,
 ) -> Result<Point, PlanError> {
     let mut table = base.clone();
-    if options.quick {
-        layers::merge(&mut table, &quick_times(&file.quick));
+    if let Some(shorter) = file.shorter(options.extent) {
+        layers::merge(&mut table, &times(shorter));
+        layers::merge(&mut table, &shorter.set);
     }
     layers::merge(&mut table, &scene.set);
     layers::merge(&mut table, &curve.set);
@@ -293,12 +376,28 @@ fn point(
     let x = amount(value)?.0;
     let id = point_id(&scene.id, &curve.id, value);
     let refused = |cause: String| PlanError(format!("point {id}: {cause}"));
-    let setup: Setup = table.try_into().map_err(|error| refused(error.to_string()))?;
-    setup.check().map_err(refused)?;
-    Ok(Point { x, scene: scene.id.clone(), curve: curve.id.clone(), setup, id })
+    let situation = situation(file.kind, table).map_err(refused)?;
+    Ok(Point { x, scene: scene.id.clone(), curve: curve.id.clone(), situation, id })
 }
 
-fn quick_times(quick: &Quick) -> Table {
+fn situation(kind: KindOfPlan, mut table: Table) -> Result<Situation, String> {
+    let words = |error: toml::de::Error| error.to_string();
+    match kind {
+        KindOfPlan::Simulated => {
+            let setup: Setup = table.try_into().map_err(words)?;
+            setup.check()?;
+            Ok(Situation::Simulated(Box::new(setup)))
+        }
+        KindOfPlan::Live => {
+            let live = table.remove("live").ok_or("a live plan needs a table [live]")?;
+            let setup: live::Setup = live.try_into().map_err(words)?;
+            setup.check()?;
+            Ok(Situation::Live(Box::new(setup)))
+        }
+    }
+}
+
+fn times(quick: &Shorter) -> Table {
     let mut times = Table::new();
     let mut put = |key: &str, time: &Option<Time>| {
         if let Some(time) = time {
@@ -307,7 +406,10 @@ fn quick_times(quick: &Quick) -> Table {
     };
     put("warm_up", &quick.warm_up);
     put("duration", &quick.duration);
-    layers::nest("time", Value::Table(times))
+    match times.is_empty() {
+        true => times,
+        false => layers::nest("time", Value::Table(times)),
+    }
 }
 
 /// Letters, digits and what is safe in the name of a file.

@@ -9,7 +9,8 @@
 //! | `mod` | the plan as it is read, its points |
 //! | `file` | the keys of the file |
 //! | `layers` | scene, curve, sweep and `--set`, laid over one another |
-//! | `setup`, `association` | one situation |
+//! | `situation` | one situation, simulated or live |
+//! | `setup`, `association` | one to be simulated |
 //! | `bound` | the most that a situation allows |
 //! | `queue_info` | what the application asks of its streams |
 //! | `quantity` | amounts with units |
@@ -23,6 +24,7 @@ mod quantity;
 mod queue_info;
 mod setup;
 mod shipped;
+mod situation;
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +39,7 @@ pub use association::{
     RtxPolicyName, SackPathName, SchedulerName, SplittingName,
 };
 pub use bound::{Bound, LinkBound, Phase};
-pub use file::Figure;
+pub use file::{Drawing, Figure, PublishedRow, PublishedTable};
 pub(crate) use quantity::parse as parse_amount;
 pub use quantity::{Kind, NotAnAmount, Part, Rate, Size, Time};
 pub use queue_info::QueueInfo;
@@ -46,6 +48,7 @@ pub use setup::{
     RivalSetup, Setup, Times,
 };
 pub use shipped::{Shipped, shipped};
+pub use situation::Situation;
 
 /// What cannot be made of a plan, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,12 +58,37 @@ pub struct PlanError(pub(crate) String);
 /// How a plan is to be run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// The shape alone: fewer and shorter runs, as the plan's `[quick]` says.
-    pub quick: bool,
+    /// How much is run.
+    pub extent: Extent,
     /// How many runs of each point, instead of what the plan says.
     pub runs: Option<u32>,
     /// `PARAMETER=VALUE`: what is different from the plan.
     pub set: Vec<String>,
+}
+
+/// How much of a plan is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    /// The shape alone: fewer and shorter runs, as the plan's `[quick]` says.
+    Quick,
+    /// Enough to judge by, as the plan's `[standard]` says; everything if it has none.
+    Standard,
+    /// As long as the publication.
+    #[default]
+    Full,
+}
+
+impl Extent {
+    /// The word in names of directories; none for everything.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Quick => Some("quick"),
+            Self::Standard => Some("standard"),
+            Self::Full => None,
+        }
+    }
 }
 
 /// An experiment, ready to be run.
@@ -88,12 +116,14 @@ pub struct Plan {
     pub points: Vec<Point>,
     /// What is drawn.
     pub figures: Vec<Figure>,
+    /// What is put beside the publication's tables.
+    pub tables: Vec<PublishedTable>,
     /// What is claimed.
     pub claims: Vec<Claim>,
     /// What was set on the command line.
     pub set: Vec<String>,
-    /// Whether it is the quick version.
-    pub quick: bool,
+    /// How much of it is run.
+    pub extent: Extent,
 }
 
 /// An identifier and what people read.
@@ -127,8 +157,8 @@ pub struct Point {
     pub curve: String,
     /// Where on the axis, in the axis' unit.
     pub x: f64,
-    /// What is simulated.
-    pub setup: Setup,
+    /// What is simulated or emulated.
+    pub situation: Situation,
 }
 
 impl Plan {
@@ -139,6 +169,12 @@ impl Plan {
     /// says where.
     pub fn parse(text: &str, options: &Options) -> Result<Self, PlanError> {
         file::read(text, options)
+    }
+
+    /// Whether it runs on real sockets, in real time.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.points.iter().any(|point| matches!(point.situation, Situation::Live(_)))
     }
 
     /// The points of one curve of one scene, in the order of the axis.

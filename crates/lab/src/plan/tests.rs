@@ -1,10 +1,12 @@
 //! The shipped plans, and what is said of a file that is wrong.
 
-use super::{Mapping, Options, Plan, Point, Size, shipped};
+use super::{Extent, Mapping, Options, Plan, Point, Size, shipped};
+use crate::live;
 use crate::results::{Results, RivalResult, RunResult, StreamResult};
 
 fn quick(set: &[&str]) -> Options {
-    Options { quick: true, runs: None, set: set.iter().map(|text| (*text).to_owned()).collect() }
+    let set = set.iter().map(|text| (*text).to_owned()).collect();
+    Options { extent: Extent::Quick, runs: None, set }
 }
 
 fn plan(name: &str, options: &Options) -> Plan {
@@ -32,8 +34,17 @@ fn every_claim_can_be_measured() {
         let stream = StreamResult { bytes: 600_000_000, messages: 400_000, delay_ns: 20_000_000 };
         let run = |point: &Point| {
             let rival = |name: &String| RivalResult { name: name.clone(), bytes: 1_000_000 };
-            let rivals = point.setup.rival.keys().map(rival).collect();
-            RunResult { streams: vec![stream; 7], rivals, ..RunResult::default() }
+            let rivals =
+                point.situation.simulated().into_iter().flat_map(|setup| setup.rival.keys());
+            let rivals = rivals.map(rival).collect();
+            let trials = |(name, _): &(&str, &str)| ((*name).to_owned(), vec![10.0, 20.0, 30.0]);
+            let columns = point.situation.live().map(|_| live::COLUMNS.iter().map(trials));
+            RunResult {
+                streams: vec![stream; 7],
+                rivals,
+                columns: columns.into_iter().flatten().collect(),
+                ..RunResult::default()
+            }
         };
         let runs = |point: &Point| vec![run(point); plan.runs as usize];
         let points = plan.points.iter().map(|point| (point.id.clone(), runs(point))).collect();
@@ -43,6 +54,34 @@ fn every_claim_can_be_measured() {
             assert!(verdict.accepted.is_some(), "{} claim {}: {verdict:?}", plan.name, claim.id);
         }
     }
+}
+
+#[test]
+fn live_plans_lay_their_settings_over_one_another() {
+    let options = Options { extent: Extent::Standard, ..Options::default() };
+    let plan = plan("h3-loss", &options);
+    assert!(plan.is_live() && plan.runs == 1);
+    let setup = |id: &str| {
+        let point = plan.points.iter().find(|point| point.id == id).unwrap();
+        match point.situation.live().unwrap() {
+            live::Setup::Connect(setup) => setup.clone(),
+            other @ live::Setup::Policies(_) => panic!("{other:?}"),
+        }
+    };
+    let far = setup("far_eyas-warm_25pc");
+    assert_eq!(
+        (far.link.delay.to_string(), far.link.loss.to_string()),
+        ("100 ms".into(), "25 %".into())
+    );
+    assert_eq!((far.memory, far.way, far.trials), (live::Memory::Warm, live::Way::Race, 200));
+    assert_eq!(setup("near_published-race_3pc").way, live::Way::PublishedRace);
+    let refused = |set: &str| {
+        let options = Options { set: vec![set.to_owned()], ..Options::default() };
+        let text = shipped().iter().find(|one| one.name == "h3-loss").unwrap().text;
+        Plan::parse(text, &options).unwrap_err().to_string()
+    };
+    assert!(refused("live.trials=0").contains("from 1 to 500"), "{}", refused("live.trials=0"));
+    assert!(refused("live.wey=1").contains("wey"), "{}", refused("live.wey=1"));
 }
 
 #[test]
@@ -62,10 +101,10 @@ fn scenes_curves_and_the_sweep_lie_over_the_plan() {
     let plan = plan("cmt-delay", &Options::default());
     assert_eq!(plan.runs, 24);
     let point = plan.points.iter().find(|point| point.id == "dB75_fixed_224KiB").unwrap();
-    assert_eq!(point.setup.path["B"].delay.to_string(), "75 ms");
-    assert_eq!(point.setup.association.buffer, Some(Size(224 * 1024)));
+    assert_eq!(point.situation.simulated().unwrap().path["B"].delay.to_string(), "75 ms");
+    assert_eq!(point.situation.simulated().unwrap().association.buffer, Some(Size(224 * 1024)));
     let table = Mapping::Table(vec!["A".to_owned(), "B".to_owned()]);
-    assert_eq!(point.setup.association.mapping, Some(table));
+    assert_eq!(point.situation.simulated().unwrap().association.mapping, Some(table));
     assert_eq!((point.x, plan.axis.unit.as_str()), (224.0, "KiB"));
 }
 
@@ -75,8 +114,8 @@ fn what_is_set_beats_the_rest() {
     let plan = plan("cmt-delay", &options);
     assert_eq!(plan.points.len(), 6);
     for point in &plan.points {
-        assert_eq!(point.setup.path["B"].delay.to_string(), "33 ms");
-        assert_eq!(point.setup.time.duration.to_string(), "5 s");
+        assert_eq!(point.situation.simulated().unwrap().path["B"].delay.to_string(), "33 ms");
+        assert_eq!(point.situation.simulated().unwrap().time.duration.to_string(), "5 s");
     }
 }
 
@@ -84,7 +123,7 @@ fn what_is_set_beats_the_rest() {
 fn refusal(from: &str, to: &str, set: &[&str]) -> String {
     let text = shipped()[0].text;
     assert!(text.contains(from), "{from}");
-    let options = Options { quick: false, ..quick(set) };
+    let options = Options { extent: Extent::Full, ..quick(set) };
     Plan::parse(&text.replacen(from, to, 1), &options).unwrap_err().to_string()
 }
 

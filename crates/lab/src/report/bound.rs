@@ -3,7 +3,7 @@
 use super::markup::{escape, number};
 use super::picture::axis_label;
 use crate::measure::Measure;
-use crate::plan::{Bound, LinkBound, Named, Phase};
+use crate::plan::{Bound, LinkBound, Named, Phase, Setup};
 use crate::results::{Document, PointRow};
 
 /// Curves of which the share of the bound is shown: those named first in the plan.
@@ -46,15 +46,16 @@ fn table(document: &Document, scene: &Named) -> String {
         .collect();
     let rows: String = document
         .along(&scene.id, &first.id)
-        .map(|point| {
-            let bound = point.parameters.bound();
+        .filter_map(|point| Some((point, point.parameters.simulated()?)))
+        .map(|(point, setup)| {
+            let bound = setup.bound();
             let shares: String =
                 shown.iter().map(|curve| share(document, point, curve, &bound)).collect();
             format!(
                 "<tr><th scope=\"row\">{x}</th><td data-label=\"spent on\">{spent}</td>\
                  <td data-label=\"bound\" class=\"n\">{rate} Mbit/s{less}</td>{shares}</tr>\n",
                 x = escape(format!("{} {}", number(point.x), document.axis.unit).trim()),
-                less = less(point),
+                less = less(setup),
                 spent = spent(&bound),
                 rate = number(bound.rate / 1e6),
             )
@@ -70,8 +71,7 @@ fn table(document: &Document, scene: &Named) -> String {
 }
 
 /// What is left of the bound where messages are kept unsent.
-fn less(point: &PointRow) -> String {
-    let setup = &point.parameters;
+fn less(setup: &Setup) -> String {
     setup.bound_with_unsent().map_or_else(String::new, |rate| {
         let unsent = setup.application.streams.saturating_sub(1);
         format!("<br><small>{} with {unsent} unsent</small>", number(rate / 1e6))

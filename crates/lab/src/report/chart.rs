@@ -66,6 +66,9 @@ pub(super) enum Marker {
     None,
 }
 
+/// Colours of the style sheet, `--c0` and so on.
+pub(super) const COLOURS: usize = 8;
+
 impl Marker {
     /// Of the curve with this rank.
     pub(super) const fn of(rank: usize) -> Self {
@@ -86,15 +89,23 @@ impl Marker {
         let style = format!("fill=\"{fill}\" stroke=\"var(--c{colour})\" stroke-width=\"1.5\"");
         match self {
             Self::Disc | Self::Ring => format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"3.5\" {style}/>"),
+            Self::None => String::new(),
             Self::Square => {
                 format!("<rect x=\"{}\" y=\"{}\" width=\"6\" height=\"6\" {style}/>", x - 3, y - 3)
             }
-            Self::None => String::new(),
             Self::Triangle => {
                 format!("<path d=\"M{x} {}L{} {}H{}Z\" {style}/>", y - 4, x + 4, y + 3, x - 4)
             }
         }
     }
+}
+
+/// What stands at the axes: what x is and how its numbers read, and what y is.
+#[derive(Clone, Copy)]
+pub(super) struct Labels<'a> {
+    pub(super) x: &'a str,
+    pub(super) x_number: fn(&f64) -> String,
+    pub(super) y: &'a str,
 }
 
 /// Stand for what the style sheet decides; drawn in these colours and replaced afterwards.
@@ -110,13 +121,13 @@ type Cartesian<'a, 'b> =
     ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// Draws lines into a picture of this size.
-pub(super) fn draw(lines: &[Line], x_label: &str, y_label: &str, size: (u32, u32)) -> String {
+pub(super) fn draw(lines: &[Line], labels: Labels<'_>, size: (u32, u32)) -> String {
     let mut svg = String::new();
     let mut markers = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         // Writing into a string cannot fail; an empty picture would say more than a panic.
-        let drawn = plot(&root, lines, (x_label, y_label), size.0 < 500, &mut markers);
+        let drawn = plot(&root, lines, labels, size.0 < 500, &mut markers);
         if drawn.is_err() || root.present().is_err() {
             markers.clear();
         }
@@ -128,15 +139,15 @@ pub(super) fn draw(lines: &[Line], x_label: &str, y_label: &str, size: (u32, u32
 fn plot(
     root: &DrawingArea<SVGBackend<'_>, Shift>,
     lines: &[Line],
-    (x_label, y_label): (&str, &str),
+    labels: Labels<'_>,
     narrow: bool,
     markers: &mut String,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let all = || lines.iter().flat_map(|line| &line.places);
-    let right = all().map(|place| place.x).fold(0.0, f64::max);
+    let right = all().map(|place| place.x).fold(f64::NEG_INFINITY, f64::max);
     let left = all().map(|place| place.x).fold(right, f64::min);
     let top = all().map(|place| place.y + place.error).fold(0.0, f64::max);
-    let margin = (right - left).max(right * 0.01) * 0.03;
+    let margin = (right - left).max(right.abs() * 0.01).max(1e-9) * 0.03;
     // The backend writes sizes a fifth smaller than it is told.
     let (text, ticks) = if narrow { (15, 5) } else { (17, 9) };
     let mut chart = ChartBuilder::on(root)
@@ -154,10 +165,10 @@ fn plot(
         .axis_desc_style(("sans-serif", text).into_font().color(&INK))
         .x_labels(ticks)
         .y_labels(if narrow { 6 } else { 8 })
-        .x_label_formatter(&|x| super::markup::number(*x))
+        .x_label_formatter(&labels.x_number)
         .y_label_formatter(&|y| super::markup::number(*y))
-        .x_desc(x_label)
-        .y_desc(y_label)
+        .x_desc(labels.x)
+        .y_desc(labels.y)
         .draw()?;
     for line in lines {
         series(&mut chart, line)?;

@@ -7,6 +7,8 @@
 //! | `bound` | how the bound of each place comes about |
 //! | `picture` | a figure of the plan: its lines and their legend |
 //! | `chart` | lines as SVG |
+//! | `trials` | single trials of live runs: boxes, distributions |
+//! | `published` | the publication's tables beside what was measured |
 //! | `numbers` | figures as tables |
 //! | `markup` | text that is safe in HTML; numbers for people |
 //! | `style.css` | how it looks: on paper, on a phone, light and dark |
@@ -17,12 +19,15 @@ mod claims;
 mod markup;
 mod numbers;
 mod picture;
+mod published;
+mod trials;
 
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 
+use crate::plan::Extent;
 use crate::results::{Document, ResultsError};
 use markup::{escape, row};
 
@@ -47,6 +52,7 @@ pub fn page(document: &Document) -> String {
     let sections: String = [
         head(document),
         claims::section(document),
+        published::section(document),
         pictures(document),
         bound::section(document),
         choices(document),
@@ -81,12 +87,12 @@ fn head(document: &Document) -> String {
     if !run.set.is_empty() {
         facts.push(row("set", &format!("<code>{}</code>", escape(&run.set.join(" ")))));
     }
-    let quick = match run.quick {
-        true => {
+    let quick = match run.extent {
+        Extent::Quick => {
             "<p class=\"warning\">The quick version: few, short runs, for the shape alone. \
              Claims are meant for the full one.</p>\n"
         }
-        false => "",
+        Extent::Standard | Extent::Full => "",
     };
     let notes: String =
         document.notes.iter().map(|note| format!("<p>{}</p>\n", escape(note))).collect();

@@ -1,53 +1,102 @@
 //! A figure of the plan: its lines and their legend.
 
-use super::chart::{self, Dash, Line, Marker, Place};
-use super::markup::escape;
+use super::chart::{self, COLOURS, Dash, Labels, Line, Marker, Place};
+use super::markup::{escape, number};
+use super::trials;
 use crate::measure::Measure;
-use crate::plan::{Axis, Figure, Named};
+use crate::plan::{Axis, Drawing, Figure, Named};
 use crate::results::Document;
 
-/// Colours of the style sheet, `--c0` and so on.
-const COLOURS: usize = 8;
+/// Of a picture for a page, and of one for a phone: width and height.
+const WIDE: (u32, u32) = (760, 400);
+const NARROW: (u32, u32) = (360, 320);
 
 pub(super) fn section(document: &Document, figure: &Figure) -> String {
     let scenes = chosen(&document.scenes, &figure.scenes);
     match figure.each_scene {
-        false => one(document, figure, &scenes, &figure.title),
+        false => places_of(document, figure, &scenes, &figure.title),
         true => scenes
             .iter()
             .map(|scene| {
                 let title = format!("{}: {}", figure.title, scene.label);
-                one(document, figure, &[scene], &title)
+                places_of(document, figure, &[scene], &title)
             })
             .collect(),
     }
+}
+
+/// One picture for all places of the axis, or one for each where it shows distributions.
+fn places_of(document: &Document, figure: &Figure, scenes: &[&Named], title: &str) -> String {
+    if figure.drawing != Drawing::Distribution {
+        return one(document, figure, scenes, title, None);
+    }
+    let mut places: Vec<f64> = document.points.iter().map(|point| point.x).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let picture = |place: &f64| {
+        let title = format!("{title}, {} {}", number(*place), document.axis.unit);
+        one(document, figure, scenes, &title, Some(*place))
+    };
+    places.iter().map(picture).collect()
 }
 
 fn chosen<'a>(all: &'a [Named], wanted: &[String]) -> Vec<&'a Named> {
     all.iter().filter(|named| wanted.is_empty() || wanted.contains(&named.id)).collect()
 }
 
-fn one(document: &Document, figure: &Figure, scenes: &[&Named], title: &str) -> String {
-    let lines = lines(document, figure, scenes);
-    if lines.is_empty() {
-        return String::new();
-    }
+fn one(
+    document: &Document,
+    figure: &Figure,
+    scenes: &[&Named],
+    title: &str,
+    place: Option<f64>,
+) -> String {
     let x_label = axis_label(&document.axis);
     let y_label = figure.label.clone().unwrap_or_else(|| figure.measure.label());
-    let picture = |class: &str, width: u32, height: u32| {
-        chart::draw(&lines, &x_label, &y_label, (width, height)).replacen(
-            "<svg ",
-            &format!("<svg class=\"{class}\" role=\"img\" "),
-            1,
-        )
+    let curves = chosen(&document.curves, &figure.curves);
+    let (legend, wide, narrow) = match figure.drawing {
+        Drawing::Lines => {
+            let lines = lines(document, figure, scenes);
+            let labels = Labels { x: &x_label, x_number: |x| number(*x), y: &y_label };
+            let draw = |size| chart::draw(&lines, labels, size);
+            let pictures = (draw(WIDE), draw(NARROW));
+            (lines, pictures.0, pictures.1)
+        }
+        Drawing::Boxes => {
+            let boxes = trials::boxes(document, scenes, &curves, &figure.measure);
+            let is_shown = |colour: usize| boxes.iter().any(|one| one.colour == colour);
+            let shown = curves.iter().enumerate().filter(|(colour, _)| is_shown(*colour));
+            let shown = shown.map(|(colour, curve)| Line {
+                label: curve.label.clone(),
+                colour: colour % COLOURS,
+                dash: Dash::Solid,
+                marker: Marker::None,
+                places: Vec::new(),
+            });
+            let draw = |size| trials::draw_boxes(&boxes, &x_label, &y_label, size);
+            (shown.collect(), draw(WIDE), draw(NARROW))
+        }
+        Drawing::Distribution => {
+            let lines = trials::distributions(document, scenes, &curves, &figure.measure, place);
+            let labels = Labels { x: &y_label, x_number: trials::power_of_ten, y: "trials of 100" };
+            let draw = |size| chart::draw(&lines, labels, size);
+            let pictures = (draw(WIDE), draw(NARROW));
+            (lines, pictures.0, pictures.1)
+        }
     };
-    let legend: String = lines.iter().map(key).collect();
+    if legend.is_empty() {
+        return String::new();
+    }
+    let classed = |class: &str, picture: String| {
+        picture.replacen("<svg ", &format!("<svg class=\"{class}\" role=\"img\" "), 1)
+    };
+    let legend: String = legend.iter().map(key).collect();
     format!(
         "<figure>\n<h3>{title}</h3>\n{wide}{narrow}<ul class=\"legend\">\n{legend}</ul>\n\
          <figcaption>{caption}</figcaption>\n</figure>\n",
         title = escape(title),
-        wide = picture("wide", 760, 400),
-        narrow = picture("narrow", 360, 320),
+        wide = classed("wide", wide),
+        narrow = classed("narrow", narrow),
         caption = escape(&figure.caption),
     )
 }

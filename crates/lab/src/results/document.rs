@@ -6,11 +6,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::store::{io, write_whole};
-use super::{Results, ResultsError};
+use super::{Results, ResultsError, RunResult};
 use crate::claim::Verdict;
 use crate::measure::Measure;
-use crate::plan::{Axis, Figure, Mapping, Named, Plan, Point, ProfileName, Setup};
-use crate::statistics::Summary;
+use crate::plan::{
+    Axis, Extent, Figure, Mapping, Named, Plan, Point, ProfileName, PublishedTable, Setup,
+    Situation,
+};
+use crate::statistics::{Statistic, Summary, percentile};
 
 /// Of `result.json`; a reader refuses another one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -48,6 +51,9 @@ pub struct Document {
     pub curves: Vec<Named>,
     /// What is drawn.
     pub figures: Vec<Figure>,
+    /// Tables of the publication, shown beside what was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<PublishedTable>,
     /// Every situation: parameters and numbers.
     pub points: Vec<PointRow>,
     /// What is claimed, and what came of it.
@@ -61,8 +67,8 @@ pub struct RunInfo {
     pub version: String,
     /// Of the code, or `unknown`.
     pub commit: String,
-    /// Whether it was the quick version.
-    pub quick: bool,
+    /// How much of the plan was run.
+    pub extent: Extent,
     /// What was set on the command line.
     pub set: Vec<String>,
     /// Runs of each point.
@@ -97,10 +103,13 @@ pub struct PointRow {
     pub curve: String,
     /// Where on the axis.
     pub x: f64,
-    /// All that was simulated.
-    pub parameters: Setup,
+    /// All that was simulated or emulated.
+    pub parameters: Situation,
     /// Measures, by name.
     pub measures: BTreeMap<Measure, Summary>,
+    /// Of each column of a live point: the percentiles 0 to 100 of all trials.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub percentiles: BTreeMap<String, Vec<f64>>,
 }
 
 impl Document {
@@ -118,7 +127,7 @@ impl Document {
             run: RunInfo {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 commit: commit.to_owned(),
-                quick: plan.quick,
+                extent: plan.extent,
                 set: plan.set.clone(),
                 runs: plan.runs,
                 seeds,
@@ -130,6 +139,7 @@ impl Document {
             scenes: plan.scenes.clone(),
             curves: plan.curves.clone(),
             figures: plan.figures.clone(),
+            tables: plan.tables.clone(),
             points: plan.points.iter().map(|point| row(point, results)).collect(),
             claims: plan.claims.iter().map(|claim| claim.judge(plan, results)).collect(),
         }
@@ -177,18 +187,59 @@ impl Document {
 
 fn row(point: &Point, results: &Results) -> PointRow {
     let runs = results.points.get(&point.id).map_or(&[][..], Vec::as_slice);
-    let measures = measures(&point.setup).into_iter().filter_map(|measure| {
-        let samples: Vec<f64> = runs.iter().map(|run| measure.of(&point.setup, run)).collect();
-        Summary::of(&samples).map(|summary| (measure, summary))
-    });
+    let (measures, percentiles) = match &point.situation {
+        Situation::Simulated(setup) => {
+            let measures = measures(setup).into_iter().filter_map(|measure| {
+                let samples: Vec<f64> =
+                    runs.iter().map(|run| measure.of(&point.situation, run)).collect();
+                Summary::of(&samples).map(|summary| (measure, summary))
+            });
+            (measures.collect(), BTreeMap::new())
+        }
+        Situation::Live(_) => of_trials(&results.pooled(&point.id)),
+    };
     PointRow {
         id: point.id.clone(),
         scene: point.scene.clone(),
         curve: point.curve.clone(),
         x: point.x,
-        parameters: point.setup.clone(),
-        measures: measures.collect(),
+        parameters: point.situation.clone(),
+        measures,
+        percentiles,
     }
+}
+
+/// What a live point is summed up in.
+const STATISTICS: [Statistic; 9] = [
+    Statistic::Mean,
+    Statistic::Deviation,
+    Statistic::Least,
+    Statistic::Percentile(10),
+    Statistic::Percentile(50),
+    Statistic::Percentile(90),
+    Statistic::Percentile(95),
+    Statistic::Percentile(99),
+    Statistic::Most,
+];
+
+fn of_trials(pool: &RunResult) -> (BTreeMap<Measure, Summary>, BTreeMap<String, Vec<f64>>) {
+    let mut measures = BTreeMap::new();
+    let mut percentiles = BTreeMap::new();
+    for (column, trials) in &pool.columns {
+        for statistic in STATISTICS {
+            let summary = match statistic {
+                Statistic::Mean => Summary::of(trials),
+                other => Some(Summary { mean: other.of(trials), ci95: None, runs: trials.len() })
+                    .filter(|summary| summary.mean.is_finite()),
+            };
+            measures.extend(summary.map(|one| (Measure::Column(statistic, column.clone()), one)));
+        }
+        let mut sorted = trials.clone();
+        sorted.sort_by(f64::total_cmp);
+        let places = (0..=100).map(|percent| percentile(&sorted, f64::from(percent)));
+        percentiles.insert(column.clone(), places.collect());
+    }
+    (measures, percentiles)
 }
 
 /// Everything that can be measured of a setup.
@@ -214,6 +265,13 @@ fn measures(setup: &Setup) -> Vec<Measure> {
 
 /// What a reader must know of the simulation itself.
 fn emulated(plan: &Plan) -> Vec<String> {
+    if plan.is_live() {
+        return plan
+            .points
+            .iter()
+            .find_map(|point| point.situation.live())
+            .map_or_else(Vec::new, crate::live::Setup::emulated);
+    }
     let mut said = vec![
         "Network: simulated in virtual time (eyas-netem); integer nanoseconds, one random stream \
          for each link."
@@ -224,8 +282,8 @@ fn emulated(plan: &Plan) -> Vec<String> {
         "Hosts: as fast as they like; no time passes between a packet's arrival and the answer."
             .to_owned(),
     ];
-    if let Some(point) = plan.points.first() {
-        let (access, time) = (point.setup.access, point.setup.time);
+    if let Some(setup) = plan.points.first().and_then(|point| point.situation.simulated()) {
+        let (access, time) = (setup.access, setup.time);
         said.push(format!(
             "Access links: {} and {} each, with a queue of {} packets; bottlenecks as the \
              parameters of each point say.",
@@ -236,11 +294,7 @@ fn emulated(plan: &Plan) -> Vec<String> {
         said.push(format!(
             "Application: saturated, ordered messages of {} bytes; opened between {} and {}, \
              measured for {} from {} on.",
-            point.setup.application.message,
-            time.start[0],
-            time.start[1],
-            time.duration,
-            time.warm_up,
+            setup.application.message, time.start[0], time.start[1], time.duration, time.warm_up,
         ));
     }
     said
@@ -251,7 +305,8 @@ fn choices(plan: &Plan) -> Vec<ChoiceRow> {
     let profiles: BTreeSet<&str> = plan
         .points
         .iter()
-        .filter(|point| point.setup.association.profile == ProfileName::Pfldnet2010)
+        .filter_map(|point| point.situation.simulated())
+        .filter(|setup| setup.association.profile == ProfileName::Pfldnet2010)
         .map(|_| "pfldnet2010")
         .collect();
     let mut rows = Vec::new();
@@ -261,7 +316,8 @@ fn choices(plan: &Plan) -> Vec<ChoiceRow> {
     let fixed = plan
         .points
         .iter()
-        .any(|point| matches!(point.setup.association.mapping, Some(Mapping::Table(_))));
+        .filter_map(|point| point.situation.simulated())
+        .any(|setup| matches!(setup.association.mapping, Some(Mapping::Table(_))));
     if fixed && !rows.is_empty() {
         rows.push(ChoiceRow {
             name: "streams of the fixed mapping".to_owned(),

@@ -62,6 +62,9 @@ pub struct RunResult {
     pub longest_gap_ms: f64,
     /// Events that the simulator worked off, all told.
     pub events: u64,
+    /// What a live run measured, by name: one number for each trial that has one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub columns: BTreeMap<String, Vec<f64>>,
 }
 
 /// What arrived on one stream while it was measured.
@@ -136,6 +139,18 @@ impl Results {
     pub fn value(&self, plan: &Plan, point: &str, measure: &Measure, run: usize) -> Option<f64> {
         let result = self.points.get(point)?.get(run)?;
         let point = plan.points.iter().find(|candidate| candidate.id == point)?;
-        Some(measure.of(&point.setup, result))
+        Some(measure.of(&point.situation, result))
+    }
+
+    /// All trials of a live point, those of all its runs together.
+    #[must_use]
+    pub fn pooled(&self, point: &str) -> RunResult {
+        let mut pool = RunResult::default();
+        for run in self.points.get(point).into_iter().flatten() {
+            for (column, trials) in &run.columns {
+                pool.columns.entry(column.clone()).or_default().extend(trials);
+            }
+        }
+        pool
     }
 }

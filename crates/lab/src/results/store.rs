@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{ResultsError, RunResult};
-use crate::plan::{Point, Setup};
+use crate::plan::{Point, Situation};
 
 /// The directory of finished runs within the output directory.
 const RUNS: &str = "runs";
@@ -25,7 +25,7 @@ pub struct Store {
 struct PointFile {
     /// The code that ran them.
     version: String,
-    setup: Setup,
+    setup: Situation,
     /// By seed.
     runs: BTreeMap<u64, RunResult>,
 }
@@ -47,13 +47,13 @@ impl Store {
     pub fn load(&mut self, point: &Point) {
         let fresh = PointFile {
             version: self.version.clone(),
-            setup: point.setup.clone(),
+            setup: point.situation.clone(),
             runs: BTreeMap::new(),
         };
         let kept = fs::read(self.file(&point.id))
             .ok()
             .and_then(|text| serde_json::from_slice::<PointFile>(&text).ok())
-            .filter(|file| file.version == self.version && file.setup == point.setup);
+            .filter(|file| file.version == self.version && file.setup == point.situation);
         self.points.insert(point.id.clone(), kept.unwrap_or(fresh));
     }
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{Document, Results, RunResult, Store, StreamResult, to_csv};
-use crate::plan::{Options, Plan};
+use crate::plan::{Options, Plan, Situation};
 
 const PLAN: &str = "name = 'p'\ntitle = 't'\nabout = 'a'\nruns = 2
     time = { warm_up = '1.1 s', duration = '8 s' }
@@ -43,7 +43,8 @@ fn runs_are_found_again_unless_something_changed() {
     assert_eq!(open("one").get(&point.id, 7), Some(&some_run(1)));
     assert_eq!(open("two").get(&point.id, 7), None, "other code");
     let mut other = point.clone();
-    other.setup.time.duration.0 *= 2;
+    let Situation::Simulated(setup) = &mut other.situation else { panic!("{other:?}") };
+    setup.time.duration.0 *= 2;
     let mut store = open("one");
     store.load(&other);
     assert_eq!(store.get(&point.id, 7), None, "another situation");

@@ -61,6 +61,7 @@ pub fn run(setup: &Setup, seed: u64) -> RunResult {
             .collect(),
         longest_gap_ms: milliseconds(sink.longest_gap(until)),
         events: network.world.events(),
+        ..RunResult::default()
     }
 }
 

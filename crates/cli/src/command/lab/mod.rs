@@ -1,4 +1,4 @@
-//! `eyas lab`: experiments in a simulated network.
+//! `eyas lab`: experiments in simulated and emulated networks.
 //!
 //! | file | job |
 //! | --- | --- |
@@ -11,9 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use eyas_lab::plan::{Options, Plan, shipped};
+use eyas_lab::plan::{Extent, Options, Plan, shipped};
 use eyas_lab::results::{Document, ResultsError, to_csv};
 use eyas_lab::runner::{self, Job, RunError};
 use eyas_lab::{report, results};
@@ -23,6 +23,9 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LabAction, LabFlags, LabRunFlags};
 use crate::output::{self, Progress};
 use crate::terminal::{Line, Look, Paint};
+
+/// How long a live run may take to remove its hosts and links once it is interrupted.
+const TIME_TO_TAKE_DOWN: Duration = Duration::from_secs(5);
 
 /// The commit that this program was built from, or `unknown`.
 const COMMIT: &str = env!("EYAS_COMMIT");
@@ -83,14 +86,22 @@ fn text(name: &str) -> Result<String, Failure> {
 }
 
 async fn experiment(flags: LabRunFlags, common: CommonFlags) -> Result<(), Failure> {
-    let options = Options { quick: flags.quick, runs: flags.runs, set: flags.set.clone() };
+    let extent = match (flags.quick, flags.standard) {
+        (true, _) => Extent::Quick,
+        (_, true) => Extent::Standard,
+        _ => Extent::Full,
+    };
+    let options = Options { extent, runs: flags.runs, set: flags.set.clone() };
     let plan = Plan::parse(&text(&flags.plan)?, &options).map_err(|cause| {
         Failure::new(Kind::Usage, format!("{}: {cause}", flags.plan))
             .hint("docs/lab.md explains every key; 'eyas lab show cmt-delay' is an example")
     })?;
     let out = flags.out.clone().unwrap_or_else(|| {
-        let quick = if flags.quick { "-quick" } else { "" };
-        PathBuf::from("eyas-lab").join(format!("{}{quick}", plan.name))
+        let name = match extent.name() {
+            Some(extent) => format!("{}-{extent}", plan.name),
+            None => plan.name.clone(),
+        };
+        PathBuf::from("eyas-lab").join(name)
     });
     let job = Job {
         jobs: flags.jobs.map_or_else(cores, usize::from),
@@ -119,8 +130,8 @@ async fn experiment(flags: LabRunFlags, common: CommonFlags) -> Result<(), Failu
 async fn finish_or_stop(plan: Plan, job: Job, watched: bool) -> Result<Document, Failure> {
     let mut interruption = super::listen()?;
     let stop = Arc::new(AtomicBool::new(false));
-    let (asked, out) = (stop.clone(), job.out.clone());
-    let work = tokio::task::spawn_blocking(move || {
+    let (asked, out, is_live) = (stop.clone(), job.out.clone(), plan.is_live());
+    let mut work = tokio::task::spawn_blocking(move || {
         let mut bar: Option<Progress> = None;
         let results = runner::run(&plan, &job, &asked, |now| match &bar {
             None => bar = Some(Progress::of_runs(now.total, now.done, watched)),
@@ -130,14 +141,19 @@ async fn finish_or_stop(plan: Plan, job: Job, watched: bool) -> Result<Document,
         Ok::<_, RunError>(Document::new(&plan, &results, COMMIT, seeds))
     });
     tokio::select! {
-        finished = work => match finished {
+        finished = &mut work => match finished {
             Ok(Ok(document)) => Ok(document),
             Ok(Err(RunError::Results(cause))) => Err(refused(&cause)),
+            Ok(Err(cause @ RunError::Live { .. })) => Err(not_emulated(&cause)),
             Ok(Err(other)) => Err(Failure::new(Kind::Interrupted, other.to_string())),
             Err(cause) => Err(Failure::new(Kind::Interrupted, cause.to_string())),
         },
         () = interruption.next() => {
             stop.store(true, Ordering::Relaxed);
+            if is_live {
+                // What was set up is taken down in good order.
+                let _ = tokio::time::timeout(TIME_TO_TAKE_DOWN, work).await;
+            }
             let kept = format!(
                 "interrupted; finished runs are in {}, the same command goes on from there",
                 out.display(),
@@ -149,6 +165,13 @@ async fn finish_or_stop(plan: Plan, job: Job, watched: bool) -> Result<Document,
             Err(Failure::new(Kind::Interrupted, kept))
         }
     }
+}
+
+fn not_emulated(cause: &RunError) -> Failure {
+    Failure::new(Kind::Connect, cause.to_string()).hint(
+        "live experiments need root, or 'unshare --user --map-root-user --net' before the command; \
+         finished runs are kept",
+    )
 }
 
 fn cores() -> usize {

@@ -1,0 +1,112 @@
+//! Two hosts, and the link between them.
+
+use std::net::IpAddr;
+use std::thread::JoinHandle;
+
+use super::{LinkSetup, LiveError, Traffic};
+use crate::emulator::{Direction, Emulator, EmulatorError, Host, LinkConfig, LossConfig, Topology};
+
+/// A client's host, a server's host, and the link between them.
+#[derive(Debug)]
+pub struct Bed {
+    emulator: Emulator,
+}
+
+/// The name of the one path, and of its interfaces.
+const PATH: &str = "path";
+
+impl Bed {
+    /// Makes the hosts and the link.
+    ///
+    /// # Errors
+    /// If this user may make no namespaces, or the machine has none.
+    pub fn start(link: LinkSetup, seed: u64) -> Result<Self, LiveError> {
+        let topology =
+            Topology::default().with_path(PATH, forward(link), backward(link)).with_seed(seed);
+        let bed = Self { emulator: Emulator::start(&topology).map_err(refused)? };
+        for host in Host::ALL {
+            bed.emulator.namespace(host).run_in(forget_round_trips).map_err(refused)?;
+        }
+        Ok(bed)
+    }
+
+    /// The server's address.
+    ///
+    /// # Errors
+    /// Never, as long as its path has one.
+    pub fn server_address(&self) -> Result<IpAddr, LiveError> {
+        let address = self.emulator.address(PATH, Host::Server);
+        address.ok_or_else(|| LiveError::Bed("the server has no address".to_owned()))
+    }
+
+    /// Runs this on a thread of the client's host, to its end.
+    ///
+    /// # Errors
+    /// If the thread cannot enter the host.
+    pub fn in_client<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LiveError> {
+        self.emulator.namespace(Host::Client).run_in(work).map_err(refused)
+    }
+
+    /// Starts a thread of the server's host.
+    ///
+    /// # Errors
+    /// If the thread cannot be started. If it cannot enter the host, it ends at once.
+    pub fn server_thread(
+        &self,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<JoinHandle<()>, LiveError> {
+        let namespace = self.emulator.namespace(Host::Server).clone();
+        std::thread::Builder::new()
+            .name("eyas-live-server".to_owned())
+            .spawn(move || {
+                if let Ok(_inside) = namespace.enter() {
+                    work();
+                }
+            })
+            .map_err(|cause| LiveError::Bed(cause.to_string()))
+    }
+
+    /// Changes the link while it runs.
+    ///
+    /// # Errors
+    /// If the emulator has ended.
+    pub fn change(&self, link: LinkSetup) -> Result<(), LiveError> {
+        self.emulator.change(PATH, Direction::Forward, forward(link)).map_err(refused)?;
+        self.emulator.change(PATH, Direction::Backward, backward(link)).map_err(refused)
+    }
+
+    /// What has gone over the link so far.
+    ///
+    /// # Errors
+    /// If the emulator has ended.
+    pub fn traffic(&self) -> Result<Traffic, LiveError> {
+        let counters = self.emulator.counters().map_err(refused)?;
+        let Some(path) = counters.path(PATH) else { return Ok(Traffic::default()) };
+        let (out, back) = (path.forward.link.offered, path.backward.link.offered);
+        Ok(Traffic {
+            packets_out: out.packets,
+            bytes_out: out.bytes,
+            packets_in: back.packets,
+            bytes_in: back.bytes,
+        })
+    }
+}
+
+fn refused(cause: EmulatorError) -> LiveError {
+    LiveError::Bed(cause.to_string())
+}
+
+/// As fast as it goes, and without a queue: nothing but the delay.
+fn forward(link: LinkSetup) -> LinkConfig {
+    LinkConfig { delay: link.delay.0 / 2, ..LinkConfig::default() }
+}
+
+fn backward(link: LinkSetup) -> LinkConfig {
+    LinkConfig { loss: LossConfig::Probability(link.loss.0), ..forward(link) }
+}
+
+/// A kernel remembers the round trips to a host; a trial starts with no memory.
+fn forget_round_trips() {
+    // Where there is no such file, there is nothing that remembers.
+    let _ = std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
+}

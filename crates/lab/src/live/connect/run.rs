@@ -1,0 +1,106 @@
+//! A run: its trials, side by side.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use eyas::{MemoryStore, Resolver};
+
+use super::{ConnectSetup, Memory};
+use crate::live::bed::Bed;
+use crate::live::servers::{Kind, Servers};
+use crate::live::trial::{OBJECT, Outcome, Trial, runtime, side_by_side};
+use crate::live::{LinkSetup, LiveError, Traffic};
+use crate::plan::Part;
+use crate::results::RunResult;
+
+/// The pause that makes the second column of second requests.
+const LONG_PAUSE: Duration = Duration::from_secs(10);
+
+/// One run: all its trials.
+pub(in crate::live) fn run(
+    setup: &ConnectSetup,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<RunResult, LiveError> {
+    let clean = LinkSetup { loss: Part::default(), ..setup.link };
+    let bed = Bed::start(clean, seed)?;
+    let servers = Servers::start(&bed, &[Kind::Http3])?;
+    let trial = Trial {
+        way: setup.way,
+        give_up: setup.give_up.0,
+        url: format!("https://{}{OBJECT}", servers.addresses()[0]),
+        security: servers.trusted(),
+        resolver: Resolver::system(),
+    };
+    let (outcomes, traffic) = bed.in_client(|| {
+        runtime()?.block_on(async {
+            let memories = memories(setup, &trial, stop).await?;
+            bed.change(setup.link)?;
+            let before = bed.traffic()?;
+            let pauses = setup.second_after.iter().cycle();
+            let trials = memories
+                .into_iter()
+                .zip(pauses)
+                .map(|(memory, pause)| trial.clone().run(memory, pause.0));
+            let outcomes = side_by_side(trials, setup.pace.0, stop).await?;
+            Ok((outcomes, bed.traffic()?.since(before)))
+        })
+    })??;
+    Ok(sum_up(setup, &outcomes, traffic))
+}
+
+/// What each trial remembers.
+async fn memories(
+    setup: &ConnectSetup,
+    trial: &Trial,
+    stop: &AtomicBool,
+) -> Result<Vec<MemoryStore>, LiveError> {
+    let mut memories = Vec::new();
+    for _ in 0..setup.trials {
+        let memory = MemoryStore::in_memory(eyas::race::memory::Config::default());
+        if setup.memory == Memory::Warm {
+            if stop.load(Ordering::Relaxed) {
+                return Err(LiveError::Stopped);
+            }
+            trial.warm(&memory).await?;
+        }
+        memories.push(memory);
+    }
+    Ok(memories)
+}
+
+fn sum_up(setup: &ConnectSetup, outcomes: &[(usize, Outcome)], traffic: Traffic) -> RunResult {
+    let mut run = RunResult::default();
+    let mut put = |column: &str, number: f64| {
+        run.columns.entry(column.to_owned()).or_default().push(number);
+    };
+    let percent = |yes: bool| if yes { 100.0 } else { 0.0 };
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    for (number, outcome) in outcomes {
+        let pause = setup.second_after[number % setup.second_after.len()].0;
+        put("failed", percent(outcome.first.is_none()));
+        let Some(first) = &outcome.first else { continue };
+        put("time", milliseconds(first.usable));
+        put("adopted", percent(first.over_http3));
+        put("attempts", f64::from(first.attempts));
+        if let Some(over_http3) = outcome.second_over_http3 {
+            put(second_column(pause), percent(over_http3));
+        }
+        if let Some(arrival) = outcome.arrival {
+            put("arrival", milliseconds(arrival));
+        }
+    }
+    let trials = outcomes.len().max(1) as f64;
+    put("packets", (traffic.packets_in + traffic.packets_out) as f64 / trials);
+    put("bytes", (traffic.bytes_in + traffic.bytes_out) as f64 / trials);
+    run
+}
+
+/// The column of the trial that waits so long.
+fn second_column(pause: Duration) -> &'static str {
+    match pause {
+        Duration::ZERO => "second-at-once",
+        pause if pause >= LONG_PAUSE => "second-10s",
+        _ => "second",
+    }
+}

@@ -1,0 +1,89 @@
+//! A run: its visitors, side by side.
+
+use std::sync::atomic::AtomicBool;
+
+use eyas::{MemoryStore, Resolver};
+use eyas_netem::random::derive;
+
+use super::PoliciesSetup;
+use crate::live::bed::Bed;
+use crate::live::servers::{Kind, NAME, Servers};
+use crate::live::trial::{OBJECT, Outcome, Trial, runtime, side_by_side};
+use crate::live::{LiveError, Way, dns};
+use crate::plan::Part;
+use crate::results::RunResult;
+
+impl PoliciesSetup {
+    /// The server of a trial.
+    fn kind(&self, seed: u64, trial: u32) -> Kind {
+        let chance = |purpose: u64, share: Part| {
+            let drawn = derive(seed, purpose, u64::from(trial)) >> 11;
+            (drawn as f64) < share.0 * (1_u64 << 53) as f64
+        };
+        match (chance(1, self.http3), chance(2, self.swallowed)) {
+            (true, false) => Kind::Http3,
+            (true, true) => Kind::Http3Swallowed,
+            (false, false) => Kind::Old,
+            (false, true) => Kind::OldSwallowed,
+        }
+    }
+}
+
+/// One run: all its trials.
+pub(in crate::live) fn run(
+    setup: &PoliciesSetup,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<RunResult, LiveError> {
+    let bed = Bed::start(setup.link, seed)?;
+    let servers = Servers::start(&bed, &Kind::ALL)?;
+    let name_server = (bed.server_address()?, dns::PORT).into();
+    let name = match setup.way {
+        Way::HttpsRecords => format!("{}.{NAME}", dns::WITH_RECORDS),
+        _ => NAME.to_owned(),
+    };
+    let kinds: Vec<Kind> = (0..setup.trials).map(|trial| setup.kind(seed, trial)).collect();
+    let (outcomes, traffic) = bed.in_client(|| {
+        runtime()?.block_on(async {
+            let before = bed.traffic()?;
+            let trials = kinds.iter().map(|kind| {
+                let trial = Trial {
+                    way: setup.way,
+                    give_up: setup.give_up.0,
+                    url: format!("https://{name}:{}{OBJECT}", kind.port()),
+                    security: servers.trusted(),
+                    // One of its own remembers no answers.
+                    resolver: Resolver::server(name_server),
+                };
+                let memory = MemoryStore::in_memory(eyas::race::memory::Config::default());
+                trial.run(memory, setup.second_after.0)
+            });
+            let outcomes = side_by_side(trials, setup.pace.0, stop).await?;
+            Ok((outcomes, bed.traffic()?.since(before)))
+        })
+    })??;
+    let mut run = RunResult::default();
+    for (number, outcome) in &outcomes {
+        put(&mut run, kinds[*number], outcome);
+    }
+    let trials = outcomes.len().max(1) as f64;
+    let packets = (traffic.packets_in + traffic.packets_out) as f64 / trials;
+    run.columns.entry("packets".to_owned()).or_default().push(packets);
+    Ok(run)
+}
+
+fn put(run: &mut RunResult, kind: Kind, outcome: &Outcome) {
+    let mut put = |column: &str, number: f64| {
+        run.columns.entry(column.to_owned()).or_default().push(number);
+    };
+    let percent = |yes: bool| if yes { 100.0 } else { 0.0 };
+    put("failed", percent(outcome.first.is_none()));
+    let Some(first) = &outcome.first else { return };
+    put("time", first.usable.as_secs_f64() * 1e3);
+    put("adopted", percent(first.over_http3));
+    put("wasted", f64::from(first.attempts.saturating_sub(first.used)));
+    if let Some(over_http3) = outcome.second_over_http3 {
+        put("second", percent(over_http3));
+        put("wrong", percent(over_http3 != (kind == Kind::Http3)));
+    }
+}

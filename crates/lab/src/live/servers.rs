@@ -1,0 +1,180 @@
+//! What a client meets: HTTP servers, each on a port of its own.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use eyas::SecurityParameters;
+use eyas_http::Versions;
+use eyas_http::serve::{AltSvcPolicy, Limits, Running, Server, ServerIdentity};
+use http::HeaderValue;
+use tokio::sync::oneshot;
+
+use super::{Bed, LiveError, dns};
+
+/// How a server and the path to it treat HTTP/3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It speaks HTTP/3, and the path lets it through.
+    Http3,
+    /// It speaks HTTP/3 and announces it, but the path swallows UDP.
+    Http3Swallowed,
+    /// It speaks no HTTP/3: UDP is refused.
+    Old,
+    /// It speaks no HTTP/3, and the path swallows UDP.
+    OldSwallowed,
+}
+
+impl Kind {
+    /// All of them.
+    pub(super) const ALL: [Self; 4] =
+        [Self::Http3, Self::Http3Swallowed, Self::Old, Self::OldSwallowed];
+
+    /// Its port; the host is the server's own, so all ports are free.
+    pub(super) const fn port(self) -> u16 {
+        match self {
+            Self::Http3 => 4431,
+            Self::Http3Swallowed => 4432,
+            Self::Old => 4433,
+            Self::OldSwallowed => 4434,
+        }
+    }
+
+    /// Whether the server speaks HTTP/3.
+    pub(super) const fn speaks_http3(self) -> bool {
+        matches!(self, Self::Http3 | Self::Http3Swallowed)
+    }
+
+    const fn swallows_udp(self) -> bool {
+        matches!(self, Self::Http3Swallowed | Self::OldSwallowed)
+    }
+}
+
+/// The name that all servers go by.
+pub(super) const NAME: &str = "server.test";
+
+/// Connections that one client host may have open at a server.
+const CONNECTIONS: usize = 100_000;
+
+/// Running servers, on a thread in the server's host. Dropping them ends them.
+pub(super) struct Servers {
+    addresses: Vec<SocketAddr>,
+    identity: ServerIdentity,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Servers {
+    /// Starts one of each of these.
+    pub(super) fn start(bed: &Bed, kinds: &[Kind]) -> Result<Self, LiveError> {
+        let ip = bed.server_address()?;
+        let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
+        let identity = ServerIdentity::self_signed([
+            ip.to_string(),
+            NAME.to_owned(),
+            format!("{}.{NAME}", dns::WITH_RECORDS),
+        ])
+        .map_err(|cause| inside(&cause))?;
+        let (stop, stopped) = oneshot::channel();
+        let (told, started) = std::sync::mpsc::sync_channel(1);
+        let (shown, kinds) = (identity.clone(), kinds.to_vec());
+        let thread = bed.server_thread(move || {
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(cause) => {
+                    let _ = told.send(Err(cause.to_string()));
+                    return;
+                }
+            };
+            runtime.block_on(async {
+                match start(ip, &shown, &kinds).await {
+                    Ok(running) => {
+                        let _ = told.send(Ok(running.iter().map(One::address).collect()));
+                        // Until it is told, or whoever would tell it is gone.
+                        tokio::select! {
+                            _ = stopped => {}
+                            () = dns::serve(ip) => {}
+                        }
+                        drop(running);
+                    }
+                    Err(cause) => {
+                        let _ = told.send(Err(cause));
+                    }
+                }
+            });
+        })?;
+        let addresses: Vec<SocketAddr> = started
+            .recv()
+            .map_err(|cause| inside(&cause))?
+            .map_err(|cause: String| LiveError::Inside(cause))?;
+        Ok(Self { addresses, identity, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where they are, in the order in which they were asked for.
+    pub(super) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// What a client needs to trust them; it resumes no sessions.
+    pub(super) fn trusted(&self) -> SecurityParameters {
+        SecurityParameters::platform()
+            .with_roots([self.identity.certificate().clone()])
+            .without_resumption()
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A server, and what swallows UDP at its port.
+struct One {
+    running: Running,
+    /// It is bound and never read.
+    _swallows: Option<UdpSocket>,
+}
+
+impl One {
+    fn address(&self) -> SocketAddr {
+        self.running.local_addr()
+    }
+}
+
+async fn start(ip: IpAddr, identity: &ServerIdentity, kinds: &[Kind]) -> Result<Vec<One>, String> {
+    let mut servers = Vec::new();
+    for kind in kinds {
+        let address = SocketAddr::new(ip, kind.port());
+        let limits = Limits {
+            connections: CONNECTIONS,
+            connections_per_peer: CONNECTIONS,
+            idle_time: Duration::from_secs(60),
+            ..Limits::default()
+        };
+        let announces = format!("h3=\":{}\"; ma=86400", kind.port());
+        let alt_svc = match kind {
+            Kind::Http3Swallowed => AltSvcPolicy::Field(
+                HeaderValue::try_from(announces).map_err(|cause| cause.to_string())?,
+            ),
+            _ => AltSvcPolicy::default(),
+        };
+        let versions = Versions { http3: *kind == Kind::Http3, ..Versions::ALL };
+        let running = Server::builder()
+            .listen(address)
+            .identity(identity.clone())
+            .versions(versions)
+            .alt_svc(alt_svc)
+            .limits(limits)
+            .start()
+            .await
+            .map_err(|cause| cause.to_string())?;
+        let swallows = kind.swallows_udp().then(|| UdpSocket::bind(address)).transpose();
+        let _swallows = swallows.map_err(|cause| cause.to_string())?;
+        servers.push(One { running, _swallows });
+    }
+    Ok(servers)
+}

@@ -1,0 +1,215 @@
+//! One trial: a first request, a pause, a second request.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use eyas::race::io::Output;
+use eyas::race::trace::{Event, Trace};
+use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
+use eyas_http::{Client, Error, Proxy, Response};
+use http::Version;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{LiveError, Way};
+
+/// What is asked for.
+pub(super) const OBJECT: &str = "/bytes/100";
+/// From one look for HTTP/3 to the next, where a client only learns of it from a response.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How long HTTP/3 is looked for so.
+const LOOK_FOR: Duration = Duration::from_secs(10);
+/// How soon a run ends that is asked to stop.
+const TIME_TO_STOP: Duration = Duration::from_millis(200);
+/// How long a client is given to remember what it has learnt.
+const TIME_TO_LEARN: Duration = Duration::from_millis(5);
+
+/// What a client needs to know.
+#[derive(Clone, Debug)]
+pub(super) struct Trial {
+    pub(super) way: Way,
+    pub(super) give_up: Duration,
+    pub(super) url: String,
+    pub(super) security: SecurityParameters,
+    /// The system's, which is not asked where the URL has an address.
+    pub(super) resolver: Resolver,
+}
+
+/// What came of one trial.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    /// None if there was no connection in time.
+    pub(super) first: Option<First>,
+    /// None if there was no second response.
+    pub(super) second_over_http3: Option<bool>,
+    /// When a connection over HTTP/3 could be used, if there came one.
+    pub(super) arrival: Option<Duration>,
+}
+
+/// The first request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct First {
+    /// When its connection could carry it.
+    pub(super) usable: Duration,
+    pub(super) over_http3: bool,
+    /// Attempts that its race started, also after the win.
+    pub(super) attempts: u32,
+    /// Those whose connections were handed over.
+    pub(super) used: u32,
+}
+
+/// Runs trials side by side, each started in its turn; gives what comes of them with their number.
+pub(super) async fn side_by_side<F>(
+    trials: impl IntoIterator<Item = F>,
+    pace: Duration,
+    stop: &AtomicBool,
+) -> Result<Vec<(usize, Outcome)>, LiveError>
+where
+    F: Future<Output = Outcome> + Send + 'static,
+{
+    let mut running = tokio::task::JoinSet::new();
+    let mut ticks = tokio::time::interval(pace.max(Duration::from_millis(1)));
+    // Late trials do not come in a burst.
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    for (number, trial) in trials.into_iter().enumerate() {
+        ticks.tick().await;
+        if stop.load(Ordering::Relaxed) {
+            return Err(LiveError::Stopped);
+        }
+        running.spawn(async move { (number, trial.await) });
+    }
+    let mut outcomes = Vec::new();
+    let mut looks = tokio::time::interval(TIME_TO_STOP);
+    loop {
+        tokio::select! {
+            ended = running.join_next() => match ended {
+                Some(Ok(ended)) => outcomes.push(ended),
+                Some(Err(cause)) => return Err(LiveError::Inside(cause.to_string())),
+                None => return Ok(outcomes),
+            },
+            _ = looks.tick() => if stop.load(Ordering::Relaxed) {
+                return Err(LiveError::Stopped);
+            },
+        }
+    }
+}
+
+/// A runtime on the calling thread.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, LiveError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|cause| LiveError::Inside(cause.to_string()))
+}
+
+impl Trial {
+    /// A client of its own, with sockets of its own.
+    fn client(&self, memory: &MemoryStore) -> Result<Client, LiveError> {
+        let endpoint = Endpoint::builder()
+            .security(self.security.clone())
+            .resolver(self.resolver.clone())
+            .memory(memory.clone())
+            .build()
+            .map_err(|cause| LiveError::Inside(cause.to_string()))?;
+        Client::builder()
+            .endpoint(endpoint)
+            .policy(self.way.http())
+            .race(self.way.race(self.give_up))
+            .proxy(Proxy::none())
+            .build()
+            .map_err(|cause| LiveError::Inside(cause.to_string()))
+    }
+
+    /// One request. Its response is read to the end, and kept for what it has to say.
+    async fn request(&self, client: &Client) -> Result<Response, Error> {
+        let mut response = client.get(&self.url).send().await?;
+        while response.chunk().await?.is_some() {}
+        Ok(response)
+    }
+
+    /// Lets a memory learn from one connection.
+    pub(super) async fn warm(&self, memory: &MemoryStore) -> Result<(), LiveError> {
+        let client = self.client(memory)?;
+        self.request(&client)
+            .await
+            .map_err(|cause| LiveError::Inside(format!("to warm the memory: {cause}")))?;
+        sleep(TIME_TO_LEARN).await;
+        Ok(())
+    }
+
+    /// One trial, with this pause between the first response and the second request.
+    pub(super) async fn run(self, memory: MemoryStore, pause: Duration) -> Outcome {
+        let mut outcome = Outcome::default();
+        let Ok(client) = self.client(&memory) else { return outcome };
+        let Ok(Ok(response)) = timeout(self.give_up, self.request(&client)).await else {
+            return outcome;
+        };
+        let ready = response.connection().timings.security.unwrap_or_default();
+        let over_http3 = response.version() == Version::HTTP_3;
+        sleep(pause).await;
+        let second = timeout(self.give_up, self.request(&client)).await;
+        let mut second = second.ok().and_then(Result::ok);
+        outcome.second_over_http3 = second.as_ref().map(is_over_http3);
+        if self.way == Way::PublishedAltSvc && pause.is_zero() {
+            second = self.look_for_http3(&client, second).await;
+        }
+        let race = Journey::of(&response.trace());
+        let Some(usable) = race.usable else { return outcome };
+        let usable = usable.max(ready);
+        let used = 1 + u32::from(race.better.is_some());
+        outcome.first = Some(First { usable, over_http3, attempts: race.attempts, used });
+        outcome.arrival = match (over_http3, race.better) {
+            (true, _) => Some(usable),
+            (false, Some(better)) => Some(better),
+            // It came by a race of its own, after the announcement.
+            (false, None) => {
+                second.filter(is_over_http3).filter(|_| pause.is_zero()).and_then(|second| {
+                    let later = second.trace();
+                    let began = response.trace().header.started_at;
+                    let after = later.header.started_at.checked_sub(began)?;
+                    Some(after + Journey::of(&later).usable?)
+                })
+            }
+        };
+        outcome
+    }
+
+    /// Asks until a response comes over HTTP/3.
+    async fn look_for_http3(&self, client: &Client, first: Option<Response>) -> Option<Response> {
+        let until = Instant::now() + LOOK_FOR;
+        let mut last = first;
+        while !last.as_ref().is_some_and(is_over_http3) && Instant::now() < until {
+            sleep(LOOK_AGAIN).await;
+            last = timeout(self.give_up, self.request(client)).await.ok().and_then(Result::ok);
+        }
+        last
+    }
+}
+
+fn is_over_http3(response: &Response) -> bool {
+    response.version() == Version::HTTP_3
+}
+
+/// What a race did, from its start on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Journey {
+    usable: Option<Duration>,
+    better: Option<Duration>,
+    attempts: u32,
+}
+
+impl Journey {
+    fn of(trace: &Trace) -> Self {
+        let mut journey = Self::default();
+        for step in &trace.steps {
+            let at = step.at.saturating_sub(trace.header.started_at);
+            let Event::Output(output) = &step.event else { continue };
+            match **output {
+                Output::Usable(_) => journey.usable = Some(at),
+                Output::Better(_) => journey.better = Some(at),
+                Output::Start { .. } => journey.attempts += 1,
+                _ => {}
+            }
+        }
+        journey
+    }
+}

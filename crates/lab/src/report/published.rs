@@ -1,0 +1,74 @@
+//! The publication's tables, with what was measured beside their numbers.
+
+use super::markup::{escape, number, with_interval};
+use super::picture::axis_label;
+use crate::measure::Measure;
+use crate::plan::{PublishedRow, PublishedTable};
+use crate::results::{Document, PointRow};
+
+pub(super) fn section(document: &Document) -> String {
+    let tables: String = document.tables.iter().map(|one| table(document, one)).collect();
+    match tables.is_empty() {
+        true => tables,
+        false => format!(
+            "<section>\n<h2>The published tables</h2>\n<p>In each cell: as published, and as \
+             measured here.</p>\n{tables}</section>\n"
+        ),
+    }
+}
+
+fn table(document: &Document, table: &PublishedTable) -> String {
+    let measures = &table.measures;
+    let label = |id: &str| {
+        let curve = document.curves.iter().find(|curve| curve.id == id);
+        escape(curve.map_or(id, |curve| &curve.label))
+    };
+    let columns: String = measures
+        .iter()
+        .map(|measure| format!("<th scope=\"col\">{}</th>", escape(&measure.label())))
+        .collect();
+    let curves = std::iter::once(&table.curve).chain(&table.beside);
+    let mut rows = String::new();
+    for row in &table.row {
+        for (rank, curve) in curves.clone().enumerate() {
+            let point = document.along(&table.scene, curve).find(|point| same(point.x, row.x));
+            let Some(point) = point else { continue };
+            let published = (rank == 0).then_some(row);
+            let cells: String = (0..measures.len())
+                .map(|column| cell(published, point, column, &measures[column]))
+                .collect();
+            rows.push_str(&format!(
+                "<tr><th scope=\"row\">{}</th><th scope=\"row\">{}</th>{cells}</tr>\n",
+                number(row.x),
+                label(curve),
+            ));
+        }
+    }
+    format!(
+        "<h3>{title}</h3>\n<div class=\"scroll\"><table class=\"numbers\">\n<thead><tr><th>{axis}\
+         </th><th></th>{columns}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
+        title = escape(&table.title),
+        axis = escape(&axis_label(&document.axis)),
+    )
+}
+
+fn same(x: f64, wanted: f64) -> bool {
+    (x - wanted).abs() <= wanted.abs() * 1e-9
+}
+
+fn cell(
+    published: Option<&PublishedRow>,
+    point: &PointRow,
+    column: usize,
+    measure: &Measure,
+) -> String {
+    let measured = point
+        .measures
+        .get(measure)
+        .map_or_else(|| "–".to_owned(), |summary| with_interval(summary.mean, summary.ci95));
+    let told = published.and_then(|row| row.published.get(column));
+    match told {
+        Some(told) => format!("<td>{} <b>{measured}</b></td>", number(*told)),
+        None => format!("<td><b>{measured}</b></td>"),
+    }
+}

@@ -1,0 +1,172 @@
+//! Pictures of single trials: boxes, and how many were done by when.
+
+use super::chart::{self, Dash, Line, Marker, Place};
+use crate::measure::Measure;
+use crate::plan::Named;
+use crate::results::{Document, PointRow};
+
+/// Percentiles that a box shows: whiskers, box, median.
+const BOX: [usize; 5] = [10, 25, 50, 75, 90];
+
+/// One point's box.
+#[derive(Clone, Debug)]
+pub(super) struct Boxed {
+    /// What stands below it.
+    pub(super) label: String,
+    pub(super) colour: usize,
+    /// 10th, 25th, 50th, 75th and 90th percentile.
+    pub(super) percentiles: [f64; 5],
+    pub(super) most: f64,
+}
+
+/// The boxes of the figure, place by place.
+pub(super) fn boxes(
+    document: &Document,
+    scenes: &[&Named],
+    curves: &[&Named],
+    measure: &Measure,
+) -> Vec<Boxed> {
+    let mut places: Vec<f64> = document.points.iter().map(|point| point.x).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let mut boxes = Vec::new();
+    for place in places {
+        for scene in scenes {
+            for (colour, curve) in curves.iter().enumerate() {
+                let mut points = document.along(&scene.id, &curve.id);
+                let Some(point) = points.find(|point| point.x == place) else { continue };
+                let Some(all) = percentiles(point, measure) else { continue };
+                boxes.push(Boxed {
+                    label: super::number(place),
+                    colour,
+                    percentiles: BOX.map(|percent| all[percent]),
+                    most: all[100],
+                });
+            }
+        }
+    }
+    boxes
+}
+
+/// For each point at this place a line through its percentiles.
+pub(super) fn distributions(
+    document: &Document,
+    scenes: &[&Named],
+    curves: &[&Named],
+    measure: &Measure,
+    place: Option<f64>,
+) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (rank, scene) in scenes.iter().enumerate() {
+        for (colour, curve) in curves.iter().enumerate() {
+            let points = document.along(&scene.id, &curve.id);
+            for point in points.filter(|point| place.is_none_or(|place| point.x == place)) {
+                let Some(all) = percentiles(point, measure) else { continue };
+                let places = all.iter().enumerate().map(|(percent, x)| Place {
+                    // A logarithmic axis has no zero.
+                    x: x.max(LEAST).log10(),
+                    y: percent as f64,
+                    error: 0.0,
+                });
+                lines.push(Line {
+                    label: curve.label.clone(),
+                    colour: colour % chart::COLOURS,
+                    dash: Dash::of(rank),
+                    marker: Marker::None,
+                    places: places.collect(),
+                });
+            }
+        }
+    }
+    lines
+}
+
+/// The least that a logarithmic axis shows.
+const LEAST: f64 = 0.1;
+
+fn percentiles<'a>(point: &'a PointRow, measure: &Measure) -> Option<&'a Vec<f64>> {
+    let Measure::Column(_, column) = measure else { return None };
+    point.percentiles.get(column).filter(|all| all.len() == 101)
+}
+
+/// What stands at a place of the logarithmic axis.
+pub(super) fn power_of_ten(x: &f64) -> String {
+    super::number(10_f64.powf(*x))
+}
+
+/// Boxes as SVG, each of them at a place of its own.
+pub(super) fn draw_boxes(
+    boxes: &[Boxed],
+    x_label: &str,
+    y_label: &str,
+    (width, height): (u32, u32),
+) -> String {
+    let highest = boxes.iter().map(|one| one.most).fold(LEAST, f64::max).log10();
+    let lowest = boxes.iter().map(|one| one.percentiles[0]).fold(f64::MAX, f64::min);
+    let lowest = lowest.max(LEAST).log10().floor();
+    let (left, bottom, top) = (62.0, f64::from(height) - 48.0, 10.0);
+    let room = f64::from(width) - left - 10.0;
+    let step = room / boxes.len().max(1) as f64;
+    let scale = (bottom - top) / (highest * 1.02 - lowest).max(0.1);
+    let at = |value: f64| bottom - (value.max(LEAST).log10() - lowest).max(0.0) * scale;
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\" \
+         font-family=\"sans-serif\" font-size=\"13\" fill=\"var(--ink)\">\n"
+    );
+    let mut decade = lowest as i32;
+    while f64::from(decade) <= highest {
+        let value = 10_f64.powi(decade);
+        let y = at(value);
+        svg.push_str(&format!(
+            "<path d=\"M{left} {y:.1}H{:.1}\" stroke=\"var(--faint)\"/><text x=\"{:.1}\" y=\"{:.1}\" \
+             text-anchor=\"end\">{}</text>\n",
+            left + room,
+            left - 6.0,
+            y + 4.0,
+            super::number(value),
+        ));
+        decade += 1;
+    }
+    let mut told = String::new();
+    for (rank, one) in boxes.iter().enumerate() {
+        let middle = left + step * (rank as f64 + 0.5);
+        let half = (step * 0.32).min(16.0);
+        svg.push_str(&one_box(one, middle, half, &at));
+        // One label for the boxes of one place.
+        if one.label != told {
+            let same = boxes[rank..].iter().take_while(|other| other.label == one.label).count();
+            let x = left + step * (rank as f64 + same as f64 / 2.0);
+            svg.push_str(&format!(
+                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
+                bottom + 18.0,
+                one.label,
+            ));
+            told.clone_from(&one.label);
+        }
+    }
+    svg.push_str(&format!(
+        "<path d=\"M{left} {top}V{bottom}H{:.1}\" fill=\"none\" stroke=\"var(--ink)\"/>\
+         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
+         <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n</svg>\n",
+        left + room,
+        left + room / 2.0,
+        bottom + 40.0,
+        super::markup::escape(x_label),
+        (top + bottom) / 2.0,
+        super::markup::escape(y_label),
+    ));
+    svg
+}
+
+fn one_box(one: &Boxed, middle: f64, half: f64, at: &dyn Fn(f64) -> f64) -> String {
+    let [low, first, median, third, high] = one.percentiles.map(at);
+    let (left, width, colour) = (middle - half, half * 2.0, one.colour % chart::COLOURS);
+    format!(
+        "<g stroke=\"var(--c{colour})\" stroke-width=\"1.5\"><path d=\"M{middle:.1} {low:.1}V{high:.1}\"/>\
+         <rect x=\"{left:.1}\" y=\"{third:.1}\" width=\"{width:.1}\" height=\"{:.1}\" \
+         fill=\"var(--paper)\"/><path d=\"M{left:.1} {median:.1}h{width:.1}\" stroke-width=\"3\"/>\
+         <circle cx=\"{middle:.1}\" cy=\"{:.1}\" r=\"2.5\" fill=\"var(--c{colour})\"/></g>\n",
+        (first - third).max(1.0),
+        at(one.most),
+    )
+}
