@@ -3,8 +3,8 @@
 use std::fmt;
 
 use eyas_netem::link::{
-    BitErrorConfig, BitErrorEffect, CoDelConfig, GilbertElliott, LinkConfig, LossConfig,
-    QueueConfig, RedConfig, Reordering,
+    BitErrorConfig, BitErrorEffect, CoDelConfig, LinkConfig, LossConfig, QueueConfig, RedConfig,
+    Reordering,
 };
 use toml::{Table, Value};
 
@@ -155,7 +155,7 @@ impl LinkWish {
                 Value::Table(_) if key == "loss" => {
                     let loss: Loss =
                         value.clone().try_into().map_err(|cause| refused(key, cause))?;
-                    self.changes.push(Change::Loss(loss_model(&loss)));
+                    self.changes.push(Change::Loss(loss.model()));
                     if loss.bit_errors > 0.0 {
                         self.changes.push(Change::BitErrors(loss.bit_errors));
                     }
@@ -223,19 +223,6 @@ fn yes_or_no(text: &str) -> Result<bool, NotALink> {
         "yes" | "true" => Ok(true),
         "no" | "false" => Ok(false),
         _ => Err(refused("up", format!("{text:?} is neither yes nor no"))),
-    }
-}
-
-fn loss_model(loss: &Loss) -> LossConfig {
-    match loss.while_bad {
-        Some(bad) => LossConfig::GilbertElliott(GilbertElliott {
-            to_bad: loss.worsens.0,
-            to_good: loss.recovers.0,
-            loss_good: loss.probability.0,
-            loss_bad: bad.0,
-        }),
-        None if loss.probability.0 > 0.0 => LossConfig::Probability(loss.probability.0),
-        None => LossConfig::None,
     }
 }
 

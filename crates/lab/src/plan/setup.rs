@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use eyas_netem::link::{GilbertElliott, LossConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::association::AssociationSetup;
@@ -175,6 +176,23 @@ pub struct Loss {
     /// Bit errors: of all bits, this part is wrong.
     #[serde(default)]
     pub bit_errors: f64,
+}
+
+impl Loss {
+    /// Which packets a link loses, its bit errors left out.
+    #[must_use]
+    pub fn model(&self) -> LossConfig {
+        match self.while_bad {
+            Some(while_bad) => LossConfig::GilbertElliott(GilbertElliott {
+                to_bad: self.worsens.0,
+                to_good: self.recovers.0,
+                loss_good: self.probability.0,
+                loss_bad: while_bad.0,
+            }),
+            None if self.probability.0 > 0.0 => LossConfig::Probability(self.probability.0),
+            None => LossConfig::None,
+        }
+    }
 }
 
 /// The links between a host and the bottlenecks.

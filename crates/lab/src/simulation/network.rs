@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use eyas_netem::link::{
-    BitErrorConfig, BitErrorEffect, CoDelConfig, GilbertElliott, LinkChange, LinkConfig,
-    LossConfig, QueueConfig, RedConfig,
+    BitErrorConfig, BitErrorEffect, CoDelConfig, LinkChange, LinkConfig, QueueConfig, RedConfig,
 };
 use eyas_netem::random::derive;
 use eyas_netem::router::Router;
@@ -16,7 +15,7 @@ use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use super::application::{SaturatedSender, Sink};
 use super::host::{Host, Interface, PORT, Role, Station};
 use super::options;
-use crate::plan::{ApplicationSetup, AssociationSetup, Loss, PathSetup, Queue, Setup, Times};
+use crate::plan::{ApplicationSetup, AssociationSetup, PathSetup, Queue, Setup, Times};
 use crate::results::PathResult;
 
 /// Packets that an access link queues: more than a sender's bursts.
@@ -324,7 +323,7 @@ fn bottleneck(path: &PathSetup) -> LinkConfig {
         framing: path.framing.0.0,
         mtu: Some(MTU),
         queue: queue(path.queue),
-        loss: loss(&path.loss),
+        loss: path.loss.model(),
         bit_error: (path.loss.bit_errors > 0.0).then_some(BitErrorConfig {
             probability: path.loss.bit_errors,
             effect: BitErrorEffect::Drop,
@@ -344,18 +343,5 @@ fn queue(queue: Queue) -> QueueConfig {
             ..RedConfig::default()
         }),
         Queue::CoDel(limit) => QueueConfig::CoDel(CoDelConfig { limit, ..CoDelConfig::default() }),
-    }
-}
-
-fn loss(loss: &Loss) -> LossConfig {
-    match loss.while_bad {
-        Some(while_bad) => LossConfig::GilbertElliott(GilbertElliott {
-            to_bad: loss.worsens.0,
-            to_good: loss.recovers.0,
-            loss_good: loss.probability.0,
-            loss_bad: while_bad.0,
-        }),
-        None if loss.probability.0 > 0.0 => LossConfig::Probability(loss.probability.0),
-        None => LossConfig::None,
     }
 }
