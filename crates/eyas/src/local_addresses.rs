@@ -44,7 +44,7 @@ impl LocalAddresses {
     }
 
     /// The one that transports with one socket for all peers use.
-    #[cfg(any(feature = "quic", feature = "sctp"))]
+    #[cfg(feature = "quic")]
     pub(crate) fn first_towards(&self, peer: SocketAddr) -> Option<IpAddr> {
         self.towards(peer).addresses.first().copied()
     }
