@@ -44,6 +44,12 @@ pub struct ConnectSetup {
     pub link: LinkSetup,
     /// How the client comes to its connection.
     pub way: Way,
+    /// How often the race of eyas tries again what nobody answers, instead of its default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_tries: Option<u32>,
+    /// What HTTP/3 gets before the old HTTP starts in the race of eyas, instead of its default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_start: Option<Time>,
     /// What it remembers at the start.
     #[serde(default)]
     pub memory: Memory,

@@ -83,8 +83,13 @@ fn https(labels: &[String]) -> Option<Vec<u8>> {
         return None;
     }
     let alpn: &[u8] = if kind.speaks_http3() { b"\x02h3\x02h2" } else { b"\x02h2" };
-    // Priority 1, the same name, the parameters alpn and port.
+    // Priority 1, the name without the port's labels, the parameters alpn and port. The owner's
+    // own name, ".", would be another one to look up.
     let mut record = vec![0, 1];
+    for label in &labels[2..] {
+        record.push(u8::try_from(label.len()).ok()?);
+        record.extend(label.as_bytes());
+    }
     record.push(0);
     record.extend([0, 1, 0, alpn.len() as u8]);
     record.extend(alpn);

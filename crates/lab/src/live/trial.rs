@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use eyas::race::io::Output;
+use eyas::race::policy::Policy;
 use eyas::race::trace::{Event, Trace};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::{Client, Error, Proxy, Response};
@@ -27,6 +28,7 @@ const TIME_TO_LEARN: Duration = Duration::from_millis(5);
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
     pub(super) way: Way,
+    pub(super) policy: Policy,
     pub(super) give_up: Duration,
     pub(super) url: String,
     pub(super) security: SecurityParameters,
@@ -113,7 +115,7 @@ impl Trial {
         Client::builder()
             .endpoint(endpoint)
             .policy(self.way.http())
-            .race(self.way.race(self.give_up))
+            .race(self.policy.clone())
             .proxy(Proxy::none())
             .build()
             .map_err(|cause| LiveError::Inside(cause.to_string()))

@@ -23,10 +23,11 @@ fn table(document: &Document, table: &PublishedTable) -> String {
         let curve = document.curves.iter().find(|curve| curve.id == id);
         escape(curve.map_or(id, |curve| &curve.label))
     };
-    let columns: String = measures
-        .iter()
-        .map(|measure| format!("<th scope=\"col\">{}</th>", escape(&measure.label())))
-        .collect();
+    let unit = match document.axis.unit.as_str() {
+        "" => String::new(),
+        unit => format!(" {unit}"),
+    };
+    let columns: String = measures.iter().map(heading).collect();
     let curves = std::iter::once(&table.curve).chain(&table.beside);
     let mut rows = String::new();
     for row in &table.row {
@@ -38,18 +39,27 @@ fn table(document: &Document, table: &PublishedTable) -> String {
                 .map(|column| cell(published, point, column, &measures[column]))
                 .collect();
             rows.push_str(&format!(
-                "<tr><th scope=\"row\">{}</th><th scope=\"row\">{}</th>{cells}</tr>\n",
+                "<tr><th scope=\"row\">{}{unit}, {}</th>{cells}</tr>\n",
                 number(row.x),
                 label(curve),
             ));
         }
     }
     format!(
-        "<h3>{title}</h3>\n<div class=\"scroll\"><table class=\"numbers\">\n<thead><tr><th>{axis}\
-         </th><th></th>{columns}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
+        "<h3>{title}</h3>\n<div class=\"scroll\"><table class=\"numbers told\">\n<thead><tr><th>{axis}\
+         </th>{columns}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
         title = escape(&table.title),
         axis = escape(&axis_label(&document.axis)),
     )
+}
+
+/// Short, so that all columns fit; the whole of it when it is pointed at.
+fn heading(measure: &Measure) -> String {
+    let short = match measure {
+        Measure::Column(statistic, column) => format!("{column}, {statistic}"),
+        other => other.to_string(),
+    };
+    format!("<th scope=\"col\" title=\"{}\">{}</th>", escape(&measure.label()), escape(&short))
 }
 
 fn same(x: f64, wanted: f64) -> bool {

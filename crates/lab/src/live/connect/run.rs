@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use eyas::race::policy::Policy;
 use eyas::{MemoryStore, Resolver};
 
 use super::{ConnectSetup, Memory};
@@ -27,6 +28,7 @@ pub(in crate::live) fn run(
     let servers = Servers::start(&bed, &[Kind::Http3])?;
     let trial = Trial {
         way: setup.way,
+        policy: policy(setup),
         give_up: setup.give_up.0,
         url: format!("https://{}{OBJECT}", servers.addresses()[0]),
         security: servers.trusted(),
@@ -49,22 +51,38 @@ pub(in crate::live) fn run(
     Ok(sum_up(setup, &outcomes, traffic))
 }
 
+/// The policy of the client's races.
+fn policy(setup: &ConnectSetup) -> Policy {
+    let mut policy = setup.way.race(setup.give_up.0);
+    policy.second_tries = setup.second_tries.unwrap_or(policy.second_tries);
+    policy.head_start = setup.head_start.map_or(policy.head_start, |time| time.0);
+    policy
+}
+
 /// What each trial remembers.
 async fn memories(
     setup: &ConnectSetup,
     trial: &Trial,
     stop: &AtomicBool,
 ) -> Result<Vec<MemoryStore>, LiveError> {
-    let mut memories = Vec::new();
-    for _ in 0..setup.trials {
-        let memory = MemoryStore::in_memory(eyas::race::memory::Config::default());
-        if setup.memory == Memory::Warm {
-            if stop.load(Ordering::Relaxed) {
-                return Err(LiveError::Stopped);
-            }
-            trial.warm(&memory).await?;
+    let empty = |_| MemoryStore::in_memory(eyas::race::memory::Config::default());
+    let memories: Vec<MemoryStore> = (0..setup.trials).map(empty).collect();
+    if setup.memory == Memory::Empty {
+        return Ok(memories);
+    }
+    // At the pace of the trials, so that the round trips remembered are theirs.
+    let mut ticks = tokio::time::interval(setup.pace.0.max(Duration::from_millis(1)));
+    let mut warming = tokio::task::JoinSet::new();
+    for memory in &memories {
+        ticks.tick().await;
+        if stop.load(Ordering::Relaxed) {
+            return Err(LiveError::Stopped);
         }
-        memories.push(memory);
+        let (trial, memory) = (trial.clone(), memory.clone());
+        warming.spawn(async move { trial.warm(&memory).await });
+    }
+    while let Some(warm) = warming.join_next().await {
+        warm.map_err(|cause| LiveError::Inside(cause.to_string()))??;
     }
     Ok(memories)
 }

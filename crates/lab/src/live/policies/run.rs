@@ -49,6 +49,7 @@ pub(in crate::live) fn run(
             let trials = kinds.iter().map(|kind| {
                 let trial = Trial {
                     way: setup.way,
+                    policy: setup.way.race(setup.give_up.0),
                     give_up: setup.give_up.0,
                     url: format!("https://{name}:{}{OBJECT}", kind.port()),
                     security: servers.trusted(),

@@ -29,9 +29,10 @@ impl Way {
                 transports: vec![Transport::Quic, Transport::Tcp],
                 head_start: PUBLISHED_HEAD_START,
                 ignore_memory: true,
+                second_tries: 0,
                 ..policy
             },
-            Self::PublishedAltSvc => Policy { ignore_memory: true, ..policy },
+            Self::PublishedAltSvc => Policy { ignore_memory: true, second_tries: 0, ..policy },
             Self::Race | Self::RaceAltSvc | Self::HttpsRecords => policy,
         }
     }
