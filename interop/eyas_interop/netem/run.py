@@ -156,9 +156,12 @@ def of_linux(directory: pathlib.Path, report: Report) -> dict[str, object]:
     tc = shutil.which("tc", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if tc is None:
         raise Skip("tc is missing (Debian: iproute2)")
+    # The guest of the SCTP cases may have been in the directory before.
+    own = directory / "netem"
+    own.mkdir()
     network = SctpNetwork()
     try:
-        guest = Guest(network, directory, [pathlib.Path(tc)])
+        guest = Guest(network, own, [pathlib.Path(tc)])
         try:
             if "netem" not in guest.run("tc qdisc add dev vec0 root netem delay 1ms; tc qdisc"):
                 raise Skip("the guest's kernel has no sch_netem")
