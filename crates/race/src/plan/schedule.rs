@@ -121,7 +121,9 @@ fn attempt_delay(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Du
 /// what the more wanted transport needs, so that the other does not start for nothing; unless the
 /// other would long be ready by then. For a connection is not to become slower by what is
 /// remembered: as far as round trips foretell, nobody waits longer than [`Policy::head_start`]
-/// beyond what the lesser transport needs. The late switch still leads to the more wanted one.
+/// beyond what the lesser transport needs, but for a more wanted one that has answered by then: that
+/// is waited for (draft-ietf-happy-happyeyeballs-v3 §6.1). The late switch still leads to the more
+/// wanted one.
 fn head_start(
     policy: &Policy,
     of: Transport,

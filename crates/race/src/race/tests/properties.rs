@@ -295,9 +295,10 @@ proptest! {
 
 proptest! {
     /// What is remembered never makes a connection slow: it is there no later than the head start
-    /// and the lesser transport's handshakes say, and the late switch ends at the wanted one.
+    /// and the lesser transport's handshakes say, and the late switch ends at the wanted one. A
+    /// wanted one that answers within the head start is waited for.
     #[test]
-    fn memory_costs_no_more_than_the_head_start(quic in 50..900_u64, tcp in 1..900_u64) {
+    fn memory_costs_no_more_than_the_head_start(quic in 1..900_u64, tcp in 1..900_u64) {
         let mut world = World { addresses: vec!["192.0.2.1".parse().unwrap()], ..World::default() };
         for (transport, round_trip) in [(Transport::Quic, quic), (Transport::Tcp, tcp)] {
             let address = candidate(transport, "192.0.2.1").address;
@@ -314,7 +315,10 @@ proptest! {
         let now = EPOCH + Duration::from_mins(2);
         let run = world.run(setup_of(policy.clone(), &memory, now, 1), now, None);
         let waited = run.usable().expect("both work").0 - run.starts()[0].0;
-        prop_assert!(waited <= policy.head_start + 2 * ms(tcp), "{:?}", run.outputs);
+        let by_tcp = policy.head_start + 2 * ms(tcp);
+        let answers_in_time = ms(quic) <= policy.head_start;
+        let bound = if answers_in_time { by_tcp.max(2 * ms(quic)) } else { by_tcp };
+        prop_assert!(waited <= bound, "{:?}", run.outputs);
         prop_assert_eq!(run.last_transport(), Some(Transport::Quic), "{:?}", run.outputs);
     }
 }
