@@ -162,7 +162,7 @@ fn judge(
         Verdict::Bad { cause, until } => {
             ("bad", Some(cause.to_string()), Some(until.saturating_sub(now)))
         }
-        Verdict::RetestDue { cause } => ("retest-due", Some(cause.to_string()), None),
+        Verdict::RetestDue { cause, .. } => ("retest-due", Some(cause.to_string()), None),
         _ => ("unknown", None, None),
     }
 }

@@ -98,7 +98,7 @@ impl PeerEntry {
                 if now < until {
                     Verdict::Bad { cause, until }
                 } else {
-                    Verdict::RetestDue { cause }
+                    Verdict::RetestDue { cause, since: until }
                 }
             }
         }

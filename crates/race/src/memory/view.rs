@@ -32,6 +32,9 @@ pub enum Verdict {
     RetestDue {
         /// How it failed.
         cause: Cause,
+        /// When the back-off ended. What has been due for longest has its turn first, so that none
+        /// waits for ever behind others that fail again and again.
+        since: Duration,
     },
     /// Nothing is known of this peer, but on this network other peers were silent this way: try
     /// it when nothing else is left, and one race in `probe_one_in` beside a working connection.
@@ -43,6 +46,16 @@ pub enum Verdict {
     },
     /// Nothing is known.
     Unknown,
+}
+
+impl Verdict {
+    /// When a retest fell due; zero for everything that waits for no back-off.
+    pub(crate) const fn due_since(self) -> Duration {
+        match self {
+            Self::RetestDue { since, .. } => since,
+            _ => Duration::ZERO,
+        }
+    }
 }
 
 /// The part of the memory that one race needs.

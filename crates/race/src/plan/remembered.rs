@@ -6,6 +6,7 @@
 //! beside the working connection: otherwise each success would make the second best last longer.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::{Draft, Dropped, PlanRequest};
 use crate::candidate::{Family, Transport};
@@ -18,6 +19,8 @@ pub(super) struct Weighed {
     pub(super) draft: Draft,
     pub(super) from_memory: bool,
     pub(super) retest: bool,
+    /// When the back-off ended; zero for what is due without one.
+    due_since: Duration,
     standing: Standing,
 }
 
@@ -81,9 +84,10 @@ impl Weighed {
         } else {
             request.view.verdict(&draft.candidate, request.now)
         };
+        let due_since = verdict.due_since();
         let (standing, reasons) = judge(request, &draft, verdict);
         draft.reasons.splice(0..0, reasons);
-        Self { from_memory: standing == Standing::Good, retest: false, draft, standing }
+        Self { from_memory: standing == Standing::Good, retest: false, due_since, draft, standing }
     }
 
     /// What works and what is untried stay with their priority; the rest goes behind all.
@@ -114,7 +118,7 @@ fn judge(request: &PlanRequest<'_>, draft: &Draft, verdict: Verdict) -> (Standin
             let retest_in = until.saturating_sub(request.now);
             (Standing::Bad, alloc::vec![Reason::KnownBad { cause, retest_in }])
         }
-        Verdict::RetestDue { cause } => {
+        Verdict::RetestDue { cause, .. } => {
             (Standing::Retest, alloc::vec![Reason::RetestDue { cause }])
         }
         Verdict::NetworkBad { silent_hosts, probe_one_in } => {
@@ -130,12 +134,18 @@ fn judge(request: &PlanRequest<'_>, draft: &Draft, verdict: Verdict) -> (Standin
     }
 }
 
-/// The best of each way that is due goes beside a working connection; one of each is enough to
-/// learn. Where nothing better stands before them, they are ordinary attempts.
+/// What has been due for longest of each way goes beside a working connection; one of each is
+/// enough to learn, and the others of a way have their turns in later races. Where nothing better
+/// stands before them, they are ordinary attempts.
 fn mark_retests(weighed: &mut [Weighed]) {
-    let has_better = weighed.iter().any(|one| one.standing <= Standing::Untried);
+    if !weighed.iter().any(|one| one.standing <= Standing::Untried) {
+        return;
+    }
+    let is_due = |one: &&mut Weighed| one.standing == Standing::Retest;
+    let mut due: Vec<&mut Weighed> = weighed.iter_mut().filter(is_due).collect();
+    due.sort_by_key(|one| one.due_since);
     let mut marked: Vec<(Transport, Family)> = Vec::new();
-    for one in weighed.iter_mut().filter(|one| has_better && one.standing == Standing::Retest) {
+    for one in due {
         if !marked.contains(&one.way()) {
             marked.push(one.way());
             one.retest = true;

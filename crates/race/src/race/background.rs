@@ -42,7 +42,9 @@ impl Race {
         (self.now.max(due) < self.deadline()).then_some(due)
     }
 
-    /// The place in the waiting list of what is to be tried beside the winner.
+    /// The place in the waiting list of what is to be tried beside the winner: what waited for no
+    /// back-off in the order of the plan, then what has been due for longest. In any other order
+    /// the first few, failing again in each race, would keep the rest from ever being tried.
     fn next_in_background(&self) -> Option<usize> {
         let Stage::Won { best, .. } = self.stage else { return None };
         let policy = &self.setup.policy;
@@ -50,21 +52,20 @@ impl Race {
             return None;
         }
         let standing = self.rank(&self.attempts[index(best)]);
-        self.waiting.iter().position(|waiting| {
+        let due = self.waiting.iter().enumerate().filter_map(|(place, waiting)| {
             let entry = &self.plan.entries[*waiting];
             let transport = entry.candidate.transport;
+            let verdict = self.setup.view.verdict(&entry.candidate, self.now);
             let could_upgrade = policy.late_switch
                 && policy.rank(transport).is_some_and(|rank| rank < standing)
                 && !self.runs(|attempt| {
                     attempt.candidate.transport == transport
                         && self.now < self.patience_end(attempt)
                 })
-                && matches!(
-                    self.setup.view.verdict(&entry.candidate, self.now),
-                    Verdict::Good { .. } | Verdict::Unknown
-                );
-            entry.retest || could_upgrade
-        })
+                && matches!(verdict, Verdict::Good { .. } | Verdict::Unknown);
+            (entry.retest || could_upgrade).then(|| (verdict.due_since(), place))
+        });
+        due.min().map(|(_, place)| place)
     }
 
     /// When an attempt has gone on for so long without progress that the next one of its transport

@@ -8,7 +8,7 @@ mod limits;
 mod networks;
 mod properties;
 mod refusals;
-
+mod retests;
 mod scene;
 mod timing;
 mod winning;

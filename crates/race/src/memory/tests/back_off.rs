@@ -42,7 +42,7 @@ fn the_back_off_doubles_up_to_two_days() {
         };
         waits.push((until - now).as_secs() / 60);
         now = until;
-        let due = Verdict::RetestDue { cause: Cause::Silent };
+        let due = Verdict::RetestDue { cause: Cause::Silent, since: now };
         assert_eq!(verdict(&memory, "a.test", &quic(), now), due);
     }
     assert_eq!(waits, [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 2880, 2880]);
@@ -82,9 +82,10 @@ fn retest_after_overrides_rows_that_are_already_there() {
         .map(|record| (record.key, record.entry))
         .collect::<Vec<_>>();
     let view = View::from_rows(rows, NOW, &config);
-    let due = Verdict::RetestDue { cause: Cause::Silent };
+    let since = NOW + Duration::from_secs(2);
+    let due = Verdict::RetestDue { cause: Cause::Silent, since };
     assert!(matches!(view.verdict(&quic(), NOW + Duration::from_secs(1)), Verdict::Bad { .. }));
-    assert_eq!(view.verdict(&quic(), NOW + Duration::from_secs(2)), due);
+    assert_eq!(view.verdict(&quic(), since), due);
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! Which of many retests has its turn, when one race cannot try them all.
+
+use core::time::Duration;
+
+use super::scene::*;
+use crate::candidate::{Candidate, Origin, Security, Transport};
+use crate::evidence::{Cause, Level, NetworkId};
+use crate::memory::{Config, Entry, Key, Memory, Outcome, PeerEntry};
+use crate::policy::Policy;
+use crate::race::{MAX_BACKGROUND, Setup};
+use crate::target::Service;
+
+const TRANSPORTS: [Transport; 4] =
+    [Transport::Quic, Transport::SctpUdp, Transport::Mptcp, Transport::Tcp];
+
+fn remember(memory: &mut Memory, transport: Transport, address: &str, outcome: Outcome, at: u64) {
+    let candidate = Candidate {
+        address: core::net::SocketAddr::new(address.parse().unwrap(), 443),
+        transport,
+        security: Security::Tls,
+        alpn: Vec::new(),
+        ech: None,
+        priority: None,
+        origin: Origin::Address,
+    };
+    let at = EPOCH - Duration::from_mins(at);
+    let entry = Entry::Peer(PeerEntry { at, outcome, round_trip: None });
+    memory.insert(Key::peer(&NetworkId("home".into()), &target().host, &candidate), entry);
+}
+
+fn bad() -> Outcome {
+    Outcome::Bad { cause: Cause::Refused, reached: Level::Started, strikes: 1 }
+}
+
+/// TCP over IPv4 works; these failed so many minutes ago, each long enough for its back-off.
+fn race_after(failures: &[(Transport, &str, u64)], addresses: &[&str]) -> Vec<String> {
+    let mut memory = Memory::new(Config::default());
+    let good = Outcome::Good { level: Level::Security };
+    remember(&mut memory, Transport::Tcp, V4, good, 1);
+    for (transport, address, minutes) in failures {
+        remember(&mut memory, *transport, address, bad(), *minutes);
+    }
+    let policy = Policy { transports: TRANSPORTS.to_vec(), ..Policy::of_first_tries() };
+    let setup = setup(policy);
+    let view = memory.view(&setup.network.id, &setup.target.host, EPOCH);
+    let mut target = setup.target.clone();
+    target.service = Service::Plain { transports: TRANSPORTS.to_vec(), alpn: Vec::new() };
+    let mut scene = Scene::with(Setup { view, target, ..setup }, addresses);
+    scene.until(30);
+    scene.ready(0);
+    let lines = scene.until(2_900);
+    let background = lines.into_iter().filter_map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        (words.last() == Some(&"background")).then(|| words[3..5].join(" "))
+    });
+    background.collect()
+}
+
+#[test]
+fn what_has_been_due_for_longest_goes_first() {
+    let failures = [
+        (Transport::Quic, V6, 30),
+        (Transport::Quic, V4, 40),
+        (Transport::SctpUdp, V6, 50),
+        (Transport::SctpUdp, V4, 60),
+        (Transport::Mptcp, V6, 70),
+        (Transport::Mptcp, V4, 80),
+        (Transport::Tcp, V6, 90),
+    ];
+    let tried = race_after(&failures, &[V6, V4]);
+    let expected =
+        ["tcp 2001:db8::1", "mptcp 192.0.2.1", "mptcp 2001:db8::1", "sctp-udp 192.0.2.1"];
+    assert_eq!(tried, expected);
+    assert_eq!(tried.len(), MAX_BACKGROUND);
+}
+
+/// One address of a way that fails in each race does not keep the other from its turn.
+#[test]
+fn the_addresses_of_one_way_take_turns() {
+    let other = "192.0.2.2";
+    for (due_longer, expected) in [(V4, "quic 192.0.2.1"), (other, "quic 192.0.2.2")] {
+        let minutes = |address| if address == due_longer { 40 } else { 30 };
+        let failures = [V4, other].map(|address| (Transport::Quic, address, minutes(address)));
+        let tried = race_after(&failures, &[V4, other]);
+        let over_quic: Vec<&String> =
+            tried.iter().filter(|line| line.starts_with("quic")).collect();
+        assert_eq!(over_quic, [expected]);
+    }
+}
