@@ -1,6 +1,7 @@
 //! Packets into a file, by a thread of their own so that a slow disk delays no packet.
 
-use std::fs::File;
+mod destination;
+
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -11,6 +12,7 @@ use eyas_netem::capture::{Capture, CaptureInterface};
 
 use super::error::EmulatorError;
 use super::topology::Host;
+use destination::Destination;
 
 /// Bytes that are gathered before they go to the file's thread.
 const CHUNK: usize = 64 << 10;
@@ -44,7 +46,7 @@ impl Recorder {
         paths: &[(usize, String)],
         epoch: Duration,
     ) -> Result<Self, EmulatorError> {
-        let file = File::create(file).map_err(EmulatorError::system("write the capture"))?;
+        let file = Destination::create(file).map_err(EmulatorError::system("write the capture"))?;
         let mut capture = Capture::new(LIMIT);
         let interfaces = |(number, name): &(usize, String)| {
             let ends = Host::ALL.map(|host| capture.interface(&format!("{name} at the {host}")));
@@ -110,9 +112,9 @@ fn packets(mut chunk: &[u8]) -> u64 {
     number
 }
 
-fn write(mut file: File, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
+fn write(mut file: Destination, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
     for chunk in chunks {
         file.write_all(&chunk)?;
     }
-    file.flush()
+    file.finish()
 }

@@ -225,7 +225,9 @@ impl Emulator {
     }
 
     /// Writes the packets of a path, or of all, into a pcapng file from now on, as its hosts send and
-    /// get them. A capture that is under way ends.
+    /// get them. A capture that is under way ends. An ordinary file has its name when the capture has
+    /// ended, and none is left if the program is killed; a named pipe is written as it goes, from when
+    /// somebody reads it.
     ///
     /// # Errors
     /// If there is no such path, or the file cannot be written.

@@ -1,0 +1,142 @@
+//! Where a capture is written: a file that has its name when it is whole, or a pipe.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, OFlags, linkat};
+
+/// A file that nobody sees before it is whole. Until then it has no name where the file system can
+/// do that, so that nothing of it is left if the program is killed.
+#[derive(Debug)]
+pub(super) struct Destination {
+    file: File,
+    ending: Ending,
+}
+
+#[derive(Debug)]
+enum Ending {
+    /// It has no name yet, and gets this one.
+    Named(PathBuf),
+    /// It has the first name, and gets the second.
+    Renamed(PathBuf, PathBuf),
+    /// Somebody reads it as it is written.
+    Read,
+}
+
+impl Destination {
+    /// Begins to write. What is no ordinary file (a named pipe, `/dev/stdout`) is written as it is.
+    pub(super) fn create(path: &Path) -> io::Result<Self> {
+        if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
+            let file = OpenOptions::new().write(true).open(path)?;
+            return Ok(Self { file, ending: Ending::Read });
+        }
+        let unnamed = OpenOptions::new()
+            .write(true)
+            .custom_flags(OFlags::TMPFILE.bits() as i32)
+            .open(directory(path));
+        if let Ok(file) = unnamed {
+            return Ok(Self { file, ending: Ending::Named(path.to_owned()) });
+        }
+        let beside = beside(path);
+        let file = File::create(&beside)?;
+        Ok(Self { file, ending: Ending::Renamed(beside, path.to_owned()) })
+    }
+
+    /// It is whole: it gets its name, which a file that had it before loses.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.file.flush()?;
+        match &self.ending {
+            Ending::Named(path) => {
+                let beside = beside(path);
+                let unnamed = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+                // A link replaces nothing, so the name is got in two steps.
+                linkat(CWD, unnamed, CWD, &beside, AtFlags::SYMLINK_FOLLOW)?;
+                fs::rename(&beside, path)
+            }
+            Ending::Renamed(beside, path) => fs::rename(beside, path),
+            Ending::Read => Ok(()),
+        }
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A name in the same directory that no other process takes.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.partial", std::process::id()));
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_file_has_its_name_when_it_is_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("all.pcapng");
+        fs::write(&path, "an older one").unwrap();
+        let mut destination = Destination::create(&path).unwrap();
+        destination.write_all(b"packets").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"an older one");
+        destination.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"packets");
+        assert_eq!(names(directory.path()), ["all.pcapng"]);
+    }
+
+    #[test]
+    fn one_that_is_not_finished_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("all.pcapng");
+        let mut destination = Destination::create(&path).unwrap();
+        destination.write_all(b"pack").unwrap();
+        let is_unnamed = matches!(destination.ending, Ending::Named(_));
+        drop(destination);
+        let left = if is_unnamed { 0 } else { 1 };
+        assert_eq!(names(directory.path()).len(), left);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_pipe_is_written_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("live");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || fs::read(path).unwrap()
+        });
+        let mut destination = Destination::create(&path).unwrap();
+        destination.write_all(b"packets").unwrap();
+        destination.finish().unwrap();
+        assert_eq!(reader.join().unwrap(), b"packets");
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(Destination::create(&directory.path().join("no/all.pcapng")).is_err());
+    }
+}
