@@ -29,7 +29,7 @@ BESIDE = ("usrsctp", "pion")
 
 def main() -> int:
     options = parse()
-    report = Report()
+    report = Report(options.strict)
     with tempfile.TemporaryDirectory(prefix="eyas-interop-") as directory, contextlib.ExitStack() as ends:
         beside = None
         if not options.only:
@@ -126,6 +126,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="interop/run", description=__doc__)
     parser.add_argument("--eyas", type=pathlib.Path, help="the binary to test")
     parser.add_argument("--only", action="append", default=[], help="cases with this in the name")
+    parser.add_argument("--strict", action="store_true", help="a figure that is missed is a failure")
     parser.add_argument("--keep", action="store_true", help="keep the logs in ./interop-logs")
     options = parser.parse_args()
     if options.eyas:

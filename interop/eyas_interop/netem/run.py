@@ -119,16 +119,16 @@ def judge(row: dict[str, object], report: Report) -> None:
         detail = f"10 ms {off['p50']:+.3f} ms at the median, {off['p99']:+.3f} ms at p99"
         good = abs(off["p50"]) <= 0.1 and abs(off["p99"]) <= 0.5
         if good or off["machine"] <= TOO_BUSY:
-            report.check("netem", "delay", good, detail)
+            report.figure("netem", "delay", good, detail)
         else:
             busy = f"this machine wakes up {off['machine']:.2f} ms late at p99 without any emulator"
             report.skip("netem", "delay", f"{busy}; seen: {detail}")
     if isinstance(part := row.get("loss"), float):
         error = QUANTILE * math.sqrt(0.05 * 0.95 / 20_000)
         detail = f"{part:.2%} of 20,000 for 5 %, at most {error:.2%} off"
-        report.check("netem", "loss", abs(part - 0.05) <= error, detail)
+        report.figure("netem", "loss", abs(part - 0.05) <= error, detail)
     if isinstance(bits := row.get("rate"), float):
-        report.check("netem", "rate", abs(bits / 10 - 1) <= 0.005, f"{bits:.3f} Mbit/s for 10")
+        report.figure("netem", "rate", abs(bits / 10 - 1) <= 0.005, f"{bits:.3f} Mbit/s for 10")
 
 
 def table(rows: dict[str, dict[str, object]]) -> None:

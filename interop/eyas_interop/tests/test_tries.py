@@ -76,7 +76,7 @@ class Told(unittest.TestCase):
         self.assertIn("ok    linux      raw, we connect: path cut: ", printed)
         self.assertIn("at the second try: fine; the first: lost it", printed)
         self.assertRegex(printed, r"path cut +again")
-        self.assertEqual(report.counts, {"passed": 1, "failed": 0, "skipped": 0})
+        self.assertEqual(report.counts, {"passed": 1, "failed": 0, "missed": 0, "skipped": 0})
 
     def test_two_failures_fail_the_run(self):
         printed, report, _ = self.told((False, "lost it"), (False, "again"))
