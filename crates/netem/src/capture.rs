@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::header;
-use crate::packet::Packet;
+use crate::packet::{Packet, Payload};
 use crate::time::nanos;
 
 /// Types of blocks (§4).
@@ -89,17 +89,17 @@ impl Capture {
     }
 
     /// Writes down a packet, with a comment if there is something to say about it.
-    pub fn packet(
+    pub fn packet<B: Payload>(
         &mut self,
         now: Duration,
         interface: CaptureInterface,
-        packet: &Packet,
+        packet: &Packet<B>,
         comment: Option<&str>,
     ) {
         let mut header = Vec::with_capacity(packet.header_len());
         header::write(packet, self.identification, &mut header);
         self.identification = self.identification.wrapping_add(1);
-        self.pieces(now, interface, [&header, &packet.payload], comment);
+        self.pieces(now, interface, [&header, &packet.payload.to_bytes()], comment);
     }
 
     /// Writes down a packet that is there in bytes, IP header first.

@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use bytes::Bytes;
 
 use crate::middlebox::Sum;
-use crate::packet::{IPV4_HEADER, IPV6_HEADER, Packet};
+use crate::packet::{IPV4_HEADER, IPV6_HEADER, Packet, Payload};
 
 /// The hop limit that is written; nothing here counts hops.
 const HOP_LIMIT: u8 = 64;
@@ -16,7 +16,7 @@ const DONT_FRAGMENT: u16 = 0x4000;
 
 /// Writes the header. Both addresses are of one family, that of the source; where they are not,
 /// the destination is written as unspecified.
-pub(crate) fn write(packet: &Packet, identification: u16, into: &mut Vec<u8>) {
+pub(crate) fn write<B: Payload>(packet: &Packet<B>, identification: u16, into: &mut Vec<u8>) {
     match packet.source {
         IpAddr::V4(source) => {
             let destination = match packet.destination {

@@ -17,7 +17,7 @@
 //!
 //! | module | job | source |
 //! | --- | --- | --- |
-//! | [`packet`] | an IP packet: its header as fields, the rest as bytes | RFC 791, RFC 8200 |
+//! | [`packet`] | an IP packet: its header as fields, the rest as bytes or values | RFC 791, RFC 8200 |
 //! | [`link`] | one direction of a link | RFC 8289, Floyd and Jacobson 1993, Gilbert and Elliott |
 //! | [`node`] | what has interfaces: the contract of hosts, routers and middleboxes | |
 //! | [`router`] | forwarding by the longest prefix | RFC 1812 §5.2.4.3 |

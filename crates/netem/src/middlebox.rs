@@ -27,7 +27,7 @@ use core::time::Duration;
 pub(crate) use checksum::Sum;
 
 use crate::node::{Node, NodeInput, NodeOutput};
-use crate::packet::Packet;
+use crate::packet::{Packet, Payload};
 
 /// One of the two sides of a middlebox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,7 +97,8 @@ impl<M: Middlebox + ?Sized> Middlebox for Box<M> {
     }
 }
 
-/// A middlebox as a node of a world: interface 0 is its inside, interface 1 its outside.
+/// A middlebox as a node of a world: interface 0 is its inside, interface 1 its outside. It looks
+/// into packets, so whatever a world's packets carry, they leave it as bytes.
 #[derive(Clone, Debug)]
 pub struct MiddleboxNode<M>(pub M);
 
@@ -108,21 +109,22 @@ impl<M> MiddleboxNode<M> {
     pub const OUTSIDE: u32 = 1;
 }
 
-impl<M: Middlebox> Node for MiddleboxNode<M> {
-    fn handle_input(&mut self, now: Duration, input: NodeInput) {
+impl<M: Middlebox, B: Payload> Node<B> for MiddleboxNode<M> {
+    fn handle_input(&mut self, now: Duration, input: NodeInput<B>) {
         if let NodeInput::Arrived { interface, packet } = input {
             let from = if interface == Self::INSIDE { Side::Inside } else { Side::Outside };
-            self.0.handle(now, from, packet);
+            self.0.handle(now, from, packet.to_bytes());
         }
     }
 
-    fn poll_output(&mut self, now: Duration) -> NodeOutput {
+    fn poll_output(&mut self, now: Duration) -> NodeOutput<B> {
+        let back = |packet: Packet| packet.with_payload(B::from(packet.payload.clone()));
         match self.0.poll(now) {
             Some((Side::Inside, packet)) => {
-                NodeOutput::Transmit { interface: Self::INSIDE, packet }
+                NodeOutput::Transmit { interface: Self::INSIDE, packet: back(packet) }
             }
             Some((Side::Outside, packet)) => {
-                NodeOutput::Transmit { interface: Self::OUTSIDE, packet }
+                NodeOutput::Transmit { interface: Self::OUTSIDE, packet: back(packet) }
             }
             None => NodeOutput::Timeout(self.0.next_timeout()),
         }

@@ -38,9 +38,36 @@ pub const IPV4_HEADER: usize = 20;
 /// Bytes of an IPv6 header without extensions (RFC 8200 §3).
 pub const IPV6_HEADER: usize = 40;
 
-/// One IP packet. Its header is kept as fields, what comes after the header as bytes.
+/// What follows the IP header of a packet: bytes, or whatever the nodes of a world hand each other
+/// instead, as long as it has a length and can be written as bytes where somebody wants to see them.
+pub trait Payload: Clone + From<Bytes> {
+    /// Bytes that it takes.
+    fn len(&self) -> usize;
+
+    /// As it is on a wire: [`Self::len`] bytes.
+    fn to_bytes(&self) -> Bytes;
+
+    /// Whether there is nothing.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Payload for Bytes {
+    #[inline]
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn to_bytes(&self) -> Bytes {
+        self.clone()
+    }
+}
+
+/// One IP packet. Its header is kept as fields, what comes after the header as bytes, or as what
+/// else `B` is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet {
+pub struct Packet<B = Bytes> {
     /// Where it comes from.
     pub source: IpAddr,
     /// Where it goes.
@@ -52,7 +79,7 @@ pub struct Packet {
     /// Whether it may not be cut into fragments. IPv6 packets never may, whatever this says.
     pub dont_fragment: bool,
     /// What follows the IP header: the transport's header and what it carries.
-    pub payload: Bytes,
+    pub payload: B,
 }
 
 impl Packet {
@@ -62,7 +89,9 @@ impl Packet {
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         header::parse(bytes)
     }
+}
 
+impl<B: Payload> Packet<B> {
     /// Adds the IP header, in bytes, to `into`; the payload comes behind it. Life times are 64, and
     /// both addresses are written as those of the source's family.
     pub fn write_header(&self, identification: u16, into: &mut Vec<u8>) {
@@ -71,13 +100,13 @@ impl Packet {
 
     /// Bytes of the packet with its IP header.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.header_len() + self.payload.len()
     }
 
     /// Whether nothing follows the IP header.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.payload.is_empty()
     }
 
@@ -100,6 +129,25 @@ impl Packet {
     #[must_use]
     pub const fn is_ecn_capable(&self) -> bool {
         self.ecn & 3 != ecn::NOT_CAPABLE
+    }
+
+    /// The same packet with its payload in bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Packet {
+        self.with_payload(self.payload.to_bytes())
+    }
+
+    /// The same packet with another payload.
+    #[must_use]
+    pub fn with_payload<C>(&self, payload: C) -> Packet<C> {
+        Packet {
+            source: self.source,
+            destination: self.destination,
+            protocol: self.protocol,
+            ecn: self.ecn,
+            dont_fragment: self.dont_fragment,
+            payload,
+        }
     }
 }
 
@@ -128,7 +176,7 @@ pub trait Carried: Clone {
     fn corrupt(&mut self, bits: &[u64]);
 }
 
-impl Carried for Packet {
+impl<B: Payload> Carried for Packet<B> {
     fn len(&self) -> usize {
         self.len()
     }
@@ -150,12 +198,12 @@ impl Carried for Packet {
     }
 
     fn corrupt(&mut self, bits: &[u64]) {
-        let mut payload = BytesMut::from(&self.payload[..]);
+        let mut payload = BytesMut::from(&self.payload.to_bytes()[..]);
         for bit in bits {
             if let Some(octet) = payload.get_mut((bit / 8) as usize) {
                 *octet ^= 1 << (bit % 8);
             }
         }
-        self.payload = Bytes::from(payload);
+        self.payload = B::from(payload.freeze());
     }
 }

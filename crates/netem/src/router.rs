@@ -5,8 +5,10 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::time::Duration;
 
+use bytes::Bytes;
+
 use crate::node::{Node, NodeInput, NodeOutput};
-use crate::packet::Packet;
+use crate::packet::{Packet, Payload};
 
 /// One line of a routing table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +20,22 @@ struct Route {
 
 /// A node that forwards. It takes no time, counts no hops and answers nobody; what it has no route
 /// for is dropped and counted.
-#[derive(Clone, Debug, Default)]
-pub struct Router {
+#[derive(Clone, Debug)]
+pub struct Router<B = Bytes> {
     /// Longest prefixes first; of equal length, in the order of adding.
     routes: Vec<Route>,
-    leaving: VecDeque<(u32, Packet)>,
+    leaving: VecDeque<(u32, Packet<B>)>,
     forwarded: u64,
     unroutable: u64,
 }
 
-impl Router {
+impl<B> Default for Router<B> {
+    fn default() -> Self {
+        Self { routes: Vec::new(), leaving: VecDeque::new(), forwarded: 0, unroutable: 0 }
+    }
+}
+
+impl<B: Payload> Router<B> {
     /// A router without routes.
     #[must_use]
     pub fn new() -> Self {
@@ -82,8 +90,8 @@ impl Route {
     }
 }
 
-impl Node for Router {
-    fn handle_input(&mut self, _now: Duration, input: NodeInput) {
+impl<B: Payload> Node<B> for Router<B> {
+    fn handle_input(&mut self, _now: Duration, input: NodeInput<B>) {
         if let NodeInput::Arrived { packet, .. } = input {
             match self.interface_to(packet.destination) {
                 Some(interface) => {
@@ -95,7 +103,7 @@ impl Node for Router {
         }
     }
 
-    fn poll_output(&mut self, _now: Duration) -> NodeOutput {
+    fn poll_output(&mut self, _now: Duration) -> NodeOutput<B> {
         match self.leaving.pop_front() {
             Some((interface, packet)) => NodeOutput::Transmit { interface, packet },
             None => NodeOutput::Timeout(None),
@@ -109,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_longest_prefix_wins() {
-        let router = Router::new()
+        let router = Router::<Bytes>::new()
             .route([0, 0, 0, 0].into(), 0, 9)
             .route([10, 1, 0, 0].into(), 16, 1)
             .host([10, 1, 2, 3].into(), 2)

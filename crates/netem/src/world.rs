@@ -16,12 +16,14 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use bytes::Bytes;
+
 pub use action::{Action, NodeChange, WorldChange};
 pub use observation::{Happening, Record, TapPoint};
 
 use crate::link::{DropCause, Link, LinkChange, LinkConfig, LinkCounters};
 use crate::node::{Node, NodeInput, NodeOutput};
-use crate::packet::Packet;
+use crate::packet::{Packet, Payload};
 use crate::random;
 use crate::time::{Nanos, nanos};
 use action::Planned;
@@ -76,8 +78,8 @@ struct NodeSlot<N> {
 }
 
 /// One direction of a link.
-struct LinkSlot {
-    link: Link,
+struct LinkSlot<B> {
+    link: Link<Packet<B>>,
     /// The node and its interface at the far end.
     to: (u32, u32),
     tap: Tap,
@@ -85,14 +87,16 @@ struct LinkSlot {
 
 /// Nodes, links, and the time.
 ///
-/// `N` is the type of all nodes: an enum of those that there are, or `Box<dyn Node>`.
-pub struct World<N> {
+/// `N` is the type of all nodes: an enum of those that there are, or `Box<dyn Node>`. `B` is what
+/// packets carry behind their IP header: bytes, or values of which the world knows no more than their
+/// length.
+pub struct World<N, B = Bytes> {
     now: Nanos,
     seed: u64,
     nodes: Vec<NodeSlot<N>>,
-    links: Vec<LinkSlot>,
+    links: Vec<LinkSlot<B>>,
     agenda: Agenda,
-    actions: BinaryHeap<Planned<N>>,
+    actions: BinaryHeap<Planned<N, B>>,
     planned: u64,
     counters: WorldCounters,
     observers: Observers,
@@ -107,7 +111,7 @@ const fn link_entity(direction: u32) -> u32 {
     direction * 2 + 1
 }
 
-impl<N: Node> World<N> {
+impl<N: Node<B>, B: Payload> World<N, B> {
     /// An empty world, at time zero.
     #[must_use]
     pub fn new(seed: u64) -> Self {
@@ -180,7 +184,7 @@ impl<N: Node> World<N> {
 
     /// Does something at a time; at the present one if that has passed. Of actions and events at
     /// the same time, actions come first.
-    pub fn at(&mut self, time: Duration, action: Action<N>) {
+    pub fn at(&mut self, time: Duration, action: Action<N, B>) {
         self.planned += 1;
         let time = nanos(time).max(self.now);
         self.actions.push(Planned { time, turn: self.planned, action });
@@ -273,7 +277,7 @@ impl<N: Node> World<N> {
 
     /// One direction of a link.
     #[must_use]
-    pub fn link(&self, id: LinkId, direction: Direction) -> &Link {
+    pub fn link(&self, id: LinkId, direction: Direction) -> &Link<Packet<B>> {
         &self.links[Self::slot(id, direction)].link
     }
 
@@ -309,7 +313,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    fn act(&mut self, action: Action<N>) {
+    fn act(&mut self, action: Action<N, B>) {
         match action {
             Action::Link { link, direction, change } => self.change_link(link, direction, &change),
             Action::Node(id, change) => {
@@ -354,7 +358,7 @@ impl<N: Node> World<N> {
         self.agenda.set(link_entity(direction), self.links[index].link.next());
     }
 
-    fn hand_over(&mut self, node: u32, input: NodeInput) {
+    fn hand_over(&mut self, node: u32, input: NodeInput<B>) {
         let now = self.now();
         self.nodes[node as usize].node.handle_input(now, input);
         self.drain(node);
@@ -375,7 +379,7 @@ impl<N: Node> World<N> {
         }
     }
 
-    fn send(&mut self, node: u32, interface: u32, packet: Packet) {
+    fn send(&mut self, node: u32, interface: u32, packet: Packet<B>) {
         let interfaces = &self.nodes[node as usize].interfaces;
         let Some(direction) = interfaces.get(interface as usize).copied().flatten() else {
             self.counters.unconnected += 1;

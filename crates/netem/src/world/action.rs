@@ -4,6 +4,8 @@ use alloc::boxed::Box;
 use core::cmp::Ordering;
 use core::time::Duration;
 
+use bytes::Bytes;
+
 use super::{Direction, LinkId, NodeId, World};
 use crate::link::LinkChange;
 use crate::time::Nanos;
@@ -11,10 +13,10 @@ use crate::time::Nanos;
 /// What changes a node from outside.
 pub type NodeChange<N> = Box<dyn FnOnce(&mut N, Duration) + Send>;
 /// What changes a whole world.
-pub type WorldChange<N> = Box<dyn FnOnce(&mut World<N>) + Send>;
+pub type WorldChange<N, B = Bytes> = Box<dyn FnOnce(&mut World<N, B>) + Send>;
 
 /// Something that happens at a time set beforehand.
-pub enum Action<N> {
+pub enum Action<N, B = Bytes> {
     /// A link changes.
     Link {
         /// Which.
@@ -27,10 +29,10 @@ pub enum Action<N> {
     /// A node is changed from outside; then it is given [`crate::node::NodeInput::Timer`].
     Node(NodeId, NodeChange<N>),
     /// Anything else.
-    World(WorldChange<N>),
+    World(WorldChange<N, B>),
 }
 
-impl<N> Action<N> {
+impl<N, B> Action<N, B> {
     /// Changes both directions of a link.
     #[must_use]
     pub const fn link(link: LinkId, change: LinkChange) -> Self {
@@ -45,39 +47,39 @@ impl<N> Action<N> {
 
     /// Changes the world.
     #[must_use]
-    pub fn world(change: impl FnOnce(&mut World<N>) + Send + 'static) -> Self {
+    pub fn world(change: impl FnOnce(&mut World<N, B>) + Send + 'static) -> Self {
         Self::World(Box::new(change))
     }
 }
 
 /// An action and its turn: of equal times, the one that was asked for first.
-pub(super) struct Planned<N> {
+pub(super) struct Planned<N, B> {
     pub(super) time: Nanos,
     pub(super) turn: u64,
-    pub(super) action: Action<N>,
+    pub(super) action: Action<N, B>,
 }
 
-impl<N> Planned<N> {
+impl<N, B> Planned<N, B> {
     const fn key(&self) -> (Nanos, u64) {
         (self.time, self.turn)
     }
 }
 
-impl<N> PartialEq for Planned<N> {
+impl<N, B> PartialEq for Planned<N, B> {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl<N> Eq for Planned<N> {}
+impl<N, B> Eq for Planned<N, B> {}
 
-impl<N> PartialOrd for Planned<N> {
+impl<N, B> PartialOrd for Planned<N, B> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<N> Ord for Planned<N> {
+impl<N, B> Ord for Planned<N, B> {
     /// The earliest is the greatest: a `BinaryHeap` gives the greatest first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())

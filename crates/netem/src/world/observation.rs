@@ -8,7 +8,7 @@ use super::{Direction, LinkId, NodeId, World};
 use crate::capture::{Capture, CaptureInterface};
 use crate::link::DropCause;
 use crate::node::Node;
-use crate::packet::Packet;
+use crate::packet::{Packet, Payload};
 
 /// Bytes of a capture, if the caller does not begin one of another size: 256 MiB.
 const CAPTURE_LIMIT: usize = 256 << 20;
@@ -119,11 +119,11 @@ impl Observers {
     }
 
     /// A packet passes one end of a link.
-    pub(super) fn packet(
+    pub(super) fn packet<B: Payload>(
         &mut self,
         time: Duration,
         interface: Option<CaptureInterface>,
-        packet: &Packet,
+        packet: &Packet<B>,
         result: Result<(), DropCause>,
     ) {
         if let (Some(capture), Some(interface)) = (&mut self.capture, interface) {
@@ -143,7 +143,7 @@ impl Observers {
     }
 }
 
-impl<N: Node> World<N> {
+impl<N: Node<B>, B: Payload> World<N, B> {
     /// Captures what passes one end of both directions of a link, under interfaces named after
     /// `name`. All taps write to one capture.
     pub fn tap(&mut self, link: LinkId, point: TapPoint, name: &str) {
@@ -168,7 +168,7 @@ impl<N: Node> World<N> {
     pub(super) fn observe_offer(
         &mut self,
         slot: u32,
-        packet: &Packet,
+        packet: &Packet<B>,
         result: Result<(), DropCause>,
     ) {
         let (time, (link, direction)) = (self.now(), Self::direction(slot));
@@ -179,7 +179,7 @@ impl<N: Node> World<N> {
         self.observers.record(time, happening);
     }
 
-    pub(super) fn observe_arrival(&mut self, slot: u32, packet: &Packet) {
+    pub(super) fn observe_arrival(&mut self, slot: u32, packet: &Packet<B>) {
         let (time, (link, direction)) = (self.now(), Self::direction(slot));
         let interface = self.links[slot as usize].tap.receiver;
         self.observers.packet(time, interface, packet, Ok(()));

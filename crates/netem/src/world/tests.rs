@@ -1,6 +1,7 @@
 //! Worlds of a few nodes.
 
 mod properties;
+mod values;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

@@ -1,0 +1,134 @@
+//! A world whose packets carry values: the same as one of bytes, to who looks from outside; bytes
+//! where somebody looks inside.
+
+use super::*;
+use crate::link::{BitErrorConfig, BitErrorEffect};
+use crate::middlebox::MiddleboxNode;
+use crate::middlebox::mtu::{Answer, MtuLimit};
+use crate::packet::Payload;
+use crate::router::Router;
+
+/// So many bytes of one number, or bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Value {
+    Number(u8, usize),
+    Written(Bytes),
+}
+
+impl From<Bytes> for Value {
+    fn from(bytes: Bytes) -> Self {
+        Self::Written(bytes)
+    }
+}
+
+impl Payload for Value {
+    fn len(&self) -> usize {
+        match self {
+            Self::Number(_, length) => *length,
+            Self::Written(bytes) => bytes.len(),
+        }
+    }
+
+    fn to_bytes(&self) -> Bytes {
+        match self {
+            Self::Number(number, length) => alloc::vec![*number; *length].into(),
+            Self::Written(bytes) => bytes.clone(),
+        }
+    }
+}
+
+/// Sends what it has, and keeps what comes.
+#[derive(Default)]
+struct End<P> {
+    to_send: Vec<P>,
+    came: Vec<P>,
+}
+
+impl<P: Payload> Node<P> for End<P> {
+    fn handle_input(&mut self, _now: Duration, input: NodeInput<P>) {
+        if let NodeInput::Arrived { packet, .. } = input {
+            self.came.push(packet.payload);
+        }
+    }
+
+    fn poll_output(&mut self, _now: Duration) -> NodeOutput<P> {
+        match self.to_send.pop() {
+            Some(payload) => {
+                NodeOutput::Transmit { interface: 0, packet: packet(20).with_payload(payload) }
+            }
+            None => NodeOutput::Timeout(None),
+        }
+    }
+}
+
+enum Station<P> {
+    End(End<P>),
+    Router(Router<P>),
+    Limit(MiddleboxNode<MtuLimit>),
+}
+
+impl<P: Payload> Node<P> for Station<P> {
+    fn handle_input(&mut self, now: Duration, input: NodeInput<P>) {
+        match self {
+            Self::End(end) => end.handle_input(now, input),
+            Self::Router(router) => router.handle_input(now, input),
+            Self::Limit(limit) => limit.handle_input(now, input),
+        }
+    }
+
+    fn poll_output(&mut self, now: Duration) -> NodeOutput<P> {
+        match self {
+            Self::End(end) => end.poll_output(now),
+            Self::Router(router) => router.poll_output(now),
+            Self::Limit(limit) => limit.poll_output(now),
+        }
+    }
+}
+
+/// What came through two nodes in the way, what happened, and a capture of it.
+fn through<P: Payload>(
+    to_send: Vec<P>,
+    box_in_the_way: Option<usize>,
+    errors: f64,
+) -> (Vec<P>, Vec<Record>, Vec<u8>) {
+    let mut world: World<Station<P>, P> = World::new(7);
+    let sender = world.add_node(Station::End(End { to_send, came: Vec::new() }));
+    let middle = world.add_node(match box_in_the_way {
+        Some(mtu) => Station::Limit(MiddleboxNode(MtuLimit::new(mtu, Answer::Nothing))),
+        None => Station::Router(Router::new().host(B, 1)),
+    });
+    let receiver = world.add_node(Station::End(End { to_send: Vec::new(), came: Vec::new() }));
+    let last = LinkConfig {
+        bit_error: Some(BitErrorConfig { probability: errors, effect: BitErrorEffect::Corrupt }),
+        ..link()
+    };
+    world.connect((sender, 0), (middle, 0), link(), link());
+    let tapped = world.connect((middle, 1), (receiver, 0), last, link());
+    world.keep_records(1000);
+    world.tap(tapped, TapPoint::Receiver, "last");
+    world.run_until(milliseconds(1000));
+    let Station::End(end) = world.node_mut(receiver) else { unreachable!("an end was added") };
+    let came = core::mem::take(&mut end.came);
+    let records = world.records().to_vec();
+    (came, records, world.capture_mut().map(crate::capture::Capture::take).unwrap_or_default())
+}
+
+#[test]
+fn values_pass_as_their_bytes_would() {
+    let values: Vec<Value> = (0..40).map(|n| Value::Number(n, 100 * usize::from(n))).collect();
+    let bytes: Vec<Bytes> = values.iter().map(Value::to_bytes).collect();
+    for (limit, errors) in [(None, 0.0), (Some(1500), 0.0), (None, 1e-4), (Some(1500), 1e-4)] {
+        let (values, happened, captured) = through(values.clone(), limit, errors);
+        let (bytes, expected, written) = through(bytes.clone(), limit, errors);
+        assert_eq!(happened, expected);
+        assert!(captured == written, "what a capture shows");
+        assert_eq!(values.iter().map(Value::to_bytes).collect::<Vec<_>>(), bytes);
+        // Nobody who need not has looked inside.
+        let untouched = values.iter().filter(|value| matches!(value, Value::Number(..))).count();
+        match limit {
+            Some(_) => assert_eq!(untouched, 0),
+            None if errors == 0.0 => assert_eq!(untouched, 40),
+            None => assert!((1..40).contains(&untouched), "{untouched}"),
+        }
+    }
+}
