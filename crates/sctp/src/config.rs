@@ -37,6 +37,20 @@ pub struct EndpointConfig {
     pub max_out_of_the_blue_answers: u32,
     /// How the associations that peers open behave.
     pub association: AssociationConfig,
+    /// What packets leave as.
+    pub packets: PacketForm,
+}
+
+/// What packets leave an endpoint as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PacketForm {
+    /// Encoded, as [`crate::io::Output::Transmit`].
+    #[default]
+    Wire,
+    /// As values of the same lengths, [`crate::io::Output::TransmitStructs`], for a peer in the same
+    /// process, which takes them as [`crate::io::Input::Struct`]. A simulation in which nothing is
+    /// encoded or parsed shows whether encoding and parsing change anything.
+    Struct,
 }
 
 impl Default for EndpointConfig {
@@ -49,6 +63,7 @@ impl Default for EndpointConfig {
             max_associations: 100_000,
             max_out_of_the_blue_answers: 100,
             association: AssociationConfig::default(),
+            packets: PacketForm::default(),
         }
     }
 }

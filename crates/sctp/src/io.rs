@@ -14,6 +14,7 @@ use core::{
 
 use crate::event::Event;
 use crate::identifier::AssociationId;
+use crate::wire::StructPacket;
 
 /// Explicit congestion notification as the IP header carries it (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,6 +62,9 @@ pub enum Input {
     Tick,
     /// One or more SCTP packets came from one address.
     Packets(Received),
+    /// A packet came that was never encoded: what [`Output::TransmitStructs`] gave out elsewhere in
+    /// this process. Any endpoint takes it, whatever the form of its own packets.
+    Struct(Received<StructPacket>),
     /// The network reported that packets to this address do not arrive.
     Unreachable {
         /// Where the packets were sent; the port is that of the UDP encapsulation, 0 without.
@@ -81,7 +85,7 @@ pub enum Input {
 /// Packets as a socket gives them: one datagram, or a train of them that the kernel glued together
 /// (GRO).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Received {
+pub struct Received<C = Bytes> {
     /// The address that the packets were sent to, if the driver knows it.
     pub local: Option<IpAddr>,
     /// Where they came from. The port is that of the UDP encapsulation (RFC 6951), 0 without.
@@ -89,7 +93,7 @@ pub struct Received {
     /// The congestion mark of the IP header.
     pub ecn: Ecn,
     /// The packets, one after the other, without IP and UDP headers.
-    pub contents: Bytes,
+    pub contents: C,
     /// Bytes of each packet but the last, which may be shorter. At least 1.
     pub segment_size: usize,
 }
@@ -112,6 +116,9 @@ pub enum Unreachable {
 pub enum Output {
     /// Send these packets.
     Transmit(Transmit),
+    /// Send these packets, which are values: only from an endpoint that was asked for them
+    /// ([`crate::config::PacketForm::Struct`]).
+    TransmitStructs(Transmit<alloc::vec::Vec<StructPacket>>),
     /// Something happened to an association.
     Event(AssociationId, Event),
     /// Nothing more for now; call again at this time at the latest, if one is given.
@@ -134,7 +141,7 @@ pub enum Fragmentation {
 /// Packets to send from one address to another: one, or a train of equal sizes that a driver can
 /// hand to the kernel in one call (GSO).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transmit {
+pub struct Transmit<C = Bytes> {
     /// The address to send from; the routing's choice if none is given.
     pub local: Option<IpAddr>,
     /// Where to send. The port is that of the UDP encapsulation (RFC 6951), 0 without.
@@ -144,7 +151,7 @@ pub struct Transmit {
     /// Whether the packets may be cut.
     pub fragmentation: Fragmentation,
     /// The packets, one after the other, without IP and UDP headers.
-    pub contents: Bytes,
+    pub contents: C,
     /// Bytes of each packet but the last, which may be shorter.
     pub segment_size: usize,
 }

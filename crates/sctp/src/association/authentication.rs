@@ -136,10 +136,8 @@ impl Association {
 
     /// Signs what follows the AUTH chunk of a packet, if it has one.
     pub(super) fn sign(&self, packet: &mut PacketWriter<'_>) {
-        if let Some(authentication) = &self.authentication
-            && let Some(covered) = packet.authenticated()
-        {
-            authentication.sign(covered);
+        if let Some(authentication) = &self.authentication {
+            packet.authenticate(|covered| authentication.sign(covered));
         }
     }
 

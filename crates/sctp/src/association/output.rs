@@ -1,16 +1,16 @@
 //! Packets, put together: control chunks first, then the acknowledgement, then data
 //! (RFC 9260 §6.10).
 
-use bytes::BytesMut;
 use core::time::Duration;
 
 use super::Association;
 use super::control::{Alone, Control};
 use super::state::State;
 use crate::counters::Counters;
+use crate::endpoint::packet_buffer::{PacketBuffer, Trainload};
 use crate::endpoint::train::{Route, Train};
 use crate::identifier::{PathId, VerificationTag};
-use crate::io::{Ecn, Fragmentation, Transmit};
+use crate::io::{Ecn, Fragmentation};
 use crate::path::{Allowance, Heartbeat};
 use crate::wire::{Checksum, Chunk, ChunkType, EncodeChunk, Header, PACKET_HEADER, PacketWriter};
 
@@ -32,7 +32,7 @@ impl Association {
         now: Duration,
         train: &mut Train,
         counters: &mut Counters,
-    ) -> Option<Transmit> {
+    ) -> Option<Trainload> {
         train.gather(|buffer| self.write_packet(now, buffer, counters))
     }
 
@@ -40,7 +40,7 @@ impl Association {
     fn write_packet(
         &mut self,
         now: Duration,
-        buffer: &mut BytesMut,
+        buffer: &mut PacketBuffer,
         counters: &mut Counters,
     ) -> Option<Route> {
         if let Some(alone) = self.waiting.alone.pop_front() {
@@ -134,13 +134,13 @@ impl Association {
         &mut self,
         now: Duration,
         load: Load,
-        buffer: &mut BytesMut,
+        buffer: &mut PacketBuffer,
         counters: &mut Counters,
     ) -> Option<Route> {
         let path = self.paths.get(load.path)?;
         let mtu = path.mtu();
         let limit = if load.data { self.sender.packet_limit(load.path, mtu) } else { mtu };
-        let mut packet = PacketWriter::begin(buffer, self.header(self.peer_tag), limit);
+        let mut packet = buffer.begin(self.header(self.peer_tag), limit);
         if self.wants_auth(load) {
             self.put_auth(&mut packet);
         }
@@ -206,12 +206,12 @@ impl Association {
     }
 
     /// INIT, ABORT, SHUTDOWN COMPLETE: one chunk, with the tag that it needs.
-    fn write_alone(&mut self, alone: &Alone, buffer: &mut BytesMut) -> Option<Route> {
+    fn write_alone(&mut self, alone: &Alone, buffer: &mut PacketBuffer) -> Option<Route> {
         let known = self.paths.get(alone.path).is_some();
         let path = if known { alone.path } else { self.paths.primary() };
         let kind = alone.chunk.chunk_type();
         let limit = PACKET_HEADER + self.auth_len(kind) + alone.chunk.encoded_len() + CHUNK_HEADER;
-        let mut packet = PacketWriter::begin(buffer, self.header(alone.tag), limit);
+        let mut packet = buffer.begin(self.header(alone.tag), limit);
         if self.auth_len(kind) > 0 {
             self.put_auth(&mut packet);
         }
@@ -228,13 +228,13 @@ impl Association {
         now: Duration,
         path: PathId,
         cookie: &Chunk,
-        buffer: &mut BytesMut,
+        buffer: &mut PacketBuffer,
         counters: &mut Counters,
     ) -> Option<Route> {
         let mtu = self.paths.get(path)?.mtu();
         let auth = self.auth_len(ChunkType::COOKIE_ECHO);
         let limit = mtu.max(PACKET_HEADER + auth + cookie.encoded_len() + CHUNK_HEADER);
-        let mut packet = PacketWriter::begin(buffer, self.header(self.peer_tag), limit);
+        let mut packet = buffer.begin(self.header(self.peer_tag), limit);
         if auth > 0 {
             self.put_auth(&mut packet);
         }
@@ -262,9 +262,9 @@ impl Association {
         &mut self,
         heartbeat: &Heartbeat,
         size: usize,
-        buffer: &mut BytesMut,
+        buffer: &mut PacketBuffer,
     ) -> Option<Route> {
-        let mut packet = PacketWriter::begin(buffer, self.header(self.peer_tag), size);
+        let mut packet = buffer.begin(self.header(self.peer_tag), size);
         if self.auth_len(ChunkType::HEARTBEAT) > 0 {
             self.put_auth(&mut packet);
         }

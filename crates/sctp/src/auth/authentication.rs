@@ -5,8 +5,8 @@
 //!
 //! To sign, the association puts [`Authentication::chunk`] before the first chunk that needs it and
 //! marks the place with [`crate::wire::PacketWriter::authenticate_from_here`]; when the packet is
-//! full, it hands what [`crate::wire::PacketWriter::authenticated`] gives to
-//! [`Authentication::sign`], and only then finishes the packet.
+//! full, it hands [`Authentication::sign`] to [`crate::wire::PacketWriter::authenticate`], and only
+//! then finishes the packet.
 
 use alloc::collections::BTreeMap;
 use core::fmt;

@@ -38,7 +38,7 @@ fn signed(by: &Authentication) -> Bytes {
     packet.authenticate_from_here();
     assert!(packet.put(&by.chunk()));
     assert!(packet.put(&Chunk::ShutdownAck));
-    by.sign(packet.authenticated().expect("AUTH was put"));
+    packet.authenticate(|covered| by.sign(covered));
     packet.finish(Checksum::Crc32c);
     buffer.freeze()
 }

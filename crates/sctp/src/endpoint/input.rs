@@ -1,8 +1,7 @@
 //! Which association a packet is for, and what to do with it if it is for none
 //! (RFC 9260 §8.4, §8.5).
 
-use bytes::Bytes;
-use core::{net::SocketAddr, ops::Range, time::Duration};
+use core::{net::SocketAddr, time::Duration};
 
 use super::Endpoint;
 use super::cookie_echo::CookieEcho;
@@ -10,7 +9,7 @@ use super::registry::Peer;
 use crate::association::Arrival;
 use crate::identifier::VerificationTag;
 use crate::io::{Input, Received, Unreachable};
-use crate::wire::{Checksum, Chunk, ChunkType, Chunks, Header, Malformed, PACKET_HEADER, Packet};
+use crate::wire::{Checksum, Chunk, ChunkType, Chunks, Header, Malformed, UnreadPacket};
 
 impl Endpoint {
     /// Takes in what happened outside. Drain [`Self::poll_output`] afterwards.
@@ -19,6 +18,9 @@ impl Endpoint {
         match input {
             Input::Tick => {}
             Input::Packets(received) => self.handle_packets(&received),
+            Input::Struct(received) => {
+                self.handle_packet(&arrival(&received), UnreadPacket::Struct(&received.contents));
+            }
             Input::Unreachable { remote, reason, quoted } => {
                 self.handle_unreachable(remote, reason, quoted.as_deref());
             }
@@ -27,32 +29,27 @@ impl Endpoint {
     }
 
     fn handle_packets(&mut self, received: &Received) {
-        let arrival = Arrival {
-            remote: canonical(received.remote),
-            local: received.local,
-            ecn: received.ecn,
-        };
+        let arrival = arrival(received);
         let size = received.segment_size.max(1);
         for start in (0..received.contents.len()).step_by(size) {
             let end = received.contents.len().min(start.saturating_add(size));
-            self.handle_packet(&arrival, &received.contents, start..end);
+            self.handle_packet(&arrival, UnreadPacket::Wire(&received.contents, start..end));
         }
     }
 
-    fn handle_packet(&mut self, arrival: &Arrival, contents: &Bytes, at: Range<usize>) {
+    fn handle_packet(&mut self, arrival: &Arrival, packet: UnreadPacket<'_>) {
         self.counters.packets_in += 1;
-        let bytes = contents.get(at.clone()).unwrap_or_default();
-        let Ok(header) = Packet::header(bytes) else {
+        let Ok(header) = packet.header() else {
             self.counters.malformed_packets += 1;
             return;
         };
-        let first = bytes.get(PACKET_HEADER).map(|number| ChunkType(*number));
+        let first = packet.first_type();
         let slot = self.find(&header, arrival);
         // Packets of a handshake always have their checksum (RFC 9653 §5.2).
         let opens = matches!(first, Some(ChunkType::INIT | ChunkType::COOKIE_ECHO));
         let zero = !opens && slot.is_some_and(|slot| self.takes_zero_checksum(slot));
         let check = if zero { Checksum::Zero } else { Checksum::Crc32c };
-        let (header, mut chunks) = match Packet::parse_segment(contents, at, check) {
+        let (header, mut chunks) = match packet.open(check) {
             Ok(parsed) => parsed,
             Err(Malformed::Checksum) => {
                 self.counters.bad_checksums += 1;
@@ -189,6 +186,11 @@ impl Endpoint {
         }
         self.local_addresses = addresses;
     }
+}
+
+/// Where packets came from, and how.
+fn arrival<C>(received: &Received<C>) -> Arrival {
+    Arrival { remote: canonical(received.remote), local: received.local, ecn: received.ecn }
 }
 
 /// An address as it is compared: the flow label is none of its identity.

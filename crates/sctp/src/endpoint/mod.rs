@@ -12,6 +12,7 @@
 //! | `registry` | associations by tag and by address | RFC 9260 §1.3 |
 //! | `timers` | when which one wants to be called | |
 //! | `output`, `train` | what to do next; packets that leave together | |
+//! | `packet_buffer` | where packets are written, in either form | |
 //! | `random` | tags, TSNs and keys from the seed | RFC 4086 |
 //! | `own_addresses` | addresses of ours that a peer is told of | RFC 5061 |
 //! | `keys` | shared keys of AUTH | RFC 6458 §8.3 |
@@ -26,6 +27,7 @@ mod limit;
 mod out_of_the_blue;
 mod output;
 mod own_addresses;
+pub(crate) mod packet_buffer;
 mod random;
 pub(crate) mod registry;
 mod status;
@@ -47,13 +49,13 @@ use crate::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use crate::counters::Counters;
 use crate::error::Error;
 use crate::identifier::{AssociationId, PathId, StreamId, VerificationTag};
-use crate::io::Transmit;
 use crate::message::{Message, SendInfo};
 use crate::serial::Tsn;
 use crate::wire::ChunkType;
 
 use cookie::CookieKeys;
 use limit::RateLimit;
+use packet_buffer::Trainload;
 use random::Random;
 use registry::{Peer, Registry};
 use timers::Timers;
@@ -87,7 +89,7 @@ pub struct Endpoint {
     /// Slots of associations that may have something to give out.
     waiting: VecDeque<u32>,
     /// Answers on behalf of no association.
-    answers: VecDeque<Transmit>,
+    answers: VecDeque<Trainload>,
     limit: RateLimit,
     train: Train,
     /// The addresses of this host that peers may be told of, most wanted first.
@@ -114,7 +116,7 @@ impl Endpoint {
             waiting: VecDeque::new(),
             answers: VecDeque::new(),
             limit: RateLimit::new(config.max_out_of_the_blue_answers, now),
-            train: Train::default(),
+            train: Train::new(config.packets),
             local_addresses: config.addresses.clone(),
             config,
         }

@@ -1,12 +1,14 @@
 //! Packets for an association that is not here (RFC 9260 §8.4).
 
 use super::Endpoint;
+use super::packet_buffer::PacketBuffer;
+use super::train::Route;
 use crate::association::{Arrival, addresses};
 use crate::identifier::VerificationTag;
-use crate::io::{Ecn, Fragmentation, Transmit};
+use crate::io::{Ecn, Fragmentation};
 use crate::wire::{
     AbortChunk, Causes, Checksum, Chunk, ChunkType, Chunks, EncodeChunk, Header, PACKET_HEADER,
-    PacketWriter, padded,
+    padded,
 };
 
 /// The most answers that wait to be given out; the contract is to drain after each input.
@@ -82,17 +84,16 @@ impl Endpoint {
             destination_port: header.source_port,
             tag,
         };
-        let mut buffer = bytes::BytesMut::with_capacity(length);
-        let mut packet = PacketWriter::begin(&mut buffer, back, length);
+        let mut buffer = PacketBuffer::new(self.config.packets);
+        let mut packet = buffer.begin(back, length);
         packet.put(chunk);
-        let segment_size = packet.finish(Checksum::Crc32c);
-        self.answers.push_back(Transmit {
+        packet.finish(Checksum::Crc32c);
+        let route = Route {
             local: arrival.local,
             remote: arrival.remote,
             ecn: Ecn::NotCapable,
             fragmentation: Fragmentation::Allowed,
-            contents: buffer.freeze(),
-            segment_size,
-        });
+        };
+        self.answers.push_back(buffer.take(buffer.len(), route, length));
     }
 }

@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 use super::Endpoint;
-use crate::io::{Output, Transmit};
+use super::packet_buffer::Trainload;
+use crate::io::Output;
 
 impl Endpoint {
     /// What is to be done next; ask again until it says [`Output::Timeout`].
@@ -12,7 +13,7 @@ impl Endpoint {
         self.run_timers();
         if let Some(answer) = self.answers.pop_front() {
             self.counters.packets_out += 1;
-            return Output::Transmit(answer);
+            return answer.into();
         }
         while let Some(&slot) = self.waiting.front() {
             let Some(entry) = self.registry.entry_mut(slot) else {
@@ -30,7 +31,7 @@ impl Endpoint {
                 entry.spent = train.has_run_out() && !association.has_events();
                 if let Some(transmit) = transmit {
                     self.count(&transmit);
-                    return Output::Transmit(transmit);
+                    return transmit.into();
                 }
             }
             // Sending may have ended something.
@@ -42,14 +43,13 @@ impl Endpoint {
         if let Some(transmit) = self.train.gather(|_| None) {
             // Of an association that was forgotten meanwhile.
             self.count(&transmit);
-            return Output::Transmit(transmit);
+            return transmit.into();
         }
         Output::Timeout(self.timers.next())
     }
 
-    fn count(&mut self, transmit: &Transmit) {
-        let packets = transmit.contents.len().div_ceil(transmit.segment_size.max(1));
-        self.counters.packets_out += packets as u64;
+    fn count(&mut self, trainload: &Trainload) {
+        self.counters.packets_out += trainload.packets() as u64;
     }
 
     /// Calls the associations whose time has come.

@@ -5,7 +5,9 @@ use alloc::collections::VecDeque;
 use bytes::BytesMut;
 use core::net::{IpAddr, SocketAddr};
 
-use crate::io::{Ecn, Fragmentation, Transmit};
+use super::packet_buffer::{PacketBuffer, Trainload};
+use crate::config::PacketForm;
+use crate::io::{Ecn, Fragmentation};
 
 /// The most packets of a train: what Linux takes (`UDP_MAX_SEGMENTS`).
 const MAX_PACKETS: usize = 64;
@@ -29,10 +31,10 @@ pub(crate) struct Route {
 }
 
 /// The packets written and not yet given out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Train {
     /// Where packets are written, one behind the other.
-    pub(crate) buffer: BytesMut,
+    buffer: PacketBuffer,
     /// The packet that did not fit the last train; it begins the next one.
     carried: Option<Route>,
     /// Whether the last train ended because there was no further packet.
@@ -43,13 +45,22 @@ pub(crate) struct Train {
 }
 
 impl Train {
+    pub(crate) fn new(form: PacketForm) -> Self {
+        Self {
+            buffer: PacketBuffer::new(form),
+            carried: None,
+            run_out: false,
+            pieces: VecDeque::new(),
+        }
+    }
+
     /// Gathers packets until the train is full, and gives it out. `write` appends one packet to the
     /// buffer, or nothing. A packet that turns out to be larger than the train's, or for somewhere
     /// else, begins the next one.
     pub(crate) fn gather(
         &mut self,
-        mut write: impl FnMut(&mut BytesMut) -> Option<Route>,
-    ) -> Option<Transmit> {
+        mut write: impl FnMut(&mut PacketBuffer) -> Option<Route>,
+    ) -> Option<Trainload> {
         self.make_room();
         self.run_out = false;
         let route = match self.carried.take().or_else(|| write(&mut self.buffer)) {
@@ -70,16 +81,14 @@ impl Train {
             let length = self.buffer.len() - before;
             if next != route || length > size {
                 self.carried = Some(next);
-                let contents = self.buffer.split_to(before).freeze();
-                return Some(transmit(route, contents, size));
+                return Some(self.buffer.take(before, route, size));
             }
             packets += 1;
             if length < size {
                 break;
             }
         }
-        let contents = self.buffer.split().freeze();
-        Some(transmit(route, contents, size))
+        Some(self.buffer.take(self.buffer.len(), route, size))
     }
 
     /// Whether [`Self::gather`] last found that there is no further packet for now.
@@ -91,31 +100,30 @@ impl Train {
     /// piece after the other keeps the cost of memory away from the single packet; keeping the
     /// pieces, from the operating system, which would clear them each time.
     fn make_room(&mut self) {
-        if self.buffer.capacity() >= MAX_BYTES {
+        let PacketBuffer::Wire(buffer) = &mut self.buffer else { return };
+        if buffer.capacity() >= MAX_BYTES {
             return;
         }
         // A packet that was carried over stays in front.
-        let rest = self.buffer.split();
+        let rest = buffer.split();
         let mut oldest = self.pieces.pop_front();
         let is_free = oldest.as_mut().is_some_and(|piece| piece.try_reclaim(CHUNK));
         if !is_free && self.pieces.len() + 1 < MAX_PIECES {
             oldest.take().into_iter().for_each(|piece| self.pieces.push_front(piece));
         }
         let piece = oldest.filter(|_| is_free);
-        self.buffer = piece.unwrap_or_else(|| BytesMut::with_capacity(CHUNK));
-        self.pieces.push_back(self.buffer.split_to(0));
-        self.buffer.extend_from_slice(&rest);
+        *buffer = piece.unwrap_or_else(|| BytesMut::with_capacity(CHUNK));
+        self.pieces.push_back(buffer.split_to(0));
+        buffer.extend_from_slice(&rest);
     }
-}
-
-fn transmit(route: Route, contents: bytes::Bytes, segment_size: usize) -> Transmit {
-    let Route { local, remote, ecn, fragmentation } = route;
-    Transmit { local, remote, ecn, fragmentation, contents, segment_size }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identifier::VerificationTag;
+    use crate::io::Transmit;
+    use crate::wire::{Checksum, Chunk, Header, StructPacket};
     use alloc::vec::Vec;
 
     fn route(port: u16) -> Route {
@@ -127,19 +135,41 @@ mod tests {
         }
     }
 
-    /// The trains that packets of these sizes to these ports make.
+    /// Appends a packet of `size` bytes.
+    fn write(buffer: &mut PacketBuffer, size: usize) {
+        let header = Header { source_port: 1, destination_port: 2, tag: VerificationTag(3) };
+        let mut packet = buffer.begin(header, size);
+        let length = (packet.room() - 4) as u16;
+        assert!(packet.put(&Chunk::Pad { length }));
+        assert_eq!(packet.finish(Checksum::Crc32c), size);
+    }
+
+    /// The trains that packets of these sizes to these ports make: the same in both forms.
     fn trains(packets: &[(u16, usize)]) -> Vec<(u16, usize, usize)> {
-        let mut train = Train::default();
-        let mut left = packets.iter();
-        let mut trains = Vec::new();
-        while let Some(made) = train.gather(|buffer| {
-            left.next().map(|(port, size)| {
-                buffer.resize(buffer.len() + size, 0);
-                route(*port)
-            })
-        }) {
-            trains.push((made.remote.port(), made.contents.len(), made.segment_size));
-        }
+        let of = |form| {
+            let mut train = Train::new(form);
+            let mut left = packets.iter();
+            let mut trains = Vec::new();
+            while let Some(made) = train.gather(|buffer| {
+                left.next().map(|(port, size)| {
+                    write(buffer, *size);
+                    route(*port)
+                })
+            }) {
+                trains.push(match made {
+                    Trainload::Wire(made) => {
+                        (made.remote.port(), made.contents.len(), made.segment_size)
+                    }
+                    Trainload::Struct(made) => {
+                        let bytes = made.contents.iter().map(StructPacket::len).sum();
+                        (made.remote.port(), bytes, made.segment_size)
+                    }
+                });
+            }
+            trains
+        };
+        let trains = of(PacketForm::Wire);
+        assert_eq!(of(PacketForm::Struct), trains);
         trains
     }
 
@@ -160,16 +190,16 @@ mod tests {
 
     #[test]
     fn memory_is_used_again_once_its_trains_were_sent() {
-        let mut train = Train::default();
+        let mut train = Train::new(PacketForm::Wire);
         let write = |train: &mut Train| {
             let mut left = 60;
-            train
-                .gather(|buffer| {
-                    left -= 1;
-                    buffer.resize(buffer.len() + 1000, 0);
-                    (left >= 0).then(|| route(1))
-                })
-                .expect("packets were written")
+            let made = train.gather(|buffer| {
+                left -= 1;
+                write(buffer, 1000);
+                (left >= 0).then(|| route(1))
+            });
+            let Some(Trainload::Wire(made)) = made else { panic!("no packets in bytes") };
+            made
         };
         let kept: Vec<Transmit> = (0..200).map(|_| write(&mut train)).collect();
         assert_eq!(train.pieces.len(), MAX_PIECES);

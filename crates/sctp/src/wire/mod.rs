@@ -9,6 +9,8 @@
 //! | --- | --- | --- |
 //! | `packet` | the common header, the chunks of a packet | RFC 9260 §3, §3.1 |
 //! | `writer` | packets put together in place | RFC 9260 §6.10 |
+//! | `unread_packet` | a packet that came, in either form | |
+//! | `struct_packet` | a packet as values, for simulations | |
 //! | `checksum` | CRC32c | RFC 9260 §6.8, appendix A |
 //! | `walker` | types, lengths, padding | RFC 9260 §3.2, §3.2.1 |
 //! | `records` | lists of entries of one size | |
@@ -26,8 +28,10 @@ mod list;
 mod packet;
 pub mod parameter;
 pub mod records;
+mod struct_packet;
 #[cfg(test)]
 mod tests;
+mod unread_packet;
 mod walker;
 mod writer;
 
@@ -43,7 +47,9 @@ pub use chunk::{
 pub use packet::{Chunks, Header, Malformed, PACKET_HEADER, Packet};
 pub use parameter::{Parameter, ParameterType, Parameters};
 pub use records::Records;
-pub use writer::PacketWriter;
+pub use struct_packet::{StructPacket, StructPackets};
+pub use unread_packet::UnreadPacket;
+pub use writer::{PacketSink, PacketWriter};
 
 /// `length` with the padding that follows it: everything on the wire begins at a multiple of four
 /// bytes (RFC 9260 §3.2).

@@ -17,8 +17,9 @@
 use bytes::Bytes;
 use core::ops::Range;
 
+use super::struct_packet::StructPacket;
 use super::walker::{Step, View, Walker};
-use super::{Checksum, Chunk, ChunkType};
+use super::{Checksum, Chunk, ChunkType, EncodeChunk, padded};
 use crate::identifier::VerificationTag;
 
 /// Bytes of the common header.
@@ -102,30 +103,51 @@ impl Packet {
             return Err(Malformed::Checksum);
         }
         let chunks = packet.skip(PACKET_HEADER).ok_or(Malformed::TooShort)?;
-        Ok((header, Chunks { walker: Walker::new(chunks) }))
+        Ok((header, Chunks { source: Source::Wire(Walker::new(chunks)) }))
     }
 }
 
 /// The chunks of a packet, one after the other. A clone begins where the original is.
 #[derive(Clone, Debug)]
 pub struct Chunks<'a> {
-    walker: Walker<'a>,
+    source: Source<'a>,
 }
 
-impl Chunks<'_> {
+/// Where chunks are read from.
+#[derive(Clone, Debug)]
+enum Source<'a> {
+    Wire(Walker<'a>),
+    /// Values, and the bytes that they have on the wire.
+    Struct(&'a [Chunk], usize),
+}
+
+impl<'a> Chunks<'a> {
+    /// The chunks of a packet that is there as values.
+    pub(super) fn of(packet: &'a StructPacket) -> Self {
+        Self { source: Source::Struct(packet.chunks(), packet.len() - PACKET_HEADER) }
+    }
+
     /// The types of the chunks to come, which costs next to nothing: what the rules about bundling
     /// (RFC 9260 §6.10) and about packets for nobody (§8.4) ask for.
     pub fn types(&self) -> impl Iterator<Item = ChunkType> + '_ {
-        self.walker.clone().filter_map(|step| match step {
+        let (walker, values) = match &self.source {
+            Source::Wire(walker) => (Some(walker.clone()), &[][..]),
+            Source::Struct(chunks, _) => (None, *chunks),
+        };
+        let read = walker.into_iter().flatten().filter_map(|step| match step {
             Step::Element(view) => view.bytes().first().map(|number| ChunkType(*number)),
             Step::Broken(_) => None,
-        })
+        });
+        read.chain(values.iter().map(Chunk::chunk_type))
     }
 
     /// Bytes of the chunks to come, with their padding.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        self.walker.rest().len()
+        match &self.source {
+            Source::Wire(walker) => walker.rest().len(),
+            Source::Struct(_, bytes) => *bytes,
+        }
     }
 }
 
@@ -138,10 +160,22 @@ impl Iterator for Chunks<'_> {
     // than reading it.
     #[inline(always)]
     fn next(&mut self) -> Option<Chunk> {
-        let number = self.walker.rest().bytes().first().copied().unwrap_or_default();
-        Some(match self.walker.next()? {
-            Step::Element(view) => Chunk::parse(view, self.walker.rest()),
+        let walker = match &mut self.source {
+            Source::Wire(walker) => walker,
+            Source::Struct(chunks, bytes) => return next_value(chunks, bytes),
+        };
+        let number = walker.rest().bytes().first().copied().unwrap_or_default();
+        Some(match walker.next()? {
+            Step::Element(view) => Chunk::parse(view, walker.rest()),
             Step::Broken(_) => Chunk::Malformed { chunk_type: ChunkType(number) },
         })
     }
+}
+
+/// The first of `chunks`, which is taken off, and its bytes with it.
+fn next_value(chunks: &mut &[Chunk], bytes: &mut usize) -> Option<Chunk> {
+    let (first, rest) = chunks.split_first()?;
+    *chunks = rest;
+    *bytes = bytes.saturating_sub(padded(first.encoded_len()));
+    Some(first.clone())
 }

@@ -2,53 +2,99 @@
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9260#section-6.10>
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use super::chunk::DataHeader;
-use super::{Checksum, EncodeChunk, Header, PACKET_HEADER, padded};
+use super::struct_packet::{StructPacket, StructPackets};
+use super::{Checksum, Chunk, EncodeChunk, Header, PACKET_HEADER, padded};
 
 /// The most bytes that the length of a chunk can state.
 const MAX_CHUNK: usize = u16::MAX as usize;
 
+/// Where a writer puts its packet: behind the bytes or the packets that are there already.
+#[derive(Debug)]
+pub enum PacketSink<'a> {
+    /// In bytes.
+    Wire(&'a mut BytesMut),
+    /// As values.
+    Struct(&'a mut StructPackets),
+}
+
+impl<'a> From<&'a mut BytesMut> for PacketSink<'a> {
+    fn from(buffer: &'a mut BytesMut) -> Self {
+        Self::Wire(buffer)
+    }
+}
+
+impl<'a> From<&'a mut StructPackets> for PacketSink<'a> {
+    fn from(packets: &'a mut StructPackets) -> Self {
+        Self::Struct(packets)
+    }
+}
+
+/// What has been written of the packet.
+#[derive(Debug)]
+enum Draft<'a> {
+    Wire { buffer: &'a mut BytesMut, start: usize },
+    Struct { packets: &'a mut StructPackets, packet: StructPacket },
+}
+
 /// Writes one packet behind what a buffer holds already, so that a train of packets can grow in one
 /// buffer.
+///
+/// Only here is it known whether packets become bytes or stay values; who writes them sees the same
+/// lengths and the same room either way.
 #[derive(Debug)]
 pub struct PacketWriter<'a> {
-    buffer: &'a mut BytesMut,
-    start: usize,
-    end: usize,
+    draft: Draft<'a>,
+    /// Bytes so far.
+    length: usize,
+    /// The most bytes, a multiple of four.
+    limit: usize,
+    /// The place of the AUTH chunk: in bytes from the start of the buffer, or in chunks.
     authenticated_from: Option<usize>,
 }
 
 impl<'a> PacketWriter<'a> {
-    /// Begins a packet of at most `limit` bytes, the common header included. Makes room in `buffer`
+    /// Begins a packet of at most `limit` bytes, the common header included. Makes room in a buffer
     /// for that much, if there is none yet.
     #[must_use]
-    pub fn begin(buffer: &'a mut BytesMut, header: Header, limit: usize) -> Self {
-        let start = buffer.len();
+    pub fn begin(sink: impl Into<PacketSink<'a>>, header: Header, limit: usize) -> Self {
         // Every chunk is padded, so what lies beyond the last multiple of four is of no use.
         let limit = (limit & !3).max(PACKET_HEADER);
-        buffer.reserve(limit);
-        buffer.extend_from_slice(&header.encode());
-        Self { buffer, start, end: start + limit, authenticated_from: None }
+        let draft = match sink.into() {
+            PacketSink::Wire(buffer) => {
+                let start = buffer.len();
+                buffer.reserve(limit);
+                buffer.extend_from_slice(&header.encode());
+                Draft::Wire { buffer, start }
+            }
+            PacketSink::Struct(packets) => {
+                Draft::Struct { packets, packet: StructPacket::new(header) }
+            }
+        };
+        Self { draft, length: PACKET_HEADER, limit, authenticated_from: None }
     }
 
     /// Bytes left for one more chunk with its header; a multiple of four.
+    #[inline]
     #[must_use]
-    pub fn room(&self) -> usize {
-        self.end.saturating_sub(self.buffer.len())
+    pub const fn room(&self) -> usize {
+        self.limit.saturating_sub(self.length)
     }
 
     /// Bytes of the packet so far, the common header included.
+    #[inline]
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.buffer.len() - self.start
+    pub const fn len(&self) -> usize {
+        self.length
     }
 
     /// Whether there is no chunk yet.
+    #[inline]
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == PACKET_HEADER
+    pub const fn is_empty(&self) -> bool {
+        self.length == PACKET_HEADER
     }
 
     /// Appends a chunk, if it fits: otherwise nothing happens and this is false.
@@ -57,8 +103,14 @@ impl<'a> PacketWriter<'a> {
         if length > MAX_CHUNK || padded(length) > self.room() {
             return false;
         }
-        chunk.encode(self.buffer);
-        self.pad();
+        match &mut self.draft {
+            Draft::Wire { buffer, .. } => {
+                chunk.encode(buffer);
+                pad(length, buffer);
+            }
+            Draft::Struct { packet, .. } => packet.push(chunk.to_chunk()),
+        }
+        self.length += padded(length);
         true
     }
 
@@ -69,42 +121,68 @@ impl<'a> PacketWriter<'a> {
         if length > MAX_CHUNK || padded(length) > self.room() {
             return false;
         }
-        header.encode(payload.len(), self.buffer);
-        self.buffer.extend_from_slice(payload);
-        self.pad();
+        match &mut self.draft {
+            Draft::Wire { buffer, .. } => {
+                header.encode(payload.len(), buffer);
+                buffer.extend_from_slice(payload);
+                pad(length, buffer);
+            }
+            Draft::Struct { packet, .. } => {
+                packet.push(Chunk::Data(header.with(Bytes::copy_from_slice(payload))));
+            }
+        }
+        self.length += padded(length);
         true
     }
 
     /// Marks the AUTH chunk that comes next as the one that covers all that follows it
-    /// (RFC 4895 §6.2); its HMAC is filled in by [`Self::authenticated`].
+    /// (RFC 4895 §6.2); its HMAC is filled in by [`Self::authenticate`].
     pub fn authenticate_from_here(&mut self) {
-        self.authenticated_from = Some(self.buffer.len());
+        self.authenticated_from = Some(match &self.draft {
+            Draft::Wire { buffer, .. } => buffer.len(),
+            Draft::Struct { packet, .. } => packet.count(),
+        });
     }
 
-    /// The AUTH chunk and all that follows it so far, to be signed; `None` without one.
-    pub fn authenticated(&mut self) -> Option<&mut [u8]> {
-        let from = self.authenticated_from?;
-        self.buffer.get_mut(from..).filter(|bytes| !bytes.is_empty())
+    /// Lets `sign` fill in the HMAC of the AUTH chunk, if there is one: it gets that chunk and all
+    /// that follows it so far, as bytes.
+    pub fn authenticate(&mut self, sign: impl FnOnce(&mut [u8])) {
+        let Some(from) = self.authenticated_from else { return };
+        match &mut self.draft {
+            Draft::Wire { buffer, .. } => {
+                if let Some(covered) = buffer.get_mut(from..).filter(|bytes| !bytes.is_empty()) {
+                    sign(covered);
+                }
+            }
+            Draft::Struct { packet, .. } => packet.sign(from, sign),
+        }
     }
 
     /// Ends the packet and gives its length in bytes.
     pub fn finish(self, checksum: Checksum) -> usize {
-        if let Some(packet) = self.buffer.get_mut(self.start..) {
-            checksum.patch(packet);
+        match self.draft {
+            Draft::Wire { buffer, start } => {
+                if let Some(packet) = buffer.get_mut(start..) {
+                    checksum.patch(packet);
+                }
+            }
+            Draft::Struct { packets, packet } => packets.push(packet.finish(checksum)),
         }
-        self.buffer.len() - self.start
+        self.length
     }
 
     /// Takes the packet back out of the buffer.
     pub fn discard(self) {
-        self.buffer.truncate(self.start);
+        if let Draft::Wire { buffer, start } = self.draft {
+            buffer.truncate(start);
+        }
     }
+}
 
-    fn pad(&mut self) {
-        let length = self.buffer.len() - self.start;
-        let missing = padded(length) - length;
-        self.buffer.extend_from_slice(&[0; 3][..missing]);
-    }
+/// Appends the padding of a chunk of `length` bytes.
+#[inline]
+fn pad(length: usize, buffer: &mut BytesMut) {
+    buffer.extend_from_slice(&[0; 3][..padded(length) - length]);
 }
 
 #[cfg(test)]

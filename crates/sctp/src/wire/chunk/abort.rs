@@ -14,7 +14,7 @@
 
 use bytes::BytesMut;
 
-use super::{ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
 use crate::wire::Causes;
 
 /// The T bit.
@@ -48,5 +48,9 @@ impl EncodeChunk for AbortChunk {
         let flags = if self.reflected { REFLECTED } else { 0 };
         put_header(ChunkType::ABORT, flags, self.encoded_len(), buffer);
         buffer.extend_from_slice(self.causes.as_bytes());
+    }
+
+    fn to_chunk(&self) -> Chunk {
+        Chunk::Abort(self.clone())
     }
 }

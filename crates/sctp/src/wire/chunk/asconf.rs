@@ -27,7 +27,7 @@
 use bytes::BytesMut;
 use core::net::IpAddr;
 
-use super::{ChunkType, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, EncodeChunk, View, put_header};
 use crate::serial::AsconfNumber;
 use crate::wire::parameter::address;
 use crate::wire::records::Record;
@@ -70,6 +70,10 @@ impl EncodeChunk for AsconfChunk {
         Parameter::Address(self.address).encode(buffer);
         buffer.extend_from_slice(self.parameters.as_bytes());
     }
+
+    fn to_chunk(&self) -> Chunk {
+        Chunk::Asconf(self.clone())
+    }
 }
 
 /// How the requests of an ASCONF ended. What has no response was done.
@@ -99,6 +103,10 @@ impl EncodeChunk for AsconfAckChunk {
         put_header(ChunkType::ASCONF_ACK, 0, self.encoded_len(), buffer);
         self.serial.0.write(buffer);
         buffer.extend_from_slice(self.parameters.as_bytes());
+    }
+
+    fn to_chunk(&self) -> Chunk {
+        Chunk::AsconfAck(self.clone())
     }
 }
 

@@ -16,7 +16,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{ChunkType, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, EncodeChunk, View, put_header};
 use crate::wire::records::Record;
 
 /// Bytes of the chunk before its HMAC.
@@ -67,6 +67,10 @@ impl EncodeChunk for AuthChunk {
         self.shared_key_id.write(buffer);
         self.hmac_id.write(buffer);
         buffer.extend_from_slice(&self.hmac);
+    }
+
+    fn to_chunk(&self) -> Chunk {
+        Chunk::Auth(self.clone())
     }
 }
 

@@ -38,7 +38,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{ChunkType, EncodeChunk, View};
+use super::{Chunk, ChunkType, EncodeChunk, View};
 use crate::identifier::{Ppid, StreamId};
 use crate::serial::{Mid, Ssn, Tsn};
 
@@ -164,6 +164,20 @@ impl DataHeader {
         bytes[..4].copy_from_slice(&[self.order.chunk_type().0, self.flags.bits(), high, low]);
         buffer.extend_from_slice(&bytes[..self.len()]);
     }
+
+    /// The chunk with its user data, as its receiver reads it: what a fragment of I-DATA does not
+    /// carry is zero.
+    pub(crate) fn with(&self, payload: Bytes) -> DataChunk {
+        let Self { tsn, stream, flags, mut order, mut ppid } = *self;
+        if let Order::Mid { fsn, .. } = &mut order {
+            if flags.begin {
+                *fsn = 0;
+            } else {
+                ppid = Ppid(0);
+            }
+        }
+        DataChunk { tsn, stream, flags, order, ppid, payload }
+    }
 }
 
 /// A DATA or I-DATA chunk.
@@ -236,6 +250,10 @@ impl EncodeChunk for DataChunk {
     fn encode(&self, buffer: &mut BytesMut) {
         self.header().encode(self.payload.len(), buffer);
         buffer.extend_from_slice(&self.payload);
+    }
+
+    fn to_chunk(&self) -> Chunk {
+        Chunk::Data(self.header().with(self.payload.clone()))
     }
 }
 

@@ -14,7 +14,7 @@
 
 use bytes::BytesMut;
 
-use super::{ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
 use crate::wire::Causes;
 
 /// What went wrong.
@@ -38,5 +38,9 @@ impl EncodeChunk for ErrorChunk {
     fn encode(&self, buffer: &mut BytesMut) {
         put_header(ChunkType::ERROR, 0, self.encoded_len(), buffer);
         buffer.extend_from_slice(self.causes.as_bytes());
+    }
+
+    fn to_chunk(&self) -> Chunk {
+        Chunk::Error(self.clone())
     }
 }

@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 use core::marker::PhantomData;
 
-use super::{ChunkType, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, EncodeChunk, View, put_header};
 use crate::identifier::StreamId;
 use crate::serial::{Ssn, Tsn};
 use crate::wire::records::{Record, Records, encode_records};
@@ -57,12 +57,19 @@ impl Record for SkippedSsn {
 
 impl Skipped for SkippedSsn {
     const CHUNK_TYPE: ChunkType = ChunkType::FORWARD_TSN;
+
+    fn chunk(chunk: SkipChunk<Self>) -> Chunk {
+        Chunk::ForwardTsn(chunk)
+    }
 }
 
 /// An entry of a list of what is skipped. Which entries a chunk has says which chunk it is.
 pub trait Skipped: Record {
     /// The type of the chunk that lists such entries.
     const CHUNK_TYPE: ChunkType;
+
+    /// The chunk that lists such entries, as one of all chunks.
+    fn chunk(chunk: SkipChunk<Self>) -> Chunk;
 }
 
 /// A FORWARD-TSN chunk.
@@ -113,6 +120,10 @@ impl<S: Skipped> EncodeChunk for SkipChunk<S> {
         put_header(S::CHUNK_TYPE, 0, self.encoded_len(), buffer);
         self.new_cumulative_tsn.write(buffer);
         buffer.extend_from_slice(&self.skipped);
+    }
+
+    fn to_chunk(&self) -> Chunk {
+        S::chunk(self.clone())
     }
 }
 

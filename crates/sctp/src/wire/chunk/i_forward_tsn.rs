@@ -20,8 +20,8 @@
 
 use bytes::BytesMut;
 
-use super::ChunkType;
 use super::forward_tsn::{SkipChunk, Skipped};
+use super::{Chunk, ChunkType};
 use crate::identifier::StreamId;
 use crate::serial::Mid;
 use crate::wire::records::Record;
@@ -61,6 +61,10 @@ impl Record for SkippedMid {
 
 impl Skipped for SkippedMid {
     const CHUNK_TYPE: ChunkType = ChunkType::I_FORWARD_TSN;
+
+    fn chunk(chunk: SkipChunk<Self>) -> Chunk {
+        Chunk::IForwardTsn(chunk)
+    }
 }
 
 /// An I-FORWARD-TSN chunk.

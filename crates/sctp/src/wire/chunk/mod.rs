@@ -66,6 +66,9 @@ pub trait EncodeChunk {
     /// Appends the chunk without padding. Its length is the lower 16 bits of
     /// [`Self::encoded_len`]; [`super::PacketWriter::put`] refuses what is longer.
     fn encode(&self, buffer: &mut BytesMut);
+
+    /// The chunk as its receiver reads it.
+    fn to_chunk(&self) -> Chunk;
 }
 
 /// One chunk of a packet.
@@ -287,6 +290,13 @@ impl EncodeChunk for Chunk {
             Self::IForwardTsn(forward) => forward.encode(buffer),
             Self::Pad { length } => pad::encode(*length, buffer),
             Self::Unknown(unknown) => unknown.encode(buffer),
+        }
+    }
+
+    fn to_chunk(&self) -> Chunk {
+        match self {
+            Self::Data(data) => data.to_chunk(),
+            other => other.clone(),
         }
     }
 }

@@ -16,7 +16,7 @@
 
 use bytes::BytesMut;
 
-use super::{ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
 use crate::wire::Parameters;
 
 /// One or two requests or responses, in one of the combinations of RFC 6525 §3.1.
@@ -40,5 +40,9 @@ impl EncodeChunk for ReconfigChunk {
     fn encode(&self, buffer: &mut BytesMut) {
         put_header(ChunkType::RE_CONFIG, 0, self.encoded_len(), buffer);
         buffer.extend_from_slice(self.parameters.as_bytes());
+    }
+
+    fn to_chunk(&self) -> Chunk {
+        Chunk::Reconfig(self.clone())
     }
 }

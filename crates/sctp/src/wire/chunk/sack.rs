@@ -43,7 +43,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{ChunkType, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, EncodeChunk, View, put_header};
 use crate::serial::Tsn;
 use crate::wire::records::{Record, Records, put_records};
 
@@ -186,6 +186,10 @@ impl EncodeChunk for SackChunk {
         fields.encode_fixed(self.encoded_len(), counts, buffer);
         buffer.extend_from_slice(&self.lists);
     }
+
+    fn to_chunk(&self) -> Chunk {
+        Chunk::Sack(self.clone())
+    }
 }
 
 /// A SACK or NR-SACK to be sent, whose lists are elsewhere.
@@ -282,6 +286,10 @@ impl EncodeChunk for SackBuilder<'_> {
         let counts = (self.gap_blocks.len(), self.nr_blocks().len(), self.duplicates.len());
         self.encode_fixed(self.encoded_len(), counts, buffer);
         self.put_lists(buffer);
+    }
+
+    fn to_chunk(&self) -> Chunk {
+        Chunk::Sack(self.build())
     }
 }
 

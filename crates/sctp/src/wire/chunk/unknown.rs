@@ -4,7 +4,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
+use super::{Chunk, ChunkType, ELEMENT_HEADER, EncodeChunk, View, put_header};
 use crate::wire::UnknownAction;
 
 /// A chunk as it came, to be reported or not.
@@ -46,6 +46,10 @@ impl EncodeChunk for UnknownChunk {
     fn encode(&self, buffer: &mut BytesMut) {
         put_header(self.chunk_type, self.flags, self.encoded_len(), buffer);
         buffer.extend_from_slice(&self.value);
+    }
+
+    fn to_chunk(&self) -> Chunk {
+        Chunk::Unknown(self.clone())
     }
 }
 

@@ -1,0 +1,84 @@
+//! Where packets are written before they leave, in the form in which they leave.
+
+use alloc::vec::Vec;
+use bytes::BytesMut;
+
+use super::train::Route;
+use crate::config::PacketForm;
+use crate::io::{Output, Transmit};
+use crate::wire::{Header, PacketWriter, StructPacket, StructPackets};
+
+/// Packets one behind the other.
+#[derive(Debug)]
+pub(crate) enum PacketBuffer {
+    Wire(BytesMut),
+    Struct(StructPackets),
+}
+
+impl PacketBuffer {
+    pub(crate) fn new(form: PacketForm) -> Self {
+        match form {
+            PacketForm::Wire => Self::Wire(BytesMut::new()),
+            PacketForm::Struct => Self::Struct(StructPackets::default()),
+        }
+    }
+
+    /// Begins a packet behind what there is.
+    pub(crate) fn begin(&mut self, header: Header, limit: usize) -> PacketWriter<'_> {
+        match self {
+            Self::Wire(buffer) => PacketWriter::begin(buffer, header, limit),
+            Self::Struct(packets) => PacketWriter::begin(packets, header, limit),
+        }
+    }
+
+    /// Bytes of all packets.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Wire(buffer) => buffer.len(),
+            Self::Struct(packets) => packets.len(),
+        }
+    }
+
+    /// Takes out the packets that have so many bytes together, each of `size` but the last.
+    pub(crate) fn take(&mut self, bytes: usize, route: Route, size: usize) -> Trainload {
+        match self {
+            Self::Wire(buffer) => {
+                Trainload::Wire(transmit(route, buffer.split_to(bytes).freeze(), size))
+            }
+            Self::Struct(packets) => {
+                Trainload::Struct(transmit(route, packets.split_to(bytes), size))
+            }
+        }
+    }
+}
+
+/// Packets that leave together.
+#[derive(Debug)]
+pub(crate) enum Trainload {
+    Wire(Transmit),
+    Struct(Transmit<Vec<StructPacket>>),
+}
+
+impl Trainload {
+    /// How many there are.
+    pub(crate) fn packets(&self) -> usize {
+        match self {
+            Self::Wire(bytes) => bytes.contents.len().div_ceil(bytes.segment_size.max(1)),
+            Self::Struct(values) => values.contents.len(),
+        }
+    }
+}
+
+impl From<Trainload> for Output {
+    fn from(trainload: Trainload) -> Self {
+        match trainload {
+            Trainload::Wire(bytes) => Self::Transmit(bytes),
+            Trainload::Struct(values) => Self::TransmitStructs(values),
+        }
+    }
+}
+
+fn transmit<C>(route: Route, contents: C, segment_size: usize) -> Transmit<C> {
+    let Route { local, remote, ecn, fragmentation } = route;
+    Transmit { local, remote, ecn, fragmentation, contents, segment_size }
+}

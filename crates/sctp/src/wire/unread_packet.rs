@@ -1,0 +1,61 @@
+//! A packet that came, before anything of it was believed: bytes or values.
+
+use bytes::Bytes;
+use core::ops::Range;
+
+use super::{
+    Checksum, Chunk, ChunkType, Chunks, Header, Malformed, PACKET_HEADER, Packet, StructPacket,
+};
+
+/// A packet that came. It is opened with the checksum that the association accepts for which it is.
+#[derive(Clone, Debug)]
+pub enum UnreadPacket<'a> {
+    /// Bytes of a train of packets.
+    Wire(&'a Bytes, Range<usize>),
+    /// Values.
+    Struct(&'a StructPacket),
+}
+
+impl<'a> UnreadPacket<'a> {
+    /// The common header, unchecked.
+    ///
+    /// # Errors
+    /// If the packet is shorter than a common header.
+    #[inline]
+    pub fn header(&self) -> Result<Header, Malformed> {
+        match self {
+            Self::Wire(train, at) => Packet::header(train.get(at.clone()).unwrap_or_default()),
+            Self::Struct(packet) => Ok(*packet.header()),
+        }
+    }
+
+    /// The type of the first chunk, unchecked.
+    #[inline]
+    #[must_use]
+    pub fn first_type(&self) -> Option<ChunkType> {
+        match self {
+            Self::Wire(train, at) => {
+                let packet = train.get(at.clone()).unwrap_or_default();
+                packet.get(PACKET_HEADER).map(|number| ChunkType(*number))
+            }
+            Self::Struct(packet) => packet.chunks().first().map(Chunk::chunk_type),
+        }
+    }
+
+    /// The header and the chunks, if the checksum is one to accept.
+    ///
+    /// # Errors
+    /// If it is not, or the packet is too short.
+    #[inline]
+    pub fn open(self, check: Checksum) -> Result<(Header, Chunks<'a>), Malformed> {
+        match self {
+            Self::Wire(train, at) => Packet::parse_segment(train, at, check),
+            Self::Struct(packet)
+                if packet.checksum() == Checksum::Zero && check != Checksum::Zero =>
+            {
+                Err(Malformed::Checksum)
+            }
+            Self::Struct(packet) => Ok((*packet.header(), Chunks::of(packet))),
+        }
+    }
+}
