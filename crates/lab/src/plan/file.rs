@@ -8,8 +8,8 @@ use toml::{Table, Value};
 use super::layers::{self, Layer};
 use super::quantity::{self, Kind};
 use super::{
-    AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Extent, Named, Options,
-    PathSetup, Plan, PlanError, Point, RivalSetup, Setup, Situation, Time, Times,
+    AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Extent, Mode, Named,
+    Options, PathSetup, Plan, PlanError, Point, RivalSetup, Setup, Situation, Time, Times,
 };
 use crate::claim::{Claim, ClaimText};
 use crate::live;
@@ -33,6 +33,8 @@ struct File {
     runs: u32,
     #[serde(rename = "live")]
     _live: Option<Table>,
+    #[serde(rename = "mode")]
+    _mode: Option<Mode>,
     #[serde(rename = "time")]
     _time: Option<Times>,
     #[serde(default, rename = "path")]
@@ -205,8 +207,8 @@ pub struct PublishedRow {
 }
 
 /// The keys that make a situation.
-const SITUATION: [&str; 8] =
-    ["live", "time", "path", "access", "association", "application", "rival", "event"];
+const SITUATION: [&str; 9] =
+    ["live", "mode", "time", "path", "access", "association", "application", "rival", "event"];
 
 pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     // First as it is, so that what is wrong in the file is told with its line.
@@ -390,6 +392,9 @@ fn situation(kind: KindOfPlan, mut table: Table) -> Result<Situation, String> {
         }
         KindOfPlan::Live => {
             let live = table.remove("live").ok_or("a live plan needs a table [live]")?;
+            if table.contains_key("mode") {
+                return Err("mode is for simulated plans; a live one sends real packets".to_owned());
+            }
             let setup: live::Setup = live.try_into().map_err(words)?;
             setup.check()?;
             Ok(Situation::Live(Box::new(setup)))

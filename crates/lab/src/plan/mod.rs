@@ -11,6 +11,7 @@
 //! | `layers` | scene, curve, sweep and `--set`, laid over one another |
 //! | `situation` | one situation, simulated or live |
 //! | `setup`, `association` | one to be simulated |
+//! | `mode` | what travels: bytes or values |
 //! | `bound` | the most that a situation allows |
 //! | `queue_info` | what the application asks of its streams |
 //! | `quantity` | amounts with units |
@@ -20,6 +21,7 @@ mod association;
 mod bound;
 mod file;
 mod layers;
+mod mode;
 mod quantity;
 mod queue_info;
 mod setup;
@@ -40,6 +42,7 @@ pub use association::{
 };
 pub use bound::{Bound, LinkBound, Phase};
 pub use file::{Drawing, Figure, PublishedRow, PublishedTable};
+pub use mode::Mode;
 pub(crate) use quantity::parse as parse_amount;
 pub use quantity::{Kind, NotAnAmount, Part, Rate, Size, Time};
 pub use queue_info::QueueInfo;

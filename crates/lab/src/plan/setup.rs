@@ -7,6 +7,7 @@ use eyas_netem::link::{GilbertElliott, LossConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::association::AssociationSetup;
+use super::mode::Mode;
 use super::quantity::{Kind, NotAnAmount, Part, Rate, Size, Time, parse};
 use super::queue_info::QueueInfo;
 
@@ -14,6 +15,9 @@ use super::queue_info::QueueInfo;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
+    /// What packets travel as.
+    #[serde(default, skip_serializing_if = "Mode::is_wire")]
+    pub mode: Mode,
     /// When things happen.
     pub time: Times,
     /// The paths from sender to receiver, by name; they are numbered in the order of their names.

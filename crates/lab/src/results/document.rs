@@ -10,7 +10,7 @@ use super::{Results, ResultsError, RunResult};
 use crate::claim::Verdict;
 use crate::measure::Measure;
 use crate::plan::{
-    Axis, Extent, Figure, Mapping, Named, Plan, Point, ProfileName, PublishedTable, Setup,
+    Axis, Extent, Figure, Mapping, Mode, Named, Plan, Point, ProfileName, PublishedTable, Setup,
     Situation,
 };
 use crate::statistics::{Statistic, Summary, percentile};
@@ -276,9 +276,11 @@ fn emulated(plan: &Plan) -> Vec<String> {
         "Network: simulated in virtual time (eyas-netem); integer nanoseconds, one random stream \
          for each link."
             .to_owned(),
-        "Transport: eyas-sctp, the same code that runs on real networks; real packets, encoded \
-         and parsed, over IPv4 (20 bytes of header; protocol 132)."
-            .to_owned(),
+        format!(
+            "Transport: eyas-sctp, the same code that runs on real networks; {}, over IPv4 (20 bytes \
+             of header; protocol 132).",
+            packets(plan),
+        ),
         "Hosts: as fast as they like; no time passes between a packet's arrival and the answer."
             .to_owned(),
     ];
@@ -298,6 +300,22 @@ fn emulated(plan: &Plan) -> Vec<String> {
         ));
     }
     said
+}
+
+/// What packets of a simulated plan are.
+fn packets(plan: &Plan) -> &'static str {
+    let has = |mode| {
+        let mut setups = plan.points.iter().filter_map(|point| point.situation.simulated());
+        setups.any(|setup| setup.mode == mode)
+    };
+    match (has(Mode::Wire), has(Mode::Struct)) {
+        (true, true) => {
+            "packets encoded and parsed at some points, passed on as values of the same lengths at \
+             those whose mode is struct"
+        }
+        (false, true) => "packets passed on as values of the same lengths (mode = \"struct\")",
+        _ => "real packets, encoded and parsed",
+    }
 }
 
 /// What the profiles in use choose, each once.

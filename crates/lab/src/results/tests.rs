@@ -93,3 +93,17 @@ fn a_document_is_what_its_schema_says() {
     object["claims"] = serde_json::json!([{ "id": "1" }]);
     assert!(!validator.is_valid(&object));
 }
+
+#[test]
+fn the_form_of_packets_is_told() {
+    let told = |set: &str| {
+        let options = Options { set: vec![set.to_owned()], ..Options::default() };
+        let plan = Plan::parse(PLAN, &options).unwrap();
+        let document = Document::new(&plan, &Results::default(), "abc", vec![1]);
+        let transport = document.emulated.iter().find(|line| line.starts_with("Transport"));
+        transport.unwrap().clone()
+    };
+    assert!(told("mode=wire").contains("encoded and parsed"));
+    let values = told("mode=struct");
+    assert!(values.contains("values") && !values.contains("parsed"), "{values}");
+}

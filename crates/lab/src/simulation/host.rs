@@ -2,18 +2,21 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use eyas_netem::node::{Node, NodeInput, NodeOutput};
-use eyas_netem::packet::{Packet, protocol};
+use eyas_netem::packet::{Packet, Payload as _, protocol};
 use eyas_netem::router::Router;
 use eyas_sctp::config::{ConnectOptions, EndpointConfig};
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::AssociationId;
 use eyas_sctp::io::{Ecn, Fragmentation, Input, Output, Received, Transmit};
+use eyas_sctp::wire::StructPacket;
 
 use super::application::{SaturatedSender, Sink};
+use super::payload::Payload;
 
 /// The SCTP port of every receiver.
 pub(super) const PORT: u16 = 7;
@@ -62,7 +65,7 @@ pub(super) struct Host {
     is_up: bool,
     /// Addresses that came and that the peer was not told of.
     untold: Vec<IpAddr>,
-    leaving: VecDeque<(u32, Packet)>,
+    leaving: VecDeque<(u32, Packet<Payload>)>,
 }
 
 impl Host {
@@ -125,21 +128,19 @@ impl Host {
         }
     }
 
-    fn arrived(&mut self, now: Duration, packet: Packet) {
-        let length = packet.payload.len();
-        if packet.protocol != protocol::SCTP || length == 0 {
+    fn arrived(&mut self, now: Duration, packet: Packet<Payload>) {
+        if packet.protocol != protocol::SCTP || packet.is_empty() {
             return;
         }
-        self.endpoint.handle_input(
-            now,
-            Input::Packets(Received {
-                local: Some(packet.destination),
-                remote: SocketAddr::new(packet.source, 0),
-                ecn: Ecn::from_bits(packet.ecn),
-                contents: packet.payload,
-                segment_size: length,
-            }),
-        );
+        let header = packet.with_payload(());
+        let segment_size = packet.payload.len();
+        let input = match packet.payload {
+            Payload::Wire(contents) => Input::Packets(received(&header, contents, segment_size)),
+            Payload::Struct(contents) => {
+                Input::Struct(received(&header, Arc::unwrap_or_clone(contents), segment_size))
+            }
+        };
+        self.endpoint.handle_input(now, input);
     }
 
     /// What the application does when something happened.
@@ -183,30 +184,52 @@ impl Host {
     }
 
     /// Packets go by the network of their destination.
-    fn send(&mut self, transmit: &Transmit) {
+    fn send<C>(&mut self, transmit: &Transmit<C>, packets: impl Iterator<Item = Payload>) {
         let destination = transmit.remote.ip();
         let towards = self.interfaces.iter().find(|interface| interface.peer == destination);
         let Some(interface) = towards.copied() else { return };
-        let size = transmit.segment_size.max(1);
-        let mut from = 0;
-        while from < transmit.contents.len() {
-            let to = (from + size).min(transmit.contents.len());
+        let leaving = packets.map(|payload| {
             let packet = Packet {
                 source: interface.own,
                 destination,
                 protocol: protocol::SCTP,
                 ecn: transmit.ecn.bits(),
                 dont_fragment: transmit.fragmentation != Fragmentation::Allowed,
-                payload: transmit.contents.slice(from..to),
+                payload,
             };
-            self.leaving.push_back((interface.number, packet));
-            from = to;
-        }
+            (interface.number, packet)
+        });
+        self.leaving.extend(leaving);
+    }
+
+    fn send_bytes(&mut self, transmit: &Transmit) {
+        let (size, length) = (transmit.segment_size.max(1), transmit.contents.len());
+        let packets = (0..length)
+            .step_by(size)
+            .map(|from| Payload::Wire(transmit.contents.slice(from..(from + size).min(length))));
+        self.send(transmit, packets);
+    }
+
+    fn send_structs(&mut self, mut transmit: Transmit<Vec<StructPacket>>) {
+        let packets = std::mem::take(&mut transmit.contents);
+        let packets = packets.into_iter().map(|packet| Payload::Struct(Arc::new(packet)));
+        self.send(&transmit, packets);
     }
 }
 
-impl Node for Host {
-    fn handle_input(&mut self, now: Duration, input: NodeInput) {
+/// A packet that came, as an endpoint takes it.
+fn received<C>(header: &Packet<()>, contents: C, segment_size: usize) -> Received<C> {
+    Received {
+        local: Some(header.destination),
+        remote: SocketAddr::new(header.source, 0),
+        ecn: Ecn::from_bits(header.ecn),
+        contents,
+        segment_size,
+    }
+}
+
+impl Node<Payload> for Host {
+    fn handle_input(&mut self, now: Duration, input: NodeInput<Payload>) {
         match input {
             NodeInput::Start => {}
             NodeInput::Arrived { packet, .. } => self.arrived(now, packet),
@@ -222,13 +245,14 @@ impl Node for Host {
         }
     }
 
-    fn poll_output(&mut self, now: Duration) -> NodeOutput {
+    fn poll_output(&mut self, now: Duration) -> NodeOutput<Payload> {
         loop {
             if let Some((interface, packet)) = self.leaving.pop_front() {
                 return NodeOutput::Transmit { interface, packet };
             }
             match self.endpoint.poll_output(now) {
-                Output::Transmit(transmit) => self.send(&transmit),
+                Output::Transmit(transmit) => self.send_bytes(&transmit),
+                Output::TransmitStructs(transmit) => self.send_structs(transmit),
                 Output::Event(id, event) => self.happened(now, id, &event),
                 Output::Timeout(_) if self.follow(now) => {}
                 Output::Timeout(time) => {
@@ -250,18 +274,18 @@ pub(super) enum Station {
     /// A host.
     Host(Box<Host>),
     /// A router.
-    Router(Router),
+    Router(Router<Payload>),
 }
 
-impl Node for Station {
-    fn handle_input(&mut self, now: Duration, input: NodeInput) {
+impl Node<Payload> for Station {
+    fn handle_input(&mut self, now: Duration, input: NodeInput<Payload>) {
         match self {
             Self::Host(host) => host.handle_input(now, input),
             Self::Router(router) => router.handle_input(now, input),
         }
     }
 
-    fn poll_output(&mut self, now: Duration) -> NodeOutput {
+    fn poll_output(&mut self, now: Duration) -> NodeOutput<Payload> {
         match self {
             Self::Host(host) => host.poll_output(now),
             Self::Router(router) => router.poll_output(now),

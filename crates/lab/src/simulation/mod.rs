@@ -11,12 +11,14 @@
 //! | `network` | hosts, routers and links of a setup |
 //! | `host` | a node around `eyas_sctp::endpoint::Endpoint` |
 //! | `application` | the saturated sender, and the sink that measures |
+//! | `payload` | what packets carry, bytes or values |
 //! | `options` | an association's options as `eyas-sctp` names them |
 
 mod application;
 mod host;
 mod network;
 mod options;
+mod payload;
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +35,11 @@ pub use network::ACCESS_QUEUE;
 /// Runs a setup once. The same setup and seed give the same result, on any machine.
 #[must_use]
 pub fn run(setup: &Setup, seed: u64) -> RunResult {
-    let mut network = Network::build(setup, seed);
+    measure(&mut Network::build(setup, seed), setup)
+}
+
+/// Lets the time of a setup pass in its network.
+fn measure(network: &mut Network, setup: &Setup) -> RunResult {
     let from = setup.time.warm_up.0;
     let until = from + setup.time.duration.0;
     network.world.run_until(from);

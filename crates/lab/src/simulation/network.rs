@@ -15,6 +15,7 @@ use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use super::application::{SaturatedSender, Sink};
 use super::host::{Host, Interface, PORT, Role, Station};
 use super::options;
+use super::payload::{self, Payload};
 use crate::plan::{ApplicationSetup, AssociationSetup, PathSetup, Queue, Setup, Times};
 use crate::results::PathResult;
 
@@ -35,9 +36,9 @@ const PURPOSE_ENDPOINT: u64 = 102;
 
 /// The world of one setup.
 pub(super) struct Network {
-    pub(super) world: World<Station>,
+    pub(super) world: World<Station, Payload>,
     /// Bottlenecks by the name of their path.
-    bottlenecks: BTreeMap<String, LinkId>,
+    pub(super) bottlenecks: BTreeMap<String, LinkId>,
     receiver: NodeId,
     rivals: Vec<(String, NodeId)>,
 }
@@ -55,8 +56,8 @@ struct Pair<'a> {
 /// The hosts of a pair in the world, and the routers' interfaces that are taken.
 #[derive(Default)]
 struct Routers {
-    left: Router,
-    right: Router,
+    left: Router<Payload>,
+    right: Router<Payload>,
     taken: u32,
 }
 
@@ -76,7 +77,7 @@ impl Network {
         let mut taken: BTreeMap<&str, u32> = BTreeMap::new();
         let mut receivers = Vec::new();
         for pair in &pairs {
-            let (sender, receiver) = add_hosts(&mut world, pair, &setup.time, seed);
+            let (sender, receiver) = add_hosts(&mut world, pair, setup, seed);
             for (rank, (_, name, path)) in pair.paths.iter().enumerate() {
                 let at = bottleneck_of(name, path);
                 let Some(ends) = ends.get(at) else { continue };
@@ -195,7 +196,7 @@ fn bottleneck_of<'a>(name: &'a str, path: &'a PathSetup) -> &'a str {
 
 /// Two routers and a link for each path that has one, with routes to every host.
 fn connect_bottlenecks<'a>(
-    world: &mut World<Station>,
+    world: &mut World<Station, Payload>,
     setup: &'a Setup,
     pairs: &[Pair<'a>],
 ) -> BTreeMap<&'a str, Ends> {
@@ -223,9 +224,9 @@ fn connect_bottlenecks<'a>(
 }
 
 fn add_hosts(
-    world: &mut World<Station>,
+    world: &mut World<Station, Payload>,
     pair: &Pair<'_>,
-    time: &Times,
+    setup: &Setup,
     seed: u64,
 ) -> (NodeId, NodeId) {
     let names: Vec<&str> = pair.paths.iter().map(|(_, name, _)| *name).collect();
@@ -243,7 +244,7 @@ fn add_hosts(
     connect.remotes = sending.iter().map(|interface| (interface.peer, 0).into()).collect();
     connect.association = config.clone();
     let role = Role::Sender {
-        at: start(time, pair.number, seed),
+        at: start(&setup.time, pair.number, seed),
         options: Box::new(connect),
         application,
     };
@@ -252,6 +253,7 @@ fn add_hosts(
         options.listen_port = port;
         options.addresses = interfaces.iter().map(|interface| interface.own).collect();
         options.association = config;
+        options.packets = payload::form(setup.mode);
         options
     };
     let secret = |side: u64| secret(seed, u64::from(pair.number) * 2 + side);
@@ -273,7 +275,12 @@ fn interface(pair: &Pair<'_>, rank: usize, path: u8) -> Interface {
 }
 
 /// Paths of which both hosts learn later.
-fn plan_joins(world: &mut World<Station>, pair: &Pair<'_>, sender: NodeId, receiver: NodeId) {
+fn plan_joins(
+    world: &mut World<Station, Payload>,
+    pair: &Pair<'_>,
+    sender: NodeId,
+    receiver: NodeId,
+) {
     for (rank, (path, _, setup)) in pair.paths.iter().enumerate() {
         let Some(at) = setup.joins else { continue };
         let interface = interface(pair, rank, *path);

@@ -1,5 +1,7 @@
 //! Short runs: what the network must let through, and that the same seed repeats everything.
 
+mod modes;
+
 use super::run;
 use crate::plan::{QueueInfo, Setup};
 

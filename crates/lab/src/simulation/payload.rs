@@ -1,0 +1,49 @@
+//! What the packets of a simulated world carry: SCTP packets in bytes, or as values.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use eyas_sctp::config::PacketForm;
+use eyas_sctp::wire::StructPacket;
+
+use crate::plan::Mode;
+
+/// An SCTP packet.
+#[derive(Clone, Debug)]
+pub(super) enum Payload {
+    /// Encoded; to be parsed by who gets it.
+    Wire(Bytes),
+    /// Neither. Written as bytes only for a capture, a middlebox, or errors in its bits.
+    Struct(Arc<StructPacket>),
+}
+
+impl From<Bytes> for Payload {
+    fn from(bytes: Bytes) -> Self {
+        Self::Wire(bytes)
+    }
+}
+
+impl eyas_netem::packet::Payload for Payload {
+    #[inline]
+    fn len(&self) -> usize {
+        match self {
+            Self::Wire(bytes) => bytes.len(),
+            Self::Struct(packet) => packet.len(),
+        }
+    }
+
+    fn to_bytes(&self) -> Bytes {
+        match self {
+            Self::Wire(bytes) => bytes.clone(),
+            Self::Struct(packet) => packet.encode(),
+        }
+    }
+}
+
+/// What an endpoint's packets are to leave as.
+pub(super) const fn form(mode: Mode) -> PacketForm {
+    match mode {
+        Mode::Wire => PacketForm::Wire,
+        Mode::Struct => PacketForm::Struct,
+    }
+}
