@@ -21,6 +21,7 @@ delay = "10 ms"
 [association]
 profile = "pfldnet2010"
 buffer = "256 KiB"
+mapping = "round-robin"
 "#;
 
 /// Runs it for so many simulated seconds with so many streams, and gives the answer.
