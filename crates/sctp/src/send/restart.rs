@@ -19,16 +19,7 @@ impl Sender {
     pub fn take_all_back(&mut self, now: Duration, paths: &mut Paths) {
         for number in 0..self.flights.len() as u8 {
             let Some(id) = self.flights[usize::from(number)].path else { continue };
-            while let Some(run) = self.take_oldest_run(number) {
-                self.lose_run(number, &run, id, Meaning::Nothing, now, paths);
-            }
-            let flight = &mut self.flights[usize::from(number)];
-            flight.rack.restart();
-            flight.probe.cancel();
-            flight.doubt = None;
-            if let Some(path) = paths.get_mut(id) {
-                path.t3 = None;
-            }
+            self.lose_flight(number, id, Meaning::Nothing, now, paths);
         }
         self.unheard = true;
     }

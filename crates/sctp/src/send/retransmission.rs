@@ -76,18 +76,10 @@ impl Sender {
         let is_error = !self.is_probing_window();
         let to = self.path_instead_of(id, paths);
         let siblings = paths.siblings(id);
-        let mut suspects = 0;
-        while let Some(run) = self.take_oldest_run(number) {
-            suspects += self.lose_run(number, &run, to, Meaning::Loss, now, paths);
-        }
+        let suspects = self.lose_flight(number, to, Meaning::Loss, now, paths);
         let exit = self.next_tsn().previous();
         let flight = &mut self.flights[usize::from(number)];
-        flight.rack.restart();
-        flight.probe.cancel();
-        // What silence would have led to has come to pass.
-        flight.doubt = None;
         if let Some(path) = paths.get_mut(id) {
-            path.t3 = None;
             if is_error {
                 path.on_timeout(now, siblings);
             } else {
@@ -133,6 +125,31 @@ impl Sender {
         let run = flight.oldest(number, &self.outstanding)?;
         flight.drop_oldest();
         Some(run)
+    }
+
+    /// All that is under way on a path is to be sent again, on path `to`, and no timer watches over
+    /// it any more. Says how many chunks that were.
+    pub(super) fn lose_flight(
+        &mut self,
+        number: u8,
+        to: PathId,
+        meaning: Meaning,
+        now: Duration,
+        paths: &mut Paths,
+    ) -> u32 {
+        let mut lost = 0;
+        while let Some(run) = self.take_oldest_run(number) {
+            lost += self.lose_run(number, &run, to, meaning, now, paths);
+        }
+        let flight = &mut self.flights[usize::from(number)];
+        flight.rack.restart();
+        flight.probe.cancel();
+        // What silence would have led to has come to pass.
+        flight.doubt = None;
+        if let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) {
+            path.t3 = None;
+        }
+        lost
     }
 
     /// All that is left under way of a run is to be sent again. Says how many chunks that were.
