@@ -169,3 +169,21 @@ fn data_is_the_callers_bytes() {
         bench.output().iter().flat_map(|p| &p.chunks).flat_map(|c| c.payload.to_vec()).collect();
     assert_eq!(sent, data);
 }
+
+/// RFC 7053 §4: nothing follows the third packet, so the peer need not wait for a fourth.
+#[test]
+fn the_last_packet_of_a_burst_asks_for_its_sack_if_that_is_wanted() {
+    for wanted in [true, false] {
+        let config = AssociationConfig { ask_for_sacks: wanted, ..config() };
+        let mut bench = Bench::with(config, terms());
+        for _ in 0..3 {
+            bench.send(on(0), 1400).expect("taken");
+        }
+        let packets = bench.output();
+        let asks: Vec<bool> = packets
+            .iter()
+            .flat_map(|packet| packet.chunks.iter().map(|chunk| chunk.flags.immediate))
+            .collect();
+        assert_eq!(asks, [false, false, wanted]);
+    }
+}

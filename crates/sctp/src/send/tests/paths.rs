@@ -117,3 +117,40 @@ fn a_mark_cuts_the_window_once() {
     let after = bench.paths.get(PathId(0)).expect("the first path").congestion.window();
     assert!(after <= before.max(6000), "{after} after {before}");
 }
+
+/// One round trip of 20 ms, then silence: when and how data leaves for the other path.
+#[test]
+fn data_leaves_a_silent_path_before_t3_if_that_is_wanted() {
+    for wanted in [true, false] {
+        let config = AssociationConfig { suspect_silent_paths: wanted, ..config() };
+        let mut bench = Bench::with(config, terms());
+        let second = bench.add_path();
+        bench.send(on(0), 1400).expect("taken");
+        bench.output();
+        bench.pass(milliseconds(20));
+        bench.sack(1, &[]);
+        let window = bench.paths.get(PathId(0)).expect("the first path").congestion.window();
+        bench.send(on(0), 1400).expect("taken");
+        bench.output();
+        let silent_since = bench.now;
+        let outcome = loop {
+            let outcome = bench.timeout();
+            if bench.output().iter().any(|packet| packet.path == second) {
+                break outcome;
+            }
+            assert!(bench.now < silent_since + milliseconds(10_000), "it never left");
+        };
+        let waited = bench.now - silent_since;
+        let path = bench.paths.get(PathId(0)).expect("the first path");
+        // RTO.Min is a second.
+        assert_eq!(waited < milliseconds(1000), wanted, "{waited:?}");
+        assert_eq!(outcome.expired.is_empty(), wanted);
+        assert_eq!(path.congestion.window() == window, wanted, "silence is no loss");
+        if wanted {
+            assert_eq!(path.state(), crate::path::PathState::PotentiallyFailed);
+        }
+        bench.pass(milliseconds(20));
+        bench.sack(2, &[]);
+        assert!(bench.sender.is_dry());
+    }
+}
