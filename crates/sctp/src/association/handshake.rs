@@ -231,7 +231,9 @@ impl Association {
     fn settle_paths(&mut self, now: Duration, arrival: &Arrival, t1: &Retry, listed: &[IpAddr]) {
         let answered = match self.paths.by_address(arrival.remote.ip()) {
             Some(known) => Some(known),
-            None => self.paths.add(arrival.remote, arrival.local, &self.config),
+            // It answered an INIT that went to another address. Which address of ours is on the
+            // way to this one, the packet does not say: that one was the peer's choice.
+            None => self.paths.add(arrival.remote, None, &self.config),
         };
         if let Some(path) = answered {
             self.paths.confirm(path);

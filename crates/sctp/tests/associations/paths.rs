@@ -6,6 +6,7 @@ use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, PathChange};
 use eyas_sctp::identifier::PathId;
+use eyas_sctp::io::{Ecn, Input, Received};
 use eyas_sctp::message::SendInfo;
 use std::time::Duration;
 
@@ -24,6 +25,33 @@ fn data_goes_on_over_another_path_when_one_is_cut() {
     world.send(A, a, 0, "over there");
     world.run_until(ms(5000), |world| world.hosts[B].received_messages() == 1);
     assert!(world.ladder.iter().any(|line| line == "A -> B  I-DATA (network 1)"));
+}
+
+#[test]
+fn an_init_ack_from_another_address_does_not_choose_where_its_path_leaves_from() {
+    let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
+    world.keep = Some("INIT-ACK");
+    world.lose("INIT-ACK");
+    let a = world.connect();
+    world.run_until(ms(1000), |world| world.kept.is_some());
+    let contents = world.kept.take().unwrap();
+    // Some answer from any address that they have.
+    let received = Received {
+        local: Some(address(A, 0)),
+        remote: socket(B, 1),
+        ecn: Ecn::NotCapable,
+        segment_size: contents.len(),
+        contents,
+    };
+    world.hosts[A].endpoint.handle_input(world.now, Input::Packets(received));
+    let status = world.hosts[A].status(a);
+    let path = status.paths.iter().find(|path| path.remote == socket(B, 1)).unwrap();
+    assert_eq!(path.local, None, "that is the routing's choice");
+    // Its heartbeat shows which one it is.
+    world.run_for(ms(3000));
+    let status = world.hosts[A].status(a);
+    let path = status.paths.iter().find(|path| path.remote == socket(B, 1)).unwrap();
+    assert_ne!(path.local, Some(address(A, 0)), "{status:?}");
 }
 
 /// Two hosts on two networks, with heartbeats every second.
