@@ -1,12 +1,13 @@
 /* A peer of SCTP on the socket API of usrsctp, or with -DKERNEL on that of Linux.
  *
  *   peer connect|listen [--local A,B] [--remote A,B] [--port P] [--local-port P] [--udp LOCAL,REMOTE]
- *        [--streams N] [--echo] [--interleave] [--multipath] STEP...
+ *        [--streams N] [--echo] [--interleave] [--multipath] [--untuned] [--buffer BYTES] [--arrivals] STEP...
  *
  * Steps are done in their order; meanwhile everything that comes is received
  * and checked.
  *
  *   send:COUNT:SIZES:STREAMS[:unordered|:lifetime=MS|:retransmit=N]   SIZES is N or N,N,...
+ *   pour:SIZE:STREAMS   messages of this size without end, until the association ends
  *   receive:COUNT    until that many messages came in all
  *   dry              until everything is acknowledged
  *   reset:LIST       resets outgoing streams
@@ -32,7 +33,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t messages, bytes, bad, disordered;
-    bool up, ended, echo;
+    bool up, ended, echo, arrivals;
     char events[4096];
     struct arrival streams[MOST_STREAMS];
     sock socket;
@@ -165,6 +166,10 @@ static void arrived(const uint8_t *data, size_t length, const struct sctp_rcvinf
     check(stream->data, stream->length, stream, unordered);
     state.messages++;
     state.bytes += stream->length;
+    if (state.arrivals) {
+        printf("%llu\n", (unsigned long long)state.bytes);
+        fflush(stdout);
+    }
     pthread_cond_broadcast(&state.changed);
     pthread_mutex_unlock(&state.lock);
     if (state.echo) {
@@ -238,6 +243,19 @@ static void step_send(char *words) {
     }
 }
 
+static void step_pour(char *words) {
+    size_t size = strtoul(strtok(words, ":"), NULL, 10);
+    unsigned long across = strtoul(strtok(NULL, ":"), NULL, 10);
+    static uint8_t message[MOST_MESSAGE];
+    if (size > MOST_MESSAGE || across == 0) fail("pour");
+    for (; !state.ended; next_index++) {
+        struct sctp_sndinfo info = {.snd_sid = (uint16_t)(next_index % across), .snd_ppid = htonl(PPID)};
+        fill(message, size, next_index);
+        ssize_t sent = sock_send(state.socket, message, size, &info, sizeof info, SCTP_SENDV_SNDINFO);
+        if (sent != (ssize_t)size && !state.ended) fail("send");
+    }
+}
+
 /* An association that has ended has no status; how it ended is among the events. */
 static void step_dry(void) {
     for (;;) {
@@ -304,6 +322,7 @@ static void step(char *text, uint16_t port) {
     char *rest = strchr(text, ':');
     if (rest != NULL) *rest++ = 0;
     if (strcmp(text, "send") == 0) step_send(rest);
+    else if (strcmp(text, "pour") == 0) step_pour(rest);
     else if (strcmp(text, "receive") == 0) holds(has_received, strtoull(rest, NULL, 10));
     else if (strcmp(text, "dry") == 0) step_dry();
     else if (strcmp(text, "reset") == 0) step_reset(rest);
@@ -321,10 +340,11 @@ static void step(char *text, uint16_t port) {
 /* ---- setting up ---- */
 
 static struct {
-    bool listens, interleave, multipath;
+    bool listens, interleave, multipath, untuned;
+    int buffer;
     char *local, *remote;
     uint16_t port, local_port, udp_local, udp_remote, streams;
-} options = {.port = 5000, .streams = 16};
+} options = {.port = 5000, .streams = 16, .buffer = BUFFER};
 
 static void switch_on(sock s, int name, uint32_t value, const char *what) {
     struct sctp_assoc_value on = {.assoc_id = SCTP_FUTURE_ASSOC, .assoc_value = value};
@@ -341,15 +361,16 @@ static sock prepare(void) {
     bool six = strchr(options.local != NULL ? options.local : options.remote, ':') != NULL;
     sock s = sock_new(six ? AF_INET6 : AF_INET);
     if (s == NO_SOCK) fail("socket");
-    int size = BUFFER, on = 1;
+    int size = options.buffer, on = 1;
     sock_general(s, SO_RCVBUF, &size, sizeof size);
     sock_general(s, SO_SNDBUF, &size, sizeof size);
     struct sctp_initmsg init = {.sinit_num_ostreams = options.streams, .sinit_max_instreams = 65535};
     if (sock_option(s, SCTP_INITMSG, &init, sizeof init) < 0) fail("SCTP_INITMSG");
     if (sock_option(s, SCTP_NODELAY, &on, sizeof on) < 0) fail("SCTP_NODELAY");
     if (sock_option(s, SCTP_RECVRCVINFO, &on, sizeof on) < 0) fail("SCTP_RECVRCVINFO");
+    /* Quick timers make quick cases; what is measured has its own. */
     struct sctp_rtoinfo rto = {.srto_initial = 500, .srto_min = 200, .srto_max = 2000};
-    if (sock_option(s, SCTP_RTOINFO, &rto, sizeof rto) < 0) fail("SCTP_RTOINFO");
+    if (!options.untuned && sock_option(s, SCTP_RTOINFO, &rto, sizeof rto) < 0) fail("SCTP_RTOINFO");
     static const uint16_t events[] = {SCTP_ASSOC_CHANGE, SCTP_PEER_ADDR_CHANGE, SCTP_SHUTDOWN_EVENT, SCTP_STREAM_RESET_EVENT};
     for (size_t at = 0; at < sizeof events / sizeof *events; at++) {
         struct sctp_event wanted = {.se_assoc_id = SCTP_FUTURE_ASSOC, .se_type = events[at], .se_on = 1};
@@ -368,7 +389,7 @@ static sock prepare(void) {
     }
     struct sctp_paddrparams path = {.spp_hbinterval = 500, .spp_pathmaxrxt = 2, .spp_flags = SPP_HB_ENABLE};
     path.spp_address.ss_family = six ? AF_INET6 : AF_INET;
-    if (sock_option(s, SCTP_PEER_ADDR_PARAMS, &path, sizeof path) < 0) fail("SCTP_PEER_ADDR_PARAMS");
+    if (!options.untuned && sock_option(s, SCTP_PEER_ADDR_PARAMS, &path, sizeof path) < 0) fail("SCTP_PEER_ADDR_PARAMS");
     if (options.local != NULL) {
         uint8_t packed[MOST_ADDRESSES * sizeof(struct sockaddr_in6)];
         int count = parse(options.local, options.local_port, packed);
@@ -403,11 +424,14 @@ static int parse_options(int count, char **words) {
     for (; at < count && strncmp(words[at], "--", 2) == 0; at++) {
         const char *name = words[at] + 2;
         if (strcmp(name, "echo") == 0) state.echo = true;
+        else if (strcmp(name, "arrivals") == 0) state.arrivals = true;
+        else if (strcmp(name, "untuned") == 0) options.untuned = true;
         else if (strcmp(name, "interleave") == 0) options.interleave = true;
         else if (strcmp(name, "multipath") == 0) options.multipath = true;
         else if (at + 1 == count) fail(name);
         else if (strcmp(name, "local") == 0) options.local = words[++at];
         else if (strcmp(name, "remote") == 0) options.remote = words[++at];
+        else if (strcmp(name, "buffer") == 0) options.buffer = atoi(words[++at]);
         else if (strcmp(name, "port") == 0) options.port = (uint16_t)atoi(words[++at]);
         else if (strcmp(name, "local-port") == 0) options.local_port = (uint16_t)atoi(words[++at]);
         else if (strcmp(name, "streams") == 0) options.streams = (uint16_t)atoi(words[++at]);
@@ -430,7 +454,15 @@ int main(int count, char **words) {
     usrsctp_sysctl_set_sctp_blackhole(2);
     usrsctp_sysctl_set_sctp_asconf_enable(1);
     usrsctp_sysctl_set_sctp_auth_enable(1);
-    if (options.multipath) usrsctp_sysctl_set_sctp_cmt_on_off(1);
+    if (options.multipath) {
+        usrsctp_sysctl_set_sctp_cmt_on_off(1);
+        usrsctp_sysctl_set_sctp_cmt_use_dac(1);
+        usrsctp_sysctl_set_sctp_nrsack_enable(1);
+    }
+    if (options.untuned) {
+        /* Only so many chunks may wait by default, however large the buffer is. */
+        usrsctp_sysctl_set_sctp_max_chunks_on_queue(1 << 16);
+    }
 #endif
     for (size_t stream = 0; stream < MOST_STREAMS; stream++) state.streams[stream].last = -1;
     establish();
