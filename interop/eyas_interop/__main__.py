@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 
+from . import lab
 from .cases import CASES
 from .load import cases as load
 from .multipath import cases as multipath
@@ -47,6 +48,8 @@ def main() -> int:
             # Times of two generators: for a machine that does nothing else, so only if asked for.
             if "load" in options.only:
                 load.run(pathlib.Path(directory), command(options), report)
+            if not options.only or "lab" in options.only:
+                lab.run(pathlib.Path(directory), command(options), report)
             if not options.only or "netem" in options.only:
                 netem.run(pathlib.Path(directory), command(options), report)
             if wants_others(options.only):
@@ -90,7 +93,7 @@ def wants_sctp(only: list[str]) -> bool:
 
 def wants_others(only: list[str]) -> bool:
     """Whether some of the other cases shall run."""
-    of_sctp = (*NAMES, "load", "memory", "multipath", "netem", *memory.NAMES)
+    of_sctp = (*NAMES, "lab", "load", "memory", "multipath", "netem", *memory.NAMES)
     return not only or not all(word.startswith("sctp") or word in of_sctp for word in only)
 
 

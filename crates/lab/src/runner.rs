@@ -1,6 +1,7 @@
 //! All runs of a plan, on all cores; what is finished is kept, so that an interrupted experiment
 //! goes on where it stood.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -83,6 +84,7 @@ pub fn run(
     let found = total - open.len();
     let mut now = Progress { done: found, found, total };
     progress(now);
+    let mut skipped: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let next = AtomicUsize::new(0);
     let (finished, results) = mpsc::channel::<(&str, u64, Result<RunResult, LiveError>)>();
     thread::scope(|scope| -> Result<(), RunError> {
@@ -104,14 +106,18 @@ pub fn run(
         drop(finished);
         for (point, seed, result) in &results {
             let result = match result {
-                Ok(result) => result,
+                Ok(result) => store.keep(point, seed, result),
                 Err(LiveError::Stopped) => continue,
+                Err(LiveError::Missing(what)) => {
+                    leave_out(&mut skipped, point, what);
+                    Ok(())
+                }
                 Err(cause) => {
                     stop.store(true, Ordering::Relaxed);
                     return Err(RunError::Live { point: point.to_owned(), cause });
                 }
             };
-            if let Err(cause) = store.keep(point, seed, result) {
+            if let Err(cause) = result {
                 // Nobody needs the other runs any more.
                 stop.store(true, Ordering::Relaxed);
                 return Err(cause.into());
@@ -128,7 +134,14 @@ pub fn run(
         let runs = seeds.iter().filter_map(|seed| store.get(&point.id, *seed).cloned());
         (point.id.clone(), runs.collect())
     };
-    Ok(Results { points: plan.points.iter().map(runs).collect() })
+    Ok(Results { points: plan.points.iter().map(runs).collect(), skipped })
+}
+
+/// Says aloud that a point is left out. Nothing is kept, for what is missing may be there the next
+/// time.
+fn leave_out(skipped: &mut BTreeMap<String, BTreeSet<String>>, point: &str, what: String) {
+    eprintln!("SKIPPED {point}: {what}");
+    skipped.entry(what).or_default().insert(point.to_owned());
 }
 
 fn one(situation: &Situation, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {

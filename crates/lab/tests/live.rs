@@ -50,7 +50,28 @@ fn servers_with_and_without_http3_are_told_apart() {
 }
 
 #[test]
+fn every_stack_moves_data_over_several_paths() {
+    let set = ["live.warm_up=200 ms", "live.duration=600 ms"];
+    for point in ["near_eyas_4MiB", "near_eyas-udp_4MiB", "near_mptcp_4MiB", "comes_eyas_4MiB"] {
+        let Some(result) = run("cmt-live", point, &set, false) else { return };
+        let columns = match result {
+            Err(LiveError::Missing(what)) => {
+                eprintln!("SKIPPED {point}: {what}");
+                continue;
+            }
+            result => result.unwrap().columns,
+        };
+        // A run that comes to its end has seen data; how much is a matter of the machine.
+        assert_eq!(columns["goodput"].len(), 12, "{point}: {columns:?}");
+        assert!(columns.contains_key("on-A") && columns.contains_key("on-B"), "{point}");
+    }
+}
+
+#[test]
 fn a_run_that_is_told_to_stop_leaves_no_result() {
-    let Some(result) = run("h3-delay", "eyas_100ms", &SMALL, true) else { return };
-    assert!(matches!(result, Err(LiveError::Stopped)), "{result:?}");
+    let runs = [("h3-delay", "eyas_100ms", &SMALL[..]), ("cmt-live", "near_eyas_4MiB", &[])];
+    for (name, point, set) in runs {
+        let Some(result) = run(name, point, set, true) else { return };
+        assert!(matches!(result, Err(LiveError::Stopped)), "{result:?}");
+    }
 }

@@ -23,7 +23,7 @@ fn results(plan: &Plan) -> Results {
     };
     let runs = |x: f64| vec![run(3.0 * x), run(3.0 * x + 1.0)];
     let points = plan.points.iter().map(|point| (point.id.clone(), runs(point.x)));
-    Results { points: points.collect() }
+    Results { points: points.collect(), ..Results::default() }
 }
 
 fn compute(text: &str, run: usize) -> Option<f64> {

@@ -11,6 +11,7 @@
 //! | `bed`, `link` | two hosts and the link between them (Linux) |
 //! | `connect` | `h3-delay`, `h3-loss`: how long until a connection can carry a request |
 //! | `policies` | `h3-policies`: what a client meets as servers go over to HTTP/3 |
+//! | `multipath` | `cmt-live`: what one connection gets out of several paths |
 //! | `way` | how a client comes to its connection |
 //! | `trial` | one trial of a client: a first and a second request |
 //! | `dns` | a name server with and without HTTPS records |
@@ -26,6 +27,7 @@ mod connect;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod dns;
 mod link;
+mod multipath;
 mod policies;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod servers;
@@ -40,12 +42,11 @@ use serde::{Deserialize, Serialize};
 use crate::results::RunResult;
 use crate::statistics::Statistic;
 
-pub(crate) use connect::COLUMNS;
-
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub use bed::Bed;
 pub use connect::{ConnectSetup, Memory};
 pub use link::{LinkSetup, Traffic};
+pub use multipath::{MultipathSetup, Stack};
 pub use policies::PoliciesSetup;
 pub use way::Way;
 
@@ -57,6 +58,13 @@ pub enum Setup {
     Connect(ConnectSetup),
     /// The same at servers of which some speak HTTP/3, and networks of which some swallow UDP.
     Policies(PoliciesSetup),
+    /// One connection over several paths.
+    Multipath(Box<MultipathSetup>),
+}
+
+/// What runs of all kinds measure, and what people read at an axis.
+pub(crate) fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
+    connect::COLUMNS.into_iter().chain(multipath::COLUMNS)
 }
 
 /// Why a live run came to nothing.
@@ -69,6 +77,9 @@ pub enum LiveError {
     /// A server or client inside it.
     #[error("inside the emulated network: {0}")]
     Inside(String),
+    /// Something that this machine does not have: what needs it is left out.
+    #[error("not to be had here: {0}")]
+    Missing(String),
     /// It was asked to stop.
     #[error("stopped")]
     Stopped,
@@ -80,17 +91,18 @@ impl Setup {
         match self {
             Self::Connect(setup) => setup.check(),
             Self::Policies(setup) => setup.check(),
+            Self::Multipath(setup) => setup.check(),
         }
     }
 
     /// What a reader must know: what is emulated and how, and what this machine cannot show.
     pub(crate) fn emulated(&self) -> Vec<String> {
-        let mut said = link::emulated();
-        match self {
-            Self::Connect(setup) => said.extend(setup.emulated()),
-            Self::Policies(setup) => said.extend(setup.emulated()),
-        }
-        said
+        let own = match self {
+            Self::Connect(setup) => setup.emulated(),
+            Self::Policies(setup) => setup.emulated(),
+            Self::Multipath(setup) => return setup.emulated(),
+        };
+        link::emulated().into_iter().chain(own).collect()
     }
 }
 
@@ -103,6 +115,7 @@ pub fn run(setup: &Setup, seed: u64, stop: &AtomicBool) -> Result<RunResult, Liv
     match setup {
         Setup::Connect(setup) => connect::run(setup, seed, stop),
         Setup::Policies(setup) => policies::run(setup, seed, stop),
+        Setup::Multipath(setup) => multipath::run(setup, seed, stop),
     }
 }
 
@@ -127,7 +140,7 @@ pub(crate) fn column_label(statistic: Statistic, column: &str) -> String {
         Statistic::Percentile(50) => "median".to_owned(),
         Statistic::Percentile(percent) => format!("{percent}th percentile"),
     };
-    let what = COLUMNS.iter().find(|(name, _)| *name == column);
+    let what = columns().find(|(name, _)| *name == column);
     match what {
         Some((_, label)) => format!("{label}, {of}"),
         None => format!("{column}, {of}"),

@@ -170,6 +170,8 @@ pub enum Drawing {
     /// A box for each point: 10th, 25th, 50th, 75th and 90th percentile and the largest of all
     /// trials. The statistic of the measure counts for nothing.
     Boxes,
+    /// For each scene a group of bars, one for each curve, at the first place of the axis.
+    Bars,
     /// For each point, how many trials of 100 were done by then. The statistic of the measure
     /// counts for nothing.
     Distribution,

@@ -37,8 +37,8 @@ fn every_claim_can_be_measured() {
             let rivals =
                 point.situation.simulated().into_iter().flat_map(|setup| setup.rival.keys());
             let rivals = rivals.map(rival).collect();
-            let trials = |(name, _): &(&str, &str)| ((*name).to_owned(), vec![10.0, 20.0, 30.0]);
-            let columns = point.situation.live().map(|_| live::COLUMNS.iter().map(trials));
+            let trials = |(name, _): (&str, &str)| (name.to_owned(), vec![10.0, 20.0, 30.0]);
+            let columns = point.situation.live().map(|_| live::columns().map(trials));
             RunResult {
                 streams: vec![stream; 7],
                 rivals,
@@ -48,7 +48,7 @@ fn every_claim_can_be_measured() {
         };
         let runs = |point: &Point| vec![run(point); plan.runs as usize];
         let points = plan.points.iter().map(|point| (point.id.clone(), runs(point))).collect();
-        let results = Results { points };
+        let results = Results { points, ..Results::default() };
         for claim in &plan.claims {
             let verdict = claim.judge(&plan, &results);
             assert!(verdict.accepted.is_some(), "{} claim {}: {verdict:?}", plan.name, claim.id);
@@ -65,7 +65,7 @@ fn live_plans_lay_their_settings_over_one_another() {
         let point = plan.points.iter().find(|point| point.id == id).unwrap();
         match point.situation.live().unwrap() {
             live::Setup::Connect(setup) => setup.clone(),
-            other @ live::Setup::Policies(_) => panic!("{other:?}"),
+            other => panic!("{other:?}"),
         }
     };
     let far = setup("far_eyas-warm_25pc");

@@ -7,12 +7,14 @@
 //! | `bound` | how the bound of each place comes about |
 //! | `picture` | a figure of the plan: its lines and their legend |
 //! | `chart` | lines as SVG |
+//! | `bars` | groups of bars as SVG |
 //! | `trials` | single trials of live runs: boxes, distributions |
 //! | `published` | the publication's tables beside what was measured |
 //! | `numbers` | figures as tables |
 //! | `markup` | text that is safe in HTML; numbers for people |
 //! | `style.css` | how it looks: on paper, on a phone, light and dark |
 
+mod bars;
 mod bound;
 mod chart;
 mod claims;

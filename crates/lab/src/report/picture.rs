@@ -1,5 +1,6 @@
 //! A figure of the plan: its lines and their legend.
 
+use super::bars;
 use super::chart::{self, COLOURS, Dash, Labels, Line, Marker, Place};
 use super::markup::{escape, number};
 use super::trials;
@@ -76,6 +77,16 @@ fn one(
             let draw = |size| trials::draw_boxes(&boxes, &x_label, &y_label, size);
             (shown.collect(), draw(WIDE), draw(NARROW))
         }
+        Drawing::Bars => {
+            let groups = bars::groups(document, scenes, &curves, &figure.measure);
+            let pictures = [WIDE, NARROW].map(|size| bars::draw(&groups, &y_label, size.0));
+            let [wide, narrow] = pictures;
+            return if groups.is_empty() {
+                String::new()
+            } else {
+                in_frame(figure, title, &wide, &narrow, "")
+            };
+        }
         Drawing::Distribution => {
             let lines = trials::distributions(document, scenes, &curves, &figure.measure, place);
             let labels = Labels { x: &y_label, x_number: trials::power_of_ten, y: "trials of 100" };
@@ -87,13 +98,18 @@ fn one(
     if legend.is_empty() {
         return String::new();
     }
-    let classed = |class: &str, picture: String| {
+    let legend: String = legend.iter().map(key).collect();
+    let legend = format!("<ul class=\"legend\">\n{legend}</ul>\n");
+    in_frame(figure, title, &wide, &narrow, &legend)
+}
+
+/// Both pictures, of which a page shows the one that fits.
+fn in_frame(figure: &Figure, title: &str, wide: &str, narrow: &str, legend: &str) -> String {
+    let classed = |class: &str, picture: &str| {
         picture.replacen("<svg ", &format!("<svg class=\"{class}\" role=\"img\" "), 1)
     };
-    let legend: String = legend.iter().map(key).collect();
     format!(
-        "<figure>\n<h3>{title}</h3>\n{wide}{narrow}<ul class=\"legend\">\n{legend}</ul>\n\
-         <figcaption>{caption}</figcaption>\n</figure>\n",
+        "<figure>\n<h3>{title}</h3>\n{wide}{narrow}{legend}<figcaption>{caption}</figcaption>\n</figure>\n",
         title = escape(title),
         wide = classed("wide", wide),
         narrow = classed("narrow", narrow),

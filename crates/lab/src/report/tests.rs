@@ -15,7 +15,7 @@ fn document(name: &str) -> Document {
     };
     let runs = |x: f64| vec![run(x, 0), run(x, 50_000_000)];
     let points = plan.points.iter().map(|point| (point.id.clone(), runs(point.x))).collect();
-    Document::new(&plan, &Results { points }, "<commit>", vec![1, 2])
+    Document::new(&plan, &Results { points, ..Results::default() }, "<commit>", vec![1, 2])
 }
 
 #[test]

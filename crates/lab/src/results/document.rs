@@ -123,7 +123,7 @@ impl Document {
             title: plan.title.clone(),
             about: plan.about.clone(),
             sources: plan.sources.clone(),
-            notes: plan.notes.clone(),
+            notes: plan.notes.iter().cloned().chain(skipped(results)).collect(),
             run: RunInfo {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 commit: commit.to_owned(),
@@ -207,6 +207,14 @@ fn row(point: &Point, results: &Results) -> PointRow {
         measures,
         percentiles,
     }
+}
+
+/// What is not on the page, and why.
+fn skipped(results: &Results) -> impl Iterator<Item = String> {
+    results.skipped.iter().map(|(what, points)| {
+        let points: Vec<&str> = points.iter().map(String::as_str).collect();
+        format!("Left out: {}. {what}.", points.join(", "))
+    })
 }
 
 /// What a live point is summed up in.

@@ -14,7 +14,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -131,6 +131,8 @@ impl RunResult {
 pub struct Results {
     /// By the point's identifier.
     pub points: BTreeMap<String, Vec<RunResult>>,
+    /// Points that were left out, by what they would have needed.
+    pub skipped: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Results {

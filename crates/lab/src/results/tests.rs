@@ -57,7 +57,7 @@ fn document() -> Document {
     let plan = plan();
     let runs = vec![some_run(1_000_000), some_run(3_000_000)];
     let points = plan.points.iter().map(|point| (point.id.clone(), runs.clone())).collect();
-    Document::new(&plan, &Results { points }, "abc", vec![1, 2])
+    Document::new(&plan, &Results { points, ..Results::default() }, "abc", vec![1, 2])
 }
 
 #[test]

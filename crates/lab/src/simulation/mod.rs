@@ -31,6 +31,8 @@ use crate::results::{ChoiceRow, PathResult, RivalResult, RunResult};
 use network::Network;
 
 pub use network::ACCESS_QUEUE;
+pub(crate) use network::bottleneck;
+pub(crate) use options::config as association_config;
 
 /// Runs a setup once. The same setup and seed give the same result, on any machine.
 #[must_use]

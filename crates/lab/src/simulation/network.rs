@@ -324,7 +324,8 @@ fn access(setup: &Setup) -> LinkConfig {
     }
 }
 
-fn bottleneck(path: &PathSetup) -> LinkConfig {
+/// The link of a path, in each direction.
+pub(crate) fn bottleneck(path: &PathSetup) -> LinkConfig {
     LinkConfig {
         jitter: path.jitter.0,
         framing: path.framing.0.0,

@@ -14,7 +14,7 @@ use crate::plan::{
 };
 
 /// The configuration of an association over these paths, which are numbered in this order.
-pub(super) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> AssociationConfig {
+pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.outbound_streams = streams;
     config.multipath = Some(Multipath::default());

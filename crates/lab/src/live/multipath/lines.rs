@@ -1,0 +1,135 @@
+//! Two hosts and the paths of a setup between them.
+
+use std::net::IpAddr;
+use std::thread::JoinHandle;
+
+use super::MultipathSetup;
+use crate::emulator::{Direction, Emulator, EmulatorError, Host, LinkChange, Namespace, Topology};
+use crate::live::LiveError;
+use crate::simulation::bottleneck;
+
+/// Two hosts and the paths between them; gone when it is dropped.
+#[derive(Debug)]
+pub(super) struct Lines {
+    emulator: Emulator,
+    names: Vec<String>,
+    /// The path that has no addresses yet.
+    comes: Option<String>,
+}
+
+/// What went over one path towards the receiver.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Passed {
+    pub(super) bytes: u64,
+    pub(super) packets: u64,
+    pub(super) dropped: u64,
+}
+
+impl Lines {
+    pub(super) fn start(setup: &MultipathSetup, seed: u64) -> Result<Self, LiveError> {
+        let mut topology = Topology::default().with_seed(seed);
+        for (name, path) in setup.used() {
+            topology = topology.with_path(name, bottleneck(path), bottleneck(path));
+        }
+        for path in &mut topology.paths {
+            path.ipv6 = None;
+        }
+        let emulator = Emulator::start(&topology).map_err(refused)?;
+        let names = setup.used().map(|(name, _)| name.to_owned()).collect();
+        let lines = Self { emulator, names, comes: setup.comes.clone() };
+        if let Some(name) = &setup.comes {
+            lines.addresses(name, "del")?;
+        }
+        Ok(lines)
+    }
+
+    /// The names of the paths, in the order of their numbers.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// A host's addresses on the paths that are there from the start.
+    pub(super) fn addresses_of(&self, host: Host) -> Vec<IpAddr> {
+        let there = self.names.iter().filter(|name| self.comes.as_ref() != Some(name));
+        there.filter_map(|name| self.emulator.address(name, host)).collect()
+    }
+
+    pub(super) fn namespace(&self, host: Host) -> &Namespace {
+        self.emulator.namespace(host)
+    }
+
+    /// Starts a thread on a host.
+    pub(super) fn thread(
+        &self,
+        host: Host,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<JoinHandle<()>, LiveError> {
+        let namespace = self.namespace(host).clone();
+        std::thread::Builder::new()
+            .name(format!("eyas-live-{host}"))
+            .spawn(move || {
+                if let Ok(_inside) = namespace.enter() {
+                    work();
+                }
+            })
+            .map_err(|cause| LiveError::Bed(cause.to_string()))
+    }
+
+    /// From now on nothing passes this path.
+    pub(super) fn cut(&self, name: &str) -> Result<(), LiveError> {
+        for direction in [Direction::Forward, Direction::Backward] {
+            self.emulator.change_link(name, direction, LinkChange::Down).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// Both hosts get their addresses on the path that had none.
+    pub(super) fn come(&self) -> Result<(), LiveError> {
+        self.comes.as_ref().map_or(Ok(()), |name| self.addresses(name, "add"))
+    }
+
+    fn addresses(&self, name: &str, verb: &str) -> Result<(), LiveError> {
+        for host in Host::ALL {
+            let Some(address) = self.emulator.address(name, host) else { continue };
+            self.program(host, "ip", &["addr", verb, &format!("{address}/24"), "dev", name])?;
+        }
+        Ok(())
+    }
+
+    /// Runs a program on a host, to its end.
+    pub(super) fn program(
+        &self,
+        host: Host,
+        program: &str,
+        words: &[&str],
+    ) -> Result<(), LiveError> {
+        let told = || format!("{program} {}", words.join(" "));
+        let output = self.namespace(host).command(program).args(words).output();
+        let output = output.map_err(|cause| LiveError::Bed(format!("{}: {cause}", told())))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                Err(LiveError::Bed(format!("{}: {}", told(), said.trim())))
+            }
+        }
+    }
+
+    /// What went over each path towards the receiver so far.
+    pub(super) fn passed(&self) -> Result<Vec<Passed>, LiveError> {
+        let counters = self.emulator.counters().map_err(refused)?;
+        let passed = |name: &String| {
+            let link = counters.path(name).map(|path| path.forward.link).unwrap_or_default();
+            Passed {
+                bytes: link.delivered.bytes,
+                packets: link.delivered.packets,
+                dropped: link.dropped_in_all().packets,
+            }
+        };
+        Ok(self.names.iter().map(passed).collect())
+    }
+}
+
+fn refused(cause: EmulatorError) -> LiveError {
+    LiveError::Bed(cause.to_string())
+}

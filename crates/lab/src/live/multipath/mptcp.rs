@@ -1,0 +1,117 @@
+//! The kernel's Multipath TCP, and its TCP.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::mpsc::sync_channel;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpSocket};
+
+use super::lines::Lines;
+use super::run::{Course, Pair, work};
+use super::{MultipathSetup, Stack};
+use crate::emulator::Host;
+use crate::live::LiveError;
+
+const PORT: u16 = 5001;
+/// Bytes that are handed over at a time.
+const BLOCK: usize = 64 * 1024;
+/// Connections that a peer may wait with; there is one.
+const BACKLOG: u32 = 8;
+
+/// A receiver on the server's host and a sender on the client's.
+pub(super) fn start(
+    lines: &Lines,
+    setup: &MultipathSetup,
+    pair: &mut Pair,
+) -> Result<(), LiveError> {
+    for host in Host::ALL {
+        prepare(lines, host, setup)?;
+    }
+    let addresses = lines.addresses_of(Host::Server);
+    let at = *addresses.first().ok_or_else(|| LiveError::Bed("there is no path".to_owned()))?;
+    let to = SocketAddr::new(at, PORT);
+    // Subflows come to the other addresses.
+    let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
+    let multipath = setup.stack == Stack::Mptcp;
+    let (told, listening) = sync_channel(1);
+    let course = pair.course.clone();
+    pair.threads.push(lines.thread(Host::Server, move || {
+        work(&course, "the receiver", async {
+            let listener = listen(any, multipath)?;
+            let _ = told.send(());
+            receive(&course, &listener).await
+        });
+    })?);
+    let _ = listening.recv();
+    let course = pair.course.clone();
+    pair.threads.push(lines.thread(Host::Client, move || {
+        work(&course, "the sender", send(to, multipath));
+    })?);
+    Ok(())
+}
+
+/// Sets what the kernel of a host is to do.
+fn prepare(lines: &Lines, host: Host, setup: &MultipathSetup) -> Result<(), LiveError> {
+    let congestion = setup.tcp.clone();
+    let set = move || -> io::Result<()> {
+        std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", &congestion)
+    };
+    let refused = |cause: &dyn std::fmt::Display| {
+        LiveError::Missing(format!("TCP with {} as congestion control: {cause}", setup.tcp))
+    };
+    let done = lines.namespace(host).run_in(set).map_err(|cause| refused(&cause))?;
+    done.map_err(|cause| refused(&cause))?;
+    if setup.stack != Stack::Mptcp {
+        return Ok(());
+    }
+    let missing = |cause: LiveError| LiveError::Missing(format!("MPTCP: {cause}"));
+    let limits = ["mptcp", "limits", "set", "subflows", "8", "add_addr_accepted", "8"];
+    lines.program(host, "ip", &limits).map_err(missing)?;
+    if host == Host::Server {
+        // The client opens a subflow to each address that it is told of; the routing puts it on
+        // that path.
+        for address in lines.addresses_of(host).iter().skip(1) {
+            signal(lines, *address).map_err(missing)?;
+        }
+    }
+    Ok(())
+}
+
+fn signal(lines: &Lines, address: IpAddr) -> Result<(), LiveError> {
+    let address = address.to_string();
+    lines.program(Host::Server, "ip", &["mptcp", "endpoint", "add", &address, "signal"])
+}
+
+fn socket(multipath: bool) -> io::Result<TcpSocket> {
+    let protocol = if multipath { ipproto::MPTCP } else { ipproto::TCP };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(protocol))?;
+    Ok(TcpSocket::from_std_stream(socket.into()))
+}
+
+fn listen(at: SocketAddr, multipath: bool) -> io::Result<TcpListener> {
+    let socket = socket(multipath)?;
+    socket.bind(at)?;
+    socket.listen(BACKLOG)
+}
+
+async fn receive(course: &Course, listener: &TcpListener) -> io::Result<()> {
+    let (mut stream, _) = listener.accept().await?;
+    let mut buffer = vec![0; BLOCK];
+    loop {
+        match stream.read(&mut buffer).await? {
+            0 => return Err(io::Error::other("the sender has closed")),
+            length => course.arrived(length),
+        }
+    }
+}
+
+async fn send(to: SocketAddr, multipath: bool) -> io::Result<()> {
+    let mut stream = socket(multipath)?.connect(to).await?;
+    let block = vec![0x5a; BLOCK];
+    loop {
+        stream.write_all(&block).await?;
+    }
+}

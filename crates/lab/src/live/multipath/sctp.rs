@@ -1,0 +1,153 @@
+//! Our SCTP, as programs use it: `eyas` on both sides, or against another one's.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas::race::candidate::{Security, Transport};
+use eyas::race::policy::Policy;
+use eyas::race::target::{Host as Name, Target};
+use eyas::sctp::protocol::config::AssociationConfig;
+use eyas::sctp::protocol::identifier::StreamId;
+use eyas::sctp::protocol::message::SendInfo;
+use eyas::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
+use eyas::{Endpoint, MemoryStore};
+
+use super::lines::Lines;
+use super::run::{Course, Pair, work};
+use super::{MultipathSetup, Stack};
+use crate::emulator::Host;
+use crate::live::LiveError;
+use crate::plan::QueueInfo;
+use crate::simulation;
+
+/// The SCTP port.
+pub(super) const PORT: u16 = 5000;
+/// After so long a sender whose streams all have enough asks again: less than a packet takes at
+/// 10 Mbit/s, of which some wait in each stream.
+const ASK_AGAIN: Duration = Duration::from_millis(1);
+/// The UDP port of SCTP inside UDP (RFC 6951 §4.1).
+const ENCAPSULATION: u16 = 9899;
+
+fn config(setup: &MultipathSetup) -> AssociationConfig {
+    let names: Vec<&str> = setup.used().map(|(name, _)| name).collect();
+    let streams = setup.application.streams;
+    let mut config = simulation::association_config(&setup.association, streams, &names);
+    if setup.comes.is_some() {
+        config.extensions.dynamic_addresses = true;
+        config.auto_asconf = true;
+    }
+    config
+}
+
+/// A receiver on the server's host; it listens when this returns.
+pub(super) fn receive(
+    lines: &Lines,
+    setup: &MultipathSetup,
+    pair: &mut Pair,
+) -> Result<(), LiveError> {
+    let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
+    let mut parameters = SctpListenParameters::new(any);
+    let inside_udp = setup.stack == Stack::EyasUdp;
+    parameters.encapsulation_port = inside_udp.then_some(ENCAPSULATION);
+    parameters.directly = if inside_udp { Directly::No } else { Directly::Must };
+    parameters.association = config(setup);
+    let course = pair.course.clone();
+    let (told, listening) = sync_channel(1);
+    pair.threads.push(lines.thread(Host::Server, move || {
+        work(&course, "the receiver", async {
+            let listener = SctpListener::bind(&parameters).map_err(|cause| cause.to_string())?;
+            let _ = told.send(());
+            let association = listener.accept().await;
+            take(&course, &association).await
+        });
+    })?);
+    // If it ends without a word, its failure says why.
+    let _ = listening.recv();
+    Ok(())
+}
+
+async fn take(course: &Course, association: &SctpAssociation) -> Result<(), String> {
+    loop {
+        match association.receive().await {
+            Ok(Some(part)) => course.arrived(part.len()),
+            Ok(None) => return Err("the sender has closed".to_owned()),
+            Err(cause) => return Err(cause.to_string()),
+        }
+    }
+}
+
+/// A sender on the client's host.
+pub(super) fn send(
+    lines: &Lines,
+    setup: &MultipathSetup,
+    pair: &mut Pair,
+) -> Result<(), LiveError> {
+    let addresses = lines.addresses_of(Host::Server);
+    let to = *addresses.first().ok_or_else(|| LiveError::Bed("there is no path".to_owned()))?;
+    let (course, setup) = (pair.course.clone(), setup.clone());
+    pair.threads.push(lines.thread(Host::Client, move || {
+        work(&course, "the sender", pour(course.clone(), setup, to));
+    })?);
+    Ok(())
+}
+
+/// Connects and sends for good.
+async fn pour(course: Arc<Course>, setup: MultipathSetup, to: IpAddr) -> Result<(), String> {
+    let transport = match setup.stack {
+        Stack::EyasUdp => Transport::SctpUdp,
+        _ => Transport::Sctp,
+    };
+    let endpoint = Endpoint::builder()
+        .memory(MemoryStore::none())
+        .sctp_encapsulation_port(ENCAPSULATION)
+        .sctp_association(config(&setup))
+        .build()
+        .map_err(|cause| cause.to_string())?;
+    let host = Name::parse(&to.to_string()).map_err(|cause| cause.to_string())?;
+    let target = Target::plain(host, PORT, vec![transport], Security::None);
+    let policy = Policy { transports: vec![transport], ..Policy::default() };
+    let connection = endpoint.preconnection(target).policy(policy).connect().await;
+    let connection = connection.map_err(|cause| cause.to_string())?;
+    let association = connection.into_sctp().map_err(|_| "the connection is none of SCTP")?;
+    if association.queue(StreamId(0)).is_none() {
+        return Err("the kernel speaks SCTP here, so ours cannot be measured over IP".to_owned());
+    }
+    let message = Bytes::from(vec![0x5a; setup.message()]);
+    let streams = setup.application.streams;
+    let mut left_out = 0;
+    for stream in (0..streams).map(StreamId).cycle() {
+        if course.is_over() {
+            break;
+        }
+        if leaves_out(&setup, &association, stream) {
+            left_out += 1;
+            if left_out >= streams {
+                tokio::time::sleep(ASK_AGAIN).await;
+                left_out = 0;
+            }
+            continue;
+        }
+        left_out = 0;
+        let info = SendInfo { stream, ..SendInfo::default() };
+        association.send(&info, message.clone()).await.map_err(|cause| cause.to_string())?;
+    }
+    association.abort("measured");
+    Ok(())
+}
+
+/// Whether a stream has enough, by what the association says of its queue.
+fn leaves_out(setup: &MultipathSetup, association: &SctpAssociation, stream: StreamId) -> bool {
+    let queue = || association.queue(stream).unwrap_or_default();
+    let streams = usize::from(setup.application.streams.max(1));
+    match setup.application.queue_info {
+        QueueInfo::None => false,
+        QueueInfo::Share => {
+            let buffer = setup.association.buffer.map_or(usize::MAX, |buffer| buffer.0);
+            queue().total() >= buffer / streams
+        }
+        QueueInfo::Unsent => queue().unsent >= setup.message(),
+    }
+}

@@ -1,0 +1,82 @@
+use std::time::Duration;
+
+use super::meter::{Meter, PARTS};
+use super::{MultipathSetup, Stack};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn setup(more: &str) -> MultipathSetup {
+    let text = format!(
+        "stack = 'eyas'\nwarm_up = '1 s'\nduration = '12 s'\n{more}
+        association = {{ interleaving = false }}
+        [path]
+        A = {{ rate = '10 Mbit/s', delay = '10 ms' }}
+        B = {{ rate = '20 Mbit/s', delay = '10 ms' }}"
+    );
+    toml::from_str(&text).unwrap()
+}
+
+#[test]
+fn ceilings_are_those_of_full_packets() {
+    let mut setup = setup("");
+    let near = |ceiling: f64, wanted: f64| (ceiling - wanted).abs() < 1e-9;
+    assert!(near(setup.ceiling(), 30.0 * 1452.0 / 1500.0));
+    setup.stack = Stack::EyasUdp;
+    assert_eq!(setup.message(), 1444);
+    assert!(near(setup.ceiling(), 30.0 * 1444.0 / 1500.0));
+    setup.stack = Stack::Mptcp;
+    assert!(near(setup.ceiling(), 30.0 * 1424.0 / 1500.0));
+    setup.stack = Stack::Tcp;
+    assert!(near(setup.ceiling(), 10.0 * 1448.0 / 1500.0));
+}
+
+#[test]
+fn what_dies_or_comes_counts_for_half_of_the_time() {
+    let [before, after] = setup("dies = 'B'").ceilings();
+    assert!((before / after - 3.0).abs() < 1e-9);
+    let [before, after] = setup("comes = 'A'").ceilings();
+    assert!((after / before - 1.5).abs() < 1e-9);
+    let order = setup("comes = 'A'");
+    assert_eq!(order.used().map(|(name, _)| name).collect::<Vec<_>>(), ["B", "A"]);
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    assert!(setup("dies = 'X'").check().unwrap_err().contains("live.dies"));
+    assert_eq!(setup("").check(), Ok(()));
+}
+
+#[test]
+fn parts_and_gaps_are_those_of_the_measured_time() {
+    let mut meter = Meter::new(100 * MS, 1200 * MS);
+    // The first message comes at 50 ms: 150 to 1,350 ms are measured, in parts of 100 ms.
+    meter.take(50 * MS, 1);
+    meter.take(149 * MS, 1_000_000);
+    meter.take(200 * MS, 12_500);
+    meter.take(600 * MS, 25_000);
+    meter.take(1349 * MS, 12_500);
+    meter.take(1350 * MS, 1_000_000);
+    meter.end();
+    let rates = meter.rates().map(|rate| (rate * 1e6).round() / 1e6);
+    assert_eq!((rates[0], rates[4], rates[PARTS - 1]), (1.0, 2.0, 1.0));
+    assert_eq!(rates.iter().sum::<f64>(), 4.0);
+    assert_eq!(meter.longest_gap(), 749 * MS);
+}
+
+#[test]
+fn silence_up_to_the_end_is_a_gap() {
+    let mut meter = Meter::new(Duration::ZERO, 1000 * MS);
+    meter.take(10 * MS, 1);
+    meter.take(110 * MS, 1);
+    meter.end();
+    assert_eq!(meter.longest_gap(), 900 * MS);
+}
+
+#[test]
+fn the_simulator_fills_the_same_columns() {
+    let mut setup = setup("dies = 'B'");
+    setup.stack = Stack::Simulator;
+    let columns = super::simulated::run(&setup, 1).columns;
+    assert!(columns["share"][0] > 50.0 && columns["share"][0] <= 100.0, "{columns:?}");
+    assert!(columns["on-A"][0] > 5.0 && columns["gap"][0] > 0.0, "{columns:?}");
+}
