@@ -111,7 +111,7 @@
 //! | RFC 8899 | the MTU found by probes | `path/mtu.rs` |
 //! | RFC 8985 | RACK and tail-loss probes | `send/loss/` |
 //! | RFC 9438 | CUBIC | `congestion/cubic.rs` |
-//! | Iyengar et al. 2006, Dreibholz et al. 2010 | all paths at once | `cmt/`, `send/multipath/`, `path/flight_cap.rs` |
+//! | Iyengar et al. 2006, Dreibholz et al. 2010 | all paths at once | `cmt/`, `send/multipath/`, `path/flight_cap.rs`, `path/doubt.rs` |
 //! | RFC 9653 | no checksum | `endpoint/input.rs`, `association/output.rs` |
 //! | draft-ietf-ccwg-bbr | BBR | `congestion/bbr.rs` |
 //! | draft-khalili-mptcp-congestion-control | OLIA | `congestion/olia.rs` |

@@ -7,6 +7,7 @@
 //! | `allowance` | what may be sent now: window, Max.Burst, pacing | RFC 9260 §6.1 |
 //! | `flight_cap` | the cap on what is under way | |
 //! | `flight` | data under way, and what acknowledgements and losses of it mean | RFC 9260 §7.2 |
+//! | `doubt` | whether the least round trip still holds | draft-ietf-ccwg-bbr §5.3.4 |
 //! | `estimates` | least round trip, delivery rate | draft-ietf-ccwg-bbr §4.1 |
 //! | `one_way` | by how much later what is sent arrives than on another path | |
 //! | `state` | reachable or not: error counts | RFC 9260 §8.2, RFC 7829 |
@@ -28,6 +29,7 @@ use crate::congestion::{Congestion, DeliveryRateEstimator};
 use crate::identifier::PathId;
 
 mod allowance;
+mod doubt;
 mod draw;
 mod ecn;
 mod estimates;
@@ -43,6 +45,7 @@ mod state;
 
 pub use allowance::Allowance;
 use allowance::Pacer;
+use doubt::Doubt;
 use ecn::PathEcn;
 use estimates::Estimates;
 pub use flight::Progress;
@@ -86,6 +89,7 @@ pub struct Path {
     pacer: Pacer,
     cap: Option<FlightCap>,
     plateau: Plateau,
+    doubt: Doubt,
     /// Whether buffers are short, so that the cap has no slack.
     is_lean: bool,
     /// Packets that may leave whatever the window says.
@@ -132,6 +136,7 @@ impl Path {
             pacer: Pacer::new(config.max_burst, limit, mtu.current()),
             cap: config.multipath.as_ref().and_then(|cmt| cmt.flight_cap),
             plateau: Plateau::default(),
+            doubt: Doubt::default(),
             is_lean: false,
             mtu,
             granted: 0,

@@ -13,6 +13,9 @@ const LONGER_SAMPLES: u8 = 8;
 /// Bytes under way, in MTUs, that make no queue.
 const NO_QUEUE: usize = 3;
 
+/// A part of a round trip by which it is longer where there is a queue for sure.
+const QUEUED_PART: u64 = 4;
+
 /// Round trips for which the fastest delivery counts, half of them at least.
 const RATE_ROUND_TRIPS: u64 = 10;
 
@@ -36,12 +39,12 @@ impl Least {
     /// Something was measured; `alone`: there was no queue of ours in the way.
     ///
     /// The least one stands. It may only have been that of another route if measurements without a
-    /// queue say so: in a full queue all are longer.
-    pub(super) fn on_sample(&mut self, time: Duration, alone: bool) {
+    /// queue say so: in a full queue all are longer. True if that is so now.
+    pub(super) fn on_sample(&mut self, time: Duration, alone: bool) -> bool {
         let time = nanoseconds(time).max(1);
         if self.least == 0 || time <= self.least {
             (self.least, self.longer) = (time, (0, 0));
-            return;
+            return false;
         }
         // What is as long but for jitter is no other route.
         if time <= self.least + self.least / 8 {
@@ -51,8 +54,10 @@ impl Least {
             self.longer = (count + 1, if count == 0 { time } else { least.min(time) });
             if self.longer.0 >= LONGER_SAMPLES {
                 (self.least, self.longer) = (self.longer.1, (0, 0));
+                return true;
             }
         }
+        false
     }
 }
 
@@ -69,22 +74,39 @@ pub(super) struct Estimates {
 }
 
 impl Estimates {
-    /// The path delivered at this rate.
-    fn on_delivery(&mut self, now: Duration, delivery: &DeliveryRate) {
+    /// The path delivered at this rate; what was sent took so long to be acknowledged.
+    fn on_delivery(&mut self, now: Duration, delivery: &DeliveryRate, rtt: Option<Duration>) {
         if delivery.too_short {
             return;
         }
         let now = nanoseconds(now);
         if now >= self.span_end {
-            let span = (self.least_rtt.least * RATE_ROUND_TRIPS / 2).max(LEAST_RATE_TIME);
             // What the application left unused says nothing of the path.
-            self.rates = match delivery.sent.app_limited {
+            let says_nothing = delivery.sent.app_limited && !self.has_queued(delivery, rtt);
+            self.rates = match says_nothing {
                 true => [self.rates[0].max(self.rates[1]), 0],
                 false => [self.rates[1], 0],
             };
-            self.span_end = now.saturating_add(span);
+            self.span_end = now.saturating_add(self.rate_counts_for() / 2);
         }
         self.rates[1] = self.rates[1].max(delivery.rate());
+    }
+
+    /// How long the fastest delivery counts at most, in nanoseconds.
+    pub(super) fn rate_counts_for(&self) -> u64 {
+        (self.least_rtt.least * RATE_ROUND_TRIPS).max(2 * LEAST_RATE_TIME)
+    }
+
+    /// Whether what was under way took longer than it should at the estimated rate, and was not little:
+    /// the application left nothing unused, the path is slower.
+    fn has_queued(&self, delivery: &DeliveryRate, rtt: Option<Duration>) -> bool {
+        let (Some(rtt), Some(rate)) = (rtt.map(nanoseconds), self.rates.into_iter().max()) else {
+            return false;
+        };
+        let should = delivery.sent.in_flight as u128 * 1_000_000_000 / u128::from(rate.max(1));
+        let should = u64::try_from(should).unwrap_or(u64::MAX);
+        let longest = should.max(self.least_rtt.least);
+        should >= self.least_rtt.least / 2 && rtt > longest.saturating_add(longest / QUEUED_PART)
     }
 }
 
@@ -123,7 +145,9 @@ impl Path {
         delivery: Option<&DeliveryRate>,
     ) {
         let in_flight = delivery.map_or(usize::MAX, |delivery| delivery.sent.in_flight);
-        let alone = in_flight <= NO_QUEUE * self.mtu.current();
+        let no_queue = (NO_QUEUE * self.mtu.current())
+            .max(self.look_cap().map_or(0, |cap| cap + self.mtu.current()));
+        let alone = in_flight <= no_queue;
         if let Some(rtt) = progress.rtt {
             self.estimates.least_rtt.on_sample(rtt, alone);
         }
@@ -131,7 +155,7 @@ impl Path {
             self.estimates.ways.on_answer(back, time, alone);
         }
         if let Some(delivery) = delivery {
-            self.estimates.on_delivery(now, delivery);
+            self.estimates.on_delivery(now, delivery, progress.rtt);
         }
     }
 }

@@ -119,6 +119,7 @@ impl Path {
         let delivery = self.rates.sample(quickest);
         self.note_estimates(now, &progress, delivery.as_ref());
         self.note_plateau(now);
+        self.note_doubt(now, &progress);
         if bytes == 0 {
             return;
         }

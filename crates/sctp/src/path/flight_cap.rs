@@ -36,9 +36,15 @@ pub(super) struct Plateau {
 
 impl Path {
     /// The most that may be under way, in bytes of user data; none without a cap, or without an
-    /// estimate.
+    /// estimate. Less while it is looked whether the least round trip still holds.
     #[must_use]
     pub(super) fn flight_cap(&self) -> Option<usize> {
+        let full = self.full_cap()?;
+        Some(self.look_cap().map_or(full, |look| look.min(full)))
+    }
+
+    /// The same without looking.
+    pub(super) fn full_cap(&self) -> Option<usize> {
         let FlightCap { percent } = self.cap?;
         let is_growing = self.plateau.rounds < ROUNDS;
         if self.is_lean && !is_growing {
@@ -62,7 +68,8 @@ impl Path {
         self.is_lean = lean;
     }
 
-    fn flight_for(&self, percent: u64, spare: usize) -> Option<usize> {
+    /// So many percent of bandwidth by least round trip, and so many packets.
+    pub(super) fn flight_for(&self, percent: u64, spare: usize) -> Option<usize> {
         let rate = self.delivery_rate()?;
         let rtt = nanoseconds(self.least_answer()?);
         let product = u128::from(rate) * u128::from(rtt) / 1_000_000_000;

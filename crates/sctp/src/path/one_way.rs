@@ -32,7 +32,10 @@ impl Ways {
     /// An answer came back on `back` after so long; `alone`: there was no queue of ours in the way.
     pub(super) fn on_answer(&mut self, back: PathId, time: Duration, alone: bool) {
         if let Some(way) = self.ways.iter_mut().find(|way| way.back == back) {
-            way.least.on_sample(time, alone);
+            if way.least.on_sample(time, alone) {
+                // The way there is another one, and what is known of the other ways back is of the old.
+                self.ways.retain(|way| way.back == back);
+            }
             return;
         }
         if self.ways.len() >= MAX_WAYS {

@@ -64,25 +64,48 @@ fn a_longer_route_is_believed_after_eight_round_trips_without_a_queue() {
 fn the_fastest_delivery_of_late_counts() {
     let mut estimates = Estimates::default();
     estimates.least_rtt.on_sample(ms(100), true);
-    estimates.on_delivery(ms(1_000), &delivery(500, false));
-    estimates.on_delivery(ms(1_100), &delivery(900, false));
-    estimates.on_delivery(ms(1_200), &delivery(400, false));
+    estimates.on_delivery(ms(1_000), &delivery(500, false), None);
+    estimates.on_delivery(ms(1_100), &delivery(900, false), None);
+    estimates.on_delivery(ms(1_200), &delivery(400, false), None);
     assert_eq!(best(&estimates), 900);
-    estimates.on_delivery(ms(1_600), &delivery(400, false));
+    estimates.on_delivery(ms(1_600), &delivery(400, false), None);
     assert_eq!(best(&estimates), 900);
-    estimates.on_delivery(ms(2_200), &delivery(450, false));
+    estimates.on_delivery(ms(2_200), &delivery(450, false), None);
     assert_eq!(best(&estimates), 450);
 }
 
 #[test]
 fn what_the_application_left_unused_does_not_make_a_path_slow() {
     let mut estimates = Estimates::default();
-    estimates.on_delivery(ms(1_000), &delivery(900, false));
+    estimates.on_delivery(ms(1_000), &delivery(900, false), None);
     for second in 2..60 {
-        estimates.on_delivery(ms(second * 1_000), &delivery(10, true));
+        estimates.on_delivery(ms(second * 1_000), &delivery(10, true), None);
     }
     assert_eq!(best(&estimates), 900);
     let too_short = DeliveryRate { too_short: true, ..delivery(9_000, false) };
-    estimates.on_delivery(ms(60_000), &too_short);
+    estimates.on_delivery(ms(60_000), &too_short, None);
     assert_eq!(best(&estimates), 900);
+}
+
+#[test]
+fn a_path_that_queues_what_should_just_fill_it_is_slower() {
+    let mut estimates = Estimates::default();
+    estimates.least_rtt.on_sample(ms(100), true);
+    estimates.on_delivery(ms(1_000), &delivery(900_000, false), None);
+    let half = |in_flight| {
+        let mut half = delivery(450_000, true);
+        half.sent.in_flight = in_flight;
+        half
+    };
+    // 100 ms of what it carried, in 200 ms.
+    for tenth in 20..40 {
+        estimates.on_delivery(ms(tenth * 100), &half(90_000), Some(ms(200)));
+    }
+    assert_eq!(best(&estimates), 450_000);
+    // Little that took long says nothing.
+    estimates.on_delivery(ms(5_000), &delivery(900_000, false), None);
+    for tenth in 60..80 {
+        estimates.on_delivery(ms(tenth * 100), &half(9_000), Some(ms(200)));
+    }
+    assert_eq!(best(&estimates), 900_000);
 }

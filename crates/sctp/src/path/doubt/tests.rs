@@ -1,0 +1,96 @@
+use core::time::Duration;
+
+use crate::cmt::{FlightCap, Multipath};
+use crate::config::AssociationConfig;
+use crate::congestion::Siblings;
+use crate::identifier::PathId;
+use crate::path::{Allowance, Path, Progress};
+
+const PACKET: usize = 1452;
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// A link that carries a packet in a millisecond, and what is under way on it.
+struct Link {
+    path: Path,
+    now: Duration,
+    free_at: Duration,
+    under_way: alloc::collections::VecDeque<(Duration, crate::congestion::PacketNumber, Duration)>,
+    least_under_way: usize,
+}
+
+impl Link {
+    fn new() -> Self {
+        let multipath =
+            Some(Multipath { flight_cap: Some(FlightCap::default()), ..Multipath::default() });
+        let config = AssociationConfig { multipath, ..AssociationConfig::default() };
+        let remote = "192.0.2.1:0".parse().expect("an address");
+        Self {
+            path: Path::new(PathId(0), remote, None, &config),
+            now: Duration::ZERO,
+            free_at: Duration::ZERO,
+            under_way: alloc::collections::VecDeque::new(),
+            least_under_way: usize::MAX,
+        }
+    }
+
+    /// Sends what may be sent until then, over so many milliseconds both ways, each packet in `each`.
+    fn saturate(&mut self, until: u64, both_ways: u32, each: Duration) {
+        self.least_under_way = usize::MAX;
+        while self.now < Duration::from_secs(until) {
+            while let Allowance::Now(_) = self.path.allowance(self.now, PACKET) {
+                let number = self.path.next_packet();
+                self.path.on_sent(self.now, PACKET, false);
+                self.free_at = self.free_at.max(self.now) + each;
+                self.under_way.push_back((
+                    self.free_at + MILLISECOND * both_ways,
+                    number,
+                    self.now,
+                ));
+            }
+            let Some((at, number, sent)) = self.under_way.pop_front() else {
+                panic!("something is always under way")
+            };
+            self.now = at;
+            self.path.on_chunk_acknowledged(at, number, PACKET);
+            let rtt = at - sent;
+            let answered = Some((PathId(0), rtt));
+            let progress = Progress { cumulative_advanced: true, rtt: Some(rtt), answered };
+            self.path.on_sack(at, progress, Siblings::default());
+            self.least_under_way = self.least_under_way.min(self.path.outstanding());
+        }
+    }
+
+    fn least(&self) -> Duration {
+        self.path.least_rtt().expect("measured")
+    }
+}
+
+#[test]
+fn a_route_that_became_longer_is_found_though_the_path_is_full() {
+    let mut link = Link::new();
+    link.saturate(10, 40, MILLISECOND);
+    assert!(link.least() < 45 * MILLISECOND, "{:?}", link.least());
+    link.saturate(20, 80, MILLISECOND);
+    assert!(link.least() >= 80 * MILLISECOND, "{:?}", link.least());
+    // And it is full again: 80 packets.
+    link.saturate(21, 80, MILLISECOND);
+    assert!(link.path.outstanding() >= 78 * PACKET, "{} under way", link.path.outstanding());
+}
+
+#[test]
+fn a_path_that_became_slower_is_not_taken_for_a_longer_one() {
+    let mut link = Link::new();
+    link.saturate(10, 40, MILLISECOND);
+    let least = link.least();
+    link.saturate(40, 40, 3 * MILLISECOND);
+    assert!(link.least() <= least + 4 * MILLISECOND, "{:?}, before {least:?}", link.least());
+}
+
+#[test]
+fn what_can_be_explained_holds_nothing_up() {
+    let mut link = Link::new();
+    link.saturate(10, 40, MILLISECOND);
+    link.saturate(60, 40, MILLISECOND);
+    assert!(link.least_under_way >= 39 * PACKET, "{} under way", link.least_under_way);
+    assert!(link.path.look_cap().is_none());
+}
