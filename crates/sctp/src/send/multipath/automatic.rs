@@ -28,7 +28,7 @@ use crate::scheduler::StreamSlot;
 mod estimates;
 
 pub(super) use estimates::Automatic;
-use estimates::{Outlook, bytes_in, time_for};
+use estimates::{Outlook, time_for};
 
 /// The most streams, or messages where they are sent in the order of their coming, that are looked
 /// at for one packet.
@@ -249,12 +249,12 @@ impl Sender {
                     && automatic.was_handed_in(other, lately)
             });
         }
-        // Nothing comes before something has gone: they fill the path, and the stream has no more
-        // than its share of the send buffer.
+        // Nothing comes before something has gone: they fill all paths quicker than the stream's own,
+        // and the stream has no more than its share of the send buffer.
         let own = self.queued_of(slot);
         let share = self.send_buffer / self.streams.len().max(1) + path.mtu();
-        let filled = bytes_in(view.rtt, view.rate).saturating_sub(path.mtu());
-        own <= share && self.others_fill(slot, until, filled)
+        let filled = automatic.fills_before(slot, path).saturating_sub(path.mtu());
+        own <= share && self.others_fill(slot, path, until, filled)
     }
 
     /// Whether a slower path carries other streams these days than this one, and more of them may
@@ -273,11 +273,14 @@ impl Sender {
             })
     }
 
-    /// Whether the other streams of which nothing arrives later than `until` have so many bytes in
-    /// the send buffer.
-    fn others_fill(&self, slot: StreamSlot, until: u64, bytes: usize) -> bool {
+    /// Whether the other streams that need not be left to slower paths, either, as nothing of them
+    /// arrives later than `until`, have so many bytes in the send buffer.
+    fn others_fill(&self, slot: StreamSlot, path: &Path, until: u64, bytes: usize) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
-        let is_free = |other: StreamSlot| concurrent.automatic.arrival_of(other) <= until;
+        let automatic = &concurrent.automatic;
+        let is_free = |other: StreamSlot| {
+            automatic.arrival_of(other) <= until && !automatic.is_of_slower(other, path)
+        };
         let others = self.streams.slots().filter(|(other, _)| *other != slot && is_free(*other));
         let mut found = 0;
         others.map(|(_, stream)| stream.unsent + stream.unacknowledged).any(|queued| {

@@ -187,6 +187,19 @@ impl Automatic {
         theirs.lag > own.lag + theirs.tolerance(path.mtu())
     }
 
+    /// Bytes that fill this path and all others that are quicker than the one that carries a stream.
+    pub(super) fn fills_before(&self, slot: StreamSlot, path: &Path) -> usize {
+        let Some(own) = self.view(path.id) else { return 0 };
+        let home = self.home(slot, path.mtu());
+        let quick = own.lag + own.tolerance(path.mtu());
+        let is_before = |view: &&View| match home {
+            Some(home) if home.lag > quick => view.lag + view.tolerance(path.mtu()) < home.lag,
+            _ => view.lag <= quick,
+        };
+        let before = self.views.iter().filter(|view| view.path == path.id || is_before(view));
+        before.map(|view| bytes_in(view.rtt, view.rate)).sum()
+    }
+
     /// Whether the path that carries a stream carries another one, too.
     fn has_other_streams(&self, slot: StreamSlot, packet: usize) -> bool {
         let Some(home) = self.home(slot, packet).map(|view| view.path) else { return false };

@@ -152,3 +152,17 @@ fn a_stream_with_a_deadline_leaves_slow_paths_to_others() {
         assert_eq!(!slow.is_empty(), takes, "{deadline} ms: {slow:?}");
     }
 }
+
+#[test]
+fn all_paths_quicker_than_a_streams_own_are_to_be_filled_by_the_others() {
+    // Two quick paths of 25,000 bytes each, and a slow one.
+    let mut bench = bench(0, 1 << 20);
+    let concurrent = bench.sender.multipath.as_mut().expect("several paths");
+    let automatic = &mut concurrent.automatic;
+    automatic.now = MILLISECOND;
+    let slow = View { path: PathId(2), lag: 60 * MILLISECOND, ..automatic.views[0] };
+    automatic.views.push(slow);
+    let way = bench.paths.get(PathId(0)).expect("there");
+    let slot = crate::scheduler::StreamSlot(0);
+    assert_eq!(automatic.fills_before(slot, way), 50_000);
+}
