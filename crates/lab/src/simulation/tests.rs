@@ -158,3 +158,20 @@ fn the_order_of_receiving_is_nothing_to_who_takes_all_at_once() {
     assert_eq!(by("round-robin"), arrival);
     assert_eq!(by("priority"), arrival);
 }
+
+#[test]
+fn a_path_that_gets_longer_is_full_again() {
+    let longer = "[[event]]\nat = '3 s'\npath = 'A'\ndelay = '30 ms'\n";
+    let setup = one_path(&format!("{longer}[association]\nbuffer = '256 KiB'\n"));
+    let share = run(&setup, 1).bytes() as f64 * 8.0 / 10.0 / setup.ceiling();
+    assert!((0.95..1.001).contains(&share), "{share}");
+}
+
+#[test]
+fn a_capped_path_is_not_starved_by_a_flow_that_fills_the_queue() {
+    let rival =
+        "[rival.R]\npath = 'A'\nassociation = { profile = 'pfldnet2010', buffer = '2 MiB' }\n";
+    let result = run(&one_path(&format!("{rival}[association]\nbuffer = '256 KiB'\n")), 1);
+    let share = result.bytes() as f64 / (result.bytes() + result.rivals[0].bytes) as f64;
+    assert!(share > 0.2, "{share}");
+}
