@@ -155,7 +155,10 @@ fn plot(
         .margin_right(14)
         .x_label_area_size(if narrow { 46 } else { 52 })
         .y_label_area_size(if narrow { 54 } else { 64 })
-        .build_cartesian_2d((left - margin)..(right + margin), 0.0..(top * 1.06).max(1e-9))?;
+        .build_cartesian_2d(
+            (left - margin)..(right + margin),
+            0.0..if top > 0.0 { top * 1.06 } else { 1.0 },
+        )?;
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)

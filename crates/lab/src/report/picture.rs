@@ -58,6 +58,10 @@ fn one(
     let (legend, wide, narrow) = match figure.drawing {
         Drawing::Lines => {
             let lines = lines(document, figure, scenes);
+            if lines.is_empty() {
+                // An axis without places has no end.
+                return String::new();
+            }
             let labels = Labels { x: &x_label, x_number: |x| number(*x), y: &y_label };
             let draw = |size| chart::draw(&lines, labels, size);
             let pictures = (draw(WIDE), draw(NARROW));
@@ -176,7 +180,8 @@ fn places(document: &Document, scene: &str, curve: &str, measure: &Measure) -> V
     let points = document.along(scene, curve);
     points
         .filter_map(|point| {
-            let summary = point.measures.get(measure)?;
+            // What no run measured has no place.
+            let summary = point.measures.get(measure).filter(|summary| summary.mean.is_finite())?;
             Some(Place { x: point.x, y: summary.mean, error: summary.ci95.unwrap_or(0.0) })
         })
         .collect()
