@@ -11,6 +11,7 @@
 //! | `trials` | single trials of live runs: boxes, distributions |
 //! | `published` | the publication's tables beside what was measured |
 //! | `numbers` | figures as tables |
+//! | `scale` | the unit of the axis |
 //! | `markup` | text that is safe in HTML; numbers for people |
 //! | `style.css` | how it looks: on paper, on a phone, light and dark |
 
@@ -22,6 +23,7 @@ mod markup;
 mod numbers;
 mod picture;
 mod published;
+mod scale;
 mod trials;
 
 #[cfg(test)]
@@ -51,6 +53,7 @@ pub fn write(document: &Document, out: &Path) -> Result<(), ResultsError> {
 /// The page.
 #[must_use]
 pub fn page(document: &Document) -> String {
+    let document = &*scale::readable(document);
     let sections: String = [
         head(document),
         claims::section(document),

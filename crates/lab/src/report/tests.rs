@@ -50,6 +50,13 @@ fn colours_are_those_of_the_style_sheet() {
 }
 
 #[test]
+fn long_times_along_the_axis_are_seconds() {
+    let page = page(&document("cmt-backup"));
+    assert!(page.contains("When the backup line joins [s]"));
+    assert!(page.contains(">55</th>") && !page.contains("55,000"), "55 s");
+}
+
+#[test]
 fn every_scene_gets_its_picture_where_that_is_wanted() {
     let document = document("cmt-auto");
     let pictures = page(&document).matches("<figure>").count();
