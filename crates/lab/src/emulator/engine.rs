@@ -76,21 +76,24 @@ pub(super) struct Engine {
     bell: Arc<OwnedFd>,
     started: Instant,
     epoch: Duration,
+    awake: Duration,
     recorder: Option<Recorder>,
     uncaptured: u64,
 }
 
 impl Engine {
-    /// An engine and its mailbox.
-    pub(super) fn new(paths: Vec<PathRun>) -> Result<(Self, Mailbox), EmulatorError> {
+    /// An engine and its mailbox. Whether it stays `awake` before something is due is the caller's
+    /// choice.
+    pub(super) fn new(paths: Vec<PathRun>, awake: bool) -> Result<(Self, Mailbox), EmulatorError> {
         let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
             .map_err(EmulatorError::system("make a notification"))?;
         let (bell, (sender, letters)) = (Arc::new(bell), channel());
         let mailbox = Mailbox { letters: sender, bell: bell.clone() };
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started = Instant::now();
+        let awake = if awake { AWAKE } else { Duration::ZERO };
         let (recorder, uncaptured) = (None, 0);
-        Ok((Self { paths, letters, bell, started, epoch, recorder, uncaptured }, mailbox))
+        Ok((Self { paths, letters, bell, started, epoch, awake, recorder, uncaptured }, mailbox))
     }
 
     /// Moves packets until it is told to stop.
@@ -147,7 +150,7 @@ impl Engine {
             PollFd::new(device, if *gone { PollFlags::empty() } else { watched })
         }));
         let timeout = due.map(|due| {
-            let left = due.saturating_sub(self.now()).saturating_sub(AWAKE);
+            let left = due.saturating_sub(self.now()).saturating_sub(self.awake);
             Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() }
         });
         match poll(&mut polled, timeout.as_ref()) {

@@ -20,6 +20,8 @@ const SET_INTERFACE: Opcode = opcode::write::<c_int>(b'T', 202);
 const SET_OFFLOAD: Opcode = opcode::write::<u32>(b'T', 208);
 /// `IFF_TUN | IFF_NO_PI | IFF_VNET_HDR`: IP packets with a header of virtio before each.
 const TUN_FLAGS: u16 = 0x0001 | 0x1000 | 0x4000;
+/// `IFF_NAPI`: the kernel works off what is written as it does the packets of a network card.
+const TUN_NAPI: u16 = 0x0010;
 /// The longest name of an interface (`IFNAMSIZ`, without the zero at its end).
 pub(super) const LONGEST_NAME: usize = 15;
 
@@ -47,15 +49,15 @@ pub(super) fn leave_user_namespace() -> io::Result<()> {
 }
 
 /// Makes a TUN device in the network namespace of the calling thread. It is there for as long as the
-/// descriptor is open.
-pub(super) fn open_tun(name: &str) -> io::Result<OwnedFd> {
+/// descriptor is open. With `napi`, what arrives by it can be given to a thread of the kernel.
+pub(super) fn open_tun(name: &str, napi: bool) -> io::Result<OwnedFd> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
         .open("/dev/net/tun")?;
-    let mut request =
-        InterfaceRequest { name: [0; LONGEST_NAME + 1], flags: TUN_FLAGS, rest: [0; 22] };
+    let flags = if napi { TUN_FLAGS | TUN_NAPI } else { TUN_FLAGS };
+    let mut request = InterfaceRequest { name: [0; LONGEST_NAME + 1], flags, rest: [0; 22] };
     let bytes = name.as_bytes();
     let fits = request.name.get_mut(..bytes.len()).filter(|_| bytes.len() <= LONGEST_NAME);
     fits.ok_or(io::ErrorKind::InvalidInput)?.copy_from_slice(bytes);

@@ -70,6 +70,7 @@ mod guard;
 mod kernel;
 mod namespace;
 mod path;
+mod receiver;
 mod scenario;
 mod topology;
 mod wish;
@@ -96,6 +97,7 @@ use device::Device;
 use engine::{Engine, Mailbox, Request};
 use guard::Guard;
 use path::PathRun;
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 
 /// A network at work. What it made is gone when it is dropped.
@@ -107,6 +109,7 @@ pub struct Emulator {
     mailbox: Mailbox,
     thread: Option<JoinHandle<Result<(), EmulatorError>>>,
     guard: Option<Guard>,
+    receivers: Vec<Pid>,
 }
 
 impl Emulator {
@@ -122,12 +125,14 @@ impl Emulator {
             Guard::start([client.namespace.file(), server.namespace.file()]).map_err(|cause| {
                 EmulatorError::Program { program: "sh", cause, package: "any shell" }
             })?;
+        let receivers = server.receivers;
         let tuns = client.tuns.into_iter().zip(server.tuns);
         let paths = topology.paths.iter().zip(tuns).enumerate().map(|(number, (path, tuns))| {
             let devices = [Device::new(tuns.0), Device::new(tuns.1)];
             PathRun::new(number, path, devices, topology.seed)
         });
-        let (engine, mailbox) = Engine::new(paths.collect::<Result<_, _>>()?)?;
+        let paths = paths.collect::<Result<_, _>>()?;
+        let (engine, mailbox) = Engine::new(paths, topology.awake)?;
         let (core, first) = (topology.core, topology.first);
         let thread = thread::Builder::new()
             .name("eyas-netem".to_owned())
@@ -142,6 +147,7 @@ impl Emulator {
             mailbox,
             thread: Some(thread),
             guard: Some(guard),
+            receivers,
         })
     }
 
@@ -155,6 +161,13 @@ impl Emulator {
     #[must_use]
     pub const fn namespace(&self, host: Host) -> &Namespace {
         &self.namespaces[host as usize]
+    }
+
+    /// The threads of the kernel that work off what arrives at the server, if the topology wants
+    /// such ([`Topology::server_core`]); the kernel itself ends them with the interfaces.
+    #[must_use]
+    pub fn receivers(&self) -> &[Pid] {
+        &self.receivers
     }
 
     /// The first address of a host on this path: of IPv4, if it has that.
@@ -273,13 +286,17 @@ fn settle(core: Option<usize>, first: bool) -> Result<(), EmulatorError> {
     }
     set_current_timer_slack(NonZeroU64::new(1))
         .map_err(EmulatorError::system("set the timer slack"))?;
-    let Some(core) = core else { return Ok(()) };
+    core.map_or(Ok(()), |core| stay_on(None, core))
+}
+
+/// Keeps a thread, or the calling one, on this core.
+pub(crate) fn stay_on(thread: Option<Pid>, core: usize) -> Result<(), EmulatorError> {
     let mut set = CpuSet::new();
     if core >= CpuSet::MAX_CPU {
         return Err(EmulatorError::Topology(format!("there is no core {core}")));
     }
     set.set(core);
-    sched_setaffinity(None, &set).map_err(EmulatorError::system("stay on the core"))
+    sched_setaffinity(thread, &set).map_err(EmulatorError::system("stay on the core"))
 }
 
 /// Where programs of the system are looked for: also where users do not look.

@@ -9,11 +9,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
+use rustix::process::Pid;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::error::EmulatorError;
-use super::kernel;
 use super::topology::{Host, Topology};
+use super::{kernel, receiver};
 
 /// The number of the routing table of the first path; those of the others follow.
 const FIRST_TABLE: usize = 100;
@@ -136,6 +137,8 @@ pub fn become_root() -> Result<(), EmulatorError> {
 pub(super) struct Built {
     pub(super) namespace: Namespace,
     pub(super) tuns: Vec<OwnedFd>,
+    /// The threads of the kernel that work off what arrives, if it has such.
+    pub(super) receivers: Vec<Pid>,
 }
 
 /// Makes the namespace of a host, and its interfaces in it.
@@ -144,8 +147,13 @@ pub(super) fn build(host: Host, topology: &Topology) -> Result<Built, EmulatorEr
         kernel::leave_network_namespace().map_err(EmulatorError::NotAllowed)?;
         let file = File::open(OWN).map_err(EmulatorError::system("open a network namespace"))?;
         let namespace = Namespace { host, file: Arc::new(file) };
-        let tuns = interfaces(host, topology)?;
-        Ok(Built { namespace, tuns })
+        let core = topology.server_core.filter(|_| host == Host::Server);
+        let tuns = interfaces(host, topology, core)?;
+        let receivers = match core {
+            Some(core) => receiver::settle(topology, core)?,
+            None => Vec::new(),
+        };
+        Ok(Built { namespace, tuns, receivers })
     };
     thread::scope(|scope| match scope.spawn(making).join() {
         Ok(built) => built,
@@ -154,14 +162,18 @@ pub(super) fn build(host: Host, topology: &Topology) -> Result<Built, EmulatorEr
 }
 
 /// Makes and sets up the devices, in the namespace of the calling thread.
-fn interfaces(host: Host, topology: &Topology) -> Result<Vec<OwnedFd>, EmulatorError> {
+fn interfaces(
+    host: Host,
+    topology: &Topology,
+    core: Option<usize>,
+) -> Result<Vec<OwnedFd>, EmulatorError> {
     // Packets to one address may come by the interface of another.
     let _ = fs::write("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
     let mut tuns = Vec::new();
     for path in &topology.paths {
         let name = &path.name;
         let refused = |cause| EmulatorError::Tun { name: name.clone(), cause };
-        tuns.push(kernel::open_tun(name).map_err(refused)?);
+        tuns.push(kernel::open_tun(name, core.is_some()).map_err(refused)?);
         let set = |family: &str, key: &str, value: &str| {
             // Without IPv6 in the kernel there is nothing to set.
             let _ = fs::write(format!("/proc/sys/net/{family}/conf/{name}/{key}"), value);

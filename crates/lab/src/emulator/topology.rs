@@ -226,11 +226,19 @@ pub struct Topology {
     /// user may ask for that: root may, root of a user namespace may not. Without it, other programs
     /// that compute delay packets.
     pub first: bool,
+    /// Whether that thread stays awake for the last 60 µs before a packet is due. Without it packets
+    /// are later by as long as waking up takes, and others on its core get the time.
+    pub awake: bool,
+    /// The core on which a thread of the kernel works off what arrives at the server, as an
+    /// interrupt would on a host of its own, so that its CPU time can be told
+    /// ([`Emulator::receivers`](super::Emulator::receivers)). If not given, that is done by the
+    /// emulator's thread.
+    pub server_core: Option<usize>,
 }
 
 impl Default for Topology {
     fn default() -> Self {
-        Self { paths: Vec::new(), seed: 1, core: None, first: true }
+        Self { paths: Vec::new(), seed: 1, core: None, first: true, awake: true, server_core: None }
     }
 }
 

@@ -1,0 +1,59 @@
+//! What arrives at a host, worked off by threads of the kernel: their CPU time can be told.
+//!
+//! Otherwise the kernel's share of receiving belongs to whoever writes into the device, which is
+//! the emulator, and counts as its time. With `IFF_NAPI` and `threaded` the kernel has a thread for
+//! each device (Documentation/networking/napi.rst), which is like any other: it stays on a core, and
+//! `/proc/PID/schedstat` has its time to the nanosecond, however busy the machine is.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use rustix::process::Pid;
+
+use super::error::EmulatorError;
+use super::topology::Topology;
+
+/// Its own view of the devices, for `/sys` shows those of the namespace in which it was mounted.
+const SCRIPT: &str = "mount -t sysfs sysfs /sys && for name in \"$@\"; do \
+                      echo 1 >\"/sys/class/net/$name/threaded\" || exit 1; done";
+
+/// Gives the devices of the topology, in the namespace of the calling thread, threads on this core.
+pub(super) fn settle(topology: &Topology, core: usize) -> Result<Vec<Pid>, EmulatorError> {
+    let names: Vec<&str> = topology.paths.iter().map(|path| path.name.as_str()).collect();
+    let before = threads_of(&names);
+    let failed =
+        |cause| EmulatorError::Program { program: "unshare", cause, package: "util-linux" };
+    let output = Command::new("unshare")
+        .env("PATH", super::search_path())
+        .args(["--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"])
+        .args(&names)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(failed)?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(EmulatorError::Interfaces { host: "server".to_owned(), said });
+    }
+    let mut own = threads_of(&names);
+    own.retain(|thread| !before.contains(thread));
+    if own.len() < names.len() {
+        let said = "the kernel has no threads for network devices, or hides them; it takes Linux \
+                    5.12 and the /proc of the whole machine";
+        return Err(EmulatorError::Interfaces { host: "server".to_owned(), said: said.to_owned() });
+    }
+    own.iter().try_for_each(|thread| super::stay_on(Some(*thread), core))?;
+    Ok(own)
+}
+
+/// The kernel's threads for devices of these names, in whatever namespace.
+fn threads_of(names: &[&str]) -> Vec<Pid> {
+    let is_one = |thread: &Pid| {
+        let path = format!("/proc/{}/comm", thread.as_raw_nonzero());
+        let name = fs::read_to_string(path).unwrap_or_default();
+        let device = name.trim().strip_prefix("napi/").and_then(|rest| rest.rsplit_once('-'));
+        device.is_some_and(|(device, _)| names.contains(&device))
+    };
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Pid::from_raw).filter(is_one).collect()
+}
