@@ -56,7 +56,7 @@ impl Connector {
         local_addresses: LocalAddresses,
     ) -> Result<Self, Error> {
         Ok(Self {
-            stream_tls: security.client_config()?,
+            stream_tls: security.stream_config()?,
             stream_offers: Offers::default(),
             #[cfg(feature = "quic")]
             quic: Quic {

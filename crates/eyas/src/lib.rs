@@ -36,6 +36,8 @@ pub use eyas_race as race;
 /// The QUIC implementation, for who speaks QUIC itself.
 #[cfg(feature = "quic")]
 pub use quinn;
+/// The TLS implementation, for who names versions and cipher suites.
+pub use rustls;
 
 mod attempt;
 mod byte_stream;

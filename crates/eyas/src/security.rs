@@ -5,7 +5,9 @@ use std::sync::Arc;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
-use rustls::{ClientConfig, KeyLogFile, RootCertStore};
+use rustls::{
+    ClientConfig, KeyLogFile, RootCertStore, SupportedCipherSuite, SupportedProtocolVersion,
+};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::Error;
@@ -30,6 +32,10 @@ pub struct SecurityParameters {
     #[cfg(feature = "quic")]
     early_data: bool,
     key_log: bool,
+    /// All that are good, if none is named.
+    versions: Vec<&'static SupportedProtocolVersion>,
+    /// All that the provider has, if none is named.
+    suites: Vec<SupportedCipherSuite>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +68,8 @@ impl SecurityParameters {
             #[cfg(feature = "quic")]
             early_data: false,
             key_log: false,
+            versions: Vec::new(),
+            suites: Vec::new(),
         }
     }
 
@@ -138,12 +146,58 @@ impl SecurityParameters {
         self
     }
 
-    /// A configuration without ALPN; each call makes a resumption store of its own.
+    /// Offers these versions of TLS and no others over TCP, MPTCP and SCTP, such as
+    /// `[&rustls::version::TLS12]`. QUIC and encrypted DNS know TLS 1.3 alone, and DTLS is a
+    /// protocol of its own: nothing changes for them.
+    #[must_use]
+    pub fn with_tls_versions(
+        mut self,
+        versions: impl IntoIterator<Item = &'static SupportedProtocolVersion>,
+    ) -> Self {
+        self.versions = versions.into_iter().collect();
+        self
+    }
+
+    /// Offers these cipher suites and no others, the most wanted first, where
+    /// [`with_tls_versions`](Self::with_tls_versions) holds: of
+    /// `rustls::crypto::ring::cipher_suite`. A version without one of its suites is not offered.
+    #[must_use]
+    pub fn with_cipher_suites(
+        mut self,
+        suites: impl IntoIterator<Item = SupportedCipherSuite>,
+    ) -> Self {
+        self.suites = suites.into_iter().collect();
+        self
+    }
+
+    /// A configuration without ALPN for streams; each call makes a resumption store of its own.
+    pub(crate) fn stream_config(&self) -> Result<ClientConfig, Error> {
+        let mut provider = rustls::crypto::ring::default_provider();
+        if !self.suites.is_empty() {
+            provider.cipher_suites.clone_from(&self.suites);
+        }
+        let versions = match self.versions.is_empty() {
+            true => rustls::DEFAULT_VERSIONS,
+            false => &self.versions,
+        };
+        self.config(provider, versions)
+    }
+
+    /// The same for what chooses versions and suites by itself: QUIC, encrypted DNS.
+    #[cfg(any(feature = "quic", feature = "encrypted-dns"))]
     pub(crate) fn client_config(&self) -> Result<ClientConfig, Error> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        self.config(rustls::crypto::ring::default_provider(), rustls::DEFAULT_VERSIONS)
+    }
+
+    fn config(
+        &self,
+        provider: CryptoProvider,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Result<ClientConfig, Error> {
+        let provider = Arc::new(provider);
         let verifier = self.verifier(&provider)?;
         let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
+            .with_protocol_versions(versions)?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
         let mut config = match &self.client {

@@ -72,6 +72,24 @@ async fn tls_says_version_and_application_protocol() {
 }
 
 #[tokio::test]
+async fn tls_is_of_the_version_and_the_suite_that_were_named() {
+    use eyas::rustls::crypto::ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
+
+    let identity = identity();
+    let parameters = ListenParameters::new(any_port()).security(identity.clone());
+    let listener = Listener::bind(parameters).await.unwrap();
+    let security = SecurityParameters::platform()
+        .with_roots([identity.certificate().clone()])
+        .with_tls_versions([&eyas::rustls::version::TLS12])
+        .with_cipher_suites([TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]);
+    let endpoint = Endpoint::builder().security(security).build().unwrap();
+    let wanted = candidate(listener.local_addr(), Transport::Tcp, Security::Tls);
+    let client = try_one(&endpoint, wanted).await.unwrap();
+    assert_eq!(client.info().protocol, Some("TLSv1.2"));
+    ping_pong(&listener, client).await;
+}
+
+#[tokio::test]
 async fn a_closed_port_refuses() {
     let closed = candidate(own_address(), Transport::Tcp, Security::None);
     let endpoint = Endpoint::builder().build().unwrap();
