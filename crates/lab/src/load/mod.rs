@@ -115,6 +115,11 @@ pub struct Load {
     /// comes, if there are none. A race for one waits for it as long as a policy allows
     /// ([`Policy::grace`]).
     pub outcomes: Vec<Transport>,
+    /// Whether a race is one of transports alone, and ends before TLS (Papastergiou et al. 2016):
+    /// each connection whose outcome is not known goes straight there, and beside it a handshake of
+    /// every other transport of the race is carried to its end and closed. It takes
+    /// [`outcomes`](Self::outcomes).
+    pub races_below_tls: bool,
     /// Header fields of every request.
     pub headers: HeaderMap,
     /// How long a request may take from its beginning to the last byte of its response.
@@ -148,6 +153,7 @@ impl Load {
             race: Policy::default(),
             hit_rate: 0.0,
             outcomes: Vec::new(),
+            races_below_tls: false,
             headers: HeaderMap::from_iter([(USER_AGENT, agent), (ACCEPT, any)]),
             timeout: Duration::from_secs(30),
             max_in_flight: 4_096,
@@ -176,6 +182,9 @@ impl Load {
         if self.extent.duration.is_some_and(|duration| duration <= self.warm_up) {
             return Err(LoadError::WarmUp);
         }
+        if self.races_below_tls && self.outcomes.is_empty() {
+            return Err(LoadError::NoOutcome);
+        }
         self.race.clone().validated()?;
         Ok(())
     }
@@ -194,6 +203,9 @@ pub enum LoadError {
     /// The hit rate is no share.
     #[error("a hit rate of {0} is no share: give one from 0 to 1")]
     HitRate(f64),
+    /// A race of transports alone has no winner by itself.
+    #[error("a race that ends below TLS needs to know its outcomes: name at least one transport")]
+    NoOutcome,
     /// Nothing would be measured.
     #[error("the warm-up takes all the time: make it shorter than the load")]
     WarmUp,
@@ -289,10 +301,19 @@ fn workers(prepared: &Arc<Prepared>, stop: &Stop) -> Result<Vec<(Worker, Runtime
         .map(|number| {
             let endpoint = load.endpoint.clone().max_attempts_in_flight(attempts).build()?;
             let direct = Direct::new(endpoint.clone(), load.url.as_str(), load.versions)?;
+            let bare = Direct::new(endpoint.clone(), without_tls(&load.url), Versions::HTTP_1)?;
             let runtime = Builder::new_current_thread().enable_all().build()?;
-            Ok((Worker::new(prepared, number, endpoint, direct, &stop.0), runtime))
+            Ok((Worker::new(prepared, number, endpoint, [direct, bare], &stop.0), runtime))
         })
         .collect()
+}
+
+/// The same place, asked without TLS.
+fn without_tls(url: &Url) -> String {
+    match (url.host_str(), url.port_or_known_default()) {
+        (Some(host), Some(port)) => format!("http://{host}:{port}/"),
+        _ => url.to_string(),
+    }
 }
 
 /// Adds up what the workers tell, until all are done.

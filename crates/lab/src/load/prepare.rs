@@ -26,6 +26,8 @@ pub(super) struct Choice {
     pub(super) race: Policy,
     /// Where it does; `None` if the outcome is what the last race came to.
     pub(super) straight: Option<Policy>,
+    /// What runs beside the straight way where the race is one of transports alone.
+    pub(super) beside: Option<Policy>,
 }
 
 impl Prepared {
@@ -34,8 +36,8 @@ impl Prepared {
         let load = load.clone();
         let objects = objects(&load)?;
         let choices = match load.outcomes.is_empty() {
-            true => vec![Choice { race: load.race.clone(), straight: None }],
-            false => load.outcomes.iter().map(|outcome| Choice::of(*outcome, &load.race)).collect(),
+            true => vec![Choice { race: load.race.clone(), straight: None, beside: None }],
+            false => load.outcomes.iter().map(|outcome| Choice::of(*outcome, &load)).collect(),
         };
         Ok(Self { load, objects, choices })
     }
@@ -61,13 +63,17 @@ impl Prepared {
 
 impl Choice {
     /// The outcome wins wherever it can: the others wait for it as long as a policy lets them.
-    fn of(outcome: Transport, race: &Policy) -> Self {
-        let straight = Some(straight(outcome, race));
-        let mut race = race.clone();
+    fn of(outcome: Transport, load: &Load) -> Self {
+        let straight = Some(straight(outcome, &load.race));
+        let mut race = load.race.clone();
         race.transports.retain(|transport| *transport != outcome);
+        // All of them to the end, so that each handshake is complete.
+        let others = Policy { exhaustive: true, late_switch: false, ..race.clone() };
+        let beside =
+            Some(others).filter(|others| load.races_below_tls && !others.transports.is_empty());
         race.transports.insert(0, outcome);
         race.grace = race.attempt_delay_max;
-        Self { race, straight }
+        Self { race, straight, beside }
     }
 }
 

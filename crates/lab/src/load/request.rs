@@ -67,13 +67,24 @@ impl Running {
             (None, true) => self.way_of_the_last_winner(),
         };
         *is_hit = straight.is_some();
-        let connection = match straight {
-            Some(straight) => self.direct.open(&straight).await?,
-            None => self.direct.open(&choice.race).await?,
+        let connection = match (straight, &choice.straight, &choice.beside) {
+            (Some(straight), ..) => self.direct.open(&straight).await?,
+            (None, Some(straight), Some(beside)) => {
+                self.hand_shake(beside.clone());
+                self.direct.open(straight).await?
+            }
+            (None, ..) => self.direct.open(&choice.race).await?,
         };
         let info = connection.info();
         *lock(&self.known) = Some((info.transport, Family::of(info.remote.ip())));
         Ok(connection)
+    }
+
+    /// Carries handshakes of the transport alone to their end, and closes what comes of them. Nobody
+    /// waits for it.
+    fn hand_shake(&self, beside: Policy) {
+        let bare = self.bare.clone();
+        tokio::spawn(async move { bare.open(&beside).await.map(drop) });
     }
 
     /// What a memory would lead to: the transport and family that won before, and nothing else.

@@ -50,6 +50,7 @@ pub(super) struct Worker {
     number: usize,
     endpoint: Endpoint,
     direct: Direct,
+    bare: Direct,
     stop: CancellationToken,
 }
 
@@ -57,6 +58,8 @@ pub(super) struct Worker {
 pub(super) struct Running {
     pub(super) prepared: Arc<Prepared>,
     pub(super) direct: Direct,
+    /// To the same place without TLS.
+    pub(super) bare: Direct,
     pub(super) kept: Option<Arc<Kept>>,
     /// What the last race was won by.
     pub(super) known: Mutex<Option<(Transport, Family)>>,
@@ -78,10 +81,11 @@ impl Worker {
         prepared: &Arc<Prepared>,
         number: usize,
         endpoint: Endpoint,
-        direct: Direct,
+        [direct, bare]: [Direct; 2],
         stop: &CancellationToken,
     ) -> Self {
-        Self { prepared: Arc::clone(prepared), number, endpoint, direct, stop: stop.clone() }
+        let (prepared, stop) = (Arc::clone(prepared), stop.clone());
+        Self { prepared, number, endpoint, direct, bare, stop }
     }
 
     /// Runs to the end of the load, on this thread.
@@ -96,6 +100,7 @@ impl Worker {
         let running = Arc::new(Running {
             prepared: Arc::clone(&self.prepared),
             direct: self.direct.clone(),
+            bare: self.bare.clone(),
             kept,
             known: Mutex::default(),
             endpoint: self.endpoint.clone(),

@@ -21,6 +21,19 @@ fn an_outcome_wins_wherever_it_can() {
 }
 
 #[test]
+fn a_race_below_tls_has_the_handshakes_of_the_others_beside_it() {
+    let mut load = load();
+    load.race.transports = vec![Transport::Tcp, Transport::Sctp];
+    load.races_below_tls = true;
+    assert!(matches!(Prepared::new(&load), Err(LoadError::NoOutcome)));
+    load.outcomes = vec![Transport::Sctp];
+    let prepared = Prepared::new(&load).expect("usable");
+    let beside = prepared.choices[0].beside.as_ref().expect("the others");
+    assert_eq!(beside.transports, [Transport::Tcp]);
+    assert!(beside.clone().validated().is_ok());
+}
+
+#[test]
 fn objects_are_of_the_same_origin() {
     let mut load = load();
     load.objects = vec!["/bytes/1024".into(), "/bytes/35840".into()];
