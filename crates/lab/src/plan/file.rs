@@ -172,6 +172,9 @@ pub enum Drawing {
     Boxes,
     /// For each scene a group of bars, one for each curve, at the first place of the axis.
     Bars,
+    /// A bar for each point: the median of its trials, with whiskers from the 10th to the 90th
+    /// percentile. The statistic of the measure counts for nothing.
+    Medians,
     /// For each point, how many trials of 100 were done by then. The statistic of the measure
     /// counts for nothing.
     Distribution,

@@ -8,6 +8,7 @@
 //! | `picture` | a figure of the plan: its lines and their legend |
 //! | `chart` | lines as SVG |
 //! | `bars` | groups of bars as SVG |
+//! | `medians` | medians of live runs as bars with whiskers |
 //! | `trials` | single trials of live runs: boxes, distributions |
 //! | `published` | the publication's tables beside what was measured |
 //! | `numbers` | figures as tables |
@@ -20,6 +21,7 @@ mod bound;
 mod chart;
 mod claims;
 mod markup;
+mod medians;
 mod numbers;
 mod picture;
 mod published;

@@ -3,7 +3,7 @@
 use super::bars;
 use super::chart::{self, COLOURS, Dash, Labels, Line, Marker, Place};
 use super::markup::{escape, number};
-use super::trials;
+use super::{medians, trials};
 use crate::measure::Measure;
 use crate::plan::{Axis, Drawing, Figure, Named};
 use crate::results::Document;
@@ -67,7 +67,7 @@ fn one(
             let pictures = (draw(WIDE), draw(NARROW));
             (lines, pictures.0, pictures.1)
         }
-        Drawing::Boxes => {
+        Drawing::Boxes | Drawing::Medians => {
             let boxes = trials::boxes(document, scenes, &curves, &figure.measure);
             let is_shown = |colour: usize| boxes.iter().any(|one| one.colour == colour);
             let shown = curves.iter().enumerate().filter(|(colour, _)| is_shown(*colour));
@@ -78,7 +78,10 @@ fn one(
                 marker: Marker::None,
                 places: Vec::new(),
             });
-            let draw = |size| trials::draw_boxes(&boxes, &x_label, &y_label, size);
+            let draw = |size| match figure.drawing {
+                Drawing::Medians => medians::draw(&boxes, &x_label, &y_label, size),
+                _ => trials::draw_boxes(&boxes, &x_label, &y_label, size),
+            };
             (shown.collect(), draw(WIDE), draw(NARROW))
         }
         Drawing::Bars => {

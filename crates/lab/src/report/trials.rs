@@ -7,6 +7,9 @@ use crate::results::{Document, PointRow};
 
 /// Percentiles that a box shows: whiskers, box, median.
 const BOX: [usize; 5] = [10, 25, 50, 75, 90];
+/// Which of them is the median, and which are the whiskers.
+pub(super) const MEDIAN: usize = 2;
+pub(super) const WHISKERS: [usize; 2] = [0, 4];
 
 /// One point's box.
 #[derive(Clone, Debug)]

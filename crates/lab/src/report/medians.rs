@@ -1,0 +1,125 @@
+//! Bars with whiskers: the median of a point's trials, from the 10th to the 90th percentile.
+
+use super::markup::escape;
+use super::trials::{Boxed, MEDIAN, WHISKERS};
+use super::{chart, number};
+
+/// Lines that the axis has at most, beside the one at zero.
+const LINES: f64 = 5.0;
+
+/// Bars as SVG, those of one place beside one another.
+pub(super) fn draw(
+    bars: &[Boxed],
+    x_label: &str,
+    y_label: &str,
+    (width, height): (u32, u32),
+) -> String {
+    let highest = bars.iter().map(|bar| bar.percentiles[WHISKERS[1]]).fold(0.0, f64::max);
+    let step = round_step(highest);
+    let top_value = (highest / step).ceil().max(1.0) * step;
+    let (left, bottom, top) = (62.0, f64::from(height) - 48.0, 10.0);
+    let room = f64::from(width) - left - 10.0;
+    let at = |value: f64| bottom - (bottom - top) * value / top_value;
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\" \
+         font-family=\"sans-serif\" font-size=\"13\" fill=\"var(--ink)\">\n"
+    );
+    for line in 0..=(top_value / step).round() as u32 {
+        let value = f64::from(line) * step;
+        let y = at(value);
+        svg.push_str(&format!(
+            "<path d=\"M{left} {y:.1}H{:.1}\" stroke=\"var(--faint)\"/><text x=\"{:.1}\" y=\"{:.1}\" \
+             text-anchor=\"end\">{}</text>\n",
+            left + room,
+            left - 6.0,
+            y + 4.0,
+            number(value),
+        ));
+    }
+    let places = places(bars);
+    // Half a bar's width of room on either side of each place.
+    let slots = bars.len() + places.len();
+    let slot = room / slots.max(1) as f64;
+    let mut begin = left;
+    for place in places {
+        let end = begin + slot * (place.len() + 1) as f64;
+        for (rank, bar) in place.iter().enumerate() {
+            svg.push_str(&one(bar, begin + slot * (rank as f64 + 1.0), slot, bottom, &at));
+        }
+        svg.push_str(&format!(
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
+            f64::midpoint(begin, end),
+            bottom + 18.0,
+            place[0].label,
+        ));
+        begin = end;
+    }
+    svg.push_str(&format!(
+        "<path d=\"M{left} {top}V{bottom}H{:.1}\" fill=\"none\" stroke=\"var(--ink)\"/>\
+         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
+         <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n</svg>\n",
+        left + room,
+        left + room / 2.0,
+        bottom + 40.0,
+        escape(x_label),
+        f64::midpoint(top, bottom),
+        escape(y_label),
+    ));
+    svg
+}
+
+/// The bars of each place.
+fn places(bars: &[Boxed]) -> Vec<&[Boxed]> {
+    bars.chunk_by(|one, other| one.label == other.label).collect()
+}
+
+/// 1, 2 or 5 times a power of ten.
+fn round_step(highest: f64) -> f64 {
+    let wanted = (highest / LINES).max(f64::MIN_POSITIVE);
+    let power = 10_f64.powf(wanted.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+    steps.into_iter().find(|step| *step >= wanted).unwrap_or(wanted)
+}
+
+fn one(bar: &Boxed, middle: f64, slot: f64, bottom: f64, at: &dyn Fn(f64) -> f64) -> String {
+    let [low, median, high] = [WHISKERS[0], MEDIAN, WHISKERS[1]].map(|at| bar.percentiles[at]);
+    let (low, median, high) = (at(low), at(median), at(high));
+    let (width, cap) = (slot * 0.86, slot * 0.2);
+    let (left, colour) = (middle - width / 2.0, bar.colour % chart::COLOURS);
+    format!(
+        "<rect x=\"{left:.1}\" y=\"{median:.1}\" width=\"{width:.1}\" height=\"{:.1}\" \
+         fill=\"var(--c{colour})\"/><path d=\"M{middle:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h{:.1}\
+         M{:.1} {high:.1}h{:.1}\" stroke=\"var(--ink)\" fill=\"none\"/>\n",
+        (bottom - median).max(0.0),
+        middle - cap,
+        cap * 2.0,
+        middle - cap,
+        cap * 2.0,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bar(label: &str, colour: usize, middle: f64) -> Boxed {
+        let percentiles = [middle * 0.9, middle, middle, middle, middle * 1.1];
+        Boxed { label: label.to_owned(), colour, percentiles, most: middle * 1.2 }
+    }
+
+    #[test]
+    fn steps_are_round_and_few() {
+        assert_eq!([3.0, 9.0, 48.0, 51.0, 2_400.0].map(round_step), [1.0, 2.0, 10.0, 20.0, 500.0]);
+    }
+
+    #[test]
+    fn each_place_is_named_once_and_each_bar_is_drawn() {
+        let bars = [bar("100", 0, 10.0), bar("100", 1, 14.0), bar("400", 0, 40.0)];
+        let svg = draw(&bars, "rate", "CPU", (760, 400));
+        assert_eq!(svg.matches("<rect").count(), 3);
+        assert_eq!(svg.matches(">100<").count(), 1, "{svg}");
+        assert_eq!(svg.matches(">400<").count(), 1, "{svg}");
+        assert!(svg.contains(">50<") && !svg.contains(">60<"), "up to the whiskers: {svg}");
+        assert!(!draw(&[], "x", "y", (100, 100)).contains("NaN"));
+    }
+}
