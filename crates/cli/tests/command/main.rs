@@ -4,6 +4,7 @@ mod demo;
 mod faults;
 mod get;
 mod lab;
+mod lab_live;
 mod load;
 mod memory;
 mod netem;

@@ -10,6 +10,8 @@ use crate::emulator::{Direction, Emulator, EmulatorError, Host, LinkConfig, Loss
 #[derive(Debug)]
 pub struct Bed {
     emulator: Emulator,
+    /// The name of the first path.
+    path: String,
 }
 
 /// The name of the one path, and of its interfaces.
@@ -23,11 +25,22 @@ impl Bed {
     pub fn start(link: LinkSetup, seed: u64) -> Result<Self, LiveError> {
         let topology =
             Topology::default().with_path(PATH, forward(link), backward(link)).with_seed(seed);
-        let bed = Self { emulator: Emulator::start(&topology).map_err(refused)? };
+        Self::of(&topology)
+    }
+
+    /// Makes hosts and links as they are wanted; the first path is the one that is told about.
+    pub(super) fn of(topology: &Topology) -> Result<Self, LiveError> {
+        let path = topology.paths.first().map_or_else(String::new, |path| path.name.clone());
+        let bed = Self { emulator: Emulator::start(topology).map_err(refused)?, path };
         for host in Host::ALL {
             bed.emulator.namespace(host).run_in(forget_round_trips).map_err(refused)?;
         }
         Ok(bed)
+    }
+
+    /// What it is made of.
+    pub(super) const fn emulator(&self) -> &Emulator {
+        &self.emulator
     }
 
     /// The server's address.
@@ -35,7 +48,7 @@ impl Bed {
     /// # Errors
     /// Never, as long as its path has one.
     pub fn server_address(&self) -> Result<IpAddr, LiveError> {
-        let address = self.emulator.address(PATH, Host::Server);
+        let address = self.emulator.address(&self.path, Host::Server);
         address.ok_or_else(|| LiveError::Bed("the server has no address".to_owned()))
     }
 
@@ -71,8 +84,8 @@ impl Bed {
     /// # Errors
     /// If the emulator has ended.
     pub fn change(&self, link: LinkSetup) -> Result<(), LiveError> {
-        self.emulator.change(PATH, Direction::Forward, forward(link)).map_err(refused)?;
-        self.emulator.change(PATH, Direction::Backward, backward(link)).map_err(refused)
+        self.emulator.change(&self.path, Direction::Forward, forward(link)).map_err(refused)?;
+        self.emulator.change(&self.path, Direction::Backward, backward(link)).map_err(refused)
     }
 
     /// What has gone over the link so far.
@@ -81,7 +94,7 @@ impl Bed {
     /// If the emulator has ended.
     pub fn traffic(&self) -> Result<Traffic, LiveError> {
         let counters = self.emulator.counters().map_err(refused)?;
-        let Some(path) = counters.path(PATH) else { return Ok(Traffic::default()) };
+        let Some(path) = counters.path(&self.path) else { return Ok(Traffic::default()) };
         let (out, back) = (path.forward.link.offered, path.backward.link.offered);
         Ok(Traffic {
             packets_out: out.packets,

@@ -12,6 +12,9 @@
 //! | `connect` | `h3-delay`, `h3-loss`: how long until a connection can carry a request |
 //! | `policies` | `h3-policies`: what a client meets as servers go over to HTTP/3 |
 //! | `multipath` | `cmt-live`: what one connection gets out of several paths |
+//! | `cost` | `he-cost`, `he-cache`: what racing transports costs a server |
+//! | `six` | `he-six`: races of all transports, through middleboxes |
+//! | `host`, `load_columns` | a load on a server whose host is looked at, and what is measured of it |
 //! | `way` | how a client comes to its connection |
 //! | `trial` | one trial of a client: a first and a second request |
 //! | `dns` | a name server with and without HTTPS records |
@@ -24,13 +27,18 @@
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod bed;
 mod connect;
+mod cost;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod dns;
+#[cfg(all(target_os = "linux", feature = "load"))]
+mod host;
 mod link;
+mod load_columns;
 mod multipath;
 mod policies;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod servers;
+mod six;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod trial;
 mod way;
@@ -45,9 +53,11 @@ use crate::statistics::Statistic;
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub use bed::Bed;
 pub use connect::{ConnectSetup, Memory};
+pub use cost::{CostSetup, Outcome, SctpIn, Trying};
 pub use link::{LinkSetup, Traffic};
 pub use multipath::{MultipathSetup, Stack};
 pub use policies::PoliciesSetup;
+pub use six::{Between, RaceOf, Secured, SixSetup};
 pub use way::Way;
 
 /// What is emulated and measured.
@@ -60,11 +70,15 @@ pub enum Setup {
     Policies(PoliciesSetup),
     /// One connection over several paths.
     Multipath(Box<MultipathSetup>),
+    /// What the connections of a load cost the server.
+    Cost(CostSetup),
+    /// What a race of all transports costs, and what gets through a middlebox.
+    Six(SixSetup),
 }
 
 /// What runs of all kinds measure, and what people read at an axis.
 pub(crate) fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
-    connect::COLUMNS.into_iter().chain(multipath::COLUMNS)
+    connect::COLUMNS.into_iter().chain(multipath::COLUMNS).chain(load_columns::COLUMNS)
 }
 
 /// Why a live run came to nothing.
@@ -92,6 +106,8 @@ impl Setup {
             Self::Connect(setup) => setup.check(),
             Self::Policies(setup) => setup.check(),
             Self::Multipath(setup) => setup.check(),
+            Self::Cost(setup) => setup.check(),
+            Self::Six(setup) => setup.check(),
         }
     }
 
@@ -100,6 +116,8 @@ impl Setup {
         let own = match self {
             Self::Connect(setup) => setup.emulated(),
             Self::Policies(setup) => setup.emulated(),
+            Self::Cost(setup) => setup.emulated(),
+            Self::Six(setup) => setup.emulated(),
             Self::Multipath(setup) => return setup.emulated(),
         };
         link::emulated().into_iter().chain(own).collect()
@@ -116,6 +134,8 @@ pub fn run(setup: &Setup, seed: u64, stop: &AtomicBool) -> Result<RunResult, Liv
         Setup::Connect(setup) => connect::run(setup, seed, stop),
         Setup::Policies(setup) => policies::run(setup, seed, stop),
         Setup::Multipath(setup) => multipath::run(setup, seed, stop),
+        Setup::Cost(setup) => cost::run(setup, seed, stop),
+        Setup::Six(setup) => six::run(setup, seed, stop),
     }
 }
 

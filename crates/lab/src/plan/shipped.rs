@@ -9,7 +9,7 @@ pub struct Shipped {
     pub text: &'static str,
 }
 
-const SHIPPED: [Shipped; 12] = [
+const SHIPPED: [Shipped; 15] = [
     Shipped { name: "cmt-delay", text: include_str!("../../plans/cmt-delay.toml") },
     Shipped { name: "cmt-bandwidth", text: include_str!("../../plans/cmt-bandwidth.toml") },
     Shipped { name: "cmt-three-paths", text: include_str!("../../plans/cmt-three-paths.toml") },
@@ -22,6 +22,9 @@ const SHIPPED: [Shipped; 12] = [
     Shipped { name: "h3-delay", text: include_str!("../../plans/h3-delay.toml") },
     Shipped { name: "h3-loss", text: include_str!("../../plans/h3-loss.toml") },
     Shipped { name: "h3-policies", text: include_str!("../../plans/h3-policies.toml") },
+    Shipped { name: "he-cost", text: include_str!("../../plans/he-cost.toml") },
+    Shipped { name: "he-cache", text: include_str!("../../plans/he-cache.toml") },
+    Shipped { name: "he-six", text: include_str!("../../plans/he-six.toml") },
 ];
 
 /// All of them, in the order of telling.

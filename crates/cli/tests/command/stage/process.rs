@@ -144,6 +144,12 @@ impl Running {
         }
     }
 
+    /// Its process id.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a signal, by name; it may have ended meanwhile.
     #[cfg(unix)]
     pub(crate) fn signal(&self, name: &str) {

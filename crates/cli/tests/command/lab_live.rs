@@ -1,0 +1,107 @@
+//! `eyas lab` on real sockets: the cost of a server, in small.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::stage::{Eyas, validate};
+
+/// What the kernel's guard takes no longer for; what does hangs.
+const HANGS: Duration = Duration::from_secs(120);
+
+/// One small load on a server, live: TCP and SCTP, raced as in 2016, plain and under TLS.
+const LIVE: &str = "kind = 'live'\nname = 'small'\ntitle = 'Small'\nabout = 'A load.'\nruns = 1
+figure = [{ title = 'CPU', measure = 'p50.cpu', drawing = 'bars' }]
+live = { experiment = 'cost', size = '1 KiB', rate = 20, trying = 'naive', warm_up = '200 ms', \
+duration = '1 s', sample = '500 ms' }
+sweep = { parameter = 'live.rate', values = [20] }
+curve = [{ id = 'plain' }, { id = 'tls', set.live = { tls = true, outcome = 'sctp' } }]
+";
+
+fn lab(directory: &Path, line: &str) -> Eyas {
+    Eyas::new(&format!("lab {line}")).arg("--out").arg(directory.join("out").display().to_string())
+}
+
+fn plan(directory: &Path, text: &str) -> String {
+    let file = directory.join("small.toml");
+    fs::write(&file, text).expect("a plan");
+    format!("run {}", file.display())
+}
+
+/// Whether a server's host can be measured here; says so if not.
+fn can_measure_hosts() -> bool {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let can = rustix::process::geteuid().is_root()
+        && cores >= 2
+        && Path::new("/dev/net/tun").exists()
+        && Path::new("/proc/slabinfo").exists();
+    if !can {
+        eprintln!("SKIPPED: a server's host is measured by root, with TUN devices and two cores");
+    }
+    can
+}
+
+/// The last number of each column of a point.
+fn measured(object: &serde_json::Value, curve: &str, measure: &str) -> f64 {
+    let points = object["points"].as_array().into_iter().flatten();
+    let point = points.filter(|point| point["curve"] == curve).next_back();
+    point.and_then(|point| point["measures"][measure]["mean"].as_f64()).unwrap_or(f64::NAN)
+}
+
+#[test]
+fn what_a_race_costs_a_server_is_measured() {
+    if !can_measure_hosts() {
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let line = plan(directory.path(), LIVE);
+    let object = lab(directory.path(), &line).arg("--json").run().exits(0).json();
+    validate("lab", &object);
+    for curve in ["plain", "tls"] {
+        let measured = |measure| measured(&object, curve, measure);
+        assert_eq!(measured("mean.answered"), 100.0, "{curve}: {object:#}");
+        assert!(measured("mean.cpu") > 0.0 && measured("mean.cpu-receiving") > 0.0, "{curve}");
+        assert!(measured("mean.own-memory") > 1.0 && measured("mean.kernel-memory") > 1.0);
+        assert!(measured("mean.request-packets") > 10.0, "both handshakes: {curve}");
+        assert!(measured("mean.request-completed") > 0.5, "the loser's, too: {curve}: {object:#}");
+    }
+    let page = fs::read_to_string(directory.path().join("out/report.html")).expect("a page");
+    assert!(page.contains("<rect"), "bars");
+}
+
+/// The servers that a program has started.
+fn servers_of(parent: u32) -> Vec<PathBuf> {
+    let is_one = |process: &PathBuf| {
+        let read = |file: &str| fs::read_to_string(process.join(file)).unwrap_or_default();
+        let status = read("status");
+        let parent_line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+        parent_line.is_some_and(|id| id.trim() == parent.to_string())
+            && read("cmdline").contains("serve")
+    };
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.map(|entry| entry.path()).filter(is_one).collect()
+}
+
+#[test]
+fn a_live_run_that_is_ended_leaves_no_server() {
+    if !can_measure_hosts() {
+        return;
+    }
+    for signal in ["INT", "KILL"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let line = plan(directory.path(), &LIVE.replace("'1 s'", "'60 s'"));
+        let running = lab(directory.path(), &line).start();
+        let id = running.id();
+        running.until("starts a server", || !servers_of(id).is_empty());
+        let servers = servers_of(id);
+        running.signal(signal);
+        running.end();
+        let ended = Instant::now();
+        while servers.iter().any(|server| server.join("status").exists()) {
+            assert!(ended.elapsed() < HANGS, "{signal}: {servers:?} goes on");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(!directory.path().join("out/result.json").exists(), "nothing half-written");
+    }
+}

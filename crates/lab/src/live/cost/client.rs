@@ -1,0 +1,189 @@
+//! The load that the client's host puts on the server.
+
+use std::io::Write as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::Stdio;
+use std::time::Duration;
+
+use eyas::race::candidate::Transport;
+use eyas::race::policy::Policy;
+use eyas::{Endpoint, MemoryStore, SecurityParameters};
+use eyas_http::Versions;
+
+use super::{CostSetup, Outcome, SctpIn, Trying};
+use crate::emulator::{Emulator, Host};
+use crate::live::LiveError;
+use crate::load::{Arrivals, Extent, Load};
+
+/// Addresses that connections leave from in turn: at 1,000 a second those in TIME-WAIT, 60 s each,
+/// are more than one address has ports.
+const ADDRESSES: u8 = 8;
+/// What the last byte of the first of them is; `.1`, `.2` and `.254` of the network are taken.
+const FIRST: u8 = 11;
+/// Requests in flight at once: at 1,000 a second some seconds of them.
+const MAX_IN_FLIGHT: usize = 8_192;
+/// When a request is given up.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Gives the client's host the addresses, and the ports of the paper's Table 1.
+pub(super) fn addresses(emulator: &Emulator, device: &str) -> Result<Vec<IpAddr>, LiveError> {
+    let refused = |cause: &dyn std::fmt::Display| LiveError::Bed(format!("addresses: {cause}"));
+    let Some(IpAddr::V4(own)) = emulator.address(device, Host::Client) else {
+        return Err(refused(&"the client has none"));
+    };
+    let [a, b, c, _] = own.octets();
+    let all: Vec<Ipv4Addr> =
+        (FIRST..FIRST + ADDRESSES).map(|last| Ipv4Addr::new(a, b, c, last)).collect();
+    let lines: String =
+        all.iter().map(|address| format!("addr add {address}/24 dev {device}\n")).collect();
+    let client = emulator.namespace(Host::Client);
+    let mut ip = client
+        .command("ip")
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(|cause| refused(&cause))?;
+    if let Some(mut input) = ip.stdin.take() {
+        input.write_all(lines.as_bytes()).map_err(|cause| refused(&cause))?;
+    }
+    if !ip.wait().map_err(|cause| refused(&cause))?.success() {
+        return Err(refused(&"ip refuses them"));
+    }
+    // Where it cannot be written, the system's range holds.
+    let range = || std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "10000 61000");
+    client.run_in(range).map_err(|cause| refused(&cause))?.ok();
+    Ok(all.into_iter().map(IpAddr::V4).collect())
+}
+
+/// The load on this server.
+pub(super) fn load(
+    setup: &CostSetup,
+    server: SocketAddr,
+    addresses: Vec<IpAddr>,
+    seed: u64,
+) -> Result<Load, LiveError> {
+    let scheme = if setup.tls { "https" } else { "http" };
+    let url = format!("{scheme}://{server}/bytes/{}", setup.size.0);
+    let url = url.parse().map_err(|cause| LiveError::Inside(format!("{url}: {cause}")))?;
+    let mut load = Load::new(url).from_addresses(addresses.iter().copied());
+    load.arrivals = Arrivals::poisson(setup.rate);
+    load.warm_up = setup.warm_up.0;
+    load.extent = Extent::lasting(setup.warm_up.0 + setup.duration.0);
+    load.versions = Versions::HTTP_1;
+    load.http1_0 = true;
+    load.endpoint = Endpoint::builder()
+        .security(security())
+        .memory(MemoryStore::none())
+        .local_addresses(addresses);
+    load.race = setup.race();
+    load.outcomes = setup.outcomes();
+    load.hit_rate = setup.hit_rate.0;
+    load.races_below_tls = setup.tls && setup.trying == Trying::Naive;
+    load.timeout = TIMEOUT;
+    load.max_in_flight = MAX_IN_FLIGHT;
+    load.seed = seed;
+    Ok(load)
+}
+
+/// As in the paper, and trusting whoever answers: what the client verifies costs the server nothing.
+fn security() -> SecurityParameters {
+    use eyas::rustls::crypto::ring::cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256;
+    SecurityParameters::platform()
+        .accept_any_certificate()
+        .without_resumption()
+        .with_tls_versions([&eyas::rustls::version::TLS12])
+        .with_cipher_suites([TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256])
+}
+
+impl CostSetup {
+    /// SCTP, as it is carried.
+    pub(super) fn sctp(&self) -> Transport {
+        match self.sctp {
+            SctpIn::Udp => Transport::SctpUdp,
+            SctpIn::Ip => Transport::Sctp,
+        }
+    }
+
+    /// What wins, where connections race.
+    fn outcomes(&self) -> Vec<Transport> {
+        match (self.trying, self.outcome) {
+            (Trying::Tcp | Trying::Sctp | Trying::Serial, _) | (_, Outcome::Open) => Vec::new(),
+            (_, Outcome::Tcp) => vec![Transport::Tcp],
+            (_, Outcome::Sctp) => vec![self.sctp()],
+            (_, Outcome::Half) => vec![Transport::Tcp, self.sctp()],
+        }
+    }
+
+    fn race(&self) -> Policy {
+        let both = vec![self.sctp(), Transport::Tcp];
+        let policy = Policy { transports: both, ignore_memory: true, ..Policy::default() };
+        match self.trying {
+            Trying::Tcp => Policy { transports: vec![Transport::Tcp], ..policy },
+            Trying::Sctp => Policy { transports: vec![self.sctp()], ..policy },
+            Trying::Naive => policy.naive(),
+            Trying::Eyas => policy,
+            Trying::EyasAtOnce => Policy { simultaneous: true, ..policy },
+            Trying::Serial => Policy {
+                head_start: self.patience.0,
+                attempt_delay_max: self.patience.0.max(policy.attempt_delay_max),
+                late_switch: false,
+                ..policy
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Size, Time};
+
+    fn setup(trying: Trying, outcome: Outcome) -> CostSetup {
+        let second = Time(Duration::from_secs(1));
+        CostSetup {
+            link: Default::default(),
+            trying,
+            sctp: SctpIn::Udp,
+            outcome,
+            hit_rate: Default::default(),
+            tls: false,
+            size: Size(1024),
+            rate: 100.0,
+            swallowed: false,
+            patience: Time(Duration::from_secs(3)),
+            warm_up: second,
+            duration: second,
+            sample: second,
+        }
+    }
+
+    #[test]
+    fn every_way_is_a_race_that_makes_sense() {
+        let ways = [
+            Trying::Tcp,
+            Trying::Sctp,
+            Trying::Naive,
+            Trying::Eyas,
+            Trying::EyasAtOnce,
+            Trying::Serial,
+        ];
+        for way in ways {
+            let race = setup(way, Outcome::Tcp).race().validated().expect("it makes sense");
+            let alone = matches!(way, Trying::Tcp | Trying::Sctp);
+            assert_eq!(race.transports.len(), if alone { 1 } else { 2 }, "{way:?}");
+        }
+        let serial = setup(Trying::Serial, Outcome::Tcp).race();
+        assert_eq!(serial.head_start, Duration::from_secs(3));
+    }
+
+    #[test]
+    fn outcomes_are_those_of_the_paper() {
+        let of = |outcome| setup(Trying::Naive, outcome).outcomes();
+        assert_eq!(of(Outcome::Tcp), [Transport::Tcp]);
+        assert_eq!(of(Outcome::Sctp), [Transport::SctpUdp]);
+        assert_eq!(of(Outcome::Half), [Transport::Tcp, Transport::SctpUdp]);
+        assert!(of(Outcome::Open).is_empty());
+        assert!(setup(Trying::Tcp, Outcome::Tcp).outcomes().is_empty());
+    }
+}

@@ -1,0 +1,150 @@
+//! A load on a server whose host is looked at: what it spends, and what the link carries.
+//!
+//! The server is a program of its own on a core of its own, and so is the kernel's share of
+//! receiving, so that the CPU time of its host can be told from everything else that goes on.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `server` | the server's process |
+//! | `used` | CPU time and memory of its host |
+//! | `kernel_memory` | what the kernel holds for networking |
+//! | `columns` | what is measured of a run |
+
+mod columns;
+mod kernel_memory;
+mod server;
+mod used;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::bed::Bed;
+use super::{LiveError, Traffic};
+use crate::emulator::{EmulatorError, Host, Topology, stay_on};
+use crate::load::{self, Load, Outcome, Stop};
+
+pub(super) use server::{Identity, Serve};
+
+use server::Server;
+use used::Used;
+
+/// Of the client and of the emulator.
+const CLIENT_CORE: usize = 0;
+/// Of the server.
+const SERVER_CORE: usize = 1;
+/// How soon a run ends that is asked to stop.
+const TIME_TO_STOP: Duration = Duration::from_millis(100);
+
+/// When the server is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// Before anything counts.
+    pub(super) warm_up: Duration,
+    /// For how long it counts.
+    pub(super) duration: Duration,
+    /// From one look to the next.
+    pub(super) sample: Duration,
+}
+
+/// What was seen of a load.
+pub(super) struct Seen {
+    /// What came of it.
+    pub(super) outcome: Outcome,
+    /// Whether its races ended below TLS.
+    below_tls: bool,
+    used: Vec<Used>,
+    traffic: Traffic,
+    duration: Duration,
+}
+
+/// A name for the one interface that no other network of this machine has: by it the kernel's thread
+/// is found.
+pub(super) fn device() -> String {
+    format!("eyas{}", std::process::id())
+}
+
+/// Puts a load on a server and looks at its host. `load` is told where the client is.
+pub(super) fn run(
+    mut topology: Topology,
+    serve: &Serve,
+    times: Times,
+    stop: &AtomicBool,
+    load: impl FnOnce(&Bed) -> Result<Load, LiveError>,
+) -> Result<Seen, LiveError> {
+    if std::thread::available_parallelism().map_or(1, usize::from) <= SERVER_CORE {
+        return Err(LiveError::Bed("client and server need a core each, two in all".to_owned()));
+    }
+    topology.core = Some(CLIENT_CORE);
+    topology.server_core = Some(SERVER_CORE);
+    // The client needs its core, too.
+    topology.awake = false;
+    let bed = Bed::of(&topology)?;
+    let server = Server::start(bed.emulator(), serve, SERVER_CORE)?;
+    let load = load(&bed)?;
+    let ending = Stop::default();
+    let (outcome, looks) = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let watch = || watch(times, &server, &bed, stop);
+            let looks = bed.emulator().namespace(Host::Server).run_in(watch).map_err(refused);
+            let looks = looks.and_then(|looks| looks);
+            if looks.is_err() {
+                ending.stop();
+            }
+            looks
+        });
+        let outcome = bed.in_client(|| put_on(&load, &ending));
+        let looks = match watching.join() {
+            Ok(looks) => looks,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        (outcome, looks)
+    });
+    // An end that was asked for comes before what it led to.
+    if stop.load(Ordering::Relaxed) {
+        return Err(LiveError::Stopped);
+    }
+    let (used, traffic) = looks?;
+    let below_tls = load.races_below_tls;
+    Ok(Seen { outcome: outcome??, below_tls, used, traffic, duration: times.duration })
+}
+
+fn refused(cause: EmulatorError) -> LiveError {
+    LiveError::Bed(cause.to_string())
+}
+
+/// The load, on the client's core.
+fn put_on(load: &Load, ending: &Stop) -> Result<Outcome, LiveError> {
+    stay_on(None, CLIENT_CORE).map_err(refused)?;
+    load::run(load, ending, |_| {}).map_err(|cause| LiveError::Inside(cause.to_string()))
+}
+
+/// Looks at the server once for each sample, after the warm-up.
+fn watch(
+    times: Times,
+    server: &Server,
+    bed: &Bed,
+    stop: &AtomicBool,
+) -> Result<(Vec<Used>, Traffic), LiveError> {
+    let begin = Instant::now();
+    let samples = (times.duration.as_nanos() / times.sample.as_nanos().max(1)) as u32;
+    let mut used = Vec::new();
+    let mut before = Traffic::default();
+    for sample in 0..=samples {
+        let at = begin + times.warm_up + times.sample * sample;
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(LiveError::Stopped);
+            }
+            let left = at.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(left.min(TIME_TO_STOP));
+        }
+        used.push(server.used()?);
+        if sample == 0 {
+            before = bed.traffic()?;
+        }
+    }
+    Ok((used, bed.traffic()?.since(before)))
+}

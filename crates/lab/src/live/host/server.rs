@@ -1,0 +1,156 @@
+//! The server: the program of eyas itself, in the server's host and on a core of its own.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::Pid;
+use serde_json::Value;
+
+use super::used::Used;
+use crate::emulator::{Emulator, Host, stay_on};
+use crate::live::LiveError;
+
+/// A certificate of RSA with 2,048 bits and its key. The key is public, so they prove nothing to
+/// anybody; what is measured is what RSA costs.
+const CERTIFICATE: &[u8] = include_bytes!("rsa.cert.pem");
+const KEY: &[u8] = include_bytes!("rsa.key.pem");
+
+/// How a server shows who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::live) enum Identity {
+    /// Not at all: no TLS.
+    None,
+    /// By a certificate of RSA, as in 2016.
+    Rsa,
+    /// By one of ECDSA, which DTLS can do with, too.
+    Ecdsa,
+}
+
+/// What is served.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::live) struct Serve {
+    /// Where; the host is its own, so all ports are free.
+    pub(in crate::live) listen: SocketAddr,
+    pub(in crate::live) identity: Identity,
+    pub(in crate::live) http3: bool,
+}
+
+/// A server that runs. Dropping it ends it; what kills the emulator's guard kills it too.
+#[derive(Debug)]
+pub(super) struct Server {
+    child: Child,
+    receivers: Vec<Pid>,
+    core: usize,
+    /// They are read through this process.
+    _files: Vec<File>,
+}
+
+impl Server {
+    /// Starts it on this core, and waits until it listens.
+    pub(super) fn start(
+        emulator: &Emulator,
+        serve: &Serve,
+        core: usize,
+    ) -> Result<Self, LiveError> {
+        let inside = |cause: &dyn std::fmt::Display| {
+            LiveError::Inside(format!("the server does not start: {cause}"))
+        };
+        let program = program()?;
+        let mut command = emulator.namespace(Host::Server).command(program);
+        command.args(["serve", "--json", "--no-files", "--alt-svc", "none"]);
+        command.args(["--listen", &serve.listen.to_string()]);
+        if !serve.http3 {
+            command.arg("--no-h3");
+        }
+        let mut files = Vec::new();
+        match serve.identity {
+            Identity::None => {
+                command.arg("--plain");
+            }
+            Identity::Rsa => {
+                for (flag, pem) in [("--cert", CERTIFICATE), ("--key", KEY)] {
+                    let (path, file) = in_memory(pem).map_err(|cause| inside(&cause))?;
+                    command.arg(flag).arg(path);
+                    files.push(file);
+                }
+            }
+            // It makes one on the spot.
+            Identity::Ecdsa => {}
+        }
+        let mut child = spawn(&mut command, core).map_err(|cause| inside(&cause))?;
+        if let Err(cause) = until_it_listens(&mut child) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(inside(&cause));
+        }
+        let receivers = emulator.receivers().to_vec();
+        Ok(Self { child, receivers, core, _files: files })
+    }
+
+    /// What its host has used by now.
+    pub(super) fn used(&self) -> Result<Used, LiveError> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        pid.and_then(|pid| Used::now(pid, &self.receivers, self.core)).ok_or_else(|| {
+            LiveError::Inside("the server has ended, or /proc does not tell of it".to_owned())
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// This program, if it is the one that can serve.
+fn program() -> Result<PathBuf, LiveError> {
+    let own = std::env::current_exe().map_err(|cause| LiveError::Inside(cause.to_string()))?;
+    match own.file_stem().is_some_and(|name| name == "eyas") {
+        true => Ok(own),
+        false => Err(LiveError::Inside(format!(
+            "the server of this experiment is the program eyas, and {} is another one: run it by \
+             'eyas lab run'",
+            own.display(),
+        ))),
+    }
+}
+
+/// A file without a name, and the path by which children of this process can read it.
+fn in_memory(content: &[u8]) -> std::io::Result<(PathBuf, File)> {
+    let mut file = File::from(memfd_create("eyas-live", MemfdFlags::CLOEXEC)?);
+    file.write_all(content)?;
+    let number = std::os::fd::AsRawFd::as_raw_fd(&file);
+    Ok((PathBuf::from(format!("/proc/{}/fd/{number}", std::process::id())), file))
+}
+
+/// A child has the cores of the thread that starts it.
+fn spawn(command: &mut Command, core: usize) -> Result<Child, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let starting = || {
+        stay_on(None, core).map_err(|cause| cause.to_string())?;
+        command.spawn().map_err(|cause| cause.to_string())
+    };
+    std::thread::scope(|scope| match scope.spawn(starting).join() {
+        Ok(started) => started,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// It says where it listens once it does.
+fn until_it_listens(child: &mut Child) -> Result<(), String> {
+    let Some(stdout) = child.stdout.take() else { return Err("it is mute".to_owned()) };
+    let said = serde_json::Deserializer::from_reader(stdout).into_iter::<Value>().next();
+    if let Some(Ok(_)) = said {
+        return Ok(());
+    }
+    let mut words = String::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        let _ = stderr.read_to_string(&mut words);
+    }
+    Err(words.trim().to_owned())
+}

@@ -1,0 +1,139 @@
+//! A run: a load that races all candidates there are.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use eyas::race::candidate::{Family, Transport};
+use eyas::race::policy::{Policy, SctpSecurity};
+use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
+use eyas_netem::link::LinkConfig;
+use eyas_netem::middlebox::firewall::Policy as Firewall;
+use eyas_netem::packet::protocol;
+
+use super::{Between, RaceOf, Secured, SixSetup};
+use crate::emulator::{Host, MiddleboxConfig, Topology};
+use crate::live::LiveError;
+use crate::live::host::{self, Identity, Serve, Times};
+use crate::load::{Arrivals, Extent, Load};
+use crate::results::RunResult;
+
+/// The web's; the host is the server's own.
+const PORT: u16 = 443;
+/// The name that has both addresses.
+const NAME: &str = "six.test";
+/// In the order in which they come to the race.
+const TRANSPORTS: [Transport; 5] =
+    [Transport::Tcp, Transport::SctpUdp, Transport::Sctp, Transport::Quic, Transport::Mptcp];
+/// When a request is given up.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// One run.
+pub(in crate::live) fn run(
+    setup: &SixSetup,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<RunResult, LiveError> {
+    let device = host::device();
+    let topology = topology(setup, &device, seed);
+    let server = topology.paths.first().map(|path| path.addresses(Host::Server));
+    let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
+    let serve = Serve { listen, identity: Identity::Ecdsa, http3: true };
+    let times =
+        Times { warm_up: setup.warm_up.0, duration: setup.duration.0, sample: setup.sample.0 };
+    let seen = host::run(topology, &serve, times, stop, |_| {
+        load(setup, server.unwrap_or_default(), seed)
+    })?;
+    Ok(seen.result())
+}
+
+fn topology(setup: &SixSetup, device: &str, seed: u64) -> Topology {
+    let link = LinkConfig { delay: setup.link.delay.0 / 2, ..LinkConfig::default() };
+    let topology = Topology::default().with_path(device, link.clone(), link).with_seed(seed);
+    let firewall = |policy| MiddleboxConfig::Firewall(policy);
+    match setup.middlebox {
+        Between::Nothing => topology,
+        Between::Nat => topology.with_middlebox(MiddleboxConfig::nat()),
+        Between::NoSctp => {
+            topology.with_middlebox(firewall(Firewall::AllBut(vec![protocol::SCTP])))
+        }
+        Between::NoUdp => topology.with_middlebox(firewall(Firewall::AllBut(vec![protocol::UDP]))),
+        Between::OnlyWeb => topology.with_middlebox(firewall(Firewall::OnlyTcpPorts(vec![PORT]))),
+    }
+}
+
+fn load(setup: &SixSetup, server: Vec<IpAddr>, seed: u64) -> Result<Load, LiveError> {
+    let url = format!("https://{NAME}:{PORT}/bytes/100");
+    let url = url.parse().map_err(|cause| LiveError::Inside(format!("{url}: {cause}")))?;
+    let mut load = Load::new(url);
+    load.arrivals = Arrivals::poisson(setup.rate);
+    load.warm_up = setup.warm_up.0;
+    load.extent = Extent::lasting(setup.warm_up.0 + setup.duration.0);
+    let memory = match setup.race {
+        RaceOf::EyasRemembers => MemoryStore::in_memory(eyas::race::memory::Config::default()),
+        RaceOf::Naive | RaceOf::Eyas => MemoryStore::none(),
+    };
+    let security = SecurityParameters::platform().accept_any_certificate().without_resumption();
+    load.endpoint = Endpoint::builder()
+        .security(security)
+        .memory(memory)
+        .resolver(Resolver::system().overriding(NAME, PORT, server));
+    load.race = setup.policy();
+    load.timeout = TIMEOUT;
+    load.seed = seed;
+    Ok(load)
+}
+
+impl SixSetup {
+    /// The candidates, and how they are tried.
+    fn policy(&self) -> Policy {
+        let count = self.candidates.div_ceil(2);
+        let transports = TRANSPORTS[..count].iter().rev().copied().collect();
+        let policy = Policy {
+            transports,
+            only_family: (self.candidates == 1).then_some(Family::V4),
+            max_in_flight: self.candidates.max(Policy::default().max_in_flight),
+            sctp_security: match self.sctp_security {
+                Secured::Tls => SctpSecurity::Tls,
+                Secured::Dtls => SctpSecurity::Dtls,
+            },
+            ignore_memory: self.race != RaceOf::EyasRemembers,
+            ..Policy::default()
+        };
+        match self.race {
+            RaceOf::Naive => policy.naive(),
+            RaceOf::Eyas | RaceOf::EyasRemembers => policy,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(candidates: usize) -> Policy {
+        let second = crate::plan::Time(Duration::from_secs(1));
+        let setup = SixSetup {
+            link: Default::default(),
+            candidates,
+            race: RaceOf::Naive,
+            sctp_security: Secured::Dtls,
+            middlebox: Between::Nothing,
+            rate: 1.0,
+            warm_up: second,
+            duration: second,
+            sample: second,
+        };
+        setup.policy().validated().expect("it makes sense")
+    }
+
+    #[test]
+    fn there_are_as_many_candidates_as_are_wanted() {
+        assert_eq!(policy(1).only_family, Some(Family::V4));
+        assert_eq!((policy(2).transports.len(), policy(2).only_family), (1, None));
+        // The six of the paper.
+        assert_eq!(policy(6).transports, [Transport::Sctp, Transport::SctpUdp, Transport::Tcp]);
+        assert_eq!(policy(10).transports[0], Transport::Mptcp);
+        assert!(policy(10).max_in_flight >= 10);
+    }
+}
