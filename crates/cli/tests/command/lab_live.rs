@@ -42,10 +42,10 @@ fn can_measure_hosts() -> bool {
     can
 }
 
-/// The last number of each column of a point.
+/// A measure of the point of this curve.
 fn measured(object: &serde_json::Value, curve: &str, measure: &str) -> f64 {
-    let points = object["points"].as_array().into_iter().flatten();
-    let point = points.filter(|point| point["curve"] == curve).next_back();
+    let mut points = object["points"].as_array().into_iter().flatten();
+    let point = points.find(|point| point["curve"] == curve);
     point.and_then(|point| point["measures"][measure]["mean"].as_f64()).unwrap_or(f64::NAN)
 }
 
