@@ -12,7 +12,7 @@ const HANGS: Duration = Duration::from_secs(120);
 
 /// One small load on a server, live: TCP and SCTP, raced as in 2016, plain and under TLS.
 const LIVE: &str = "kind = 'live'\nname = 'small'\ntitle = 'Small'\nabout = 'A load.'\nruns = 1
-figure = [{ title = 'CPU', measure = 'p50.cpu', drawing = 'bars' }]
+figure = [{ title = 'CPU', measure = 'p50.cpu', drawing = 'medians' }]
 live = { experiment = 'cost', size = '1 KiB', rate = 20, trying = 'naive', warm_up = '200 ms', \
 duration = '1 s', sample = '500 ms' }
 sweep = { parameter = 'live.rate', values = [20] }
