@@ -102,7 +102,8 @@ impl SixSetup {
     pub(super) fn emulated(&self) -> Vec<String> {
         vec![
             "One candidate is TCP over IPv4. Then come, each over IPv6 and IPv4 and wanted more \
-             than those before it: TCP, SCTP inside UDP, SCTP directly over IP, QUIC, MPTCP. All \
+             than those before it: TCP, SCTP inside UDP, SCTP directly over IP, QUIC; and MPTCP, \
+             which is wanted more than TCP alone. All \
              are secured: TLS 1.3, QUIC's own, and for SCTP inside UDP TLS or DTLS 1.2. Directly \
              over IP SCTP has TLS in either case."
                 .to_owned(),

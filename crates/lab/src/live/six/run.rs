@@ -22,7 +22,8 @@ use crate::results::RunResult;
 const PORT: u16 = 443;
 /// The name that has both addresses.
 const NAME: &str = "six.test";
-/// In the order in which they come to the race.
+/// In the order in which they come to the race, each wanted more than those before it; but MPTCP,
+/// which is as good as TCP at getting through, is wanted more than TCP alone.
 const TRANSPORTS: [Transport; 5] =
     [Transport::Tcp, Transport::SctpUdp, Transport::Sctp, Transport::Quic, Transport::Mptcp];
 /// When a request is given up.
@@ -88,7 +89,11 @@ impl SixSetup {
     /// The candidates, and how they are tried.
     fn policy(&self) -> Policy {
         let count = self.candidates.div_ceil(2);
-        let transports = TRANSPORTS[..count].iter().rev().copied().collect();
+        let mut transports: Vec<Transport> = TRANSPORTS[..count].iter().rev().copied().collect();
+        if transports[0] == Transport::Mptcp {
+            transports.remove(0);
+            transports.insert(transports.len() - 1, Transport::Mptcp);
+        }
         let policy = Policy {
             transports,
             only_family: (self.candidates == 1).then_some(Family::V4),
@@ -133,7 +138,9 @@ mod tests {
         assert_eq!((policy(2).transports.len(), policy(2).only_family), (1, None));
         // The six of the paper.
         assert_eq!(policy(6).transports, [Transport::Sctp, Transport::SctpUdp, Transport::Tcp]);
-        assert_eq!(policy(10).transports[0], Transport::Mptcp);
+        assert_eq!(policy(8).transports[0], Transport::Quic);
+        assert_eq!(policy(10).transports[0], Transport::Quic);
+        assert_eq!(policy(10).transports[3..], [Transport::Mptcp, Transport::Tcp]);
         assert!(policy(10).max_in_flight >= 10);
     }
 }
