@@ -10,6 +10,7 @@
 
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod lines;
+#[cfg(any(test, all(target_os = "linux", feature = "load")))]
 mod meter;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod mptcp;
@@ -169,6 +170,7 @@ impl MultipathSetup {
     }
 
     /// The most payload that can pass, in Mbit/s: before the change in the middle, and after it.
+    #[cfg(any(test, all(target_os = "linux", feature = "load")))]
     pub(super) fn ceilings(&self) -> [f64; 2] {
         let headers = self.headers();
         let payload = match self.stack {
@@ -190,6 +192,7 @@ impl MultipathSetup {
     }
 
     /// The most payload that can pass on average, in Mbit/s.
+    #[cfg(any(test, all(target_os = "linux", feature = "load")))]
     pub(super) fn ceiling(&self) -> f64 {
         let [before, after] = self.ceilings();
         f64::midpoint(before, after)

@@ -132,8 +132,8 @@ fn one(bar: &Bar, y: f64, (left, scale): (f64, f64)) -> String {
     )
 }
 
-/// Between two lines of the axis: 1, 2 or 5 times a power of ten, five lines or so.
-fn step(most: f64) -> f64 {
+/// Between two lines of an axis from 0 to this: 1, 2 or 5 times a power of ten, five lines or so.
+pub(super) fn step(most: f64) -> f64 {
     let power = 10_f64.powf((most / 5.0).log10().floor());
     let wanted = most / 5.0 / power;
     power * [1.0, 2.0, 5.0].into_iter().find(|step| wanted <= *step).unwrap_or(10.0)

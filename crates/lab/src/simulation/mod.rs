@@ -31,7 +31,9 @@ use crate::results::{ChoiceRow, PathResult, RivalResult, RunResult};
 use network::Network;
 
 pub use network::ACCESS_QUEUE;
+#[cfg(all(target_os = "linux", feature = "load"))]
 pub(crate) use network::bottleneck;
+#[cfg(all(target_os = "linux", feature = "load"))]
 pub(crate) use options::config as association_config;
 
 /// Runs a setup once. The same setup and seed give the same result, on any machine.

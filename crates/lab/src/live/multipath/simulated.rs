@@ -1,9 +1,11 @@
 //! The same in virtual time.
 
-use super::{MultipathSetup, Stack};
+use super::MultipathSetup;
+#[cfg(any(test, all(target_os = "linux", feature = "load")))]
+use super::Stack;
 use crate::plan::{ApplicationSetup, EventSetup, Setup, Time, Times};
-use crate::results::RunResult;
-use crate::simulation;
+#[cfg(any(test, all(target_os = "linux", feature = "load")))]
+use crate::{results::RunResult, simulation};
 
 impl MultipathSetup {
     /// The same paths, association and application, to be simulated.
@@ -39,6 +41,7 @@ impl MultipathSetup {
 }
 
 /// One run, in columns like those of a live one.
+#[cfg(any(test, all(target_os = "linux", feature = "load")))]
 pub(super) fn run(setup: &MultipathSetup, seed: u64) -> RunResult {
     let result = simulation::run(&setup.simulation(), seed);
     let seconds = setup.duration.0.as_secs_f64();
