@@ -160,7 +160,7 @@ impl Kind {
             Self::Replay => "The trace cannot be read, or did not replay as it was recorded.",
             Self::Claim => "A claim of an experiment was refused, and --check was given.",
             Self::Emulator => {
-                "The emulator cannot be made, or the command cannot be run (subcommand netem)."
+                "The emulator cannot be made (subcommands netem and lab), or the command cannot be run (netem)."
             }
             Self::Interrupted => "Ctrl-C.",
             Self::BrokenPipe => "Nobody reads the output any more; nothing is said.",

@@ -44,6 +44,9 @@ pub enum EmulatorError {
         /// What `ip` says.
         said: String,
     },
+    /// The kernel gives what arrives at the server no threads of its own.
+    #[error("the kernel gives network devices no threads: {0}; it takes Linux 5.12 and root")]
+    Receivers(String),
     /// There is no such path.
     #[error("there is no path {name:?}; there are {known}")]
     NoSuchPath {

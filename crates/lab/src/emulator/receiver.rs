@@ -32,14 +32,13 @@ pub(super) fn settle(topology: &Topology, core: usize) -> Result<Vec<Pid>, Emula
         .map_err(failed)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(EmulatorError::Interfaces { host: "server".to_owned(), said });
+        return Err(EmulatorError::Receivers(said));
     }
     let mut own = threads_of(&names);
     own.retain(|thread| !before.contains(thread));
     if own.len() < names.len() {
-        let said = "the kernel has no threads for network devices, or hides them; it takes Linux \
-                    5.12 and the /proc of the whole machine";
-        return Err(EmulatorError::Interfaces { host: "server".to_owned(), said: said.to_owned() });
+        let said = "none is in /proc, which must be that of the whole machine";
+        return Err(EmulatorError::Receivers(said.to_owned()));
     }
     own.iter().try_for_each(|thread| super::stay_on(Some(*thread), core))?;
     Ok(own)

@@ -106,7 +106,10 @@ impl Bed {
 }
 
 fn refused(cause: EmulatorError) -> LiveError {
-    LiveError::Bed(cause.to_string())
+    match cause {
+        EmulatorError::Receivers(_) => LiveError::Missing(cause.to_string()),
+        _ => LiveError::Bed(cause.to_string()),
+    }
 }
 
 /// As fast as it goes, and without a queue: nothing but the delay.

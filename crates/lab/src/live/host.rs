@@ -72,7 +72,7 @@ pub(super) fn run(
     load: impl FnOnce(&Bed) -> Result<Load, LiveError>,
 ) -> Result<Seen, LiveError> {
     if std::thread::available_parallelism().map_or(1, usize::from) <= SERVER_CORE {
-        return Err(LiveError::Bed("client and server need a core each, two in all".to_owned()));
+        return Err(LiveError::Missing("a core each for client and server, two in all".to_owned()));
     }
     topology.core = Some(CLIENT_CORE);
     topology.server_core = Some(SERVER_CORE);

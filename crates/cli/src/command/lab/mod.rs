@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use eyas_lab::live::LiveError;
 use eyas_lab::plan::{Extent, Options, Plan, shipped};
 use eyas_lab::results::{Document, ResultsError, to_csv};
 use eyas_lab::runner::{self, Job, RunError};
@@ -168,7 +169,11 @@ async fn finish_or_stop(plan: Plan, job: Job, watched: bool) -> Result<Document,
 }
 
 fn not_emulated(cause: &RunError) -> Failure {
-    Failure::new(Kind::Connect, cause.to_string()).hint(
+    let kind = match cause {
+        RunError::Live { cause: LiveError::Bed(_), .. } => Kind::Emulator,
+        _ => Kind::Connect,
+    };
+    Failure::new(kind, cause.to_string()).hint(
         "live experiments need root, or 'unshare --user --map-root-user --net' before the command; \
          finished runs are kept",
     )
