@@ -1,7 +1,7 @@
 //! The late switch, losers, re-tests, and DNS after the win.
 
 use super::scene::*;
-use crate::candidate::{Candidate, Origin, Security, Transport};
+use crate::candidate::Transport;
 use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId};
 use crate::io::Input;
 use crate::memory::{Config, Memory};
@@ -255,24 +255,12 @@ fn more_than_one_switch_is_possible() {
     assert_eq!(said, expected);
 }
 
-fn candidate(transport: Transport) -> Candidate {
-    Candidate {
-        address: "192.0.2.1:443".parse().unwrap(),
-        transport,
-        security: Security::Tls,
-        alpn: Vec::new(),
-        ech: None,
-        priority: None,
-        origin: Origin::Address,
-    }
-}
-
 fn good(transport: Transport) -> Evidence {
     Evidence {
         at: EPOCH,
         network: NetworkId("home".into()),
         host: target().host,
-        candidate: candidate(transport),
+        candidate: candidate(transport, V4),
         level: Level::Security,
         failure: None,
         doubt: None,
@@ -289,7 +277,7 @@ fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
             at: EPOCH - core::time::Duration::from_mins(*minutes),
             network: NetworkId("home".into()),
             host: host.clone(),
-            candidate: candidate(*transport),
+            candidate: candidate(*transport, V4),
             level: if cause.is_some() { Level::Started } else { Level::Security },
             failure: cause.map(|cause| Failure {
                 cause,

@@ -4,9 +4,9 @@ use core::{net::IpAddr, net::SocketAddr, time::Duration};
 
 use proptest::prelude::*;
 
-use super::scene::{EPOCH, ms, setup};
+use super::scene::{EPOCH, candidate, ms, setup};
 use super::world::{Fate, Run, World};
-use crate::candidate::{Candidate, Origin, Security, Transport};
+use crate::candidate::{Security, Transport};
 use crate::evidence::{Cause, Level, NetworkId};
 use crate::io::Output;
 use crate::memory::{
@@ -95,18 +95,6 @@ fn host() -> Host {
 
 fn home() -> NetworkId {
     NetworkId("home".into())
-}
-
-fn candidate(transport: Transport, address: &str) -> Candidate {
-    Candidate {
-        address: SocketAddr::new(address.parse().unwrap(), 443),
-        transport,
-        security: Security::Tls,
-        alpn: Vec::new(),
-        ech: None,
-        priority: None,
-        origin: Origin::Address,
-    }
 }
 
 /// Seconds before (or a little after) the epoch of the tests, up to three days.

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::scene::*;
-use crate::candidate::{Candidate, Origin, Security, Transport};
+use crate::candidate::Transport;
 use crate::evidence::{Cause, Level, NetworkId};
 use crate::memory::{Config, Entry, Key, Memory, Outcome, PeerEntry};
 use crate::policy::Policy;
@@ -14,17 +14,9 @@ const TRANSPORTS: [Transport; 4] =
     [Transport::Quic, Transport::SctpUdp, Transport::Mptcp, Transport::Tcp];
 
 fn remember(memory: &mut Memory, transport: Transport, address: &str, outcome: Outcome, at: u64) {
-    let candidate = Candidate {
-        address: core::net::SocketAddr::new(address.parse().unwrap(), 443),
-        transport,
-        security: Security::Tls,
-        alpn: Vec::new(),
-        ech: None,
-        priority: None,
-        origin: Origin::Address,
-    };
     let at = EPOCH - Duration::from_mins(at);
     let entry = Entry::Peer(PeerEntry { at, outcome, round_trip: None });
+    let candidate = candidate(transport, address);
     memory.insert(Key::peer(&NetworkId("home".into()), &target().host, &candidate), entry);
 }
 

@@ -2,8 +2,10 @@
 //! the attempts do, and reads what the race did as lines such as `50 start 1 tcp 192.0.2.1`:
 //! milliseconds, then the output.
 
-use core::{net::IpAddr, time::Duration};
+use core::net::{IpAddr, SocketAddr};
+use core::time::Duration;
 
+use crate::candidate::{Candidate, Origin, Security, Transport};
 use crate::dns::{Answer, DnsFailure, Query, RecordType, Records};
 use crate::evidence::{Cause, Failure, Level, NetworkId};
 use crate::io::{AttemptId, Input, NetworkChange, NetworkView, Output, SourceAddress};
@@ -36,9 +38,21 @@ pub(super) fn network(name: &str) -> NetworkView {
 }
 
 pub(super) fn target() -> Target {
-    use crate::candidate::{Security, Transport};
     let transports = vec![Transport::Quic, Transport::Tcp];
     Target::plain(Host::Name("a.test".into()), 443, transports, Security::Tls)
+}
+
+/// A way to this address, port 443, under TLS.
+pub(super) fn candidate(transport: Transport, address: &str) -> Candidate {
+    Candidate {
+        address: SocketAddr::new(address.parse().unwrap(), 443),
+        transport,
+        security: Security::Tls,
+        alpn: Vec::new(),
+        ech: None,
+        priority: None,
+        origin: Origin::Address,
+    }
 }
 
 pub(super) fn setup(policy: Policy) -> Setup {
