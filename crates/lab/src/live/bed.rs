@@ -23,17 +23,15 @@ impl Bed {
     /// # Errors
     /// If this user may make no namespaces, or the machine has none.
     pub fn start(link: LinkSetup, seed: u64) -> Result<Self, LiveError> {
-        let topology =
-            Topology::default().with_path(PATH, forward(link), backward(link)).with_seed(seed);
-        Self::of(&topology)
+        Self::of(&topology(PATH, link, seed))
     }
 
     /// Makes hosts and links as they are wanted; the first path is the one that is told about.
     pub(super) fn of(topology: &Topology) -> Result<Self, LiveError> {
         let path = topology.paths.first().map_or_else(String::new, |path| path.name.clone());
-        let bed = Self { emulator: Emulator::start(topology).map_err(refused)?, path };
+        let bed = Self { emulator: Emulator::start(topology)?, path };
         for host in Host::ALL {
-            bed.emulator.namespace(host).run_in(forget_round_trips).map_err(refused)?;
+            bed.emulator.namespace(host).run_in(forget_round_trips)?;
         }
         Ok(bed)
     }
@@ -57,7 +55,7 @@ impl Bed {
     /// # Errors
     /// If the thread cannot enter the host.
     pub fn in_client<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LiveError> {
-        self.emulator.namespace(Host::Client).run_in(work).map_err(refused)
+        Ok(self.emulator.namespace(Host::Client).run_in(work)?)
     }
 
     /// Starts a thread of the server's host.
@@ -84,8 +82,8 @@ impl Bed {
     /// # Errors
     /// If the emulator has ended.
     pub fn change(&self, link: LinkSetup) -> Result<(), LiveError> {
-        self.emulator.change(&self.path, Direction::Forward, forward(link)).map_err(refused)?;
-        self.emulator.change(&self.path, Direction::Backward, backward(link)).map_err(refused)
+        self.emulator.change(&self.path, Direction::Forward, forward(link))?;
+        Ok(self.emulator.change(&self.path, Direction::Backward, backward(link))?)
     }
 
     /// What has gone over the link so far.
@@ -93,7 +91,7 @@ impl Bed {
     /// # Errors
     /// If the emulator has ended.
     pub fn traffic(&self) -> Result<Traffic, LiveError> {
-        let counters = self.emulator.counters().map_err(refused)?;
+        let counters = self.emulator.counters()?;
         let Some(path) = counters.path(&self.path) else { return Ok(Traffic::default()) };
         let (out, back) = (path.forward.link.offered, path.backward.link.offered);
         Ok(Traffic {
@@ -105,11 +103,18 @@ impl Bed {
     }
 }
 
-fn refused(cause: EmulatorError) -> LiveError {
-    match cause {
-        EmulatorError::Receivers(_) => LiveError::Missing(cause.to_string()),
-        _ => LiveError::Bed(cause.to_string()),
+impl From<EmulatorError> for LiveError {
+    fn from(cause: EmulatorError) -> Self {
+        match cause {
+            EmulatorError::Receivers(_) => Self::Missing(cause.to_string()),
+            _ => Self::Bed(cause.to_string()),
+        }
     }
+}
+
+/// Two hosts and one path of this name between them.
+pub(super) fn topology(path: &str, link: LinkSetup, seed: u64) -> Topology {
+    Topology::default().with_path(path, forward(link), backward(link)).with_seed(seed)
 }
 
 /// As fast as it goes, and without a queue: nothing but the delay.

@@ -14,6 +14,7 @@ pub(super) use run::run;
 use serde::{Deserialize, Serialize};
 
 use super::LinkSetup;
+use super::times::Times;
 use crate::plan::{Part, Size, Time};
 
 /// One situation: a load, and how its connections come about.
@@ -108,13 +109,12 @@ pub enum Outcome {
 const MAX_PATIENCE_S: u64 = 10;
 
 impl CostSetup {
+    const fn times(&self) -> Times {
+        Times { warm_up: self.warm_up.0, duration: self.duration.0, sample: self.sample.0 }
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
-        if !(self.rate.is_finite() && self.rate > 0.0) {
-            return Err("live.rate: above 0 requests a second".to_owned());
-        }
-        if self.sample.0.is_zero() || self.duration.0 < self.sample.0 {
-            return Err("live.duration: at least one live.sample".to_owned());
-        }
+        self.times().check(self.rate)?;
         if self.tls && self.trying == Trying::Naive && self.outcome == Outcome::Open {
             return Err("live.outcome: the naive race under TLS needs one that is named".to_owned());
         }

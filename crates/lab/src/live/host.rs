@@ -19,8 +19,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::bed::Bed;
+use super::times::Times;
 use super::{LiveError, Traffic};
-use crate::emulator::{EmulatorError, Host, Topology, stay_on};
+use crate::emulator::{Host, Topology, stay_on};
 use crate::load::{self, Load, Outcome, Stop};
 
 pub(super) use server::{Identity, Serve};
@@ -34,17 +35,6 @@ const CLIENT_CORE: usize = 0;
 const SERVER_CORE: usize = 1;
 /// How soon a run ends that is asked to stop.
 const TIME_TO_STOP: Duration = Duration::from_millis(100);
-
-/// When the server is looked at.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
-    /// Before anything counts.
-    pub(super) warm_up: Duration,
-    /// For how long it counts.
-    pub(super) duration: Duration,
-    /// From one look to the next.
-    pub(super) sample: Duration,
-}
 
 /// What was seen of a load.
 pub(super) struct Seen {
@@ -85,8 +75,8 @@ pub(super) fn run(
     let (outcome, looks) = std::thread::scope(|scope| {
         let watching = scope.spawn(|| {
             let watch = || watch(times, &server, &bed, stop);
-            let looks = bed.emulator().namespace(Host::Server).run_in(watch).map_err(refused);
-            let looks = looks.and_then(|looks| looks);
+            let looks = bed.emulator().namespace(Host::Server).run_in(watch);
+            let looks = looks.map_err(LiveError::from).and_then(|looks| looks);
             if looks.is_err() {
                 ending.stop();
             }
@@ -108,13 +98,9 @@ pub(super) fn run(
     Ok(Seen { outcome: outcome??, below_tls, used, traffic, duration: times.duration })
 }
 
-fn refused(cause: EmulatorError) -> LiveError {
-    LiveError::Bed(cause.to_string())
-}
-
 /// The load, on the client's core.
 fn put_on(load: &Load, ending: &Stop) -> Result<Outcome, LiveError> {
-    stay_on(None, CLIENT_CORE).map_err(refused)?;
+    stay_on(None, CLIENT_CORE)?;
     load::run(load, ending, |_| {}).map_err(|cause| LiveError::Inside(cause.to_string()))
 }
 
@@ -126,10 +112,9 @@ fn watch(
     stop: &AtomicBool,
 ) -> Result<(Vec<Used>, Traffic), LiveError> {
     let begin = Instant::now();
-    let samples = (times.duration.as_nanos() / times.sample.as_nanos().max(1)) as u32;
     let mut used = Vec::new();
     let mut before = Traffic::default();
-    for sample in 0..=samples {
+    for sample in 0..=times.samples() {
         let at = begin + times.warm_up + times.sample * sample;
         loop {
             if stop.load(Ordering::Relaxed) {

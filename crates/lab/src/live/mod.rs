@@ -14,7 +14,7 @@
 //! | `multipath` | `cmt-live`: what one connection gets out of several paths |
 //! | `cost` | `he-cost`, `he-cache`: what racing transports costs a server |
 //! | `six` | `he-six`: races of all transports, through middleboxes |
-//! | `host`, `load_columns` | a load on a server whose host is looked at, and what is measured of it |
+//! | `host`, `times`, `load_columns` | a load on a server whose host is looked at, when, and what is measured of it |
 //! | `way` | how a client comes to its connection |
 //! | `trial` | one trial of a client: a first and a second request |
 //! | `dns` | a name server with and without HTTPS records |
@@ -39,6 +39,7 @@ mod policies;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod servers;
 mod six;
+mod times;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod trial;
 mod way;

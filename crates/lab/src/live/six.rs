@@ -12,6 +12,7 @@ pub(super) use run::run;
 use serde::{Deserialize, Serialize};
 
 use super::LinkSetup;
+use super::times::Times;
 use crate::plan::Time;
 
 /// One situation: candidates, a race of them, and what stands between.
@@ -85,18 +86,16 @@ pub enum Between {
 const MOST_CANDIDATES: usize = 10;
 
 impl SixSetup {
+    const fn times(&self) -> Times {
+        Times { warm_up: self.warm_up.0, duration: self.duration.0, sample: self.sample.0 }
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         let is_number = self.candidates == 1 || self.candidates.is_multiple_of(2);
         if !(1..=MOST_CANDIDATES).contains(&self.candidates) || !is_number {
             return Err(format!("live.candidates: 1, or an even number to {MOST_CANDIDATES}"));
         }
-        if !(self.rate.is_finite() && self.rate > 0.0) {
-            return Err("live.rate: above 0 requests a second".to_owned());
-        }
-        if self.sample.0.is_zero() || self.duration.0 < self.sample.0 {
-            return Err("live.duration: at least one live.sample".to_owned());
-        }
-        Ok(())
+        self.times().check(self.rate)
     }
 
     pub(super) fn emulated(&self) -> Vec<String> {

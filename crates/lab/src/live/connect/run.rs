@@ -45,7 +45,7 @@ pub(in crate::live) fn run(
                 .zip(pauses)
                 .map(|(memory, pause)| trial.clone().run(memory, pause.0));
             let outcomes = side_by_side(trials, setup.pace.0, stop).await?;
-            Ok((outcomes, bed.traffic()?.since(before)))
+            Ok::<_, LiveError>((outcomes, bed.traffic()?.since(before)))
         })
     })??;
     Ok(sum_up(setup, &outcomes, traffic))

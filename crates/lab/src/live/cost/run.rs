@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-use eyas_netem::link::LinkConfig;
 use eyas_netem::middlebox::firewall::Policy as Firewall;
 use eyas_netem::packet::protocol;
 
 use super::{CostSetup, SctpIn, client};
 use crate::emulator::{MiddleboxConfig, Topology};
 use crate::live::LiveError;
-use crate::live::host::{self, Identity, Serve, Times};
+use crate::live::bed;
+use crate::live::host::{self, Identity, Serve};
 use crate::results::RunResult;
 
 /// Where the server listens; the host is its own, so all ports are free.
@@ -29,9 +29,7 @@ pub(in crate::live) fn run(
     let server = SocketAddr::new(server.into(), PORT);
     let identity = if setup.tls { Identity::Rsa } else { Identity::None };
     let serve = Serve { listen: server, identity, http3: false };
-    let times =
-        Times { warm_up: setup.warm_up.0, duration: setup.duration.0, sample: setup.sample.0 };
-    let seen = host::run(topology, &serve, times, stop, |bed| {
+    let seen = host::run(topology, &serve, setup.times(), stop, |bed| {
         let addresses = client::addresses(bed.emulator(), &device)?;
         client::load(setup, server, addresses, seed)
     })?;
@@ -39,8 +37,7 @@ pub(in crate::live) fn run(
 }
 
 fn topology(setup: &CostSetup, device: &str, seed: u64) -> Topology {
-    let link = LinkConfig { delay: setup.link.delay.0 / 2, ..LinkConfig::default() };
-    let topology = Topology::default().with_path(device, link.clone(), link).with_seed(seed);
+    let topology = bed::topology(device, setup.link, seed);
     if !setup.swallowed {
         return topology;
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::thread::JoinHandle;
 
 use super::MultipathSetup;
-use crate::emulator::{Direction, Emulator, EmulatorError, Host, LinkChange, Namespace, Topology};
+use crate::emulator::{Direction, Emulator, Host, LinkChange, Namespace, Topology};
 use crate::live::LiveError;
 use crate::simulation::bottleneck;
 
@@ -34,7 +34,7 @@ impl Lines {
         for path in &mut topology.paths {
             path.ipv6 = None;
         }
-        let emulator = Emulator::start(&topology).map_err(refused)?;
+        let emulator = Emulator::start(&topology)?;
         let names = setup.used().map(|(name, _)| name.to_owned()).collect();
         let lines = Self { emulator, names, comes: setup.comes.clone() };
         if let Some(name) = &setup.comes {
@@ -52,6 +52,12 @@ impl Lines {
     pub(super) fn addresses_of(&self, host: Host) -> Vec<IpAddr> {
         let there = self.names.iter().filter(|name| self.comes.as_ref() != Some(name));
         there.filter_map(|name| self.emulator.address(name, host)).collect()
+    }
+
+    /// The server's address that a client connects to.
+    pub(super) fn server(&self) -> Result<IpAddr, LiveError> {
+        let first = self.addresses_of(Host::Server).first().copied();
+        first.ok_or_else(|| LiveError::Bed("there is no path".to_owned()))
     }
 
     pub(super) fn namespace(&self, host: Host) -> &Namespace {
@@ -78,7 +84,7 @@ impl Lines {
     /// From now on nothing passes this path.
     pub(super) fn cut(&self, name: &str) -> Result<(), LiveError> {
         for direction in [Direction::Forward, Direction::Backward] {
-            self.emulator.change_link(name, direction, LinkChange::Down).map_err(refused)?;
+            self.emulator.change_link(name, direction, LinkChange::Down)?;
         }
         Ok(())
     }
@@ -117,7 +123,7 @@ impl Lines {
 
     /// What went over each path towards the receiver so far.
     pub(super) fn passed(&self) -> Result<Vec<Passed>, LiveError> {
-        let counters = self.emulator.counters().map_err(refused)?;
+        let counters = self.emulator.counters()?;
         let passed = |name: &String| {
             let link = counters.path(name).map(|path| path.forward.link).unwrap_or_default();
             Passed {
@@ -128,8 +134,4 @@ impl Lines {
         };
         Ok(self.names.iter().map(passed).collect())
     }
-}
-
-fn refused(cause: EmulatorError) -> LiveError {
-    LiveError::Bed(cause.to_string())
 }

@@ -29,9 +29,7 @@ pub(super) fn start(
     for host in Host::ALL {
         prepare(lines, host, setup)?;
     }
-    let addresses = lines.addresses_of(Host::Server);
-    let at = *addresses.first().ok_or_else(|| LiveError::Bed("there is no path".to_owned()))?;
-    let to = SocketAddr::new(at, PORT);
+    let to = SocketAddr::new(lines.server()?, PORT);
     // Subflows come to the other addresses.
     let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
     let multipath = setup.stack == Stack::Mptcp;

@@ -85,8 +85,7 @@ pub(super) fn send(
     setup: &MultipathSetup,
     pair: &mut Pair,
 ) -> Result<(), LiveError> {
-    let addresses = lines.addresses_of(Host::Server);
-    let to = *addresses.first().ok_or_else(|| LiveError::Bed("there is no path".to_owned()))?;
+    let to = lines.server()?;
     let (course, setup) = (pair.course.clone(), setup.clone());
     pair.threads.push(lines.thread(Host::Client, move || {
         work(&course, "the sender", pour(course.clone(), setup, to));

@@ -60,7 +60,7 @@ pub(in crate::live) fn run(
                 trial.run(memory, setup.second_after.0)
             });
             let outcomes = side_by_side(trials, setup.pace.0, stop).await?;
-            Ok((outcomes, bed.traffic()?.since(before)))
+            Ok::<_, LiveError>((outcomes, bed.traffic()?.since(before)))
         })
     })??;
     let mut run = RunResult::default();

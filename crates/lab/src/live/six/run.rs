@@ -7,14 +7,14 @@ use std::time::Duration;
 use eyas::race::candidate::{Family, Transport};
 use eyas::race::policy::{Policy, SctpSecurity};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
-use eyas_netem::link::LinkConfig;
 use eyas_netem::middlebox::firewall::Policy as Firewall;
 use eyas_netem::packet::protocol;
 
 use super::{Between, RaceOf, Secured, SixSetup};
 use crate::emulator::{Host, MiddleboxConfig, Topology};
 use crate::live::LiveError;
-use crate::live::host::{self, Identity, Serve, Times};
+use crate::live::bed;
+use crate::live::host::{self, Identity, Serve};
 use crate::load::{Arrivals, Extent, Load};
 use crate::results::RunResult;
 
@@ -40,17 +40,14 @@ pub(in crate::live) fn run(
     let server = topology.paths.first().map(|path| path.addresses(Host::Server));
     let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
     let serve = Serve { listen, identity: Identity::Ecdsa, http3: true };
-    let times =
-        Times { warm_up: setup.warm_up.0, duration: setup.duration.0, sample: setup.sample.0 };
-    let seen = host::run(topology, &serve, times, stop, |_| {
+    let seen = host::run(topology, &serve, setup.times(), stop, |_| {
         load(setup, server.unwrap_or_default(), seed)
     })?;
     Ok(seen.result())
 }
 
 fn topology(setup: &SixSetup, device: &str, seed: u64) -> Topology {
-    let link = LinkConfig { delay: setup.link.delay.0 / 2, ..LinkConfig::default() };
-    let topology = Topology::default().with_path(device, link.clone(), link).with_seed(seed);
+    let topology = bed::topology(device, setup.link, seed);
     let firewall = |policy| MiddleboxConfig::Firewall(policy);
     match setup.middlebox {
         Between::Nothing => topology,
