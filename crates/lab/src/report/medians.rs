@@ -1,69 +1,36 @@
 //! Bars with whiskers: the median of a point's trials, from the 10th to the 90th percentile.
 
 use super::bars::step;
-use super::markup::escape;
+use super::chart;
+use super::frame::Frame;
 use super::trials::{Boxed, MEDIAN, WHISKERS};
-use super::{chart, number};
 
 /// Bars as SVG, those of one place beside one another.
-pub(super) fn draw(
-    bars: &[Boxed],
-    x_label: &str,
-    y_label: &str,
-    (width, height): (u32, u32),
-) -> String {
+pub(super) fn draw(bars: &[Boxed], x_label: &str, y_label: &str, size: (u32, u32)) -> String {
     let highest = bars.iter().map(|bar| bar.percentiles[WHISKERS[1]]).fold(0.0, f64::max);
     let step = step(highest.max(f64::MIN_POSITIVE));
     let top_value = (highest / step).ceil().max(1.0) * step;
-    let (left, bottom, top) = (62.0, f64::from(height) - 48.0, 10.0);
-    let room = f64::from(width) - left - 10.0;
-    let at = |value: f64| bottom - (bottom - top) * value / top_value;
-    let mut svg = format!(
-        "<svg viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\" \
-         font-family=\"sans-serif\" font-size=\"13\" fill=\"var(--ink)\">\n"
-    );
+    let mut frame = Frame::new(size);
+    let (bottom, rise) = (frame.bottom(), frame.rise());
+    let at = |value: f64| bottom - rise * value / top_value;
     for line in 0..=(top_value / step).round() as u32 {
         let value = f64::from(line) * step;
-        let y = at(value);
-        svg.push_str(&format!(
-            "<path d=\"M{left} {y:.1}H{:.1}\" stroke=\"var(--faint)\"/><text x=\"{:.1}\" y=\"{:.1}\" \
-             text-anchor=\"end\">{}</text>\n",
-            left + room,
-            left - 6.0,
-            y + 4.0,
-            number(value),
-        ));
+        frame.line(value, at(value));
     }
     let places = places(bars);
     // Half a bar's width of room on either side of each place.
     let slots = bars.len() + places.len();
-    let slot = room / slots.max(1) as f64;
-    let mut begin = left;
+    let slot = frame.room() / slots.max(1) as f64;
+    let mut begin = Frame::LEFT;
     for place in places {
         let end = begin + slot * (place.len() + 1) as f64;
         for (rank, bar) in place.iter().enumerate() {
-            svg.push_str(&one(bar, begin + slot * (rank as f64 + 1.0), slot, bottom, &at));
+            frame.push(&one(bar, begin + slot * (rank as f64 + 1.0), slot, bottom, &at));
         }
-        svg.push_str(&format!(
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
-            f64::midpoint(begin, end),
-            bottom + 18.0,
-            place[0].label,
-        ));
+        frame.place(&place[0].label, f64::midpoint(begin, end));
         begin = end;
     }
-    svg.push_str(&format!(
-        "<path d=\"M{left} {top}V{bottom}H{:.1}\" fill=\"none\" stroke=\"var(--ink)\"/>\
-         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
-         <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n</svg>\n",
-        left + room,
-        left + room / 2.0,
-        bottom + 40.0,
-        escape(x_label),
-        f64::midpoint(top, bottom),
-        escape(y_label),
-    ));
-    svg
+    frame.end(x_label, y_label)
 }
 
 /// The bars of each place.

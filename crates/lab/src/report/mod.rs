@@ -8,6 +8,7 @@
 //! | `picture` | a figure of the plan: its lines and their legend |
 //! | `chart` | lines as SVG |
 //! | `bars` | groups of bars as SVG |
+//! | `frame` | the axes of what stands beside one another |
 //! | `medians` | medians of live runs as bars with whiskers |
 //! | `trials` | single trials of live runs: boxes, distributions |
 //! | `published` | the publication's tables beside what was measured |
@@ -20,6 +21,7 @@ mod bars;
 mod bound;
 mod chart;
 mod claims;
+mod frame;
 mod markup;
 mod medians;
 mod numbers;

@@ -1,6 +1,7 @@
 //! Pictures of single trials: boxes, and how many were done by when.
 
 use super::chart::{self, Dash, Line, Marker, Place};
+use super::frame::Frame;
 use crate::measure::Measure;
 use crate::plan::Named;
 use crate::results::{Document, PointRow};
@@ -102,63 +103,35 @@ pub(super) fn draw_boxes(
     boxes: &[Boxed],
     x_label: &str,
     y_label: &str,
-    (width, height): (u32, u32),
+    size: (u32, u32),
 ) -> String {
     let highest = boxes.iter().map(|one| one.most).fold(LEAST, f64::max).log10();
     let lowest = boxes.iter().map(|one| one.percentiles[0]).fold(f64::MAX, f64::min);
     let lowest = lowest.max(LEAST).log10().floor();
-    let (left, bottom, top) = (62.0, f64::from(height) - 48.0, 10.0);
-    let room = f64::from(width) - left - 10.0;
-    let step = room / boxes.len().max(1) as f64;
-    let scale = (bottom - top) / (highest * 1.02 - lowest).max(0.1);
+    let mut frame = Frame::new(size);
+    let (bottom, rise) = (frame.bottom(), frame.rise());
+    let step = frame.room() / boxes.len().max(1) as f64;
+    let scale = rise / (highest * 1.02 - lowest).max(0.1);
     let at = |value: f64| bottom - (value.max(LEAST).log10() - lowest).max(0.0) * scale;
-    let mut svg = format!(
-        "<svg viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\" \
-         font-family=\"sans-serif\" font-size=\"13\" fill=\"var(--ink)\">\n"
-    );
     let mut decade = lowest as i32;
     while f64::from(decade) <= highest {
         let value = 10_f64.powi(decade);
-        let y = at(value);
-        svg.push_str(&format!(
-            "<path d=\"M{left} {y:.1}H{:.1}\" stroke=\"var(--faint)\"/><text x=\"{:.1}\" y=\"{:.1}\" \
-             text-anchor=\"end\">{}</text>\n",
-            left + room,
-            left - 6.0,
-            y + 4.0,
-            super::number(value),
-        ));
+        frame.line(value, at(value));
         decade += 1;
     }
     let mut told = String::new();
     for (rank, one) in boxes.iter().enumerate() {
-        let middle = left + step * (rank as f64 + 0.5);
+        let middle = Frame::LEFT + step * (rank as f64 + 0.5);
         let half = (step * 0.32).min(16.0);
-        svg.push_str(&one_box(one, middle, half, &at));
+        frame.push(&one_box(one, middle, half, &at));
         // One label for the boxes of one place.
         if one.label != told {
             let same = boxes[rank..].iter().take_while(|other| other.label == one.label).count();
-            let x = left + step * (rank as f64 + same as f64 / 2.0);
-            svg.push_str(&format!(
-                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
-                bottom + 18.0,
-                one.label,
-            ));
+            frame.place(&one.label, Frame::LEFT + step * (rank as f64 + same as f64 / 2.0));
             told.clone_from(&one.label);
         }
     }
-    svg.push_str(&format!(
-        "<path d=\"M{left} {top}V{bottom}H{:.1}\" fill=\"none\" stroke=\"var(--ink)\"/>\
-         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
-         <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n</svg>\n",
-        left + room,
-        left + room / 2.0,
-        bottom + 40.0,
-        super::markup::escape(x_label),
-        (top + bottom) / 2.0,
-        super::markup::escape(y_label),
-    ));
-    svg
+    frame.end(x_label, y_label)
 }
 
 fn one_box(one: &Boxed, middle: f64, half: f64, at: &dyn Fn(f64) -> f64) -> String {
