@@ -29,6 +29,11 @@ def theirs(link: str, six: bool = False) -> str:
     return _address(link, 2, six)
 
 
+def our_addresses() -> set[str]:
+    """All of our addresses."""
+    return {ours(link, six) for link in _NETWORKS for six in (False, True)}
+
+
 def _address(link: str, host: int, six: bool) -> str:
     if six:
         return f"2001:db8:{_NETWORKS6[link]}::{host}"
