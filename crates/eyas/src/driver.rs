@@ -394,6 +394,7 @@ impl Driver {
                 failure,
                 doubt: None,
                 rtt: None,
+                sent_again: None,
             });
         })
     }

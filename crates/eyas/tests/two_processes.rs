@@ -52,6 +52,7 @@ fn learn(store: &MemoryStore, host: &str) {
         failure: None,
         doubt: None,
         rtt: Some(Duration::from_millis(20)),
+        sent_again: None,
     });
 }
 

@@ -190,6 +190,7 @@ fn memory(rows: u32) -> Memory {
             failure: None,
             doubt: None,
             rtt: Some(Duration::from_millis(u64::from(next % 300))),
+            sent_again: None,
         });
         next += 1;
     }

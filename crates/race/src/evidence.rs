@@ -143,6 +143,10 @@ pub struct Evidence {
     pub doubt: Option<Doubt>,
     /// The handshake's round trip, if one was measured.
     pub rtt: Option<Duration>,
+    /// Whether first packets were sent again before the answer to them came, where a handshake tells
+    /// it. Each handshake tells it once.
+    #[serde(default)]
+    pub sent_again: Option<bool>,
 }
 
 impl Evidence {

@@ -75,8 +75,13 @@ pub struct Plan {
     pub entries: Vec<Entry>,
     /// Candidates that are not tried.
     pub dropped: Vec<Dropped>,
-    /// What did not come to be a candidate at all: records ignored, addresses beyond a bound.
+    /// What did not come to be a candidate at all: records ignored, addresses beyond a bound; and
+    /// what holds for all of them.
     pub notes: Vec<Reason>,
+    /// How often a candidate that nobody answers is tried once more: as the policy says for a
+    /// network that loses packets, or for any other.
+    #[serde(default)]
+    pub second_tries: u32,
 }
 
 /// One attempt to come.
@@ -160,7 +165,19 @@ pub fn plan(request: &PlanRequest<'_>) -> Plan {
     dropped.extend(found.unroutable.into_iter().map(Draft::into_dropped));
     let mut notes = request.notes.to_vec();
     notes.extend(found.notes);
-    Plan { entries: schedule::entries(request.policy, weighed.blocks), dropped, notes }
+    let policy = request.policy;
+    let loss = if policy.ignore_memory { None } else { request.view.loss(request.now) };
+    let (head_start, second_tries) = match loss {
+        None => (policy.head_start, policy.second_tries),
+        Some(loss) => {
+            let tries = policy.second_tries.max(policy.lossy_second_tries);
+            let head_start = policy.head_start.max(policy.lossy_head_start);
+            notes.push(Reason::NetworkLoses { loss, head_start, second_tries: tries });
+            (head_start, tries)
+        }
+    };
+    let entries = schedule::entries(policy, head_start, weighed.blocks);
+    Plan { entries, dropped, notes, second_tries }
 }
 
 impl Draft {

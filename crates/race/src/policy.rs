@@ -77,6 +77,16 @@ pub struct Policy {
     /// before it.
     #[serde(default = "second_try_delay")]
     pub second_try_delay: Duration,
+    /// [`Self::second_tries`] on a network that is remembered to lose packets: 3. There the wait
+    /// for a retransmission is common, and what further attempts cost well spent.
+    #[serde(default = "lossy_second_tries")]
+    pub lossy_second_tries: u32,
+    /// [`Self::head_start`] on such a network, if that is longer: 120 ms. So the first second try of
+    /// a more wanted transport has its chance before a lesser one starts: QUIC copes better with
+    /// loss, and is to be preferred the more there is of it (Matsuzawa and Ichikawa 2022, Section 5,
+    /// future work).
+    #[serde(default = "lossy_head_start")]
+    pub lossy_head_start: Duration,
     /// What losers may do.
     pub losers: Losers,
     /// What protects SCTP inside UDP where the target is to be protected.
@@ -148,6 +158,15 @@ const fn second_try_delay() -> Duration {
     Duration::from_millis(100)
 }
 
+const fn lossy_second_tries() -> u32 {
+    3
+}
+
+/// When the first second try starts where no round trip is known, and a short round trip more.
+const fn lossy_head_start() -> Duration {
+    Duration::from_millis(120)
+}
+
 /// The longest that anything goes on after the win: DNS, losers, the more wanted transport.
 pub const AFTER_WIN_MAX: Duration = Duration::from_secs(60);
 
@@ -165,6 +184,7 @@ impl Policy {
         let upper_bounds = [
             ("resolution_delay", self.resolution_delay, RESOLUTION_DELAY_MAX),
             ("head_start", self.head_start, self.attempt_delay_max),
+            ("lossy_head_start", self.lossy_head_start, self.attempt_delay_max),
             ("grace", self.grace, self.attempt_delay_max),
             ("deadline", self.deadline, DEADLINE_MAX),
             ("late_switch_for", self.late_switch_for, AFTER_WIN_MAX),
@@ -193,8 +213,10 @@ impl Policy {
         if !(1..=IN_FLIGHT_MAX).contains(&self.max_in_flight) {
             return Err(PolicyError::MaxInFlight(self.max_in_flight));
         }
-        if self.second_tries > SECOND_TRIES_MAX {
-            return Err(PolicyError::SecondTries(self.second_tries));
+        for tries in [self.second_tries, self.lossy_second_tries] {
+            if tries > SECOND_TRIES_MAX {
+                return Err(PolicyError::SecondTries(tries));
+            }
         }
         if self.preferred_family_count == 0 {
             return Err(PolicyError::PreferredFamilyCount);
@@ -296,7 +318,7 @@ pub enum PolicyError {
     },
     /// `max_in_flight` is zero, or above [`IN_FLIGHT_MAX`].
     MaxInFlight(usize),
-    /// `second_tries` is above [`SECOND_TRIES_MAX`].
+    /// `second_tries` or `lossy_second_tries` is above [`SECOND_TRIES_MAX`].
     SecondTries(u32),
     /// `preferred_family_count` is zero.
     PreferredFamilyCount,
@@ -322,7 +344,11 @@ impl fmt::Display for PolicyError {
                 write!(f, "max_in_flight is {value}, but must be 1 to {IN_FLIGHT_MAX}")
             }
             Self::SecondTries(value) => {
-                write!(f, "second_tries is {value}, but must be at most {SECOND_TRIES_MAX}")
+                write!(
+                    f,
+                    "second_tries and lossy_second_tries must be at most {SECOND_TRIES_MAX}, \
+                     but one is {value}"
+                )
             }
             Self::PreferredFamilyCount => {
                 f.write_str("preferred_family_count is 0, but must be at least 1")
@@ -357,6 +383,8 @@ impl Default for Policy {
             refused_host_patience: Duration::from_millis(1_200),
             second_tries: 0,
             second_try_delay: second_try_delay(),
+            lossy_second_tries: lossy_second_tries(),
+            lossy_head_start: lossy_head_start(),
             losers: Losers::Cancel,
             sctp_security: SctpSecurity::Tls,
             max_in_flight: 8,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::candidate::{Alpn, Family, Transport};
 use crate::dns::RecordType;
 use crate::evidence::Cause;
+use crate::memory::Loss;
 
 mod wording;
 
@@ -110,6 +111,16 @@ pub enum Reason {
     SecondTry {
         /// For how long.
         after: Duration,
+    },
+    /// Handshakes with anybody on this network had to send packets again: a more wanted transport
+    /// is waited for longer, and what nobody answers is tried again soon.
+    NetworkLoses {
+        /// How many handshakes had to, of how many.
+        loss: Loss,
+        /// The least head start.
+        head_start: Duration,
+        /// How often a candidate that nobody answers is tried once more.
+        second_tries: u32,
     },
     /// The HTTPS record that led here.
     Service {

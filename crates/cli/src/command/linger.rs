@@ -70,5 +70,6 @@ fn silence(trace: &Trace, attempt: &Attempt, now: Duration) -> Evidence {
         }),
         doubt: attempt.is_cut_short(now).then_some(Doubt::CutShort),
         rtt: None,
+        sent_again: None,
     }
 }

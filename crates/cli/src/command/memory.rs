@@ -133,6 +133,8 @@ fn shape(key: &Key, entry: &Entry, now: Duration, config: &Config) -> Option<Mem
                 age_ms,
                 holds_for_ms: holds.map(millis),
                 rtt_ms: peer.round_trip.map(|round_trip| millis(round_trip.smoothed)),
+                handshakes: 0,
+                sent_again: 0,
             })
         }
         (Subject::Path { transport, family, port }, Entry::Path(path)) => Some(MemoryRowShape {
@@ -175,6 +177,7 @@ fn judged_path(path: &PathEntry, now: Duration, config: &Config) -> MemoryRowSha
         (false, true) => ("good", None),
         (false, false) => ("unknown", None),
     };
+    let loss = path.loss(now, config);
     MemoryRowShape {
         network: String::new(),
         host: None,
@@ -187,6 +190,8 @@ fn judged_path(path: &PathEntry, now: Duration, config: &Config) -> MemoryRowSha
         age_ms: 0.0,
         holds_for_ms: None,
         rtt_ms: None,
+        handshakes: loss.handshakes,
+        sent_again: loss.sent_again,
     }
 }
 
@@ -231,6 +236,10 @@ fn row(shape: &MemoryRowShape) -> Vec<(Paint, String)> {
         ("retest-due", _) => verdict.push_str(", re-test due"),
         ("network-bad", _) => verdict.push_str(" on this network"),
         _ => {}
+    }
+    if shape.sent_again > 0 {
+        let (again, all) = (shape.sent_again, shape.handshakes);
+        verdict.push_str(&format!(", {again} of the last {all} handshakes sent packets again"));
     }
     vec![
         (Paint::Plain, shape.host.clone().unwrap_or_else(|| "(network)".to_owned())),

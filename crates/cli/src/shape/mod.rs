@@ -234,6 +234,10 @@ pub(crate) struct MemoryRowShape {
     pub(crate) holds_for_ms: Option<f64>,
     /// The smoothed round trip.
     pub(crate) rtt_ms: Option<f64>,
+    /// How many of the last handshakes with anybody are known, where the row is about the network.
+    pub(crate) handshakes: u32,
+    /// How many of them had to send packets again.
+    pub(crate) sent_again: u32,
 }
 
 /// A duration as the shapes have it.

@@ -44,6 +44,7 @@ fn evidence(name: &str, port: u16, cause: Option<Cause>) -> Evidence {
         }),
         doubt: None,
         rtt: Some(Duration::from_millis(20)),
+        sent_again: None,
     }
 }
 

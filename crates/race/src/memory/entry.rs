@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Verdict};
+use super::{Config, Handshakes, Loss, Verdict};
 use crate::evidence::{Cause, Level};
 
 /// A row from further in the future than this is ignored: the clock was set back since, and a
@@ -142,6 +142,9 @@ pub struct PathEntry {
     pub heard_at: Option<Duration>,
     /// The hosts that have been silent since, oldest first, at most [`PathEntry::MAX_SILENT`].
     pub silent: Vec<SilentHost>,
+    /// The last handshakes over it.
+    #[serde(default)]
+    pub handshakes: Handshakes,
 }
 
 /// A host that did not answer.
@@ -156,6 +159,16 @@ pub struct SilentHost {
 impl PathEntry {
     /// Silent hosts kept in one row.
     pub const MAX_SILENT: usize = 16;
+
+    /// What the last handshakes lost, as long as the last of them speaks for the path.
+    pub fn loss(&self, now: Duration, config: &Config) -> Loss {
+        let speaks =
+            |at: Duration| is_credible(at, now) && now < at.saturating_add(config.good_for);
+        match self.heard_at.is_some_and(speaks) {
+            true => self.handshakes.loss(),
+            false => Loss::default(),
+        }
+    }
 
     /// How many distinct hosts have been silent lately, if that means that the network swallows
     /// this path.

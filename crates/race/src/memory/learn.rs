@@ -1,7 +1,9 @@
 //! From one piece of evidence to the rows it changes.
 
 use super::entry::is_credible;
-use super::{Config, Entry, Key, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost, Verdict};
+use super::{
+    Config, Entry, Handshakes, Key, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost, Verdict,
+};
 use crate::evidence::{Cause, Doubt, Evidence, Level};
 use crate::target::Host;
 use alloc::{vec, vec::Vec};
@@ -91,11 +93,14 @@ fn heard(evidence: &Evidence) -> Option<bool> {
 fn path_after(old: Option<PathEntry>, evidence: &Evidence) -> PathEntry {
     let at = evidence.at;
     if heard(evidence) == Some(true) {
-        return PathEntry { at, heard_at: Some(at), silent: Vec::new() };
+        let known = old.map_or_else(Handshakes::default, |entry| entry.handshakes);
+        let handshakes = known.and(evidence.sent_again);
+        return PathEntry { at, heard_at: Some(at), silent: Vec::new(), handshakes };
     }
     let silent = SilentHost { host: hash(&evidence.host), at };
     let Some(mut entry) = old else {
-        return PathEntry { at, heard_at: None, silent: vec![silent] };
+        let handshakes = Handshakes::default();
+        return PathEntry { at, heard_at: None, silent: vec![silent], handshakes };
     };
     entry.silent.retain(|known| known.host != silent.host);
     let surplus = (entry.silent.len() + 1).saturating_sub(PathEntry::MAX_SILENT);

@@ -14,6 +14,7 @@
 //! | when the back-off is over the candidate is re-tested beside a working connection | [`Verdict::RetestDue`] |
 //! | failures of TLS or of the certificate speak about the peer, never about the network | [`learn_rows`] |
 //! | some hosts silent, nobody heard: the network swallows it; anybody heard redeems it | [`PathEntry`] |
+//! | handshakes that had to send packets again, with whomever: the network loses packets | [`View::loss`] |
 //! | evidence never crosses networks | [`Key::network`] |
 //! | everything is capped, expires and can be forgotten | [`Memory`], [`forget_row`] |
 //!
@@ -25,6 +26,7 @@ mod config;
 mod entry;
 mod key;
 mod learn;
+mod loss;
 mod store;
 mod view;
 
@@ -35,6 +37,7 @@ pub use config::Config;
 pub use entry::{Entry, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost};
 pub use key::{Key, MalformedKey, Subject};
 pub use learn::{forget_row, learn_rows};
+pub use loss::{Handshakes, Loss};
 pub use store::{Memory, Record};
 pub use view::{Verdict, View};
 

@@ -10,6 +10,7 @@ use crate::target::Host;
 
 mod back_off;
 mod inference;
+mod loss;
 mod rows;
 mod size;
 
@@ -56,6 +57,7 @@ fn worked(name: &str, candidate: Candidate, at: Duration) -> Evidence {
         failure: None,
         doubt: None,
         rtt: Some(Duration::from_millis(80)),
+        sent_again: None,
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::is_credible;
 use super::key::{path_port, without_flow_label};
-use super::{Config, Entry, Key, PathEntry, PeerEntry, RoundTrip, Subject};
+use super::{Config, Entry, Key, Loss, PathEntry, PeerEntry, RoundTrip, Subject};
 use crate::candidate::{Candidate, Family, Security, Transport};
 use crate::evidence::Cause;
 
@@ -111,6 +111,12 @@ impl View {
     /// distance changes more slowly than a firewall.
     pub fn round_trip(&self, candidate: &Candidate, now: Duration) -> Option<RoundTrip> {
         self.peer(candidate).filter(|entry| is_credible(entry.at, now))?.round_trip
+    }
+
+    /// What this network loses, if it is one that does.
+    pub fn loss(&self, now: Duration) -> Option<Loss> {
+        let of_paths = self.paths.values().map(|path| path.loss(now, &self.config));
+        Some(of_paths.fold(Loss::default(), Loss::and)).filter(|loss| loss.is_lossy())
     }
 
     /// Whether the view holds no evidence at all.

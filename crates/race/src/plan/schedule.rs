@@ -23,15 +23,19 @@ struct Timed {
     weighed: Weighed,
 }
 
-/// The entries in order of starting.
-pub(super) fn entries(policy: &Policy, blocks: Vec<Vec<Weighed>>) -> Vec<Entry> {
+/// The entries in order of starting. A transport gets at least this head start before the next.
+pub(super) fn entries(
+    policy: &Policy,
+    head_start: Duration,
+    blocks: Vec<Vec<Weighed>>,
+) -> Vec<Entry> {
     let mut timed: Vec<Timed> = Vec::new();
     for block in blocks {
         let base = timed.last().map(|last| {
             let (delay, rtt) = attempt_delay(policy, last.weighed.draft.rtt);
             (last.start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
         });
-        timed.extend(lanes(policy, base, block));
+        timed.extend(lanes(policy, head_start, base, block));
     }
     let mut previous: Option<Duration> = None;
     timed
@@ -59,7 +63,12 @@ pub(super) fn entries(policy: &Policy, blocks: Vec<Vec<Weighed>>) -> Vec<Entry> 
 
 /// The attempts of one block: each transport a lane, each lane after the head start of those
 /// before it.
-fn lanes(policy: &Policy, base: Option<(Duration, Reason)>, block: Vec<Weighed>) -> Vec<Timed> {
+fn lanes(
+    policy: &Policy,
+    least: Duration,
+    base: Option<(Duration, Reason)>,
+    block: Vec<Weighed>,
+) -> Vec<Timed> {
     let (mut lane_start, mut first_reason) = match base {
         Some((start, reason)) => (start, Some(reason)),
         None => (Duration::ZERO, None),
@@ -79,7 +88,7 @@ fn lanes(policy: &Policy, base: Option<(Duration, Reason)>, block: Vec<Weighed>)
                 (start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
             }
             Some((of, _, _)) => {
-                let (delay, reason) = head_start(policy, of, opener_rtt, &weighed.draft);
+                let (delay, reason) = head_start(policy, least, (of, opener_rtt), &weighed.draft);
                 lane_start = lane_start.saturating_add(delay);
                 (lane_start, reason)
             }
@@ -120,17 +129,16 @@ fn attempt_delay(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Du
 /// It is never less than without memory, for the wait costs less than a second handshake. It is
 /// what the more wanted transport needs, so that the other does not start for nothing; unless the
 /// other would long be ready by then. For a connection is not to become slower by what is
-/// remembered: as far as round trips foretell, nobody waits longer than [`Policy::head_start`]
+/// remembered: as far as round trips foretell, nobody waits longer than the least head start
 /// beyond what the lesser transport needs, but for a more wanted one that has answered by then: that
 /// is waited for (draft-ietf-happy-happyeyeballs-v3 §6.1). The late switch still leads to the more
 /// wanted one.
 fn head_start(
     policy: &Policy,
-    of: Transport,
-    rtt: Option<Duration>,
+    least: Duration,
+    (of, rtt): (Transport, Option<Duration>),
     next: &Draft,
 ) -> (Duration, Reason) {
-    let least = policy.head_start;
     let plain = (least, Reason::HeadStart { of, delay: least, rtt: None });
     let Some(rtt) = rtt else { return plain };
     let needs = rtt.saturating_mul(ROUND_TRIPS_OF_HEAD_START);

@@ -50,9 +50,19 @@ impl Race {
             || self.tries_of(attempt).any(|other| other.id != attempt.id && other.is_answered())
     }
 
+    /// Whether the handshake of this attempt shows that packets were lost: its own were sent again,
+    /// or those of an earlier try at the same candidate are still without an answer.
+    pub(super) fn sent_again(&self, attempt: &Attempt) -> Option<bool> {
+        let is_silent = |one: &Attempt| one.id < attempt.id && !one.is_answered();
+        match attempt.again_of.is_some() && self.tries_of(attempt).any(is_silent) {
+            true => Some(true),
+            false => attempt.was_sent_again(),
+        }
+    }
+
     fn second_try(&self) -> Option<Due> {
         let policy = &self.setup.policy;
-        let may_be = policy.second_tries > 0
+        let may_be = self.plan.second_tries > 0
             && !policy.simultaneous
             && !policy.exhaustive
             && self.first_complete().is_none()
@@ -112,7 +122,7 @@ impl Race {
             return None;
         }
         let tries = self.tries_of(attempt).count().saturating_sub(1);
-        let number = u32::try_from(tries).ok().filter(|n| *n < self.setup.policy.second_tries)?;
+        let number = u32::try_from(tries).ok().filter(|n| *n < self.plan.second_tries)?;
         let last = self.tries_of(attempt).last()?;
         let after = self.patience(attempt).saturating_mul(1 << number);
         let at = last.started.saturating_add(after).max(floor);

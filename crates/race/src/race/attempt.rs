@@ -15,6 +15,12 @@ pub(super) const ROUND_TRIPS_OF_SECOND_TRY: u32 = 4;
 /// When a first packet is sent again if no round trip is remembered.
 const SECOND_TRY: Duration = Duration::from_secs(1);
 
+/// The probe timeout of QUIC, in remembered round trips (RFC 9002 §6.2.1).
+const ROUND_TRIPS_TO_PROBE: u32 = 3;
+
+/// What a busy server may take beyond the round trip without anything being lost.
+const BUSY: Duration = Duration::from_millis(50);
+
 /// One attempt of a race.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
@@ -40,6 +46,8 @@ pub struct Attempt {
     pub initial_rtt: Option<Duration>,
     /// The handshake's round trip, if one was measured.
     pub rtt: Option<Duration>,
+    /// When the peer was first heard.
+    pub answered_at: Option<Duration>,
     /// Whether it was told to go on after the peer's first answer, if it waits there.
     pub proceeded: bool,
     /// Where it stands.
@@ -152,6 +160,24 @@ impl Attempt {
             _ => SECOND_TRY,
         };
         now.saturating_sub(self.started) < second_try
+    }
+
+    /// Whether the answer came so late that first packets must have been sent again, or answers:
+    /// after the timeout of the transport and well after the round trip of the packets that were
+    /// answered. Over TCP and SCTP the first timeout is 1 s (RFC 6298 §2.1, RFC 9260 §16).
+    pub(super) fn was_sent_again(&self) -> Option<bool> {
+        let waited = self.answered_at?.saturating_sub(self.started);
+        let timeout = match (self.candidate.transport, self.initial_rtt) {
+            (Transport::Quic, Some(rtt)) => rtt.saturating_mul(ROUND_TRIPS_TO_PROBE),
+            _ => SECOND_TRY,
+        };
+        let round_trip = self.rtt.or(self.initial_rtt).unwrap_or_default();
+        Some(waited >= timeout && waited >= round_trip.saturating_add(BUSY))
+    }
+
+    /// Notes that the peer was heard.
+    pub(super) fn heard(&mut self, now: Duration) {
+        self.answered_at = self.answered_at.or_else(|| self.is_answered().then_some(now));
     }
 
     /// What it is for, while it is under way.

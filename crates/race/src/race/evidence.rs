@@ -26,6 +26,7 @@ impl Race {
                 if is_news {
                     attempt.level = level;
                     attempt.progress_at = now;
+                    attempt.heard(now);
                 }
             }
             AttemptState::Usable(_) | AttemptState::Better(_) if is_news => {
@@ -51,10 +52,13 @@ impl Race {
         }
         attempt.level = attempt.level.max(attempt.complete_at());
         attempt.progress_at = at;
+        attempt.heard(at);
         attempt.rtt = rtt.or(attempt.rtt);
         attempt.state = AttemptState::Complete(Completion { at, alpn, fell_back });
         let rtt = attempt.rtt;
-        self.learn(index(id), None, rtt);
+        let sent_again = self.sent_again(&self.attempts[index(id)]);
+        let evidence = self.evidence(index(id), None, rtt);
+        self.outbox.push_back(Output::Learn(Evidence { sent_again, ..evidence }));
     }
 
     pub(super) fn note_failure(&mut self, id: AttemptId, failure: Failure) {
@@ -152,6 +156,7 @@ impl Race {
             failure,
             doubt: None,
             rtt,
+            sent_again: None,
         }
     }
 }

@@ -93,6 +93,7 @@ impl Race {
             progress_at: self.now,
             initial_rtt: entry.initial_rtt,
             rtt: None,
+            answered_at: None,
             proceeded: false,
             state: AttemptState::UnderWay(purpose),
         };
@@ -108,6 +109,7 @@ impl Race {
             level: Level::Started,
             progress_at: self.now,
             rtt: None,
+            answered_at: None,
             proceeded: false,
             state: AttemptState::UnderWay(purpose),
             ..attempt

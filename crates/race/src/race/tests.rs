@@ -5,6 +5,7 @@ mod again;
 mod endings;
 mod hold;
 mod limits;
+mod loss;
 mod networks;
 mod properties;
 mod refusals;

@@ -83,6 +83,15 @@ fn of_order() -> Vec<(Reason, &'static str)> {
             "tried again beside the attempts that nobody had answered for 100 ms",
         ),
         (
+            Reason::NetworkLoses {
+                loss: Loss { sent_again: 3, handshakes: 16 },
+                head_start: ms(100),
+                second_tries: 3,
+            },
+            "this network loses packets (3 of the last 16 handshakes sent some again): a head start is \
+             at least 100 ms, and what nobody answers is tried up to 3 times more",
+        ),
+        (
             Reason::Service { name: name(), priority: 1, shuffled: true },
             "HTTPS record for example.com with priority 1, drawn among equals",
         ),

@@ -61,6 +61,7 @@ impl Lesson {
             failure,
             doubt: None,
             rtt: outcome.ok().map(ms),
+            sent_again: None,
         });
         self
     }

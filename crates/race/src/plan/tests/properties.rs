@@ -225,6 +225,7 @@ fn learnt(world: &World) -> Memory {
             failure: (!good).then_some(failure),
             doubt: None,
             rtt: good.then_some(Duration::from_millis(1 + age % 700)),
+            sent_again: None,
         });
     }
     memory

@@ -265,6 +265,7 @@ fn good(transport: Transport) -> Evidence {
         failure: None,
         doubt: None,
         rtt: None,
+        sent_again: None,
     }
 }
 
@@ -286,6 +287,7 @@ fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
             }),
             doubt: None,
             rtt: None,
+            sent_again: None,
         });
     }
     let view = memory.view(&NetworkId("home".into()), &host, EPOCH);

@@ -10,7 +10,7 @@ use crate::candidate::{Security, Transport};
 use crate::evidence::{Cause, Level, NetworkId};
 use crate::io::Output;
 use crate::memory::{
-    Config, Entry, Key, Memory, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost,
+    Config, Entry, Handshakes, Key, Memory, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost,
 };
 use crate::policy::{ATTEMPT_DELAY_FLOOR, Losers, Policy};
 use crate::race::{AttemptState, Setup};
@@ -113,6 +113,13 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
     ]
 }
 
+/// Any handshakes of a network.
+fn any_handshakes() -> impl Strategy<Value = Handshakes> {
+    prop::collection::vec(any::<bool>(), 0..20).prop_map(|handshakes| {
+        handshakes.into_iter().fold(Handshakes::default(), |all, one| all.and(Some(one)))
+    })
+}
+
 /// Any memory of the host's candidates, and of the network.
 fn any_memory() -> impl Strategy<Value = Memory> {
     let peers = prop::collection::vec(
@@ -120,7 +127,7 @@ fn any_memory() -> impl Strategy<Value = Memory> {
         ADDRESSES.len() * TRANSPORTS.len(),
     );
     let paths = prop::collection::vec(
-        prop::option::of((any_past(), prop::option::of(any_past()), 0..6_u64)),
+        prop::option::of((any_past(), prop::option::of(any_past()), 0..6_u64, any_handshakes())),
         2 * TRANSPORTS.len(),
     );
     (peers, paths).prop_map(|(peers, paths)| {
@@ -135,9 +142,9 @@ fn any_memory() -> impl Strategy<Value = Memory> {
             .into_iter()
             .flat_map(|t| ["2001:db8::1", "192.0.2.1"].map(|a| candidate(t, a)));
         for (candidate, row) in ways.zip(paths) {
-            let Some((at, heard_at, silent)) = row else { continue };
+            let Some((at, heard_at, silent, handshakes)) = row else { continue };
             let silent = (0..silent).map(|host| SilentHost { host, at }).collect();
-            let entry = PathEntry { at, heard_at, silent };
+            let entry = PathEntry { at, heard_at, silent, handshakes };
             memory.insert(Key::path(&home(), &candidate), Entry::Path(entry));
         }
         memory

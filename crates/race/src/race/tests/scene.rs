@@ -125,6 +125,11 @@ impl Scene {
         self.queries = rest;
     }
 
+    /// What the race does next at this time.
+    pub(super) fn output(&mut self) -> Output {
+        self.race.poll_output(self.now)
+    }
+
     pub(super) fn input(&mut self, input: Input) {
         self.race.handle_input(self.now, input);
     }

@@ -1,0 +1,73 @@
+//! Which networks are held to lose packets.
+
+use super::*;
+
+/// A handshake of this host that sent packets again, or did not.
+fn handshake(name: &str, candidate: Candidate, at: Duration, sent_again: bool) -> Evidence {
+    Evidence { sent_again: Some(sent_again), ..worked(name, candidate, at) }
+}
+
+fn loss(memory: &Memory, network: &str, now: Duration) -> Option<Loss> {
+    memory.view(&NetworkId(network.into()), &host("unknown.test"), now).loss(now)
+}
+
+/// Handshakes with as many hosts, those that sent packets again last.
+fn handshakes(candidate: &Candidate, all: usize, again: usize) -> Vec<Evidence> {
+    let one = |number: usize| {
+        handshake(&format!("{number}.test"), candidate.clone(), NOW, number + again >= all)
+    };
+    (0..all).map(one).collect()
+}
+
+#[test]
+fn one_lost_packet_can_happen_anywhere() {
+    assert_eq!(loss(&after(&handshakes(&quic(), 3, 1)), "home", NOW), None);
+    let two = Loss { sent_again: 2, handshakes: 3 };
+    assert_eq!(loss(&after(&handshakes(&quic(), 3, 2)), "home", NOW), Some(two));
+}
+
+#[test]
+fn a_few_among_many_are_no_sign_and_all_paths_count_together() {
+    let mptcp = candidate(Transport::Mptcp, "192.0.2.1:443");
+    let mut evidence = handshakes(&mptcp, 16, 0);
+    evidence.extend(handshakes(&quic(), 16, 1));
+    evidence.extend(handshakes(&tcp(), 16, 1));
+    assert_eq!(loss(&after(&evidence), "home", NOW), None, "2 of 48");
+    evidence.extend(handshakes(&tcp(), 2, 2));
+    let now = Loss { sent_again: 4, handshakes: 48 };
+    assert_eq!(loss(&after(&evidence), "home", NOW), Some(now), "the last 16 of each");
+}
+
+#[test]
+fn what_a_network_lost_is_its_own_and_fades() {
+    let memory = after(&handshakes(&quic(), 4, 4));
+    assert_eq!(loss(&memory, "elsewhere", NOW), None);
+    let config = Config::default();
+    assert!(loss(&memory, "home", NOW + config.good_for - MIN).is_some());
+    assert_eq!(loss(&memory, "home", NOW + config.good_for), None);
+}
+
+#[test]
+fn what_cannot_be_told_changes_nothing() {
+    let mut memory = after(&handshakes(&quic(), 3, 3));
+    let before = loss(&memory, "home", NOW);
+    memory.learn(&worked("a.test", quic(), NOW));
+    memory.learn(&failed("b.test", quic(), NOW, Cause::Tls, Level::Answered));
+    assert_eq!(loss(&memory, "home", NOW), before);
+}
+
+#[test]
+fn silence_takes_back_nothing_and_an_answer_keeps_what_was_known() {
+    let mut memory = after(&handshakes(&quic(), 3, 3));
+    memory.learn(&was_silent("c.test", quic(), NOW));
+    assert!(loss(&memory, "home", NOW).is_some());
+    memory.learn(&handshake("d.test", quic(), NOW, false));
+    assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 3, handshakes: 4 }));
+}
+
+#[test]
+fn forgetting_a_host_leaves_what_its_network_lost() {
+    let mut memory = after(&handshakes(&quic(), 3, 3));
+    memory.forget(&host("2.test"));
+    assert!(loss(&memory, "home", NOW).is_some());
+}

@@ -1,0 +1,122 @@
+//! Networks that lose packets: how a race tells it, and what it does where it is remembered.
+
+use super::scene::*;
+use crate::candidate::Transport;
+use crate::evidence::{Evidence, Level, NetworkId};
+use crate::io::{AttemptId, Input, Output};
+use crate::memory::{Config, Memory};
+use crate::policy::Policy;
+use crate::reason::Reason;
+use crate::target::Host;
+
+fn quic_only() -> Policy {
+    Policy { transports: vec![Transport::Quic], ..Policy::default() }
+}
+
+/// What the race tells the memory of the handshakes it has completed by now.
+fn told(scene: &mut Scene) -> Vec<Option<bool>> {
+    scene
+        .learnt()
+        .into_iter()
+        .filter(|evidence| evidence.is_good())
+        .map(|evidence| evidence.sent_again)
+        .collect()
+}
+
+/// A race at home, where handshakes with other hosts sent packets again.
+fn at_a_lossy_home(policy: Policy) -> Scene {
+    let mut memory = Memory::new(Config::default());
+    for name in ["b.test", "c.test", "d.test"] {
+        memory.learn(&Evidence {
+            at: EPOCH,
+            network: NetworkId("home".into()),
+            host: Host::Name(name.into()),
+            candidate: candidate(Transport::Tcp, "192.0.2.7"),
+            level: Level::Security,
+            failure: None,
+            doubt: None,
+            rtt: None,
+            sent_again: Some(true),
+        });
+    }
+    let mut setup = setup(policy);
+    setup.view = memory.view(&NetworkId("home".into()), &setup.target.host, EPOCH);
+    Scene::with(setup, &[V4])
+}
+
+#[test]
+fn an_answer_within_its_round_trip_shows_no_loss() {
+    let mut scene = Scene::new(&[V4], quic_only());
+    scene.until(40);
+    scene.ready(0);
+    assert_eq!(told(&mut scene), [Some(false)]);
+}
+
+#[test]
+fn an_answer_after_the_probe_timeout_shows_loss() {
+    let mut scene = Scene::new(&[V4], quic_only());
+    scene.until(1_030);
+    scene.answered(0);
+    scene.until(1_040);
+    scene.ready(0);
+    assert_eq!(told(&mut scene), [Some(true)]);
+}
+
+/// The peer is far, or slow: what was answered after more than a second took that second.
+#[test]
+fn a_long_round_trip_is_no_loss() {
+    let mut scene = Scene::new(&[V4], quic_only());
+    scene.until(1_200);
+    let (id, rtt) = (AttemptId(0), Some(ms(1_190)));
+    scene.input(Input::Ready { id, alpn: None, rtt, fell_back: false });
+    assert_eq!(told(&mut scene), [Some(false)]);
+}
+
+#[test]
+fn a_second_try_that_outdoes_a_silent_first_one_shows_loss() {
+    let mut scene = Scene::new(&[V4], Policy { second_tries: 1, ..quic_only() });
+    scene.until(130);
+    scene.ready(1);
+    assert_eq!(told(&mut scene), [Some(true)]);
+}
+
+/// ```text
+/// 0     quic ──▶
+/// 100   quic ──▶        a second try, though the policy asks for none elsewhere
+/// 120   tcp ──▶         instead of 50
+/// ```
+#[test]
+fn where_packets_are_lost_the_more_wanted_one_is_waited_for_and_tried_again() {
+    let mut scene = at_a_lossy_home(Policy::default());
+    let lines = scene.until(120);
+    assert_eq!(
+        lines,
+        ["0 start 0 quic 192.0.2.1", "100 start 1 quic 192.0.2.1", "120 start 2 tcp 192.0.2.1"]
+    );
+    let says = |reason: &Reason| matches!(reason, Reason::NetworkLoses { second_tries: 3, .. });
+    assert!(scene.race.plan().notes.iter().any(says));
+}
+
+#[test]
+fn who_ignores_the_memory_or_wants_none_gets_neither() {
+    let ignores = Policy { ignore_memory: true, ..Policy::default() };
+    let lines = at_a_lossy_home(ignores).until(200);
+    assert_eq!(lines, ["0 start 0 quic 192.0.2.1", "50 start 1 tcp 192.0.2.1"]);
+    let refuses = Policy { lossy_second_tries: 0, lossy_head_start: ms(0), ..Policy::default() };
+    let lines = at_a_lossy_home(refuses).until(200);
+    assert_eq!(lines, ["0 start 0 quic 192.0.2.1", "50 start 1 tcp 192.0.2.1"]);
+}
+
+impl Scene {
+    /// What is learnt now.
+    fn learnt(&mut self) -> Vec<Evidence> {
+        let mut learnt = Vec::new();
+        loop {
+            match self.output() {
+                Output::Learn(evidence) => learnt.push(evidence),
+                Output::Timeout(_) => return learnt,
+                _ => {}
+            }
+        }
+    }
+}
