@@ -88,6 +88,15 @@ impl MemoryStore {
         Self::new(config.clone(), Kept::Here(Memory::new(config)))
     }
 
+    /// The same, with these rows to begin with, as [`Self::entries`] of another store gives them.
+    pub fn in_memory_with(config: Config, records: impl IntoIterator<Item = Record>) -> Self {
+        let mut memory = Memory::new(config.clone());
+        for Record { key, entry } in records {
+            memory.insert(key, entry);
+        }
+        Self::new(config, Kept::Here(memory))
+    }
+
     /// Keeps nothing and knows nothing: private mode.
     pub fn none() -> Self {
         Self::new(Config::default(), Kept::Nowhere)

@@ -16,7 +16,7 @@ pub(super) use run::run;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LinkSetup, Way};
+use super::{LinkSetup, Memory, Way};
 use crate::plan::Time;
 
 /// What a run measures, and what people read at an axis.
@@ -61,17 +61,6 @@ pub struct ConnectSetup {
     pub second_after: Vec<Time>,
     /// When a trial is given up.
     pub give_up: Time,
-}
-
-/// What a client remembers at the start of a trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Memory {
-    /// Nothing.
-    #[default]
-    Empty,
-    /// One connection over the same link, without loss.
-    Warm,
 }
 
 /// The most trials of one run: each keeps some sockets open.

@@ -16,6 +16,7 @@
 //! | `six` | `he-six`: races of all transports, through middleboxes |
 //! | `host`, `times`, `load_columns` | a load on a server whose host is looked at, when, and what is measured of it |
 //! | `way` | how a client comes to its connection |
+//! | `memory`, `remembered` | what it remembers at the start of a trial |
 //! | `trial` | one trial of a client: a first and a second request |
 //! | `dns` | a name server with and without HTTPS records |
 //! | `servers` | what the client meets: servers with and without HTTP/3 |
@@ -34,8 +35,11 @@ mod dns;
 mod host;
 mod link;
 mod load_columns;
+mod memory;
 mod multipath;
 mod policies;
+#[cfg(all(target_os = "linux", feature = "load"))]
+mod remembered;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod servers;
 mod six;
@@ -53,9 +57,10 @@ use crate::statistics::Statistic;
 
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub use bed::Bed;
-pub use connect::{ConnectSetup, Memory};
+pub use connect::ConnectSetup;
 pub use cost::{CostSetup, Outcome, SctpIn, Trying};
 pub use link::{LinkSetup, Traffic};
+pub use memory::Memory;
 pub use multipath::{MultipathSetup, Stack};
 pub use policies::PoliciesSetup;
 pub use six::{Between, RaceOf, Secured, SixSetup};

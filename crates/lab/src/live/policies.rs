@@ -10,7 +10,7 @@ mod run;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LinkSetup, Way};
+use super::{LinkSetup, Memory, Way};
 use crate::plan::{Part, Time};
 
 #[cfg(all(target_os = "linux", feature = "load"))]
@@ -29,6 +29,9 @@ pub struct PoliciesSetup {
     pub http3: Part,
     /// Visitors whose network swallows UDP.
     pub swallowed: Part,
+    /// What a visitor remembers at the start.
+    #[serde(default)]
+    pub memory: Memory,
     /// Trials of a run.
     pub trials: u32,
     /// From the start of one trial to the start of the next.
@@ -44,6 +47,11 @@ const MAX_TRIALS: u32 = 500;
 
 impl PoliciesSetup {
     pub(super) fn check(&self) -> Result<(), String> {
+        if self.memory == Memory::Warm {
+            return Err(
+                "live.memory: empty or network; each visitor is new to its server".to_owned()
+            );
+        }
         match (1..=MAX_TRIALS).contains(&self.trials) {
             true => Ok(()),
             false => Err(format!("live.trials: from 1 to {MAX_TRIALS}")),
@@ -62,7 +70,8 @@ impl PoliciesSetup {
              all; it has HTTPS records for one curve alone."
                 .to_owned(),
             "The clock runs from the call until the race hands over the connection, lookup \
-             included. Nothing is remembered from one trial to the next."
+             included. Nothing is remembered from one trial to the next; what some \
+             remember of the network comes from 32 connections before, to a server with HTTP/3."
                 .to_owned(),
         ]
     }

@@ -131,9 +131,11 @@ impl Trial {
     /// Lets a memory learn from one connection.
     pub(super) async fn warm(&self, memory: &MemoryStore) -> Result<(), LiveError> {
         let client = self.client(memory)?;
-        self.request(&client)
-            .await
-            .map_err(|cause| LiveError::Inside(format!("to warm the memory: {cause}")))?;
+        let inside = |cause: &dyn std::fmt::Display| {
+            LiveError::Inside(format!("to warm the memory: {cause}"))
+        };
+        let done = timeout(self.give_up, self.request(&client)).await;
+        done.map_err(|cause| inside(&cause))?.map_err(|cause| inside(&cause))?;
         sleep(TIME_TO_LEARN).await;
         Ok(())
     }

@@ -1,16 +1,16 @@
 //! A run: its trials, side by side.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use eyas::Resolver;
 use eyas::race::policy::Policy;
-use eyas::{MemoryStore, Resolver};
 
-use super::{ConnectSetup, Memory};
+use super::ConnectSetup;
 use crate::live::bed::Bed;
 use crate::live::servers::{Kind, Servers};
 use crate::live::trial::{OBJECT, Outcome, Trial, runtime, side_by_side};
-use crate::live::{LinkSetup, LiveError, Traffic};
+use crate::live::{LinkSetup, LiveError, Memory, Traffic};
 use crate::plan::Part;
 use crate::results::RunResult;
 
@@ -36,7 +36,12 @@ pub(in crate::live) fn run(
     };
     let (outcomes, traffic) = bed.in_client(|| {
         runtime()?.block_on(async {
-            let memories = memories(setup, &trial, stop).await?;
+            // What the network loses is to be learnt from what it loses.
+            if setup.memory == Memory::Network {
+                bed.change(setup.link)?;
+            }
+            let pace = setup.pace.0;
+            let memories = setup.memory.of_trials(setup.trials, &trial, pace, stop).await?;
             bed.change(setup.link)?;
             let before = bed.traffic()?;
             let pauses = setup.second_after.iter().cycle();
@@ -55,36 +60,11 @@ pub(in crate::live) fn run(
 fn policy(setup: &ConnectSetup) -> Policy {
     let mut policy = setup.way.race(setup.give_up.0);
     policy.second_tries = setup.second_tries.unwrap_or(policy.second_tries);
-    policy.head_start = setup.head_start.map_or(policy.head_start, |time| time.0);
+    if let Some(head_start) = setup.head_start {
+        policy.head_start = head_start.0;
+        policy.lossy_head_start = head_start.0;
+    }
     policy
-}
-
-/// What each trial remembers.
-async fn memories(
-    setup: &ConnectSetup,
-    trial: &Trial,
-    stop: &AtomicBool,
-) -> Result<Vec<MemoryStore>, LiveError> {
-    let empty = |_| MemoryStore::in_memory(eyas::race::memory::Config::default());
-    let memories: Vec<MemoryStore> = (0..setup.trials).map(empty).collect();
-    if setup.memory == Memory::Empty {
-        return Ok(memories);
-    }
-    // At the pace of the trials, so that the round trips remembered are theirs.
-    let mut ticks = tokio::time::interval(setup.pace.0.max(Duration::from_millis(1)));
-    let mut warming = tokio::task::JoinSet::new();
-    for memory in &memories {
-        ticks.tick().await;
-        if stop.load(Ordering::Relaxed) {
-            return Err(LiveError::Stopped);
-        }
-        let (trial, memory) = (trial.clone(), memory.clone());
-        warming.spawn(async move { trial.warm(&memory).await });
-    }
-    while let Some(warm) = warming.join_next().await {
-        warm.map_err(|cause| LiveError::Inside(cause.to_string()))??;
-    }
-    Ok(memories)
 }
 
 fn sum_up(setup: &ConnectSetup, outcomes: &[(usize, Outcome)], traffic: Traffic) -> RunResult {

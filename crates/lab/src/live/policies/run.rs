@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use eyas::{MemoryStore, Resolver};
+use eyas::Resolver;
 use eyas_netem::random::derive;
 
 use super::PoliciesSetup;
@@ -43,23 +43,24 @@ pub(in crate::live) fn run(
         _ => NAME.to_owned(),
     };
     let kinds: Vec<Kind> = (0..setup.trials).map(|trial| setup.kind(seed, trial)).collect();
+    let trial = |kind: Kind| Trial {
+        way: setup.way,
+        policy: setup.way.race(setup.give_up.0),
+        give_up: setup.give_up.0,
+        url: format!("https://{name}:{}{OBJECT}", kind.port()),
+        security: servers.trusted(),
+        // One of its own remembers no answers.
+        resolver: Resolver::server(name_server),
+    };
     let (outcomes, traffic) = bed.in_client(|| {
         runtime()?.block_on(async {
+            let (pace, earlier) = (setup.pace.0, trial(Kind::Http3));
+            let memories = setup.memory.of_trials(setup.trials, &earlier, pace, stop).await?;
             let before = bed.traffic()?;
-            let trials = kinds.iter().map(|kind| {
-                let trial = Trial {
-                    way: setup.way,
-                    policy: setup.way.race(setup.give_up.0),
-                    give_up: setup.give_up.0,
-                    url: format!("https://{name}:{}{OBJECT}", kind.port()),
-                    security: servers.trusted(),
-                    // One of its own remembers no answers.
-                    resolver: Resolver::server(name_server),
-                };
-                let memory = MemoryStore::in_memory(eyas::race::memory::Config::default());
-                trial.run(memory, setup.second_after.0)
-            });
-            let outcomes = side_by_side(trials, setup.pace.0, stop).await?;
+            let trials = kinds.iter().zip(memories);
+            let trials =
+                trials.map(|(kind, memory)| trial(*kind).run(memory, setup.second_after.0));
+            let outcomes = side_by_side(trials, pace, stop).await?;
             Ok::<_, LiveError>((outcomes, bed.traffic()?.since(before)))
         })
     })??;

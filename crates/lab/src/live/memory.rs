@@ -1,0 +1,16 @@
+//! What a client remembers at the start of a trial.
+
+use serde::{Deserialize, Serialize};
+
+/// What a client remembers at the start of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// One connection over the same link, without loss.
+    Warm,
+    /// What connections with other hosts lost over the same link, and nothing of the server itself.
+    Network,
+}
