@@ -45,6 +45,15 @@ fn of_memory() -> Vec<(Reason, &'static str)> {
             "one race in 4 asks again, beside a working connection, whether that still holds",
         ),
         (
+            Reason::NetworkLoses {
+                loss: Loss { sent_again: 3, handshakes: 16 },
+                head_start: ms(100),
+                second_tries: 3,
+            },
+            "this network loses packets (3 of the last 16 handshakes sent some again): a head start is \
+             at least 100 ms, and what nobody answers is tried up to 3 times more",
+        ),
+        (
             Reason::MoreWanted { than: Transport::Tcp, family: Family::V4 },
             "tcp over IPv4 works, but this is more wanted and untried: tried beside the working \
              connection",
@@ -81,15 +90,6 @@ fn of_order() -> Vec<(Reason, &'static str)> {
         (
             Reason::SecondTry { after: ms(100) },
             "tried again beside the attempts that nobody had answered for 100 ms",
-        ),
-        (
-            Reason::NetworkLoses {
-                loss: Loss { sent_again: 3, handshakes: 16 },
-                head_start: ms(100),
-                second_tries: 3,
-            },
-            "this network loses packets (3 of the last 16 handshakes sent some again): a head start is \
-             at least 100 ms, and what nobody answers is tried up to 3 times more",
         ),
         (
             Reason::Service { name: name(), priority: 1, shuffled: true },

@@ -99,6 +99,14 @@ impl Reason {
                 f,
                 "one race in {one_in} asks again, beside a working connection, whether that still holds"
             ),
+            Self::NetworkLoses { loss, head_start, second_tries } => write!(
+                f,
+                "this network loses packets ({} of the last {} handshakes sent some again): a head \
+                 start is at least {}, and what nobody answers is tried up to {second_tries} times more",
+                loss.sent_again,
+                loss.handshakes,
+                Span(*head_start)
+            ),
             Self::MoreWanted { than, family } => write!(
                 f,
                 "{than} over {} works, but this is more wanted and untried: tried beside the working connection",
@@ -151,14 +159,6 @@ impl Reason {
                     Span(*after)
                 )
             }
-            Self::NetworkLoses { loss, head_start, second_tries } => write!(
-                f,
-                "this network loses packets ({} of the last {} handshakes sent some again): a head \
-                 start is at least {}, and what nobody answers is tried up to {second_tries} times more",
-                loss.sent_again,
-                loss.handshakes,
-                Span(*head_start)
-            ),
             Self::Service { name, priority, shuffled } => {
                 write!(f, "HTTPS record for {name} with priority {priority}")?;
                 if *shuffled { f.write_str(", drawn among equals") } else { Ok(()) }
