@@ -258,6 +258,11 @@ impl Association {
             && !self.receiver.is_readable()
     }
 
+    /// Whether nothing but last words is left.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
     /// Whether there is something to tell.
     pub(crate) fn has_events(&self) -> bool {
         !self.events.is_empty()

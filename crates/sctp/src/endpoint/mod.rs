@@ -88,7 +88,7 @@ pub struct Endpoint {
     timers: Timers,
     /// Slots of associations that may have something to give out.
     waiting: VecDeque<u32>,
-    /// Answers on behalf of no association.
+    /// Answers on behalf of no association, or of one that was forgotten at its end.
     answers: VecDeque<Trainload>,
     limit: RateLimit,
     train: Train,
@@ -218,12 +218,20 @@ impl Endpoint {
         })
     }
 
-    /// Drops an association without a word to the peer, and what it still had to receive.
+    /// Drops an association without a word to the peer, and what it still had to receive. One that
+    /// has ended has said how: its last packet still goes, be it a SHUTDOWN COMPLETE or an ABORT.
     pub fn forget(&mut self, now: Duration, id: AssociationId) {
         self.see(now);
-        if let Some(slot) = self.registry.slot(id) {
-            self.drop_slot(slot);
+        let Some(slot) = self.registry.slot(id) else { return };
+        if let Some(entry) = self.registry.entry_mut(slot)
+            && entry.association.has_ended()
+        {
+            let (train, counters) = (&mut self.train, &mut self.counters);
+            while let Some(last) = entry.association.poll_transmit(self.now, train, counters) {
+                self.answers.push_back(last);
+            }
         }
+        self.drop_slot(slot);
     }
 
     /// Makes a path the primary one (`SCTP_PRIMARY_ADDR`).

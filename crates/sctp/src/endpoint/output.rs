@@ -12,7 +12,7 @@ impl Endpoint {
         self.see(now);
         self.run_timers();
         if let Some(answer) = self.answers.pop_front() {
-            self.counters.packets_out += 1;
+            self.count(&answer);
             return answer.into();
         }
         while let Some(&slot) = self.waiting.front() {

@@ -30,6 +30,30 @@ fn either_side_may_end() {
     }
 }
 
+/// The peer waits for it, and would ask for it a second later.
+#[test]
+fn what_is_forgotten_at_its_end_still_says_its_last_word() {
+    for (aborts, last) in [(false, "A -> B  SHUTDOWN-COMPLETE"), (true, "A -> B  ABORT")] {
+        let mut world = World::new();
+        let (a, _) = world.connected();
+        world.hosts[A].forgets = true;
+        world.clear_ladder();
+        let sent = world.hosts[A].endpoint.counters().packets_out;
+        if aborts {
+            world.hosts[A].endpoint.abort(world.now, a, Bytes::new()).unwrap();
+        } else {
+            world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+        }
+        world.run_for(ms(60_000));
+        assert_eq!(world.ladder.last().unwrap(), last, "{:?}", world.ladder);
+        let of_a = world.ladder.iter().filter(|line| line.starts_with("A -> B")).count();
+        assert_eq!(world.hosts[A].endpoint.counters().packets_out - sent, of_a as u64);
+        assert_eq!(world.hosts[A].endpoint.associations(), []);
+        assert_eq!(world.hosts[B].endpoint.associations(), []);
+        assert_eq!(world.hosts[B].endpoint.counters().retransmissions, 0);
+    }
+}
+
 #[test]
 fn both_sides_may_end_at_once() {
     let mut world = World::new();

@@ -50,6 +50,8 @@ pub(crate) struct Host {
     pub(crate) received: BTreeMap<AssociationId, Vec<Message>>,
     /// Whether messages are taken as soon as they are there.
     pub(crate) reads: bool,
+    /// Whether an association is forgotten as soon as it says that it has ended.
+    pub(crate) forgets: bool,
     readable: BTreeSet<AssociationId>,
     /// The UDP port that the other side sees, where an address translator sits in front.
     pub(crate) translated: Option<u16>,
@@ -124,6 +126,7 @@ impl Host {
             events: Vec::new(),
             received: BTreeMap::new(),
             reads: true,
+            forgets: false,
             readable: BTreeSet::new(),
             translated: None,
             timeout: None,
@@ -354,7 +357,11 @@ impl World {
                     if event == Event::Readable {
                         self.hosts[host].readable.insert(id);
                     }
+                    let has_ended = matches!(event, Event::Closed | Event::Lost(_));
                     self.hosts[host].events.push((id, event));
+                    if has_ended && self.hosts[host].forgets {
+                        self.hosts[host].endpoint.forget(self.now, id);
+                    }
                 }
                 Output::Timeout(at) => {
                     assert!(at.is_none_or(|at| at > self.now), "a timeout that is due");
