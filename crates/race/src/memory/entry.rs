@@ -83,6 +83,11 @@ pub enum Outcome {
 }
 
 impl PeerEntry {
+    /// Whether nothing is known but one silence that was cut short.
+    pub(super) const fn is_in_doubt(&self) -> bool {
+        matches!(self.outcome, Outcome::Bad { cause: Cause::Silent, strikes: 0, .. })
+    }
+
     /// What this says at `now`.
     pub fn verdict(&self, now: Duration, config: &Config) -> Verdict {
         if !is_credible(self.at, now) || self.at.saturating_add(config.keep_for) <= now {

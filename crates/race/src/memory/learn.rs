@@ -25,6 +25,7 @@ pub fn learn_rows(
         Some(Entry::Peer(entry)) if is_credible(entry.at, evidence.at) => Some(entry),
         _ => None,
     };
+    let sent_again = evidence.sent_again.or_else(|| lost_of_good(old.as_ref(), evidence, config));
     let mut rows = Vec::new();
     if let Some(entry) = peer_after(old.as_ref(), evidence, config) {
         rows.push((peer_key, Entry::Peer(entry)));
@@ -38,7 +39,7 @@ pub fn learn_rows(
             Some(Entry::Path(entry)) if is_credible(entry.at, evidence.at) => Some(entry),
             _ => None,
         };
-        rows.push((key, Entry::Path(path_after(old, evidence))));
+        rows.push((key, Entry::Path(path_after(old, evidence, sent_again))));
     }
     rows
 }
@@ -90,23 +91,32 @@ fn heard(evidence: &Evidence) -> Option<bool> {
     }
 }
 
-fn path_after(old: Option<PathEntry>, evidence: &Evidence) -> PathEntry {
+/// A peer that answered lately and is silent now: a packet was lost, or so much is likely. Of a
+/// peer that never answered, silence tells nothing of the kind.
+fn lost_of_good(old: Option<&PeerEntry>, evidence: &Evidence, config: &Config) -> Option<bool> {
+    let was_good = matches!(old?.verdict(evidence.at, config), Verdict::Good { .. });
+    let is_silent = evidence.failure.as_ref().is_some_and(|it| it.cause == Cause::Silent);
+    (was_good && is_silent && evidence.doubt != Some(Doubt::HostRefused)).then_some(true)
+}
+
+fn path_after(old: Option<PathEntry>, evidence: &Evidence, sent_again: Option<bool>) -> PathEntry {
     let at = evidence.at;
     if heard(evidence) == Some(true) {
         let known = old.map_or_else(Handshakes::default, |entry| entry.handshakes);
-        let handshakes = known.and(evidence.sent_again);
+        let handshakes = known.and(sent_again);
         return PathEntry { at, heard_at: Some(at), silent: Vec::new(), handshakes };
     }
     let silent = SilentHost { host: hash(&evidence.host), at };
     let Some(mut entry) = old else {
-        let handshakes = Handshakes::default();
+        let handshakes = Handshakes::default().and(sent_again);
         return PathEntry { at, heard_at: None, silent: vec![silent], handshakes };
     };
     entry.silent.retain(|known| known.host != silent.host);
     let surplus = (entry.silent.len() + 1).saturating_sub(PathEntry::MAX_SILENT);
     entry.silent.drain(..surplus);
     entry.silent.push(silent);
-    PathEntry { at: at.max(entry.at), ..entry }
+    let handshakes = entry.handshakes.and(sent_again);
+    PathEntry { at: at.max(entry.at), handshakes, ..entry }
 }
 
 /// What is left of a row once `host` is forgotten; `None` if the row is to be deleted.

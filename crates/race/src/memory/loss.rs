@@ -1,10 +1,12 @@
 //! What a network loses: how many handshakes had to send packets again.
 //!
-//! A handshake that took as long as a retransmission takes has lost packets. That shows with any peer,
-//! and it is the network that loses: so the last handshakes over each path are counted, whoever the
+//! A handshake that took as long as a retransmission takes has lost packets, and so has one with a
+//! peer that has just worked and is silent now. That shows with any peer, and it is the network that
+//! loses: so the last handshakes over each path are counted, whoever the
 //! peer was, and those of all paths of a network together say whether it loses. Where it does, a more
-//! wanted transport is waited for longer and what is silent is tried again at once
-//! ([`Policy::lossy_head_start`](crate::policy::Policy::lossy_head_start)).
+//! wanted transport is waited for longer, what is silent is tried again soon
+//! ([`Policy::lossy_head_start`](crate::policy::Policy::lossy_head_start)), and one silence that was cut
+//! short is not held against anybody.
 
 use serde::{Deserialize, Serialize};
 

@@ -100,8 +100,10 @@ impl View {
 
     /// What is known of this candidate at `now`.
     pub fn verdict(&self, candidate: &Candidate, now: Duration) -> Verdict {
-        let own = self.peer(candidate).map(|entry| entry.verdict(now, &self.config));
-        match own {
+        // Where packets are lost all the time, one silence is no sign of anything.
+        let tells = |entry: &&PeerEntry| !entry.is_in_doubt() || self.loss(now).is_none();
+        let own = self.peer(candidate).filter(tells);
+        match own.map(|entry| entry.verdict(now, &self.config)) {
             Some(verdict) if verdict != Verdict::Unknown => verdict,
             _ => self.network_verdict(candidate, now),
         }

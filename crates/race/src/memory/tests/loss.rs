@@ -65,6 +65,39 @@ fn silence_takes_back_nothing_and_an_answer_keeps_what_was_known() {
     assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 3, handshakes: 4 }));
 }
 
+/// Silent now, before anything could have been sent again.
+fn cut_short(name: &str, candidate: Candidate, at: Duration) -> Evidence {
+    Evidence { doubt: Some(Doubt::CutShort), ..was_silent(name, candidate, at) }
+}
+
+#[test]
+fn the_silence_of_a_peer_that_has_just_answered_is_loss_and_that_of_a_stranger_is_none() {
+    let strangers: Vec<Evidence> =
+        ["a.test", "b.test"].map(|name| cut_short(name, quic(), NOW)).into();
+    let mut memory = after(&handshakes(&quic(), 6, 0));
+    strangers.iter().for_each(|evidence| memory.learn(evidence));
+    assert_eq!(loss(&memory, "home", NOW), None);
+    let known = ["1.test", "2.test"].map(|name| cut_short(name, quic(), NOW));
+    known.iter().for_each(|evidence| memory.learn(evidence));
+    assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 2, handshakes: 8 }));
+    // What is silent is silent, however often it is told.
+    known.iter().for_each(|evidence| memory.learn(evidence));
+    assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 2, handshakes: 8 }));
+}
+
+#[test]
+fn on_a_lossy_network_one_silence_is_no_sign() {
+    let silence = cut_short("a.test", tcp(), NOW);
+    let calm = after(&[silence.clone()]);
+    assert!(matches!(verdict(&calm, "a.test", &tcp(), NOW), Verdict::Bad { .. }));
+    let mut lossy = after(&handshakes(&quic(), 4, 4));
+    lossy.learn(&silence);
+    assert_eq!(verdict(&lossy, "a.test", &tcp(), NOW), Verdict::Unknown);
+    // A silence that nothing cut short is another matter.
+    lossy.learn(&was_silent("a.test", tcp(), NOW));
+    assert!(matches!(verdict(&lossy, "a.test", &tcp(), NOW), Verdict::Bad { .. }));
+}
+
 #[test]
 fn forgetting_a_host_leaves_what_its_network_lost() {
     let mut memory = after(&handshakes(&quic(), 3, 3));
