@@ -3,16 +3,19 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eyas::MemoryStore;
 use eyas::race::memory::Config;
-use eyas::race::target::Host;
+use eyas::{MemoryStore, Resolver, SecurityParameters};
 use tokio::task::JoinSet;
 
-use super::trial::Trial;
+use super::trial::{OBJECT, Trial};
 use super::{LiveError, Memory};
 
-/// Connections from which a network is known: as many as are kept of two paths.
-const CONNECTIONS: usize = 32;
+/// Hosts from which a network is known: as many as are kept of two paths.
+const HOSTS: usize = 32;
+/// How long a connection stays open to be learnt from.
+const LEARN: Duration = Duration::from_millis(5);
+/// The same where what was lost is to show, too: more than QUIC needs to send an Initial again.
+const STAY: Duration = Duration::from_millis(1_500);
 
 impl Memory {
     /// What each of so many trials remembers. What has to be learnt for it is learnt now, over the
@@ -29,15 +32,18 @@ impl Memory {
         match self {
             Self::Empty => Ok(memories),
             Self::Warm => {
-                let warm = warm(trial, &memories, pace, stop).await?;
+                let trials = memories.iter().map(|memory| (trial.clone(), memory.clone(), LEARN));
+                let warm = warm(trials, pace, stop).await?;
                 warm.into_iter().collect::<Result<(), _>>()?;
                 Ok(memories)
             }
             Self::Network => {
                 let known = empty();
+                let hosts = (0..HOSTS).map(|number| trial.elsewhere(number));
+                let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
+                let hosts = hosts.into_iter().map(|host| (host, known.clone(), STAY));
                 // What has no connection in time has shown something, too.
-                warm(trial, &vec![known.clone(); CONNECTIONS], pace, stop).await?;
-                known.forget(&trial.host()?);
+                warm(hosts, pace, stop).await?;
                 let rows = known.entries();
                 let like = |_| MemoryStore::in_memory_with(Config::default(), rows.iter().cloned());
                 Ok((0..trials).map(like).collect())
@@ -46,23 +52,21 @@ impl Memory {
     }
 }
 
-/// One connection for each of these memories.
+/// One connection for each of these, which then stays open for so long.
 async fn warm(
-    trial: &Trial,
-    memories: &[MemoryStore],
+    trials: impl Iterator<Item = (Trial, MemoryStore, Duration)>,
     pace: Duration,
     stop: &AtomicBool,
 ) -> Result<Vec<Result<(), LiveError>>, LiveError> {
     // At the pace of the trials, so that the round trips remembered are theirs.
     let mut ticks = tokio::time::interval(pace.max(Duration::from_millis(1)));
     let mut warming = JoinSet::new();
-    for memory in memories {
+    for (trial, memory, stay) in trials {
         ticks.tick().await;
         if stop.load(Ordering::Relaxed) {
             return Err(LiveError::Stopped);
         }
-        let (trial, memory) = (trial.clone(), memory.clone());
-        warming.spawn(async move { trial.warm(&memory).await });
+        warming.spawn(async move { trial.warm(&memory, stay).await });
     }
     let mut warm = Vec::new();
     while let Some(one) = warming.join_next().await {
@@ -72,11 +76,22 @@ async fn warm(
 }
 
 impl Trial {
-    /// The server, by the name that the memory has for it.
-    fn host(&self) -> Result<Host, LiveError> {
+    /// The same server by the name of another host, whoever that is.
+    fn elsewhere(&self, number: usize) -> Result<Self, LiveError> {
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
         let url: http::Uri = self.url.parse().map_err(|cause| inside(&cause))?;
-        let host = url.host().unwrap_or_default();
-        Host::parse(host).map_err(|cause| inside(&cause))
+        let (host, port) = (url.host().unwrap_or_default(), url.port_u16().unwrap_or_default());
+        let name = format!("host-{number}.test");
+        let resolver = match host.parse() {
+            Ok(address) => Resolver::system().overriding(&name, port, vec![address]),
+            // The name server knows every name.
+            Err(_) => self.resolver.clone(),
+        };
+        Ok(Self {
+            url: format!("https://{name}:{port}{OBJECT}"),
+            security: SecurityParameters::platform().accept_any_certificate().without_resumption(),
+            resolver,
+            ..self.clone()
+        })
     }
 }

@@ -21,8 +21,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 const LOOK_FOR: Duration = Duration::from_secs(10);
 /// How soon a run ends that is asked to stop.
 const TIME_TO_STOP: Duration = Duration::from_millis(200);
-/// How long a client is given to remember what it has learnt.
-const TIME_TO_LEARN: Duration = Duration::from_millis(5);
 
 /// What a client needs to know.
 #[derive(Clone, Debug)]
@@ -128,15 +126,15 @@ impl Trial {
         Ok(response)
     }
 
-    /// Lets a memory learn from one connection.
-    pub(super) async fn warm(&self, memory: &MemoryStore) -> Result<(), LiveError> {
+    /// Lets a memory learn from one connection that stays open for so long.
+    pub(super) async fn warm(&self, memory: &MemoryStore, stay: Duration) -> Result<(), LiveError> {
         let client = self.client(memory)?;
         let inside = |cause: &dyn std::fmt::Display| {
             LiveError::Inside(format!("to warm the memory: {cause}"))
         };
         let done = timeout(self.give_up, self.request(&client)).await;
         done.map_err(|cause| inside(&cause))?.map_err(|cause| inside(&cause))?;
-        sleep(TIME_TO_LEARN).await;
+        sleep(stay).await;
         Ok(())
     }
 
