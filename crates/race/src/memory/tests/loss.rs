@@ -88,7 +88,7 @@ fn the_silence_of_a_peer_that_has_just_answered_is_loss_and_that_of_a_stranger_i
 #[test]
 fn on_a_lossy_network_one_silence_is_no_sign() {
     let silence = cut_short("a.test", tcp(), NOW);
-    let calm = after(&[silence.clone()]);
+    let calm = after(core::slice::from_ref(&silence));
     assert!(matches!(verdict(&calm, "a.test", &tcp(), NOW), Verdict::Bad { .. }));
     let mut lossy = after(&handshakes(&quic(), 4, 4));
     lossy.learn(&silence);
