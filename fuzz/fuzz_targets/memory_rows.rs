@@ -33,6 +33,7 @@ fn evidence(host: Host, network: NetworkId, transport: Transport) -> Evidence {
         failure: None,
         doubt: None,
         rtt: Some(Duration::from_millis(20)),
+        sent_again: Some(true),
     }
 }
 
