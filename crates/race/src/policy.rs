@@ -243,6 +243,12 @@ impl Policy {
         }
     }
 
+    /// The same policy with this head start on every network, whatever it loses.
+    #[must_use]
+    pub fn with_head_start(self, head_start: Duration) -> Self {
+        Self { head_start, lossy_head_start: head_start, ..self }
+    }
+
     /// The policy in whose times the tests of everything but second tries are written.
     #[cfg(test)]
     pub(crate) fn of_first_tries() -> Self {

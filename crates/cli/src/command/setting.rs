@@ -166,9 +166,7 @@ pub(crate) fn policy(
     }
     policy.only_family = only_family(reach);
     if let Some(head_start) = choice.head_start {
-        policy.head_start = head_start;
-        // What is asked for holds on every network.
-        policy.lossy_head_start = head_start;
+        policy = policy.with_head_start(head_start);
     }
     if let Some(delay) = choice.attempt_delay {
         set_attempt_delay(&mut policy, delay);

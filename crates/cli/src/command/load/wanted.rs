@@ -87,9 +87,7 @@ fn policy(choice: &LoadChoiceFlags, reach: &ReachFlags) -> Result<Policy, Failur
     policy.only_family = setting::only_family(reach);
     policy.sctp_security = choice.sctp_security.into();
     if let Some(head_start) = choice.head_start {
-        policy.head_start = head_start;
-        // What is asked for holds on every network.
-        policy.lossy_head_start = head_start;
+        policy = policy.with_head_start(head_start);
     }
     if let Some(delay) = choice.attempt_delay {
         setting::set_attempt_delay(&mut policy, delay);

@@ -23,8 +23,12 @@ pub(in crate::live) fn run(
     seed: u64,
     stop: &AtomicBool,
 ) -> Result<RunResult, LiveError> {
-    let clean = LinkSetup { loss: Part::default(), ..setup.link };
-    let bed = Bed::start(clean, seed)?;
+    let learnt_over = match setup.memory {
+        // What the network loses is to be learnt from what it loses.
+        Memory::Network => setup.link,
+        Memory::Empty | Memory::Warm => LinkSetup { loss: Part::default(), ..setup.link },
+    };
+    let bed = Bed::start(learnt_over, seed)?;
     let servers = Servers::start(&bed, &[Kind::Http3])?;
     let trial = Trial {
         way: setup.way,
@@ -36,10 +40,6 @@ pub(in crate::live) fn run(
     };
     let (outcomes, traffic) = bed.in_client(|| {
         runtime()?.block_on(async {
-            // What the network loses is to be learnt from what it loses.
-            if setup.memory == Memory::Network {
-                bed.change(setup.link)?;
-            }
             let pace = setup.pace.0;
             let memories = setup.memory.of_trials(setup.trials, &trial, pace, stop).await?;
             bed.change(setup.link)?;
@@ -60,11 +60,10 @@ pub(in crate::live) fn run(
 fn policy(setup: &ConnectSetup) -> Policy {
     let mut policy = setup.way.race(setup.give_up.0);
     policy.second_tries = setup.second_tries.unwrap_or(policy.second_tries);
-    if let Some(head_start) = setup.head_start {
-        policy.head_start = head_start.0;
-        policy.lossy_head_start = head_start.0;
+    match setup.head_start {
+        Some(head_start) => policy.with_head_start(head_start.0),
+        None => policy,
     }
-    policy
 }
 
 fn sum_up(setup: &ConnectSetup, outcomes: &[(usize, Outcome)], traffic: Traffic) -> RunResult {
