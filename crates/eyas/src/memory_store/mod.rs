@@ -85,7 +85,7 @@ impl MemoryStore {
 
     /// Keeps what is learnt as long as this process lives.
     pub fn in_memory(config: Config) -> Self {
-        Self::new(config.clone(), Kept::Here(Memory::new(config)))
+        Self::in_memory_with(config, [])
     }
 
     /// The same, with these rows to begin with, as [`Self::entries`] of another store gives them.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eyas::race::memory::Config;
+use eyas::race::memory::{Config, Record};
 use eyas::{MemoryStore, Resolver, SecurityParameters};
 use tokio::task::JoinSet;
 
@@ -27,26 +27,26 @@ impl Memory {
         pace: Duration,
         stop: &AtomicBool,
     ) -> Result<Vec<MemoryStore>, LiveError> {
-        let empty = || MemoryStore::in_memory(Config::default());
-        let memories: Vec<MemoryStore> = (0..trials).map(|_| empty()).collect();
+        let with =
+            |rows: &[Record]| MemoryStore::in_memory_with(Config::default(), rows.iter().cloned());
+        let all_with = |rows: &[Record]| (0..trials).map(|_| with(rows)).collect::<Vec<_>>();
         match self {
-            Self::Empty => Ok(memories),
+            Self::Empty => Ok(all_with(&[])),
             Self::Warm => {
+                let memories = all_with(&[]);
                 let trials = memories.iter().map(|memory| (trial.clone(), memory.clone(), LEARN));
                 let warm = warm(trials, pace, stop).await?;
                 warm.into_iter().collect::<Result<(), _>>()?;
                 Ok(memories)
             }
             Self::Network => {
-                let known = empty();
+                let known = with(&[]);
                 let hosts = (0..HOSTS).map(|number| trial.elsewhere(number));
                 let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
                 let hosts = hosts.into_iter().map(|host| (host, known.clone(), STAY));
                 // What has no connection in time has shown something, too.
                 warm(hosts, pace, stop).await?;
-                let rows = known.entries();
-                let like = |_| MemoryStore::in_memory_with(Config::default(), rows.iter().cloned());
-                Ok((0..trials).map(like).collect())
+                Ok(all_with(&known.entries()))
             }
         }
     }
