@@ -193,6 +193,20 @@ impl Candidate {
             && self.alpn == other.alpn
             && self.ech == other.ech
     }
+
+    /// A way under TLS to this address and port, as tests want it.
+    #[cfg(test)]
+    pub(crate) fn under_tls(transport: Transport, address: SocketAddr) -> Self {
+        Self {
+            address,
+            transport,
+            security: Security::Tls,
+            alpn: Vec::new(),
+            ech: None,
+            priority: None,
+            origin: Origin::Address,
+        }
+    }
 }
 
 impl fmt::Display for Candidate {

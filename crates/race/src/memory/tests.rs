@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use super::*;
-use crate::candidate::{Candidate, Origin, Security, Transport};
+use crate::candidate::{Candidate, Security, Transport};
 use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId};
 use crate::target::Host;
 
@@ -28,15 +28,7 @@ fn home() -> NetworkId {
 }
 
 fn candidate(transport: Transport, address: &str) -> Candidate {
-    Candidate {
-        address: address.parse().unwrap(),
-        transport,
-        security: Security::Tls,
-        alpn: Vec::new(),
-        ech: None,
-        priority: None,
-        origin: Origin::Address,
-    }
+    Candidate::under_tls(transport, address.parse().unwrap())
 }
 
 fn quic() -> Candidate {

@@ -255,20 +255,6 @@ fn more_than_one_switch_is_possible() {
     assert_eq!(said, expected);
 }
 
-fn good(transport: Transport) -> Evidence {
-    Evidence {
-        at: EPOCH,
-        network: NetworkId("home".into()),
-        host: target().host,
-        candidate: candidate(transport, V4),
-        level: Level::Security,
-        failure: None,
-        doubt: None,
-        rtt: None,
-        sent_again: None,
-    }
-}
-
 /// A setup that remembers these outcomes, so many minutes ago.
 fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
     let mut memory = Memory::new(Config::default());

@@ -2,7 +2,7 @@
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Evidence, Level, NetworkId};
+use crate::evidence::{Evidence, NetworkId};
 use crate::io::{AttemptId, Input, Output};
 use crate::memory::{Config, Memory};
 use crate::policy::Policy;
@@ -28,15 +28,9 @@ fn at_a_lossy_home(policy: Policy) -> Scene {
     let mut memory = Memory::new(Config::default());
     for name in ["b.test", "c.test", "d.test"] {
         memory.learn(&Evidence {
-            at: EPOCH,
-            network: NetworkId("home".into()),
             host: Host::Name(name.into()),
-            candidate: candidate(Transport::Tcp, "192.0.2.7"),
-            level: Level::Security,
-            failure: None,
-            doubt: None,
-            rtt: None,
             sent_again: Some(true),
+            ..good(Transport::Tcp)
         });
     }
     let mut setup = setup(policy);

@@ -5,9 +5,9 @@
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
-use crate::candidate::{Candidate, Origin, Security, Transport};
+use crate::candidate::{Candidate, Security, Transport};
 use crate::dns::{Answer, DnsFailure, Query, RecordType, Records};
-use crate::evidence::{Cause, Failure, Level, NetworkId};
+use crate::evidence::{Cause, Evidence, Failure, Level, NetworkId};
 use crate::io::{AttemptId, Input, NetworkChange, NetworkView, Output, SourceAddress};
 use crate::memory::View;
 use crate::policy::Policy;
@@ -44,14 +44,21 @@ pub(super) fn target() -> Target {
 
 /// A way to this address, port 443, under TLS.
 pub(super) fn candidate(transport: Transport, address: &str) -> Candidate {
-    Candidate {
-        address: SocketAddr::new(address.parse().unwrap(), 443),
-        transport,
-        security: Security::Tls,
-        alpn: Vec::new(),
-        ech: None,
-        priority: None,
-        origin: Origin::Address,
+    Candidate::under_tls(transport, SocketAddr::new(address.parse().unwrap(), 443))
+}
+
+/// This way to the target has just worked at home.
+pub(super) fn good(transport: Transport) -> Evidence {
+    Evidence {
+        at: EPOCH,
+        network: NetworkId("home".into()),
+        host: target().host,
+        candidate: candidate(transport, V4),
+        level: Level::Security,
+        failure: None,
+        doubt: None,
+        rtt: None,
+        sent_again: None,
     }
 }
 
