@@ -169,14 +169,18 @@ async fn finish_or_stop(plan: Plan, job: Job, watched: bool) -> Result<Document,
 }
 
 fn not_emulated(cause: &RunError) -> Failure {
-    let kind = match cause {
-        RunError::Live { cause: LiveError::Bed(_), .. } => Kind::Emulator,
-        _ => Kind::Connect,
+    let (kind, hint) = match cause {
+        RunError::Live { cause: LiveError::Bed(_), .. } => (
+            Kind::Emulator,
+            "live experiments need root, or 'unshare --user --map-root-user --net' before the \
+             command; finished runs are kept",
+        ),
+        _ => (
+            Kind::Connect,
+            "finished runs are kept: the same command goes on with the run that failed",
+        ),
     };
-    Failure::new(kind, cause.to_string()).hint(
-        "live experiments need root, or 'unshare --user --map-root-user --net' before the command; \
-         finished runs are kept",
-    )
+    Failure::new(kind, cause.to_string()).hint(hint)
 }
 
 fn cores() -> usize {
