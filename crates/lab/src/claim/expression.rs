@@ -104,27 +104,34 @@ impl Function {
 pub struct Series {
     /// Where; empty if it is one number.
     pub xs: Vec<f64>,
-    /// The numbers.
-    pub ys: Vec<f64>,
+    /// The numbers; none where the point is not judged (`[judged]` of the plan).
+    pub ys: Vec<Option<f64>>,
 }
 
 impl Series {
     /// One number.
     #[must_use]
     pub fn number(y: f64) -> Self {
-        Self { xs: Vec::new(), ys: vec![y] }
+        Self { xs: Vec::new(), ys: vec![Some(y)] }
     }
 
     /// The number, if it is one.
     #[must_use]
     pub fn single(&self) -> Option<f64> {
         match self.ys.as_slice() {
-            [number] => Some(*number),
+            [number] => *number,
             _ => None,
         }
     }
 
-    /// Place by place; a number goes with every place. None if the places differ.
+    /// The places that are judged.
+    fn judged(&self) -> (Vec<f64>, Vec<f64>) {
+        let pairs = self.xs.iter().zip(&self.ys);
+        pairs.filter_map(|(x, y)| Some((*x, (*y)?))).unzip()
+    }
+
+    /// Place by place; a number goes with every place, and what is not judged on one side is not
+    /// judged. None if the places differ.
     fn with(&self, other: &Self, act: impl Fn(f64, f64) -> f64) -> Option<Self> {
         let (xs, count) = match (self.xs.is_empty(), other.xs.is_empty()) {
             (true, true) => (Vec::new(), 1),
@@ -139,7 +146,7 @@ impl Series {
         };
         Some(Self {
             xs,
-            ys: (0..count).map(|index| act(at(self, index), at(other, index))).collect(),
+            ys: (0..count).map(|index| Some(act(at(self, index)?, at(other, index)?))).collect(),
         })
     }
 }
@@ -154,7 +161,11 @@ impl Expression {
             Self::Number(number) => Some(Series::number(*number)),
             Self::Read { measure, scene, curve, span } => {
                 let points: Vec<&Point> = plan.along(scene, curve).collect();
-                series(&points, *span, &|point| read(&point.id, measure))
+                series(&points, *span, &|point| {
+                    let number = read(&point.id, measure)?;
+                    let counts = plan.judged.as_ref().map(|rule| rule.counts(&point.id, read));
+                    Some(counts.unwrap_or(Some(true))?.then_some(number))
+                })
             }
             Self::Both(operator, left, right) => {
                 let (left, right) = (left.evaluate(plan, read)?, right.evaluate(plan, read)?);
@@ -171,17 +182,21 @@ impl Expression {
     }
 }
 
-fn series(points: &[&Point], span: Span, read: &dyn Fn(&Point) -> Option<f64>) -> Option<Series> {
+/// Outer none: not measured; inner none: not judged.
+type ReadPoint<'a> = dyn Fn(&Point) -> Option<Option<f64>> + 'a;
+
+fn series(points: &[&Point], span: Span, read: &ReadPoint<'_>) -> Option<Series> {
+    let single = |point: &Point| Some(Series { xs: Vec::new(), ys: vec![read(point)?] });
     let same = |x: f64, wanted: f64| (x - wanted).abs() <= wanted.abs() * 1e-9;
     match span {
         Span::At(x) => {
             let point = points.iter().find(|point| same(point.x, x))?;
-            Some(Series::number(read(point)?))
+            single(point)
         }
-        Span::Largest => Some(Series::number(read(points.last()?)?)),
+        Span::Largest => single(points.last()?),
         Span::Between(low, high) => {
             let inside = points.iter().filter(|point| (low..=high).contains(&point.x));
-            let pairs: Vec<(f64, f64)> =
+            let pairs: Vec<(f64, Option<f64>)> =
                 inside.map(|point| Some((point.x, read(point)?))).collect::<Option<_>>()?;
             let (xs, ys) = pairs.into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
             (!xs.is_empty()).then_some(Series { xs, ys })
@@ -191,21 +206,29 @@ fn series(points: &[&Point], span: Span, read: &dyn Fn(&Point) -> Option<f64>) -
 
 fn call(function: Function, arguments: &[Series]) -> Option<Series> {
     let first = arguments.first()?;
+    let numbers = || first.ys.iter().flatten().copied();
+    let line = || {
+        let (xs, ys) = first.judged();
+        Line::through(&xs, &ys)
+    };
     let number = match function {
-        Function::Least => first.ys.iter().copied().reduce(f64::min)?,
-        Function::Most => first.ys.iter().copied().reduce(f64::max)?,
-        Function::Mean => first.ys.iter().sum::<f64>() / first.ys.len() as f64,
-        Function::Slope => Line::through(&first.xs, &first.ys)?.slope,
-        Function::R2 => Line::through(&first.xs, &first.ys)?.r_squared,
+        Function::Least => numbers().reduce(f64::min)?,
+        Function::Most => numbers().reduce(f64::max)?,
+        Function::Mean => {
+            let count = numbers().count();
+            (count > 0).then(|| numbers().sum::<f64>() / count as f64)?
+        }
+        Function::Slope => line()?.slope,
+        Function::R2 => line()?.r_squared,
         Function::Reach => {
             let level = arguments.get(1)?.single()?;
-            let place = first.ys.iter().position(|y| *y >= level);
+            let place = first.ys.iter().position(|y| y.is_some_and(|y| y >= level));
             place.and_then(|place| first.xs.get(place)).copied().unwrap_or(f64::INFINITY)
         }
         Function::Min => return combine(arguments, f64::min),
         Function::Max => return combine(arguments, f64::max),
         Function::Abs => {
-            let ys = first.ys.iter().map(|y| y.abs()).collect();
+            let ys = first.ys.iter().map(|y| y.map(f64::abs)).collect();
             return Some(Series { xs: first.xs.clone(), ys });
         }
     };

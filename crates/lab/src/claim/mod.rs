@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `mod` | claims and their verdicts |
 //! | `expression` | what is computed |
+//! | `judged` | which points claims are judged by |
 //! | `reader` | expressions as text |
 //! | `trials` | expressions over the trials of live runs |
 
 mod expression;
+mod judged;
 mod reader;
 mod trials;
 
@@ -21,6 +23,7 @@ use crate::results::Results;
 use crate::statistics::Summary;
 
 pub use expression::{Expression, Function, Operator, Series, Span};
+pub use judged::Judged;
 
 /// A claim as a plan writes it.
 #[derive(Clone, Debug, Deserialize)]

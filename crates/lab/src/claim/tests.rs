@@ -55,6 +55,76 @@ fn series() {
     assert_eq!(compute("most(throughput[c, ..] + throughput[d, ..])", 0), None);
 }
 
+const LIVE: &str = "kind = 'live'\nname = 'p'\ntitle = 't'\nabout = 'a'\nruns = 1
+    live = { experiment = 'cost', rate = 1, trying = 'tcp', size = '1 KiB', warm_up = '0 s', duration = '1 s', sample = '1 s' }
+    sweep = { parameter = 'live.rate', values = [1, 2, 3] }
+    curve = [{ id = 'c', label = 'C' }, { id = 'd', label = 'D' }]
+    judged = { measure = 'mean.late', at_most = 100, otherwise = 'too late' }";
+
+/// At x its CPU is x; at 2 curve d was late, and at 3 both were.
+fn partly_late() -> (Plan, Results) {
+    let plan = Plan::parse(LIVE, &Options::default()).unwrap();
+    let run = |cpu: f64, late: f64| {
+        let columns = [("cpu", vec![cpu]), ("late", vec![late])];
+        let columns = columns.map(|(name, trials)| (name.to_owned(), trials));
+        vec![RunResult { columns: columns.into_iter().collect(), ..RunResult::default() }]
+    };
+    let is_late = |curve: &str, x: f64| x > 2.5 || (x > 1.5 && curve == "d");
+    let late = |curve: &str, x: f64| if is_late(curve, x) { 100.1 } else { 100.0 };
+    let points = plan.points.iter();
+    let points = points.map(|point| (point.id.clone(), run(point.x, late(&point.curve, point.x))));
+    let results = Results { points: points.collect(), ..Results::default() };
+    (plan, results)
+}
+
+#[test]
+fn what_is_not_judged_is_left_out_of_series() {
+    let (plan, results) = partly_late();
+    let compute = |text: &str| {
+        let expression = Expression::parse(text, &plan).unwrap();
+        super::trials::measure(&expression, &plan, &results).0
+    };
+    assert_eq!(compute("most(mean.cpu[c, ..])"), Some(2.0));
+    assert_eq!(compute("mean(mean.cpu[c, ..])"), Some(1.5));
+    assert_eq!(compute("slope(mean.cpu[c, ..])"), Some(1.0));
+    assert_eq!(compute("most(abs(mean.cpu[d, ..]))"), Some(1.0));
+    assert_eq!(compute("reach(mean.cpu[d, ..], 2)"), None, "nowhere");
+    assert_eq!(compute("most(mean.cpu[c, ..] / mean.cpu[d, ..])"), Some(1.0), "on both sides");
+    assert_eq!(compute("most(max(mean.cpu[c, ..], mean.cpu[d, ..]))"), Some(1.0));
+    assert_eq!(compute("mean.cpu[c, 2]"), Some(2.0));
+    for nothing in ["mean.cpu[d, 2]", "mean.cpu[c, largest]", "mean(mean.cpu[d, 2..])"] {
+        assert_eq!(compute(nothing), None, "{nothing}");
+    }
+}
+
+#[test]
+fn readers_are_told_what_is_not_judged() {
+    let (plan, results) = partly_late();
+    let said = plan.judged.as_ref().unwrap().left_out(&plan, &results);
+    assert_eq!(said.unwrap(), "No claim is judged by C at 3; D at 2; D at 3: too late.");
+    let none = Plan { judged: None, ..plan };
+    let verdict = |plan: &Plan| {
+        let expression = Expression::parse("most(mean.cpu[d, ..])", plan).unwrap();
+        super::trials::measure(&expression, plan, &results).0
+    };
+    assert_eq!(verdict(&none), Some(3.0), "without the rule everything is");
+}
+
+#[test]
+fn a_rule_that_cannot_hold_is_refused() {
+    let said = |what: &str, instead: &str| {
+        let text = LIVE.replace(what, instead);
+        assert_ne!(text, LIVE);
+        Plan::parse(&text, &Options::default()).unwrap_err().to_string()
+    };
+    for other in ["share", "mean.speed"] {
+        let said = said("mean.late", other);
+        assert!(said.contains(&format!("{other} is not a column of live runs")), "{said}");
+    }
+    assert!(said("at_most = 100", "at_most = nan").contains("judged.at_most"));
+    assert!(said("'too late'", "' '").contains("judged.otherwise"));
+}
+
 #[test]
 fn what_cannot_be_understood() {
     let plan = plan("");

@@ -11,7 +11,7 @@ use super::{
     AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Extent, Mode, Named,
     Options, PathSetup, Plan, PlanError, Point, RivalSetup, Setup, Situation, Time, Times,
 };
-use crate::claim::{Claim, ClaimText};
+use crate::claim::{Claim, ClaimText, Judged};
 use crate::live;
 use crate::measure::Measure;
 
@@ -59,6 +59,7 @@ struct File {
     table: Vec<PublishedTable>,
     #[serde(default)]
     claim: Vec<ClaimText>,
+    judged: Option<Judged>,
     #[serde(default)]
     quick: Shorter,
     #[serde(default)]
@@ -245,6 +246,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         figures: file.figure,
         tables: file.table,
         claims: Vec::new(),
+        judged: file.judged,
         set: options.set.clone(),
         extent: options.extent,
     };
@@ -255,6 +257,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         return Err(PlanError("runs must be at least 1".to_owned()));
     }
     check_figures(&plan)?;
+    plan.judged.iter().try_for_each(Judged::check)?;
     plan.claims = file
         .claim
         .into_iter()

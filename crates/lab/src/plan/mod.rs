@@ -33,7 +33,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::claim::Claim;
+use crate::claim::{Claim, Judged};
 
 pub use association::{
     AssociationSetup, BurstName, CongestionName, CucName, LossDetectionName, Mapping,
@@ -123,6 +123,8 @@ pub struct Plan {
     pub tables: Vec<PublishedTable>,
     /// What is claimed.
     pub claims: Vec<Claim>,
+    /// Which points claims are judged by; all, if nothing is said.
+    pub judged: Option<Judged>,
     /// What was set on the command line.
     pub set: Vec<String>,
     /// How much of it is run.

@@ -123,7 +123,7 @@ impl Document {
             title: plan.title.clone(),
             about: plan.about.clone(),
             sources: plan.sources.clone(),
-            notes: plan.notes.iter().cloned().chain(skipped(results)).collect(),
+            notes: notes(plan, results),
             run: RunInfo {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 commit: commit.to_owned(),
@@ -209,12 +209,14 @@ fn row(point: &Point, results: &Results) -> PointRow {
     }
 }
 
-/// What is not on the page, and why.
-fn skipped(results: &Results) -> impl Iterator<Item = String> {
-    results.skipped.iter().map(|(what, points)| {
+/// What a reader must know: what the plan says, what is not on the page, what is not judged.
+fn notes(plan: &Plan, results: &Results) -> Vec<String> {
+    let skipped = results.skipped.iter().map(|(what, points)| {
         let points: Vec<&str> = points.iter().map(String::as_str).collect();
         format!("Left out: {}. {what}.", points.join(", "))
-    })
+    });
+    let unjudged = plan.judged.as_ref().and_then(|rule| rule.left_out(plan, results));
+    plan.notes.iter().cloned().chain(skipped).chain(unjudged).collect()
 }
 
 /// What a live point is summed up in.

@@ -1,0 +1,71 @@
+//! Which points claims are judged by: where the machine was too slow, a point shows the machine.
+
+use serde::Deserialize;
+
+use super::expression::Read;
+use crate::live;
+use crate::measure::Measure;
+use crate::plan::{Plan, PlanError};
+use crate::results::Results;
+
+/// `[judged]` of a plan: claims leave out the points at which this does not hold.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Judged {
+    /// What says whether a point is what it should be.
+    measure: Measure,
+    /// The most that it may be.
+    at_most: f64,
+    /// What it means if it is more.
+    otherwise: String,
+}
+
+impl Judged {
+    /// # Errors
+    /// If there is no such measure, or nobody is told what it means.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        let is_known = match &self.measure {
+            Measure::Column(_, column) => live::columns().any(|(name, _)| name == column),
+            _ => false,
+        };
+        if !is_known {
+            return Err(PlanError(format!(
+                "judged.measure: {} is not a column of live runs, such as mean.late",
+                self.measure
+            )));
+        }
+        if !self.at_most.is_finite() {
+            return Err(PlanError("judged.at_most must be a number".to_owned()));
+        }
+        if self.otherwise.trim().is_empty() {
+            return Err(PlanError(
+                "judged.otherwise is empty: say what it means if the measure is more".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a point is judged; none if what says so was not measured.
+    pub(super) fn counts(&self, point: &str, read: &Read<'_>) -> Option<bool> {
+        Some(read(point, &self.measure)? <= self.at_most)
+    }
+
+    /// What is left out, for readers; none if nothing is.
+    pub(crate) fn left_out(&self, plan: &Plan, results: &Results) -> Option<String> {
+        let places: Vec<String> = plan
+            .points
+            .iter()
+            .filter_map(|point| {
+                let number = self.measure.of(&point.situation, &results.pooled(&point.id));
+                let scene = plan.scenes.iter().find(|one| one.id == point.scene)?;
+                let curve = plan.curves.iter().find(|one| one.id == point.curve)?;
+                let at = [&scene.label, &curve.label].map(String::as_str);
+                let at = at.into_iter().filter(|label| !label.is_empty());
+                let at = at.collect::<Vec<_>>().join(", ");
+                (number > self.at_most).then(|| format!("{at} at {}{}", point.x, plan.axis.unit))
+            })
+            .collect();
+        (!places.is_empty())
+            .then(|| format!("No claim is judged by {}: {}.", places.join("; "), self.otherwise))
+    }
+}
