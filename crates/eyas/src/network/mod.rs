@@ -49,6 +49,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     seen: Option<Seen>,
+    /// What was seen at a glance while nothing was known, until it is looked at in full.
+    glanced: Option<(Identity, NetworkView)>,
     /// Ends with the endpoint.
     watching: Option<AbortOnDrop>,
     /// What the kernel said of sources, since it last gave notice of a change.
@@ -77,11 +79,18 @@ impl Network {
     }
 
     /// The network as far as it can be told without asking anybody: NAT64 prefixes may be missing.
+    /// Called within a runtime.
     pub(crate) fn glance(&self) -> Arc<NetworkView> {
-        match self.lock().seen.as_ref() {
-            Some(seen) => Arc::clone(&seen.view),
-            None => Arc::new(view_of(&Identity::read())),
+        let mut state = self.lock();
+        if let Some(seen) = state.seen.as_ref() {
+            return Arc::clone(&seen.view);
         }
+        // First of all, so that what changes from now on is noticed.
+        let is_watched = self.is_watched(&mut state);
+        let identity = Identity::read();
+        let view = view_of(&identity);
+        state.glanced = is_watched.then(|| (identity, view.clone()));
+        Arc::new(view)
     }
 
     /// Gives every change from now on.
@@ -126,20 +135,29 @@ impl Network {
 
     fn known(&self) -> Option<Arc<NetworkView>> {
         let mut state = self.lock();
-        let is_watched = match &state.watching {
+        let is_watched = self.is_watched(&mut state);
+        let seen = state.seen.as_ref()?;
+        (is_watched || seen.at.elapsed() < LOOK_AGAIN_AFTER).then(|| Arc::clone(&seen.view))
+    }
+
+    /// Whether changes are noticed; starts that if it was not tried before.
+    fn is_watched(&self, state: &mut State) -> bool {
+        match &state.watching {
             Some(watching) => !watching.is_finished(),
             None => {
                 state.watching = self.start_watching();
                 state.watching.is_some()
             }
-        };
-        let seen = state.seen.as_ref()?;
-        (is_watched || seen.at.elapsed() < LOOK_AGAIN_AFTER).then(|| Arc::clone(&seen.view))
+        }
     }
 
     async fn look(&self) -> Arc<NetworkView> {
-        let identity = Identity::read();
-        let mut view = view_of(&identity);
+        let glanced = self.lock().glanced.take();
+        let (identity, mut view) = glanced.unwrap_or_else(|| {
+            let identity = Identity::read();
+            let view = view_of(&identity);
+            (identity, view)
+        });
         view.pref64 = pref64::discover(&view, &self.shared.resolver).await;
         let mut state = self.lock();
         state.sources.clear();
@@ -180,7 +198,10 @@ impl Network {
         Some(AbortOnDrop::spawn(async move {
             while watcher.changed().await.is_ok() {
                 if let Some(shared) = shared.upgrade() {
-                    Self { shared }.lock().sources.clear();
+                    let network = Self { shared };
+                    let mut state = network.lock();
+                    state.sources.clear();
+                    state.glanced = None;
                 }
                 tokio::time::sleep(SETTLE_TIME).await;
                 watcher.drain();

@@ -104,3 +104,16 @@ async fn this_machine_has_a_loopback_and_one_identity() {
     assert_eq!(view.sources, again.sources);
     assert_eq!(network.settled(&view.id), network.settled(&again.id));
 }
+
+#[tokio::test]
+async fn what_was_glanced_at_is_not_read_again() {
+    let network = Network::new(Resolver::server("127.0.0.1:9".parse().unwrap()));
+    let glance = network.glance();
+    let (_, kept) = network.lock().glanced.clone().expect("changes are noticed here");
+    assert_eq!((kept.id, kept.sources), (glance.id.clone(), glance.sources.clone()));
+    // It shows that this is what the look is made of.
+    let other = NetworkId("other".into());
+    network.lock().glanced.as_mut().expect("kept").1.id = other.clone();
+    assert_eq!(network.view().await.id, other);
+    assert!(network.lock().glanced.is_none(), "and only once");
+}
