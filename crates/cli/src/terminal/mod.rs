@@ -9,4 +9,4 @@ mod tests;
 
 pub(crate) use amount::{count, time};
 pub(crate) use paint::{Line, Look, Paint, columns, wrapped};
-pub(crate) use table::table;
+pub(crate) use table::{table, table_of_numbers};

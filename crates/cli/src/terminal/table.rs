@@ -13,6 +13,24 @@ const ASCII: &str = "     --            ";
 
 /// Lays out a table; what is too wide in the last column is broken into lines.
 pub(crate) fn table(header: &[&str], rows: Vec<Vec<(Paint, String)>>, look: Look) -> Vec<Line> {
+    lay_out(header, rows, header.len().saturating_sub(1), look)
+}
+
+/// The same for numbers after names: it is the names that are broken.
+pub(crate) fn table_of_numbers(
+    header: &[&str],
+    rows: Vec<Vec<(Paint, String)>>,
+    look: Look,
+) -> Vec<Line> {
+    lay_out(header, rows, 0, look)
+}
+
+fn lay_out(
+    header: &[&str],
+    rows: Vec<Vec<(Paint, String)>>,
+    breaks: usize,
+    look: Look,
+) -> Vec<Line> {
     let mut table = Table::new();
     table.load_preset(if look.unicode { UNICODE } else { ASCII });
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -21,10 +39,9 @@ pub(crate) fn table(header: &[&str], rows: Vec<Vec<(Paint, String)>>, look: Look
     for row in rows {
         table.add_row(row.iter().map(|(paint, text)| cell(*paint, text)).collect::<Vec<_>>());
     }
-    let last = header.len().saturating_sub(1);
     for (number, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        if number != last {
+        if number != breaks {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }

@@ -49,6 +49,19 @@ fn a_line_without_colour_is_its_text() {
 }
 
 #[test]
+fn numbers_stay_whole_beside_long_names() {
+    let narrow = Look { width: 40, ..look(ColorChoice::Never, false, &[]) };
+    let row = ["a name that is longer than the screen is wide", "203.5"];
+    let row = row.map(|text| (Paint::Plain, text.to_owned())).to_vec();
+    let lines = table_of_numbers(&["Round trip", "200 ms"], vec![row], narrow);
+    let lines: Vec<String> = lines.iter().map(|line| line.to_text(false)).collect();
+    for whole in ["200 ms", "203.5"] {
+        assert!(lines.iter().any(|line| line.ends_with(whole)), "{lines:#?}");
+    }
+    assert!(lines.iter().all(|line| columns(line) <= 40), "{lines:#?}");
+}
+
+#[test]
 fn times_have_two_digits_or_so() {
     let cases = [
         (0, "0 ms"),

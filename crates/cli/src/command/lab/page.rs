@@ -9,7 +9,7 @@ use eyas_lab::plan::{Figure, Plan};
 use eyas_lab::report::number;
 use eyas_lab::results::Document;
 
-use crate::terminal::{Line, Look, Paint, table, time, wrapped};
+use crate::terminal::{Line, Look, Paint, table, table_of_numbers, time, wrapped};
 
 /// Places of the axis that fit on a line.
 const COLUMNS: usize = 6;
@@ -72,7 +72,7 @@ fn numbers(document: &Document, figure: &Figure, look: Look) -> Vec<Line> {
             row
         });
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
-        lines.extend(table(&header, rows.collect(), look));
+        lines.extend(table_of_numbers(&header, rows.collect(), look));
     }
     lines
 }

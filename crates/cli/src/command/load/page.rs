@@ -5,7 +5,7 @@ use std::time::Duration;
 use eyas_lab::load::{Percentiles, Progress, Summary};
 
 use super::wanted::Wanted;
-use crate::terminal::{Line, Look, Paint, count, table, time, wrapped};
+use crate::terminal::{Line, Look, Paint, count, table, table_of_numbers, time, wrapped};
 
 /// The times of the report, in the order in which they pass.
 const TIMES: [(&str, &str); 6] = [
@@ -105,7 +105,7 @@ fn times(summary: &Summary, look: Look) -> Vec<Line> {
         row.extend(values.map(|value| (Paint::Plain, of_millis(value))));
         rows.push(row);
     }
-    table(&["", "median", "90 %", "99 %", "99.9 %", "longest", "mean"], rows, look)
+    table_of_numbers(&["", "median", "90 %", "99 %", "99.9 %", "longest", "mean"], rows, look)
 }
 
 fn winners(summary: &Summary, look: Look) -> Vec<Line> {
@@ -138,7 +138,7 @@ fn attempts(summary: &Summary, look: Look) -> Vec<Line> {
     });
     let header = ["attempts", "started", "completed", "used", "failed"];
     let mut lines = vec![Line::new()];
-    lines.extend(table(&header, rows.collect(), look));
+    lines.extend(table_of_numbers(&header, rows.collect(), look));
     let mut text = format!("{each:.2} attempts for each connection");
     if summary.wasted_handshakes > 0 {
         let wasted = count(summary.wasted_handshakes);
