@@ -152,7 +152,38 @@ fn one(situation: &Situation, seed: u64, stop: &AtomicBool) -> Result<RunResult,
 }
 
 /// The first run of every point, then the second of every point: the time that is left can be told
-/// early.
+/// early. What is compared, the curves at one place, follows one another: a machine is not as fast at
+/// all times.
 fn in_rounds<'a>(plan: &'a Plan, seeds: &'a [u64]) -> impl Iterator<Item = (&'a Point, u64)> {
-    seeds.iter().flat_map(|seed| plan.points.iter().map(move |point| (point, *seed)))
+    let scene = |point: &Point| plan.scenes.iter().position(|scene| scene.id == point.scene);
+    let mut points: Vec<&Point> = plan.points.iter().collect();
+    points.sort_by(|one, other| {
+        scene(one).cmp(&scene(other)).then_with(|| one.x.total_cmp(&other.x))
+    });
+    seeds.iter().flat_map(move |seed| points.clone().into_iter().map(move |point| (point, *seed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Options;
+
+    #[test]
+    fn curves_at_one_place_follow_one_another() {
+        let text = "name = 'p'\ntitle = 't'\nabout = 'a'\nruns = 2
+            time = { warm_up = '1.1 s', duration = '8 s' }
+            path.A = { rate = '10 Mbit/s', delay = '10 ms' }
+            sweep = { parameter = 'association.buffer', values = ['1 KiB', '2 KiB'] }
+            scene = [{ id = 's' }, { id = 'a' }]
+            curve = [{ id = 'd' }, { id = 'c' }]";
+        let plan = Plan::parse(text, &Options::default()).unwrap();
+        let run = |point: &Point| format!("{}{}{}", point.scene, point.x, point.curve);
+        let order: Vec<String> = in_rounds(&plan, &[7, 8])
+            .map(|(point, seed)| format!("{}@{seed}", run(point)))
+            .collect();
+        let first = ["s1d@7", "s1c@7", "s2d@7", "s2c@7", "a1d@7", "a1c@7", "a2d@7", "a2c@7"];
+        assert_eq!(order[..8], first);
+        assert_eq!(order[8], "s1d@8");
+        assert_eq!(order.len(), 16);
+    }
 }
