@@ -4,7 +4,9 @@ use std::net::IpAddr;
 use std::thread::JoinHandle;
 
 use super::{LinkSetup, LiveError, Traffic};
-use crate::emulator::{Direction, Emulator, EmulatorError, Host, LinkConfig, LossConfig, Topology};
+use crate::emulator::{
+    Direction, Emulator, EmulatorError, Host, LinkConfig, LossConfig, Topology, stay_on,
+};
 
 /// A client's host, a server's host, and the link between them.
 #[derive(Debug)]
@@ -16,6 +18,10 @@ pub struct Bed {
 
 /// The name of the one path, and of its interfaces.
 const PATH: &str = "path";
+/// Of the client.
+pub(super) const CLIENT_CORE: usize = 0;
+/// Of the server.
+pub(super) const SERVER_CORE: usize = 1;
 
 impl Bed {
     /// Makes the hosts and the link.
@@ -50,15 +56,19 @@ impl Bed {
         address.ok_or_else(|| LiveError::Bed("the server has no address".to_owned()))
     }
 
-    /// Runs this on a thread of the client's host, to its end.
+    /// Runs this on a thread of the client's host, to its end, on a core of its own if there is one.
     ///
     /// # Errors
     /// If the thread cannot enter the host.
     pub fn in_client<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LiveError> {
-        Ok(self.emulator.namespace(Host::Client).run_in(work)?)
+        let apart = || {
+            keep_apart(CLIENT_CORE);
+            work()
+        };
+        Ok(self.emulator.namespace(Host::Client).run_in(apart)?)
     }
 
-    /// Starts a thread of the server's host.
+    /// Starts a thread of the server's host, on a core of its own if there is one.
     ///
     /// # Errors
     /// If the thread cannot be started. If it cannot enter the host, it ends at once.
@@ -70,6 +80,7 @@ impl Bed {
         std::thread::Builder::new()
             .name("eyas-live-server".to_owned())
             .spawn(move || {
+                keep_apart(SERVER_CORE);
                 if let Ok(_inside) = namespace.enter() {
                     work();
                 }
@@ -110,6 +121,12 @@ impl From<EmulatorError> for LiveError {
             _ => Self::Bed(cause.to_string()),
         }
     }
+}
+
+/// Two hosts do not wait for each other's core, but the kernel may put both of them on one and leave
+/// it at that. Where this core is not to be had, that is how it is.
+fn keep_apart(core: usize) {
+    let _ = stay_on(None, core);
 }
 
 /// Two hosts and one path of this name between them.

@@ -18,7 +18,7 @@ mod used;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::bed::Bed;
+use super::bed::{Bed, CLIENT_CORE, SERVER_CORE};
 use super::times::Times;
 use super::{LiveError, Traffic};
 use crate::emulator::{Host, Topology, stay_on};
@@ -29,10 +29,6 @@ pub(super) use server::{Identity, Serve};
 use server::Server;
 use used::Used;
 
-/// Of the client and of the emulator.
-const CLIENT_CORE: usize = 0;
-/// Of the server.
-const SERVER_CORE: usize = 1;
 /// How soon a run ends that is asked to stop.
 const TIME_TO_STOP: Duration = Duration::from_millis(100);
 
@@ -64,6 +60,7 @@ pub(super) fn run(
     if std::thread::available_parallelism().map_or(1, usize::from) <= SERVER_CORE {
         return Err(LiveError::Missing("a core each for client and server, two in all".to_owned()));
     }
+    // The emulator is no part of the server.
     topology.core = Some(CLIENT_CORE);
     topology.server_core = Some(SERVER_CORE);
     // The client needs its core, too.
@@ -71,6 +68,7 @@ pub(super) fn run(
     let bed = Bed::of(&topology)?;
     let server = Server::start(bed.emulator(), serve, SERVER_CORE)?;
     let load = load(&bed)?;
+    kernel_memory::give_back();
     let ending = Stop::default();
     let (outcome, looks) = std::thread::scope(|scope| {
         let watching = scope.spawn(|| {

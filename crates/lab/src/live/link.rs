@@ -51,8 +51,8 @@ pub(super) fn emulated() -> Vec<String> {
          each host, loss on the way out of the server alone, each packet on its own."
             .to_owned(),
         "The link has no rate and no queue. The machine itself adds about 0.1 ms to each way, and \
-         more when it is busy: client, server and link share its cores, so differences below a \
-         millisecond say little."
+         more when it is busy: client and server have one core each, where there are two, and the \
+         link takes its time from either, so differences below a millisecond say little."
             .to_owned(),
     ]
 }
