@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::expression::Read;
 use crate::live;
 use crate::measure::Measure;
-use crate::plan::{Plan, PlanError};
+use crate::plan::{Named, Plan, PlanError, Point};
 use crate::results::Results;
 
 /// `[judged]` of a plan: claims leave out the points at which this does not hold.
@@ -52,20 +52,26 @@ impl Judged {
 
     /// What is left out, for readers; none if nothing is.
     pub(crate) fn left_out(&self, plan: &Plan, results: &Results) -> Option<String> {
-        let places: Vec<String> = plan
-            .points
-            .iter()
-            .filter_map(|point| {
-                let number = self.measure.of(&point.situation, &results.pooled(&point.id));
-                let scene = plan.scenes.iter().find(|one| one.id == point.scene)?;
-                let curve = plan.curves.iter().find(|one| one.id == point.curve)?;
-                let at = [&scene.label, &curve.label].map(String::as_str);
-                let at = at.into_iter().filter(|label| !label.is_empty());
-                let at = at.collect::<Vec<_>>().join(", ");
-                (number > self.at_most).then(|| format!("{at} at {}{}", point.x, plan.axis.unit))
-            })
-            .collect();
-        (!places.is_empty())
-            .then(|| format!("No claim is judged by {}: {}.", places.join("; "), self.otherwise))
+        let of_scene = |scene| {
+            plan.curves.iter().filter_map(move |curve| self.of(plan, results, scene, curve))
+        };
+        let parts: Vec<String> = plan.scenes.iter().flat_map(of_scene).collect();
+        (!parts.is_empty())
+            .then(|| format!("No claim is judged by {}: {}.", parts.join("; "), self.otherwise))
+    }
+
+    /// What is left out of one curve.
+    fn of(&self, plan: &Plan, results: &Results, scene: &Named, curve: &Named) -> Option<String> {
+        let is_left_out = |point: &&Point| {
+            self.measure.of(&point.situation, &results.pooled(&point.id)) > self.at_most
+        };
+        let points = plan.along(&scene.id, &curve.id).filter(is_left_out);
+        let places: Vec<String> = points.map(|point| point.x.to_string()).collect();
+        let name = match scene.label.as_str() {
+            "" => curve.label.clone(),
+            label => format!("{label}, {}", curve.label),
+        };
+        let text = format!("{name} at {} {}", places.join(", "), plan.axis.unit);
+        (!places.is_empty()).then(|| text.trim_end().to_owned())
     }
 }
