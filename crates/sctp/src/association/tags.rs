@@ -5,6 +5,7 @@ use super::state::State;
 use super::{Arrival, Association};
 use crate::counters::Counters;
 use crate::identifier::VerificationTag;
+use crate::path::{Path, PathState};
 use crate::wire::{Chunk, ChunkType, PACKET_HEADER};
 
 /// Bytes of a packet that every ICMP message quotes: the ports and the tag.
@@ -35,7 +36,9 @@ impl Association {
     ) {
         match first {
             Some(Chunk::Abort(abort)) if abort.reflected && self.is_authentic(tag, true) => {
-                self.handle_abort(&abort);
+                if !self.is_beside(arrival) {
+                    self.handle_abort(&abort);
+                }
             }
             Some(Chunk::ShutdownComplete { reflected: true }) if self.is_authentic(tag, true) => {
                 self.handle_shutdown_complete(counters);
@@ -50,6 +53,16 @@ impl Association {
             }
             _ => counters.bad_tags += 1,
         }
+    }
+
+    /// Whether a packet comes over a path that was never confirmed, beside others that were. If there is
+    /// a translator on that path alone, as for IPv4 beside IPv6, the peer does not know the address that
+    /// our probe comes from and takes it for a stranger's (§8.4), though it has the association.
+    fn is_beside(&self, arrival: &Arrival) -> bool {
+        let over = self.paths.by_remote(arrival.remote, arrival.local);
+        let over = over.and_then(|path| self.paths.get(path));
+        let is_confirmed = |path: &Path| path.state() != PathState::Unconfirmed;
+        over.is_some_and(|path| !is_confirmed(path)) && self.paths.iter().any(is_confirmed)
     }
 
     /// Whether a packet that an ICMP message quotes is one of ours (RFC 9260 §10, ICMP 5 and 6): its

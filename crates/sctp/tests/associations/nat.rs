@@ -1,7 +1,9 @@
 //! Peers behind address translators (RFC 6951 §5.4).
 
-use crate::world::{A, B, World, ms, socket};
+use crate::world::{A, B, STRANGER, World, ms, multihomed, packet, socket};
+use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::event::{Event, PathChange};
+use eyas_sctp::wire::{AbortChunk, Causes, Chunk};
 use std::net::SocketAddr;
 
 #[test]
@@ -37,4 +39,28 @@ fn a_packet_with_a_wrong_tag_moves_nothing() {
     world.inject(B, from, packet.into());
     world.run_for(ms(10));
     assert_eq!(world.hosts[B].status(b).paths[0].remote, socket(A, 0));
+}
+
+#[test]
+fn a_translator_on_a_second_path_does_not_end_the_association() {
+    let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
+    world.network.cut = vec![1];
+    world.keep = Some("COOKIE-ACK");
+    let a = world.connect_with(|options| options.local_port = STRANGER);
+    world.finish_handshake(a);
+    let tag = world.kept.as_ref().and_then(|packet| packet.get(4..8)).unwrap();
+    let tag = u32::from_be_bytes(tag.try_into().unwrap());
+    // What A says to a probe of B that seems to come from somebody else.
+    let abort = Chunk::Abort(AbortChunk { reflected: true, causes: Causes::default() });
+    let abort = packet(tag, &[abort]);
+    world.run_for(ms(100));
+    let id = world.hosts[B].endpoint.associations()[0];
+    assert_eq!(world.hosts[B].status(id).paths[1].state, PathState::Unconfirmed);
+    world.inject(B, socket(A, 1), abort.clone());
+    world.run_for(ms(10));
+    assert_eq!(world.hosts[B].state(), AssociationState::Established);
+    // Where the association lives it is believed.
+    world.inject(B, socket(A, 0), abort);
+    world.run_for(ms(10));
+    assert_eq!(world.hosts[B].endpoint.associations(), []);
 }
