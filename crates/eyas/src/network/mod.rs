@@ -87,8 +87,7 @@ impl Network {
         }
         // First of all, so that what changes from now on is noticed.
         let is_watched = self.is_watched(&mut state);
-        let identity = Identity::read();
-        let view = view_of(&identity);
+        let (identity, view) = read();
         state.glanced = is_watched.then(|| (identity, view.clone()));
         Arc::new(view)
     }
@@ -153,11 +152,7 @@ impl Network {
 
     async fn look(&self) -> Arc<NetworkView> {
         let glanced = self.lock().glanced.take();
-        let (identity, mut view) = glanced.unwrap_or_else(|| {
-            let identity = Identity::read();
-            let view = view_of(&identity);
-            (identity, view)
-        });
+        let (identity, mut view) = glanced.unwrap_or_else(read);
         view.pref64 = pref64::discover(&view, &self.shared.resolver).await;
         let mut state = self.lock();
         state.sources.clear();
@@ -245,9 +240,11 @@ pub(crate) fn own_addresses() -> Vec<IpAddr> {
     sources.iter().filter(|source| !source.deprecated).map(|source| source.address).collect()
 }
 
-fn view_of(identity: &Identity) -> NetworkView {
-    let sources = sources::sources(identity.routes());
-    NetworkView { id: identity.id().clone(), sources, pref64: Vec::new(), lacking: lacking() }
+/// What the kernel says now, without NAT64 prefixes.
+fn read() -> (Identity, NetworkView) {
+    let identity = Identity::read();
+    let (id, sources) = (identity.id().clone(), sources::sources(identity.routes()));
+    (identity, NetworkView { id, sources, pref64: Vec::new(), lacking: lacking() })
 }
 
 /// What this machine or user cannot speak.
