@@ -163,8 +163,11 @@ impl Expression {
                 let points: Vec<&Point> = plan.along(scene, curve).collect();
                 series(&points, *span, &|point| {
                     let number = read(&point.id, measure)?;
-                    let counts = plan.judged.as_ref().map(|rule| rule.counts(&point.id, read));
-                    Some(counts.unwrap_or(Some(true))?.then_some(number))
+                    let counts = match &plan.judged {
+                        Some(rule) => rule.counts(&point.id, read)?,
+                        None => true,
+                    };
+                    Some(counts.then_some(number))
                 })
             }
             Self::Both(operator, left, right) => {

@@ -63,7 +63,11 @@ impl Judged {
     /// What is left out of one curve.
     fn of(&self, plan: &Plan, results: &Results, scene: &Named, curve: &Named) -> Option<String> {
         let is_left_out = |point: &&Point| {
-            self.measure.of(&point.situation, &results.pooled(&point.id)) > self.at_most
+            let read = |id: &str, measure: &Measure| {
+                let number = measure.of(&point.situation, &results.pooled(id));
+                (!number.is_nan()).then_some(number)
+            };
+            self.counts(&point.id, &read) == Some(false)
         };
         let points = plan.along(&scene.id, &curve.id).filter(is_left_out);
         let places: Vec<String> = points.map(|point| point.x.to_string()).collect();
