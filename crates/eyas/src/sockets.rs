@@ -4,7 +4,9 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::attempt::mptcp;
 
 /// Connections that the kernel completes before they are accepted.
 const KERNEL_BACKLOG: i32 = 1024;
@@ -32,6 +34,12 @@ pub enum StreamProtocol {
     Mptcp,
     /// Multipath TCP where the kernel can, and otherwise TCP.
     MptcpIfPossible,
+}
+
+/// Whether this connection speaks Multipath TCP (RFC 8684): false for plain TCP, and for what fell
+/// back to it. Linux can tell since 5.16, other kernels cannot.
+pub fn speaks_mptcp(stream: &TcpStream) -> bool {
+    mptcp::is_in_use(stream)
 }
 
 /// The sockets of one address.

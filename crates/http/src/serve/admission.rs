@@ -12,6 +12,7 @@ use super::Limits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     Tcp,
+    Mptcp,
     Quic,
     Sctp,
 }
@@ -20,6 +21,7 @@ pub(super) enum Over {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct OpenByTransport {
     pub(super) tcp: usize,
+    pub(super) mptcp: usize,
     pub(super) quic: usize,
     pub(super) sctp: usize,
 }
@@ -28,6 +30,7 @@ impl OpenByTransport {
     fn of(&mut self, over: Over) -> &mut usize {
         match over {
             Over::Tcp => &mut self.tcp,
+            Over::Mptcp => &mut self.mptcp,
             Over::Quic => &mut self.quic,
             Over::Sctp => &mut self.sctp,
         }

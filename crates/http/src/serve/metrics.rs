@@ -122,14 +122,22 @@ fn page(subject: &Subject) -> String {
 /// The page, one family of metrics after the other.
 fn render(stats: &Stats, associations: Option<u64>, process: Option<&Process>) -> String {
     let mut page = Page::default();
-    let by_transport = |tcp, quic, sctp| [("tcp", tcp), ("quic", quic), ("sctp", sctp)];
     page.gauge("eyas_connections", "Connections open now.");
-    page.rows("transport", &by_transport(stats.tcp_open, stats.quic_open, stats.sctp_open));
+    let open = [
+        ("tcp", stats.tcp_open),
+        ("mptcp", stats.mptcp_open),
+        ("quic", stats.quic_open),
+        ("sctp", stats.sctp_open),
+    ];
+    page.rows("transport", &open);
     page.counter("eyas_connections_accepted_total", "Connections accepted.");
-    page.rows(
-        "transport",
-        &by_transport(stats.tcp_connections, stats.quic_connections, stats.sctp_associations),
-    );
+    let accepted = [
+        ("tcp", stats.tcp_connections),
+        ("mptcp", stats.mptcp_connections),
+        ("quic", stats.quic_connections),
+        ("sctp", stats.sctp_associations),
+    ];
+    page.rows("transport", &accepted);
     page.counter("eyas_connections_refused_total", "Connections closed at once by a limit.");
     page.row(stats.connections_refused);
     page.counter("eyas_connections_timed_out_total", "Connections closed for being quiet or slow.");

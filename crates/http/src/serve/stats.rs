@@ -14,12 +14,16 @@ pub struct Stats {
     pub connections_open: u64,
     /// Of those, TCP connections.
     pub tcp_open: u64,
+    /// Of those, MPTCP connections.
+    pub mptcp_open: u64,
     /// Of those, QUIC connections.
     pub quic_open: u64,
     /// Of those, SCTP associations.
     pub sctp_open: u64,
-    /// TCP connections accepted.
+    /// TCP connections accepted, without those over MPTCP.
     pub tcp_connections: u64,
+    /// MPTCP connections accepted.
+    pub mptcp_connections: u64,
     /// QUIC connections accepted, counted before their handshake.
     pub quic_connections: u64,
     /// SCTP associations accepted.
@@ -61,9 +65,11 @@ impl std::ops::Add for Stats {
         Self {
             connections_open: self.connections_open + other.connections_open,
             tcp_open: self.tcp_open + other.tcp_open,
+            mptcp_open: self.mptcp_open + other.mptcp_open,
             quic_open: self.quic_open + other.quic_open,
             sctp_open: self.sctp_open + other.sctp_open,
             tcp_connections: self.tcp_connections + other.tcp_connections,
+            mptcp_connections: self.mptcp_connections + other.mptcp_connections,
             quic_connections: self.quic_connections + other.quic_connections,
             sctp_associations: self.sctp_associations + other.sctp_associations,
             connections_refused: self.connections_refused + other.connections_refused,
@@ -84,6 +90,7 @@ impl std::ops::Add for Stats {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) tcp_connections: AtomicU64,
+    pub(super) mptcp_connections: AtomicU64,
     pub(super) quic_connections: AtomicU64,
     pub(super) sctp_associations: AtomicU64,
     pub(super) connections_refused: AtomicU64,
@@ -117,11 +124,13 @@ impl Counters {
     /// The counters now.
     pub(super) fn snapshot(&self, open: OpenByTransport) -> Stats {
         Stats {
-            connections_open: (open.tcp + open.quic + open.sctp) as u64,
+            connections_open: (open.tcp + open.mptcp + open.quic + open.sctp) as u64,
             tcp_open: open.tcp as u64,
+            mptcp_open: open.mptcp as u64,
             quic_open: open.quic as u64,
             sctp_open: open.sctp as u64,
             tcp_connections: self.tcp_connections.load(Relaxed),
+            mptcp_connections: self.mptcp_connections.load(Relaxed),
             quic_connections: self.quic_connections.load(Relaxed),
             sctp_associations: self.sctp_associations.load(Relaxed),
             connections_refused: self.connections_refused.load(Relaxed),

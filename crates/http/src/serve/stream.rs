@@ -2,6 +2,7 @@
 
 use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
+use eyas::sockets;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -120,8 +121,12 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
                 continue;
             }
         };
-        Counters::count(&shared.counters.tcp_connections);
-        let Some(permit) = shared.admission.admit(remote.ip(), Over::Tcp) else {
+        let (over, counter) = match sockets::speaks_mptcp(&tcp) {
+            true => (Over::Mptcp, &shared.counters.mptcp_connections),
+            false => (Over::Tcp, &shared.counters.tcp_connections),
+        };
+        Counters::count(counter);
+        let Some(permit) = shared.admission.admit(remote.ip(), over) else {
             Counters::count(&shared.counters.connections_refused);
             continue;
         };

@@ -1,7 +1,14 @@
 //! The metrics, at an address of their own.
 
-use std::net::SocketAddr;
+use std::{io::Write, net::SocketAddr, time::Duration};
 
+use eyas::{
+    Endpoint,
+    race::{
+        candidate::{Candidate, Origin, Security, Transport},
+        target::Host,
+    },
+};
 use eyas_http::serve::Server;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -51,4 +58,37 @@ async fn what_the_site_does_is_told_elsewhere() {
 async fn nothing_is_told_unless_asked_for() {
     let running = start(Server::builder().plain()).await;
     assert_eq!(running.metrics_addr(), None);
+}
+
+#[tokio::test]
+async fn multipath_tcp_is_counted_apart() {
+    let running = start(Server::builder().plain().mptcp(true)).await;
+    let endpoint = Endpoint::builder().build().expect("an endpoint");
+    let candidate = Candidate {
+        address: running.local_addr(),
+        transport: Transport::Mptcp,
+        security: Security::None,
+        alpn: Vec::new(),
+        ech: None,
+        priority: None,
+        origin: Origin::Caller,
+    };
+    let host = Host::Name("localhost".into());
+    let attempt = tokio::time::timeout(SOON, endpoint.attempt(&host, candidate, None)).await;
+    let connection = attempt.expect("soon");
+    if !connection.as_ref().is_ok_and(|one| one.info().transport == Transport::Mptcp) {
+        // Past the harness, which keeps to itself what a test prints that does not fail.
+        let mut stderr = std::io::stderr();
+        writeln!(stderr, "SKIPPED: no Multipath TCP in this kernel: {connection:?}").expect("told");
+        return;
+    }
+    let accepted = async {
+        while running.stats().connections_open == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(SOON, accepted).await.expect("it is accepted");
+    let stats = running.stats();
+    assert_eq!((stats.mptcp_connections, stats.mptcp_open), (1, 1), "{stats:?}");
+    assert_eq!((stats.tcp_connections, stats.tcp_open), (0, 0), "{stats:?}");
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn some() -> Stats {
-    Stats { tcp_open: 3, sctp_associations: 2, ..Stats::default() }
+    Stats { tcp_open: 3, mptcp_open: 4, sctp_associations: 2, ..Stats::default() }
 }
 
 #[test]
@@ -32,6 +32,7 @@ fn transports_and_versions_are_told_apart() {
     let text = render(&some(), None, None);
     for line in [
         "eyas_connections{transport=\"tcp\"} 3\n",
+        "eyas_connections{transport=\"mptcp\"} 4\n",
         "eyas_connections{transport=\"quic\"} 0\n",
         "eyas_requests_total{version=\"1.0\"} 0\n",
         "eyas_connections_accepted_total{transport=\"sctp\"} 2\n",
