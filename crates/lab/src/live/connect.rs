@@ -16,7 +16,7 @@ pub(super) use run::run;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LinkSetup, Memory, Way};
+use super::{LinkSetup, Memory, Way, awake};
 use crate::plan::Time;
 
 /// What a run measures, and what people read at an axis.
@@ -95,6 +95,7 @@ impl ConnectSetup {
              200 ms. The paper's client and server were others (Docker, NGINX with quiche), so its \
              numbers without delay and loss are not comparable to the millisecond."
                 .to_owned(),
+            awake::TOLD.to_owned(),
             "Packets and bytes are counted on the link, over the whole trial with both requests \
              and what closes the connections, IP headers included."
                 .to_owned(),

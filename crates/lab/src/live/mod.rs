@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `mod` | the situations, and one run of each |
 //! | `bed`, `link` | two hosts and the link between them (Linux) |
+//! | `awake` | cores that wake up at once, where times are measured |
 //! | `connect` | `h3-delay`, `h3-loss`: how long until a connection can carry a request |
 //! | `policies` | `h3-policies`: what a client meets as servers go over to HTTP/3 |
 //! | `multipath` | `cmt-live`: what one connection gets out of several paths |
@@ -25,6 +26,7 @@
 //! ([`RunResult::columns`]). The runs of a point are taken together. Dropping the bed removes its
 //! namespaces, and the emulator's watchdog does after a kill.
 
+mod awake;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod bed;
 mod connect;

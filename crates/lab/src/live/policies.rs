@@ -10,7 +10,7 @@ mod run;
 
 use serde::{Deserialize, Serialize};
 
-use super::{LinkSetup, Memory, Way};
+use super::{LinkSetup, Memory, Way, awake};
 use crate::plan::{Part, Time};
 
 #[cfg(all(target_os = "linux", feature = "load"))]
@@ -69,6 +69,7 @@ impl PoliciesSetup {
              network that swallows UDP. Their name is looked up at a name server beside them, by \
              all; it has HTTPS records for one curve alone."
                 .to_owned(),
+            awake::TOLD.to_owned(),
             "The clock runs from the call until the race hands over the connection, lookup \
              included. Nothing is remembered from one trial to the next; what some \
              remember of the network comes from 32 connections before, to a server with HTTP/3."

@@ -10,7 +10,7 @@ use super::ConnectSetup;
 use crate::live::bed::Bed;
 use crate::live::servers::{Kind, Servers};
 use crate::live::trial::{OBJECT, Outcome, Trial, runtime, side_by_side};
-use crate::live::{LinkSetup, LiveError, Memory, Traffic};
+use crate::live::{LinkSetup, LiveError, Memory, Traffic, awake};
 use crate::plan::Part;
 use crate::results::RunResult;
 
@@ -28,6 +28,7 @@ pub(in crate::live) fn run(
         Memory::Network => setup.link,
         Memory::Empty | Memory::Warm => LinkSetup { loss: Part::default(), ..setup.link },
     };
+    let _awake = awake::keep();
     let bed = Bed::start(learnt_over, seed)?;
     let servers = Servers::start(&bed, &[Kind::Http3])?;
     let trial = Trial {

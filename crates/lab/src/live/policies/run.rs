@@ -9,7 +9,7 @@ use super::PoliciesSetup;
 use crate::live::bed::Bed;
 use crate::live::servers::{Kind, NAME, Servers};
 use crate::live::trial::{OBJECT, Outcome, Trial, runtime, side_by_side};
-use crate::live::{LiveError, Way, dns};
+use crate::live::{LiveError, Way, awake, dns};
 use crate::plan::Part;
 use crate::results::RunResult;
 
@@ -35,6 +35,7 @@ pub(in crate::live) fn run(
     seed: u64,
     stop: &AtomicBool,
 ) -> Result<RunResult, LiveError> {
+    let _awake = awake::keep();
     let bed = Bed::start(setup.link, seed)?;
     let servers = Servers::start(&bed, &Kind::ALL)?;
     let name_server = (bed.server_address()?, dns::PORT).into();
