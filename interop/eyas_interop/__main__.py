@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from . import lab
+from . import lab, nat
 from .cases import CASES
 from .load import cases as load
 from .multipath import cases as multipath
@@ -50,6 +50,8 @@ def main() -> int:
                 load.run(pathlib.Path(directory), command(options), report)
             if not options.only or "lab" in options.only:
                 lab.run(pathlib.Path(directory), command(options), report)
+            if not options.only or "nat" in options.only:
+                nat.run(pathlib.Path(directory), command(options), report)
             if not options.only or "netem" in options.only:
                 netem.run(pathlib.Path(directory), command(options), report)
             if wants_others(options.only):
@@ -93,7 +95,7 @@ def wants_sctp(only: list[str]) -> bool:
 
 def wants_others(only: list[str]) -> bool:
     """Whether some of the other cases shall run."""
-    of_sctp = (*NAMES, "lab", "load", "memory", "multipath", "netem", *memory.NAMES)
+    of_sctp = (*NAMES, "lab", "load", "memory", "multipath", "nat", "netem", *memory.NAMES)
     return not only or not all(word.startswith("sctp") or word in of_sctp for word in only)
 
 

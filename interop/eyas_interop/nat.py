@@ -1,0 +1,56 @@
+"""SCTP between hosts with two paths, of which a NAT translates one and not the other.
+
+Each host tells its peer of both of its addresses (RFC 9260 §3.3.2). The NAT changes the one of
+IPv4, so the peer takes what comes over that path for a stranger's and answers with an ABORT. The
+association over IPv6 has nothing to do with it.
+"""
+
+import pathlib
+import shlex
+import subprocess
+import time
+
+from .command import Ran
+from .report import Report
+
+# Far longer than a race and a response, in seconds.
+LIMIT = 60
+# How long the association has to live, in ms: the second path is probed within the first hundred.
+RESPONSE = 500
+TOPOLOGY = """
+[path.p]
+delay = "10 ms"
+[[path.p.middlebox]]
+kind = "nat"
+"""
+
+
+def fetch(directory: pathlib.Path, eyas: pathlib.Path) -> Ran:
+    """A response that takes its time, from a server in the addresses of both families."""
+    topology = directory / "nat.toml"
+    topology.write_text(TOPOLOGY, encoding="utf-8")
+    command = shlex.quote(str(eyas))
+    log = shlex.quote(str(directory / "nat.log"))
+    server = f"exec {command} serve --no-files --listen [::]:443 --names nat.test >{log} 2>&1"
+    get = (
+        f"exec {command} get --insecure --memory none --prefer sctp-udp --json --output /dev/null"
+        f" --resolve nat.test:443:$EYAS_SERVER6 'https://nat.test/slow?ms={RESPONSE}'"
+    )
+    run = [
+        str(eyas), "netem", "run", "--quiet", "--topology", str(topology), "--server", server,
+        "--", "sh", "-c", get,
+    ]
+    began = time.monotonic()
+    done = subprocess.run(run, capture_output=True, text=True, timeout=LIMIT, check=False)
+    return Ran(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+
+
+def run(directory: pathlib.Path, eyas: pathlib.Path, report: Report) -> None:
+    """The association outlives what the server makes of its second path."""
+    name = "an association over IPv6 beside IPv4 that is translated"
+    try:
+        ran = fetch(directory, eyas)
+        good = ran.status == 0 and ran.winner.get("transport") == "sctp-udp"
+        report.check("nat", name, good, ran.outline())
+    except Exception as error:  # one broken case must not hide the others
+        report.failed("nat", name, f"{type(error).__name__}: {error}")
