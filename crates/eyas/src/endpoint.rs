@@ -238,6 +238,15 @@ impl Endpoint {
         self.shared.tally.of(transport)
     }
 
+    /// Waits until every association of SCTP that was opened here has ended. One that is dropped
+    /// ends in order, for which it needs a round trip (RFC 9260 §9.2): a program that leaves before
+    /// leaves its peer waiting. Associations in use are waited for as well, so set a limit. A
+    /// kernel that speaks SCTP ends its associations by itself; they are not waited for.
+    #[cfg(feature = "sctp")]
+    pub async fn associations_ended(&self) {
+        self.shared.connector.sctp().ended().await;
+    }
+
     pub(crate) fn tally(&self) -> &Tally {
         &self.shared.tally
     }

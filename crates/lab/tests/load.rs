@@ -1,7 +1,8 @@
 //! The load generator against our own server on loopback.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use eyas::race::candidate::{Security, Transport};
 use eyas::{Endpoint, SecurityParameters};
@@ -12,6 +13,10 @@ use tokio::runtime::Runtime;
 
 /// Requests of a test: enough for every path, few enough for a busy machine.
 const SOME: u64 = 30;
+
+/// Long beyond what the end of an association takes, and short of the heartbeats by which a server
+/// notices on its own that a peer is gone.
+const LONG: Duration = Duration::from_secs(20);
 
 /// A server on a runtime of its own.
 struct Served {
@@ -118,6 +123,23 @@ fn sctp_races_tcp_and_known_outcomes_do_not() {
     all_answered(&outcome, Transport::SctpUdp, "HTTP/1.1");
     assert!(!outcome.attempts.contains_key(&Transport::Tcp), "{:?}", outcome.attempts);
     assert_eq!(outcome.account.hits, SOME);
+}
+
+#[test]
+fn no_association_stays_at_the_server() {
+    let served = Served::start(Server::builder().plain().sctp(SctpService::on_free_port()));
+    let mut load = served.load("http", "/bytes/10");
+    load.race.transports = vec![Transport::SctpUdp];
+    for connections in [Connections::Fresh, Connections::Kept { most: 2, streams: 1 }] {
+        load.connections = connections;
+        all_answered(&put_on(&load), Transport::SctpUdp, "HTTP/1.1");
+        let listener = served.running().sctp().expect("it has SCTP");
+        let until = Instant::now() + LONG;
+        while listener.associations() > 0 && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(listener.associations(), 0, "{connections:?}");
+    }
 }
 
 #[test]

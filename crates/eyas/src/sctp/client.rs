@@ -8,6 +8,7 @@ use std::time::Duration;
 use eyas_race::candidate::Transport;
 use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use tokio::sync::OnceCell;
+use tokio_util::task::TaskTracker;
 
 use super::SctpAssociation;
 use super::carrier::{ENCAPSULATION_PORT, Wire};
@@ -25,6 +26,8 @@ const RTO_INITIAL: (Duration, Duration) = (Duration::from_millis(100), Duration:
 pub(crate) struct Clients {
     udp: OnceCell<Anchor>,
     raw: OnceCell<Anchor>,
+    /// The associations that have not ended.
+    opened: TaskTracker,
     encapsulation_port: u16,
     association: AssociationConfig,
     /// Where the sockets are bound; at all addresses if it is empty.
@@ -41,7 +44,10 @@ impl Clients {
     /// Peers await SCTP inside UDP at this port.
     pub(crate) fn new(encapsulation_port: u16, association: AssociationConfig) -> Self {
         let (udp, raw) = (OnceCell::new(), OnceCell::new());
-        Self { udp, raw, encapsulation_port, association, local_addresses: Vec::new() }
+        let (opened, local_addresses) = (TaskTracker::new(), Vec::new());
+        // It is waited for what is counted then, not for a time when no more can come.
+        opened.close();
+        Self { udp, raw, opened, encapsulation_port, association, local_addresses }
     }
 
     /// Uses these addresses of this host, and tells peers of no others; all if there are none.
@@ -63,6 +69,11 @@ impl Clients {
     /// How associations behave.
     pub(crate) fn association(&self) -> &AssociationConfig {
         &self.association
+    }
+
+    /// Waits until no association is left.
+    pub(crate) async fn ended(&self) {
+        self.opened.wait().await;
     }
 
     /// Sends an INIT to the SCTP port of this address. The association then waits at its INIT ACK.
@@ -90,7 +101,7 @@ impl Clients {
         if let Some(rtt) = initial_rtt {
             options.association.rto_initial = first_timeout(rtt);
         }
-        let id = hub.0.connect(options)?;
+        let id = hub.0.connect(options, self.opened.token())?;
         Ok(SctpAssociation::new(Arc::clone(&hub.0), id))
     }
 }
@@ -128,7 +139,7 @@ impl Clients {
         if let Some(rto) = rto {
             options.association.rto_initial = rto;
         }
-        let id = hub.0.connect(options).map_err(io::Error::from)?;
+        let id = hub.0.connect(options, self.opened.token()).map_err(io::Error::from)?;
         let association = SctpAssociation::new(Arc::clone(&hub.0), id);
         Ok(Protected { association, version })
     }

@@ -16,6 +16,7 @@ use eyas_sctp::identifier::AssociationId;
 use eyas_sctp::io::{Input, Output, Transmit};
 use rustls::crypto::ring::default_provider;
 use tokio::sync::Notify;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::carrier::Wire;
 use super::own_addresses::{Bound, Watch};
@@ -165,8 +166,12 @@ impl Hub {
         result
     }
 
-    /// Opens an association.
-    pub(super) fn connect(&self, mut options: ConnectOptions) -> Result<AssociationId, SctpError> {
+    /// Opens an association, counted by `opened` as long as it is not over.
+    pub(super) fn connect(
+        &self,
+        mut options: ConnectOptions,
+        opened: TaskTrackerToken,
+    ) -> Result<AssociationId, SctpError> {
         let mut state = self.lock();
         if state.is_over {
             return Err(SctpError::Closed);
@@ -176,6 +181,7 @@ impl Hub {
         }
         let id = state.endpoint.connect(self.now(), &options)?;
         let mut slot = Slot::new(Stage::Opening);
+        slot.opened = Some(opened);
         if let Some(status) = state.endpoint.status(id) {
             slot.ports = Some((status.local_port, status.remote_port));
             state.ports.add(status.local_port, status.remote_port);
@@ -324,6 +330,7 @@ impl State {
             if !matches!(slot.stage, Stage::Ended(_)) {
                 slot.stage = Stage::Ended(Some(eyas_sctp::event::LossReason::Aborted));
             }
+            slot.opened = None;
             slot.wake_all();
         }
         self.accepting.wake();

@@ -7,6 +7,8 @@ use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::StreamId;
 use eyas_sctp::message::Message;
 
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
 use super::SctpError;
 
 /// Bytes of messages taken out of the protocol for one stream while another is read. Beyond it the
@@ -38,6 +40,8 @@ pub(super) struct Slot {
     pub(super) is_full: bool,
     /// Nobody holds it any more: it ends by itself.
     pub(super) is_orphan: bool,
+    /// Counts it among those that were opened, as long as it has not ended.
+    pub(super) opened: Option<TaskTrackerToken>,
     /// Our port and the peer's, counted among the ports of the hub.
     pub(super) ports: Option<(u16, u16)>,
     /// Streams that are read as bytes, with what came in on them.
@@ -86,6 +90,7 @@ impl Slot {
             peer_is_done: false,
             is_full: false,
             is_orphan: false,
+            opened: None,
             ports: None,
             inboxes: BTreeMap::new(),
             common: Inbox::default(),
@@ -111,6 +116,9 @@ impl Slot {
             }
             Event::StreamsReset { outgoing: false, streams, .. } => self.note_reset(streams),
             _ => {}
+        }
+        if matches!(self.stage, Stage::Ended(_)) {
+            self.opened = None;
         }
         if matches!(self.stage, Stage::Ended(_)) || self.peer_is_done {
             self.wake_readers();

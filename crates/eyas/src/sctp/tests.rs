@@ -194,6 +194,19 @@ async fn dropping_ends_in_order_after_everything_has_arrived() {
 }
 
 #[tokio::test]
+async fn those_that_were_opened_have_ended_once_the_peer_knows() {
+    let (clients, _listener, ours, theirs) = pair(V4).await;
+    let early = timeout(Duration::from_millis(50), clients.ended()).await;
+    assert!(early.is_err(), "it is in use");
+    drop(ours);
+    timeout(SOON, clients.ended()).await.unwrap();
+    assert_eq!(timeout(SOON, theirs.receive()).await.unwrap(), Ok(None));
+    let abandoned = open(&clients, V4).await;
+    drop(abandoned);
+    timeout(SOON, clients.ended()).await.unwrap();
+}
+
+#[tokio::test]
 async fn an_abort_is_told_with_its_reason() {
     let (_clients, _listener, ours, theirs) = pair(V4).await;
     ours.abort("no more of this");

@@ -23,6 +23,8 @@ use super::wake::Wake;
 
 /// How often a worker tells what has happened since.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
+/// How long the last associations may take to end in order.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// Requests begun in a row while the generator is behind, before others have their turn.
 const BURST: usize = 16;
 
@@ -125,13 +127,25 @@ impl Worker {
         running.tell(told);
         let attempts = running.attempts_since_warm_up();
         let last_end = *lock(&running.last_end);
-        Ok(Finished {
+        let finished = Finished {
             attempts,
             most_in_flight: running.most_in_flight.load(Relaxed),
             warm_up: running.warm_up.load(Relaxed),
             arriving_until: arriving_until?,
             last_end,
-        })
+        };
+        // With the connections that were kept.
+        drop(running);
+        self.take_leave().await;
+        Ok(finished)
+    }
+
+    /// Lets associations end in order, so that the server does not wait for a peer that is gone.
+    async fn take_leave(&self) {
+        if !self.stop.is_cancelled() {
+            let ended = self.endpoint.associations_ended();
+            let _ = tokio::time::timeout(FAREWELL, ended).await;
+        }
     }
 
     /// Begins every request of this worker when it is due. Gives the time when no more arrive.
