@@ -122,22 +122,18 @@ fn page(subject: &Subject) -> String {
 /// The page, one family of metrics after the other.
 fn render(stats: &Stats, associations: Option<u64>, process: Option<&Process>) -> String {
     let mut page = Page::default();
+    let by_transport =
+        |tcp, mptcp, quic, sctp| [("tcp", tcp), ("mptcp", mptcp), ("quic", quic), ("sctp", sctp)];
+    let Stats { tcp_open, mptcp_open, quic_open, sctp_open, .. } = *stats;
     page.gauge("eyas_connections", "Connections open now.");
-    let open = [
-        ("tcp", stats.tcp_open),
-        ("mptcp", stats.mptcp_open),
-        ("quic", stats.quic_open),
-        ("sctp", stats.sctp_open),
-    ];
-    page.rows("transport", &open);
+    page.rows("transport", &by_transport(tcp_open, mptcp_open, quic_open, sctp_open));
+    let Stats { tcp_connections, mptcp_connections, quic_connections, sctp_associations, .. } =
+        *stats;
     page.counter("eyas_connections_accepted_total", "Connections accepted.");
-    let accepted = [
-        ("tcp", stats.tcp_connections),
-        ("mptcp", stats.mptcp_connections),
-        ("quic", stats.quic_connections),
-        ("sctp", stats.sctp_associations),
-    ];
-    page.rows("transport", &accepted);
+    page.rows(
+        "transport",
+        &by_transport(tcp_connections, mptcp_connections, quic_connections, sctp_associations),
+    );
     page.counter("eyas_connections_refused_total", "Connections closed at once by a limit.");
     page.row(stats.connections_refused);
     page.counter("eyas_connections_timed_out_total", "Connections closed for being quiet or slow.");
