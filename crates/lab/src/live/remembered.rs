@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::trial::{OBJECT, Trial};
 use super::{LiveError, Memory};
 
-/// Hosts from which a network is known: as many as are kept of two paths.
+/// Hosts from which a network is known: as many as are kept of a path.
 const HOSTS: usize = 32;
 /// How long a connection stays open to be learnt from.
 const LEARN: Duration = Duration::from_millis(5);

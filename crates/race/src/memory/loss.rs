@@ -14,14 +14,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshakes {
     /// One bit for each that had to, the latest one in the lowest.
-    again: u16,
+    again: u32,
     /// How many are known, at most [`Self::MOST`].
     known: u8,
 }
 
 impl Handshakes {
-    /// Handshakes kept of one path.
-    pub const MOST: u8 = 16;
+    /// Handshakes kept of one path: with half as many, a network that loses one packet in ten would
+    /// go unnoticed as often as not.
+    pub const MOST: u8 = 32;
 
     /// These, and one more, if it could be told whether it sent packets again.
     #[must_use]
@@ -29,7 +30,7 @@ impl Handshakes {
         match sent_again {
             None => self,
             Some(again) => Self {
-                again: self.again << 1 | u16::from(again),
+                again: self.again << 1 | u32::from(again),
                 known: self.known.saturating_add(1).min(Self::MOST),
             },
         }

@@ -29,13 +29,13 @@ fn one_lost_packet_can_happen_anywhere() {
 #[test]
 fn a_few_among_many_are_no_sign_and_all_paths_count_together() {
     let mptcp = candidate(Transport::Mptcp, "192.0.2.1:443");
-    let mut evidence = handshakes(&mptcp, 16, 0);
-    evidence.extend(handshakes(&quic(), 16, 1));
-    evidence.extend(handshakes(&tcp(), 16, 1));
-    assert_eq!(loss(&after(&evidence), "home", NOW), None, "2 of 48");
-    evidence.extend(handshakes(&tcp(), 2, 2));
-    let now = Loss { sent_again: 4, handshakes: 48 };
-    assert_eq!(loss(&after(&evidence), "home", NOW), Some(now), "the last 16 of each");
+    let mut evidence = handshakes(&mptcp, 32, 0);
+    evidence.extend(handshakes(&quic(), 32, 1));
+    evidence.extend(handshakes(&tcp(), 32, 1));
+    assert_eq!(loss(&after(&evidence), "home", NOW), None, "2 of 96");
+    evidence.extend(handshakes(&tcp(), 4, 4));
+    let now = Loss { sent_again: 6, handshakes: 96 };
+    assert_eq!(loss(&after(&evidence), "home", NOW), Some(now), "the last 32 of each");
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
 
 /// Any handshakes of a network.
 fn any_handshakes() -> impl Strategy<Value = Handshakes> {
-    prop::collection::vec(any::<bool>(), 0..20).prop_map(|handshakes| {
+    prop::collection::vec(any::<bool>(), 0..40).prop_map(|handshakes| {
         handshakes.into_iter().fold(Handshakes::default(), |all, one| all.and(Some(one)))
     })
 }
