@@ -33,8 +33,10 @@ def fetch(directory: pathlib.Path, eyas: pathlib.Path) -> Ran:
     log = shlex.quote(str(directory / "nat.log"))
     server = f"exec {command} serve --no-files --listen [::]:443 --names nat.test >{log} 2>&1"
     get = (
-        f"exec {command} get --insecure --memory none --prefer sctp-udp --json --output /dev/null"
-        f" --resolve nat.test:443:$EYAS_SERVER6 'https://nat.test/slow?ms={RESPONSE}'"
+        f"exec {command} get --insecure --memory none --json --output /dev/null"
+        # Nothing else has the time to win, unless the association ends.
+        f" --prefer sctp-udp --head-start 2s --resolve nat.test:443:$EYAS_SERVER6"
+        f" 'https://nat.test/slow?ms={RESPONSE}'"
     )
     run = [
         str(eyas), "netem", "run", "--quiet", "--topology", str(topology), "--server", server,
