@@ -86,6 +86,8 @@ fn shipped_plans_are_listed_and_can_be_begun_with() {
     assert!(Eyas::new("lab list").run().exits(0).out.contains("cmt-delay"));
     let text = Eyas::new("lab show cmt-delay").run().exits(0).out;
     assert!(text.contains("[[curve]]"), "{text}");
+    let said = Eyas::new("lab show ./my.toml").run().exits(2).err;
+    assert!(said.contains("these can be shown: cmt-delay"), "{said}");
 }
 
 /// Runs that are kept in a directory. Every file there must be whole.

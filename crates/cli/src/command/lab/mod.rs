@@ -62,16 +62,16 @@ fn list(common: &CommonFlags) -> Result<(), Failure> {
 
 fn show(name: &str) -> Result<(), Failure> {
     let found = shipped().iter().find(|shipped| shipped.name == name);
-    let shipped = found.ok_or_else(|| no_such_plan(name))?;
+    let shipped = found.ok_or_else(|| no_such_plan(name, "these can be shown:"))?;
     let mut lines: Vec<Line> = Vec::new();
     lines.extend(shipped.text.lines().map(|line| Line::new().with(Paint::Plain, line)));
     output::page(&lines, Look::of_stdout(crate::flags::ColorChoice::Never))
 }
 
-fn no_such_plan(name: &str) -> Failure {
+fn no_such_plan(name: &str, instead: &str) -> Failure {
     let names: Vec<&str> = shipped().iter().map(|shipped| shipped.name).collect();
     Failure::new(Kind::Usage, format!("there is no plan {name:?}"))
-        .hint(format!("name a file, or one of {}", names.join(", ")))
+        .hint(format!("{instead} {}", names.join(", ")))
 }
 
 /// The plan's text: a shipped one, or a file.
@@ -81,7 +81,7 @@ fn text(name: &str) -> Result<String, Failure> {
     }
     match fs::read_to_string(name) {
         Ok(text) => Ok(text),
-        Err(_) if !name.contains(['/', '.']) => Err(no_such_plan(name)),
+        Err(_) if !name.contains(['/', '.']) => Err(no_such_plan(name, "name a file, or one of")),
         Err(cause) => Err(Failure::read(name, &cause)),
     }
 }
