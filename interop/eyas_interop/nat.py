@@ -7,14 +7,10 @@ association over IPv6 has nothing to do with it.
 
 import pathlib
 import shlex
-import subprocess
-import time
 
-from .command import Ran
+from .command import Command, Ran
 from .report import Report
 
-# Far longer than a race and a response, in seconds.
-LIMIT = 60
 # How long the association has to live, in ms: the second path is probed within the first hundred.
 RESPONSE = 500
 TOPOLOGY = """
@@ -38,13 +34,9 @@ def fetch(directory: pathlib.Path, eyas: pathlib.Path) -> Ran:
         f" --prefer sctp-udp --head-start 2s --resolve nat.test:443:$EYAS_SERVER6"
         f" 'https://nat.test/slow?ms={RESPONSE}'"
     )
-    run = [
-        str(eyas), "netem", "run", "--quiet", "--topology", str(topology), "--server", server,
-        "--", "sh", "-c", get,
-    ]
-    began = time.monotonic()
-    done = subprocess.run(run, capture_output=True, text=True, timeout=LIMIT, check=False)
-    return Ran(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
+    return Command(eyas, directory, []).run(
+        "netem", "run", "--quiet", "--topology", str(topology), "--server", server, "--", "sh", "-c", get
+    )
 
 
 def run(directory: pathlib.Path, eyas: pathlib.Path, report: Report) -> None:
