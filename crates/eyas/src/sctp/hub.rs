@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use eyas_sctp::config::{ConnectOptions, EndpointConfig};
 use eyas_sctp::endpoint::Endpoint;
-use eyas_sctp::event::Event;
+use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::AssociationId;
 use eyas_sctp::io::{Input, Output, Transmit};
 use rustls::crypto::ring::default_provider;
@@ -328,9 +328,8 @@ impl State {
         self.is_over = true;
         for slot in self.slots.values_mut() {
             if !matches!(slot.stage, Stage::Ended(_)) {
-                slot.stage = Stage::Ended(Some(eyas_sctp::event::LossReason::Aborted));
+                slot.end(Some(LossReason::Aborted));
             }
-            slot.opened = None;
             slot.wake_all();
         }
         self.accepting.wake();

@@ -6,7 +6,6 @@ use std::task::{Poll, Waker};
 use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::StreamId;
 use eyas_sctp::message::Message;
-
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::SctpError;
@@ -101,13 +100,19 @@ impl Slot {
         }
     }
 
+    /// Notes that it is over.
+    pub(super) fn end(&mut self, reason: Option<LossReason>) {
+        self.stage = Stage::Ended(reason);
+        self.opened = None;
+    }
+
     /// Notes what the protocol tells. Reading is up to the readers.
     pub(super) fn take_in(&mut self, event: Event) {
         match &event {
             Event::Answered => self.stage = Stage::Answered,
             Event::Up { .. } => self.stage = Stage::Up,
-            Event::Lost(reason) => self.stage = Stage::Ended(Some(reason.clone())),
-            Event::Closed => self.stage = Stage::Ended(None),
+            Event::Lost(reason) => self.end(Some(reason.clone())),
+            Event::Closed => self.end(None),
             Event::PeerShutdown => self.peer_is_done = true,
             Event::Readable => return self.wake_readers(),
             Event::Writable => {
@@ -116,9 +121,6 @@ impl Slot {
             }
             Event::StreamsReset { outgoing: false, streams, .. } => self.note_reset(streams),
             _ => {}
-        }
-        if matches!(self.stage, Stage::Ended(_)) {
-            self.opened = None;
         }
         if matches!(self.stage, Stage::Ended(_)) || self.peer_is_done {
             self.wake_readers();
