@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use eyas::race::memory::{Config, Record};
+use eyas::race::memory::{Config, Handshakes, Record};
 use eyas::{MemoryStore, Resolver, SecurityParameters};
 use tokio::task::JoinSet;
 
@@ -11,7 +11,7 @@ use super::trial::{OBJECT, Trial};
 use super::{LiveError, Memory};
 
 /// Hosts from which a network is known: as many as are kept of a path.
-const HOSTS: usize = 32;
+const HOSTS: usize = Handshakes::MOST as usize;
 /// How long a connection stays open to be learnt from.
 const LEARN: Duration = Duration::from_millis(5);
 /// The same where what was lost is to show, too: more than QUIC needs to send an Initial again.
