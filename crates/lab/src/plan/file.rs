@@ -7,9 +7,10 @@ use toml::{Table, Value};
 
 use super::layers::{self, Layer};
 use super::quantity::{self, Kind};
+use super::shorter::Shorter;
 use super::{
     AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Extent, Mode, Named,
-    Options, PathSetup, Plan, PlanError, Point, RivalSetup, Setup, Situation, Time, Times,
+    Options, PathSetup, Plan, PlanError, Point, RivalSetup, Setup, Situation, Times,
 };
 use crate::claim::{Claim, ClaimText, Judged};
 use crate::live;
@@ -119,17 +120,6 @@ struct Curve {
     values: Option<Vec<Value>>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Shorter {
-    runs: Option<u32>,
-    warm_up: Option<Time>,
-    duration: Option<Time>,
-    values: Option<Vec<Value>>,
-    #[serde(default)]
-    set: Table,
-}
-
 /// One picture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -218,7 +208,8 @@ const SITUATION: [&str; 9] =
 
 pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     // First as it is, so that what is wrong in the file is told with its line.
-    let _: File = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
+    let as_it_is: File = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
+    check_shorter(&as_it_is)?;
     let mut table: Table = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
     let set =
         options.set.iter().map(|text| layers::parse_set(text)).collect::<Result<Vec<_>, _>>()?;
@@ -338,7 +329,7 @@ fn points(
             if curve.scenes.as_ref().is_some_and(|wanted| !wanted.contains(&scene.id)) {
                 continue;
             }
-            for value in values(file, scene, curve, options) {
+            for value in values(file, (scene, curve), set, options.extent) {
                 points.push(point(file, &base, (scene, curve), value, set, options)?);
             }
         }
@@ -346,22 +337,24 @@ fn points(
     let mut seen = BTreeSet::new();
     match points.iter().find(|point| !seen.insert(point.id.as_str())) {
         Some(twice) => Err(PlanError(format!("the point {} is there twice", twice.id))),
+        None if points.is_empty() => Err(PlanError("no point is left to be run".to_owned())),
         None => Ok(points),
     }
 }
 
-/// The values that a curve takes in a scene; `[quick]` and `[standard]` thin them out, and keeps those that only a
-/// scene or a curve has.
+/// The values that a curve takes in a scene, of those that are run. Who sets the axis on the command line has
+/// chosen.
 fn values<'a>(
     file: &'a File,
-    scene: &'a Scene,
-    curve: &'a Curve,
-    options: &Options,
+    (scene, curve): (&'a Scene, &'a Curve),
+    set: &[Layer],
+    extent: Extent,
 ) -> Vec<&'a Value> {
     let all = curve.values.as_ref().or(scene.values.as_ref()).unwrap_or(&file.sweep.values);
-    let fewer = file.shorter(options.extent).and_then(|shorter| shorter.values.as_ref());
-    let wanted = |value: &&Value| fewer.is_none_or(|fewer| fewer.contains(value));
-    all.iter().filter(wanted).collect()
+    let chosen = set.iter().any(|layer| layer.key == "sweep.values");
+    let shorter = file.shorter(extent).filter(|_| !chosen);
+    let runs_at = |shorter: &Shorter, value| shorter.runs_at(&scene.id, &curve.id, value);
+    all.iter().filter(|value| shorter.is_none_or(|shorter| runs_at(shorter, value))).collect()
 }
 
 fn point(
@@ -373,12 +366,15 @@ fn point(
     options: &Options,
 ) -> Result<Point, PlanError> {
     let mut table = base.clone();
-    if let Some(shorter) = file.shorter(options.extent) {
-        layers::merge(&mut table, &times(shorter));
-        layers::merge(&mut table, &shorter.set);
+    let shorter = file.shorter(options.extent);
+    if let Some(shorter) = shorter {
+        layers::merge(&mut table, &shorter.below());
     }
     layers::merge(&mut table, &scene.set);
     layers::merge(&mut table, &curve.set);
+    if let Some(above) = shorter.and_then(|shorter| shorter.above(&scene.id, &curve.id, value)) {
+        layers::merge(&mut table, above);
+    }
     layers::merge(&mut table, &layers::nest(&file.sweep.parameter, value.clone()));
     for layer in set.iter().filter(|layer| SITUATION.contains(&layer.first())) {
         layers::merge(&mut table, &layer.table);
@@ -407,21 +403,6 @@ fn situation(kind: KindOfPlan, mut table: Table) -> Result<Situation, String> {
             setup.check()?;
             Ok(Situation::Live(Box::new(setup)))
         }
-    }
-}
-
-fn times(quick: &Shorter) -> Table {
-    let mut times = Table::new();
-    let mut put = |key: &str, time: &Option<Time>| {
-        if let Some(time) = time {
-            times.insert(key.to_owned(), Value::String(time.to_string()));
-        }
-    };
-    put("warm_up", &quick.warm_up);
-    put("duration", &quick.duration);
-    match times.is_empty() {
-        true => times,
-        false => layers::nest("time", Value::Table(times)),
     }
 }
 
@@ -461,6 +442,16 @@ fn check_identifiers(file: &File) -> Result<(), PlanError> {
         }
     }
     Ok(())
+}
+
+fn check_shorter(file: &File) -> Result<(), PlanError> {
+    let scenes: Vec<&str> = file.scene.iter().map(|scene| scene.id.as_str()).collect();
+    let curves: Vec<&str> = file.curve.iter().map(|curve| curve.id.as_str()).collect();
+    let own = file.scene.iter().map(|scene| &scene.values);
+    let own = own.chain(file.curve.iter().map(|curve| &curve.values)).flatten().flatten();
+    let values: Vec<&Value> = file.sweep.values.iter().chain(own).collect();
+    file.quick.check("quick", &scenes, &curves, &values)?;
+    file.standard.check("standard", &scenes, &curves, &values)
 }
 
 fn check_figures(plan: &Plan) -> Result<(), PlanError> {

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `mod` | the plan as it is read, its points |
 //! | `file` | the keys of the file |
+//! | `shorter` | what a shorter run takes of it |
 //! | `layers` | scene, curve, sweep and `--set`, laid over one another |
 //! | `situation` | one situation, simulated or live |
 //! | `setup`, `association` | one to be simulated |
@@ -26,6 +27,7 @@ mod quantity;
 mod queue_info;
 mod setup;
 mod shipped;
+mod shorter;
 mod situation;
 
 #[cfg(test)]

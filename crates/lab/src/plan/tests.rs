@@ -9,6 +9,10 @@ fn quick(set: &[&str]) -> Options {
     Options { extent: Extent::Quick, runs: None, set }
 }
 
+fn standard() -> Options {
+    Options { extent: Extent::Standard, ..Options::default() }
+}
+
 fn plan(name: &str, options: &Options) -> Plan {
     let found = shipped().iter().find(|shipped| shipped.name == name).unwrap();
     Plan::parse(found.text, options).unwrap()
@@ -17,7 +21,7 @@ fn plan(name: &str, options: &Options) -> Plan {
 #[test]
 fn shipped_plans_can_be_read_and_are_named_as_their_files() {
     for shipped in shipped() {
-        for options in [Options::default(), quick(&[])] {
+        for options in [Options::default(), standard(), quick(&[])] {
             let plan = Plan::parse(shipped.text, &options)
                 .unwrap_or_else(|error| panic!("{}: {error}", shipped.name));
             assert_eq!(plan.name, shipped.name);
@@ -26,11 +30,12 @@ fn shipped_plans_can_be_read_and_are_named_as_their_files() {
     }
 }
 
-/// Every claim of every plan reads points that are there.
+/// Every claim of every plan reads points that are there, in the whole and with `--standard`.
 #[test]
 fn every_claim_can_be_measured() {
-    for shipped in shipped() {
-        let plan = Plan::parse(shipped.text, &Options::default()).unwrap();
+    let all = || [Options::default(), standard()].into_iter();
+    for (shipped, options) in shipped().iter().flat_map(|plan| all().map(move |how| (plan, how))) {
+        let plan = Plan::parse(shipped.text, &options).unwrap();
         let stream = StreamResult { bytes: 600_000_000, messages: 400_000, delay_ns: 20_000_000 };
         let run = |point: &Point| {
             let rival = |name: &String| RivalResult { name: name.clone(), bytes: 1_000_000 };
@@ -82,6 +87,30 @@ fn live_plans_lay_their_settings_over_one_another() {
     };
     assert!(refused("live.trials=0").contains("from 1 to 500"), "{}", refused("live.trials=0"));
     assert!(refused("live.wey=1").contains("wey"), "{}", refused("live.wey=1"));
+}
+
+#[test]
+fn a_shorter_run_takes_groups_of_points() {
+    let hit = |set: &[&str]| {
+        let set = set.iter().map(|text| (*text).to_owned()).collect();
+        plan("he-cache", &Options { set, ..standard() })
+    };
+    let rates = |plan: &Plan, scene: &str, curve: &str| -> Vec<(f64, f64)> {
+        let rate = |point: &Point| match point.situation.live().unwrap() {
+            live::Setup::Cost(setup) => (point.x, setup.rate),
+            other => panic!("{other:?}"),
+        };
+        plan.along(scene, curve).map(rate).collect()
+    };
+    let some = hit(&[]);
+    assert_eq!(rates(&some, "plain-1", "he-tcp").len(), 6);
+    assert_eq!(rates(&some, "tls-1", "he-tcp"), [(0.0, 400.0), (80.0, 400.0)]);
+    assert_eq!(rates(&some, "tls-1", "he-50"), []);
+    let all = hit(&["standard.points=[]"]);
+    assert_eq!(all.points.len(), plan("he-cache", &Options::default()).points.len());
+    assert_eq!(rates(&all, "tls-1", "he-tcp")[0], (0.0, 1000.0));
+    let chosen = hit(&["sweep.values=[\"30 %\"]"]);
+    assert_eq!(rates(&chosen, "tls-35", "he-50"), [(30.0, 1000.0)]);
 }
 
 #[test]
@@ -140,6 +169,8 @@ fn mistakes_are_told_with_their_place() {
     assert!(said.contains("names path \"X\"; there are A, B"), "{said}");
     let said = refusal("throughput[dB10, rr,", "throughput[dB11, rr,", &[]);
     assert!(said.contains("claim \"1\"") && said.contains("no scene \"dB11\""), "{said}");
+    let said = refusal("[quick]", "[[quick.points]]\nscenes = ['x']\n[quick]", &[]);
+    assert!(said.contains("[[quick.points]]: there is no scene \"x\""), "{said}");
     let said = refusal("name = ", "name = ", &["association.buffer=64 KiB"]);
     assert!(said.contains("sweep.values="), "{said}");
     let said = refusal("name = ", "name = ", &["path.B.dely=64 ms"]);

@@ -1,0 +1,114 @@
+//! What `[quick]` and `[standard]` run of a plan, and how.
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::{PlanError, Time, layers};
+
+/// What is different from the whole plan.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Shorter {
+    pub(super) runs: Option<u32>,
+    warm_up: Option<Time>,
+    duration: Option<Time>,
+    /// What is left of the axis.
+    values: Option<Vec<Value>>,
+    /// What is left of the points; all if there is none.
+    #[serde(default)]
+    points: Vec<Group>,
+    /// Below what scenes and curves set.
+    #[serde(default)]
+    set: Table,
+}
+
+/// Some of the points.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    /// In which scenes; in all if none is named.
+    scenes: Option<Vec<String>>,
+    /// Of which curves; of all if none is named.
+    curves: Option<Vec<String>>,
+    /// Where on the axis; everywhere if nothing is said.
+    values: Option<Vec<Value>>,
+    /// Above what scenes and curves set.
+    #[serde(default)]
+    set: Table,
+}
+
+impl Group {
+    fn has(&self, scene: &str, curve: &str, value: &Value) -> bool {
+        let named = |names: &Option<Vec<String>>, id: &str| {
+            names.as_ref().is_none_or(|names| names.iter().any(|name| name == id))
+        };
+        named(&self.scenes, scene)
+            && named(&self.curves, curve)
+            && self.values.as_ref().is_none_or(|values| values.contains(value))
+    }
+}
+
+impl Shorter {
+    /// Whether this point is run.
+    pub(super) fn runs_at(&self, scene: &str, curve: &str, value: &Value) -> bool {
+        let on_axis = self.values.as_ref().is_none_or(|values| values.contains(value));
+        let grouped = self.points.is_empty() || self.group(scene, curve, value).is_some();
+        on_axis && grouped
+    }
+
+    /// What is set below scenes and curves.
+    pub(super) fn below(&self) -> Table {
+        let mut below = self.times();
+        layers::merge(&mut below, &self.set);
+        below
+    }
+
+    /// What is set above scenes and curves at this point.
+    pub(super) fn above(&self, scene: &str, curve: &str, value: &Value) -> Option<&Table> {
+        self.group(scene, curve, value).map(|group| &group.set)
+    }
+
+    /// The first one that has this point.
+    fn group(&self, scene: &str, curve: &str, value: &Value) -> Option<&Group> {
+        self.points.iter().find(|group| group.has(scene, curve, value))
+    }
+
+    fn times(&self) -> Table {
+        let mut times = Table::new();
+        let mut put = |key: &str, time: &Option<Time>| {
+            if let Some(time) = time {
+                times.insert(key.to_owned(), Value::String(time.to_string()));
+            }
+        };
+        put("warm_up", &self.warm_up);
+        put("duration", &self.duration);
+        match times.is_empty() {
+            true => times,
+            false => layers::nest("time", Value::Table(times)),
+        }
+    }
+
+    /// Refuses groups that name scenes, curves or values that are not there.
+    pub(super) fn check(
+        &self,
+        table: &str,
+        scenes: &[&str],
+        curves: &[&str],
+        values: &[&Value],
+    ) -> Result<(), PlanError> {
+        let unknown = |names: &Option<Vec<String>>, there: &[&str]| {
+            names.iter().flatten().find(|name| !there.contains(&name.as_str())).cloned()
+        };
+        for group in &self.points {
+            let value = group.values.iter().flatten().find(|value| !values.contains(value));
+            let wrong = unknown(&group.scenes, scenes)
+                .map(|id| format!("scene {id:?}"))
+                .or_else(|| unknown(&group.curves, curves).map(|id| format!("curve {id:?}")))
+                .or_else(|| value.map(|value| format!("value {value}")));
+            if let Some(wrong) = wrong {
+                return Err(PlanError(format!("[[{table}.points]]: there is no {wrong}")));
+            }
+        }
+        Ok(())
+    }
+}
