@@ -17,7 +17,7 @@ use crate::simulation;
 pub struct Job {
     /// The output directory; finished runs are kept in it, and found again.
     pub out: PathBuf,
-    /// How many runs at a time; a live one is always alone, for it takes its time from the machine.
+    /// How many runs at a time; one where any of them wants the machine for itself.
     pub jobs: usize,
     /// Of the first run of each point; the others follow it.
     pub seed: u64,
@@ -85,11 +85,11 @@ pub fn run(
     let mut now = Progress { done: found, found, total };
     progress(now);
     let mut skipped: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let at_once = at_once(plan, job);
     let next = AtomicUsize::new(0);
     let (finished, results) = mpsc::channel::<(&str, u64, Result<RunResult, LiveError>)>();
     thread::scope(|scope| -> Result<(), RunError> {
-        let jobs = if plan.is_live() { 1 } else { job.jobs };
-        for _ in 0..jobs.clamp(1, open.len().max(1)) {
+        for _ in 0..at_once.min(open.len()) {
             let (finished, open, next) = (finished.clone(), &open, &next);
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
@@ -134,7 +134,14 @@ pub fn run(
         let runs = seeds.iter().filter_map(|seed| store.get(&point.id, *seed).cloned());
         (point.id.clone(), runs.collect())
     };
-    Ok(Results { points: plan.points.iter().map(runs).collect(), skipped })
+    Ok(Results { points: plan.points.iter().map(runs).collect(), skipped, at_once })
+}
+
+fn at_once(plan: &Plan, job: &Job) -> usize {
+    match plan.points.iter().any(|point| point.situation.runs_alone()) {
+        true => 1,
+        false => job.jobs.max(1),
+    }
 }
 
 /// Says aloud that a point is left out. Nothing is kept, for what is missing may be there the next
@@ -166,7 +173,18 @@ fn in_rounds<'a>(plan: &'a Plan, seeds: &'a [u64]) -> impl Iterator<Item = (&'a 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Options;
+    use crate::plan::{Options, shipped};
+
+    #[test]
+    fn what_takes_its_time_from_the_machine_runs_alone() {
+        let jobs = |name: &str| {
+            let shipped = shipped().iter().find(|plan| plan.name == name).unwrap();
+            let job = Job { out: PathBuf::new(), jobs: 4, seed: 1, version: String::new() };
+            at_once(&Plan::parse(shipped.text, &Options::default()).unwrap(), &job)
+        };
+        assert_eq!(["h3-delay", "he-cost", "he-six", "h3-policies"].map(jobs), [1; 4]);
+        assert_eq!(["cmt-live", "cmt-delay"].map(jobs), [4; 2]);
+    }
 
     #[test]
     fn curves_at_one_place_follow_one_another() {

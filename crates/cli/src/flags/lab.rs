@@ -62,7 +62,7 @@ pub(crate) struct LabRunFlags {
     /// The seed of the first run; the others follow it
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// How many runs at a time, instead of one for each core
+    /// How many runs at a time, instead of one for each core; some live ones run alone whatever it says
     #[arg(long, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
     /// Where results go, instead of eyas-lab/NAME

@@ -119,6 +119,12 @@ impl Setup {
         }
     }
 
+    /// Whether it measures what the machine spends, or times that are as short as what the machine
+    /// makes of them. What several paths carry is neither, and takes less than half a core.
+    pub(crate) const fn runs_alone(&self) -> bool {
+        !matches!(self, Self::Multipath(_))
+    }
+
     /// What a reader must know: what is emulated and how, and what this machine cannot show.
     pub(crate) fn emulated(&self) -> Vec<String> {
         let own = match self {

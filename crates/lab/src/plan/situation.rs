@@ -33,4 +33,9 @@ impl Situation {
             Self::Simulated(_) => None,
         }
     }
+
+    /// Whether nothing else may run meanwhile.
+    pub(crate) fn runs_alone(&self) -> bool {
+        self.live().is_some_and(live::Setup::runs_alone)
+    }
 }

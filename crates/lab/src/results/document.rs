@@ -216,7 +216,9 @@ fn notes(plan: &Plan, results: &Results) -> Vec<String> {
         format!("Left out: {}. {what}.", points.join(", "))
     });
     let unjudged = plan.judged.as_ref().and_then(|rule| rule.left_out(plan, results));
-    plan.notes.iter().cloned().chain(skipped).chain(unjudged).collect()
+    let shared = (plan.is_live() && results.at_once > 1)
+        .then(|| format!("Up to {} runs at a time shared the machine.", results.at_once));
+    plan.notes.iter().cloned().chain(skipped).chain(unjudged).chain(shared).collect()
 }
 
 /// What a live point is summed up in.

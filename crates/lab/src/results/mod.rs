@@ -133,6 +133,8 @@ pub struct Results {
     pub points: BTreeMap<String, Vec<RunResult>>,
     /// Points that were left out, by what they would have needed.
     pub skipped: BTreeMap<String, BTreeSet<String>>,
+    /// How many runs went on at a time.
+    pub at_once: usize,
 }
 
 impl Results {
