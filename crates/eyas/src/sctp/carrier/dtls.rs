@@ -102,7 +102,7 @@ impl Inner {
     fn take_in(&mut self, input: &Input) -> bool {
         match input {
             Input::Packets(received) => self.take_in_datagrams(received),
-            Input::Unreachable { remote, .. } => self.sessions.refuse(*remote),
+            Input::Unreachable { remote, reason, .. } => self.sessions.report(*remote, *reason),
             _ => false,
         }
     }
@@ -212,7 +212,7 @@ impl DtlsCarrier {
     pub(super) fn take_reports(&self, arrivals: &mut Arrivals) {
         let mut inner = self.shared.lock();
         arrivals.retain(|input| match input {
-            Input::Unreachable { remote, .. } => !inner.sessions.refuse(*remote),
+            Input::Unreachable { remote, reason, .. } => !inner.sessions.report(*remote, *reason),
             _ => true,
         });
         drop(inner);

@@ -11,9 +11,11 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::identity::Identity;
 
-/// Bytes of the largest UDP datagram in an Ethernet frame over IPv4; what holds an SCTP packet is as
-/// much smaller over IPv6 as that packet is.
-const DATAGRAM: usize = 1500 - 20 - 8;
+/// Bytes of the largest UDP datagram that every path carries (RFC 8200 §5). A handshake does not look
+/// for more, and its first flight is padded to this; what holds an SCTP packet is as large as it must be.
+const DATAGRAM: usize = 1280 - 40 - 8;
+/// Of the largest UDP datagram in an Ethernet frame over IPv4.
+const ROOM: usize = 1500 - 20 - 8;
 /// The most that a record can hold (RFC 9147 §4), and so all that the library can ask room for.
 const MAX_RECORD: usize = 1 << 15;
 
@@ -100,7 +102,7 @@ impl Session {
 
     fn new(dtls: Dtls, trust: Option<Trust>) -> Self {
         let stage = Stage::Handshake { is_connected: false, is_verified: trust.is_none() };
-        Self { dtls, trust, stage, timeout: None, buffer: vec![0; 2 * DATAGRAM] }
+        Self { dtls, trust, stage, timeout: None, buffer: vec![0; 2 * ROOM] }
     }
 
     pub(super) fn stage(&self) -> &Stage {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dimpl::Config;
+use eyas_sctp::io::Unreachable;
 
 use super::identity::Identity;
 use super::opens_session;
@@ -147,10 +148,16 @@ impl Sessions {
         remotes.into_iter().map(|remote| (remote, self.close(remote))).collect()
     }
 
-    /// The network said that nobody listens there: that ends a handshake, and says nothing of a
-    /// session that is up, for anybody can say it. Gives whether there is such a session.
-    pub(crate) fn refuse(&mut self, remote: SocketAddr) -> bool {
-        self.all.get_mut(&remote).map(|entry| entry.session.refuse()).is_some()
+    /// The network said that nothing comes through to there: that ends a handshake, and says nothing
+    /// of a session that is up, for anybody can say it. A flight that was too big for a path is lost
+    /// like any other, for none is larger than what every path carries. Gives whether there is such a
+    /// session.
+    pub(crate) fn report(&mut self, remote: SocketAddr, reason: Unreachable) -> bool {
+        let Some(entry) = self.all.get_mut(&remote) else { return false };
+        if !matches!(reason, Unreachable::TooBig(_)) {
+            entry.session.refuse();
+        }
+        true
     }
 
     /// When to call `handle_timeout` again.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use eyas_sctp::io::Unreachable;
 use rustls_pki_types::ServerName;
 
 use super::sessions::MAX_HANDSHAKES;
@@ -20,6 +21,8 @@ struct Pair {
     /// What the client took out.
     at_client: Vec<Vec<u8>>,
     lost: usize,
+    /// Bytes of the largest datagram so far.
+    largest: usize,
 }
 
 fn address(port: u16) -> SocketAddr {
@@ -41,6 +44,7 @@ impl Pair {
             at_server: Vec::new(),
             at_client: Vec::new(),
             lost: 0,
+            largest: 0,
         }
     }
 
@@ -64,6 +68,7 @@ impl Pair {
                 self.at_server.extend(packets)
             }
             for datagram in out.datagrams {
+                self.largest = self.largest.max(datagram.len());
                 if self.lost > 0 {
                     self.lost -= 1;
                     continue;
@@ -112,6 +117,29 @@ fn packets_pass_both_ways_once_the_session_is_up() {
     let out = pair.server.send(pair.now, address(5000), [&b"back"[..]].into_iter());
     pair.talk(out, false);
     assert_eq!(pair.at_client, [b"back".to_vec()]);
+}
+
+/// The packets of a handshake over IPv6 are not cut into fragments, which many networks drop.
+#[test]
+fn a_handshake_fits_every_path() {
+    let identity = identity();
+    let mut pair = Pair::new(&identity);
+    assert_eq!(pair.open(&trusting(&identity), "peer.test"), State::Up("DTLSv1.3"));
+    assert!(pair.largest <= 1_280 - 40 - 8, "{} bytes", pair.largest);
+}
+
+#[test]
+fn only_a_refusal_ends_a_handshake() {
+    let mut client = Sessions::new(Acceptance::Nobody);
+    let own = Identity::nobody().expect("an identity");
+    let server = address(9899);
+    let parameters = SecurityParameters::platform().accept_any_certificate();
+    client.open(Instant::now(), server, &own, trust(&parameters, "peer.test"), None);
+    assert!(client.report(server, Unreachable::TooBig(1_400)));
+    assert_eq!(client.state(server), State::Handshake);
+    assert!(!client.report(address(9900), Unreachable::Protocol));
+    assert!(client.report(server, Unreachable::Protocol));
+    assert_eq!(client.state(server), State::Over(Ending::Refused));
 }
 
 #[test]
