@@ -80,6 +80,8 @@ class Sctp:
         self.network = SctpNetwork()
         self.us = Host("eyas", self.network, example, namespace=self.network.ours)
         self.guest: Guest | None = None
+        # Why there is none: it is started once.
+        self.no_guest: Skip | None = None
         self.cells = Cells()
         self.captures: list[tuple[str, pathlib.Path]] = []
 
@@ -90,7 +92,13 @@ class Sctp:
             return Host(name, self.network, program, namespace=self.network.theirs)
         if not program.exists():
             raise Skip("the peer for Linux is not built: interop/install sctp says why")
-        self.guest = self.guest or Guest(self.network, self.directory, [program, self.eyas])
+        if self.no_guest:
+            raise self.no_guest
+        try:
+            self.guest = self.guest or Guest(self.network, self.directory, [program, self.eyas])
+        except Skip as reason:
+            self.no_guest = reason
+            raise
         return Host(name, self.network, program, guest=self.guest, links=TAPS)
 
     def run(self, only: list[str]) -> None:
