@@ -216,9 +216,14 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     for layer in &set {
         layers::merge(&mut table, &layer.table);
     }
-    let file: File =
+    let mut file: File =
         table.clone().try_into().map_err(|error| PlanError(format!("after --set: {error}")))?;
     check_set(&file, &set)?;
+    // Who sets the axis has chosen the points.
+    if set.iter().any(|layer| layer.key == "sweep.values") {
+        file.quick.take_all_points();
+        file.standard.take_all_points();
+    }
     let mut plan = Plan {
         points: points(&file, &table, &set, options)?,
         axis: axis(&file.sweep)?,
@@ -329,7 +334,7 @@ fn points(
             if curve.scenes.as_ref().is_some_and(|wanted| !wanted.contains(&scene.id)) {
                 continue;
             }
-            for value in values(file, (scene, curve), set, options.extent) {
+            for value in values(file, scene, curve, options) {
                 points.push(point(file, &base, (scene, curve), value, set, options)?);
             }
         }
@@ -342,17 +347,15 @@ fn points(
     }
 }
 
-/// The values that a curve takes in a scene, of those that are run. Who sets the axis on the command line has
-/// chosen.
+/// The values that a curve takes in a scene, of those that are run.
 fn values<'a>(
     file: &'a File,
-    (scene, curve): (&'a Scene, &'a Curve),
-    set: &[Layer],
-    extent: Extent,
+    scene: &'a Scene,
+    curve: &'a Curve,
+    options: &Options,
 ) -> Vec<&'a Value> {
     let all = curve.values.as_ref().or(scene.values.as_ref()).unwrap_or(&file.sweep.values);
-    let chosen = set.iter().any(|layer| layer.key == "sweep.values");
-    let shorter = file.shorter(extent).filter(|_| !chosen);
+    let shorter = file.shorter(options.extent);
     let runs_at = |shorter: &Shorter, value| shorter.runs_at(&scene.id, &curve.id, value);
     all.iter().filter(|value| shorter.is_none_or(|shorter| runs_at(shorter, value))).collect()
 }

@@ -49,6 +49,12 @@ impl Group {
 }
 
 impl Shorter {
+    /// Leaves nothing out.
+    pub(super) fn take_all_points(&mut self) {
+        self.values = None;
+        self.points.clear();
+    }
+
     /// Whether this point is run.
     pub(super) fn runs_at(&self, scene: &str, curve: &str, value: &Value) -> bool {
         let on_axis = self.values.as_ref().is_none_or(|values| values.contains(value));

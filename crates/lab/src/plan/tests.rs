@@ -111,6 +111,9 @@ fn a_shorter_run_takes_groups_of_points() {
     assert_eq!(rates(&all, "tls-1", "he-tcp")[0], (0.0, 1000.0));
     let chosen = hit(&["sweep.values=[\"30 %\"]"]);
     assert_eq!(rates(&chosen, "tls-35", "he-50"), [(30.0, 1000.0)]);
+    // Values that a group names are no others.
+    let chosen = hit(&["sweep.values=[\"30 %\", \"80 %\"]"]);
+    assert_eq!(rates(&chosen, "tls-1", "he-tcp"), [(30.0, 1000.0), (80.0, 1000.0)]);
 }
 
 #[test]
