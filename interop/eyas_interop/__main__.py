@@ -12,6 +12,7 @@ import time
 
 from . import lab, nat
 from .cases import CASES
+from .hostile import run as hostile
 from .load import cases as load
 from .multipath import cases as multipath
 from .netem import run as netem
@@ -54,6 +55,8 @@ def main() -> int:
                 nat.run(pathlib.Path(directory), command(options), report)
             if not options.only or "netem" in options.only:
                 netem.run(pathlib.Path(directory), command(options), report)
+            if wants_hostile(options.only):
+                hostile.run(command(options), report, options.only)
             if wants_others(options.only):
                 others(pathlib.Path(directory), options, report)
         finally:
@@ -93,10 +96,20 @@ def wants_sctp(only: list[str]) -> bool:
     return not only or any(word.startswith("sctp") or word in NAMES for word in only)
 
 
+def wants_hostile(only: list[str]) -> bool:
+    """Whether attacks shall run: `--only hostile`, or the name of one."""
+    return not only or any(word in ("hostile", *names_of_attacks()) for word in only)
+
+
+def names_of_attacks() -> list[str]:
+    return [program.stem for program in hostile.programs([])]
+
+
 def wants_others(only: list[str]) -> bool:
     """Whether some of the other cases shall run."""
-    of_sctp = (*NAMES, "lab", "load", "memory", "multipath", "nat", "netem", *memory.NAMES)
-    return not only or not all(word.startswith("sctp") or word in of_sctp for word in only)
+    apart = (*NAMES, "lab", "load", "memory", "multipath", "nat", "netem", *memory.NAMES)
+    apart = (*apart, "hostile", *names_of_attacks())
+    return not only or not all(word.startswith("sctp") or word in apart for word in only)
 
 
 def sctp(directory: pathlib.Path, options: argparse.Namespace, report: Report) -> None:

@@ -1,0 +1,1 @@
+"""Attacks on eyas: what they cost it, and what honest clients get meanwhile."""

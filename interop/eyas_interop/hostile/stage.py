@@ -1,0 +1,160 @@
+"""Where an attack happens: a victim under watch, honest clients, and the bounds."""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+
+from ..process import Peer
+from ..report import Report, Skip
+from .honest import Honest
+from .usage import MIB, Usage, Watch
+
+# What the runner calls these lines' peer.
+PEER = "hostile"
+
+
+class Server:
+    """A running `eyas serve` on loopback."""
+
+    def __init__(self, peer: Peer, said: dict, trust: list[str]) -> None:
+        self.peer = peer
+        self.process = peer.process.pid
+        self.port = int(said["address"].rpartition(":")[2])
+        self.sctp_udp_port = said.get("sctp_udp_port")
+        self.metrics = said.get("metrics")
+        # The flags that make `eyas get` trust it.
+        self.trust = trust
+
+    def url(self, path: str) -> str:
+        """Where something of it is, for honest clients."""
+        return f"https://localhost:{self.port}{path}"
+
+
+class Stage:
+    """What an attack has to hand."""
+
+    def __init__(self, eyas: pathlib.Path, directory: pathlib.Path, report: Report, name: str) -> None:
+        self.eyas = eyas
+        self.directory = directory
+        self.report = report
+        self.name = name
+        self._peers: list[Peer] = []
+
+    def serve(self, *flags: str, files: pathlib.Path | None = None) -> Server:
+        """Starts `eyas serve` with a certificate of its own on free ports, to be attacked. Without
+        `--plain`, and with SCTP unless the flags say otherwise."""
+        number = len(self._peers)
+        certificate = self.directory / f"ca-{number}.pem"
+        command = [str(self.eyas), "serve", "--json", "--listen", "0", "--save-cert", str(certificate)]
+        if "--no-sctp" not in flags and "--sctp-udp-port" not in flags:
+            command += ["--sctp-udp-port", "0"]
+        command += [*flags, str(files) if files else "--no-files"]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("EYAS_")}
+        peer = Peer(f"serve-{number}", command, self.directory / f"serve-{number}.log",
+                    env=environment, cwd=self.directory)
+        self._peers.append(peer)
+        peer.wait_until(lambda: peer.log.read_text().rstrip().endswith("}"))
+        return Server(peer, json.loads(peer.log.read_text()), ["--cacert", str(certificate)])
+
+    def files(self, **sizes: int) -> pathlib.Path:
+        """A directory with a file of zeros for each name, of that many bytes."""
+        home = self.directory / "files"
+        home.mkdir(exist_ok=True)
+        for name, size in sizes.items():
+            with (home / name).open("wb") as file:
+                file.truncate(size)
+        return home
+
+    @contextlib.contextmanager
+    def watched(self, process: int) -> Iterator[Watch]:
+        """Watches a process while the block runs; after it, its figures are told in one line."""
+        watch = Watch(process)
+        try:
+            yield watch
+        finally:
+            watch.end()
+            print(f"      {self.name}: {watch.before}; at most {watch.peak}; {watch.last}", flush=True)
+
+    @contextlib.contextmanager
+    def honest(self, server: Server, path: str, *flags: str) -> Iterator[Honest]:
+        """Fetches from a server while the block runs."""
+        honest = Honest(self.eyas, server.url(path), [*server.trust, *flags])
+        try:
+            yield honest
+        finally:
+            honest.end()
+
+    def within(self, what: str, value: float, most: float, unit: str = "") -> bool:
+        """Checks a bound."""
+        detail = f"{value:.6g} {unit}, at most {most:.6g}"
+        return self.report.check(PEER, f"{self.name}: {what}", value <= most, detail)
+
+    def memory_within(self, watch: Watch, mib: float) -> bool:
+        """Checks by how much the memory of the victim grew at most."""
+        return self.within("memory grew", watch.grown_memory / MIB, mib, "MiB")
+
+    def descriptors_within(self, watch: Watch, most: int) -> bool:
+        """Checks by how many the descriptors of the victim grew at most."""
+        return self.within("descriptors grew", watch.grown_descriptors, most)
+
+    def cpu_within(self, watch: Watch, seconds: float) -> bool:
+        """Checks the CPU time of the victim meanwhile."""
+        return self.within("CPU time", watch.cpu, seconds, "s")
+
+    def honest_fetched(self, *clients: Honest) -> bool:
+        """Checks that honest clients got everything that they asked for, and asked for something."""
+        good = all(client.times and not client.failures for client in clients)
+        detail = "; ".join(client.detail for client in clients)
+        return self.report.check(PEER, f"{self.name}: honest clients", good, detail)
+
+    def alive(self, server: Server) -> bool:
+        """Checks that the victim still runs."""
+        status = server.peer.process.poll()
+        detail = "" if status is None else f"ended with {status}: {server.peer.said()}"
+        return self.report.check(PEER, f"{self.name}: the server runs", status is None, detail)
+
+    def settled(self, process: int, within: float, holds: Callable[[Usage], bool]) -> bool:
+        """Waits until what a process uses is as wanted, so long at most, in seconds."""
+        deadline = time.monotonic() + within
+        while not holds(Usage.of(process)):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.1)
+        return True
+
+    def end(self) -> None:
+        """Ends what was started."""
+        for peer in self._peers:
+            # Nobody waits for responses that an attacker does not take.
+            peer.process.kill()
+            peer.stop()
+
+
+def main(attack: Callable[[Stage], None]) -> None:
+    """The whole of a program in `interop/hostile`: runs the attack, prints a line for each check."""
+    name = pathlib.Path(sys.argv[0]).stem
+    parser = argparse.ArgumentParser(description=attack.__doc__)
+    parser.add_argument("--eyas", type=pathlib.Path, required=True, help="the binary to attack")
+    eyas = parser.parse_args().eyas.resolve()
+    # An attacker has as many connections as the system gives.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    report = Report()
+    with tempfile.TemporaryDirectory(prefix=f"eyas-{name}-") as directory:
+        stage = Stage(eyas, pathlib.Path(directory), report, name)
+        try:
+            attack(stage)
+        except Skip as why:
+            report.skip(PEER, name, str(why))
+        except Exception as error:  # shown as one line, like any other failure
+            report.failed(PEER, name, f"{type(error).__name__}: {error}")
+        finally:
+            stage.end()
+    sys.exit(report.finish())
