@@ -131,13 +131,19 @@ pub enum Reason {
         /// Whether others have the same priority, so that the seed decides.
         shuffled: bool,
     },
-    /// The target of an alias that has no HTTPS record of its own.
+    /// The target of an alias that no HTTPS record leads to.
     Alias {
         /// The alias's target.
         name: String,
     },
     /// There are HTTPS records, and none of them leads to this address: it comes last.
     NoRecordLeadsHere {
+        /// The name whose address it is.
+        name: String,
+    },
+    /// There are HTTPS records, and one leads to this name, but not in this way: it comes last, as if
+    /// there were none (RFC 9460 §3).
+    BesideRecords {
         /// The name whose address it is.
         name: String,
     },
@@ -289,6 +295,12 @@ pub enum Reason {
     /// An alias to the root: the service says that it is not available (RFC 9460 §2.5.1).
     AliasToNothing {
         /// The name that has the alias.
+        name: String,
+    },
+    /// Every HTTPS record has an ECH configuration, and the caller relies on ECH: nothing is tried
+    /// without them (RFC 9848 §5.1).
+    OnlyWithEch {
+        /// The name that has the records.
         name: String,
     },
     /// DNS is protected, the caller relies on ECH, and HTTPS records cannot be had: connecting

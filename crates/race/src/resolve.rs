@@ -10,6 +10,7 @@
 //! | HTTPS, AAAA and A are asked at once, a family only where it has connectivity | HEv3 §4.1 |
 //! | the race begins when the preferred answers are in, or after the Resolution Delay | HEv3 §4.2 |
 //! | AliasMode is followed, ServiceMode targets are asked for their addresses | RFC 9460 §2.4, §3 |
+//! | behind the records stands what would be tried without them, unless all have ECH that is relied on | RFC 9460 §3, RFC 9848 §5.1 |
 //! | hints serve until the addresses themselves are in | RFC 9460 §7.3 |
 //! | behind a PREF64, A is asked, and what a DNS64 made is taken back | HEv3 §8 |
 //! | with ECH over protected DNS, nothing begins without the records | HEv3 §6.3 |
@@ -56,6 +57,8 @@ struct Question {
     query: Query,
     asked: bool,
     answer: Option<Result<Kept, DnsFailure>>,
+    /// Whether the answer came over protected DNS.
+    is_protected: bool,
 }
 
 /// The questions of one race to DNS, and the facts that their answers gave.
@@ -65,8 +68,6 @@ pub struct Resolution {
     setup: Arc<Setup>,
     questions: Vec<Question>,
     next_id: u32,
-    /// Whether an answer came over protected DNS.
-    protected: bool,
     /// When the first usable address was known.
     first_address_at: Option<Duration>,
     known: Known,
@@ -139,7 +140,6 @@ impl Resolution {
             setup,
             questions: Vec::new(),
             next_id: 0,
-            protected: false,
             first_address_at: None,
             known: Known::nothing(Arc::default()),
             is_stale: true,
@@ -172,7 +172,7 @@ impl Resolution {
         let record_type = question.query.record_type;
         question.asked = true;
         question.answer = Some(answer.records.and_then(|records| Kept::of(record_type, records)));
-        self.protected |= answer.protected;
+        question.is_protected = answer.protected;
         self.is_stale = true;
     }
 
@@ -220,6 +220,9 @@ impl Resolution {
             self.questions.iter().flat_map(|question| question.notes()).collect();
         if self.is_given_up(chain) {
             notes.push(Reason::RecordsUnavailable { name: chain.owner.clone() });
+        }
+        if service::relies_on_records(self, chain) {
+            notes.push(Reason::OnlyWithEch { name: chain.owner.clone() });
         }
         notes.extend(chain.notes.iter().cloned());
         let names = names::led_to(&chain.records, self.name()).count();
@@ -312,7 +315,7 @@ impl Resolution {
         }
         let query = Query { id: QueryId(self.next_id), name: name.to_owned(), record_type };
         self.next_id = self.next_id.wrapping_add(1);
-        self.questions.push(Question { query, asked: false, answer: None });
+        self.questions.push(Question { query, asked: false, answer: None, is_protected: false });
     }
 
     fn question(&self, name: &str, record_type: RecordType) -> Option<&Question> {
@@ -337,7 +340,7 @@ impl Resolution {
         let services = self.services_of(&chain);
         // Records that anybody can withhold are not worth waiting for; behind protected DNS only
         // the zone can (draft-ietf-happy-happyeyeballs-v3 §6.3).
-        let relies = self.setup.policy.rely_on_ech && self.protected;
+        let relies = self.setup.policy.rely_on_ech && self.is_protected(&chain);
         self.known = Known {
             has_address: services.iter().any(|service| self.is_usable(service)),
             is_settled: self.is_settled(&chain, &services),
@@ -408,7 +411,26 @@ impl Resolution {
 
     /// The records are relied on and cannot be had (RFC 9460 §3.1).
     fn is_given_up(&self, chain: &Chain) -> bool {
-        self.setup.policy.rely_on_ech && self.protected && chain.end == End::Unavailable
+        let relies = self.setup.policy.rely_on_ech && self.is_protected(chain);
+        relies && chain.end == End::Unavailable
+    }
+
+    /// Whether what DNS says of the records is protected: each HTTPS answer on the way to them was.
+    /// Before the first one, what came of addresses has to tell; one answer that anybody could have
+    /// forged shows that the others need not be protected either.
+    fn is_protected(&self, chain: &Chain) -> bool {
+        let first = names::https_owner(self.name(), self.setup.target.port);
+        let on_the_way = core::iter::once(&first).chain(&chain.aliases);
+        let answered = |question: &&Question| question.answer.is_some();
+        let mut of_records = on_the_way
+            .filter_map(|owner| self.question(owner, RecordType::Https))
+            .filter(answered)
+            .peekable();
+        if of_records.peek().is_some() {
+            return of_records.all(|question| question.is_protected);
+        }
+        let mut others = self.questions.iter().filter(answered).peekable();
+        others.peek().is_some() && others.all(|question| question.is_protected)
     }
 }
 

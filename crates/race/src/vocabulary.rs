@@ -156,6 +156,12 @@ impl Ladder {
         self
     }
 
+    /// From here on answers come in the clear.
+    pub(crate) fn unprotected(mut self) -> Self {
+        self.protected = false;
+        self
+    }
+
     /// Exactly these questions have come out since this was last said, in this order.
     pub(crate) fn asks(mut self, expected: &[&str]) -> Self {
         self.poll();

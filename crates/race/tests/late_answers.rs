@@ -185,3 +185,23 @@ fn an_address_takes_the_place_of_its_hint() {
     scene.until(1500);
     assert_eq!(scene.started(), ["0 tcp [2001:db8::1]:443", "250 tcp 192.0.2.1:443"]);
 }
+
+/// RFC 9460 §3: what the record names is swallowed, so the host is tried as if there were none.
+///
+/// ```text
+/// 0 ms  HTTPS (1 . alpn=h3 no-default-alpn), AAAA (none), A
+/// ```
+#[test]
+fn where_the_record_lists_only_h3_and_udp_is_swallowed_tcp_has_its_turn() {
+    let mut scene = Scene::new(of_first_tries());
+    scene.answer(Records::Https(vec![HttpsRecord {
+        priority: 1,
+        alpn: vec!["h3".into()],
+        no_default_alpn: true,
+        ..HttpsRecord::default()
+    }]));
+    scene.answer(addresses(&["192.0.2.1"]));
+    scene.answer(Records::Aaaa(vec![]));
+    scene.until(29_000);
+    assert_eq!(scene.started(), ["0 quic 192.0.2.1:443", "250 tcp 192.0.2.1:443"]);
+}

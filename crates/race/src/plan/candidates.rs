@@ -60,12 +60,18 @@ pub(super) fn find(request: &PlanRequest<'_>) -> Found {
         .collect();
     for (at, service) in request.services.iter().enumerate() {
         if found.len() >= MAX_CANDIDATES {
-            found.ignored += service.addresses.len() * spoken.len();
+            // What a record leads to already was counted there.
+            if !is_beside_records(request, service) {
+                found.ignored += service.addresses.len() * spoken.len();
+            }
             continue;
         }
+        let only_quic = spoken.iter().all(|(_, transport)| *transport == Transport::Quic);
         let offers: Vec<_> = spoken
             .iter()
-            .map(|(rank, transport)| (*rank, *transport, offer(request, service, *transport)))
+            .map(|(rank, transport)| {
+                (*rank, *transport, offer(request, service, *transport, only_quic))
+            })
             .collect();
         for ordered in address::order(request, service) {
             for (rank, transport, offer) in &offers {
@@ -109,11 +115,13 @@ fn not_spoken(request: &PlanRequest<'_>, transport: Transport) -> Option<Reason>
 
 /// The protocols to offer to this service over this transport, or why it is not tried
 /// (RFC 9460 §7.1.2). Where one protocol of the record is spoken, all that the caller speaks over
-/// the transport are offered: a record must not narrow what TLS negotiates.
+/// the transport are offered: a record must not narrow what TLS negotiates. QUIC that no record
+/// lists is left out beside records, unless the caller has nothing else to fall back to.
 fn offer(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,
     transport: Transport,
+    only_quic: bool,
 ) -> Result<Vec<Alpn>, Reason> {
     let wanted = match &request.target.service {
         Service::Http { quic_alpn, .. } if transport == Transport::Quic => quic_alpn,
@@ -132,7 +140,8 @@ fn offer(
     let lists = |service: &ServiceInfo| service.alpn.iter().any(|listed| wanted.contains(listed));
     let mut records = request.services.iter().filter(|other| other.priority().is_some()).peekable();
     let has_records = records.peek().is_some();
-    if has_records && transport == Transport::Quic && !records.any(lists) {
+    let is_fallback = only_quic && service.priority().is_none();
+    if has_records && transport == Transport::Quic && !is_fallback && !records.any(lists) {
         return Err(Reason::NotInAnyRecord { transport, wanted: wanted.clone() });
     }
     if service.priority().is_some() && !lists(service) {
@@ -203,7 +212,16 @@ fn add(
         priority: service.priority(),
         origin,
     };
-    let is_known = |draft: &Draft| draft.candidate.is_same_attempt(&candidate);
+    // What a record leads to is not tried once more without it; least of all without its ECH.
+    let is_beside = is_beside_records(request, service);
+    let is_same_way = |known: &Candidate| {
+        let way = |one: &Candidate| (one.address, one.transport, one.security);
+        way(known) == way(&candidate)
+    };
+    let is_known = |draft: &Draft| {
+        let known = &draft.candidate;
+        known.is_same_attempt(&candidate) || (is_beside && is_same_way(known))
+    };
     if found.drafts.iter().chain(&found.unroutable).any(is_known) {
         return;
     }
@@ -222,10 +240,14 @@ fn add(
         }
         (None, Ok(_), None) => None,
     };
+    let was_dropped = |dropped: &Dropped| is_beside && is_same_way(&dropped.candidate);
     if let Some(reason) = reason {
-        found.dropped.push(Dropped { candidate, reasons: vec![reason] });
+        if !found.dropped.iter().any(was_dropped) {
+            found.dropped.push(Dropped { candidate, reasons: vec![reason] });
+        }
         return;
     }
+    found.dropped.retain(|dropped| !was_dropped(dropped));
     let mut draft = Draft { candidate, place, rtt: ordered.rtt, reasons };
     let own_rtt = (!request.policy.ignore_memory)
         .then(|| request.view.round_trip(&draft.candidate, request.now))
@@ -244,6 +266,13 @@ fn add(
     }
 }
 
+/// Whether a service without a record is one to which records lead all the same.
+fn is_beside_records(request: &PlanRequest<'_>, service: &ServiceInfo) -> bool {
+    let leads_there =
+        |other: &ServiceInfo| other.priority().is_some() && other.name == service.name;
+    service.priority().is_none() && request.services.iter().any(leads_there)
+}
+
 fn service_reasons(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,
@@ -257,6 +286,7 @@ fn service_reasons(
             let shuffled = records().filter(|other| *other == priority).count() > 1;
             reasons.push(Reason::Service { name, priority, shuffled });
         }
+        _ if is_beside_records(request, service) => reasons.push(Reason::BesideRecords { name }),
         ServiceKind::Alias => reasons.push(Reason::Alias { name }),
         ServiceKind::Origin if records().next().is_some() => {
             reasons.push(Reason::NoRecordLeadsHere { name });

@@ -97,7 +97,12 @@ fn of_order() -> Vec<(Reason, &'static str)> {
         ),
         (
             Reason::Alias { name: name() },
-            "address of the alias example.com, which has no HTTPS record of its own",
+            "address of the alias example.com, to which no HTTPS record leads",
+        ),
+        (
+            Reason::BesideRecords { name: name() },
+            "not as the HTTPS records of example.com say, but as without them: behind those that \
+             they lead to",
         ),
         (Reason::Ech, "its record has an ECH configuration, which is relied on"),
         (
@@ -162,6 +167,11 @@ fn of_bounds() -> Vec<(Reason, &'static str)> {
             Reason::AliasToNothing { name: name() },
             "the HTTPS record of example.com says that the service is not available: its own \
              addresses are tried all the same",
+        ),
+        (
+            Reason::OnlyWithEch { name: name() },
+            "every HTTPS record of example.com has an ECH configuration, which is relied on: \
+             nothing is tried without one",
         ),
         (
             Reason::RecordsUnavailable { name: name() },

@@ -164,7 +164,7 @@ impl Reason {
                 if *shuffled { f.write_str(", drawn among equals") } else { Ok(()) }
             }
             Self::Alias { name } => {
-                write!(f, "address of the alias {name}, which has no HTTPS record of its own")
+                write!(f, "address of the alias {name}, to which no HTTPS record leads")
             }
             Self::NoRecordLeadsHere { name } => {
                 write!(
@@ -172,6 +172,10 @@ impl Reason {
                     "address of {name}, to which no HTTPS record leads: behind those that have one"
                 )
             }
+            Self::BesideRecords { name } => write!(
+                f,
+                "not as the HTTPS records of {name} say, but as without them: behind those that they lead to"
+            ),
             Self::Ech => f.write_str("its record has an ECH configuration, which is relied on"),
             Self::QuicUnannounced => f.write_str(
                 "no HTTPS record announces QUIC; it is tried on the same port all the same",
@@ -283,6 +287,10 @@ impl Reason {
             Self::AliasToNothing { name } => write!(
                 f,
                 "the HTTPS record of {name} says that the service is not available: its own addresses are tried all the same"
+            ),
+            Self::OnlyWithEch { name } => write!(
+                f,
+                "every HTTPS record of {name} has an ECH configuration, which is relied on: nothing is tried without one"
             ),
             Self::RecordsUnavailable { name } => write!(
                 f,

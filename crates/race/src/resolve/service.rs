@@ -8,7 +8,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::chain::{Chain, End};
+use super::chain::Chain;
 use super::record::ServiceRecord;
 use super::{MAX_ADDRESSES, RecordType, Resolution, is_negative};
 use crate::candidate::{Alpn, Family, Origin};
@@ -43,9 +43,9 @@ pub struct ServiceInfo {
 pub enum ServiceKind {
     /// A ServiceMode record with this `SvcPriority`.
     Record(u16),
-    /// An alias to a name without a usable record (RFC 9460 §3).
+    /// The last alias, without the parameters of any record (RFC 9460 §3).
     Alias,
-    /// Nothing: it is the host itself.
+    /// Nothing: it is the host itself, as if there were no records.
     Origin,
 }
 
@@ -89,8 +89,8 @@ pub(super) fn local(target: &Target, addresses: &[(IpAddr, u32)], origin: Origin
     }
 }
 
-/// Records by priority, then the alias's target, then the host itself, unless a record already
-/// leads to the same name and port (RFC 9460 §3).
+/// Records by priority, then, as if there were none, the alias's target and the host itself
+/// (RFC 9460 §3). What of these a record covers is told apart where candidates are made.
 pub(super) fn list(resolution: &Resolution, chain: &Chain) -> Vec<ServiceInfo> {
     let port = resolution.setup.target.port;
     let mut services: Vec<ServiceInfo> = chain
@@ -105,35 +105,30 @@ pub(super) fn list(resolution: &Resolution, chain: &Chain) -> Vec<ServiceInfo> {
             addresses: addresses(resolution, &record.name, Some(record)),
         })
         .collect();
-    if may_fall_back(resolution, chain) {
-        let alias = chain.aliases.last().map(|name| (name.as_str(), ServiceKind::Alias));
-        for (name, kind) in alias.into_iter().chain([(resolution.name(), ServiceKind::Origin)]) {
-            let is_covered =
-                services.iter().any(|service| service.name == name && service.port == port);
-            if !is_covered {
-                services.push(ServiceInfo {
-                    name: name.into(),
-                    kind,
-                    alpn: Vec::new(),
-                    port,
-                    ech: None,
-                    addresses: addresses(resolution, name, None),
-                });
-            }
-        }
+    if relies_on_records(resolution, chain) {
+        return services;
+    }
+    let alias = chain.aliases.last().map(|name| (name.as_str(), ServiceKind::Alias));
+    for (name, kind) in alias.into_iter().chain([(resolution.name(), ServiceKind::Origin)]) {
+        services.push(ServiceInfo {
+            name: name.into(),
+            kind,
+            alpn: Vec::new(),
+            port,
+            ech: None,
+            addresses: addresses(resolution, name, None),
+        });
     }
     services
 }
 
-/// Whether addresses without a record may be used. Where every record has an ECH configuration and
-/// the caller relies on it, over protected DNS, going around the records would be a downgrade
-/// (RFC 9848 §5.1).
-fn may_fall_back(resolution: &Resolution, chain: &Chain) -> bool {
-    let relies =
-        resolution.setup.policy.rely_on_ech && resolution.protected && chain.end == End::Known;
-    let all_have_ech =
-        !chain.records.is_empty() && chain.records.iter().all(|record| record.ech.is_some());
-    !(relies && all_have_ech)
+/// Whether nothing may be tried but what the records lead to: the caller relies on ECH, and each of
+/// them has it (RFC 9848 §5.1). Who can forge the answers can leave ECH out of them, but a client
+/// that goes around those that have it would not even need that.
+pub(super) fn relies_on_records(resolution: &Resolution, chain: &Chain) -> bool {
+    resolution.setup.policy.rely_on_ech
+        && !chain.records.is_empty()
+        && chain.records.iter().all(|record| record.ech.is_some())
 }
 
 /// The addresses of a name: of each family the answer, and until it is there the record's hints.

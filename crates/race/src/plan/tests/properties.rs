@@ -291,12 +291,13 @@ proptest! {
         let (_, plan) = resolve_and_plan(&world, &[0]);
         if plan.entries.is_empty() {
             for dropped in &plan.dropped {
-                let is_forbidden = dropped.reasons.iter().any(|reason| matches!(
-                    reason,
-                    Reason::NotInRecord { .. }
-                        | Reason::NotInAnyRecord { .. }
-                        | Reason::FamilyNotAllowed { .. }
-                ));
+                let is_forbidden = dropped.reasons.iter().any(|reason| match reason {
+                    // Only ECH that is relied on leaves nothing beside the records.
+                    Reason::NotInRecord { .. } | Reason::NotInAnyRecord { .. } => {
+                        world.policy.rely_on_ech
+                    }
+                    reason => matches!(reason, Reason::FamilyNotAllowed { .. }),
+                });
                 prop_assert!(is_forbidden, "{:?}", dropped);
             }
         }

@@ -168,3 +168,112 @@ fn what_is_the_same_on_the_wire_is_tried_once() {
     assert_eq!(timetable(&plan), ["0 tcp 192.0.2.1"]);
     assert_eq!(plan.entries[0].candidate.priority, Some(1));
 }
+
+fn beside_records() -> Reason {
+    Reason::BesideRecords { name: "example.com".into() }
+}
+
+/// RFC 9460 §3: when what the records lead to has failed, the client connects as if there were
+/// none.
+///
+/// ```text
+/// example.com HTTPS 1 . alpn=h3 no-default-alpn
+/// example.com A     192.0.2.1
+/// ```
+#[test]
+fn behind_the_records_stands_what_would_be_tried_without_them() {
+    let plan = with_seed(1)
+        .answers(&["example.com HTTPS 1 . alpn=h3 no-default-alpn"])
+        .answers(&["example.com A 192.0.2.1"])
+        .plan();
+    assert_eq!(timetable(&plan), ["0 quic 192.0.2.1", "250 tcp 192.0.2.1"]);
+    assert!(plan.entries[1].reasons.contains(&beside_records()));
+    assert_eq!(plan.entries[1].candidate.priority, None);
+    assert_eq!(plan.dropped, [], "what is tried is not dropped as well");
+}
+
+/// RFC 9460 §8: a record of which nothing is spoken here is not compatible, so there are none.
+#[test]
+fn a_client_without_quic_still_reaches_a_host_whose_records_list_only_h3() {
+    let target = Target {
+        service: Service::Http { stream_alpn: vec!["http/1.1".into()], quic_alpn: vec![] },
+        ..https("example.com", 443)
+    };
+    let plan = Ladder::of(target, ipv4_only(), Policy::of_first_tries(), 1)
+        .answers(&["example.com HTTPS 1 . alpn=h3 no-default-alpn"])
+        .answers(&["example.com A 192.0.2.1"])
+        .plan();
+    assert_eq!(timetable(&plan), ["0 tcp 192.0.2.1"]);
+    assert!(plan.entries[0].reasons.contains(&beside_records()));
+}
+
+/// The same from the other side: QUIC is all that the caller speaks, and no record lists it.
+#[test]
+fn a_client_of_quic_alone_still_tries_a_host_whose_records_list_only_h2() {
+    let policy = Policy { transports: vec![Transport::Quic], ..Policy::of_first_tries() };
+    let plan = Ladder::of(https("example.com", 443), ipv4_only(), policy, 1)
+        .answers(&["example.com HTTPS 1 . alpn=h2"])
+        .answers(&["example.com A 192.0.2.1"])
+        .plan();
+    assert_eq!(timetable(&plan), ["0 quic 192.0.2.1"]);
+    let reasons = &plan.entries[0].reasons;
+    assert!(reasons.contains(&beside_records()) && reasons.contains(&Reason::QuicUnannounced));
+}
+
+/// RFC 9460 §3: after an alias its target without parameters, and only then the host itself.
+///
+/// ```text
+/// example.com HTTPS 0 cdn.example.
+/// cdn.example HTTPS 1 . alpn=h3 no-default-alpn port=8443
+/// cdn.example A     192.0.2.7
+/// example.com A     192.0.2.1
+/// ```
+#[test]
+fn the_target_of_an_alias_without_parameters_goes_before_the_host() {
+    let plan = with_seed(1)
+        .answers(&["example.com HTTPS 0 cdn.example."])
+        .answers(&["cdn.example HTTPS 1 . alpn=h3 no-default-alpn port=8443"])
+        .answers(&["cdn.example A 192.0.2.7"])
+        .answers(&["example.com A 192.0.2.1"])
+        .plan();
+    let tried: Vec<String> = plan
+        .entries
+        .iter()
+        .map(|entry| alloc::format!("{} {}", entry.candidate.transport, entry.candidate.address))
+        .collect();
+    let expected = [
+        "quic 192.0.2.7:8443",
+        "quic 192.0.2.7:443",
+        "tcp 192.0.2.7:443",
+        "quic 192.0.2.1:443",
+        "tcp 192.0.2.1:443",
+    ];
+    assert_eq!(tried, expected);
+}
+
+/// Who does not rely on ECH falls back, but not past the ECH of the same endpoint.
+#[test]
+fn what_a_record_leads_to_is_not_tried_again_without_its_ech() {
+    let plan = with_seed(1)
+        .answers(&["example.com HTTPS 1 . alpn=h3 no-default-alpn ech=keys"])
+        .answers(&["example.com A 192.0.2.1"])
+        .plan();
+    assert_eq!(timetable(&plan), ["0 quic 192.0.2.1", "250 tcp 192.0.2.1"]);
+    assert_eq!(plan.entries[0].candidate.ech, Some(b"keys".to_vec()));
+}
+
+/// What a plan cannot take is not counted twice because a record leads there.
+#[test]
+fn what_is_covered_by_a_record_is_not_counted_as_left_out() {
+    let lines: Vec<_> =
+        (0..64).map(|at| alloc::format!("example.com AAAA 2001:db8::{at:x}:1")).collect();
+    let aaaa: Vec<_> = lines.iter().map(String::as_str).collect();
+    let lines: Vec<_> = (0..64).map(|at| alloc::format!("example.com A 192.0.2.{at}")).collect();
+    let a: Vec<_> = lines.iter().map(String::as_str).collect();
+    let plan = Ladder::of(https("example.com", 443), dual_stack(), Policy::default(), 1)
+        .answers(&["example.com HTTPS 1 . alpn=h3,h2"])
+        .answers(&aaaa)
+        .answers(&a)
+        .plan();
+    assert_eq!((plan.entries.len(), plan.notes), (256, vec![]));
+}

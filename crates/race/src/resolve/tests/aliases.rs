@@ -35,6 +35,7 @@ fn an_alias_leads_to_the_records_of_its_target() {
         .starts_with(&["192.0.2.7", "192.0.2.1"]);
     let expected = [
         ("cdn.example".to_string(), ServiceKind::Record(1)),
+        ("cdn.example".to_string(), ServiceKind::Alias),
         ("example.com".to_string(), ServiceKind::Origin),
     ];
     assert_eq!(kinds(&ladder), expected);

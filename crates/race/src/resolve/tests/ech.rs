@@ -2,6 +2,7 @@
 
 use crate::dns::DnsFailure;
 use crate::policy::Policy;
+use crate::reason::Reason;
 use crate::vocabulary::{Ladder, addresses, dual_stack, https};
 
 fn relying() -> Ladder {
@@ -94,17 +95,76 @@ fn services_with_ech_go_first_if_it_is_relied_on() {
     assert_eq!(addresses(&ladder(relying)), ["192.0.2.8", "192.0.2.7"]);
 }
 
-/// RFC 9848 §5.1: where every record has ECH, there is no way around the records.
+/// RFC 9848 §5.1: where every record has ECH, there is no way around the records, whether or not
+/// DNS is protected.
 #[test]
-fn addresses_without_a_record_are_no_way_around_ech() {
+fn nothing_goes_around_records_that_all_have_ech() {
+    const ECH: [&str; 1] = ["example.com HTTPS 1 svc.example alpn=h2 ech=keys ipv4hint=192.0.2.7"];
+    for ladder in [relying().protected(), relying()] {
+        let ladder = ladder.answers(&ECH).answers(&A);
+        let plan = ladder.plan();
+        assert_eq!(addresses(&plan), ["192.0.2.7"]);
+        assert_eq!(plan.notes, [Reason::OnlyWithEch { name: "example.com".into() }]);
+    }
+    let ladder = Ladder::on(dual_stack()).answers(&ECH).answers(&A);
+    assert_eq!(addresses(&ladder.plan()), ["192.0.2.7", "192.0.2.1"]);
+}
+
+/// A record without ECH is a way that the zone itself offers, and so is the host then.
+#[test]
+fn one_record_without_ech_leaves_the_way_around_open() {
     let ladder = relying()
         .protected()
-        .answers(&["example.com HTTPS 1 svc.example alpn=h2 ech=keys ipv4hint=192.0.2.7"])
+        .answers(&[
+            "example.com HTTPS 1 svc.example alpn=h2 ech=keys ipv4hint=192.0.2.7",
+            "example.com HTTPS 2 old.example alpn=h2 ipv4hint=192.0.2.8",
+        ])
         .answers(&A);
-    assert_eq!(addresses(&ladder.plan()), ["192.0.2.7"]);
-    let ladder = Ladder::on(dual_stack())
+    assert_eq!(addresses(&ladder.plan()), ["192.0.2.7", "192.0.2.8", "192.0.2.1"]);
+}
+
+/// ```text
+/// 0 ms  A (protected), AAAA (in the clear)    50 ms timer: the records can be withheld
+/// ```
+#[test]
+fn one_protected_answer_does_not_speak_for_the_others() {
+    relying()
         .protected()
-        .answers(&["example.com HTTPS 1 svc.example alpn=h2 ech=keys ipv4hint=192.0.2.7"])
-        .answers(&A);
-    assert_eq!(addresses(&ladder.plan()), ["192.0.2.7", "192.0.2.1"]);
+        .answers(&A)
+        .waits()
+        .unprotected()
+        .answers(&AAAA)
+        .waits_for(50)
+        .after(50)
+        .starts_with(&["2001:db8::1", "192.0.2.1"]);
+}
+
+/// A failure that anybody could have forged ends nothing, whatever else was protected; and one that
+/// nobody could have ends the race, whatever else was not.
+#[test]
+fn the_answer_about_the_records_says_how_much_its_failure_means() {
+    relying()
+        .protected()
+        .answers(&AAAA)
+        .unprotected()
+        .fails("example.com HTTPS -", DnsFailure::ServerFailure)
+        .starts_with(&["2001:db8::1"]);
+    relying()
+        .answers(&AAAA)
+        .answers(&A)
+        .protected()
+        .fails("example.com HTTPS -", DnsFailure::ServerFailure)
+        .starts_with(&[]);
+}
+
+/// What anybody could have turned elsewhere is not made safe by a protected answer there.
+#[test]
+fn an_alias_in_the_clear_leads_to_nothing_protected() {
+    relying()
+        .answers(&["example.com HTTPS 0 cdn.example."])
+        .protected()
+        .answers(&["cdn.example A 192.0.2.7"])
+        .fails("cdn.example HTTPS -", DnsFailure::ServerFailure)
+        .fails("cdn.example AAAA -", DnsFailure::NoData)
+        .starts_with(&["192.0.2.7"]);
 }

@@ -9,9 +9,10 @@ use crate::reason::{Reason, RecordFault};
 use crate::resolve::{MAX_ADDRESSES, MAX_ECH, MAX_NAMES, MAX_QUESTIONS, MAX_RECORDS, ServiceKind};
 use crate::vocabulary::{Ladder, addresses, dual_stack, https, ipv4_only, ms, records};
 
+/// Where the addresses of the best service come from.
 fn origins(ladder: &Ladder) -> Vec<Origin> {
-    let services = ladder.resolution.services();
-    services.into_iter().flat_map(|service| service.addresses).map(|one| one.origin).collect()
+    let best = ladder.resolution.services().swap_remove(0);
+    best.addresses.into_iter().map(|one| one.origin).collect()
 }
 
 /// RFC 9460 §9.1, and "." stands for the owner name, prefixes and all (§2.5.2).
@@ -141,16 +142,17 @@ fn the_default_protocol_belongs_to_the_set() {
     assert_eq!(sets[..3], [vec!["h3", "http/1.1"], vec!["h3"], vec!["http/1.1"]]);
 }
 
-/// The host itself comes last, unless a record leads to it with the same port.
+/// RFC 9460 §3: the host itself comes last, whatever the records lead to.
 #[test]
-fn a_record_with_another_port_does_not_cover_the_host() {
+fn the_host_itself_comes_last_beside_any_record() {
     let kinds = |line: &str| -> Vec<ServiceKind> {
         let ladder = Ladder::on(ipv4_only()).answers(&[line]);
         ladder.resolution.services().iter().map(|service| service.kind).collect()
     };
-    assert_eq!(kinds("example.com HTTPS 1 . alpn=h2"), [ServiceKind::Record(1)]);
-    let other_port = kinds("example.com HTTPS 1 . alpn=h2 port=8443");
-    assert_eq!(other_port, [ServiceKind::Record(1), ServiceKind::Origin]);
+    for record in ["1 . alpn=h2", "1 . alpn=h2 port=8443", "1 svc.example. alpn=h2"] {
+        let line = format!("example.com HTTPS {record}");
+        assert_eq!(kinds(&line), [ServiceKind::Record(1), ServiceKind::Origin], "{record}");
+    }
 }
 
 /// ```text
