@@ -160,6 +160,8 @@ pub enum Origin {
     Address,
     /// An address hint of a ServiceMode record (RFC 9460 §7.3), not yet replaced by an answer.
     Hint,
+    /// Such a hint, though the answer of its family is in and has no address.
+    DeniedHint,
     /// An IPv6 address synthesised from an A answer and a PREF64 (RFC 6052, RFC 8781).
     Synthesised,
     /// The caller's own address for the name (`--resolve`, `--connect-to`).

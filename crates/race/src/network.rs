@@ -43,9 +43,9 @@ impl NetworkView {
     }
 
     /// The IPv6 address that stands for an IPv4 one here: there is a PREF64, and no IPv4 route
-    /// (draft-ietf-happy-happyeyeballs-v3 §8.3).
-    pub fn synthesised(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
-        if self.reaches(IpAddr::V4(address)) {
+    /// (draft-ietf-happy-happyeyeballs-v3 §8.3), or only IPv6 is wanted.
+    pub fn synthesised(&self, address: Ipv4Addr, only: Option<Family>) -> Option<Ipv6Addr> {
+        if only != Some(Family::V6) && self.reaches(IpAddr::V4(address)) {
             return None;
         }
         self.pref64
@@ -63,10 +63,31 @@ impl NetworkView {
             .map_or(IpAddr::V6(address), IpAddr::V4)
     }
 
+    /// The address to which packets for this one are sent: itself, or what stands for it behind
+    /// NAT64.
+    pub fn on_the_wire(&self, address: IpAddr, only: Option<Family>) -> IpAddr {
+        match address {
+            IpAddr::V4(v4) => self.synthesised(v4, only).map_or(address, IpAddr::V6),
+            IpAddr::V6(_) => address,
+        }
+    }
+
+    /// Whether an address may be tried by a caller that wants only one family.
+    ///
+    /// Only IPv6 means that IPv6 packets leave this machine: an IPv4 address that a NAT64 stands
+    /// in for is reached by them. Only IPv4 means that the peer's address is IPv4, as if this
+    /// machine had an IPv4 route: where it has none, a NAT64 is the way there, as it is with
+    /// 464XLAT (RFC 6877). So what is translated belongs to both, and without a NAT64 each address
+    /// to the family that it has.
+    pub fn admits(&self, only: Option<Family>, address: IpAddr) -> bool {
+        only.is_none_or(|family| {
+            family == Family::of(address) || family == Family::of(self.on_the_wire(address, only))
+        })
+    }
+
     /// Whether an attempt to this address can leave the machine, as it is or through NAT64.
     pub fn can_try(&self, address: IpAddr) -> bool {
-        self.reaches(address)
-            || matches!(address, IpAddr::V4(address) if self.synthesised(address).is_some())
+        self.reaches(address) || self.reaches(self.on_the_wire(address, None))
     }
 }
 

@@ -126,7 +126,8 @@ struct Draft {
 struct Place {
     /// 0 if the service has what the caller relies on (ECH), else 1.
     protection: u8,
-    /// The group of services: `SvcPriority`, then the alias, then the host itself.
+    /// The group of services: `SvcPriority`, then the alias, then the host itself, then hints that
+    /// DNS denies.
     group: u32,
     /// Preference of the transport.
     transport: usize,

@@ -32,7 +32,8 @@ pub struct Policy {
     /// Whether IPv4 goes first; IPv6 does by default.
     pub prefer_ipv4: bool,
     /// Only addresses of this family, if one is named (`-4`, `-6` of the command): the other one is
-    /// neither asked of DNS nor tried.
+    /// neither asked of DNS nor tried. Behind a NAT64 an IPv4 peer belongs to both, for it is
+    /// reached by IPv6 packets ([`NetworkView::admits`](crate::io::NetworkView::admits)).
     pub only_family: Option<Family>,
     /// What a more wanted transport gets before the next one starts, without memory: 50 ms.
     pub head_start: Duration,

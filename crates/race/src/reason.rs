@@ -166,7 +166,13 @@ pub enum Reason {
         /// The name whose AAAA or A answer is awaited.
         name: String,
     },
-    /// It stands for an IPv4 address on a network that has only NAT64.
+    /// It comes from the hint in an HTTPS record, though the name itself has no such address: it
+    /// comes last.
+    DeniedHint {
+        /// The name whose AAAA or A answer is empty.
+        name: String,
+    },
+    /// It stands for an IPv4 address, through the network's NAT64.
     Synthesised {
         /// The IPv4 address.
         from: Ipv4Addr,

@@ -11,7 +11,7 @@
 //! | the race begins when the preferred answers are in, or after the Resolution Delay | HEv3 §4.2 |
 //! | AliasMode is followed, ServiceMode targets are asked for their addresses | RFC 9460 §2.4, §3 |
 //! | behind the records stands what would be tried without them, unless all have ECH that is relied on | RFC 9460 §3, RFC 9848 §5.1 |
-//! | hints serve until the addresses themselves are in | RFC 9460 §7.3 |
+//! | hints serve until the addresses themselves are in, and last where there are none | RFC 9460 §7.3 |
 //! | behind a PREF64, A is asked, and what a DNS64 made is taken back | HEv3 §8 |
 //! | with ECH over protected DNS, nothing begins without the records | HEv3 §6.3 |
 
@@ -289,24 +289,22 @@ impl Resolution {
     }
 
     /// AAAA where IPv6 has connectivity, A where IPv4 has or a PREF64 is known. Where neither has,
-    /// both: a name can still be that of this machine, and the resolver knows better.
+    /// both: a name can still be that of this machine, and the resolver knows better. A family that
+    /// is not wanted is not asked for, but for what a NAT64 can make of IPv4 addresses.
     fn ask_addresses(&mut self, name: &str) {
+        let only = self.setup.policy.only_family;
         let offline = self.setup.network.is_offline();
         let has = |family| self.setup.network.has_connectivity(family);
-        let wants_aaaa = self.allows(Family::V6) && (offline || has(Family::V6));
+        let wants_aaaa = only != Some(Family::V4) && (offline || has(Family::V6));
         let has_nat64 = !self.setup.network.pref64.is_empty();
-        let wants_a = self.allows(Family::V4) && (offline || has(Family::V4) || has_nat64);
+        let can_use_a = offline || has(Family::V4);
+        let wants_a = has_nat64 || (only != Some(Family::V6) && can_use_a);
         if wants_aaaa {
             self.ask(name, RecordType::Aaaa);
         }
         if wants_a {
             self.ask(name, RecordType::A);
         }
-    }
-
-    /// Whether the policy allows addresses of this family.
-    fn allows(&self, family: Family) -> bool {
-        self.setup.policy.only_family.is_none_or(|only| only == family)
     }
 
     fn ask(&mut self, name: &str, record_type: RecordType) {
@@ -373,24 +371,29 @@ impl Resolution {
     }
 
     fn is_usable(&self, service: &ServiceInfo) -> bool {
-        let offline = self.setup.network.is_offline();
-        service.addresses.iter().any(|address| {
-            self.allows(Family::of(address.ip))
-                && (offline || self.setup.network.can_try(address.ip))
-        })
+        service.addresses.iter().any(|address| self.can_use(address))
+    }
+
+    fn can_use(&self, address: &ServiceAddress) -> bool {
+        let network = &self.setup.network;
+        network.admits(self.setup.policy.only_family, address.ip)
+            && (network.is_offline() || network.can_try(address.ip))
     }
 
     /// Whether what is known is what the draft wants to be known: service information, and of a
     /// service that it names the answer of the preferred family. Addresses to which no record
-    /// leads do not count while there are records: they belong at the end.
+    /// leads do not count while there are records, nor do hints that DNS denies: they belong at the
+    /// end.
     fn is_settled(&self, chain: &Chain, services: &[ServiceInfo]) -> bool {
         let has_records = !chain.records.is_empty();
         let counts = |service: &&ServiceInfo| !has_records || service.priority().is_some();
+        let stands = |address: &ServiceAddress| {
+            address.origin != Origin::DeniedHint && self.can_use(address)
+        };
         chain.end != End::Pending
-            && services
-                .iter()
-                .filter(counts)
-                .any(|service| self.is_usable(service) && self.has_preferred_family(service))
+            && services.iter().filter(counts).any(|service| {
+                service.addresses.iter().any(stands) && self.has_preferred_family(service)
+            })
     }
 
     /// A positive or negative answer of the preferred family, or its hint.

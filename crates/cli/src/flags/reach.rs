@@ -11,10 +11,10 @@ use super::values::{self, Addresses, ConnectTo, DnsServer};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Reaching")]
 pub(crate) struct ReachFlags {
-    /// Use only IPv4 addresses
+    /// Use only IPv4 addresses, through a NAT64 if nothing else leads there
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub(crate) ipv4: bool,
-    /// Use only IPv6 addresses
+    /// Send only IPv6, to IPv4 addresses as well where a NAT64 translates
     #[arg(short = '6', long)]
     pub(crate) ipv6: bool,
     /// Use these addresses for HOST:PORT instead of asking DNS

@@ -52,11 +52,27 @@ fn nat64_stands_in_for_a_missing_ipv4_route_only() {
     assert!(!v6_only.can_try(ip("192.0.2.1")));
     v6_only.pref64 = vec![nat64::WELL_KNOWN_PREFIX];
     let stand_in = "64:ff9b::192.0.2.1".parse().unwrap();
-    assert_eq!(v6_only.synthesised(Ipv4Addr::new(192, 0, 2, 1)), Some(stand_in));
+    assert_eq!(v6_only.synthesised(Ipv4Addr::new(192, 0, 2, 1), None), Some(stand_in));
     assert!(v6_only.can_try(ip("192.0.2.1")));
     assert_eq!(v6_only.desynthesised(stand_in), ip("192.0.2.1"));
     assert_eq!(v6_only.desynthesised("2001:db8::1".parse().unwrap()), ip("2001:db8::1"));
     let mut dual = v6_only.clone();
     dual.sources.push(source("192.0.2.9", 24, true));
-    assert_eq!(dual.synthesised(Ipv4Addr::new(192, 0, 2, 1)), None);
+    assert_eq!(dual.synthesised(Ipv4Addr::new(192, 0, 2, 1), None), None);
+    let only = Some(Family::V6);
+    assert_eq!(dual.synthesised(Ipv4Addr::new(192, 0, 2, 1), only), Some(stand_in));
+}
+
+#[test]
+fn what_a_nat64_translates_belongs_to_both_families() {
+    let (v4, v6) = (ip("192.0.2.1"), ip("2001:db8::1"));
+    let (only_v4, only_v6) = (Some(Family::V4), Some(Family::V6));
+    let mut v6_only = network(vec![source("2001:db8::9", 64, true)]);
+    assert!(!v6_only.admits(only_v6, v4) && v6_only.admits(only_v6, v6));
+    assert!(v6_only.admits(only_v4, v4) && !v6_only.admits(only_v4, v6));
+    v6_only.pref64 = vec![nat64::WELL_KNOWN_PREFIX];
+    assert!(v6_only.admits(only_v6, v4) && v6_only.admits(only_v6, v6));
+    assert!(v6_only.admits(only_v4, v4) && !v6_only.admits(only_v4, v6));
+    assert_eq!(v6_only.on_the_wire(v4, only_v4), ip("64:ff9b::192.0.2.1"));
+    assert!(v6_only.admits(None, v4) && v6_only.admits(None, v6));
 }

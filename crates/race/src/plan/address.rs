@@ -1,16 +1,13 @@
 //! The order of the addresses of one service (draft-ietf-happy-happyeyeballs-v3 §5.3).
 
 use alloc::vec::Vec;
-use core::{
-    net::{IpAddr, SocketAddr},
-    time::Duration,
-};
+use core::{net::SocketAddr, time::Duration};
 
 use super::PlanRequest;
 use super::candidates::securities;
 use super::destination::{self, Rank};
 use super::interleave::interleave;
-use crate::candidate::{Candidate, Family, Transport};
+use crate::candidate::{Candidate, Family, Origin, Transport};
 use crate::memory::Verdict;
 use crate::reason::Reason;
 use crate::resolve::{ServiceAddress, ServiceInfo};
@@ -28,11 +25,17 @@ pub(super) struct Ordered<'a> {
     pub(super) reason: Option<Reason>,
 }
 
-/// Sorts by RFC 6724 with what the memory adds, then lets the families alternate.
-pub(super) fn order<'a>(request: &PlanRequest<'_>, service: &'a ServiceInfo) -> Vec<Ordered<'a>> {
+/// Sorts by RFC 6724 with what the memory adds, then lets the families alternate: of the hints that
+/// DNS denies, or of all other addresses.
+pub(super) fn order<'a>(
+    request: &PlanRequest<'_>,
+    service: &'a ServiceInfo,
+    denied: bool,
+) -> Vec<Ordered<'a>> {
     let mut sorted: Vec<(Rank, &ServiceAddress, Option<Duration>)> = service
         .addresses
         .iter()
+        .filter(|address| (address.origin == Origin::DeniedHint) == denied)
         .map(|address| {
             let (rtt, used) = history(request, service, address);
             (Rank::of(request.network, address.ip, rtt, used), address, rtt)
@@ -80,10 +83,7 @@ fn history(
     if request.policy.ignore_memory || request.view.is_empty() {
         return (None, false);
     }
-    let on_the_wire = match address.ip {
-        IpAddr::V4(ip) => request.network.synthesised(ip).map_or(address.ip, IpAddr::V6),
-        IpAddr::V6(_) => address.ip,
-    };
+    let on_the_wire = request.network.on_the_wire(address.ip, request.policy.only_family);
     let mut candidate = Candidate {
         address: SocketAddr::new(on_the_wire, service.port),
         transport: Transport::Tcp,

@@ -58,30 +58,10 @@ pub(super) fn find(request: &PlanRequest<'_>) -> Found {
             }
         })
         .collect();
-    for (at, service) in request.services.iter().enumerate() {
-        if found.len() >= MAX_CANDIDATES {
-            // What a record leads to already was counted there.
-            if !is_beside_records(request, service) {
-                found.ignored += service.addresses.len() * spoken.len();
-            }
-            continue;
-        }
-        let only_quic = spoken.iter().all(|(_, transport)| *transport == Transport::Quic);
-        let offers: Vec<_> = spoken
-            .iter()
-            .map(|(rank, transport)| {
-                (*rank, *transport, offer(request, service, *transport, only_quic))
-            })
-            .collect();
-        for ordered in address::order(request, service) {
-            for (rank, transport, offer) in &offers {
-                let place = place(request, service, at, *rank, &ordered);
-                let wanted = request.target.security;
-                for security in securities(request.policy, *transport, wanted) {
-                    let kind = (*transport, security, offer);
-                    add(&mut found, request, service, &ordered, place, kind);
-                }
-            }
+    // Hints that DNS denies come last, so what another service has of them stands in its own place.
+    for denied in [false, true] {
+        for (at, service) in request.services.iter().enumerate() {
+            add_service(&mut found, request, &spoken, (at, service), denied);
         }
     }
     if found.ignored > 0 {
@@ -90,6 +70,40 @@ pub(super) fn find(request: &PlanRequest<'_>) -> Found {
             .push(Reason::TooManyCandidates { used: MAX_CANDIDATES, ignored: found.ignored });
     }
     found
+}
+
+/// The candidates of one service: from hints that DNS denies, or from its other addresses.
+fn add_service(
+    found: &mut Found,
+    request: &PlanRequest<'_>,
+    spoken: &[(usize, Transport)],
+    (at, service): (usize, &ServiceInfo),
+    denied: bool,
+) {
+    if found.len() >= MAX_CANDIDATES {
+        // What a record leads to already was counted there.
+        if !denied && !is_beside_records(request, service) {
+            found.ignored += service.addresses.len() * spoken.len();
+        }
+        return;
+    }
+    let only_quic = spoken.iter().all(|(_, transport)| *transport == Transport::Quic);
+    let offers: Vec<_> = spoken
+        .iter()
+        .map(|(rank, transport)| {
+            (*rank, *transport, offer(request, service, *transport, only_quic))
+        })
+        .collect();
+    for ordered in address::order(request, service, denied) {
+        for (rank, transport, offer) in &offers {
+            let place = place(request, service, at, *rank, &ordered);
+            let wanted = request.target.security;
+            for security in securities(request.policy, *transport, wanted) {
+                let kind = (*transport, security, offer);
+                add(found, request, service, &ordered, place, kind);
+            }
+        }
+    }
 }
 
 /// Why the service is not spoken over the transport by anybody, if so.
@@ -179,6 +193,7 @@ fn place(
     ordered: &Ordered<'_>,
 ) -> Place {
     let group = match service.kind {
+        _ if ordered.address.origin == Origin::DeniedHint => u32::from(u16::MAX) + 3,
         ServiceKind::Record(priority) => u32::from(priority),
         ServiceKind::Alias => u32::from(u16::MAX) + 1,
         ServiceKind::Origin => u32::from(u16::MAX) + 2,
@@ -229,17 +244,7 @@ fn add(
         found.ignored += 1;
         return;
     }
-    let family = Family::of(address.ip());
-    let excluded = request.policy.only_family.filter(|only| *only != family);
-    let lacking = request.network.lacking.iter().find(|lacking| lacking.transport == transport);
-    let reason = match (excluded, offer, lacking) {
-        (Some(_), ..) => Some(Reason::FamilyNotAllowed { family }),
-        (None, Err(reason), _) => Some(reason.clone()),
-        (None, Ok(_), Some(Lacking { why, .. })) => {
-            Some(Reason::Lacking { transport, why: why.clone() })
-        }
-        (None, Ok(_), None) => None,
-    };
+    let reason = not_tried(request, ordered, &candidate, offer);
     let was_dropped = |dropped: &Dropped| is_beside && is_same_way(&dropped.candidate);
     if let Some(reason) = reason {
         if !found.dropped.iter().any(was_dropped) {
@@ -264,6 +269,24 @@ fn add(
     } else {
         found.unroutable.push(draft);
     }
+}
+
+/// Why the candidate is not tried, whatever the network offers, if so.
+fn not_tried(
+    request: &PlanRequest<'_>,
+    ordered: &Ordered<'_>,
+    candidate: &Candidate,
+    offer: &Result<Vec<Alpn>, Reason>,
+) -> Option<Reason> {
+    let (network, transport) = (request.network, candidate.transport);
+    if !network.admits(request.policy.only_family, ordered.address.ip) {
+        return Some(Reason::FamilyNotAllowed { family: Family::of(candidate.address.ip()) });
+    }
+    if let Err(reason) = offer {
+        return Some(reason.clone());
+    }
+    let lacking = network.lacking.iter().find(|lacking| lacking.transport == transport);
+    lacking.map(|Lacking { why, .. }| Reason::Lacking { transport, why: why.clone() })
 }
 
 /// Whether a service without a record is one to which records lead all the same.
@@ -314,6 +337,7 @@ fn wire_address(
     reasons.extend(ordered.reason.clone());
     match given.origin {
         Origin::Hint => reasons.push(Reason::Hint { name: service.name.clone() }),
+        Origin::DeniedHint => reasons.push(Reason::DeniedHint { name: service.name.clone() }),
         Origin::Literal => reasons.push(Reason::Literal),
         Origin::Localhost => reasons.push(Reason::Localhost),
         _ => {}
@@ -324,7 +348,8 @@ fn wire_address(
             (SocketAddr::V6(address), given.origin.clone())
         }
         IpAddr::V4(ip) => {
-            let stand_in = request.network.synthesised(ip).and_then(|address| {
+            let only = request.policy.only_family;
+            let stand_in = request.network.synthesised(ip, only).and_then(|address| {
                 let leads_there = |prefix: &&(_, u8)| {
                     nat64::synthesise(**prefix, ip).is_some_and(|made| made == address)
                 };

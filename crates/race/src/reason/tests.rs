@@ -63,6 +63,10 @@ fn of_memory() -> Vec<(Reason, &'static str)> {
     ]
 }
 
+fn all() -> Vec<(Reason, &'static str)> {
+    [of_memory(), of_order(), of_addresses(), of_bounds()].concat()
+}
+
 fn of_order() -> Vec<(Reason, &'static str)> {
     let transport = Transport::Quic;
     vec![
@@ -105,11 +109,21 @@ fn of_order() -> Vec<(Reason, &'static str)> {
              they lead to",
         ),
         (Reason::Ech, "its record has an ECH configuration, which is relied on"),
+    ]
+}
+
+fn of_addresses() -> Vec<(Reason, &'static str)> {
+    let transport = Transport::Quic;
+    vec![
         (
             Reason::AddressRule { rule: AddressRule::Precedence },
             "behind the address before it: its precedence is lower (RFC 6724 rule 6)",
         ),
         (Reason::FamilyTurn { family: Family::V4 }, "IPv4's turn: the families alternate"),
+        (
+            Reason::DeniedHint { name: name() },
+            "hint of the HTTPS record, though example.com itself has no such address: last of all",
+        ),
         (
             Reason::Synthesised {
                 from: Ipv4Addr::new(192, 0, 2, 1),
@@ -183,14 +197,14 @@ fn of_bounds() -> Vec<(Reason, &'static str)> {
 
 #[test]
 fn sentences_are_clear() {
-    for (reason, sentence) in of_memory().into_iter().chain(of_order()).chain(of_bounds()) {
+    for (reason, sentence) in all() {
         assert_eq!(reason.to_string(), sentence);
     }
 }
 
 #[test]
 fn reasons_survive_json_under_their_names() {
-    for (reason, _) in of_memory().into_iter().chain(of_order()).chain(of_bounds()) {
+    for (reason, _) in all() {
         let json = serde_json::to_string(&reason).unwrap();
         assert!(json.starts_with(r#"{"reason":""#), "{json}");
         assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), reason);

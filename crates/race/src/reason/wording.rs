@@ -194,6 +194,10 @@ impl Reason {
             Self::Hint { name } => {
                 write!(f, "hint of the HTTPS record, until the address of {name} itself is in")
             }
+            Self::DeniedHint { name } => write!(
+                f,
+                "hint of the HTTPS record, though {name} itself has no such address: last of all"
+            ),
             Self::Synthesised { from, prefix, prefix_len } => write!(
                 f,
                 "stands for {from} through the network's NAT64 prefix {prefix}/{prefix_len}"

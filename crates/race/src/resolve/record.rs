@@ -1,12 +1,12 @@
 //! What one set of HTTPS records says (RFC 9460 §2.4, §7, §8).
 
 use alloc::{string::String, vec::Vec};
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::intake::MAX_ECH;
 use super::names::target_name;
 use crate::candidate::Alpn;
-use crate::dns::HttpsRecord;
+use crate::dns::{HttpsRecord, RecordType};
 use crate::reason::{Reason, RecordFault};
 use crate::seed;
 
@@ -37,6 +37,19 @@ pub(super) struct ServiceRecord {
     pub(super) ech: Option<Vec<u8>>,
     pub(super) ipv4_hint: Vec<Ipv4Addr>,
     pub(super) ipv6_hint: Vec<Ipv6Addr>,
+}
+
+impl ServiceRecord {
+    /// The hints at the addresses for which this record type is asked.
+    pub(super) fn hints(&self, record_type: RecordType) -> impl Iterator<Item = IpAddr> + '_ {
+        let (v6, v4): (&[Ipv6Addr], &[Ipv4Addr]) = match record_type {
+            RecordType::Aaaa => (&self.ipv6_hint, &[]),
+            RecordType::A => (&[], &self.ipv4_hint),
+            RecordType::Https => (&[], &[]),
+        };
+        let v6 = v6.iter().copied().map(IpAddr::V6);
+        v6.chain(v4.iter().copied().map(IpAddr::V4))
+    }
 }
 
 /// What a set of records comes to.

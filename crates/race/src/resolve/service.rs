@@ -131,43 +131,36 @@ pub(super) fn relies_on_records(resolution: &Resolution, chain: &Chain) -> bool 
         && chain.records.iter().all(|record| record.ech.is_some())
 }
 
-/// The addresses of a name: of each family the answer, and until it is there the record's hints.
+/// The addresses of a name: of each family the answer, and until it is there the record's hints. An
+/// answer without an address puts none in their place (RFC 9460 §7.3): they stay, behind all others.
 fn addresses(
     resolution: &Resolution,
     name: &str,
     record: Option<&ServiceRecord>,
 ) -> Vec<ServiceAddress> {
     let mut list = AddressList::default();
+    let mut denied: Vec<IpAddr> = Vec::new();
     let network = &resolution.setup.network;
-    match answered(resolution, name, RecordType::Aaaa) {
-        Some(answer) => {
-            for ip in answer {
-                let ip = match ip {
-                    IpAddr::V6(ip) => network.desynthesised(*ip),
-                    IpAddr::V4(_) => *ip,
-                };
-                list.add(ip, Origin::Address);
+    let as_sorted = |ip: &IpAddr| match ip {
+        IpAddr::V6(ip) => network.desynthesised(*ip),
+        IpAddr::V4(_) => *ip,
+    };
+    for record_type in [RecordType::Aaaa, RecordType::A] {
+        let hints = record.into_iter().flat_map(|record| record.hints(record_type));
+        match answered(resolution, name, record_type) {
+            Some([]) => denied.extend(hints.map(|ip| as_sorted(&ip))),
+            Some(answer) => {
+                answer.iter().for_each(|ip| list.add(as_sorted(ip), Origin::Address));
             }
-        }
-        None => {
-            for ip in record.into_iter().flat_map(|record| &record.ipv6_hint) {
-                list.add(network.desynthesised(*ip), Origin::Hint);
-            }
+            None => hints.for_each(|ip| list.add(as_sorted(&ip), Origin::Hint)),
         }
     }
-    match answered(resolution, name, RecordType::A) {
-        Some(answer) => answer.iter().for_each(|ip| list.add(*ip, Origin::Address)),
-        None => {
-            for ip in record.into_iter().flat_map(|record| &record.ipv4_hint) {
-                list.add(IpAddr::V4(*ip), Origin::Hint);
-            }
-        }
-    }
+    denied.into_iter().for_each(|ip| list.add(ip, Origin::DeniedHint));
     list.addresses
 }
 
-/// The answer for this name and type, if it replaces hints: a negative one does, one that could
-/// not be had does not.
+/// The answer for this name and type, empty if there is no such address; nothing if it is not in or
+/// could not be had.
 fn answered<'a>(
     resolution: &'a Resolution,
     name: &str,

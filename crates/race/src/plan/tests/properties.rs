@@ -239,10 +239,7 @@ fn expected(world: &World, services: &[ServiceInfo]) -> Vec<(u16, IpAddr, Transp
     let mut expected = vec![];
     for service in services {
         for address in &service.addresses {
-            let ip = match address.ip {
-                IpAddr::V4(ip) => world.network.synthesised(ip).map_or(address.ip, IpAddr::V6),
-                IpAddr::V6(_) => address.ip,
-            };
+            let ip = world.network.on_the_wire(address.ip, world.policy.only_family);
             for transport in world.policy.transports.iter().filter(|one| spoken.contains(one)) {
                 expected.push((service.port, ip, *transport));
             }

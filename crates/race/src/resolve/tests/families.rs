@@ -1,6 +1,6 @@
 //! Which families are asked: those with connectivity, and IPv4 behind a PREF64.
 
-use crate::candidate::Family;
+use crate::candidate::{Family, Origin};
 use crate::dns::DnsFailure;
 use crate::io::NetworkView;
 use crate::policy::Policy;
@@ -96,4 +96,58 @@ fn the_only_family_allowed_is_asked_and_tried() {
     let dropped = ladder.plan().dropped;
     let excluded = Reason::FamilyNotAllowed { family: Family::V6 };
     assert!(dropped.iter().any(|dropped| dropped.reasons == [excluded.clone()]));
+}
+
+fn only(family: Family, network: NetworkView) -> Ladder {
+    let policy = Policy { only_family: Some(family), ..Policy::default() };
+    Ladder::of(https("example.com", 443), network, policy, 1)
+}
+
+/// `-6` behind a NAT64: what leaves is IPv6, whoever put the IPv4 address into it.
+///
+/// ```text
+///  0 ms  AAAA (made by a DNS64)     50 ms timer
+/// 50 ms                             start
+/// ```
+#[test]
+fn only_ipv6_has_its_resolution_delay_with_what_a_dns64_made() {
+    only(Family::V6, nat64())
+        .asks(&["example.com HTTPS", "example.com AAAA", "example.com A"])
+        .answers(&["example.com AAAA 64:ff9b::192.0.2.1"])
+        .waits_for(50)
+        .after(50)
+        .starts_with(&["64:ff9b::c000:201"]);
+}
+
+/// `-6` behind a NAT64 without a DNS64: the host itself translates.
+#[test]
+fn only_ipv6_reaches_an_ipv4_peer_through_nat64() {
+    only(Family::V6, nat64())
+        .answers(&["example.com HTTPS -"])
+        .fails("example.com AAAA -", DnsFailure::NoData)
+        .answers(&["example.com A 192.0.2.1"])
+        .starts_with(&["64:ff9b::c000:201"]);
+}
+
+/// `-6` where IPv4 has a route as well: the NAT64 is the way that is IPv6.
+#[test]
+fn only_ipv6_takes_the_nat64_even_beside_an_ipv4_route() {
+    let network = NetworkView { pref64: nat64().pref64, ..dual_stack() };
+    only(Family::V6, network)
+        .answers(&["example.com HTTPS -"])
+        .answers(&["example.com AAAA 64:ff9b::192.0.2.1"])
+        .starts_with(&["64:ff9b::c000:201"]);
+    only(Family::V6, dual_stack()).asks(&["example.com HTTPS", "example.com AAAA"]);
+}
+
+/// `-4` behind a NAT64 means the IPv4 address of the peer, as with 464XLAT.
+#[test]
+fn only_ipv4_goes_through_nat64_where_there_is_no_route() {
+    let ladder = only(Family::V4, nat64())
+        .asks(&["example.com HTTPS", "example.com A"])
+        .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1"])
+        .answers(&["example.com A 192.0.2.1"])
+        .starts_with(&["64:ff9b::c000:201"]);
+    let tried = ladder.plan().entries;
+    assert!(tried.iter().all(|entry| entry.candidate.origin == Origin::Synthesised));
 }

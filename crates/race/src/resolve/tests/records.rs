@@ -41,7 +41,7 @@ fn other_ports_have_names_of_their_own() {
 
 /// ```text
 /// 0 ms   HTTPS with both hints      start with the hints
-/// 9 ms   AAAA (another), A (negative)
+/// 9 ms   AAAA (another), A (negative): the hint of IPv4 stays, last
 /// ```
 #[test]
 fn answers_replace_hints_family_by_family() {
@@ -54,7 +54,57 @@ fn answers_replace_hints_family_by_family() {
         .answers(&["example.com AAAA 2001:db8::2"])
         .starts_with(&["2001:db8::2", "192.0.2.1"]);
     assert_eq!(origins(&ladder), [Origin::Address, Origin::Hint]);
-    ladder.fails("example.com A -", DnsFailure::NoData).starts_with(&["2001:db8::2"]);
+    let ladder = ladder
+        .fails("example.com A -", DnsFailure::NoData)
+        .starts_with(&["2001:db8::2", "192.0.2.1"]);
+    assert_eq!(origins(&ladder), [Origin::Address, Origin::DeniedHint]);
+}
+
+/// RFC 9460 §7.3 ignores hints where there are addresses. There are none.
+#[test]
+fn empty_answers_leave_the_only_hint_standing() {
+    let ladder = Ladder::on(dual_stack())
+        .answers(&["example.com HTTPS 1 svc.example. alpn=h2 ipv4hint=192.0.2.1"])
+        .fails("example.com AAAA -", DnsFailure::NoData)
+        .fails("example.com A -", DnsFailure::NoData)
+        .fails("svc.example A -", DnsFailure::NoSuchName)
+        .waits_for(50)
+        .fails("svc.example AAAA -", DnsFailure::NoSuchName)
+        .starts_with(&["192.0.2.1"]);
+    let denied = Reason::DeniedHint { name: "svc.example".into() };
+    assert!(ladder.plan().entries[0].reasons.contains(&denied));
+}
+
+/// What DNS denies goes behind all that it does not, of other services too; and what another
+/// service has of it stands in its own place.
+///
+/// ```text
+/// example.com HTTPS 1 svc.example. ipv4hint=192.0.2.7,192.0.2.1
+/// svc.example A     (empty)
+/// example.com A     192.0.2.1
+/// ```
+#[test]
+fn a_hint_that_dns_denies_comes_last_of_all() {
+    Ladder::on(ipv4_only())
+        .answers(&["example.com HTTPS 1 svc.example. alpn=h2 ipv4hint=192.0.2.7,192.0.2.1"])
+        .answers(&["example.com A 192.0.2.1"])
+        .answers(&["svc.example A -"])
+        .starts_with(&["192.0.2.1", "192.0.2.7"]);
+}
+
+/// ```text
+///  0 ms  HTTPS with an IPv6 hint, AAAA (negative)    50 ms timer: A may come
+/// 10 ms  A                                           start with IPv4
+/// ```
+#[test]
+fn a_hint_that_dns_denies_does_not_start_the_race_at_once() {
+    Ladder::on(dual_stack())
+        .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1"])
+        .fails("example.com AAAA -", DnsFailure::NoData)
+        .waits_for(50)
+        .after(10)
+        .answers(&["example.com A 192.0.2.1"])
+        .starts_with(&["192.0.2.1", "2001:db8::1"]);
 }
 
 /// An answer that could not be had says nothing about the hint.
