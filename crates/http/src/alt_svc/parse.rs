@@ -171,7 +171,9 @@ impl<'a> Reader<'a> {
     }
 
     /// The parameters after an alternative: `ma` (`None` if senseless) and `persist`. Unknown ones
-    /// are ignored; of a repeated one the last counts.
+    /// are ignored; of a repeated one the last counts. A semicolon with nothing behind it is a
+    /// parameter left out, as HTTP has it everywhere else (RFC 9110 §5.6.6); curl and Chromium
+    /// read it so, too.
     fn parameters(&mut self) -> Result<(Option<Duration>, bool), Malformed> {
         let mut max_age = Some(DEFAULT_MAX_AGE);
         let mut persist = false;
@@ -182,7 +184,9 @@ impl<'a> Reader<'a> {
                 return Ok((max_age, persist));
             }
             self.at += 1;
-            self.skip_space();
+            if matches!(self.skip_space(), None | Some(b',' | b';')) {
+                continue;
+            }
             let name = self.token()?;
             self.expect(b'=')?;
             let value = match self.peek() {

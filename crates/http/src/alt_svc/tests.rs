@@ -79,6 +79,22 @@ fn spaces_empty_elements_quoted_and_unknown_parameters() {
     assert_eq!(huge[0].max_age, Duration::from_secs(u64::from(u32::MAX)));
 }
 
+/// RFC 9110 §5.6.6: a parameter may be missing between or behind semicolons.
+#[test]
+fn a_semicolon_with_nothing_behind_it_is_passed_over() {
+    let hour = |alternative| Alternative { max_age: HOUR, ..alternative };
+    let h3 = || alternative("h3", None, 443);
+    for field in [r#"h3=":443";"#, r#"h3=":443" ; "#, r#"h3=":443";;"#] {
+        assert_eq!(alternatives(field), [h3()], "{field}");
+    }
+    assert_eq!(alternatives(r#"h3=":443"; ma=3600;"#), [hour(h3())]);
+    assert_eq!(alternatives(r#"h3=":443";; ma=3600"#), [hour(h3())]);
+    assert_eq!(
+        alternatives(r#"h3=":443"; ma=3600; , h2=":1";"#),
+        [hour(h3()), alternative("h2", None, 1)]
+    );
+}
+
 #[test]
 fn what_names_nothing_is_left_out() {
     for field in [
@@ -107,7 +123,6 @@ fn a_break_of_the_grammar_rejects_the_whole_field() {
         "h3=:443",
         "h3=\":443",
         "h3=\":443\" x",
-        "h3=\":443\";",
         "h3=\":443\";ma",
         "h3=\":443\";ma=",
         "=\":443\"",
