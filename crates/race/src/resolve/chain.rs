@@ -58,7 +58,9 @@ impl Chain {
             let judged = match answer(&chain.owner) {
                 None => return chain,
                 Some(Err(failure)) => {
-                    chain.end = if is_negative(failure) { End::Known } else { End::Unavailable };
+                    // A malformed set is none (RFC 9460 §2.2), whoever might have sent it.
+                    let is_none = is_negative(failure) || *failure == DnsFailure::Malformed;
+                    chain.end = if is_none { End::Known } else { End::Unavailable };
                     return chain;
                 }
                 Some(Ok(kept)) => judge(&chain.owner, &kept.records, seed, &mut chain.notes),

@@ -66,6 +66,16 @@ fn records_that_cannot_be_had_end_the_race() {
     assert_eq!(failures, [(crate::dns::RecordType::Https, DnsFailure::ServerFailure)]);
 }
 
+/// RFC 9460 §2.2: records that cannot be read are rejected as a whole, and there are none.
+#[test]
+fn protected_records_that_cannot_be_read_are_none() {
+    relying()
+        .protected()
+        .answers(&AAAA)
+        .fails("example.com HTTPS -", DnsFailure::Malformed)
+        .starts_with(&["2001:db8::1"]);
+}
+
 /// That there are no records is an answer.
 #[test]
 fn a_protected_denial_lets_the_race_begin() {
