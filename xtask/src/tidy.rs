@@ -4,11 +4,13 @@
 //! | --- | --- |
 //! | `documents` | a path that a document or the map of a crate names is there |
 //! | `definitions` | a test or a bound that a document names with its file is there |
+//! | `conformance` | a clause of `docs/conformance/` names its test, or says why it has none |
 //! | `dependencies` | which of our crates may depend on which |
 //! | `text` | length of files, tabs, trailing spaces, marks, paths of a machine |
 //! | `tokens` | length of functions, macros and attributes that mean "not done" |
 //! | `purity` | pure crates: no unsafe code, no operating system, no hash maps |
 
+mod conformance;
 mod definitions;
 mod dependencies;
 mod documents;
@@ -52,6 +54,7 @@ pub(crate) fn main() -> Result<(), String> {
     let root = workspace();
     let files = tracked_files()?;
     let places = documents::places(&files);
+    let index = fs::read_to_string(root.join(conformance::INDEX)).unwrap_or_default();
     let mut findings = dependencies::check()?;
     for file in &files {
         // A deleted file is listed until the deletion is committed.
@@ -62,6 +65,7 @@ pub(crate) fn main() -> Result<(), String> {
             findings.extend(documents::check(file, &text, &places));
             let read = |path: &str| fs::read_to_string(root.join(path)).ok();
             findings.extend(definitions::check(file, &text, read));
+            findings.extend(conformance::check(file, &text, &index));
         }
         findings.extend(documents::check_map(file, &text, &places));
     }

@@ -1,0 +1,105 @@
+//! A page of `docs/conformance/` is named in the index, and each clause on it says by what it is
+//! shown to be followed, or that it is not: a clause without either is a promise.
+
+use super::Finding;
+
+/// The index of the pages.
+pub(super) const INDEX: &str = "docs/conformance.md";
+
+/// Where the pages are.
+const PAGES: &str = "docs/conformance/";
+
+/// How the last cell of a clause may begin when it names no test.
+const WITHOUT_TEST: [&str; 3] = ["**not met**", "**otherwise**", "no test:"];
+
+/// Cells of a clause: section, requirement, what is done here, evidence.
+const CELLS: usize = 4;
+
+/// Holds one document against the index; others than pages are left alone.
+pub(super) fn check(file: &str, content: &str, index: &str) -> Vec<Finding> {
+    let Some(page) = file.strip_prefix(PAGES).filter(|page| page.ends_with(".md")) else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    if !index.contains(&format!("(conformance/{page})")) {
+        findings.push(Finding::error(file, 0, format!("{INDEX} does not lead here")));
+    }
+    let mut in_table = false;
+    let mut clauses = 0;
+    for (index, line) in content.lines().enumerate() {
+        let Some(row) = line.strip_prefix('|').and_then(|row| row.strip_suffix('|')) else {
+            in_table = false;
+            continue;
+        };
+        // The first row of a table names its columns, the second draws a line.
+        if !in_table {
+            in_table = true;
+            continue;
+        }
+        if row.chars().all(|c| matches!(c, '-' | '|' | ' ' | ':')) {
+            continue;
+        }
+        clauses += 1;
+        let cells: Vec<&str> = row.split(" | ").map(str::trim).collect();
+        if cells.len() != CELLS || cells.iter().any(|cell| cell.is_empty()) {
+            let message = format!("a clause has {CELLS} cells, none of them empty");
+            findings.push(Finding::error(file, index + 1, message));
+        } else if !is_evidence(cells[CELLS - 1]) {
+            let message = "neither a test (`path.rs::name`) nor why there is none";
+            findings.push(Finding::error(file, index + 1, message));
+        }
+    }
+    if clauses == 0 {
+        findings.push(Finding::error(file, 0, "there is no clause here"));
+    }
+    findings
+}
+
+fn is_evidence(cell: &str) -> bool {
+    let names_test = cell.split('`').skip(1).step_by(2).any(|quoted| quoted.contains(".rs::"));
+    names_test || WITHOUT_TEST.iter().any(|begin| cell.starts_with(begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "| section | requirement | here | evidence |\n| --- | --- | --- | --- |\n";
+
+    fn messages(row: &str, index: &str) -> Vec<String> {
+        let found = check("docs/conformance/a.md", &format!("{HEAD}{row}\n"), index);
+        found.into_iter().map(|finding| finding.message).collect()
+    }
+
+    const INDEXED: &str = "| A | [a](conformance/a.md) |";
+
+    #[test]
+    fn a_test_or_why_there_is_none_is_evidence() {
+        for evidence in [
+            "`crates/a/src/b.rs::works`",
+            "**not met**",
+            "**otherwise**: slower",
+            "no test: a note",
+        ] {
+            let row = format!("| §1 | MUST | done | {evidence} |");
+            assert_eq!(messages(&row, INDEXED), [""; 0], "{evidence}");
+        }
+    }
+
+    #[test]
+    fn a_clause_without_evidence_is_named() {
+        let neither = ["neither a test (`path.rs::name`) nor why there is none"];
+        assert_eq!(messages("| §1 | MUST | done | surely |", INDEXED), neither);
+        let cells = ["a clause has 4 cells, none of them empty"];
+        assert_eq!(messages("| §1 | MUST | done |", INDEXED), cells);
+        assert_eq!(messages("| §1 | MUST |  | `a.rs::b` |", INDEXED), cells);
+        assert_eq!(messages("text", INDEXED), ["there is no clause here"]);
+    }
+
+    #[test]
+    fn a_page_that_the_index_leaves_out_is_named() {
+        let row = "| §1 | MUST | done | `a.rs::b` |";
+        assert_eq!(messages(row, ""), ["docs/conformance.md does not lead here"]);
+        assert_eq!(check("docs/other.md", "text", ""), []);
+    }
+}
