@@ -178,6 +178,8 @@ pub enum CloseReason {
     Withdrawn,
     /// Nobody answered it, and its host refused what else there was.
     Silent,
+    /// No more attempts may be in flight, and another candidate waited for its turn.
+    MadeRoom,
 }
 
 /// Why a race found no connection.

@@ -93,7 +93,11 @@ pub struct Policy {
     /// What protects SCTP inside UDP where the target is to be protected.
     #[serde(default)]
     pub sctp_security: SctpSecurity,
-    /// Attempts in flight at once in this race.
+    /// Attempts in flight at once in this race: 8. When there are as many and a candidate is still
+    /// to be tried, the one that nobody has answered for longest makes room for it, after two
+    /// Connection Attempt Delays at the earliest, and has another turn later that is twice as long;
+    /// from then on [`Self::attempt_delay_min`] lies between two starts. An exhaustive race gives
+    /// each candidate one turn, of [`Self::late_switch_for`] if the deadline leaves time for that.
     pub max_in_flight: usize,
     /// From the start to the last moment at which an attempt may win: 30 s.
     pub deadline: Duration,

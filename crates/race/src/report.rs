@@ -288,5 +288,6 @@ const fn closed(why: CloseReason) -> &'static str {
         CloseReason::NetworkChanged => "the network changed",
         CloseReason::Withdrawn => "DNS took its address back",
         CloseReason::Silent => "no answer, and its host refused what else there was",
+        CloseReason::MadeRoom => "no answer yet, and another candidate had its turn",
     }
 }

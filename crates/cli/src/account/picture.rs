@@ -89,6 +89,7 @@ fn note(attempt: &Attempt, end: End, ended: Option<Duration>, started: Duration)
             format!("silent for {}", time(ended.saturating_sub(started)))
         }
         (AttemptState::Closed { why: CloseReason::Deadline, .. }, _) => "out of time".to_owned(),
+        (AttemptState::Closed { why: CloseReason::MadeRoom, .. }, _) => "made room".to_owned(),
         _ => "not needed".to_owned(),
     }
 }

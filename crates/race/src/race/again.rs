@@ -10,7 +10,6 @@ use core::time::Duration;
 use super::{Attempt, AttemptState, Purpose, Race, Stage};
 use crate::candidate::Transport;
 use crate::evidence::Cause;
-use crate::io::CloseReason;
 use crate::policy::ATTEMPT_DELAY_FLOOR;
 use crate::reason::Reason;
 
@@ -31,9 +30,9 @@ struct Due {
 }
 
 impl Race {
-    /// Starts every second try that is due.
-    pub(super) fn start_second_tries(&mut self) {
-        while let Some(due) = self.second_try().filter(|due| due.at <= self.now) {
+    /// Starts the second try that is due.
+    pub(super) fn start_second_try(&mut self) {
+        if let Some(due) = self.second_try() {
             self.try_again(due);
         }
     }
@@ -76,26 +75,11 @@ impl Race {
         (due.at < self.deadline()).then_some(due)
     }
 
-    /// What was not tried at all comes first.
+    /// What waits for a turn comes first.
     fn is_room_reserved(&self) -> bool {
-        let in_flight = self.attempts.iter().filter(|attempt| attempt.is_under_way()).count();
-        let untried = if self.stage == Stage::Racing { self.waiting.len() } else { 0 };
-        in_flight.saturating_add(untried) >= self.setup.policy.max_in_flight
-            || self.slots.is_some_and(|slots| slots <= 1)
-    }
-
-    /// The second try that ends if something that was not tried needs its place in flight.
-    pub(super) fn gives_way(&self) -> Option<usize> {
-        self.attempts.iter().rposition(|attempt| {
-            attempt.again_of.is_some() && attempt.is_under_way() && !attempt.is_answered()
-        })
-    }
-
-    /// Ends that second try.
-    pub(super) fn make_room(&mut self) {
-        if let Some(index) = self.gives_way() {
-            self.close(index, CloseReason::Lost);
-        }
+        let waiting = if self.stage == Stage::Racing { self.waiting.len() } else { 0 };
+        self.in_flight().saturating_add(waiting) >= self.setup.policy.max_in_flight
+            || self.slots.are_fewer_than(2)
     }
 
     /// When the candidate of this attempt, if it is the first one at it, is to be tried again.
@@ -173,6 +157,8 @@ impl Race {
             again_of: Some(first.id),
             reasons,
             initial_rtt: self.round_trip_to(first),
+            // Nobody waits for it once there is a connection.
+            background: matches!(self.stage, Stage::Won { .. }),
             ..first.clone()
         };
         self.launch(again, purpose);

@@ -30,6 +30,8 @@ pub struct Attempt {
     pub candidate: Candidate,
     /// The first attempt at the same candidate, if this is a second try beside it.
     pub again_of: Option<AttemptId>,
+    /// How often its candidate had made room for others before.
+    pub turn: u32,
     /// When it started.
     pub started: Duration,
     /// Why it had its place in the plan.
@@ -202,6 +204,11 @@ impl Attempt {
             AttemptState::Complete(completion) => Some(completion.at),
             _ => None,
         }
+    }
+
+    /// Whether it ended so that another could start.
+    pub(super) fn made_room(&self) -> bool {
+        matches!(self.state, AttemptState::Closed { why: CloseReason::MadeRoom, .. })
     }
 
     pub(super) fn failure(&self) -> Option<&Failure> {

@@ -8,22 +8,24 @@ use crate::io::{AttemptId, CloseReason, Output};
 use crate::policy::Losers;
 
 impl Race {
-    /// Hands over what has won or is better, and decides over the others.
-    pub(super) fn crown(&mut self) {
-        match self.stage {
-            Stage::Racing | Stage::Elected(_) => {
-                if let Some(id) = self.winner() {
-                    self.win(id);
-                } else if let Some(id) = self.elect() {
-                    self.stage = Stage::Elected(id);
-                    self.settle_losers(id);
-                }
-            }
-            Stage::Won { .. } => {}
-            Stage::Over => return,
+    /// When somebody wins or is elected, unless something happens first.
+    pub(super) fn next_verdict(&self) -> Option<Duration> {
+        if !matches!(self.stage, Stage::Racing | Stage::Elected(_)) {
+            return None;
         }
-        if let Stage::Won { .. } = self.stage {
-            self.upgrade();
+        if self.winner().is_some() || self.elect().is_some() {
+            return Some(self.now);
+        }
+        self.hold_until()
+    }
+
+    /// Hands over what has won, and decides over the others.
+    pub(super) fn crown(&mut self) {
+        if let Some(id) = self.winner() {
+            self.win(id);
+        } else if let Some(id) = self.elect() {
+            self.stage = Stage::Elected(id);
+            self.settle_losers(id);
         }
     }
 
@@ -178,8 +180,27 @@ impl Race {
         }
     }
 
+    /// When there is something to take in that completed after the win, or to close: now, if there
+    /// is.
+    pub(super) fn next_upgrade(&self) -> Option<Duration> {
+        let Stage::Won { best, .. } = self.stage else { return None };
+        let standing = self.rank(&self.attempts[index(best)]);
+        let is_any = self.attempts.iter().any(|attempt| self.is_pointless(attempt, standing));
+        is_any.then_some(self.now)
+    }
+
+    /// Whether an attempt has nothing more to wait for beside a connection of this rank.
+    fn is_pointless(&self, attempt: &Attempt, standing: usize) -> bool {
+        match attempt.state {
+            AttemptState::Complete(_) => true,
+            AttemptState::UnderWay(Purpose::Upgrade(_)) => self.rank(attempt) >= standing,
+            AttemptState::UnderWay(Purpose::Silence(_)) => attempt.is_answered(),
+            _ => false,
+        }
+    }
+
     /// Takes what completed after the win: the most wanted becomes `Better`, the rest lose.
-    fn upgrade(&mut self) {
+    pub(super) fn upgrade(&mut self) {
         let Stage::Won { at, best } = self.stage else { return };
         let standing = self.rank(&self.attempts[index(best)]);
         let most_wanted = self
@@ -197,14 +218,7 @@ impl Race {
         }
         let standing = most_wanted.map_or(standing, |id| self.rank(&self.attempts[index(id)]));
         for loser in 0..self.attempts.len() {
-            let attempt = &self.attempts[loser];
-            let is_pointless = match attempt.state {
-                AttemptState::Complete(_) => true,
-                AttemptState::UnderWay(Purpose::Upgrade(_)) => self.rank(attempt) >= standing,
-                AttemptState::UnderWay(Purpose::Silence(_)) => attempt.is_answered(),
-                _ => false,
-            };
-            if is_pointless {
+            if self.is_pointless(&self.attempts[loser], standing) {
                 self.close(loser, CloseReason::Lost);
             }
         }

@@ -3,7 +3,7 @@
 use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;
 
-use super::{Attempt, Purpose, Race, Stage};
+use super::{Attempt, AttemptState, Purpose, Race, Stage};
 use crate::candidate::Candidate;
 use crate::evidence::{Cause, Failure};
 use crate::io::{CloseReason, NetworkChange, Output, RaceFailure};
@@ -64,29 +64,23 @@ impl Race {
         self.attempts.iter().filter_map(budget_end).min()
     }
 
-    /// Ends everything once the deadline has come.
+    /// Ends everything at the deadline.
     pub(super) fn meet_deadline(&mut self) {
-        if self.now < self.deadline() || self.stage == Stage::Over {
-            return;
-        }
         let is_won = matches!(self.stage, Stage::Won { .. });
         let best = if is_won { None } else { self.quickest_of_the_most_wanted() };
         let tried = if is_won || best.is_some() { None } else { Some(self.tried()) };
         for index in 0..self.attempts.len() {
-            let attempt = &self.attempts[index];
-            if !attempt.is_under_way() {
-                continue;
+            if self.attempts[index].is_under_way() {
+                self.learn_stuck_if_long(index);
+                self.close(index, CloseReason::Deadline);
             }
-            let ran = self.now.saturating_sub(attempt.started);
-            if ran >= self.setup.policy.late_switch_for {
-                self.learn_stuck(index);
-            }
-            self.close(index, CloseReason::Deadline);
         }
         if let Some(best) = best {
             self.win(best);
         }
         if let Some(tried) = tried {
+            // What is complete and did not come as far as the policy wants: its success was learnt.
+            self.close_all(CloseReason::Deadline);
             self.fail(match self.no_address() {
                 Some(failure) if tried.is_empty() => failure,
                 _ => RaceFailure::Deadline(tried),
@@ -94,24 +88,27 @@ impl Race {
         }
     }
 
-    /// Ends the race because nothing is left that could happen.
-    pub(super) fn finish(&mut self) {
+    /// When the race ends because nothing is left that could happen.
+    pub(super) fn next_end(&self) -> Option<Duration> {
         match self.stage {
             Stage::Won { .. } => {
-                let more = self.runs(|_| true)
-                    || self.dns_awaited_until().is_some()
-                    || self.next_background_start().is_some();
-                if !more {
-                    self.end();
-                }
+                let goes_on = self.runs(|_| true) || self.next_background_start().is_some();
+                (!goes_on).then(|| self.dns_awaited_until().unwrap_or(self.now))
             }
             Stage::Racing => {
                 let open = |attempt: &Attempt| attempt.awaiting_verdict_since().is_some();
-                if self.everything_ended() && !self.attempts.iter().any(open) {
-                    self.fail(self.why_nothing_worked());
-                }
+                (self.everything_ended() && !self.attempts.iter().any(open)).then_some(self.now)
             }
-            Stage::Elected(_) | Stage::Over => {}
+            Stage::Elected(_) | Stage::Over => None,
+        }
+    }
+
+    /// Ends the race because nothing is left that could happen.
+    pub(super) fn finish(&mut self) {
+        if let Stage::Won { .. } = self.stage {
+            self.end();
+        } else {
+            self.fail(self.why_nothing_worked());
         }
     }
 
@@ -147,7 +144,10 @@ impl Race {
         self.attempts
             .iter()
             .filter(|attempt| attempt.again_of.is_none())
-            .filter(|attempt| attempt.failure().is_some() || attempt.ended().is_none())
+            .filter(|attempt| match &attempt.state {
+                AttemptState::Closed { .. } => self.waits_for_a_turn(attempt),
+                _ => true,
+            })
             .map(|attempt| (attempt.candidate.clone(), attempt.failure().cloned()))
             .collect()
     }

@@ -105,6 +105,15 @@ impl Race {
         self.learn(index, Some(failure), None);
     }
 
+    /// As [`Race::learn_stuck`] for an attempt that is ended from outside: only if it had the time
+    /// of the second retransmission of a first packet.
+    pub(super) fn learn_stuck_if_long(&mut self, index: usize) {
+        let ran = self.now.saturating_sub(self.attempts[index].started);
+        if ran >= self.setup.policy.late_switch_for {
+            self.learn_stuck(index);
+        }
+    }
+
     /// Remembers that the caller was done before this attempt, still under way, had an answer.
     pub(super) fn learn_silent_so_far(&mut self, index: usize) {
         let attempt = &self.attempts[index];

@@ -3,10 +3,17 @@
 //! Until its COOKIE ECHO an association costs the peer nothing (RFC 9260 §5.1). So an attempt over
 //! SCTP stops at the INIT ACK, and goes on only while something can come of it.
 
+use core::time::Duration;
+
 use super::{Attempt, Purpose, Race};
 use crate::io::Output;
 
 impl Race {
+    /// When an attempt may go on that waits: now, if there is one.
+    pub(super) fn next_proceed(&self) -> Option<Duration> {
+        self.attempts.iter().any(|attempt| self.may_proceed(attempt)).then_some(self.now)
+    }
+
     /// Lets go on what has been answered and may still be of use.
     pub(super) fn let_proceed(&mut self) {
         for index in 0..self.attempts.len() {

@@ -17,6 +17,8 @@ pub(super) struct Lookup {
     base: u32,
     /// The least number that no query has had.
     next: u32,
+    /// Whether there may be something to ask.
+    may_ask: bool,
     news: News,
 }
 
@@ -33,13 +35,15 @@ enum News {
 
 impl Lookup {
     pub(super) fn new(setup: &Arc<Setup>, now: Duration) -> Self {
-        Self { resolution: resolution(setup, now), base: 0, next: 0, news: News::Everything }
+        let resolution = resolution(setup, now);
+        Self { resolution, base: 0, next: 0, may_ask: true, news: News::Everything }
     }
 
     /// Starts again, on another network. Answers to older queries are ignored from now on.
     pub(super) fn restart(&mut self, setup: &Arc<Setup>, now: Duration) {
         self.resolution = resolution(setup, now);
         self.base = self.next;
+        self.may_ask = true;
         self.news = News::Everything;
     }
 
@@ -49,7 +53,10 @@ impl Lookup {
     }
 
     pub(super) fn poll_query(&mut self) -> Option<Query> {
-        let mut query = self.resolution.poll_query()?;
+        let Some(mut query) = self.resolution.poll_query() else {
+            self.may_ask = false;
+            return None;
+        };
         query.id = QueryId(query.id.0.saturating_add(self.base));
         self.next = self.next.max(query.id.0.saturating_add(1));
         Some(query)
@@ -60,6 +67,7 @@ impl Lookup {
         let Some(id) = answer.id.0.checked_sub(self.base) else { return };
         answer.id = QueryId(id);
         self.resolution.note_answer(answer);
+        self.may_ask = true;
         if let News::None(planned) = &mut self.news {
             self.news = News::Since(core::mem::take(planned));
         }
@@ -76,7 +84,7 @@ impl Lookup {
             News::Since(services) => Some(services),
             News::Everything => None,
         };
-        if !self.resolution.may_move_on(now) && !self.resolution.is_complete() {
+        if !self.resolution.may_move_on(now) {
             return None;
         }
         let services = Arc::clone(self.resolution.known_services());
@@ -98,8 +106,13 @@ impl Lookup {
         })
     }
 
-    pub(super) fn next_timeout(&self) -> Option<Duration> {
-        self.resolution.next_timeout()
+    /// When there is something to ask, or to plan with: `now` if there is.
+    pub(super) fn next_due(&self, now: Duration) -> Option<Duration> {
+        let has_news = !matches!(self.news, News::None(_));
+        if self.may_ask || has_news && self.resolution.may_move_on(now) {
+            return Some(now);
+        }
+        if has_news { self.resolution.next_timeout() } else { None }
     }
 
     pub(super) fn is_complete(&self) -> bool {

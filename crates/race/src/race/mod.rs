@@ -2,7 +2,8 @@
 //!
 //! [`Race`] is a value-passing machine: [`Race::handle_input`] notes a fact,
 //! [`Race::poll_output`] draws the conclusions. Conclusions are drawn from the stored facts as a
-//! whole, never from the order in which facts of one instant came in.
+//! whole, never from the order in which facts of one instant came in. Which ones there are, and when
+//! each of them is due, stands in one table (`rules`).
 //!
 //! # The race
 //!
@@ -27,7 +28,7 @@
 //!           │  └──┘ than the winner  │    └─────▶ Better       completed after the win
 //!           │   Win ▶ Upgrade        │
 //!           ├── lost, budget spent, ─┴──────────▶ Closed
-//!           └── deadline, cancelled, network changed
+//!           └── deadline, cancelled, network changed, made room
 //! ```
 //!
 //! An attempt under way has a [`Purpose`]: to win; to give an upgrade after a lesser one has won
@@ -43,8 +44,13 @@
 //! The delay stands in the plan. It counts from the last start, is extended while an attempt makes
 //! progress, and falls away once the last attempt has failed or nothing is under way. Two starts
 //! are never closer than [`ATTEMPT_DELAY_FLOOR`](crate::policy::ATTEMPT_DELAY_FLOOR), unless the
-//! policy asks for a simultaneous race. Nothing starts while the limits of the race or of the
-//! process are reached.
+//! policy asks for a simultaneous race.
+//!
+//! While the limits of the race or of the process are reached, an attempt has to make room before
+//! another starts (`turns`): the one that nobody has answered for longest, or that has stalled. It
+//! is no failure, and its candidate has another turn later. Once as many candidates have been tried
+//! as may be in flight, [`Policy::attempt_delay_min`] lies between two starts: where so many are
+//! silent, what works is to be found soon.
 //!
 //! # What nobody answers
 //!
@@ -88,7 +94,9 @@ mod hold;
 mod inbox;
 mod lookup;
 mod refusal;
+mod rules;
 mod schedule;
+mod turns;
 
 #[cfg(test)]
 mod tests;
@@ -108,6 +116,8 @@ use crate::policy::Policy;
 use crate::target::Target;
 use inbox::Inbox;
 use lookup::Lookup;
+use schedule::Standing;
+use turns::Slots;
 
 /// What a race is about. Together with the inputs it determines every output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,14 +164,19 @@ pub struct Race {
     outbox: VecDeque<Output>,
     lookup: Lookup,
     plan: Plan,
-    /// Indices into the plan's entries that have not been started, in order.
+    /// When the plan was made: what the memory says counts as of then.
+    planned_at: Duration,
+    /// Indices into the plan's entries that wait for a turn: those that were not tried, in order,
+    /// then those that made room, in the order of their end.
     waiting: VecDeque<usize>,
     /// In the order of starting: the index is the identifier.
     attempts: Vec<Attempt>,
     /// The first attempt that runs on the present network.
     first_here: usize,
-    slots: Option<usize>,
+    slots: Slots,
     settled: bool,
+    /// When the next decision is due without an input, as of the last time everything was settled.
+    wake_at: Option<Duration>,
 }
 
 impl Race {
@@ -178,11 +193,13 @@ impl Race {
             outbox: VecDeque::new(),
             lookup,
             plan: Plan::default(),
+            planned_at: now,
             waiting: VecDeque::new(),
             attempts: Vec::new(),
             first_here: 0,
-            slots: None,
+            slots: Slots::default(),
             settled: false,
+            wake_at: None,
         }
     }
 
@@ -193,7 +210,7 @@ impl Race {
         self.settled = false;
     }
 
-    /// What to do next; call it until it gives [`Output::Timeout`].
+    /// What to do next; call it until it gives [`Output::Timeout`], whose time always lies ahead.
     pub fn poll_output(&mut self, now: Duration) -> Output {
         self.advance(now);
         // What was decided is said before anything new is decided.
@@ -202,7 +219,7 @@ impl Race {
         }
         match self.outbox.pop_front() {
             Some(output) => output,
-            None => Output::Timeout(self.next_timeout()),
+            None => Output::Timeout(self.wake_at),
         }
     }
 
@@ -246,36 +263,24 @@ impl Race {
     /// Draws every conclusion that the facts allow at this instant.
     fn settle(&mut self) {
         self.settled = true;
-        let is_cancelled = self.take_facts();
-        if self.stage == Stage::Over {
-            return;
+        if self.take_facts() {
+            self.cancel();
         }
-        if is_cancelled {
-            return self.cancel();
-        }
-        if self.election_end().is_some_and(|end| end <= self.now) {
-            self.reopen();
-        }
-        self.look_up();
-        self.crown();
-        self.end_budgets();
-        self.give_up_on_refusing_hosts();
-        self.meet_deadline();
-        self.let_proceed();
-        self.start_due();
-        self.start_second_tries();
-        self.start_background();
-        self.finish();
+        self.wake_at = self.decide();
     }
 
-    /// Applies the inputs of this instant; says whether the caller gave up.
+    /// Applies the inputs of this instant; says whether the caller gave up a race that is not over.
     fn take_facts(&mut self) -> bool {
         let mut is_cancelled = false;
         let mut inputs = self.inbox.take();
         for input in inputs.drain(..) {
+            // Nothing comes after the end, whatever is still said.
+            if self.stage == Stage::Over {
+                break;
+            }
             match input {
                 Input::Tick => {}
-                Input::Slots(slots) => self.slots = Some(slots),
+                Input::Slots(slots) => self.slots = Slots::told(slots),
                 Input::NetworkChanged(change) => self.change_network(*change),
                 Input::Answer(answer) => self.lookup.note_answer(answer),
                 Input::Progress { id, level, rtt } => self.note_progress(id, level, rtt),
@@ -291,11 +296,13 @@ impl Race {
         is_cancelled
     }
 
+    /// When there is something to ask, or to plan with.
+    fn next_lookup(&self) -> Option<Duration> {
+        if self.heeds_dns() { self.lookup.next_due(self.now) } else { None }
+    }
+
     /// Asks what there is to ask, and plans again if the facts have changed.
     fn look_up(&mut self) {
-        if !self.heeds_dns() {
-            return;
-        }
         while let Some(query) = self.lookup.poll_query() {
             self.outbox.push_back(Output::Query(query));
         }
@@ -306,29 +313,17 @@ impl Race {
 
     fn adopt(&mut self, plan: Plan) {
         self.plan = plan;
-        self.waiting = (0..self.plan.entries.len())
-            .filter(|index| !self.is_spent(&self.plan.entries[*index].candidate))
-            .collect();
-    }
-
-    /// The least time at which something is to be decided without an input.
-    fn next_timeout(&self) -> Option<Duration> {
-        if self.stage == Stage::Over {
-            return None;
+        self.planned_at = self.now;
+        let mut returning = Vec::new();
+        self.waiting.clear();
+        for (index, entry) in self.plan.entries.iter().enumerate() {
+            match self.standing(&entry.candidate) {
+                Standing::Untried => self.waiting.push_back(index),
+                Standing::MadeRoom(last) => returning.push((last, index)),
+                Standing::Spent => {}
+            }
         }
-        let times = [
-            self.lookup.next_timeout().filter(|_| self.heeds_dns()),
-            self.dns_awaited_until(),
-            self.next_start(),
-            self.next_second_try(),
-            self.next_background_start(),
-            self.next_patience_end(),
-            self.hold_until(),
-            self.election_end(),
-            self.next_budget_end(),
-            self.next_giving_up(),
-            self.deadline_if_it_matters(),
-        ];
-        times.into_iter().flatten().filter(|time| *time > self.now).min()
+        returning.sort_unstable();
+        self.waiting.extend(returning.into_iter().map(|(_, index)| index));
     }
 }

@@ -23,9 +23,6 @@ struct Refusal {
 impl Race {
     /// Fails what has been silent beside a refusal for long enough.
     pub(super) fn give_up_on_refusing_hosts(&mut self) {
-        if !self.only_silence_is_left() {
-            return;
-        }
         for index in self.first_here..self.attempts.len() {
             let Some((refusal, end)) = self.giving_up(&self.attempts[index]) else { continue };
             if end <= self.now {
@@ -47,7 +44,7 @@ impl Race {
     fn only_silence_is_left(&self) -> bool {
         self.stage == Stage::Racing
             && self.lookup.is_complete()
-            && self.waiting.is_empty()
+            && !self.is_anything_untried()
             && !self.runs(Attempt::is_answered)
     }
 

@@ -14,46 +14,53 @@ use crate::policy::ATTEMPT_DELAY_FLOOR;
 const REMAINING_ROUND_TRIPS: u32 = 2;
 
 impl Race {
-    /// Starts everything that is due to win the race.
+    /// Starts what is due to win the race, once there is room for it.
     pub(super) fn start_due(&mut self) {
-        while self.next_start().is_some_and(|due| due <= self.now) {
-            let Some(index) = self.waiting.pop_front() else { return };
-            if !self.may_start() {
-                self.make_room();
-            }
+        if (self.may_start() || self.make_room())
+            && let Some(index) = self.waiting.pop_front()
+        {
             self.start(index, Purpose::Win);
         }
     }
 
-    /// When the next attempt that may win is due; `None` if there is none, or if something else
-    /// than time keeps it from starting.
+    /// When the next attempt that may win is due, or another one to make room for it; `None` if
+    /// there is none, or if something else than time keeps it from starting.
     pub(super) fn next_start(&self) -> Option<Duration> {
         let entry = &self.plan.entries[*self.waiting.front()?];
-        let may_start = self.may_start() || self.slots != Some(0) && self.gives_way().is_some();
-        if self.stage != Stage::Racing || !may_start || self.first_complete().is_some() {
+        if self.stage != Stage::Racing || self.first_complete().is_some() {
             return None;
         }
-        let Some(newest) = self.attempts.last() else { return Some(self.now) };
+        Some(self.room_at()?.max(self.next_turn(entry)))
+    }
+
+    /// When this entry, the next one, is due if there is room.
+    fn next_turn(&self, entry: &Entry) -> Duration {
+        let Some(newest) = self.attempts.last() else { return self.now };
         if self.setup.policy.simultaneous {
-            return Some(self.now);
+            return self.now;
         }
         let floor = newest.started.saturating_add(ATTEMPT_DELAY_FLOOR);
         // A second try holds up nobody.
         let mut firsts = self.attempts.iter().filter(|attempt| attempt.again_of.is_none());
-        let Some(last) = firsts.next_back() else { return Some(floor) };
+        let Some(last) = firsts.next_back() else { return floor };
         let nothing_runs = !self.attempts.iter().any(|attempt| self.is_open(attempt));
         if nothing_runs || matches!(last.state, AttemptState::Failed { .. }) {
-            return Some(floor);
+            return floor;
         }
-        Some(self.due_after(last, entry).max(floor))
+        self.due_after(last, entry).max(floor)
     }
 
     /// The Connection Attempt Delay of this entry, extended by progress
     /// (draft-ietf-happy-happyeyeballs-v3 §6.1).
     fn due_after(&self, last: &Attempt, entry: &Entry) -> Duration {
         let policy = &self.setup.policy;
-        // An entry that was sorted in before those already started has no delay of its own.
-        let delay = if entry.delay.is_zero() { policy.attempt_delay } else { entry.delay };
+        let delay = match entry.delay {
+            // What was sorted in before those already started has no delay of its own, and what
+            // has been tried is in no haste.
+            delay if delay.is_zero() || !self.is_anything_untried() => policy.attempt_delay,
+            delay if self.is_crowded() => delay.min(policy.attempt_delay_min),
+            delay => delay,
+        };
         let due = last.started.saturating_add(delay);
         let latest = last.started.saturating_add(policy.attempt_delay_max.max(delay));
         let running = self.attempts.iter().filter(|attempt| self.is_open(attempt));
@@ -72,12 +79,6 @@ impl Race {
         attempt.is_under_way() || (is_complete && !self.setup.policy.exhaustive)
     }
 
-    /// Whether the limits on attempts in flight allow one more.
-    pub(super) fn may_start(&self) -> bool {
-        let in_flight = self.attempts.iter().filter(|attempt| attempt.is_under_way()).count();
-        in_flight < self.setup.policy.max_in_flight.max(1) && self.slots != Some(0)
-    }
-
     /// Starts this entry of the plan.
     pub(super) fn start(&mut self, index: usize, purpose: Purpose) {
         let entry = &self.plan.entries[index];
@@ -85,6 +86,7 @@ impl Race {
             id: AttemptId(0),
             candidate: entry.candidate.clone(),
             again_of: None,
+            turn: self.turns_of(&entry.candidate),
             started: self.now,
             reasons: entry.reasons.clone(),
             from_memory: entry.from_memory,
@@ -120,22 +122,46 @@ impl Race {
             initial_rtt: attempt.initial_rtt,
             background: attempt.background,
         });
-        self.slots = self.slots.map(|slots| slots.saturating_sub(1));
+        self.slots.take();
         self.attempts.push(attempt);
     }
 
-    /// Whether this candidate was tried and need not be tried again. What a change of network
-    /// closed is to be tried anew, and so is what made room for an attempt that failed after all.
-    pub(super) fn is_spent(&self, candidate: &Candidate) -> bool {
-        let made_room = [CloseReason::Lost, CloseReason::BudgetSpent];
-        self.attempts[self.first_here..]
+    /// Where this candidate stands. What a change of network closed is to be tried anew, and so is
+    /// what made room for an attempt that failed after all.
+    pub(super) fn standing(&self, candidate: &Candidate) -> Standing {
+        let is_open = self.stage == Stage::Racing;
+        let tries = self.attempts[self.first_here..]
             .iter()
-            .filter(|attempt| attempt.candidate.is_same_attempt(candidate))
-            .any(|attempt| match attempt.state {
-                AttemptState::Closed { why, .. } => {
-                    self.stage != Stage::Racing || !made_room.contains(&why)
+            .filter(|attempt| attempt.candidate.is_same_attempt(candidate));
+        let mut standing = Standing::Untried;
+        for attempt in tries {
+            match attempt.state {
+                AttemptState::Closed { why: CloseReason::MadeRoom, at, .. } => {
+                    standing = Standing::MadeRoom((at, attempt.id));
                 }
-                _ => true,
-            })
+                AttemptState::Closed {
+                    why: CloseReason::Lost | CloseReason::BudgetSpent, ..
+                } if is_open => {}
+                _ => return Standing::Spent,
+            }
+        }
+        standing
     }
+
+    /// Whether this attempt made room, and its candidate waits for another turn.
+    pub(super) fn waits_for_a_turn(&self, attempt: &Attempt) -> bool {
+        let AttemptState::Closed { at, .. } = attempt.state else { return false };
+        self.standing(&attempt.candidate) == Standing::MadeRoom((at, attempt.id))
+    }
+}
+
+/// Whether a candidate is to be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It was not tried.
+    Untried,
+    /// It was tried until it made room for another, at this time as this attempt.
+    MadeRoom((Duration, AttemptId)),
+    /// It was tried, and need not be tried again.
+    Spent,
 }

@@ -12,5 +12,6 @@ mod refusals;
 mod retests;
 mod scene;
 mod timing;
+mod wake_ups;
 mod winning;
 mod world;

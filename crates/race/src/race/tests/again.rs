@@ -101,7 +101,7 @@ fn a_more_wanted_transport_is_tried_again_beside_the_winner() {
     scene.until(90);
     scene.ready(1);
     scene.until(99);
-    assert_eq!(scene.until(110), ["100 start 2 quic 192.0.2.1"]);
+    assert_eq!(scene.until(110), ["100 start 2 quic 192.0.2.1 background"]);
     scene.ready(2);
     let lines =
         ["110 learn quic good at Security", "110 better 2", "110 close 0 Lost", "110 finished"];
@@ -111,10 +111,23 @@ fn a_more_wanted_transport_is_tried_again_beside_the_winner() {
 /// A second try takes no place from a candidate that was not tried at all.
 #[test]
 fn what_was_not_tried_comes_first() {
-    let policy = Policy { transports: vec![Transport::Tcp], max_in_flight: 2, ..Policy::default() };
+    let policy = Policy { transports: vec![Transport::Tcp], max_in_flight: 2, ..both() };
     let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2"], policy);
     let starts = ["0 start 0 tcp 192.0.2.1", "250 start 1 tcp 192.0.2.2"];
     assert_eq!(scene.until(20_000), starts);
+}
+
+/// Neither does it count against what may be tried in the background.
+#[test]
+fn a_second_try_beside_the_winner_is_none_of_those_in_the_background() {
+    let mut scene = Scene::new(&[V4, "192.0.2.2"], Policy { attempt_delay: ms(2_000), ..both() });
+    scene.until(90);
+    scene.ready(1);
+    let lines = scene.until(60_000);
+    let second_tries = lines.iter().filter(|line| line.ends_with("quic 192.0.2.1 background"));
+    assert_eq!(second_tries.count(), 3, "{lines:?}");
+    let next = lines.iter().find(|line| line.ends_with("quic 192.0.2.2 background"));
+    assert_eq!(next.map(|line| line.split(' ').next().unwrap()), Some("3090"), "{lines:?}");
 }
 
 #[test]

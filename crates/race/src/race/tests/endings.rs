@@ -1,7 +1,7 @@
 //! How races end without a winner.
 
 use super::scene::*;
-use crate::evidence::Cause;
+use crate::evidence::{Cause, Level};
 use crate::io::{Input, RaceFailure};
 use crate::policy::Policy;
 
@@ -82,7 +82,44 @@ fn a_finished_race_ignores_everything() {
     scene.answered(7);
     scene.input(Input::Cancel);
     scene.moves_to("cafe");
-    assert!(scene.until(60_000).iter().all(|line| line.contains("learn")));
+    assert_eq!(scene.until(60_000), Vec::<String>::new());
+}
+
+/// What the winner still says comes together with the news that ends the race: after the end it is
+/// too late for it, and on another network it would be learnt of the wrong one.
+#[test]
+fn nothing_comes_after_the_end_in_the_same_instant() {
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
+    scene.until(90);
+    scene.ready(1);
+    scene.until(90);
+    scene.fails(1, Cause::Reset);
+    scene.moves_to("cafe");
+    scene.moves_to("train");
+    assert_eq!(scene.until(60_000), ["90 close 0 NetworkChanged", "90 finished"]);
+}
+
+/// ```text
+/// 90     tcp ◀── complete, and the server says nothing
+/// 30000  the deadline closes it like all others
+/// ```
+#[test]
+fn what_is_complete_but_never_heard_from_is_closed_at_the_deadline() {
+    let policy = Policy { win_at: Level::FirstByte, ..Policy::of_first_tries() };
+    let mut scene = Scene::new(&[V4], policy);
+    scene.until(90);
+    scene.ready(1);
+    let lines = scene.until(30_000);
+    assert_eq!(lines[0], "90 learn tcp good at Security");
+    assert_eq!(
+        lines[1..4],
+        ["30000 learn quic silent at Started", "30000 close 0 Deadline", "30000 close 1 Deadline"]
+    );
+    assert!(lines[4].starts_with("30000 failed Deadline"), "{lines:?}");
+    assert_eq!(lines[4].matches("Candidate").count(), 2, "both are named: {lines:?}");
+    scene.moves_to("cafe");
+    assert_eq!(lines[5..], ["30000 finished"]);
+    assert_eq!(scene.until(60_000), Vec::<String>::new());
 }
 
 #[test]

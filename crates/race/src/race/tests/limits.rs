@@ -1,4 +1,5 @@
-//! Limits on attempts in flight, per race and per process.
+//! Limits on attempts in flight, per race and per process, and whose turn it is when they are
+//! reached.
 
 use super::scene::*;
 use crate::candidate::Transport;
@@ -12,25 +13,223 @@ fn tcp_only() -> Policy {
     Policy { transports: vec![Transport::Tcp], ..Policy::of_first_tries() }
 }
 
+fn two_at_once() -> Policy {
+    Policy { max_in_flight: 2, ..tcp_only() }
+}
+
+fn starts(lines: &[String]) -> Vec<&str> {
+    let starts = lines.iter().filter(|line| line.contains(" start "));
+    starts.map(|line| line.rsplit(' ').next().unwrap()).collect()
+}
+
+/// The time of the first line that contains this.
+fn time_of(lines: &[String], what: &str) -> u64 {
+    let line = lines.iter().find(|line| line.contains(what)).unwrap_or_else(|| panic!("{lines:?}"));
+    line.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// ```text
+/// 0     1 ──▶
+/// 250   2 ──▶
+/// 500   1 ✕ makes room
+/// 500   3 ──▶
+/// 750   2 ✕ makes room
+/// 750   4 ──▶        everything has had its turn
+/// 1000  3 ✕ makes room
+/// 1000  1 ──▶        again, and for twice as long
+/// ```
 #[test]
-fn a_race_keeps_to_its_own_limit() {
-    let mut scene = Scene::new(&FOUR, Policy { max_in_flight: 2, ..tcp_only() });
-    assert_eq!(scene.until(5_000), ["0 start 0 tcp 192.0.2.1", "250 start 1 tcp 192.0.2.2"]);
-    scene.fails(0, Cause::Silent);
-    let lines = ["5000 learn tcp silent at Started", "5000 start 2 tcp 192.0.2.3"];
-    assert_eq!(scene.until(10_000), lines);
+fn what_nobody_answers_makes_room() {
+    let mut scene = Scene::new(&FOUR, two_at_once());
+    let lines = [
+        "0 start 0 tcp 192.0.2.1",
+        "250 start 1 tcp 192.0.2.2",
+        "500 close 0 MadeRoom",
+        "500 start 2 tcp 192.0.2.3",
+        "750 close 1 MadeRoom",
+        "750 start 3 tcp 192.0.2.4",
+        "1000 close 2 MadeRoom",
+        "1000 start 4 tcp 192.0.2.1",
+        "1250 close 3 MadeRoom",
+        "1250 start 5 tcp 192.0.2.2",
+        "2000 close 4 MadeRoom",
+        "2000 start 6 tcp 192.0.2.3",
+    ];
+    assert_eq!(scene.until(2_000), lines);
+}
+
+/// It was cut short: that it was silent so far says nothing. What was silent for as long as the
+/// deadline would count is remembered.
+#[test]
+fn only_a_long_silence_is_held_against_what_made_room() {
+    let mut scene = Scene::new(&FOUR, two_at_once());
+    let lines = scene.until(29_000);
+    let learnt = lines.iter().position(|line| line.contains("learn")).unwrap();
+    assert_eq!(lines[learnt], "11000 learn tcp silent at Started");
+    assert_eq!(lines[learnt + 1], "11000 close 12 MadeRoom");
+    assert!(lines.contains(&"7000 start 12 tcp 192.0.2.1".to_owned()), "{lines:?}");
+}
+
+/// Nine addresses of each family, and the last one of IPv6 alone is there: libcurl 8.14 needs
+/// 3.2 s, Node 22 4.0 s.
+#[test]
+fn the_last_of_many_addresses_is_found_as_soon_as_by_curl() {
+    for transports in [vec![Transport::Tcp], Policy::default().transports] {
+        let v6 = (1..=9).map(|host| format!("2001:db8::{host}"));
+        let v4 = (1..=9).map(|host| format!("192.0.2.{host}"));
+        let addresses: Vec<String> = v6.chain(v4).collect();
+        let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
+        let mut scene = Scene::new(&addresses, Policy { transports, ..Policy::default() });
+        let lines = scene.until(3_000);
+        let start = lines.iter().find(|line| line.ends_with("tcp 2001:db8::9")).unwrap();
+        let words: Vec<&str> = start.split(' ').collect();
+        let at: u64 = words[0].parse().unwrap();
+        assert!(at <= 2_800, "a round trip of 100 ms for TCP and for TLS is to be had: {lines:?}");
+
+        let mut scene = Scene::new(&addresses, scene.race.setup().policy.clone());
+        scene.until(at + 100);
+        scene.answered(words[2].parse().unwrap());
+        scene.until(at + 200);
+        scene.ready(words[2].parse().unwrap());
+        let lines = scene.until(3_200);
+        assert!(lines.contains(&format!("{} usable {}", at + 200, words[2])), "{lines:?}");
+    }
+}
+
+/// Six records, five of them silent, and room for four attempts.
+#[test]
+fn silent_addresses_keep_no_other_from_its_turn() {
+    let addresses: Vec<String> = (1..=6).map(|host| format!("192.0.2.{host}")).collect();
+    let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
+    let mut scene = Scene::new(&addresses, Policy { max_in_flight: 4, ..tcp_only() });
+    let lines = scene.until(1_000);
+    assert_eq!(lines.last().unwrap(), "950 start 5 tcp 192.0.2.6");
+    scene.ready(5);
+    assert!(scene.until(1_000).contains(&"1000 usable 5".to_owned()));
+}
+
+/// ```text
+/// 500   1 ✕ makes room          its round trip is 700 ms
+/// 750   3 ✕ makes room
+/// 1000  1 ──▶                   its second turn is long enough
+/// 1700  1 ◀── SYN ACK: it keeps its place
+/// ```
+#[test]
+fn what_is_slow_comes_up_in_a_later_turn() {
+    let mut scene = Scene::new(&FOUR[..3], Policy { max_in_flight: 2, ..tcp_only() });
+    let lines = scene.until(1_700);
+    let again = lines.iter().filter(|line| line.ends_with("tcp 192.0.2.1")).nth(1).unwrap();
+    assert_eq!(again, "750 start 3 tcp 192.0.2.1");
+    assert!(!lines.contains(&"1450 close 3 MadeRoom".to_owned()), "{lines:?}");
+    scene.answered(3);
+    let lines = scene.until(3_699);
+    assert!(!lines.iter().any(|line| line.contains("close 3")), "{lines:?}");
+    scene.ready(3);
+    assert!(scene.until(3_699).contains(&"3699 usable 3".to_owned()));
+}
+
+/// A box that accepts everything and then is silent must not keep what works from being tried.
+#[test]
+fn what_was_answered_and_stalled_makes_room_too() {
+    let mut scene = Scene::new(&FOUR[..2], Policy { max_in_flight: 1, ..tcp_only() });
+    scene.until(100);
+    scene.answered(0);
+    let lines = ["2100 close 0 MadeRoom", "2100 start 1 tcp 192.0.2.2"];
+    assert_eq!(scene.until(2_500), lines);
 }
 
 #[test]
+fn where_the_round_trip_is_remembered_to_be_long_the_turn_is_too() {
+    use crate::memory::{Config, Memory};
+    let mut memory = Memory::new(Config::default());
+    let rtt = Some(ms(400));
+    memory.learn(&crate::evidence::Evidence { rtt, ..good(Transport::Tcp) });
+    let mut setup = setup(Policy { max_in_flight: 1, ..tcp_only() });
+    setup.view = memory.view(&setup.network.id, &setup.target.host, EPOCH);
+    let lines = Scene::with(setup, &FOUR).until(3_000);
+    assert_eq!(lines[..2], ["0 start 0 tcp 192.0.2.1", "1600 close 0 MadeRoom"]);
+}
+
+/// A refusal ends the wait for a turn: nothing works here, and that is told long before the
+/// deadline, though the limit let only some of it be tried at once.
+#[test]
+fn many_addresses_that_refuse_end_the_race_soon() {
+    let policy = Policy { max_in_flight: 2, ..Policy::of_first_tries() };
+    let mut scene = Scene::new(&FOUR, policy);
+    let mut lines = Vec::new();
+    for until in (0..10_000).step_by(10) {
+        let news = scene.until(until);
+        for line in news.iter().filter(|line| line.contains(" tcp ") && line.contains("start")) {
+            scene.fails(line.split(' ').nth(2).unwrap().parse().unwrap(), Cause::Refused);
+        }
+        lines.extend(news);
+    }
+    let failed = lines.iter().find(|line| line.contains("AllFailed")).unwrap();
+    assert!(time_of(&lines, "AllFailed") < 8_000, "{failed}");
+    assert!(FOUR.iter().all(|address| failed.contains(address)), "{failed}");
+}
+
+/// The failure names everything that was tried, also what just waits for another turn.
+#[test]
+fn the_deadline_names_what_made_room() {
+    let mut scene = Scene::new(&FOUR, two_at_once());
+    let lines = scene.until(30_000);
+    let failed = lines.iter().find(|line| line.contains("failed Deadline")).unwrap();
+    assert_eq!(failed.matches("Candidate").count(), 4, "{failed}");
+}
+
+/// ```text
+/// 0     1 to 8 ──▶
+/// 3000  each ✕ silent, the next ──▶
+/// 30000 the deadline ends the last ones
+/// ```
+#[test]
+fn an_exhaustive_race_tries_everything_to_its_end() {
+    let addresses: Vec<String> = (1..=20).map(|host| format!("192.0.2.{host}")).collect();
+    let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
+    let policy = Policy { exhaustive: true, ..tcp_only() };
+    let mut scene = Scene::new(&addresses, policy.clone());
+    let lines = scene.until(29_999);
+    assert_eq!(starts(&lines), addresses, "each has one turn");
+    assert_eq!(time_of(&lines, "close 0 MadeRoom"), 3_000);
+    assert_eq!(time_of(&lines, "learn tcp silent"), 3_000);
+    let lines = scene.until(30_000);
+    let failed = lines.iter().find(|line| line.contains("failed Deadline")).unwrap();
+    assert_eq!(failed.matches("Candidate").count(), 20, "{failed}");
+    assert!(failed.contains("other candidates waited for a turn"), "{failed}");
+
+    let mut scene = Scene::new(&addresses, Policy { deadline: ms(5_000), ..policy });
+    let lines = scene.until(4_999);
+    assert_eq!(starts(&lines), addresses, "a shorter deadline is shared out");
+    assert_eq!(time_of(&lines, "close 0 MadeRoom"), 1_850, "too early to be learnt");
+    assert!(!lines.iter().any(|line| line.contains("learn")), "{lines:?}");
+}
+
+/// The place that an attempt gives back may go to another race, so only what was silent for long
+/// gives way, and nothing starts before the driver says that there is room.
+#[test]
 fn a_race_waits_for_slots_of_the_process() {
     let mut scene = Scene::unanswered(setup(tcp_only()));
-    scene.input(Input::Slots(1));
+    scene.input(Input::Slots(2));
     scene.answer(&FOUR);
-    assert_eq!(scene.until(5_000), ["0 start 0 tcp 192.0.2.1"]);
+    let lines = ["0 start 0 tcp 192.0.2.1", "250 start 1 tcp 192.0.2.2"];
+    assert_eq!(scene.until(2_999), lines);
+    let lines = ["3000 learn tcp silent at Started", "3000 close 0 MadeRoom"];
+    assert_eq!(scene.until(3_500), lines, "one at a time");
     scene.input(Input::Slots(1));
-    assert_eq!(scene.until(6_000), ["5000 start 1 tcp 192.0.2.2"]);
+    assert_eq!(scene.until(3_500), ["3500 start 2 tcp 192.0.2.3"]);
+    scene.input(Input::Slots(1));
+    assert_eq!(scene.until(3_800), ["3750 start 3 tcp 192.0.2.4"]);
     scene.input(Input::Slots(9));
-    assert_eq!(scene.until(7_000), ["6000 start 2 tcp 192.0.2.3", "6250 start 3 tcp 192.0.2.4"]);
+    assert_eq!(scene.until(5_000), ["4000 start 4 tcp 192.0.2.1"]);
+}
+
+#[test]
+fn a_race_with_nothing_that_waits_gives_nothing_back() {
+    let mut scene = Scene::unanswered(setup(tcp_only()));
+    scene.input(Input::Slots(2));
+    scene.answer(&FOUR[..2]);
+    assert_eq!(starts(&scene.until(29_000)), FOUR[..2]);
 }
 
 #[test]
@@ -48,5 +247,35 @@ fn a_thousand_addresses_are_tried_in_a_bounded_way() {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let mut scene = Scene::new(&many, tcp_only());
     let lines = scene.until(29_999);
-    assert_eq!(lines.len(), Policy::of_first_tries().max_in_flight, "{lines:?}");
+    let started = starts(&lines);
+    let turns = |address: &&str| started.iter().filter(|one| *one == address).count();
+    let tried: Vec<usize> = many.iter().map(turns).filter(|turns| *turns > 0).collect();
+    assert_eq!(tried.len(), crate::resolve::MAX_ADDRESSES, "all that the plan takes");
+    assert!(tried.iter().all(|turns| *turns <= 3), "{tried:?}");
+}
+
+/// Another network, other attempts: what made room there has no longer turn here.
+#[test]
+fn turns_begin_anew_on_another_network() {
+    let mut scene = Scene::new(&FOUR, two_at_once());
+    scene.until(2_100);
+    scene.moves_to("cafe");
+    scene.until(2_100);
+    scene.answer(&FOUR);
+    let lines = scene.until(2_700);
+    let closed: Vec<_> = lines.iter().filter(|line| line.contains("MadeRoom")).collect();
+    assert_eq!(closed, ["2600 close 7 MadeRoom"], "{lines:?}");
+}
+
+/// What a second try answers shows that the first one is slow at most.
+#[test]
+fn a_second_try_makes_room_before_any_first_one() {
+    let policy = Policy { second_tries: 2, max_in_flight: 3, ..tcp_only() };
+    let mut scene = Scene::unanswered(setup(policy));
+    scene.answer_only(crate::dns::RecordType::Aaaa, &[V6]);
+    let lines = scene.until(310);
+    assert_eq!(starts(&lines), [V6, V6, V6]);
+    scene.answer(&[V4]);
+    let lines = ["310 close 2 Lost", "310 start 3 tcp 192.0.2.1"];
+    assert_eq!(scene.until(310), lines);
 }

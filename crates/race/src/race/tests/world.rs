@@ -1,14 +1,17 @@
-//! A stationary network: every candidate has a fate, and a race runs against it to its end.
+//! A stationary network: every candidate has a fate, and a race runs against it to its end. Every
+//! run is watched: at each instant that is drained nothing is left to decide, and nothing comes
+//! after the end.
 
 use alloc::{collections::BTreeMap, sync::Arc};
 use core::{net::SocketAddr, time::Duration};
 
-use super::scene::ms;
+use super::scene::{ms, network};
 use crate::candidate::{Candidate, Transport};
 use crate::dns::{Answer, DnsFailure, RecordType, Records};
 use crate::evidence::{Cause, Evidence, Failure, Level};
-use crate::io::{AttemptId, Input, Output};
-use crate::race::Setup;
+use crate::io::{AttemptId, Input, NetworkChange, Output};
+use crate::memory::View;
+use crate::race::{Race, Setup};
 use crate::trace::{Journal, Recorder, Trace};
 
 /// What becomes of every attempt at a candidate.
@@ -33,6 +36,23 @@ pub(super) struct World {
     pub(super) fates: BTreeMap<(Transport, SocketAddr), Fate>,
     /// Whether inputs of one instant are handed in backwards.
     pub(super) backwards: bool,
+    /// Whether a connection is complete before the application hears its first byte; otherwise
+    /// the first byte is waited for.
+    pub(super) ready_first: bool,
+    /// When the host moves to another network, after the start.
+    pub(super) moves_at: Vec<Duration>,
+    /// When the race is asked for outputs though nothing happened, after the start.
+    pub(super) polls_at: Vec<Duration>,
+    /// The attempts that the process allows at once, if it does not allow all.
+    pub(super) process_limit: Option<usize>,
+}
+
+/// What is still to happen in a run.
+struct Happenings<'a> {
+    world: &'a World,
+    due: Vec<(Duration, Input)>,
+    in_flight: Vec<AttemptId>,
+    told: Option<usize>,
 }
 
 /// What one race did.
@@ -86,39 +106,40 @@ impl World {
     pub(super) fn run(&self, setup: Setup, now: Duration, cancel_at: Option<Duration>) -> Run {
         let mut journal = Journal::new(Arc::new(setup.clone()), now);
         let mut race = Recorder::new(setup, now);
-        let mut due: Vec<(Duration, Input)> = Vec::new();
-        due.extend(cancel_at.map(|after| (now + after, Input::Cancel)));
+        let mut to_come = Happenings::new(self, now, cancel_at);
         let started_at = now;
         let (mut now, mut outputs, mut failed) = (now, Vec::new(), Vec::new());
+        if let Some(input) = to_come.told_at_first() {
+            journal.note_input(now, &input);
+            race.handle_input(now, input);
+        }
         loop {
             let output = race.poll_output(now);
             journal.note_polls(now, 1);
-            match &output {
-                Output::Timeout(next) => {
-                    let event = due.iter().map(|(at, _)| *at).min();
-                    let Some(next) = next.iter().copied().chain(event).min() else { break };
-                    assert!(next > now, "the race asks to be woken at once");
-                    now = next;
-                    let (mut ripe, rest) =
-                        due.into_iter().partition::<Vec<_>, _>(|(at, _)| *at <= now);
-                    due = rest;
-                    if self.backwards {
-                        ripe.reverse();
-                    }
-                    for (_, input) in ripe {
-                        if let Input::Failed { id, .. } = input {
-                            failed.push(id);
-                        }
-                        journal.note_input(now, &input);
-                        race.handle_input(now, input);
-                    }
-                    continue;
+            if let Output::Timeout(next) = &output {
+                check_nothing_is_left(race.race(), now, *next);
+                if race.race().is_over() {
+                    check_nothing_follows(race.race(), now);
                 }
-                Output::Query(query) => due.push(self.answer(now, query)),
-                Output::Start { id, candidate, .. } => due.extend(self.fate(now, *id, candidate)),
-                Output::Close { id, .. } => due.retain(|(_, input)| attempt_of(input) != Some(*id)),
-                _ => {}
+                to_come.tell_slots(now);
+                let Some(next) = next.iter().copied().chain(to_come.next()).min() else { break };
+                assert!(next > now, "the race asks to be woken at once");
+                now = next;
+                let inputs = to_come.take(now);
+                // Attempts of the old network end with it, whatever they say in that instant.
+                let moves = inputs.iter().any(|input| matches!(input, Input::NetworkChanged(_)));
+                for input in inputs {
+                    if let Input::Failed { id, .. } = input
+                        && !moves
+                    {
+                        failed.push(id);
+                    }
+                    journal.note_input(now, &input);
+                    race.handle_input(now, input);
+                }
+                continue;
             }
+            to_come.note(now, &output, race.race());
             outputs.push((now, output));
         }
         let trace = race.into_trace();
@@ -150,14 +171,13 @@ impl World {
         self.fates.get(&key).copied().unwrap_or(Fate::Silent)
     }
 
+    /// What comes of an attempt that starts now, as far as it goes by itself.
     fn fate(&self, now: Duration, id: AttemptId, candidate: &Candidate) -> Vec<(Duration, Input)> {
         let answered =
             |rtt| (now + rtt, Input::Progress { id, level: Level::Answered, rtt: Some(rtt) });
         match self.fate_of(candidate) {
-            Fate::Works(rtt) => {
-                let ready = Input::Ready { id, alpn: None, rtt: Some(rtt), fell_back: false };
-                vec![answered(rtt), (now + 2 * rtt, ready)]
-            }
+            Fate::Works(rtt) if candidate.transport.waits_when_answered() => vec![answered(rtt)],
+            Fate::Works(rtt) => [vec![answered(rtt)], self.rest(now + rtt, id, rtt)].concat(),
             Fate::Silent => Vec::new(),
             Fate::Stalls(rtt) => vec![answered(rtt)],
             Fate::Fails(cause, after) => {
@@ -166,6 +186,119 @@ impl World {
             }
         }
     }
+
+    /// What comes of an attempt that works and was answered now.
+    fn rest(&self, now: Duration, id: AttemptId, rtt: Duration) -> Vec<(Duration, Input)> {
+        let ready = Input::Ready { id, alpn: None, rtt: Some(rtt), fell_back: false };
+        let first_byte = Input::Progress { id, level: Level::FirstByte, rtt: None };
+        match self.ready_first {
+            true => vec![(now + rtt, ready), (now + 2 * rtt, first_byte)],
+            false => vec![(now + rtt, first_byte), (now + rtt, ready)],
+        }
+    }
+}
+
+impl<'a> Happenings<'a> {
+    fn new(world: &'a World, start: Duration, cancel_at: Option<Duration>) -> Self {
+        let mut due: Vec<(Duration, Input)> = Vec::new();
+        due.extend(cancel_at.map(|after| (start + after, Input::Cancel)));
+        due.extend(world.polls_at.iter().map(|after| (start + *after, Input::Tick)));
+        for (number, after) in world.moves_at.iter().enumerate() {
+            let network = network(&format!("network {number}"));
+            let change = NetworkChange { network, view: View::empty() };
+            due.push((start + *after, Input::NetworkChanged(Box::new(change))));
+        }
+        Self { world, due, in_flight: Vec::new(), told: None }
+    }
+
+    /// What a driver says before anything else.
+    fn told_at_first(&mut self) -> Option<Input> {
+        self.told = self.world.process_limit;
+        self.told.map(Input::Slots)
+    }
+
+    fn next(&self) -> Option<Duration> {
+        self.due.iter().map(|(at, _)| *at).min()
+    }
+
+    /// The inputs of this instant.
+    fn take(&mut self, now: Duration) -> Vec<Input> {
+        let due = std::mem::take(&mut self.due);
+        let (ripe, rest) = due.into_iter().partition::<Vec<_>, _>(|(at, _)| *at <= now);
+        self.due = rest;
+        let mut ripe: Vec<Input> = ripe.into_iter().map(|(_, input)| input).collect();
+        for input in &ripe {
+            match input {
+                Input::Ready { id, .. } | Input::Failed { id, .. } => {
+                    self.in_flight.retain(|other| other != id);
+                }
+                Input::Slots(free) => self.told = Some(*free),
+                _ => {}
+            }
+        }
+        if self.world.backwards {
+            ripe.reverse();
+        }
+        ripe
+    }
+
+    /// Does what the race wants.
+    fn note(&mut self, now: Duration, output: &Output, race: &Race) {
+        match output {
+            Output::Query(query) => self.due.push(self.world.answer(now, query)),
+            Output::Start { id, candidate, .. } => {
+                self.due.extend(self.world.fate(now, *id, candidate));
+                self.in_flight.push(*id);
+            }
+            Output::Proceed { id } => {
+                let candidate = &race.attempt(*id).expect("it started").candidate;
+                if let Fate::Works(rtt) = self.world.fate_of(candidate) {
+                    self.due.extend(self.world.rest(now, *id, rtt));
+                }
+            }
+            Output::Close { id, .. } => {
+                self.due.retain(|(_, input)| attempt_of(input) != Some(*id));
+                self.in_flight.retain(|other| other != id);
+            }
+            _ => {}
+        }
+    }
+
+    /// A process tells how much room is left, a moment after that changed.
+    fn tell_slots(&mut self, now: Duration) {
+        let Some(limit) = self.world.process_limit else { return };
+        self.due.retain(|(_, input)| !matches!(input, Input::Slots(_)));
+        let free = limit.saturating_sub(self.in_flight.len());
+        if self.told != Some(free) {
+            self.due.push((now + ms(1), Input::Slots(free)));
+        }
+    }
+}
+
+/// Whatever was drained: nothing is due that another poll would find, and what is awaited lies
+/// ahead.
+fn check_nothing_is_left(race: &Race, now: Duration, next: Option<Duration>) {
+    assert!(next.is_none_or(|next| next > now), "the race asks to be woken at {next:?}");
+    let mut again = race.clone();
+    again.handle_input(now, Input::Tick);
+    assert_eq!(again.poll_output(now), Output::Timeout(next), "a decision was due");
+}
+
+/// A race that is over stays silent, whatever it is told.
+fn check_nothing_follows(race: &Race, now: Duration) {
+    let mut race = race.clone();
+    for number in 0..race.attempts().len() {
+        let id = AttemptId(number.try_into().unwrap());
+        let failure =
+            Failure { cause: Cause::Reset, reached: Level::Security, detail: String::new() };
+        race.handle_input(now, Input::Progress { id, level: Level::FullPacket, rtt: None });
+        race.handle_input(now, Input::Ready { id, alpn: None, rtt: None, fell_back: false });
+        race.handle_input(now, Input::Failed { id, failure });
+    }
+    let change = NetworkChange { network: network("elsewhere"), view: View::empty() };
+    race.handle_input(now, Input::NetworkChanged(Box::new(change)));
+    race.handle_input(now, Input::Cancel);
+    assert_eq!(race.poll_output(now), Output::Timeout(None), "something comes after the end");
 }
 
 fn attempt_of(input: &Input) -> Option<AttemptId> {

@@ -1,0 +1,187 @@
+//! Turns: how many attempts may be in flight, and which one ends so that another can start.
+//!
+//! When no more may be in flight and candidates wait, the attempt whose turn has been over for
+//! longest makes room: a second try at once, another one after its turn. What nobody answers has a
+//! turn of [`DELAYS_OF_FIRST_TURN`], what was answered one that begins anew with each progress.
+//! What made room waits again, behind everything that was not tried at all, and its next turn is
+//! twice as long: so a silent address keeps no other from its turn, and a slow one has the time it
+//! needs as soon as nothing quicker is left.
+//!
+//! An exhaustive race tries everything to its end. There each candidate has one turn, as long as
+//! the deadline allows and no longer than [`Policy::late_switch_for`], and then has failed.
+//!
+//! The limit of the process is shared with other races, whose sockets are none of ours. A race that
+//! it keeps from starting ends an attempt of its own, and waits to be told that there is room: what
+//! it gave back may go to another race, so it gives back only what was silent for
+//! [`Policy::late_switch_for`] and has little to lose.
+//!
+//! [`Policy::late_switch_for`]: crate::policy::Policy::late_switch_for
+
+use alloc::format;
+use core::time::Duration;
+
+use super::attempt::ROUND_TRIPS_OF_SECOND_TRY;
+use super::{Attempt, AttemptState, Race};
+use crate::candidate::Candidate;
+use crate::evidence::{Cause, Failure};
+use crate::io::{CloseReason, Output};
+
+/// What nobody answers keeps its place for at least so many Connection Attempt Delays. With the
+/// default delay that is more than nearly all round trips on the Internet, and short enough that
+/// eight places do not slow the starts down.
+const DELAYS_OF_FIRST_TURN: u32 = 2;
+
+/// A turn is doubled so often at most: longer than any deadline.
+const MAX_DOUBLINGS: u32 = 16;
+
+/// What the process leaves to this race.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Slots {
+    /// Unlimited until it is first said.
+    left: Option<usize>,
+    /// An attempt made room, and nobody has said yet whether it went to this race.
+    gave_back: bool,
+}
+
+impl Slots {
+    /// So many are left by the word of the driver.
+    pub(super) const fn told(left: usize) -> Self {
+        Self { left: Some(left), gave_back: false }
+    }
+
+    pub(super) fn take(&mut self) {
+        self.left = self.left.map(|left| left.saturating_sub(1));
+    }
+
+    /// Whether fewer than this many are left.
+    pub(super) fn are_fewer_than(&self, number: usize) -> bool {
+        self.left.is_some_and(|left| left < number)
+    }
+}
+
+impl Race {
+    /// Whether the limits on attempts in flight allow one more.
+    pub(super) fn may_start(&self) -> bool {
+        self.in_flight() < self.setup.policy.max_in_flight.max(1) && !self.slots.are_fewer_than(1)
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.attempts.iter().filter(|attempt| attempt.is_under_way()).count()
+    }
+
+    /// When there is room for one more attempt that may win: zero if there is; `None` if none can
+    /// be made.
+    pub(super) fn room_at(&self) -> Option<Duration> {
+        if self.may_start() {
+            return Some(Duration::ZERO);
+        }
+        if self.slots.gave_back {
+            return None;
+        }
+        Some(self.gives_way()?.0)
+    }
+
+    /// Ends the attempt that gives way. Says whether another may start in its place at once.
+    pub(super) fn make_room(&mut self) -> bool {
+        let Some((_, index)) = self.gives_way() else { return false };
+        let attempt = &self.attempts[index];
+        if attempt.again_of.is_some() {
+            self.close(index, CloseReason::Lost);
+        } else if self.setup.policy.exhaustive {
+            self.fail_after_turn(index);
+        } else {
+            let candidate = attempt.candidate.clone();
+            self.learn_stuck_if_long(index);
+            self.close(index, CloseReason::MadeRoom);
+            let entries = &mut self.plan.entries.iter();
+            // What DNS took back is not in the plan any more.
+            self.waiting
+                .extend(entries.position(|entry| entry.candidate.is_same_attempt(&candidate)));
+        }
+        self.slots.gave_back = self.slots.are_fewer_than(1);
+        !self.slots.gave_back
+    }
+
+    /// How often this candidate has made room for others.
+    pub(super) fn turns_of(&self, candidate: &Candidate) -> u32 {
+        let made_room = self.attempts[self.first_here..]
+            .iter()
+            .filter(|attempt| attempt.made_room() && attempt.candidate.is_same_attempt(candidate));
+        u32::try_from(made_room.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether a candidate waits that was not tried at all. Those stand before all others.
+    pub(super) fn is_anything_untried(&self) -> bool {
+        self.waiting
+            .front()
+            .is_some_and(|first| self.turns_of(&self.plan.entries[*first].candidate) == 0)
+    }
+
+    /// Whether as many candidates have been tried as may be in flight, and none has won.
+    pub(super) fn is_crowded(&self) -> bool {
+        let here = &self.attempts[self.first_here..];
+        let limit = self.setup.policy.max_in_flight;
+        here.len() >= limit && here.iter().filter(|one| one.again_of.is_none()).count() >= limit
+    }
+
+    /// The attempt that ends if another needs its place in flight, and from when on it does.
+    fn gives_way(&self) -> Option<(Duration, usize)> {
+        let second_try = self.attempts.iter().rposition(|attempt| {
+            attempt.again_of.is_some() && attempt.is_under_way() && !attempt.is_answered()
+        });
+        let least = match self.slots.are_fewer_than(1) {
+            true => self.setup.policy.late_switch_for,
+            false => Duration::ZERO,
+        };
+        let silent_for_long = |attempt: &Attempt| attempt.progress_at.saturating_add(least);
+        if let Some(index) = second_try {
+            return Some((silent_for_long(&self.attempts[index]), index));
+        }
+        let here = self.attempts.iter().enumerate().skip(self.first_here);
+        here.filter(|(_, attempt)| attempt.is_under_way())
+            .map(|(index, one)| (self.turn_end(one).max(silent_for_long(one)), index))
+            .min()
+    }
+
+    /// Until when this attempt, under way to win, keeps its place.
+    fn turn_end(&self, attempt: &Attempt) -> Duration {
+        let policy = &self.setup.policy;
+        let stall = policy.attempt_delay_max;
+        let (unanswered, answered) = if policy.exhaustive {
+            let share = self.share_of_deadline();
+            (share, share.max(stall))
+        } else {
+            let delays = policy.attempt_delay.saturating_mul(DELAYS_OF_FIRST_TURN);
+            let known = attempt.initial_rtt.unwrap_or_default();
+            let first = delays.max(known.saturating_mul(ROUND_TRIPS_OF_SECOND_TRY));
+            let doubled = 1 << attempt.turn.min(MAX_DOUBLINGS);
+            (first.saturating_mul(doubled), stall.saturating_mul(doubled))
+        };
+        if attempt.is_answered() {
+            attempt.progress_at.saturating_add(answered)
+        } else {
+            attempt.started.saturating_add(unanswered)
+        }
+    }
+
+    /// How long each attempt of an exhaustive race can have so that all have their turn before the
+    /// deadline, and one more for what DNS and the delays take.
+    fn share_of_deadline(&self) -> Duration {
+        let policy = &self.setup.policy;
+        let rounds = self.plan.entries.len().div_ceil(policy.max_in_flight.max(1));
+        let shares = u32::try_from(rounds).unwrap_or(u32::MAX).saturating_add(1);
+        (policy.deadline / shares).min(policy.late_switch_for)
+    }
+
+    fn fail_after_turn(&mut self, index: usize) {
+        let at = self.now;
+        self.learn_stuck_if_long(index);
+        let attempt = &mut self.attempts[index];
+        let cause = if attempt.is_answered() { Cause::Deadline } else { Cause::Silent };
+        let waited = at.saturating_sub(attempt.progress_at).as_millis();
+        let detail = format!("no progress in {waited} ms, and other candidates waited for a turn");
+        let failure = Failure { cause, reached: attempt.level, detail };
+        attempt.state = AttemptState::Failed { at, failure };
+        self.outbox.push_back(Output::Close { id: attempt.id, why: CloseReason::MadeRoom });
+    }
+}
