@@ -46,6 +46,8 @@ pub(crate) enum Kind {
     Replay,
     /// A claim of an experiment was refused, and `--check` was given.
     Claim,
+    /// The confidence interval of a claim of an experiment spans its bound.
+    Undecided,
     /// The emulator could not do its work.
     Emulator,
     /// Ctrl-C.
@@ -57,7 +59,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// All kinds, in the order of their codes.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 22] = [
         Self::Usage,
         Self::Url,
         Self::Dns,
@@ -77,6 +79,7 @@ impl Kind {
         Self::Replay,
         Self::Claim,
         Self::Emulator,
+        Self::Undecided,
         Self::Interrupted,
         Self::BrokenPipe,
     ];
@@ -102,6 +105,7 @@ impl Kind {
             Self::Memory => 110,
             Self::Replay => 111,
             Self::Claim => 112,
+            Self::Undecided => 114,
             Self::Emulator => 113,
             Self::Interrupted => 130,
             Self::BrokenPipe => 141,
@@ -129,6 +133,7 @@ impl Kind {
             Self::Memory => "memory",
             Self::Replay => "replay",
             Self::Claim => "claim",
+            Self::Undecided => "undecided",
             Self::Emulator => "emulator",
             Self::Interrupted => "interrupted",
             Self::BrokenPipe => "broken-pipe",
@@ -159,6 +164,10 @@ impl Kind {
             Self::Memory => "The memory file cannot be opened or changed (subcommand memory).",
             Self::Replay => "The trace cannot be read, or did not replay as it was recorded.",
             Self::Claim => "A claim of an experiment was refused, and --check was given.",
+            Self::Undecided => {
+                "No claim of an experiment was refused, but one is undecided, for its confidence \
+                 interval spans its bound, and --check was given."
+            }
             Self::Emulator => {
                 "The emulator cannot be made (subcommands netem and lab), or the command cannot be run (netem)."
             }

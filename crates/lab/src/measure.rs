@@ -137,6 +137,17 @@ impl Measure {
         }
     }
 
+    /// What it is measured in, as in its [label](Self::label); empty if it is a plain number.
+    #[must_use]
+    pub fn unit(&self) -> String {
+        if let Self::Column(Statistic::Count, _) = self {
+            return String::new();
+        }
+        let label = self.label();
+        let unit = label.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        unit.map_or_else(String::new, |(unit, _)| unit.to_owned())
+    }
+
     /// The number, of one run of a situation; not a number if the run has no such thing, such as
     /// the delay of a stream on which nothing arrived.
     #[must_use]

@@ -1,40 +1,35 @@
-//! Mean and confidence interval, statistics of trials, and straight lines through points.
+//! Means with their confidence intervals, statistics of trials, and straight lines through points.
+
+mod interval;
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// How sure an interval is.
-const CONFIDENCE: f64 = 0.95;
+pub(crate) use interval::{DRAWS, plausible_share, resample, seed_of};
+pub use interval::{Interval, Method};
 
-/// A mean over runs and how far from it the true one may be.
+/// A number of a point and how sure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The mean.
-    pub mean: f64,
-    /// Half of the width of the 95 % confidence interval (Student's t); none with a single run.
-    pub ci95: Option<f64>,
-    /// How many runs.
-    pub runs: usize,
+    /// The mean over the runs, or the number of all trials.
+    pub value: f64,
+    /// Where the true one lies with 95 % confidence; none with a single run or trial.
+    pub interval: Option<Interval>,
+    /// How many runs or trials.
+    pub samples: usize,
 }
 
 impl Summary {
-    /// Of these numbers, one a run; none without any, or if one of them is no number.
+    /// The mean of these numbers, one a run; none without any, or if one of them is no number.
     #[must_use]
     pub fn of(samples: &[f64]) -> Option<Self> {
         if samples.is_empty() || samples.iter().any(|sample| !sample.is_finite()) {
             return None;
         }
-        let count = samples.len() as f64;
-        let mean = samples.iter().sum::<f64>() / count;
-        let ci95 = (samples.len() > 1).then(|| {
-            let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
-            let deviation = (squares / (count - 1.0)).sqrt();
-            quantile(count - 1.0) * deviation / count.sqrt()
-        });
-        Some(Self { mean, ci95, runs: samples.len() })
+        let value = samples.iter().sum::<f64>() / samples.len() as f64;
+        Some(Self { value, interval: Interval::student_t(samples), samples: samples.len() })
     }
 }
 
@@ -120,12 +115,6 @@ pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     below + (above - below) * place.fract()
 }
 
-/// The point that Student's t exceeds in either direction with a probability of 5 %.
-fn quantile(freedom: f64) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom)
-        .map_or(f64::NAN, |distribution| distribution.inverse_cdf(0.5 + CONFIDENCE / 2.0))
-}
-
 /// A straight line through points, by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
@@ -159,23 +148,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_of_a_textbook() {
-        // t(0.975, 4) = 2.776; the deviation of 1..5 is 1.5811.
-        let summary = Summary::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        assert_eq!(summary.mean, 3.0);
-        assert!((summary.ci95.unwrap() - 2.776 * 1.5811 / 5f64.sqrt()).abs() < 1e-3);
-        // t(0.975, 23) = 2.0687.
-        let many: Vec<f64> = (0..24).map(f64::from).collect();
-        let ci95 = Summary::of(&many).unwrap().ci95.unwrap();
-        assert!((ci95 - 2.0687 * 50f64.sqrt() / 24f64.sqrt()).abs() < 1e-3, "{ci95}");
-    }
-
-    #[test]
     fn what_has_no_interval_says_so() {
-        assert_eq!(Summary::of(&[4.0]), Some(Summary { mean: 4.0, ci95: None, runs: 1 }));
+        assert_eq!(Summary::of(&[4.0]), Some(Summary { value: 4.0, interval: None, samples: 1 }));
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(Summary::of(&[1.0, f64::NAN]), None);
-        assert_eq!(Summary::of(&[2.0, 2.0]).unwrap().ci95, Some(0.0));
+        let same = Summary::of(&[2.0, 2.0]).unwrap();
+        assert_eq!(same.interval.map(Interval::half_width), Some(0.0));
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub(crate) struct LabRunFlags {
     /// Change a parameter of all points, such as path.B.delay='50 ms'
     #[arg(long, value_name = "PARAM=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Fail if a claim is refused
+    /// Fail if a claim is refused (exit code 112) or undecided (114)
     #[arg(long)]
     pub(crate) check: bool,
 }

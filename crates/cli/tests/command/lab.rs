@@ -35,7 +35,7 @@ fn a_plan_of_ones_own_is_run_judged_and_reported() {
     let line = plan(directory.path(), PLAN);
     let object = lab(directory.path(), &line).arg("--json").run().exits(0).json();
     validate("lab", &object);
-    assert_eq!(object["claims"][0]["accepted"], true, "{object:#}");
+    assert_eq!(object["claims"][0]["outcome"], "accepted", "{object:#}");
     assert_eq!(object["run"]["seeds"], serde_json::json!([1, 2]));
     let out = directory.path().join("out");
     let page = fs::read_to_string(out.join("report.html")).expect("a page");

@@ -185,6 +185,46 @@ impl Expression {
     }
 }
 
+impl Expression {
+    /// What it reads, if that is one number of one point and nothing else.
+    pub(super) fn only_read(&self) -> Option<&Measure> {
+        let mut reads = Vec::new();
+        self.collect_reads(&mut reads);
+        match reads.as_slice() {
+            [Self::Read { measure, span: Span::At(_) | Span::Largest, .. }] => Some(measure),
+            _ => None,
+        }
+    }
+
+    /// Shows each measure of each point that it reads.
+    pub(super) fn for_each_read<'a>(
+        &'a self,
+        plan: &'a Plan,
+        show: &mut dyn FnMut(&'a Point, &Measure),
+    ) {
+        let mut reads = Vec::new();
+        self.collect_reads(&mut reads);
+        for read in reads {
+            let Self::Read { measure, scene, curve, .. } = read else { continue };
+            plan.along(scene, curve).for_each(|point| show(point, measure));
+        }
+    }
+
+    fn collect_reads<'a>(&'a self, reads: &mut Vec<&'a Self>) {
+        match self {
+            Self::Number(_) => {}
+            Self::Read { .. } => reads.push(self),
+            Self::Both(_, left, right) => {
+                left.collect_reads(reads);
+                right.collect_reads(reads);
+            }
+            Self::Call(_, arguments) => {
+                arguments.iter().for_each(|argument| argument.collect_reads(reads));
+            }
+        }
+    }
+}
+
 /// Outer none: not measured; inner none: not judged.
 type ReadPoint<'a> = dyn Fn(&Point) -> Option<Option<f64>> + 'a;
 

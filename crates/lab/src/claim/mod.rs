@@ -7,11 +7,13 @@
 //! | `judged` | which points claims are judged by |
 //! | `reader` | expressions as text |
 //! | `trials` | expressions over the trials of live runs |
+//! | `verdict` | how claims and checks came out |
 
 mod expression;
 mod judged;
 mod reader;
 mod trials;
+mod verdict;
 
 #[cfg(test)]
 mod tests;
@@ -21,9 +23,12 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{Plan, PlanError};
 use crate::results::Results;
 use crate::statistics::Summary;
+use verdict::Estimate;
 
 pub use expression::{Expression, Function, Operator, Series, Span};
 pub use judged::Judged;
+pub(crate) use trials::summaries;
+pub use verdict::{CheckVerdict, Outcome, Verdict};
 
 /// A claim as a plan writes it.
 #[derive(Clone, Debug, Deserialize)]
@@ -117,7 +122,15 @@ impl Bounds {
             && self.below.is_none_or(|bound| number < bound)
     }
 
-    /// Whether there is any.
+    /// Whether no number from one to the other is where it must be.
+    fn exclude(&self, low: f64, high: f64) -> bool {
+        self.at_least.is_some_and(|bound| high < bound)
+            || self.above.is_some_and(|bound| high <= bound)
+            || self.at_most.is_some_and(|bound| low > bound)
+            || self.below.is_some_and(|bound| low >= bound)
+    }
+
+    /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -140,46 +153,6 @@ impl Bounds {
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
     }
-}
-
-/// What came of a claim.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// The claim's.
-    pub id: String,
-    /// What is claimed.
-    pub text: String,
-    /// The published number or words.
-    pub published: String,
-    /// The first check's mean over the runs; null if it was not measured.
-    pub measured: Option<f64>,
-    /// Half of the width of its 95 % confidence interval; null with a single run.
-    pub ci95: Option<f64>,
-    /// Whether all checks hold; null if one of them was not measured, as with `--quick`.
-    pub accepted: Option<bool>,
-    /// What a reader must know.
-    pub note: String,
-    /// One by one.
-    pub checks: Vec<CheckVerdict>,
-}
-
-/// What came of a check.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CheckVerdict {
-    /// What was computed.
-    pub value: String,
-    /// What it is, in words.
-    pub about: String,
-    /// Its unit.
-    pub unit: String,
-    /// Where it must be.
-    pub accept: Bounds,
-    /// The mean over the runs; null if it was not measured.
-    pub measured: Option<f64>,
-    /// Half of the width of its 95 % confidence interval; null with a single run.
-    pub ci95: Option<f64>,
-    /// Whether it is where it must be; null if it was not measured or has no bounds.
-    pub accepted: Option<bool>,
 }
 
 impl Claim {
@@ -212,18 +185,13 @@ impl Claim {
     #[must_use]
     pub fn judge(&self, plan: &Plan, results: &Results) -> Verdict {
         let checks: Vec<_> = self.checks.iter().map(|check| check.judge(plan, results)).collect();
-        let judged = || checks.iter().filter(|check| !check.accept.is_empty());
-        let accepted = match judged().any(|check| check.accepted == Some(false)) {
-            true => Some(false),
-            false => judged().all(|check| check.accepted == Some(true)).then_some(true),
-        };
         Verdict {
             id: self.id.clone(),
             text: self.text.clone(),
             published: self.published.clone(),
             measured: checks.first().and_then(|check| check.measured),
-            ci95: checks.first().and_then(|check| check.ci95),
-            accepted,
+            interval: checks.first().and_then(|check| check.interval),
+            outcome: Outcome::of_all(&checks),
             note: self.note.clone(),
             checks,
         }
@@ -232,32 +200,31 @@ impl Claim {
 
 impl Check {
     fn judge(&self, plan: &Plan, results: &Results) -> CheckVerdict {
-        let (measured, ci95) = match plan.is_live() {
-            true => trials::measure(&self.value, plan, results),
-            false => self.over_runs(plan, results),
+        let estimate = if plan.is_live() {
+            trials::measure(&self.value, plan, results)
+        } else {
+            self.over_runs(plan, results)
         };
         CheckVerdict {
             value: self.text.clone(),
             about: self.about.clone(),
             unit: self.unit.clone(),
             accept: self.bounds,
-            measured,
-            ci95,
-            accepted: measured
-                .filter(|_| !self.bounds.is_empty())
-                .map(|number| self.bounds.hold(number)),
+            measured: estimate.map(|estimate| estimate.value),
+            interval: estimate.and_then(|estimate| estimate.interval),
+            outcome: self.bounds.judge(estimate),
         }
     }
 
     /// Computed for each run, then averaged.
-    fn over_runs(&self, plan: &Plan, results: &Results) -> (Option<f64>, Option<f64>) {
+    fn over_runs(&self, plan: &Plan, results: &Results) -> Option<Estimate> {
         let samples: Option<Vec<f64>> = (0..plan.runs as usize)
             .map(|run| {
                 let read = |point: &str, measure: &_| results.value(plan, point, measure, run);
                 self.value.evaluate(plan, &read)?.single()
             })
             .collect();
-        let summary = samples.and_then(|samples| Summary::of(&samples));
-        (summary.map(|summary| summary.mean), summary.and_then(|summary| summary.ci95))
+        let Summary { value, interval, .. } = Summary::of(&samples?)?;
+        Some(Estimate { value, interval })
     }
 }

@@ -1,9 +1,10 @@
 //! Expressions, bounds and verdicts, on a plan of three points.
 
-use super::{Bounds, Expression};
+use super::{Bounds, Expression, Outcome};
 use crate::measure::Measure;
 use crate::plan::{Options, Plan};
-use crate::results::{Results, RunResult, StreamResult};
+use crate::results::{Document, Results, RunResult, StreamResult};
+use crate::statistics::Method;
 
 const PLAN: &str = "name = 'p'\ntitle = 't'\nabout = 'a'\nruns = 2
     time = { warm_up = '1.1 s', duration = '8 s' }
@@ -82,7 +83,7 @@ fn what_is_not_judged_is_left_out_of_series() {
     let (plan, results) = partly_late();
     let compute = |text: &str| {
         let expression = Expression::parse(text, &plan).unwrap();
-        super::trials::measure(&expression, &plan, &results).0
+        super::trials::measure(&expression, &plan, &results).map(|estimate| estimate.value)
     };
     assert_eq!(compute("most(mean.cpu[c, ..])"), Some(2.0));
     assert_eq!(compute("mean(mean.cpu[c, ..])"), Some(1.5));
@@ -105,7 +106,7 @@ fn readers_are_told_what_is_not_judged() {
     let none = Plan { judged: None, ..plan };
     let verdict = |plan: &Plan| {
         let expression = Expression::parse("most(mean.cpu[d, ..])", plan).unwrap();
-        super::trials::measure(&expression, plan, &results).0
+        super::trials::measure(&expression, plan, &results).map(|estimate| estimate.value)
     };
     assert_eq!(verdict(&none), Some(3.0), "without the rule everything is");
 }
@@ -125,6 +126,51 @@ fn a_rule_that_cannot_hold_is_refused() {
     assert!(said("'too late'", "' '").contains("judged.otherwise"));
 }
 
+/// 40 trials at each point, of which all but so many came over HTTP/3.
+fn shares(missed: usize) -> (Plan, Results) {
+    let plan = Plan::parse(LIVE, &Options::default()).unwrap();
+    let adopted = (0..40).map(|trial| if trial < missed { 0.0 } else { 100.0 }).collect();
+    let columns = [("adopted", adopted), ("late", vec![0.0]), ("packets", vec![12.0])];
+    let columns = columns.map(|(name, trials)| (name.to_owned(), trials));
+    let run = RunResult { columns: columns.into_iter().collect(), ..RunResult::default() };
+    let points = plan.points.iter().map(|point| (point.id.clone(), vec![run.clone()]));
+    let results = Results { points: points.collect(), ..Results::default() };
+    (plan, results)
+}
+
+#[test]
+fn each_quantity_has_one_interval() {
+    let (plan, results) = shares(4);
+    let estimate = |text: &str| {
+        let expression = Expression::parse(text, &plan).unwrap();
+        super::trials::measure(&expression, &plan, &results).unwrap()
+    };
+    let share = estimate("mean.adopted[c, 1]").interval.unwrap();
+    assert_eq!(share.method, Method::Wilson);
+    let document = Document::new(&plan, &results, "abc", vec![1]);
+    let point = document.along("", "c").next().unwrap();
+    let in_table = |measure: &str| point.measures[&measure.parse::<Measure>().unwrap()];
+    assert_eq!(in_table("mean.adopted").interval, Some(share), "the same in the table");
+    let spread = estimate("deviation.adopted[c, 1]").interval.unwrap();
+    assert_eq!(in_table("deviation.adopted").interval, Some(spread));
+    assert_eq!(spread.method, Method::Bootstrap);
+    let missed = estimate("100 - mean.adopted[c, 1]").interval.unwrap();
+    assert!((missed.low - (100.0 - share.high)).abs() < 1e-9, "{missed:?}");
+    assert_eq!(estimate("mean.packets[c, 1]").interval, None, "one number for the run");
+    assert_eq!(in_table("mean.packets").interval, None);
+}
+
+#[test]
+fn shares_of_all_trials_leave_doubt() {
+    let (plan, results) = shares(0);
+    let text = "mean.adopted[c, 1] - mean.adopted[d, 1]";
+    let expression = Expression::parse(text, &plan).unwrap();
+    let estimate = super::trials::measure(&expression, &plan, &results).unwrap();
+    let interval = estimate.interval.unwrap();
+    assert_eq!((estimate.value, interval.method), (0.0, Method::Bootstrap));
+    assert!(interval.low < -1.0 && interval.high > 1.0, "{interval:?}");
+}
+
 #[test]
 fn what_cannot_be_understood() {
     let plan = plan("");
@@ -141,7 +187,7 @@ fn what_cannot_be_understood() {
 }
 
 #[test]
-fn verdicts_come_from_the_mean_over_the_runs() {
+fn verdicts_come_from_the_interval_of_the_mean_over_the_runs() {
     let claim = |bounds: &str, value: &str| {
         let plan = plan(&format!(
             "[[claim]]\nid = '1'\ntext = 't'\npublished = 'p'\n[[claim.check]]\nvalue = '{value}'\n{bounds}"
@@ -149,11 +195,13 @@ fn verdicts_come_from_the_mean_over_the_runs() {
         plan.claims[0].judge(&plan, &results(&plan))
     };
     let verdict = claim("at_least = 6.5\nbelow = 6.6", "throughput[c, 2 KiB]");
-    assert_eq!((verdict.measured, verdict.accepted), (Some(6.5), Some(true)));
+    assert_eq!((verdict.measured, verdict.outcome), (Some(6.5), Outcome::Undecided));
     // t(0.975, 1) = 12.706; the deviation of 6 and 7 is 0.7071.
-    assert!((verdict.ci95.unwrap() - 12.706 * 0.5).abs() < 1e-3);
-    assert_eq!(claim("above = 6.5", "throughput[c, 2 KiB]").accepted, Some(false));
-    assert_eq!(claim("above = 6.5", "throughput[c, 3 KiB]").accepted, None);
+    assert!((verdict.interval.unwrap().half_width() - 12.706 * 0.5).abs() < 1e-3);
+    let outcome = |bounds: &str, value: &str| claim(bounds, value).outcome;
+    assert_eq!(outcome("at_least = 0.1\nbelow = 13", "throughput[c, 2 KiB]"), Outcome::Accepted);
+    assert_eq!(outcome("above = 12.9", "throughput[c, 2 KiB]"), Outcome::Refused);
+    assert_eq!(outcome("above = 6.5", "throughput[c, 3 KiB]"), Outcome::NotMeasured);
 }
 
 #[test]

@@ -1,48 +1,122 @@
 //! Expressions over the trials of live runs.
 //!
-//! A mean, a percentile or a maximum is that of all trials of a point together. How sure it is
-//! comes from the bootstrap (Efron 1979): trials are drawn again from those that were measured, as
-//! many as there were, with putting back; what the expression comes to then has a spread of its own.
+//! A mean, a percentile or a maximum is that of all trials of a point together. How sure a single
+//! share is comes from Wilson's score; how sure anything else is, from the bootstrap (Efron 1979):
+//! trials are drawn again from those that were measured, as many as there were, with replacement,
+//! and what the expression comes to then has a spread of its own.
 
 use std::collections::BTreeMap;
 
-use eyas_netem::random::derive;
-
-use super::Expression;
+use super::expression::Expression;
+use super::verdict::Estimate;
+use crate::live;
 use crate::measure::Measure;
 use crate::plan::{Plan, Situation};
 use crate::results::{Results, RunResult};
-use crate::statistics::Statistic;
+use crate::statistics::{
+    DRAWS, Interval, Method, Statistic, Summary, plausible_share, resample, seed_of,
+};
 
-/// How often the trials are drawn again.
-const DRAWS: u64 = 200;
-/// Deviations that the 95 % interval of a normal distribution is wide, each way.
-const WIDTH: f64 = 1.96;
-
-/// What it comes to, and half of the width of its 95 % confidence interval.
-pub(super) fn measure(
-    value: &Expression,
-    plan: &Plan,
-    results: &Results,
-) -> (Option<f64>, Option<f64>) {
-    let pools: BTreeMap<&str, Pool<'_>> = plan
-        .points
-        .iter()
-        .map(|point| {
-            let pool =
-                Pool { situation: &point.situation, all: results.pooled(&point.id), id: &point.id };
-            (point.id.as_str(), pool)
-        })
-        .collect();
-    let with = |draw: Option<u64>| {
-        let read = |id: &str, measure: &Measure| pools.get(id)?.read(measure, draw);
-        value.evaluate(plan, &read)?.single().filter(|number| number.is_finite())
+/// What it comes to and how sure that is; none if something was not measured.
+pub(super) fn measure(value: &Expression, plan: &Plan, results: &Results) -> Option<Estimate> {
+    let pools = Pools::of(value, plan, results);
+    let measured = pools.evaluate(value, plan, Draw::AsMeasured)?;
+    let interval = match value.only_read() {
+        Some(measure) if is_share(measure) => pools.wilson(value, plan),
+        _ => pools.bootstrap(value, plan),
     };
-    let measured = with(None);
-    let replicates: Option<Vec<f64>> =
-        measured.and_then(|_| (0..DRAWS).map(|draw| with(Some(draw))).collect());
-    let ci95 = replicates.map(|replicates| WIDTH * Statistic::Deviation.of(&replicates));
-    (measured, ci95)
+    Some(Estimate { value: measured, interval })
+}
+
+/// Every statistic of a column of trials that a report shows, with its interval: the same as that
+/// of a claim that reads nothing else.
+pub(crate) fn summaries(
+    point: &str,
+    column: &str,
+    trials: &[f64],
+    statistics: &[Statistic],
+) -> Vec<(Statistic, Summary)> {
+    // In order once, which each percentile wants.
+    let again = |draw| {
+        let mut trials = resample(trials, seed_of([point, column], draw));
+        trials.sort_unstable_by(f64::total_cmp);
+        trials
+    };
+    let drawn_again: Vec<Vec<f64>> = match trials.len() {
+        0 | 1 => Vec::new(),
+        _ => (0..DRAWS).map(again).collect(),
+    };
+    let summary = |statistic: Statistic| {
+        let value = statistic.of(trials);
+        let interval = if statistic == Statistic::Mean && live::is_share(column) {
+            Interval::wilson(trials)
+        } else {
+            Interval::bootstrap(drawn_again.iter().map(|again| statistic.of(again)).collect())
+        };
+        let summary = Summary { value, interval, samples: trials.len() };
+        value.is_finite().then_some((statistic, summary))
+    };
+    statistics.iter().filter_map(|statistic| summary(*statistic)).collect()
+}
+
+fn is_share(measure: &Measure) -> bool {
+    matches!(measure, Measure::Column(Statistic::Mean, column) if live::is_share(column))
+}
+
+/// Which trials are read.
+#[derive(Clone, Copy)]
+enum Draw {
+    AsMeasured,
+    Again(u64),
+    /// Shares at the lower or upper end of their interval.
+    End(fn(Interval) -> f64),
+}
+
+/// The trials of the points that an expression reads.
+struct Pools<'a>(BTreeMap<&'a str, Pool<'a>>);
+
+impl<'a> Pools<'a> {
+    fn of(value: &'a Expression, plan: &'a Plan, results: &Results) -> Self {
+        let mut pools = BTreeMap::new();
+        value.for_each_read(plan, &mut |point, _| {
+            let pool = || Pool {
+                id: &point.id,
+                situation: &point.situation,
+                all: results.pooled(&point.id),
+            };
+            pools.entry(point.id.as_str()).or_insert_with(pool);
+        });
+        Self(pools)
+    }
+
+    fn evaluate(&self, value: &Expression, plan: &Plan, draw: Draw) -> Option<f64> {
+        let read = |id: &str, measure: &Measure| self.0.get(id)?.read(measure, draw);
+        value.evaluate(plan, &read)?.single().filter(|number| number.is_finite())
+    }
+
+    /// The expression reads one share; where that ends, the expression does.
+    fn wilson(&self, value: &Expression, plan: &Plan) -> Option<Interval> {
+        let ends: [fn(Interval) -> f64; 2] = [|share| share.low, |share| share.high];
+        let [one, other] = ends.map(|end| self.evaluate(value, plan, Draw::End(end)));
+        let (one, other) = (one?, other?);
+        Some(Interval { low: one.min(other), high: one.max(other), method: Method::Wilson })
+    }
+
+    /// None if no column has two trials: then nothing tells how much they vary.
+    fn bootstrap(&self, value: &Expression, plan: &Plan) -> Option<Interval> {
+        let mut most = 0;
+        value.for_each_read(plan, &mut |point, measure| {
+            let pool = self.0.get(point.id.as_str());
+            if let (Some(pool), Measure::Column(_, column)) = (pool, measure) {
+                most = pool.all.columns.get(column).map_or(0, Vec::len).max(most);
+            }
+        });
+        if most < 2 {
+            return None;
+        }
+        let replicate = |draw| self.evaluate(value, plan, Draw::Again(draw));
+        Interval::bootstrap((0..DRAWS).map(replicate).collect::<Option<_>>()?)
+    }
 }
 
 /// The trials of a point.
@@ -53,26 +127,23 @@ struct Pool<'a> {
 }
 
 impl Pool<'_> {
-    /// A measure of all trials, or of those that were drawn again.
-    fn read(&self, measure: &Measure, draw: Option<u64>) -> Option<f64> {
+    fn read(&self, measure: &Measure, draw: Draw) -> Option<f64> {
         let number = match (measure, draw) {
-            (Measure::Column(statistic, column), Some(draw)) => {
-                statistic.of(&self.drawn_again(column, draw)?)
+            (Measure::Column(statistic, column), Draw::Again(draw)) => {
+                let trials = self.all.columns.get(column)?;
+                // The same trials for each measure of a column, for they are read together.
+                let seed = seed_of([self.id, column], draw);
+                if is_share(measure) {
+                    plausible_share(trials, seed)
+                } else {
+                    statistic.of(&resample(trials, seed))
+                }
+            }
+            (Measure::Column(_, column), Draw::End(end)) if is_share(measure) => {
+                end(Interval::wilson(self.all.columns.get(column)?)?)
             }
             _ => measure.of(self.situation, &self.all),
         };
         number.is_finite().then_some(number)
-    }
-
-    /// The same trials for each measure of a column, for they are read together.
-    fn drawn_again(&self, column: &str, draw: u64) -> Option<Vec<f64>> {
-        let trials = self.all.columns.get(column)?;
-        let name = self.id.bytes().chain(column.bytes());
-        let seed = name.fold(draw, |seed, byte| derive(seed, 0, u64::from(byte)));
-        let place = |trial: usize| {
-            let drawn = u128::from(derive(seed, 1, trial as u64)) * trials.len() as u128;
-            (drawn >> 64) as usize
-        };
-        Some((0..trials.len()).map(|trial| trials[place(trial)]).collect())
     }
 }

@@ -35,6 +35,10 @@ pub(crate) const COLUMNS: [(&str, &str); 12] = [
     ("bytes", "bytes of a trial, both ways"),
 ];
 
+/// Those of the columns that say of each trial whether it was so: 0 or 100.
+pub(super) const SHARES: [&str; 6] =
+    ["adopted", "failed", "second", "second-10s", "second-at-once", "wrong"];
+
 /// One situation: a way to connect, over a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

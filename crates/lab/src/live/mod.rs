@@ -89,6 +89,11 @@ pub(crate) fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
     connect::COLUMNS.into_iter().chain(multipath::COLUMNS).chain(load_columns::COLUMNS)
 }
 
+/// Whether a column says yes or no of each trial, as 100 or 0.
+pub(crate) fn is_share(column: &str) -> bool {
+    connect::SHARES.contains(&column)
+}
+
 /// Why a live run came to nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

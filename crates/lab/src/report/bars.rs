@@ -1,22 +1,27 @@
-//! Bars: for each scene a group, in it one bar for each curve, with its name and its number.
+//! Bars: for each scene a group, in it one bar for each curve, with its name and its number. Where
+//! there is no room for the names beside the bars, they stand above them.
 
 use super::chart::COLOURS;
-use super::markup::{escape, number};
+use super::markup::{escape, estimate, number};
+use super::scale::step;
 use crate::measure::Measure;
 use crate::plan::Named;
 use crate::results::Document;
 use crate::statistics::Summary;
 
-/// Of a bar with the space below it, and of the heading of a group, in the units of the picture.
+/// Of a bar with the space below it, of a name that stands above its bar, and of the heading of a
+/// group, in the units of the picture.
 const ROW: f64 = 24.0;
+const NAME: f64 = 17.0;
 const HEADING: f64 = 34.0;
 /// What stands below the bars: the axis and its label.
 const FOOT: f64 = 46.0;
-/// Room for the names of curves, as a part of the width, and for numbers behind the bars.
+/// The most room for the names of curves beside the bars, as a part of the width.
 const NAMES: f64 = 0.36;
-const NUMBERS: f64 = 92.0;
-/// Letters of a name, in the units of the picture.
-const LETTER: f64 = 7.0;
+/// What stays free of names and numbers.
+const MARGIN: f64 = 8.0;
+/// A letter of a name, in the units of the picture.
+const LETTER: f64 = 7.2;
 
 /// The bars of one scene.
 #[derive(Clone, Debug)]
@@ -30,6 +35,28 @@ struct Bar {
     label: String,
     colour: usize,
     summary: Summary,
+    /// What stands behind it.
+    text: String,
+}
+
+/// Where the bars of a picture stand.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    left: f64,
+    /// Units of the picture for one of what is measured.
+    scale: f64,
+    /// Names stand above their bars, for there is no room beside them.
+    above: bool,
+}
+
+impl Place {
+    fn row(self) -> f64 {
+        if self.above { ROW + NAME } else { ROW }
+    }
+}
+
+fn length(text: &str) -> f64 {
+    text.chars().count() as f64 * LETTER
 }
 
 /// The groups of a figure. Of a curve with several places, the first one is shown.
@@ -42,8 +69,9 @@ pub(super) fn groups(
     let bar = |scene: &Named, (colour, curve): (usize, &&Named)| {
         let point = document.along(&scene.id, &curve.id).next()?;
         let summary = *point.measures.get(measure)?;
-        let finite = summary.mean.is_finite();
-        finite.then(|| Bar { label: curve.label.clone(), colour: colour % COLOURS, summary })
+        let text = estimate(summary.value, summary.interval, &measure.unit());
+        let finite = summary.value.is_finite();
+        finite.then(|| Bar { label: curve.label.clone(), colour: colour % COLOURS, summary, text })
     };
     let group = |scene: &&Named| Group {
         label: scene.label.clone(),
@@ -54,31 +82,22 @@ pub(super) fn groups(
 
 /// Bars as SVG of this width, as high as they need.
 pub(super) fn draw(groups: &[Group], label: &str, width: u32) -> String {
-    let rows: usize = groups.iter().map(|group| group.bars.len()).sum();
-    let bottom = rows as f64 * ROW + groups.len() as f64 * HEADING;
-    let (left, right) = (f64::from(width) * NAMES, f64::from(width) - NUMBERS);
+    let width = f64::from(width);
     let bars = || groups.iter().flat_map(|group| &group.bars);
-    let most = bars()
-        .map(|bar| bar.summary.mean + bar.summary.ci95.unwrap_or(0.0))
-        .fold(f64::MIN_POSITIVE, f64::max);
-    let scale = (right - left) / most;
+    let longest = |text: fn(&Bar) -> &str| bars().map(|bar| length(text(bar))).fold(0.0, f64::max);
+    let names = longest(|bar| &bar.label) + 2.0 * MARGIN;
+    let above = names > width * NAMES;
+    let left = if above { MARGIN } else { names };
+    let right = width - longest(|bar| &bar.text) - 2.0 * MARGIN;
+    let most = bars().map(|bar| ends(bar).1).fold(f64::MIN_POSITIVE, f64::max);
+    let place = Place { left, scale: (right - left).max(MARGIN) / most, above };
+    let bottom = bars().count() as f64 * place.row() + groups.len() as f64 * HEADING;
     let mut svg = format!(
         "<svg viewBox=\"0 0 {width} {:.0}\" xmlns=\"http://www.w3.org/2000/svg\" \
          font-family=\"sans-serif\" font-size=\"13\" fill=\"var(--ink)\">\n",
         bottom + FOOT,
     );
-    let step = step(most);
-    let mut tick = 0.0;
-    while tick <= most * 1.000_001 {
-        let x = left + tick * scale;
-        svg.push_str(&format!(
-            "<path d=\"M{x:.1} 4V{bottom:.1}\" stroke=\"var(--faint)\"/><text x=\"{x:.1}\" \
-             y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
-            bottom + 18.0,
-            number(tick),
-        ));
-        tick += step;
-    }
+    svg.push_str(&lines_down(place, most, bottom));
     let mut y = 0.0;
     for group in groups {
         svg.push_str(&format!(
@@ -87,56 +106,66 @@ pub(super) fn draw(groups: &[Group], label: &str, width: u32) -> String {
             escape(&group.label),
         ));
         y += HEADING;
-        let end = y + group.bars.len() as f64 * ROW;
+        let end = y + group.bars.len() as f64 * place.row();
         svg.push_str(&format!("<path d=\"M{left:.1} {y:.1}V{end:.1}\" stroke=\"var(--ink)\"/>\n"));
         for bar in &group.bars {
-            svg.push_str(&one(bar, y, (left, scale)));
-            y += ROW;
+            svg.push_str(&one(bar, y, place));
+            y += place.row();
         }
     }
     svg.push_str(&format!(
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n</svg>\n",
-        f64::from(width) / 2.0,
+        width / 2.0,
         bottom + 38.0,
         escape(label),
     ));
     svg
 }
 
-fn one(bar: &Bar, y: f64, (left, scale): (f64, f64)) -> String {
-    let length = (bar.summary.mean * scale).max(0.0);
-    let error = bar.summary.ci95.unwrap_or(0.0) * scale;
-    let (middle, end) = (y + ROW / 2.0, left + length);
-    let room = (left / LETTER) as usize;
-    let name = match bar.label.chars().count() > room {
-        true => bar.label.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
-        false => bar.label.clone(),
+/// The axis, with a line for each of its ticks.
+fn lines_down(place: Place, most: f64, bottom: f64) -> String {
+    let ticks = (most / step(most) * 1.000_001) as u32;
+    let line = |tick: u32| {
+        let value = f64::from(tick) * step(most);
+        let x = place.left + value * place.scale;
+        format!(
+            "<path d=\"M{x:.1} 4V{bottom:.1}\" stroke=\"var(--faint)\"/><text x=\"{x:.1}\" \
+             y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
+            bottom + 18.0,
+            number(value),
+        )
     };
-    format!(
-        "<g><title>{label}</title><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{length:.1}\" \
-         height=\"{:.1}\" fill=\"var(--c{})\"/><path d=\"M{:.1} {middle:.1}H{:.1}\" \
-         stroke=\"var(--ink)\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
-         <text x=\"{:.1}\" y=\"{:.1}\">{}</text></g>\n",
-        y + 3.0,
-        ROW - 6.0,
-        bar.colour,
-        (end - error).max(left),
-        end + error,
-        left - 6.0,
-        middle + 4.5,
-        escape(&name),
-        end + error + 6.0,
-        middle + 4.5,
-        number(bar.summary.mean),
-        label = escape(&bar.label),
-    )
+    (0..=ticks).map(line).collect()
 }
 
-/// Between two lines of an axis from 0 to this: 1, 2 or 5 times a power of ten, five lines or so.
-pub(super) fn step(most: f64) -> f64 {
-    let power = 10_f64.powf((most / 5.0).log10().floor());
-    let wanted = most / 5.0 / power;
-    power * [1.0, 2.0, 5.0].into_iter().find(|step| wanted <= *step).unwrap_or(10.0)
+/// Of the error bar, or twice the end of the bar.
+fn ends(bar: &Bar) -> (f64, f64) {
+    let value = bar.summary.value;
+    bar.summary.interval.map_or((value, value), |interval| (interval.low, interval.high))
+}
+
+fn one(bar: &Bar, y: f64, Place { left, scale, above }: Place) -> String {
+    let (low, high) = ends(bar);
+    let at = |value: f64| left + value.max(0.0) * scale;
+    let (end, low, high) = (at(bar.summary.value), at(low), at(high));
+    let top = if above { y + NAME } else { y };
+    let middle = top + ROW / 2.0;
+    let (name_x, name_y, anchor) =
+        if above { (left + 2.0, top - 1.0, "start") } else { (left - 6.0, middle + 4.5, "end") };
+    format!(
+        "<g><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" \
+         fill=\"var(--c{})\"/><path d=\"M{low:.1} {middle:.1}H{high:.1}\" stroke=\"var(--ink)\"/>\
+         <text x=\"{name_x:.1}\" y=\"{name_y:.1}\" text-anchor=\"{anchor}\">{}</text>\
+         <text x=\"{:.1}\" y=\"{:.1}\">{}</text></g>\n",
+        top + 3.0,
+        end - left,
+        ROW - 6.0,
+        bar.colour,
+        escape(&bar.label),
+        high.max(end) + 6.0,
+        middle + 4.5,
+        escape(&bar.text),
+    )
 }
 
 #[cfg(test)]
@@ -144,17 +173,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn axes_have_round_numbers() {
-        assert_eq!([step(100.0), step(96.0), step(7.0), step(34.0)], [20.0, 20.0, 2.0, 10.0]);
+    fn every_bar_has_its_name_and_its_number() {
+        let summary = Summary::of(&[9.0, 11.0]).unwrap();
+        let text = "10 ± 1".to_owned();
+        let bar = Bar { label: "a < b".to_owned(), colour: 1, summary, text };
+        let svg = draw(&[Group { label: "near".to_owned(), bars: vec![bar] }], "Mbit/s", 760);
+        for wanted in ["a &lt; b", ">near<", ">10 ± 1<", "var(--c1)", ">Mbit/s<"] {
+            assert!(svg.contains(wanted), "{wanted}: {svg}");
+        }
     }
 
     #[test]
-    fn every_bar_has_its_name_and_its_number() {
-        let summary = Summary::of(&[9.0, 11.0]).unwrap();
-        let bar = Bar { label: "a < b".to_owned(), colour: 1, summary };
-        let svg = draw(&[Group { label: "near".to_owned(), bars: vec![bar] }], "Mbit/s", 760);
-        for wanted in ["a &lt; b", ">near<", ">10<", "var(--c1)", ">Mbit/s<"] {
-            assert!(svg.contains(wanted), "{wanted}: {svg}");
+    fn a_long_name_is_whole_at_any_width() {
+        let name = "SCTP inside UDP, secured by DTLS, with everything remembered";
+        let summary = Summary::of(&[10.0]).unwrap();
+        let bar = Bar { label: name.to_owned(), colour: 0, summary, text: "10 ms".to_owned() };
+        for width in [360, 760] {
+            let group = Group { label: String::new(), bars: vec![bar.clone()] };
+            let svg = draw(&[group], "ms", width);
+            assert!(svg.contains(&format!("text-anchor=\"start\">{name}<")), "{width}: {svg}");
         }
     }
 }

@@ -85,7 +85,7 @@ fn share(document: &Document, point: &PointRow, curve: &Named, bound: &Bound) ->
         .find(|other| other.x == point.x)
         .and_then(|other| other.measures.get(&Measure::Throughput));
     let text = measured.map_or_else(String::new, |summary| {
-        format!("{:.1} %", 100.0 * summary.mean / (bound.rate / 1e6))
+        format!("{:.1} %", 100.0 * summary.value / (bound.rate / 1e6))
     });
     format!("<td data-label=\"{}\" class=\"n\">{text}</td>", escape(&curve.label))
 }

@@ -1,9 +1,15 @@
 //! Lines with error bars as SVG. Colours are variables of the style sheet, so that the picture
 //! follows light and dark.
 
+use std::ops::Range;
+
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
+
+use super::markup::number;
+use super::scale;
 
 /// One line.
 #[derive(Clone, Debug)]
@@ -20,8 +26,8 @@ pub(super) struct Line {
 pub(super) struct Place {
     pub(super) x: f64,
     pub(super) y: f64,
-    /// Half of the error bar.
-    pub(super) error: f64,
+    /// From where to where the error bar reaches.
+    pub(super) bar: Option<(f64, f64)>,
 }
 
 /// How a line is broken.
@@ -31,6 +37,8 @@ pub(super) enum Dash {
     Dashed,
     Dotted,
     Long,
+    /// Of what a publication says.
+    Fine,
 }
 
 impl Dash {
@@ -51,6 +59,7 @@ impl Dash {
             Self::Dashed => "6 4",
             Self::Dotted => "2 3",
             Self::Long => "11 4",
+            Self::Fine => "1 4",
         }
     }
 }
@@ -62,6 +71,8 @@ pub(super) enum Marker {
     Ring,
     Square,
     Triangle,
+    /// Of what a publication says.
+    Cross,
     /// Nothing: the line was not measured.
     None,
 }
@@ -90,6 +101,9 @@ impl Marker {
         match self {
             Self::Disc | Self::Ring => format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"3.5\" {style}/>"),
             Self::None => String::new(),
+            Self::Cross => {
+                format!("<path d=\"M{} {}l8 8m0 -8l-8 8\" {style}/>", x - 4, y - 4)
+            }
             Self::Square => {
                 format!("<rect x=\"{}\" y=\"{}\" width=\"6\" height=\"6\" {style}/>", x - 3, y - 3)
             }
@@ -100,12 +114,38 @@ impl Marker {
     }
 }
 
-/// What stands at the axes: what x is and how its numbers read, and what y is.
+/// What stands at the axes: what x and y are, and how x is divided.
 #[derive(Clone, Copy)]
 pub(super) struct Labels<'a> {
     pub(super) x: &'a str,
-    pub(super) x_number: fn(&f64) -> String,
+    pub(super) scale: Scale,
     pub(super) y: &'a str,
+}
+
+/// How the axis of x is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// Equal steps.
+    Linear,
+    /// Powers of ten: places are logarithms to the base ten.
+    Decades,
+}
+
+impl Scale {
+    /// Where its ticks stand, as places on the axis.
+    fn ticks(self, left: f64, right: f64, most: usize) -> Vec<f64> {
+        match self {
+            Self::Linear => scale::ticks(left, right, most),
+            Self::Decades => scale::decades(left, right).into_iter().map(f64::log10).collect(),
+        }
+    }
+
+    fn number(self, x: f64) -> String {
+        match self {
+            Self::Linear => number(x),
+            Self::Decades => number(10_f64.powf(x)),
+        }
+    }
 }
 
 /// Stand for what the style sheet decides; drawn in these colours and replaced afterwards.
@@ -117,8 +157,30 @@ const fn stand_in(colour: usize) -> RGBColor {
     RGBColor(3, 3, colour as u8)
 }
 
-type Cartesian<'a, 'b> =
-    ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+/// A range whose ticks are chosen, not computed.
+struct Ticked {
+    range: RangedCoordf64,
+    ticks: Vec<f64>,
+}
+
+impl Ranged for Ticked {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        self.range.map(value, limit)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.ticks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.range()
+    }
+}
+
+type Cartesian<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ticked, RangedCoordf64>>;
 
 /// Draws lines into a picture of this size.
 pub(super) fn draw(lines: &[Line], labels: Labels<'_>, size: (u32, u32)) -> String {
@@ -146,18 +208,20 @@ fn plot(
     let all = || lines.iter().flat_map(|line| &line.places);
     let right = all().map(|place| place.x).fold(f64::NEG_INFINITY, f64::max);
     let left = all().map(|place| place.x).fold(right, f64::min);
-    let top = all().map(|place| place.y + place.error).fold(0.0, f64::max);
+    let top = all().map(|place| place.bar.map_or(place.y, |bar| bar.1.max(place.y)));
+    let top = top.fold(0.0, f64::max);
     // A single place stands in the middle of ticks that read well.
     let margin = if right > left { (right - left) * 0.03 } else { right.abs().max(1.0) };
     // The backend writes sizes a fifth smaller than it is told.
     let (text, ticks) = if narrow { (15, 5) } else { (17, 9) };
+    let (first, last) = (left - margin, right + margin);
     let mut chart = ChartBuilder::on(root)
         .margin(8)
         .margin_right(14)
         .x_label_area_size(if narrow { 46 } else { 52 })
         .y_label_area_size(if narrow { 54 } else { 64 })
         .build_cartesian_2d(
-            (left - margin)..(right + margin),
+            Ticked { range: (first..last).into(), ticks: labels.scale.ticks(first, last, ticks) },
             0.0..if top > 0.0 { top * 1.06 } else { 1.0 },
         )?;
     chart
@@ -167,10 +231,9 @@ fn plot(
         .axis_style(INK.stroke_width(1))
         .label_style(("sans-serif", text).into_font().color(&INK))
         .axis_desc_style(("sans-serif", text).into_font().color(&INK))
-        .x_labels(ticks)
         .y_labels(if narrow { 6 } else { 8 })
-        .x_label_formatter(&labels.x_number)
-        .y_label_formatter(&|y| super::markup::number(*y))
+        .x_label_formatter(&|x| labels.scale.number(*x))
+        .y_label_formatter(&|y| number(*y))
         .x_desc(labels.x)
         .y_desc(labels.y)
         .draw()?;
@@ -196,14 +259,16 @@ fn series(chart: &mut Cartesian<'_, '_>, line: &Line) -> Result<(), Box<dyn std:
             let (on, off) = match dash {
                 Dash::Dashed => (6, 4),
                 Dash::Dotted => (2, 3),
+                Dash::Fine => (1, 4),
                 _ => (11, 4),
             };
             chart.draw_series(DashedLineSeries::new(places, on, off, style))?;
         }
     }
     let thin = colour.stroke_width(1);
-    for place in line.places.iter().filter(|place| place.error > 0.0) {
-        let (low, high) = ((place.y - place.error).max(0.0), place.y + place.error);
+    for place in &line.places {
+        let Some((low, high)) = place.bar.filter(|(low, high)| high > low) else { continue };
+        let low = low.max(0.0);
         chart.draw_series([PathElement::new(vec![(place.x, low), (place.x, high)], thin)])?;
         for end in [low, high] {
             let cap = PathElement::new(vec![(-4, 0), (4, 0)], thin);

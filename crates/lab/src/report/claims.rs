@@ -1,34 +1,53 @@
 //! The table of claims.
 
-use super::markup::{escape, with_interval};
-use crate::claim::{CheckVerdict, Verdict};
+use super::markup::{escape, estimate};
+use crate::claim::{CheckVerdict, Outcome, Verdict};
 use crate::results::Document;
 
 pub(super) fn section(document: &Document) -> String {
     if document.claims.is_empty() {
         return String::new();
     }
-    let count = |wanted| document.claims.iter().filter(|claim| claim.accepted == wanted).count();
-    let (accepted, refused, open) = (count(Some(true)), count(Some(false)), count(None));
-    let mut summary = format!("{accepted} of {} came out", document.claims.len());
-    if refused > 0 {
-        summary.push_str(&format!(", {refused} did not"));
-    }
-    if open > 0 {
-        summary.push_str(&format!(", {open} were not measured"));
+    let count = |wanted| document.claims.iter().filter(|claim| claim.outcome == wanted).count();
+    let mut summary = format!("{} of {} accepted", count(Outcome::Accepted), document.claims.len());
+    for outcome in [Outcome::Refused, Outcome::Undecided, Outcome::NotMeasured] {
+        if count(outcome) > 0 {
+            summary.push_str(&format!(", {} {}", count(outcome), outcome.in_words()));
+        }
     }
     let items: String = document.claims.iter().map(claim).collect();
     format!(
-        "<section>\n<h2>Claims</h2>\n<p>{summary}.</p>\n<ol class=\"claims\">\n{items}</ol>\n</section>\n"
+        "<section>\n<h2>Claims</h2>\n<p>{summary}.</p>\n<ol class=\"claims\">\n{items}</ol>\n{intervals}\
+         </section>\n",
+        intervals = intervals(document),
+    )
+}
+
+/// What is meant by the intervals, and by a verdict that is none.
+fn intervals(document: &Document) -> String {
+    let checks = document.claims.iter().flat_map(|claim| &claim.checks);
+    let mut methods: Vec<_> =
+        checks.filter_map(|check| Some(check.interval?.method.in_words())).collect();
+    methods.sort_unstable();
+    methods.dedup();
+    if methods.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<p class=\"method\">Intervals are 95 % confidence intervals ({}). A claim is undecided where \
+         an interval spans a bound: more runs or trials would decide it.</p>\n",
+        escape(&methods.join("; ")),
     )
 }
 
 fn claim(verdict: &Verdict) -> String {
-    let (class, word) = match verdict.accepted {
-        Some(true) => ("good", "✓ accepted"),
-        Some(false) => ("bad", "✗ refused"),
-        None => ("open", "not measured"),
+    let (class, sign) = match verdict.outcome {
+        Outcome::Accepted => ("good", "✓ "),
+        Outcome::Refused => ("bad", "✗ "),
+        Outcome::Undecided => ("undecided", "? "),
+        Outcome::NotMeasured | Outcome::ShownOnly => ("open", ""),
     };
+    let word = format!("{sign}{}", verdict.outcome.in_words());
     let rows: String = verdict.checks.iter().map(check).collect();
     let note = match verdict.note.is_empty() {
         true => String::new(),
@@ -47,23 +66,20 @@ fn claim(verdict: &Verdict) -> String {
 }
 
 fn check(check: &CheckVerdict) -> String {
-    let unit = match check.unit.is_empty() {
-        true => String::new(),
-        false => format!(" {}", check.unit),
-    };
     let value = match check.measured {
-        Some(mean) => format!("{}{unit}", with_interval(mean, check.ci95)),
+        Some(value) => estimate(value, check.interval, &check.unit),
         None => "–".to_owned(),
     };
     let about = if check.about.is_empty() { &check.value } else { &check.about };
     let bounds = match check.accept.is_empty() {
         true => "shown only".to_owned(),
-        false => check.accept.in_words(),
+        false => format!("{} {}", check.accept.in_words(), check.unit).trim_end().to_owned(),
     };
-    let mark = match check.accepted {
-        Some(true) => "<b class=\"good\">✓</b>",
-        Some(false) => "<b class=\"bad\">✗</b>",
-        None => "",
+    let mark = match check.outcome {
+        Outcome::Accepted => "<b class=\"good\">✓</b>",
+        Outcome::Refused => "<b class=\"bad\">✗</b>",
+        Outcome::Undecided => "<b class=\"undecided\">?</b>",
+        Outcome::NotMeasured | Outcome::ShownOnly => "",
     };
     format!(
         "<tr><th scope=\"row\" title=\"{expression}\">{about}</th>\

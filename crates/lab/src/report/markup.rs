@@ -1,5 +1,7 @@
 //! Text that is safe in HTML, and numbers for people.
 
+use crate::statistics::{Interval, Method};
+
 /// Text for the inside of an element or a quoted attribute.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -39,12 +41,40 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A mean and the half of its interval.
-pub(super) fn with_interval(mean: f64, ci95: Option<f64>) -> String {
-    match ci95 {
-        Some(ci95) => format!("{} ± {}", number(mean), number(ci95)),
-        None => number(mean),
+/// A number with its unit and its interval, rounded to two digits of what is uncertain:
+/// `19.27 Mbit/s ± 0.05`, or from where to where if the interval is not the same on both sides.
+#[must_use]
+pub fn estimate(value: f64, interval: Option<Interval>, unit: &str) -> String {
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    let Some(interval) = interval else { return number(value) + &unit };
+    let half = interval.half_width();
+    if half <= value.abs() * NEGLIGIBLE {
+        return number(value) + &unit;
     }
+    let round = |value: f64| {
+        let text = format!("{value:.0$}", decimals(half));
+        // No number is less than nothing by rounding.
+        if text.trim_start_matches(['-', '0', '.']).is_empty() {
+            text.replace('-', "")
+        } else {
+            text
+        }
+    };
+    match interval.method {
+        Method::StudentT => format!("{}{unit} ± {}", round(value), round(half)),
+        Method::Wilson | Method::Bootstrap => {
+            format!("{}{unit} ({} to {})", round(value), round(interval.low), round(interval.high))
+        }
+    }
+}
+
+/// An interval narrower than this part of its number is rounding.
+const NEGLIGIBLE: f64 = 1e-9;
+
+/// Digits after the point that show two digits of this.
+fn decimals(uncertainty: f64) -> usize {
+    let leading = uncertainty.log10().floor() as i32;
+    usize::try_from((1 - leading).clamp(0, 6)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -69,6 +99,17 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(number(value), text);
         }
-        assert_eq!(with_interval(19.0, Some(0.05)), "19 ± 0.05");
+    }
+
+    #[test]
+    fn numbers_are_rounded_to_their_uncertainty() {
+        let student = |low, high| Some(Interval { low, high, method: Method::StudentT });
+        assert_eq!(estimate(19.2716, student(19.2216, 19.3216), "Mbit/s"), "19.272 Mbit/s ± 0.050");
+        assert_eq!(estimate(1234.5, student(1114.5, 1354.5), "ms"), "1234 ms ± 120");
+        assert_eq!(estimate(3.0, student(3.0, 3.0), ""), "3");
+        assert_eq!(estimate(0.02, student(-1.0, 1.04), "ms"), "0.0 ms ± 1.0");
+        let share = Interval { low: 91.43, high: 94.52, method: Method::Wilson };
+        assert_eq!(estimate(93.1, Some(share), "%"), "93.1 % (91.4 to 94.5)");
+        assert_eq!(estimate(7.25, None, "s"), "7.25 s");
     }
 }

@@ -1,8 +1,8 @@
 //! Bars with whiskers: the median of a point's trials, from the 10th to the 90th percentile.
 
-use super::bars::step;
 use super::chart;
 use super::frame::Frame;
+use super::scale::step;
 use super::trials::{Boxed, MEDIAN, WHISKERS};
 
 /// Bars as SVG, those of one place beside one another.

@@ -39,7 +39,7 @@ use crate::plan::Extent;
 use crate::results::{Document, ResultsError};
 use markup::{escape, row};
 
-pub use markup::number;
+pub use markup::{estimate, number};
 
 /// How it looks.
 const STYLE: &str = include_str!("style.css");
@@ -98,10 +98,15 @@ fn head(document: &Document) -> String {
     }
     let quick = match run.extent {
         Extent::Quick => {
-            "<p class=\"warning\">The quick version: few, short runs, for the shape alone. \
-             Claims are meant for the full one.</p>\n"
+            let open =
+                document.claims_without_verdict().map_or_else(String::new, |open| open + " ");
+            format!(
+                "<p class=\"warning\">The quick version: few, short runs, for the shape alone. {}\
+                 Claims are meant for the full one.</p>\n",
+                escape(&open),
+            )
         }
-        Extent::Standard | Extent::Full => "",
+        Extent::Standard | Extent::Full => String::new(),
     };
     let notes: String =
         document.notes.iter().map(|note| format!("<p>{}</p>\n", escape(note))).collect();
@@ -159,8 +164,9 @@ fn sources(document: &Document) -> String {
     let items: String =
         document.sources.iter().map(|source| format!("<li>{}</li>\n", escape(source))).collect();
     format!(
-        "<section>\n<h2>Sources</h2>\n<ul>\n{items}</ul>\n<p>Error bars are 95 % confidence \
-         intervals of the mean over the runs (Student’s t). All numbers are in \
-         <code>result.json</code> and <code>result.csv</code> beside this page.</p>\n</section>\n"
+        "<section>\n<h2>Sources</h2>\n<ul>\n{items}</ul>\n<p>Error bars and ranges are 95 % \
+         confidence intervals ({}). All numbers are in <code>result.json</code> and \
+         <code>result.csv</code> beside this page.</p>\n</section>\n",
+        escape(&document.methods().join("; ")),
     )
 }

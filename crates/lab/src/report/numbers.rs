@@ -1,6 +1,6 @@
 //! Figures as tables: for readers, and for those who do not see pictures.
 
-use super::markup::{escape, number, with_interval};
+use super::markup::{escape, estimate, number};
 use super::picture::axis_label;
 use crate::measure::Measure;
 use crate::results::Document;
@@ -13,18 +13,23 @@ pub(super) fn section(document: &Document) -> String {
         }
     }
     let tables: String = measures.iter().map(|measure| table(document, measure)).collect();
-    match tables.is_empty() {
-        true => tables,
-        false => format!("<section>\n<h2>Numbers</h2>\n{tables}</section>\n"),
+    if tables.is_empty() {
+        return tables;
     }
+    format!(
+        "<section>\n<h2>Numbers</h2>\n{tables}<p class=\"method\">With 95 % confidence intervals: {}; \
+         none with a single run or trial.</p>\n</section>\n",
+        escape(&document.methods().join("; ")),
+    )
 }
 
 fn table(document: &Document, measure: &Measure) -> String {
     let mut xs: Vec<f64> = document.points.iter().map(|point| point.x).collect();
     xs.sort_by(f64::total_cmp);
     xs.dedup();
+    let with_unit = |x: f64| format!("{} {}", number(x), document.axis.unit).trim_end().to_owned();
     let head: String =
-        xs.iter().map(|x| format!("<th scope=\"col\">{}</th>", number(*x))).collect();
+        xs.iter().map(|x| format!("<th scope=\"col\">{}</th>", escape(&with_unit(*x)))).collect();
     let mut rows = String::new();
     for scene in &document.scenes {
         for curve in &document.curves {
@@ -36,7 +41,11 @@ fn table(document: &Document, measure: &Measure) -> String {
                 let summary = point.and_then(|point| point.measures.get(measure));
                 summary.map_or_else(
                     || "<td></td>".to_owned(),
-                    |summary| format!("<td>{}</td>", with_interval(summary.mean, summary.ci95)),
+                    |summary| {
+                        let cell = estimate(summary.value, summary.interval, &measure.unit());
+                        let (label, cell) = (escape(&with_unit(*x)), escape(&cell));
+                        format!("<td data-label=\"{label}\">{cell}</td>")
+                    },
                 )
             };
             let cells: String = xs.iter().map(cell).collect();
@@ -48,7 +57,7 @@ fn table(document: &Document, measure: &Measure) -> String {
         }
     }
     format!(
-        "<details>\n<summary>{label}</summary>\n<div class=\"scroll\"><table class=\"numbers\">\n\
+        "<details>\n<summary>{label}</summary>\n<div class=\"scroll\"><table class=\"numbers cards\">\n\
          <thead><tr><th>{axis}</th>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n\
          </details>\n",
         label = escape(&measure.label()),

@@ -1,7 +1,7 @@
 //! A figure of the plan: its lines and their legend.
 
 use super::bars;
-use super::chart::{self, COLOURS, Dash, Labels, Line, Marker, Place};
+use super::chart::{self, COLOURS, Dash, Labels, Line, Marker, Place, Scale};
 use super::markup::{escape, number};
 use super::{medians, trials};
 use crate::measure::Measure;
@@ -62,7 +62,7 @@ fn one(
                 // An axis without places has no end.
                 return String::new();
             }
-            let labels = Labels { x: &x_label, x_number: |x| number(*x), y: &y_label };
+            let labels = Labels { x: &x_label, scale: Scale::Linear, y: &y_label };
             let draw = |size| chart::draw(&lines, labels, size);
             let pictures = (draw(WIDE), draw(NARROW));
             (lines, pictures.0, pictures.1)
@@ -96,7 +96,7 @@ fn one(
         }
         Drawing::Distribution => {
             let lines = trials::distributions(document, scenes, &curves, &figure.measure, place);
-            let labels = Labels { x: &y_label, x_number: trials::power_of_ten, y: "trials of 100" };
+            let labels = Labels { x: &y_label, scale: Scale::Decades, y: "trials [%]" };
             let draw = |size| chart::draw(&lines, labels, size);
             let pictures = (draw(WIDE), draw(NARROW));
             (lines, pictures.0, pictures.1)
@@ -149,9 +149,20 @@ fn lines(document: &Document, figure: &Figure, scenes: &[&Named]) -> Vec<Line> {
                 (true, false) => scene.label.clone(),
                 _ => curve.label.clone(),
             };
+            let colour = if several { scene_rank } else { curve_rank } % COLOURS;
+            let published = published(document, (&scene.id, &curve.id), &figure.measure);
+            if !published.is_empty() {
+                lines.push(Line {
+                    label: format!("{label}, as published"),
+                    colour,
+                    dash: Dash::Fine,
+                    marker: Marker::Cross,
+                    places: published,
+                });
+            }
             lines.push(Line {
                 label,
-                colour: if several { scene_rank } else { curve_rank } % COLOURS,
+                colour,
                 dash: Dash::of(curve_rank),
                 marker: Marker::of(curve_rank),
                 places,
@@ -170,8 +181,8 @@ fn bound(document: &Document, scene: &Named, named: bool) -> Line {
     for point in document.points.iter().filter(|point| point.scene == scene.id) {
         let Some(summary) = point.measures.get(&Measure::Bound) else { continue };
         match places.iter_mut().find(|place| place.x == point.x) {
-            Some(place) => place.y = place.y.max(summary.mean),
-            None => places.push(Place { x: point.x, y: summary.mean, error: 0.0 }),
+            Some(place) => place.y = place.y.max(summary.value),
+            None => places.push(Place { x: point.x, y: summary.value, bar: None }),
         }
     }
     places.sort_by(|one, other| one.x.total_cmp(&other.x));
@@ -184,8 +195,23 @@ fn places(document: &Document, scene: &str, curve: &str, measure: &Measure) -> V
     points
         .filter_map(|point| {
             // What no run measured has no place.
-            let summary = point.measures.get(measure).filter(|summary| summary.mean.is_finite())?;
-            Some(Place { x: point.x, y: summary.mean, error: summary.ci95.unwrap_or(0.0) })
+            let summary =
+                point.measures.get(measure).filter(|summary| summary.value.is_finite())?;
+            let bar = summary.interval.map(|interval| (interval.low, interval.high));
+            Some(Place { x: point.x, y: summary.value, bar })
+        })
+        .collect()
+}
+
+/// What the publication's tables have of a curve.
+fn published(document: &Document, (scene, curve): (&str, &str), measure: &Measure) -> Vec<Place> {
+    let of_curve = document.tables.iter().filter(|one| one.scene == scene && one.curve == curve);
+    of_curve
+        .filter_map(|table| Some((table, table.measures.iter().position(|one| one == measure)?)))
+        .flat_map(|(table, column)| {
+            table.row.iter().filter_map(move |row| {
+                Some(Place { x: row.x, y: *row.published.get(column)?, bar: None })
+            })
         })
         .collect()
 }

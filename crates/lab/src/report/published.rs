@@ -1,6 +1,6 @@
 //! The publication's tables, with what was measured beside their numbers.
 
-use super::markup::{escape, number, with_interval};
+use super::markup::{escape, estimate, number};
 use super::picture::axis_label;
 use crate::measure::Measure;
 use crate::plan::{PublishedRow, PublishedTable};
@@ -46,7 +46,7 @@ fn table(document: &Document, table: &PublishedTable) -> String {
         }
     }
     format!(
-        "<h3>{title}</h3>\n<div class=\"scroll\"><table class=\"numbers told\">\n<thead><tr><th>{axis}\
+        "<h3>{title}</h3>\n<div class=\"scroll\"><table class=\"numbers told cards\">\n<thead><tr><th>{axis}\
          </th>{columns}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
         title = escape(&table.title),
         axis = escape(&axis_label(&document.axis)),
@@ -55,11 +55,15 @@ fn table(document: &Document, table: &PublishedTable) -> String {
 
 /// Short, so that all columns fit; the whole of it when it is pointed at.
 fn heading(measure: &Measure) -> String {
-    let short = match measure {
+    let (label, short) = (escape(&measure.label()), escape(&short(measure)));
+    format!("<th scope=\"col\" title=\"{label}\">{short}</th>")
+}
+
+fn short(measure: &Measure) -> String {
+    match measure {
         Measure::Column(statistic, column) => format!("{column}, {statistic}"),
         other => other.to_string(),
-    };
-    format!("<th scope=\"col\" title=\"{}\">{}</th>", escape(&measure.label()), escape(&short))
+    }
 }
 
 fn same(x: f64, wanted: f64) -> bool {
@@ -72,13 +76,18 @@ fn cell(
     column: usize,
     measure: &Measure,
 ) -> String {
-    let measured = point
-        .measures
-        .get(measure)
-        .map_or_else(|| "–".to_owned(), |summary| with_interval(summary.mean, summary.ci95));
+    let unit = measure.unit();
+    let measured = point.measures.get(measure).map_or_else(
+        || "–".to_owned(),
+        |summary| escape(&estimate(summary.value, summary.interval, &unit)),
+    );
+    let label = format!(" data-label=\"{}\"", escape(&short(measure)));
     let told = published.and_then(|row| row.published.get(column));
     match told {
-        Some(told) => format!("<td>{} <b>{measured}</b></td>", number(*told)),
-        None => format!("<td><b>{measured}</b></td>"),
+        Some(told) => {
+            let told = format!("{} {unit}", number(*told));
+            format!("<td{label}>{} <b>{measured}</b></td>", escape(told.trim_end()))
+        }
+        None => format!("<td{label}><b>{measured}</b></td>"),
     }
 }

@@ -1,4 +1,5 @@
-//! The unit of the axis: that of the plan's expressions, or a larger one where that reads better.
+//! Axes that read well: their unit, which is that of the plan's expressions or a larger one, and
+//! where their ticks stand.
 
 use std::borrow::Cow;
 
@@ -20,4 +21,56 @@ pub(super) fn readable(document: &Document) -> Cow<'_, Document> {
         point.x /= MILLISECONDS;
     }
     Cow::Owned(document)
+}
+
+/// Ticks of a logarithmic axis between two powers of ten: the decades, with 2 and 5 times each
+/// where there are fewer than three of them.
+pub(super) fn decades(lowest: f64, highest: f64) -> Vec<f64> {
+    let (first, last) = (lowest.floor() as i32, highest.ceil() as i32);
+    let inside = |value: &f64| (lowest - SLACK..=highest + SLACK).contains(&value.log10());
+    let times = |factors: &[f64]| -> Vec<f64> {
+        let all = (first..=last).flat_map(|power| {
+            let decade = 10_f64.powi(power);
+            factors.iter().map(move |factor| factor * decade)
+        });
+        all.filter(inside).collect()
+    };
+    let whole = times(&[1.0]);
+    if whole.len() < 3 { times(&[1.0, 2.0, 5.0]) } else { whole }
+}
+
+/// Ticks between two values at multiples of 1, 2 or 5 times a power of ten, not more than so many.
+pub(super) fn ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
+    let spacing = step((high - low) * 5.0 / most.max(1) as f64);
+    let (first, last) = ((low / spacing).ceil() as i64, (high / spacing).floor() as i64);
+    (first..=last).map(|number| number as f64 * spacing).collect()
+}
+
+/// Between two lines of an axis from 0 to this: 1, 2 or 5 times a power of ten, five lines or so.
+pub(super) fn step(most: f64) -> f64 {
+    let power = 10_f64.powf((most / 5.0).log10().floor());
+    let wanted = most / 5.0 / power;
+    power * [1.0, 2.0, 5.0].into_iter().find(|step| wanted <= *step).unwrap_or(10.0)
+}
+
+/// A value at the end of an axis is on it, whatever its logarithm is rounded to.
+const SLACK: f64 = 1e-9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_have_round_numbers() {
+        assert_eq!([step(100.0), step(96.0), step(7.0), step(34.0)], [20.0, 20.0, 2.0, 10.0]);
+        assert_eq!(ticks(-3.0, 103.0, 6), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(ticks(4.0, 6.0, 5), [4.0, 4.5, 5.0, 5.5, 6.0]);
+    }
+
+    #[test]
+    fn logarithmic_axes_have_decades() {
+        assert_eq!(decades(-1.0, 2.0), [0.1, 1.0, 10.0, 100.0]);
+        assert_eq!(decades(0.0, 1.1), [1.0, 2.0, 5.0, 10.0]);
+        assert_eq!(decades(1.6, 1.75), [50.0]);
+    }
 }

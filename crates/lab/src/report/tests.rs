@@ -1,7 +1,7 @@
 //! The page holds what it must, and nothing from elsewhere.
 
 use super::page;
-use crate::plan::{Options, Plan, shipped};
+use crate::plan::{Extent, Options, Plan, shipped};
 use crate::results::{Document, Results, RunResult, StreamResult};
 
 /// A document of a shipped plan with made-up numbers that grow with the buffers.
@@ -53,7 +53,7 @@ fn colours_are_those_of_the_style_sheet() {
 fn long_times_along_the_axis_are_seconds() {
     let page = page(&document("cmt-backup"));
     assert!(page.contains("When the backup line joins [s]"));
-    assert!(page.contains(">55</th>") && !page.contains("55,000"), "55 s");
+    assert!(page.contains(">55 s</th>") && !page.contains("55,000"), "55 s");
 }
 
 #[test]
@@ -61,4 +61,36 @@ fn every_scene_gets_its_picture_where_that_is_wanted() {
     let document = document("cmt-auto");
     let pictures = page(&document).matches("<figure>").count();
     assert_eq!(pictures, document.figures.len() * document.scenes.len());
+}
+
+#[test]
+fn published_curves_stand_beside_ours() {
+    let shipped = shipped().iter().find(|shipped| shipped.name == "h3-delay").unwrap();
+    let plan = Plan::parse(shipped.text, &Options::default()).unwrap();
+    let run = |x: f64| {
+        let columns = [("time", vec![x + 3.0, x + 5.0]), ("adopted", vec![100.0, 100.0])];
+        let columns = columns.map(|(name, trials)| (name.to_owned(), trials));
+        vec![RunResult { columns: columns.into_iter().collect(), ..RunResult::default() }]
+    };
+    let points = plan.points.iter().map(|point| (point.id.clone(), run(point.x))).collect();
+    let document =
+        Document::new(&plan, &Results { points, ..Results::default() }, "commit", vec![1]);
+    let page = page(&document);
+    let curve = document.curves.iter().find(|curve| curve.id == "published-race").unwrap();
+    assert!(page.contains(&format!("{}, as published</li>", super::escape(&curve.label))));
+    assert!(page.contains(">3.2 ms <b>4.0 ms (3.0 to 5.0)</b></td>"), "units in the cells");
+    assert!(page.contains(">99.7 % <b>100 % (34 to 100)</b></td>"), "a share of two trials");
+}
+
+#[test]
+fn a_quick_run_says_what_it_does_not_decide() {
+    let shipped = shipped().iter().find(|shipped| shipped.name == "cmt-delay").unwrap();
+    let quick = Options { extent: Extent::Quick, ..Options::default() };
+    let plan = Plan::parse(shipped.text, &quick).unwrap();
+    let page = page(&Document::new(&plan, &Results::default(), "commit", vec![1]));
+    let head = &page[..page.find("<h2>").unwrap()];
+    assert!(
+        head.contains("It does not decide claims 1, ") && head.contains("(not measured)"),
+        "{head}"
+    );
 }

@@ -2,6 +2,7 @@
 
 use super::chart::{self, Dash, Line, Marker, Place};
 use super::frame::Frame;
+use super::scale;
 use crate::measure::Measure;
 use crate::plan::Named;
 use crate::results::{Document, PointRow};
@@ -70,7 +71,7 @@ pub(super) fn distributions(
                     // A logarithmic axis has no zero.
                     x: x.max(LEAST).log10(),
                     y: percent as f64,
-                    error: 0.0,
+                    bar: None,
                 });
                 lines.push(Line {
                     label: curve.label.clone(),
@@ -93,11 +94,6 @@ fn percentiles<'a>(point: &'a PointRow, measure: &Measure) -> Option<&'a Vec<f64
     point.percentiles.get(column).filter(|all| all.len() == 101)
 }
 
-/// What stands at a place of the logarithmic axis.
-pub(super) fn power_of_ten(x: &f64) -> String {
-    super::number(10_f64.powf(*x))
-}
-
 /// Boxes as SVG, each of them at a place of its own.
 pub(super) fn draw_boxes(
     boxes: &[Boxed],
@@ -113,11 +109,8 @@ pub(super) fn draw_boxes(
     let step = frame.room() / boxes.len().max(1) as f64;
     let scale = rise / (highest * 1.02 - lowest).max(0.1);
     let at = |value: f64| bottom - (value.max(LEAST).log10() - lowest).max(0.0) * scale;
-    let mut decade = lowest as i32;
-    while f64::from(decade) <= highest {
-        let value = 10_f64.powi(decade);
+    for value in scale::decades(lowest, highest) {
         frame.line(value, at(value));
-        decade += 1;
     }
     let mut told = String::new();
     for (rank, one) in boxes.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! `result.csv`: one line for each point and measure.
 
 use super::Document;
+use crate::statistics::Interval;
 
 /// The table, with a header.
 #[must_use]
@@ -9,18 +10,23 @@ pub fn to_csv(document: &Document) -> String {
         true => document.axis.parameter.clone(),
         false => format!("{} [{}]", document.axis.parameter, document.axis.unit),
     };
-    let mut text = format!("scene,curve,{},measure,mean,ci95,runs\n", field(&axis));
+    let mut text = format!("scene,curve,{},measure,value,low,high,method,samples\n", field(&axis));
     for point in &document.points {
         for (measure, summary) in &point.measures {
-            let ci95 = summary.ci95.map(|ci95| ci95.to_string()).unwrap_or_default();
+            let [low, high, method] = match summary.interval {
+                Some(Interval { low, high, method }) => {
+                    [low.to_string(), high.to_string(), method.to_string()]
+                }
+                None => Default::default(),
+            };
             text.push_str(&format!(
-                "{},{},{},{},{},{ci95},{}\n",
+                "{},{},{},{},{},{low},{high},{method},{}\n",
                 field(&point.scene),
                 field(&point.curve),
                 point.x,
                 field(&measure.to_string()),
-                summary.mean,
-                summary.runs,
+                summary.value,
+                summary.samples,
             ));
         }
     }

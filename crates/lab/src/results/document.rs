@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::store::{io, write_whole};
 use super::{Results, ResultsError, RunResult};
-use crate::claim::Verdict;
+use crate::claim::{self, Outcome, Verdict};
 use crate::measure::Measure;
 use crate::plan::{
     Axis, Extent, Figure, Mapping, Mode, Named, Plan, Point, ProfileName, PublishedTable, Setup,
     Situation,
 };
-use crate::statistics::{Statistic, Summary, percentile};
+use crate::statistics::{Method, Statistic, Summary, percentile};
 
 /// Of `result.json`; a reader refuses another one.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 /// Streams of which each has its own numbers; more than these are only counted together.
 const STREAMS_SHOWN: u16 = 16;
 /// In the output directory.
@@ -175,6 +175,33 @@ impl Document {
         write_whole(&path, &(text + "\n"))
     }
 
+    /// How its intervals were found, for readers.
+    #[must_use]
+    pub fn methods(&self) -> Vec<&'static str> {
+        let shown = self.figures.iter().map(|figure| &figure.measure);
+        let told = self.tables.iter().flat_map(|table| &table.measures);
+        let measures: BTreeSet<&Measure> = shown.chain(told).collect();
+        let of_point = |point: &PointRow| -> BTreeSet<Method> {
+            let summaries = measures.iter().filter_map(|measure| point.measures.get(*measure));
+            summaries.filter_map(|summary| Some(summary.interval?.method)).collect()
+        };
+        let methods: BTreeSet<Method> = self.points.iter().flat_map(of_point).collect();
+        methods.into_iter().map(Method::in_words).collect()
+    }
+
+    /// Which claims this run does not decide, and why, in a sentence; none if it decides all.
+    #[must_use]
+    pub fn claims_without_verdict(&self) -> Option<String> {
+        let of = |outcome: Outcome| {
+            let claims = self.claims.iter().filter(|claim| claim.outcome == outcome);
+            let ids: Vec<&str> = claims.map(|claim| claim.id.as_str()).collect();
+            (!ids.is_empty()).then(|| format!("{} ({})", ids.join(", "), outcome.in_words()))
+        };
+        let parts = [Outcome::NotMeasured, Outcome::Undecided].into_iter().filter_map(of);
+        let parts: Vec<String> = parts.collect();
+        (!parts.is_empty()).then(|| format!("It does not decide claims {}.", parts.join(" and ")))
+    }
+
     /// The points of one curve of one scene, in the order of the axis.
     pub fn along<'a>(
         &'a self,
@@ -196,7 +223,7 @@ fn row(point: &Point, results: &Results) -> PointRow {
             });
             (measures.collect(), BTreeMap::new())
         }
-        Situation::Live(_) => of_trials(&results.pooled(&point.id)),
+        Situation::Live(_) => of_trials(&point.id, &results.pooled(&point.id)),
     };
     PointRow {
         id: point.id.clone(),
@@ -234,18 +261,16 @@ const STATISTICS: [Statistic; 9] = [
     Statistic::Most,
 ];
 
-fn of_trials(pool: &RunResult) -> (BTreeMap<Measure, Summary>, BTreeMap<String, Vec<f64>>) {
+fn of_trials(
+    point: &str,
+    pool: &RunResult,
+) -> (BTreeMap<Measure, Summary>, BTreeMap<String, Vec<f64>>) {
     let mut measures = BTreeMap::new();
     let mut percentiles = BTreeMap::new();
     for (column, trials) in &pool.columns {
-        for statistic in STATISTICS {
-            let summary = match statistic {
-                Statistic::Mean => Summary::of(trials),
-                other => Some(Summary { mean: other.of(trials), ci95: None, runs: trials.len() })
-                    .filter(|summary| summary.mean.is_finite()),
-            };
-            measures.extend(summary.map(|one| (Measure::Column(statistic, column.clone()), one)));
-        }
+        let summaries = claim::summaries(point, column, trials, &STATISTICS);
+        let named = |(statistic, summary)| (Measure::Column(statistic, column.clone()), summary);
+        measures.extend(summaries.into_iter().map(named));
         let mut sorted = trials.clone();
         sorted.sort_by(f64::total_cmp);
         let places = (0..=100).map(|percent| percentile(&sorted, f64::from(percent)));

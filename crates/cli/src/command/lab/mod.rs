@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use eyas_lab::claim::Outcome;
 use eyas_lab::live::LiveError;
 use eyas_lab::plan::{Extent, Options, Plan, shipped};
 use eyas_lab::results::{Document, ResultsError, to_csv};
@@ -237,16 +238,23 @@ fn report_again(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
     output::page(&lines, look)
 }
 
+/// What `--check` says. What was not measured, as with `--quick`, is told on the page and fails
+/// nothing.
 fn check(document: &Document) -> Result<(), Failure> {
-    let refused: Vec<&str> = document
-        .claims
-        .iter()
-        .filter(|claim| claim.accepted == Some(false))
-        .map(|claim| claim.id.as_str())
-        .collect();
-    match refused.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::new(Kind::Claim, format!("refused: claim {}", refused.join(", ")))
-            .hint("report.html says what was measured")),
+    let of = |outcome: Outcome| -> Vec<&str> {
+        let claims = document.claims.iter().filter(|claim| claim.outcome == outcome);
+        claims.map(|claim| claim.id.as_str()).collect()
+    };
+    let (refused, undecided) = (of(Outcome::Refused), of(Outcome::Undecided));
+    if !refused.is_empty() {
+        return Err(Failure::new(Kind::Claim, format!("refused: claim {}", refused.join(", ")))
+            .hint("report.html says what was measured"));
     }
+    if !undecided.is_empty() {
+        let cause = format!("undecided: claim {}", undecided.join(", "));
+        return Err(Failure::new(Kind::Undecided, cause).hint(
+            "an interval spans its bound: more runs decide it (--runs, or without --quick)",
+        ));
+    }
+    Ok(())
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use eyas_lab::claim::{CheckVerdict, Verdict};
+use eyas_lab::claim::{CheckVerdict, Outcome, Verdict};
 use eyas_lab::measure::Measure;
-use eyas_lab::plan::{Figure, Plan};
-use eyas_lab::report::number;
+use eyas_lab::plan::{Extent, Figure, Plan};
+use eyas_lab::report::{estimate, number};
 use eyas_lab::results::Document;
 
 use crate::terminal::{Line, Look, Paint, table, table_of_numbers, time, wrapped};
@@ -32,6 +32,12 @@ pub(super) fn plans(plans: &[Plan], look: Look) -> Vec<Line> {
 /// Figures as tables, then the claims.
 pub(super) fn document(document: &Document, look: Look) -> Vec<Line> {
     let mut lines = vec![Line::new().with(Paint::Head, &document.title)];
+    if document.run.extent == Extent::Quick
+        && let Some(open) = document.claims_without_verdict()
+    {
+        let warning = format!("A quick run shows the shape alone. {open}");
+        lines.extend(wrapped(Paint::Bad, &warning, 0, look));
+    }
     for figure in &document.figures {
         lines.push(Line::new());
         let unit = format!("  {}", figure.measure.label());
@@ -66,8 +72,8 @@ fn numbers(document: &Document, figure: &Figure, look: Look) -> Vec<Line> {
         let rows = curves.iter().map(|curve| {
             let mut row = vec![(Paint::Plain, curve.label.clone())];
             row.extend(places.iter().map(|x| {
-                let mean = mean(document, (&scene.id, &curve.id), *x, &figure.measure);
-                (Paint::Plain, mean.map(number).unwrap_or_default())
+                let value = value(document, (&scene.id, &curve.id), *x, &figure.measure);
+                (Paint::Plain, value.map(number).unwrap_or_default())
             }));
             row
         });
@@ -77,9 +83,9 @@ fn numbers(document: &Document, figure: &Figure, look: Look) -> Vec<Line> {
     lines
 }
 
-fn mean(document: &Document, (scene, curve): (&str, &str), x: f64, of: &Measure) -> Option<f64> {
+fn value(document: &Document, (scene, curve): (&str, &str), x: f64, of: &Measure) -> Option<f64> {
     let point = document.along(scene, curve).find(|point| point.x == x)?;
-    point.measures.get(of).map(|summary| summary.mean)
+    point.measures.get(of).map(|summary| summary.value)
 }
 
 /// So many places that they fit on a line, the first and the last among them.
@@ -94,13 +100,13 @@ fn spread(places: &[f64]) -> Vec<f64> {
 fn claims(claims: &[Verdict], look: Look) -> Vec<Line> {
     let mut lines = Vec::new();
     for claim in claims {
-        let (paint, word) = match claim.accepted {
-            Some(true) => (Paint::Good, "accepted"),
-            Some(false) => (Paint::Bad, "refused"),
-            None => (Paint::Dim, "not measured"),
+        let paint = match claim.outcome {
+            Outcome::Accepted => Paint::Good,
+            Outcome::Refused => Paint::Bad,
+            Outcome::Undecided | Outcome::NotMeasured | Outcome::ShownOnly => Paint::Dim,
         };
         let mut heading = Line::new().with(Paint::Head, format!("  {:>2}  ", claim.id));
-        heading.push(paint, word);
+        heading.push(paint, claim.outcome.in_words());
         heading.push(Paint::Dim, format!("  published: {}", claim.published));
         lines.push(heading);
         lines.extend(wrapped(Paint::Plain, &claim.text, 6, look));
@@ -113,16 +119,20 @@ fn claims(claims: &[Verdict], look: Look) -> Vec<Line> {
 }
 
 fn check(check: &CheckVerdict, look: Look) -> Vec<Line> {
-    let mean = check.measured.map_or_else(|| "–".to_owned(), number);
-    let interval = check.ci95.map(|ci95| format!(" ± {}", number(ci95))).unwrap_or_default();
-    let unit = if check.unit.is_empty() { String::new() } else { format!(" {}", check.unit) };
-    let bounds = match check.accept.is_empty() {
-        true => String::new(),
-        false => format!("  (wanted {})", check.accept.in_words()),
+    let measured = check
+        .measured
+        .map_or_else(|| "–".to_owned(), |value| estimate(value, check.interval, &check.unit));
+    let bounds = if check.accept.is_empty() {
+        String::new()
+    } else {
+        let wanted = format!("{} {}", check.accept.in_words(), check.unit);
+        let spans =
+            if check.outcome == Outcome::Undecided { ", the interval spans it" } else { "" };
+        format!("  (wanted {}{spans})", wanted.trim_end())
     };
     let about = if check.about.is_empty() { &check.value } else { &check.about };
-    let paint = if check.accepted == Some(false) { Paint::Bad } else { Paint::Dim };
-    wrapped(paint, &format!("{about}: {mean}{interval}{unit}{bounds}"), 8, look)
+    let paint = if check.outcome == Outcome::Refused { Paint::Bad } else { Paint::Dim };
+    wrapped(paint, &format!("{about}: {measured}{bounds}"), 8, look)
 }
 
 /// Where everything is.

@@ -1,0 +1,171 @@
+//! What came of claims and of their checks.
+
+use serde::{Deserialize, Serialize};
+
+use super::Bounds;
+use crate::statistics::Interval;
+
+/// How a claim or a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The whole interval lies where it must be. With a single run, which has no interval, the
+    /// number does.
+    Accepted,
+    /// No part of the interval lies where it must be.
+    Refused,
+    /// The interval spans a bound: more runs or trials would decide.
+    Undecided,
+    /// Something that it needs was not measured, as with `--quick`.
+    NotMeasured,
+    /// It has no bounds: it is shown and judged by nobody.
+    ShownOnly,
+}
+
+impl Outcome {
+    /// For people.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Refused => "refused",
+            Self::Undecided => "undecided",
+            Self::NotMeasured => "not measured",
+            Self::ShownOnly => "shown only",
+        }
+    }
+
+    /// Of a claim, all of whose checks must hold.
+    pub(super) fn of_all(checks: &[CheckVerdict]) -> Self {
+        let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
+        let order = [Self::Refused, Self::NotMeasured, Self::Undecided];
+        order.into_iter().find(|outcome| any(*outcome)).unwrap_or(Self::Accepted)
+    }
+}
+
+/// A number and how sure it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    /// The mean over the runs, or what all trials together come to.
+    pub(crate) value: f64,
+    /// None with a single run or trial.
+    pub(crate) interval: Option<Interval>,
+}
+
+impl Bounds {
+    /// Judges a number by its interval.
+    pub(super) fn judge(&self, estimate: Option<Estimate>) -> Outcome {
+        let Some(Estimate { value, interval }) = estimate else { return Outcome::NotMeasured };
+        if self.is_empty() {
+            return Outcome::ShownOnly;
+        }
+        let Some(Interval { low, high, .. }) = interval else {
+            return if self.hold(value) { Outcome::Accepted } else { Outcome::Refused };
+        };
+        if self.hold(low) && self.hold(high) {
+            Outcome::Accepted
+        } else if self.exclude(low, high) {
+            Outcome::Refused
+        } else {
+            Outcome::Undecided
+        }
+    }
+}
+
+/// What came of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The claim's.
+    pub id: String,
+    /// What is claimed.
+    pub text: String,
+    /// The published number or words.
+    pub published: String,
+    /// What the first check came to; null if it was not measured.
+    pub measured: Option<f64>,
+    /// Its 95 % confidence interval; null with a single run.
+    pub interval: Option<Interval>,
+    /// How it came out.
+    pub outcome: Outcome,
+    /// What a reader must know.
+    pub note: String,
+    /// One by one.
+    pub checks: Vec<CheckVerdict>,
+}
+
+/// What came of a check.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckVerdict {
+    /// What was computed.
+    pub value: String,
+    /// What it is, in words.
+    pub about: String,
+    /// Its unit.
+    pub unit: String,
+    /// Where it must be.
+    pub accept: Bounds,
+    /// What it came to; null if it was not measured.
+    pub measured: Option<f64>,
+    /// Its 95 % confidence interval; null with a single run.
+    pub interval: Option<Interval>,
+    /// How it came out.
+    pub outcome: Outcome,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::Method;
+
+    fn judged(bounds: Bounds, low: f64, value: f64, high: f64) -> Outcome {
+        let interval = Some(Interval { low, high, method: Method::StudentT });
+        bounds.judge(Some(Estimate { value, interval }))
+    }
+
+    #[test]
+    fn an_interval_that_spans_a_bound_decides_nothing() {
+        let at_most = Bounds { at_most: Some(1.05), ..Bounds::default() };
+        assert_eq!(judged(at_most, 0.9, 1.0, 1.05), Outcome::Accepted);
+        assert_eq!(judged(at_most, 0.9, 1.0, 1.1), Outcome::Undecided);
+        assert_eq!(judged(at_most, 1.0, 1.06, 1.1), Outcome::Undecided);
+        assert_eq!(judged(at_most, 1.06, 1.07, 1.1), Outcome::Refused);
+    }
+
+    #[test]
+    fn an_interval_wider_than_what_is_accepted_decides_nothing() {
+        let between = Bounds { at_least: Some(19.0), at_most: Some(19.4), ..Bounds::default() };
+        assert_eq!(judged(between, 18.0, 19.2, 20.0), Outcome::Undecided);
+        assert_eq!(judged(between, 18.0, 18.5, 20.0), Outcome::Undecided);
+        assert_eq!(judged(between, 19.5, 19.6, 20.0), Outcome::Refused);
+    }
+
+    #[test]
+    fn without_an_interval_the_number_decides() {
+        let above = Bounds { above: Some(3.0), ..Bounds::default() };
+        let alone = |value| above.judge(Some(Estimate { value, interval: None }));
+        assert_eq!((alone(3.0), alone(3.1)), (Outcome::Refused, Outcome::Accepted));
+        assert_eq!(above.judge(None), Outcome::NotMeasured);
+        assert_eq!(judged(Bounds::default(), 1.0, 2.0, 3.0), Outcome::ShownOnly);
+    }
+
+    #[test]
+    fn a_claim_is_as_good_as_its_worst_check() {
+        let check = |outcome| CheckVerdict {
+            value: String::new(),
+            about: String::new(),
+            unit: String::new(),
+            accept: Bounds::default(),
+            measured: None,
+            interval: None,
+            outcome,
+        };
+        let of = |outcomes: &[Outcome]| {
+            Outcome::of_all(&outcomes.iter().map(|outcome| check(*outcome)).collect::<Vec<_>>())
+        };
+        use Outcome::{Accepted, NotMeasured, Refused, ShownOnly, Undecided};
+        assert_eq!(of(&[Accepted, ShownOnly]), Accepted);
+        assert_eq!(of(&[Accepted, Undecided]), Undecided);
+        assert_eq!(of(&[NotMeasured, Undecided]), NotMeasured);
+        assert_eq!(of(&[NotMeasured, Refused, Accepted]), Refused);
+    }
+}

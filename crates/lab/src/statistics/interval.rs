@@ -1,0 +1,216 @@
+//! How sure a number is: 95 % confidence intervals, each by the method that suits its quantity.
+//!
+//! | quantity | method |
+//! | --- | --- |
+//! | a mean over runs of a simulation | Student's t |
+//! | a share of trials, such as requests over HTTP/3 | Wilson's score (Wilson 1927) |
+//! | anything else over trials: means, percentiles, ratios | bootstrap percentiles (Efron 1979) |
+
+use std::fmt;
+
+use eyas_netem::random::derive;
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{Beta, ContinuousCDF, StudentsT};
+
+use super::percentile;
+
+/// How sure an interval is.
+const CONFIDENCE: f64 = 0.95;
+/// The quantile of the normal distribution that a 95 % interval reaches to.
+const NORMAL: f64 = 1.959_963_984_540_054;
+/// How often trials are drawn again by the bootstrap.
+pub(crate) const DRAWS: u64 = 400;
+
+/// Where the true value lies with 95 % confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// From here.
+    pub low: f64,
+    /// To here.
+    pub high: f64,
+    /// How it was found.
+    pub method: Method,
+}
+
+/// How an interval was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Student's t, over the runs.
+    StudentT,
+    /// Wilson's score interval of a share of trials.
+    Wilson,
+    /// Percentiles of what comes out when the trials are drawn again, as many as there were, with
+    /// replacement. Shares in an expression are drawn from their Jeffreys posterior, so that a
+    /// share of 0 or 100 % is not taken for certain.
+    Bootstrap,
+}
+
+impl Method {
+    /// For readers of a report.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::StudentT => "Student’s t over the runs",
+            Self::Wilson => "Wilson’s score for shares of trials",
+            Self::Bootstrap => "bootstrap percentiles over the trials",
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::StudentT => "student-t",
+            Self::Wilson => "wilson",
+            Self::Bootstrap => "bootstrap",
+        })
+    }
+}
+
+impl Interval {
+    /// Of the mean of these samples, one a run; none with fewer than two.
+    #[must_use]
+    pub fn student_t(samples: &[f64]) -> Option<Self> {
+        if samples.len() < 2 {
+            return None;
+        }
+        let count = samples.len() as f64;
+        let mean = samples.iter().sum::<f64>() / count;
+        let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
+        let deviation = (squares / (count - 1.0)).sqrt();
+        let half = t_quantile(count - 1.0) * deviation / count.sqrt();
+        Some(Self { low: mean - half, high: mean + half, method: Method::StudentT })
+    }
+
+    /// Of the percentage of trials that are not 0; none without trials.
+    #[must_use]
+    pub fn wilson(trials: &[f64]) -> Option<Self> {
+        if trials.is_empty() {
+            return None;
+        }
+        let count = trials.len() as f64;
+        let share = successes(trials) / count;
+        let square = NORMAL * NORMAL;
+        let middle = (share + square / (2.0 * count)) / (1.0 + square / count);
+        let variance = share * (1.0 - share) / count + square / (4.0 * count * count);
+        let half = NORMAL * variance.sqrt() / (1.0 + square / count);
+        // At the ends the formula gives 0 and 1 but for rounding.
+        let (low, high) = ((middle - half).max(0.0), (middle + half).min(1.0));
+        Some(Self { low: 100.0 * low, high: 100.0 * high, method: Method::Wilson })
+    }
+
+    /// Of something that came to these values as its trials were drawn again; none without any.
+    #[must_use]
+    pub fn bootstrap(mut replicates: Vec<f64>) -> Option<Self> {
+        if replicates.is_empty() || replicates.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        replicates.sort_by(f64::total_cmp);
+        let tail = (1.0 - CONFIDENCE) / 2.0 * 100.0;
+        Some(Self {
+            low: percentile(&replicates, tail),
+            high: percentile(&replicates, 100.0 - tail),
+            method: Method::Bootstrap,
+        })
+    }
+
+    /// Half of its width.
+    #[must_use]
+    pub fn half_width(self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+/// As many trials as there are, drawn from them with replacement. The same seed draws the same
+/// places of two columns of equal length.
+pub(crate) fn resample(trials: &[f64], seed: u64) -> Vec<f64> {
+    let place = |trial: usize| {
+        let drawn = u128::from(derive(seed, 1, trial as u64)) * trials.len() as u128;
+        (drawn >> 64) as usize
+    };
+    (0..trials.len()).map(|trial| trials[place(trial)]).collect()
+}
+
+/// A percentage that may be the true one behind these trials of 0 and 100: drawn from the Jeffreys
+/// posterior, Beta(successes + ½, failures + ½).
+pub(crate) fn plausible_share(trials: &[f64], seed: u64) -> f64 {
+    let count = trials.len() as f64;
+    let successes = successes(trials);
+    let drawn = (derive(seed, 2, 0) >> 11) as f64 / (1_u64 << 53) as f64;
+    Beta::new(successes + 0.5, count - successes + 0.5)
+        .map_or(f64::NAN, |posterior| 100.0 * posterior.inverse_cdf(drawn))
+}
+
+/// A seed for one draw of the trials of a named quantity.
+pub(crate) fn seed_of(names: [&str; 2], draw: u64) -> u64 {
+    let bytes = names.into_iter().flat_map(str::bytes);
+    bytes.fold(draw, |seed, byte| derive(seed, 0, u64::from(byte)))
+}
+
+fn successes(trials: &[f64]) -> f64 {
+    trials.iter().filter(|trial| **trial != 0.0).count() as f64
+}
+
+/// The point that Student's t exceeds in either direction with a probability of 5 %.
+fn t_quantile(freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom)
+        .map_or(f64::NAN, |distribution| distribution.inverse_cdf(0.5 + CONFIDENCE / 2.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(successes: usize, count: usize) -> Vec<f64> {
+        (0..count).map(|trial| if trial < successes { 100.0 } else { 0.0 }).collect()
+    }
+
+    #[test]
+    fn intervals_of_a_textbook() {
+        // t(0.975, 4) = 2.776; the deviation of 1..5 is 1.5811.
+        let of_five = Interval::student_t(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert!((of_five.half_width() - 2.776 * 1.5811 / 5f64.sqrt()).abs() < 1e-3);
+        assert_eq!((of_five.low + of_five.high) / 2.0, 3.0);
+        // t(0.975, 23) = 2.0687.
+        let many: Vec<f64> = (0..24).map(f64::from).collect();
+        let half = Interval::student_t(&many).unwrap().half_width();
+        assert!((half - 2.0687 * 50f64.sqrt() / 24f64.sqrt()).abs() < 1e-3, "{half}");
+        assert_eq!(Interval::student_t(&[4.0]), None);
+    }
+
+    #[test]
+    fn a_share_of_all_is_not_certain() {
+        // Newcombe 1998, table I: 81 of 263 is 0.2553 to 0.3662, 0 of 20 is 0 to 0.1611.
+        let some = Interval::wilson(&share(81, 263)).unwrap();
+        assert!((some.low - 25.53).abs() < 0.01 && (some.high - 36.62).abs() < 0.01, "{some:?}");
+        let none = Interval::wilson(&share(0, 20)).unwrap();
+        assert!(none.low.abs() < 1e-9 && (none.high - 16.11).abs() < 0.01, "{none:?}");
+        let all = Interval::wilson(&share(20, 20)).unwrap();
+        assert!((all.low - 83.89).abs() < 0.01 && (all.high - 100.0).abs() < 1e-9, "{all:?}");
+        assert_eq!(Interval::wilson(&[]), None);
+    }
+
+    #[test]
+    fn the_bootstrap_of_a_mean_agrees_with_the_central_limit() {
+        let trials: Vec<f64> = (0..400).map(|trial| f64::from(trial % 20)).collect();
+        let mean = |trials: &[f64]| trials.iter().sum::<f64>() / trials.len() as f64;
+        let replicates = (0..DRAWS).map(|draw| mean(&resample(&trials, draw))).collect();
+        let interval = Interval::bootstrap(replicates).unwrap();
+        // The deviation of 0..19 is 5.77; of the mean of 400 it is 0.288.
+        assert!((interval.half_width() - 1.96 * 0.288).abs() < 0.08, "{interval:?}");
+        assert!(interval.low < 9.5 && 9.5 < interval.high);
+        assert_eq!(Interval::bootstrap(vec![1.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn plausible_shares_lie_around_the_measured_one() {
+        let drawn = |successes| -> Vec<f64> {
+            (0..200).map(|seed| plausible_share(&share(successes, 50), seed)).collect()
+        };
+        assert!(drawn(50).iter().all(|share| (80.0..=100.0).contains(share)));
+        assert!(drawn(50).iter().any(|share| *share < 99.0), "all of them is not certain");
+        let middle = drawn(25).iter().sum::<f64>() / 200.0;
+        assert!((middle - 50.0).abs() < 2.0, "{middle}");
+    }
+}
