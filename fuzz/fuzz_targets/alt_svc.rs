@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use eyas_http::alt_svc::{AltSvc, Cache, MAX_ALTERNATIVES, Origin, parse};
+use eyas_http::alt_svc::{AltSvc, Cache, MAX_ALTERNATIVES, Origin, is_port_allowed, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|field: &[u8]| {
@@ -20,6 +20,7 @@ fuzz_target!(|field: &[u8]| {
     let mut cache = Cache::new();
     cache.learn(&origin, field, Duration::ZERO, Duration::ZERO);
     if let Some(service) = cache.best(&origin, Duration::ZERO, |_| true) {
+        assert!(is_port_allowed(origin.port, service.port));
         assert!(!service.alt_used(&origin.host).is_empty());
         cache.failed(&origin, &service, Duration::ZERO);
     }

@@ -15,7 +15,7 @@ mod tests;
 use std::time::Duration;
 
 pub use broken::{BROKEN_FIRST, BROKEN_MAX, Broken, MAX_BROKEN};
-pub use cache::{Cache, MAX_ORIGINS, Origin};
+pub use cache::{Cache, MAX_ORIGINS, Origin, is_port_allowed};
 pub use parse::{MAX_ALTERNATIVES, MAX_FIELD_BYTES, Malformed, parse};
 
 /// How long an alternative is fresh when the field does not say (RFC 7838 §3.1): 24 hours.

@@ -19,6 +19,20 @@ pub struct Origin {
     pub port: u16,
 }
 
+/// The first port that any user of a host may listen at; those below are for its services.
+const FIRST_USER_PORT: u16 = 1024;
+
+/// Whether an origin at one port may lead to an alternative at another. Below 1024 live services
+/// that are not HTTP, and that act on what a handshake happens to contain: 80 and 443 alone are led
+/// to, unless the origin has such a port itself (RFC 7838 §9.1; browsers refuse them too).
+pub const fn is_port_allowed(origin: u16, alternative: u16) -> bool {
+    !is_of_other_services(alternative) || is_of_other_services(origin)
+}
+
+const fn is_of_other_services(port: u16) -> bool {
+    port < FIRST_USER_PORT && !matches!(port, 80 | 443)
+}
+
 #[derive(Clone, Debug)]
 struct Kept {
     service: Service,
@@ -44,7 +58,8 @@ impl Cache {
 
     /// Takes a field value from a response of `origin` that is `age` old (its `Age` field).
     ///
-    /// A malformed value is counted and changes nothing.
+    /// A malformed value is counted and changes nothing. An alternative at a port where
+    /// [other services live](is_port_allowed) is left out.
     pub fn learn(&mut self, origin: &Origin, field: &[u8], age: Duration, now: Duration) {
         let alternatives = match parse(field) {
             Err(_) => {
@@ -56,6 +71,7 @@ impl Cache {
         };
         let kept: Vec<Kept> = alternatives
             .iter()
+            .filter(|alternative| is_port_allowed(origin.port, alternative.port))
             .filter_map(|alternative| {
                 let fresh_for = alternative.max_age.checked_sub(age).filter(|left| !left.is_zero());
                 Some(Kept {

@@ -161,14 +161,14 @@ fn an_entry_is_used_until_it_expires() {
 fn a_new_field_replaces_clear_forgets_and_malformed_changes_nothing() {
     let mut cache = Cache::new();
     let at = origin("a.example");
-    cache.learn(&at, b"h3=\":1\"", Duration::ZERO, HOUR);
-    cache.learn(&at, b"h3=\":2\"", Duration::ZERO, HOUR);
+    cache.learn(&at, b"h3=\":8001\"", Duration::ZERO, HOUR);
+    cache.learn(&at, b"h3=\":8002\"", Duration::ZERO, HOUR);
     cache.learn(&at, b"h3=", Duration::ZERO, HOUR);
     assert_eq!(cache.malformed(), 1);
-    assert_eq!(cache.best(&at, HOUR, every).map(|service| service.port), Some(2));
+    assert_eq!(cache.best(&at, HOUR, every).map(|service| service.port), Some(8002));
     cache.learn(&at, b"clear", Duration::ZERO, HOUR);
     assert_eq!(cache.best(&at, HOUR, every), None);
-    cache.learn(&at, b"h3=\":2\"; ma=0", Duration::ZERO, HOUR);
+    cache.learn(&at, b"h3=\":8002\"; ma=0", Duration::ZERO, HOUR);
     assert!(cache.is_empty());
 }
 
@@ -176,15 +176,15 @@ fn a_new_field_replaces_clear_forgets_and_malformed_changes_nothing() {
 fn the_first_alternative_that_is_wanted_and_works() {
     let mut cache = Cache::new();
     let at = origin("a.example");
-    cache.learn(&at, b"spdy=\":1\", h3=\"b.example:2\", h3=\":3\"", Duration::ZERO, HOUR);
+    cache.learn(&at, b"spdy=\":8001\", h3=\"b.example:8002\", h3=\":8003\"", Duration::ZERO, HOUR);
     let h3 = |service: &Service| service.protocol == b"h3";
     let first = cache.best(&at, HOUR, h3).expect("an alternative");
-    assert_eq!(first.to_string(), "h3=b.example:2");
+    assert_eq!(first.to_string(), "h3=b.example:8002");
     cache.failed(&at, &first, HOUR);
-    assert_eq!(cache.best(&at, HOUR, h3).map(|service| service.port), Some(3));
+    assert_eq!(cache.best(&at, HOUR, h3).map(|service| service.port), Some(8003));
     assert_eq!(cache.best(&at, HOUR + BROKEN_FIRST, h3), Some(first.clone()));
     cache.misdirected(&at, &first);
-    assert_eq!(cache.best(&at, HOUR + BROKEN_FIRST, h3).map(|service| service.port), Some(3));
+    assert_eq!(cache.best(&at, HOUR + BROKEN_FIRST, h3).map(|service| service.port), Some(8003));
 }
 
 #[test]
@@ -209,9 +209,9 @@ fn failures_in_a_row_double_the_time_up_to_two_days() {
 fn a_change_of_network_keeps_what_persists_and_pardons_the_broken() {
     let mut cache = Cache::new();
     let (stays, goes) = (origin("a.example"), origin("b.example"));
-    cache.learn(&stays, b"h3=\":1\", h3=\":2\"; persist=1", Duration::ZERO, HOUR);
-    cache.learn(&goes, b"h3=\":1\"", Duration::ZERO, HOUR);
-    let lasting = alternative("h3", None, 2).service();
+    cache.learn(&stays, b"h3=\":8001\", h3=\":8002\"; persist=1", Duration::ZERO, HOUR);
+    cache.learn(&goes, b"h3=\":8001\"", Duration::ZERO, HOUR);
+    let lasting = alternative("h3", None, 8002).service();
     cache.failed(&stays, &lasting, HOUR);
     cache.network_changed();
     assert_eq!(cache.best(&stays, HOUR, every), Some(lasting));
@@ -232,6 +232,28 @@ fn the_stores_are_bounded() {
     assert_eq!(broken.len(), MAX_BROKEN);
     assert_eq!(cache.best(&origin("9.example"), HOUR, every), None);
     assert!(cache.best(&origin("10.example"), HOUR, every).is_some());
+}
+
+#[test]
+fn ports_of_other_services_are_not_led_to() {
+    let led_to = |from, port: u16| {
+        let (origin, mut cache) = (Origin { port: from, ..origin("a.example") }, Cache::new());
+        cache.learn(&origin, format!(r#"h3=":{port}""#).as_bytes(), Duration::ZERO, Duration::ZERO);
+        cache.best(&origin, Duration::ZERO, every).is_some_and(|service| service.port == port)
+    };
+    for from in [80, 443, 1024, 8443] {
+        for port in [1, 25, 53, 853, 1023] {
+            assert!(!led_to(from, port), "from {from} to {port}");
+        }
+        for port in [80, 443, 1024, 8443] {
+            assert!(led_to(from, port), "from {from} to {port}");
+        }
+    }
+    assert!(led_to(853, 853) && led_to(444, 445));
+    // What is left out does not stand before what can be used.
+    let (origin, mut cache) = (origin("a.example"), Cache::new());
+    cache.learn(&origin, br#"h3=":25", h3=":8443""#, Duration::ZERO, Duration::ZERO);
+    assert_eq!(cache.best(&origin, Duration::ZERO, every).map(|best| best.port), Some(8443));
 }
 
 #[test]
