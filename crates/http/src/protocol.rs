@@ -2,6 +2,7 @@
 //!
 //! Everything here works on any byte stream or QUIC connection; who made it is no matter.
 
+mod asked;
 mod fields;
 mod h1;
 mod h2;
@@ -10,14 +11,30 @@ mod wire_body;
 
 use http::{Request, Response, Version};
 
+use self::asked::Asked;
 pub(crate) use self::{h1::Http1, h2::Http2, h3::Http3};
-use crate::{Body, Error};
+use crate::{Body, Error, Kind};
 
 /// The largest response head that is read, in bytes, over any version.
 pub(crate) const MAX_HEAD_BYTES: usize = 256 * 1024;
 
 /// The most header fields that a response head may have.
 pub(crate) const MAX_HEAD_FIELDS: usize = 512;
+
+/// The most informational responses that are read before the final one (RFC 9110 §15.2), over any
+/// version.
+const MAX_INFORMATIONAL: usize = 16;
+
+/// The peer goes on sending informational responses and comes to no final one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more than {MAX_INFORMATIONAL} informational responses came, and no final one")]
+struct TooManyInformational;
+
+impl From<TooManyInformational> for Error {
+    fn from(error: TooManyInformational) -> Self {
+        Self::new(Kind::Protocol, error.to_string())
+    }
+}
 
 /// The sending side of a connection.
 pub(crate) enum Sender {
@@ -68,15 +85,20 @@ impl Sender {
         }
     }
 
-    /// Sends a request with an absolute URI and waits for the head of its response.
+    /// Sends a request with an absolute URI and waits for the head of its response, which has to be
+    /// one to what was asked.
     pub(crate) async fn send(
         &mut self,
         request: Request<Body>,
     ) -> Result<Response<Body>, SendFailure> {
-        match self {
+        let asked = Asked::of(&request);
+        let response = match self {
             Self::Http1(sender) => sender.send(request).await,
             Self::Http2(sender) => sender.send(request).await,
             Self::Http3(sender) => sender.send(request).await,
-        }
+        }?;
+        let (head, body) = response.into_parts();
+        asked.check(&head).map_err(SendFailure::new)?;
+        Ok(Response::from_parts(head, body))
     }
 }

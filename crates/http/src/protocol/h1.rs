@@ -1,11 +1,22 @@
 //! HTTP/1.1 by hyper.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use http::{Request, Response, Version};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::Notify,
+};
 
-use super::{MAX_HEAD_BYTES, MAX_HEAD_FIELDS, SendFailure, fields, wire_body};
+use super::{
+    MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_INFORMATIONAL, SendFailure, TooManyInformational, fields,
+    wire_body,
+};
 use crate::{Body, Error, Kind};
 
 /// One HTTP/1.1 connection; one request at a time.
@@ -64,7 +75,16 @@ impl Http1 {
         if !self.to_proxy && request.method() != http::Method::CONNECT {
             *request.uri_mut() = fields::origin_form(request.uri());
         }
-        match self.sender.try_send_request(request).await {
+        let too_many = watch_informational(&mut request);
+        let sent = tokio::select! {
+            biased;
+            // The connection ends with the exchange that nobody waits for any more.
+            () = too_many.notified() => {
+                return Err(SendFailure::new(TooManyInformational.into()));
+            }
+            sent = self.sender.try_send_request(request) => sent,
+        };
+        match sent {
             Ok(response) => Ok(response),
             Err(mut failure) => {
                 let unsent = failure.take_message().map(Request::into_body);
@@ -73,4 +93,16 @@ impl Http1 {
             }
         }
     }
+}
+
+/// Says when more informational responses came than are read; hyper reads on past any number.
+fn watch_informational(request: &mut Request<Body>) -> Arc<Notify> {
+    let (seen, too_many) = (AtomicUsize::new(0), Arc::<Notify>::default());
+    let notified = Arc::clone(&too_many);
+    hyper::ext::on_informational(request, move |_| {
+        if seen.fetch_add(1, Ordering::Relaxed) == MAX_INFORMATIONAL {
+            too_many.notify_one();
+        }
+    });
+    notified
 }

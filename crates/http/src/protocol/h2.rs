@@ -1,10 +1,13 @@
 //! HTTP/2 by hyper.
 
+mod informational;
+
 use http::{Request, Response, Version};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use self::informational::Followed;
 use super::{MAX_HEAD_BYTES, SendFailure, fields, wire_body};
 use crate::{Body, Error, Kind};
 
@@ -33,7 +36,7 @@ impl Http2 {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
         // Boxed, for it is large, and who waits for a connection need not be.
-        let (sender, connection) = Box::pin(builder.handshake(TokioIo::new(stream)))
+        let (sender, connection) = Box::pin(builder.handshake(TokioIo::new(Followed::new(stream))))
             .await
             .map_err(|error| Error::from_source(Kind::Protocol, error))?;
         tokio::spawn(async move {

@@ -20,9 +20,6 @@ use crate::{
     quic_streams::{FrameError, Opener, Side, Streams},
 };
 
-/// Informational responses read before the final one (RFC 9110 §15.2).
-const MAX_INFORMATIONAL: usize = 16;
-
 /// The client's side of a connection: quinn notes what moves.
 #[derive(Clone)]
 struct ClientSide;

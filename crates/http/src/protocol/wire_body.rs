@@ -5,6 +5,7 @@ use std::{error::Error as StdError, io};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
+use super::TooManyInformational;
 use crate::{Body, Error, Kind};
 
 pub(super) fn from_hyper(body: Incoming) -> Body {
@@ -18,7 +19,11 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
         if let Some(found) = error.downcast_ref::<E>() {
             return Some(found);
         }
-        next = error.source();
+        // An error of I/O is no source of its own, what it was made of is.
+        next = match error.downcast_ref().and_then(io::Error::get_ref) {
+            Some(cause) => Some(cause),
+            None => error.source(),
+        };
     }
     None
 }
@@ -28,6 +33,9 @@ pub(super) fn request_error(error: hyper::Error) -> Error {
     // What our own body source said is the cause, not the connection.
     if let Some(own) = find::<Error>(&error) {
         return Error::new(own.kind(), own.detail().to_owned());
+    }
+    if let Some(endless) = find::<TooManyInformational>(&error) {
+        return (*endless).into();
     }
     let detail = find::<io::Error>(&error).map(io::Error::kind);
     match detail {

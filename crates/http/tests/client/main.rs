@@ -15,4 +15,5 @@ mod redirects;
 mod repeats;
 mod rig;
 mod service;
+mod unasked;
 mod versions;

@@ -14,11 +14,12 @@ use http::Response;
 use http_body::Frame;
 
 use super::{
-    ClientSide, Http3, MAX_INFORMATIONAL, SendFailure, broken::Watch, failure, frame_error,
-    stream_error, transmit::Transmission,
+    ClientSide, Http3, SendFailure, broken::Watch, failure, frame_error, stream_error,
+    transmit::Transmission,
 };
 use crate::{
     Error, Kind,
+    protocol::{MAX_INFORMATIONAL, TooManyInformational},
     quic_streams::{FrameError, Receiving},
 };
 
@@ -55,7 +56,7 @@ impl ReceivedBody {
 
     /// The final response's head.
     pub(super) async fn head(&mut self) -> Result<Response<()>, SendFailure> {
-        for _ in 0..MAX_INFORMATIONAL {
+        for _ in 0..=MAX_INFORMATIONAL {
             let response = self.stream.recv_response().await.map_err(|error| {
                 let failure = failure(&error);
                 SendFailure { error: failure.error.breaking(self.watch.cause()), ..failure }
@@ -64,7 +65,7 @@ impl ReceivedBody {
                 return Ok(response);
             }
         }
-        Err(SendFailure::new(Error::new(Kind::Protocol, "too many informational responses")))
+        Err(SendFailure::new(TooManyInformational.into()))
     }
 
     pub(super) fn with_transmission(mut self, transmission: Transmission) -> Self {
