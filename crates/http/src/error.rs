@@ -225,7 +225,7 @@ impl Error {
         self.0.kind
     }
 
-    /// The URL that was asked for, without its password.
+    /// The URL that was asked for; `***` stands for its password.
     pub fn url(&self) -> Option<&str> {
         self.0.url.as_deref()
     }
@@ -302,12 +302,57 @@ pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-fn without_password(url: &url::Url) -> String {
+/// A URL as it may be shown: `***` stands for its password.
+pub fn without_password(url: &url::Url) -> String {
     if url.password().is_none() {
         return url.to_string();
     }
     let mut shown = url.clone();
     // A URL with a password has a host, so this does not fail.
-    let _ = shown.set_password(None);
+    let _ = shown.set_password(Some(MASK));
     shown.to_string()
+}
+
+/// A text that was to be a URL, as it may be shown: what could be a password is `***`.
+///
+/// Where the text breaks the rules nobody can say where its password ends, so all up to the last
+/// `@` counts as one.
+pub fn text_without_password(text: &str) -> String {
+    if let Ok(url) = url::Url::parse(text)
+        && url.has_host()
+    {
+        return without_password(&url);
+    }
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let user = |end: usize| text[start..end].find(':').map(|colon| (start + colon + 1, end));
+    match text.rfind('@').filter(|end| *end > start).and_then(user) {
+        Some((from, to)) => format!("{}{MASK}{}", &text[..from], &text[to..]),
+        None => text.to_owned(),
+    }
+}
+
+/// What stands for a password.
+const MASK: &str = "***";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for (text, shown) in [
+            ("https://ada:secret@a.example/x", "https://ada:***@a.example/x"),
+            ("https://ada@a.example/", "https://ada@a.example/"),
+            ("https://a.example:8443/@x", "https://a.example:8443/@x"),
+            ("https://ada:secret@a b/", "https://ada:***@a b/"),
+            ("https://ada:se/cr@et@a.example:99999/", "https://ada:***@a.example:99999/"),
+            ("ada:secret@a.example", "ada:***@a.example"),
+            ("ftp://ada:secret@a.example/", "ftp://ada:***@a.example/"),
+            ("a.example:x", "a.example:x"),
+            ("@:", "@:"),
+            ("://:@", "://:***@"),
+        ] {
+            assert_eq!(text_without_password(text), shown);
+        }
+    }
 }

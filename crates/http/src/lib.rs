@@ -38,6 +38,6 @@ pub use body::Body;
 pub use client::{
     Client, ClientBuilder, Direct, DirectConnection, HttpPolicy, Proxy, RequestBuilder, Response,
 };
-pub use error::{Error, Kind};
+pub use error::{Error, Kind, text_without_password, without_password};
 pub use pool::PoolLimits;
 pub use version::Versions;

@@ -2,6 +2,7 @@
 
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::target::{Host, Service, Target, TargetError};
+use eyas_http::text_without_password as shown;
 use url::Url;
 
 use crate::failure::{Failure, Kind};
@@ -45,8 +46,11 @@ pub(crate) fn to_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Fail
         true => {
             parse(text, service, VersionFlags::default()).and_then(|target| match target.service {
                 Service::Plain { .. } => Ok(target),
-                _ => Err(Failure::new(Kind::Url, format!("{text:?} is HTTP, which has its own"))
-                    .hint("eyas get fetches it; a pipe goes to quic+tcp://host:port")),
+                _ => Err(Failure::new(
+                    Kind::Url,
+                    format!("{:?} is HTTP, which has its own", shown(text)),
+                )
+                .hint("eyas get fetches it; a pipe goes to quic+tcp://host:port")),
             })
         }
         false if service.plain => of_transports(text, vec![Transport::Tcp], service),
@@ -87,7 +91,7 @@ fn of_transports(
     let (host, port) = host_and_port(rest)?;
     let host = Host::parse(host).map_err(|cause| malformed(text, &cause))?;
     let Some(port) = port else {
-        return Err(Failure::new(Kind::Url, format!("there is no port in {text:?}"))
+        return Err(Failure::new(Kind::Url, format!("there is no port in {:?}", shown(text)))
             .hint("name one, as in sctp+tcp://example.org:5000"));
     };
     let security = if service.plain { Security::None } else { Security::Tls };
@@ -114,7 +118,7 @@ pub(crate) fn of_url(url: &Url, versions: VersionFlags) -> Result<Target, Failur
 pub(crate) fn url(text: &str) -> Result<Url, Failure> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
     let url = Url::parse(&whole).map_err(|cause| {
-        Failure::new(Kind::Url, format!("{text:?} is no URL: {cause}"))
+        Failure::new(Kind::Url, format!("{:?} is no URL: {cause}", shown(text)))
             .hint("write it as https://example.org/path")
     })?;
     match (url.scheme(), url.host_str()) {
@@ -123,7 +127,7 @@ pub(crate) fn url(text: &str) -> Result<Url, Failure> {
             Ok(url)
         }
         ("http" | "https", None) => {
-            Err(Failure::new(Kind::Url, format!("there is no host in {text:?}")))
+            Err(Failure::new(Kind::Url, format!("there is no host in {:?}", shown(text))))
         }
         (scheme, _) => Err(Failure::new(Kind::Url, format!("eyas does not speak {scheme}://"))
             .hint("use https://, http://, or transports such as sctp+tcp://host:port")),
@@ -131,7 +135,13 @@ pub(crate) fn url(text: &str) -> Result<Url, Failure> {
 }
 
 fn malformed(text: &str, cause: &TargetError) -> Failure {
-    Failure::new(Kind::Url, format!("{text:?} names no host: {cause}"))
+    let shown = shown(text);
+    let message = match shown == text {
+        true => format!("{text:?} names no host: {cause}"),
+        // The cause would quote the password.
+        false => format!("{shown:?} names no host: a user and a password are no part of one"),
+    };
+    Failure::new(Kind::Url, message)
         .hint("name a URL, host:port or a host, such as example.org or [2001:db8::1]:443")
 }
 
@@ -143,8 +153,14 @@ fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Failure> {
     };
     match port.parse() {
         Ok(port @ 1..) => Ok((host, Some(port))),
-        _ => Err(Failure::new(Kind::Url, format!("{port:?} in {text:?} is no port"))
-            .hint("ports go from 1 to 65535")),
+        _ => {
+            let shown = shown(text);
+            let message = match shown == text {
+                true => format!("{port:?} in {text:?} is no port"),
+                false => format!("there is no port in {shown:?}"),
+            };
+            Err(Failure::new(Kind::Url, message).hint("ports go from 1 to 65535"))
+        }
     }
 }
 
@@ -215,6 +231,22 @@ mod tests {
         for text in ["ftp://example.org/", "https://", "https://[::1", "https://a b/", "x://"] {
             let refused = url(text).expect_err(text);
             assert_eq!(refused.kind, Kind::Url, "{text}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for text in [
+            "ada:secret@example.org",
+            "ada:secret@example.org:99999",
+            "https://ada:secret@exa mple.org/",
+            "https://ada:secret@example.org:99999/",
+            "ftp://ada:secret@example.org/",
+            "sctp+tcp://ada:secret@example.org",
+            "sctp+tcp://ada:secret@example.org:1",
+        ] {
+            let refused = read(text).expect_err(text);
+            assert!(!refused.message.contains("secret"), "{}", refused.message);
         }
     }
 

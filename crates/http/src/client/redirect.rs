@@ -9,7 +9,8 @@ use http::{
 };
 use url::Url;
 
-use crate::{Body, Error, Kind};
+use super::request;
+use crate::{Body, Error, Kind, text_without_password, without_password};
 
 /// Fields that describe a body, and go with it.
 const BODY_FIELDS: [HeaderName; 6] = [
@@ -84,13 +85,15 @@ impl Hop {
             .get(LOCATION)
             .and_then(|value| std::str::from_utf8(value.as_bytes()).ok())
             .ok_or_else(|| refuse("its Location is not text".to_owned()))?;
-        let mut to = self
-            .url
-            .join(location)
-            .map_err(|error| refuse(format!("its Location {location:?} is no URL: {error}")))?;
+        let mut to = self.url.join(location).map_err(|error| {
+            let shown = text_without_password(location);
+            refuse(format!("its Location {shown:?} is no URL: {error}"))
+        })?;
         if !matches!(to.scheme(), "http" | "https") || !to.has_host() {
-            return Err(refuse(format!("it leads out of HTTP, to {to}")));
+            return Err(refuse(format!("it leads out of HTTP, to {}", without_password(&to))));
         }
+        // Nobody here has chosen these: they are neither sent nor shown.
+        request::drop_user(&mut to);
         if self.url.scheme() == "https" && to.scheme() == "http" && !rules.allow_downgrade {
             return Err(refuse(format!("it leads from https to {to}, which is not protected")));
         }
@@ -151,6 +154,20 @@ mod tests {
             let mut hop = hop(Method::GET, "https://a.example/");
             hop.follow(StatusCode::FOUND, &to(other), &STRICT).expect("followed");
             assert!(!hop.headers.contains_key(AUTHORIZATION), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_user_and_a_password_of_the_peers_are_neither_kept_nor_shown() {
+        let mut hop = hop(Method::GET, "https://a.example/");
+        let named = to("https://ada:secret@b.example/");
+        hop.follow(StatusCode::FOUND, &named, &STRICT).expect("followed");
+        assert_eq!(hop.url.as_str(), "https://b.example/");
+        for location in
+            ["http://ada:secret@b.example/", "ftp://ada:secret@b.example/", "//ada:secret@b c/"]
+        {
+            let error = hop.follow(StatusCode::FOUND, &to(location), &STRICT).expect_err(location);
+            assert!(!error.to_string().contains("secret"), "{error}");
         }
     }
 

@@ -7,7 +7,7 @@ use http::{
 use url::Url;
 
 use super::{Client, Response, exchange};
-use crate::{Body, Error, Kind};
+use crate::{Body, Error, Kind, text_without_password};
 
 /// A request in the making. What is wrong with it is said by [`send`](Self::send).
 #[must_use = "a request does nothing until it is sent"]
@@ -81,7 +81,8 @@ impl RequestBuilder {
 
 /// An absolute `http` or `https` URL.
 pub(super) fn parse(text: &str) -> Result<Url, Error> {
-    let refuse = |why: String| Error::new(Kind::Url, format!("{text:?}: {why}"));
+    let refuse =
+        |why: String| Error::new(Kind::Url, format!("{:?}: {why}", text_without_password(text)));
     let url = Url::parse(text).map_err(|error| refuse(error.to_string()))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
@@ -109,6 +110,11 @@ pub(super) fn complete(headers: &mut HeaderMap, defaults: &HeaderMap, url: &mut 
     {
         headers.insert(AUTHORIZATION, value);
     }
+    drop_user(url);
+}
+
+/// Takes the user information out of a URL.
+pub(super) fn drop_user(url: &mut Url) {
     // Both fail only for URLs without a host, and this one has a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
@@ -138,6 +144,14 @@ mod tests {
             let error = parse(text).expect_err(text);
             assert_eq!(error.kind(), Kind::Url);
             assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_shown_by_what_refuses_its_url() {
+        for text in ["https://ada:secret@a b/", "ftp://ada:secret@a.example/"] {
+            let told = parse(text).expect_err(text).to_string();
+            assert!(told.contains("ada:***@a") && !told.contains("secret"), "{told}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use eyas_http::without_password;
 use eyas_lab::load::{Percentiles, Progress, Summary};
 
 use super::wanted::Wanted;
@@ -46,7 +47,7 @@ pub(super) fn live(progress: &Progress<'_>) -> String {
 /// What came of the load.
 pub(super) fn report(wanted: &Wanted, summary: &Summary, look: Look) -> Vec<Line> {
     let mut lines = vec![
-        Line::new().with(Paint::Head, wanted.load.url.as_str()),
+        Line::new().with(Paint::Head, without_password(&wanted.load.url)),
         Line::new().with(Paint::Dim, format!("  {}", wanted.words())),
         Line::new(),
     ];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use eyas::race::memory;
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, MemoryStore};
-use eyas_http::Versions;
+use eyas_http::{Versions, without_password};
 use eyas_lab::load::{Arrivals, Connections, Extent, Load, Rate};
 use serde_json::{Value, json};
 
@@ -122,7 +122,7 @@ impl Wanted {
             Connections::Kept { most, streams } => json!({ "kept": most, "streams": streams }),
         };
         json!({
-            "url": load.url.as_str(),
+            "url": without_password(&load.url),
             "objects": load.objects,
             "arrivals": { "spacing": load.arrivals.spacing, "from": from, "to": to },
             "duration_s": load.extent.duration.map(|duration| duration.as_secs_f64()),
