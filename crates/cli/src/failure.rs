@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Identity,
     /// Too many redirects.
     Redirect,
-    /// The server broke HTTP, or reset the connection.
+    /// The server broke HTTP, answered what was not asked, or reset the connection.
     Protocol,
     /// The server's certificate was not accepted.
     Certificate,
@@ -50,16 +50,20 @@ pub(crate) enum Kind {
     Undecided,
     /// The emulator could not do its work.
     Emulator,
+    /// SIGHUP: the terminal has gone.
+    HungUp,
     /// Ctrl-C.
     Interrupted,
     /// Nobody reads the output any more.
     BrokenPipe,
+    /// SIGTERM.
+    Terminated,
 }
 
 impl Kind {
     /// All kinds, in the order of their codes.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::Usage,
         Self::Url,
         Self::Dns,
@@ -80,9 +84,16 @@ impl Kind {
         Self::Claim,
         Self::Emulator,
         Self::Undecided,
+        Self::HungUp,
         Self::Interrupted,
         Self::BrokenPipe,
+        Self::Terminated,
     ];
+
+    /// Whether somebody asked the run to end, and knows it.
+    pub(crate) const fn is_interruption(self) -> bool {
+        matches!(self, Self::HungUp | Self::Interrupted | Self::Terminated)
+    }
 
     /// The exit code.
     pub(crate) const fn exit_code(self) -> u8 {
@@ -107,8 +118,10 @@ impl Kind {
             Self::Claim => 112,
             Self::Undecided => 114,
             Self::Emulator => 113,
+            Self::HungUp => 129,
             Self::Interrupted => 130,
             Self::BrokenPipe => 141,
+            Self::Terminated => 143,
         }
     }
 
@@ -135,8 +148,10 @@ impl Kind {
             Self::Claim => "claim",
             Self::Undecided => "undecided",
             Self::Emulator => "emulator",
+            Self::HungUp => "hung-up",
             Self::Interrupted => "interrupted",
             Self::BrokenPipe => "broken-pipe",
+            Self::Terminated => "terminated",
         }
     }
 
@@ -156,7 +171,9 @@ impl Kind {
             Self::Tls => "The TLS handshake failed: alert, version, no common ALPN.",
             Self::Listen => "The server cannot listen on the address.",
             Self::Redirect => "More redirects than --max-redirs allows, or a redirect to nowhere.",
-            Self::Protocol => "The server broke HTTP or reset the connection in mid-response.",
+            Self::Protocol => {
+                "The server broke HTTP, answered what was not asked, or reset the connection in mid-response."
+            }
             Self::Identity => "A certificate, key or trust file given by the user cannot be used.",
             Self::Certificate => {
                 "The server's certificate was not accepted: unknown issuer, expired, wrong name."
@@ -171,8 +188,10 @@ impl Kind {
             Self::Emulator => {
                 "The emulator cannot be made (subcommands netem and lab), or the command cannot be run (netem)."
             }
+            Self::HungUp => "SIGHUP: the terminal has gone. nohup is respected.",
             Self::Interrupted => "Ctrl-C.",
             Self::BrokenPipe => "Nobody reads the output any more; nothing is said.",
+            Self::Terminated => "SIGTERM.",
         }
     }
 }

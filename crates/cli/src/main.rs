@@ -70,7 +70,8 @@ fn report(failure: &Failure, common: &CommonFlags, silent: bool) {
         let _ = output::object(&failure.to_json());
         return;
     }
-    if silent || failure.kind == Kind::Interrupted {
+    // Who ended the run need not be told so, unless there is more to say.
+    if silent || (failure.kind.is_interruption() && failure.hint.is_none()) {
         return;
     }
     let mut lines =

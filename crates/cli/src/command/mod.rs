@@ -44,7 +44,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Load(flags) => on_runtime(load::run(*flags, common)),
         Command::Replay(flags) => replay::run(&flags, &common),
         Command::Demo(flags) => on_runtime(until_interrupted(demo::run(&flags, &common))),
-        Command::Get(flags) => on_runtime(until_interrupted(get::run(&flags, &common))),
+        Command::Get(flags) => on_runtime(get::run(&flags, &common)),
         Command::Race(flags) => on_runtime(until_interrupted(race::run(&flags, &common))),
         Command::Pipe(flags) => on_runtime(until_interrupted(pipe::run(&flags, &common))),
         Command::Plan(flags) => on_runtime(until_interrupted(plan::run(&flags, &common))),
@@ -65,11 +65,14 @@ fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
 }
 
 /// Runs a future until it is done or Ctrl-C drops it, and what it holds with it.
-async fn until_interrupted(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+async fn until_interrupted<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     let mut interruption = listen()?;
+    interruption::end_what_is_stuck(listen()?);
     tokio::select! {
         result = work => result,
-        () = interruption.next() => Err(Failure::new(Kind::Interrupted, "interrupted")),
+        kind = interruption.next() => Err(Failure::new(kind, "interrupted")),
     }
 }
 

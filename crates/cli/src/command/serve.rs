@@ -32,7 +32,7 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     }
     tokio::select! {
         _ = running.shutdown(GRACE) => Ok(()),
-        () = interruption.next() => Ok(()),
+        _ = interruption.next() => Ok(()),
     }
 }
 

@@ -3,6 +3,8 @@
 mod body;
 mod place;
 mod progress;
+mod replacement;
+mod unfinished;
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +19,7 @@ use crate::terminal::{Line, Look};
 pub(crate) use body::{BodySink, remote_name};
 pub(crate) use place::WholeFile;
 pub(crate) use progress::Progress;
+pub(crate) use unfinished::Unfinished;
 
 /// Writes lines to standard output.
 pub(crate) fn page(lines: &[Line], look: Look) -> Result<(), Failure> {

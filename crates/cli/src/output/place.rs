@@ -2,58 +2,45 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use tempfile::TempPath;
-
+use super::replacement::Replacement;
 use crate::failure::Failure;
 
 /// What a name stands for, opened.
-pub(super) enum Place {
-    /// A device or pipe, which cannot be replaced by a file.
-    Device(File),
-    /// A file beside its name, to be moved there when it is whole; deleted otherwise.
-    File {
-        /// What is written to.
-        file: File,
-        /// Where it is as long as it is not whole.
-        beside: TempPath,
-        /// Where it is to be.
-        target: PathBuf,
-    },
+pub(super) struct Place {
+    /// What is written to.
+    pub(super) file: File,
+    /// The name that it takes when it is whole. A device or pipe has no need of one, and cannot be
+    /// replaced by a file.
+    pub(super) replacement: Option<Replacement>,
 }
 
 impl Place {
     /// Opens what the name means: an existing device or pipe itself, else a file beside the name.
+    ///
+    /// Waits for as long as a pipe has no reader.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let target = match fs::metadata(path) {
+        let there = match fs::metadata(path) {
             Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
             Ok(found) if !found.is_file() => {
-                let device = fs::OpenOptions::new().write(true).open(path)?;
-                return Ok(Self::Device(device));
+                let file = fs::OpenOptions::new().write(true).open(path)?;
+                return Ok(Self { file, replacement: None });
             }
-            // A link stays a link: what it points to is replaced.
-            Ok(_) => fs::canonicalize(path)?,
-            Err(_) => path.to_owned(),
+            Ok(found) => Some(found),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
+            Err(cause) => return Err(cause),
         };
-        let directory = match target.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let name = target.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-        let mut prefix = std::ffi::OsString::from(".");
-        prefix.push(name);
-        prefix.push(".");
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).suffix(".part");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // As any new file: the umask takes away what the user does not want.
-            builder.permissions(fs::Permissions::from_mode(0o666));
+        let (file, replacement) = Replacement::begin(path, there.as_ref())?;
+        Ok(Self { file, replacement: Some(replacement) })
+    }
+
+    /// What was written is whole.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        match self.replacement {
+            Some(replacement) => replacement.finish(&mut self.file),
+            None => Ok(()),
         }
-        let (file, beside) = builder.tempfile_in(directory)?.into_parts();
-        Ok(Self::File { file, beside, target })
     }
 }
 
@@ -61,7 +48,7 @@ impl Place {
 pub(crate) struct WholeFile {
     name: String,
     out: BufWriter<File>,
-    moved: Option<(TempPath, PathBuf)>,
+    replacement: Option<Replacement>,
 }
 
 impl WholeFile {
@@ -69,20 +56,17 @@ impl WholeFile {
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let name = path.display().to_string();
         let place = Place::open(path).map_err(|cause| Failure::write(&name, &cause))?;
-        let (file, moved) = match place {
-            Place::Device(file) => (file, None),
-            Place::File { file, beside, target } => (file, Some((beside, target))),
-        };
-        Ok(Self { name, out: BufWriter::new(file), moved })
+        let Place { file, replacement } = place;
+        Ok(Self { name, out: BufWriter::new(file), replacement })
     }
 
     /// It is whole.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
-        let written = self.out.flush().and_then(|()| match self.moved.take() {
-            Some((beside, target)) => beside.persist(target).map_err(|failed| failed.error),
-            None => Ok(()),
-        });
-        written.map_err(|cause| Failure::write(&self.name, &cause))
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        let Self { name, out, replacement } = self;
+        out.into_inner()
+            .map_err(io::IntoInnerError::into_error)
+            .and_then(|file| Place { file, replacement }.finish())
+            .map_err(|cause| Failure::write(&name, &cause))
     }
 }
 

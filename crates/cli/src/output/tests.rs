@@ -5,6 +5,15 @@ use std::fs;
 use super::*;
 use crate::failure::Kind;
 
+async fn opened(path: &std::path::Path) -> BodySink {
+    BodySink::file(path, &Unfinished::default()).await.expect("opens")
+}
+
+async fn refused(path: &std::path::Path) -> Failure {
+    let opened = BodySink::file(path, &Unfinished::default()).await;
+    opened.err().expect("refused")
+}
+
 fn names(directory: &std::path::Path) -> Vec<String> {
     let entries = fs::read_dir(directory).expect("a directory");
     entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into()).collect()
@@ -14,7 +23,7 @@ fn names(directory: &std::path::Path) -> Vec<String> {
 async fn a_whole_body_stands_under_its_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = directory.path().join("page");
-    let mut sink = BodySink::file(&target).expect("opens");
+    let mut sink = opened(&target).await;
     sink.write(b"one ").await.expect("writes");
     assert!(!target.exists());
     sink.write(b"two").await.expect("writes");
@@ -29,7 +38,7 @@ async fn a_body_that_breaks_off_leaves_what_was_there() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = directory.path().join("page");
     fs::write(&target, b"old").expect("writes");
-    let mut sink = BodySink::file(&target).expect("opens");
+    let mut sink = opened(&target).await;
     sink.write(b"new").await.expect("writes");
     drop(sink);
     assert_eq!(fs::read(&target).expect("reads"), b"old");
@@ -39,7 +48,7 @@ async fn a_body_that_breaks_off_leaves_what_was_there() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_full_disk_is_a_write_error() {
-    let mut sink = BodySink::file("/dev/full".as_ref()).expect("opens");
+    let mut sink = opened("/dev/full".as_ref()).await;
     let written = sink.write(&[0; 4096]).await;
     let failed = match written {
         Ok(()) => sink.finish().await.expect_err("the disk is full"),
@@ -51,10 +60,9 @@ async fn a_full_disk_is_a_write_error() {
 #[tokio::test]
 async fn a_directory_is_refused_before_anything_is_fetched() {
     let directory = tempfile::tempdir().expect("a directory");
-    let refused = BodySink::file(directory.path()).err().expect("refused");
-    assert_eq!(refused.kind, Kind::Write);
-    let nowhere = BodySink::file(&directory.path().join("no/such/place")).err().expect("refused");
-    assert_eq!(nowhere.kind, Kind::Write);
+    assert_eq!(refused(directory.path()).await.kind, Kind::Write);
+    let nowhere = directory.path().join("no/such/place");
+    assert_eq!(refused(&nowhere).await.kind, Kind::Write);
 }
 
 #[cfg(unix)]
@@ -64,11 +72,113 @@ async fn a_link_stays_a_link() {
     let (real, link) = (directory.path().join("real"), directory.path().join("link"));
     fs::write(&real, b"old").expect("writes");
     std::os::unix::fs::symlink(&real, &link).expect("links");
-    let mut sink = BodySink::file(&link).expect("opens");
+    let mut sink = opened(&link).await;
     sink.write(b"new").await.expect("writes");
     sink.finish().await.expect("moves");
     assert!(fs::symlink_metadata(&link).expect("exists").is_symlink());
     assert_eq!(fs::read(&real).expect("reads"), b"new");
+}
+
+#[cfg(unix)]
+mod existing {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// A file of this mode in a directory of its own.
+    fn file(mode: u32) -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let target = directory.path().join("page");
+        fs::write(&target, b"old, and longer").expect("writes");
+        fs::set_permissions(&target, fs::Permissions::from_mode(mode)).expect("is its owner");
+        (directory, target)
+    }
+
+    async fn write(path: &std::path::Path) {
+        let mut sink = opened(path).await;
+        sink.write(b"new").await.expect("writes");
+        sink.finish().await.expect("finishes");
+    }
+
+    fn mode(path: &std::path::Path) -> u32 {
+        fs::metadata(path).expect("exists").mode() & 0o7777
+    }
+
+    #[tokio::test]
+    async fn its_mode_is_kept_through_a_link_too() {
+        for kept in [0o600, 0o640, 0o755, 0o666] {
+            let (directory, target) = file(kept);
+            write(&target).await;
+            assert_eq!((mode(&target), fs::read(&target).expect("reads")), (kept, b"new".into()));
+            let (near, far) = (directory.path().join("near"), directory.path().join("far"));
+            symlink("page", &near).expect("links");
+            symlink(&near, &far).expect("links");
+            fs::write(&target, b"old").expect("writes");
+            write(&far).await;
+            assert_eq!((mode(&target), fs::read(&target).expect("reads")), (kept, b"new".into()));
+            assert!(fs::symlink_metadata(&far).expect("exists").is_symlink());
+        }
+    }
+
+    #[tokio::test]
+    async fn what_came_over_the_network_gets_no_rights_of_another_user() {
+        let (_directory, target) = file(0o4755);
+        write(&target).await;
+        assert_eq!(mode(&target), 0o755);
+    }
+
+    #[tokio::test]
+    async fn its_owner_is_kept() {
+        let (_directory, target) = file(0o600);
+        // Only root can give a file away; others keep their own.
+        let _ = chown(&target, Some(12_345), Some(12_345));
+        let before = fs::metadata(&target).expect("exists");
+        write(&target).await;
+        let after = fs::metadata(&target).expect("exists");
+        assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
+        assert_eq!(fs::read(&target).expect("reads"), b"new");
+    }
+
+    #[tokio::test]
+    async fn its_other_names_stay_names_of_the_same_file() {
+        let (directory, target) = file(0o600);
+        let other = directory.path().join("other");
+        fs::hard_link(&target, &other).expect("links");
+        write(&target).await;
+        assert_eq!(fs::read(&other).expect("reads"), b"new");
+        let mut found = names(directory.path());
+        found.sort();
+        assert_eq!(found, ["other", "page"]);
+    }
+
+    #[tokio::test]
+    async fn a_link_to_nothing_gets_something_to_point_to() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let link = directory.path().join("link");
+        symlink("page", &link).expect("links");
+        write(&link).await;
+        assert!(fs::symlink_metadata(&link).expect("exists").is_symlink());
+        assert_eq!(fs::read(directory.path().join("page")).expect("reads"), b"new");
+        let circle = directory.path().join("circle");
+        symlink("circle", &circle).expect("links");
+        assert_eq!(refused(&circle).await.kind, Kind::Write);
+    }
+}
+
+#[test]
+fn what_was_removed_is_said_to_who_interrupts_only() {
+    let unfinished = Unfinished::default();
+    let told = |kind| unfinished.told(Failure::new(kind, "ended")).hint;
+    assert_eq!(told(Kind::Interrupted), None);
+    unfinished.add(1_234_567);
+    for kind in [Kind::Interrupted, Kind::Terminated, Kind::HungUp] {
+        let hint = told(kind).expect("a hint");
+        assert_eq!(hint, "the 1,234,567 bytes that had come were removed");
+    }
+    assert_eq!(told(Kind::Partial), None);
+    unfinished.is_whole();
+    assert_eq!(told(Kind::Interrupted), None);
 }
 
 #[test]

@@ -143,6 +143,15 @@ fn faults_of_plain_http() {
         fails(Eyas::new(&line).arg("-o").arg(place.path().join("body")), code);
         assert!(is_empty(place.path()), "{code}");
     }
+    for faulty in [Faulty::Part, Faulty::Switches, Faulty::Coded, Faulty::NothingNew] {
+        let place = tempfile::tempdir().expect("a directory");
+        let line = format!("get http://{}/", faulty.start());
+        let object = fails(Eyas::new(&line).arg("-o").arg(place.path().join("body")), 56);
+        assert_eq!(object["error"]["kind"], "protocol");
+        assert!(is_empty(place.path()));
+    }
+    let object = fails(Eyas::new(&format!("get http://{}/", Faulty::Announces.start())), 56);
+    assert!(message(&object).contains("16 informational"), "{object}");
     let line = format!("get http://{}/ --max-time 1s", Faulty::Silent.start());
     fails(Eyas::new(&line), 28);
     let line = format!("get -L --max-redirs 5 http://{}/", Faulty::Circular.start());
@@ -182,24 +191,4 @@ fn an_address_that_is_taken() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let line = format!("serve --listen {}", taken.local_addr().expect("an address"));
     fails(Eyas::new(&line), 45);
-}
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_leaves_no_file() {
-    use std::process::{Command, Stdio};
-    let peer = Peer::start(Personality::Well);
-    let place = tempfile::tempdir().expect("a directory");
-    let eyas = peer.eyas(&format!("get {}", peer.url("/slow?ms=30000")));
-    let mut command = eyas.arg("-o").arg(place.path().join("body")).command();
-    let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
-    // The file beside the name is there before anything is fetched.
-    while is_empty(place.path()) {
-        assert_eq!(child.try_wait().expect("a child"), None, "it ended too early");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(sent.expect("kill is there").success());
-    assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    assert!(is_empty(place.path()));
 }

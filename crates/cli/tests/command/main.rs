@@ -8,6 +8,7 @@ mod lab_live;
 mod load;
 mod memory;
 mod netem;
+mod output;
 mod pipe;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;

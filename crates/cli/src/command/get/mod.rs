@@ -5,39 +5,81 @@ mod request;
 mod tell;
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use eyas::race::target::Target;
 use eyas::race::trace::Trace;
-use eyas_http::{Client, HttpPolicy, Proxy, Response};
+use eyas_http::{Client, HttpPolicy, Proxy, Response, without_password};
+use http::StatusCode;
 use url::Url;
 
 use super::linger::linger;
 use super::setting::{self, Means};
-use super::target;
+use super::{target, until_interrupted};
 use crate::account::{self, Account};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, GetFlags, PolicyName};
-use crate::output::{BodySink, Progress, remote_name};
+use crate::output::{BodySink, Progress, Unfinished, remote_name};
 use crate::shape::{HeaderShape, RaceShape, TimingsShape, millis};
 use tell::Told;
 
 /// The status from which `--fail` fails.
 const FIRST_FAILURE: u16 = 400;
 
+/// What a client that gives up at the end of `--max-time` may take to say more about it than is known
+/// here.
+const LAST_WORD: Duration = Duration::from_millis(250);
+
 /// Fetches and tells.
 pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Failure> {
+    let unfinished = Unfinished::default();
+    let run = async {
+        let fetch = fetch(flags, common, &unfinished);
+        let fetched = match flags.reach.max_time {
+            // Not only the peer can be slow: so can be who reads what is written.
+            Some(limit) => tokio::time::timeout(limit.saturating_add(LAST_WORD), fetch)
+                .await
+                .unwrap_or_else(|_| Err(late(limit, flags)))?,
+            None => fetch.await?,
+        };
+        let Fetched { told, response, means } = fetched;
+        linger(|| response.trace(), &means.memory).await;
+        finish(&told, response.trace(), flags, common)
+    };
+    until_interrupted(run).await.map_err(|failure| unfinished.told(failure))
+}
+
+fn late(limit: Duration, flags: &GetFlags) -> Failure {
+    let failure = Failure::new(Kind::Timeout, format!("not done in the {limit:?} of --max-time"));
+    match &flags.output.output {
+        Some(path) => failure.hint(format!("allow more time; does anybody read {path:?}?")),
+        None => failure.hint("allow more time"),
+    }
+}
+
+/// A response that was written to its place, and what is still to be told of it.
+struct Fetched {
+    told: Told,
+    response: Response,
+    means: Means,
+}
+
+async fn fetch(
+    flags: &GetFlags,
+    common: &CommonFlags,
+    unfinished: &Unfinished,
+) -> Result<Fetched, Failure> {
     let began = Instant::now();
     let url = target::url(&flags.url)?;
     let output = place(flags, &url)?;
-    let sink = sink(output.as_ref(), common)?;
-    let request = request::Request::read(flags, &url)?;
+    let sink = sink(output.as_ref(), common, unfinished).await?;
+    let request = request::Request::read(flags, &url).await?;
     let asked = target::of_url(&url, flags.versions)?;
     let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &asked).await?;
-    let client = client(flags, &means, &asked)?;
+    let client = client(flags, &means, &asked, began)?;
     let sent = request.send(&client).await;
     means.warn(common);
-    let response = match sent {
+    let mut response = match sent {
         Ok(response) => response,
         Err(error) => return Err(failed(&error, flags)),
     };
@@ -52,8 +94,8 @@ pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Fa
         return Err(failure.with_details(tell::race_of(account.as_ref().ok())));
     }
     let mut told = Told {
-        url: url.to_string(),
-        final_url: response.url().to_string(),
+        url: without_password(&url),
+        final_url: without_password(response.url()),
         status: status.as_u16(),
         version: tell::version(response.version()),
         headers: headers(&response),
@@ -63,11 +105,9 @@ pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Fa
         bytes: 0,
         race: RaceShape::default(),
     };
-    let mut response = response;
     told.bytes = body(&mut response, sink, flags, common).await?;
     told.timings.total_ms = millis(began.elapsed());
-    linger(|| response.trace(), &means.memory).await;
-    finish(&told, response.trace(), flags, common)
+    Ok(Fetched { told, response, means })
 }
 
 fn finish(
@@ -99,19 +139,28 @@ fn place(flags: &GetFlags, url: &Url) -> Result<Option<PathBuf>, Failure> {
 }
 
 /// With `--json` standard output is the object's.
-fn sink(place: Option<&PathBuf>, common: &CommonFlags) -> Result<BodySink, Failure> {
+async fn sink(
+    place: Option<&PathBuf>,
+    common: &CommonFlags,
+    unfinished: &Unfinished,
+) -> Result<BodySink, Failure> {
     match place {
         Some(path) if common.json && path.as_os_str() == "-" => {
             Err(Failure::new(Kind::Usage, "--json and the body cannot both go to standard output")
                 .hint("name a file with -o FILE"))
         }
-        Some(path) => BodySink::file(path),
+        Some(path) => BodySink::file(path, unfinished).await,
         None if common.json => Ok(BodySink::nowhere()),
         None => Ok(BodySink::stdout()),
     }
 }
 
-fn client(flags: &GetFlags, means: &Means, target: &Target) -> Result<Client, Failure> {
+fn client(
+    flags: &GetFlags,
+    means: &Means,
+    target: &Target,
+    began: Instant,
+) -> Result<Client, Failure> {
     let request = &flags.request;
     let mut builder = Client::builder()
         .endpoint(means.endpoint.clone())
@@ -131,7 +180,7 @@ fn client(flags: &GetFlags, means: &Means, target: &Target) -> Result<Client, Fa
             None => Proxy::from_env(),
         });
     if let Some(limit) = flags.reach.max_time {
-        builder = builder.total_timeout(limit);
+        builder = builder.total_timeout(limit.saturating_sub(began.elapsed()));
     }
     builder.build().map_err(|error| failed(&error, flags))
 }
@@ -183,6 +232,10 @@ async fn body(
         sink.write(&piece).await?;
     }
     progress.clear();
+    if response.status() == StatusCode::NOT_MODIFIED {
+        // What is there already is what the server has: nothing takes its place.
+        return Ok(0);
+    }
     let count = sink.written() - before;
     sink.finish().await?;
     Ok(count)

@@ -4,7 +4,9 @@ use std::io::Read;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use eyas_http::{Client, Error, Response};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName, PROXY_AUTHORIZATION, USER_AGENT,
+};
 use http::{HeaderMap, HeaderValue, Method};
 use url::Url;
 
@@ -15,6 +17,9 @@ use crate::flags::{GetFlags, RequestFlags};
 const OWN_NAME: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
 /// What curl says that the data of `-d` is.
 const FORM: &str = "application/x-www-form-urlencoded";
+
+/// Fields whose values are not shown.
+const SECRETS: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE];
 
 /// A request before it is sent.
 pub(super) struct Request {
@@ -29,9 +34,9 @@ pub(super) struct Request {
 
 impl Request {
     /// Reads the flags, and the files that they name.
-    pub(super) fn read(flags: &GetFlags, url: &Url) -> Result<Self, Failure> {
+    pub(super) async fn read(flags: &GetFlags, url: &Url) -> Result<Self, Failure> {
         let request = &flags.request;
-        let body = data(request)?;
+        let body = data(request).await?;
         let method = match (&request.method, request.head, body.is_some()) {
             (Some(method), _, _) => method.clone(),
             (None, true, _) => Method::HEAD,
@@ -59,12 +64,12 @@ impl Request {
 }
 
 /// The pieces of `-d`, joined with `&`.
-fn data(request: &RequestFlags) -> Result<Option<Vec<u8>>, Failure> {
+async fn data(request: &RequestFlags) -> Result<Option<Vec<u8>>, Failure> {
     let text = request.data.iter().map(|piece| (piece, false));
     let binary = request.data_binary.iter().map(|piece| (piece, true));
     let mut body: Option<Vec<u8>> = None;
     for (piece, whole) in text.chain(binary) {
-        let piece = read_piece(piece, whole)?;
+        let piece = read_piece(piece, whole).await?;
         match &mut body {
             Some(body) => {
                 body.push(b'&');
@@ -77,21 +82,29 @@ fn data(request: &RequestFlags) -> Result<Option<Vec<u8>>, Failure> {
 }
 
 /// `@FILE` and `@-` are read; line ends stay only if the piece is to be whole.
-fn read_piece(piece: &str, whole: bool) -> Result<Vec<u8>, Failure> {
+async fn read_piece(piece: &str, whole: bool) -> Result<Vec<u8>, Failure> {
     let Some(file) = piece.strip_prefix('@') else { return Ok(piece.as_bytes().to_vec()) };
-    let mut bytes = match file {
-        "-" => {
-            let mut bytes = Vec::new();
-            std::io::stdin()
-                .read_to_end(&mut bytes)
-                .map_err(|cause| Failure::read("standard input", &cause))?;
-            bytes
-        }
-        path => std::fs::read(path).map_err(|cause| Failure::read(path, &cause))?,
-    };
+    let file = file.to_owned();
+    // A terminal or a pipe may have nothing to say for long, and the run can end meanwhile.
+    let read = tokio::task::spawn_blocking(move || read_whole(&file)).await;
+    let mut bytes = read.unwrap_or_else(|cause| {
+        Err(Failure::new(Kind::Read, format!("cannot read the data: {cause}")))
+    })?;
     if !whole {
         bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
     }
+    Ok(bytes)
+}
+
+/// All of a file, or of standard input for `-`.
+fn read_whole(file: &str) -> Result<Vec<u8>, Failure> {
+    if file != "-" {
+        return std::fs::read(file).map_err(|cause| Failure::read(file, &cause));
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut bytes)
+        .map_err(|cause| Failure::read("standard input", &cause))?;
     Ok(bytes)
 }
 
@@ -116,7 +129,9 @@ fn headers(request: &RequestFlags, url: &Url, with_body: bool) -> Result<HeaderM
     }
     for line in &request.header {
         if let Some(value) = &line.value {
-            headers.append(line.name.clone(), value.clone());
+            let mut value = value.clone();
+            value.set_sensitive(SECRETS.contains(&line.name));
+            headers.append(line.name.clone(), value);
         }
     }
     Ok(headers)
@@ -148,57 +163,57 @@ mod tests {
     use crate::flags::{Cli, Command};
     use clap::Parser;
 
-    fn request(line: &[&str]) -> Result<Request, Failure> {
+    async fn request(line: &[&str]) -> Result<Request, Failure> {
         let cli = Cli::try_parse_from(["eyas", "get"].iter().chain(line)).expect("parses");
         let Command::Get(flags) = cli.command else { panic!("get was asked for") };
         let url = super::super::target::url(&flags.url).expect("a URL");
-        Request::read(&flags, &url)
+        Request::read(&flags, &url).await
     }
 
-    #[test]
-    fn a_plain_request_says_who_asks() {
-        let plain = request(&["https://a/b#c"]).expect("reads");
+    #[tokio::test]
+    async fn a_plain_request_says_who_asks() {
+        let plain = request(&["https://a/b#c"]).await.expect("reads");
         assert_eq!(plain.method, Method::GET);
         assert_eq!(plain.url.as_str(), "https://a/b");
         assert_eq!(plain.headers[USER_AGENT], OWN_NAME);
         assert_eq!(plain.headers[ACCEPT], "*/*");
     }
 
-    #[test]
-    fn data_makes_a_form() {
-        let form = request(&["-d", "a=1", "-d", "b=2", "https://a/"]).expect("reads");
+    #[tokio::test]
+    async fn data_makes_a_form() {
+        let form = request(&["-d", "a=1", "-d", "b=2", "https://a/"]).await.expect("reads");
         assert_eq!(form.method, Method::POST);
         assert_eq!(form.headers[CONTENT_TYPE], FORM);
         assert_eq!(form.body.as_deref(), Some(&b"a=1&b=2"[..]));
     }
 
-    #[test]
-    fn data_from_a_file_loses_its_line_ends_unless_binary() {
+    #[tokio::test]
+    async fn data_from_a_file_loses_its_line_ends_unless_binary() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), b"a\r\nb\n").expect("writes");
         let piece = format!("@{}", file.path().display());
-        let text = request(&["-d", &piece, "https://a/"]).expect("reads");
+        let text = request(&["-d", &piece, "https://a/"]).await.expect("reads");
         assert_eq!(text.body.as_deref(), Some(&b"ab"[..]));
-        let binary = request(&["--data-binary", &piece, "https://a/"]).expect("reads");
+        let binary = request(&["--data-binary", &piece, "https://a/"]).await.expect("reads");
         assert_eq!(binary.body.as_deref(), Some(&b"a\r\nb\n"[..]));
-        let missing = request(&["-d", "@/no/such/file", "https://a/"]).err().expect("fails");
+        let missing = request(&["-d", "@/no/such/file", "https://a/"]).await.err().expect("fails");
         assert_eq!(missing.kind, Kind::Read);
     }
 
-    #[test]
-    fn headers_replace_what_would_be_sent() {
+    #[tokio::test]
+    async fn headers_replace_what_would_be_sent() {
         let line = ["-H", "Accept: text/html", "-H", "User-Agent:", "-H", "X: 1", "-H", "X: 2"];
-        let made = request(&[&line[..], &["https://a/"]].concat()).expect("reads");
+        let made = request(&[&line[..], &["https://a/"]].concat()).await.expect("reads");
         assert_eq!(made.headers[ACCEPT], "text/html");
         assert!(!made.headers.contains_key(USER_AGENT));
         assert_eq!(made.headers.get_all("x").iter().count(), 2);
     }
 
-    #[test]
-    fn users_come_from_the_flag_or_the_url_and_leave_it() {
-        let flag = request(&["-u", "ada:secret", "https://a/"]).expect("reads");
+    #[tokio::test]
+    async fn users_come_from_the_flag_or_the_url_and_leave_it() {
+        let flag = request(&["-u", "ada:secret", "https://a/"]).await.expect("reads");
         assert_eq!(flag.headers[AUTHORIZATION], "Basic YWRhOnNlY3JldA==");
-        let url = request(&["https://ada:s%65cret@a/"]).expect("reads");
+        let url = request(&["https://ada:s%65cret@a/"]).await.expect("reads");
         assert_eq!(url.headers[AUTHORIZATION], "Basic YWRhOnNlY3JldA==");
         assert_eq!(url.url.as_str(), "https://a/");
     }

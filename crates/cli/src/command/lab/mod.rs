@@ -150,7 +150,7 @@ async fn finish_or_stop(plan: Plan, job: Job, watched: bool) -> Result<Document,
             Ok(Err(other)) => Err(Failure::new(Kind::Interrupted, other.to_string())),
             Err(cause) => Err(Failure::new(Kind::Interrupted, cause.to_string())),
         },
-        () = interruption.next() => {
+        kind = interruption.next() => {
             stop.store(true, Ordering::Relaxed);
             if is_live {
                 // What was set up is taken down in good order.
@@ -164,7 +164,7 @@ async fn finish_or_stop(plan: Plan, job: Job, watched: bool) -> Result<Document,
                 let line = Line::new().with(Paint::Plain, &kept);
                 output::aside(&[line], Look::of_stderr(crate::flags::ColorChoice::Auto));
             }
-            Err(Failure::new(Kind::Interrupted, kept))
+            Err(Failure::new(kind, kept))
         }
     }
 }

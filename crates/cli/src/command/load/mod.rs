@@ -40,9 +40,9 @@ pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Fai
                     Err(Failure::new(Kind::Interrupted, cause.to_string()))
                 });
             }
-            () = interruption.next() => {
+            kind = interruption.next() => {
                 if is_asked {
-                    return Err(Failure::new(Kind::Interrupted, "interrupted"));
+                    return Err(Failure::new(kind, "interrupted"));
                 }
                 is_asked = true;
                 stop.stop();

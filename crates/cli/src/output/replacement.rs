@@ -1,0 +1,158 @@
+//! A file that takes the place of another once it is whole.
+//!
+//! It is written beside the other, and moved there in one step, so that whoever looks finds the old
+//! or the new one and never a half, also after a crash. To its users the file stays what it was: its
+//! mode and its owner are kept, and a link to it stays a link.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempPath;
+
+/// Links that a name is followed through, as in the kernel.
+#[cfg(unix)]
+const MAX_LINKS: usize = 40;
+
+/// A file in the making; dropped, it is deleted, and all is as it was.
+pub(super) struct Replacement {
+    beside: TempPath,
+    target: PathBuf,
+    /// What is there and has to be written into, for a new file could not stand for it.
+    #[cfg(unix)]
+    kept: Option<File>,
+}
+
+impl Replacement {
+    /// Begins one for what is at `path`, or for nothing, and gives what is to be written to.
+    pub(super) fn begin(path: &Path, there: Option<&Metadata>) -> io::Result<(File, Self)> {
+        let target = match there {
+            Some(_) => fs::canonicalize(path)?,
+            None => through_links(path)?,
+        };
+        #[cfg(unix)]
+        let writable = there.map(|_| is_writable(&target)).transpose()?.flatten();
+        let name = target.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+        let mut prefix = std::ffi::OsString::from(".");
+        prefix.push(name);
+        prefix.push(".");
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix).suffix(".part");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // A new file as any: the umask takes away what the user does not want.
+            let mode = if there.is_some() { 0o600 } else { 0o666 };
+            builder.permissions(fs::Permissions::from_mode(mode));
+        }
+        let (file, beside) = builder.tempfile_in(directory_of(&target))?.into_parts();
+        #[cfg(unix)]
+        let kept = match there {
+            Some(there) if !takes_after(&file, there)? => writable,
+            _ => None,
+        };
+        let replacement = Self {
+            beside,
+            target,
+            #[cfg(unix)]
+            kept,
+        };
+        Ok((file, replacement))
+    }
+
+    /// Where the file is until it is whole.
+    pub(super) fn beside(&self) -> &Path {
+        &self.beside
+    }
+
+    /// The file is whole: it takes its place, on the disk too.
+    pub(super) fn finish(self, file: &mut File) -> io::Result<()> {
+        #[cfg(unix)]
+        if let Some(mut kept) = self.kept {
+            return write_over(file, &mut kept);
+        }
+        on_disk(file.sync_all())?;
+        self.beside.persist(&self.target).map_err(|failed| failed.error)?;
+        on_disk(File::open(directory_of(&self.target)).and_then(|directory| directory.sync_all()))
+    }
+}
+
+/// Some file systems have nothing to say to who asks them to write all out.
+fn on_disk(synchronised: io::Result<()>) -> io::Result<()> {
+    match synchronised {
+        Err(cause)
+            if matches!(cause.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+        {
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Where a name without a file leads: a link may point to nothing.
+#[cfg(unix)]
+fn through_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match fs::read_link(&path) {
+            Ok(to) => path = directory_of(&path).join(to),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
+#[cfg(not(unix))]
+fn through_links(path: &Path) -> io::Result<PathBuf> {
+    Ok(path.to_owned())
+}
+
+/// Whether what is there may be written to: who protected it meant it so. A program that runs cannot
+/// be, and can be replaced.
+#[cfg(unix)]
+fn is_writable(target: &Path) -> io::Result<Option<File>> {
+    use std::os::unix::fs::OpenOptionsExt;
+    // It was no pipe a moment ago; if it is one now, nobody waits for its reader.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    match fs::OpenOptions::new().write(true).custom_flags(flags).open(target) {
+        Ok(file) => Ok(Some(file)),
+        Err(cause) if cause.kind() == io::ErrorKind::ExecutableFileBusy => Ok(None),
+        Err(cause) => Err(cause),
+    }
+}
+
+/// Gives a new file owner and mode of another. `false` if that cannot be, or if the other has more
+/// names than one, which would part.
+#[cfg(unix)]
+fn takes_after(file: &File, there: &Metadata) -> io::Result<bool> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let new = file.metadata()?;
+    if there.nlink() > 1 {
+        return Ok(false);
+    }
+    let is_other = (new.uid(), new.gid()) != (there.uid(), there.gid());
+    if is_other && fchown(file, Some(there.uid()), Some(there.gid())).is_err() {
+        return Ok(false);
+    }
+    // Whose rights a program has is for what was there, not for what came over a network.
+    file.set_permissions(fs::Permissions::from_mode(there.mode() & 0o777))?;
+    Ok(true)
+}
+
+/// Writes a whole file over another, which stays the same file. What was there is lost if this
+/// breaks off.
+#[cfg(unix)]
+fn write_over(file: &mut File, kept: &mut File) -> io::Result<()> {
+    use std::io::Seek;
+    file.rewind()?;
+    kept.set_len(0)?;
+    io::copy(file, kept)?;
+    on_disk(kept.sync_all())
+}

@@ -1,0 +1,185 @@
+//! Where `eyas get` writes: to whom it waits, what it keeps, and what it leaves behind.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::stage::{Eyas, Faulty, Peer, Running, validate};
+use eyas_http::serve::personality::Personality;
+
+/// A directory of the test's own, and a pipe in it that nobody reads.
+fn pipe() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pipe = directory.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo is there").success());
+    (directory, pipe)
+}
+
+/// The file beside its name that is there while a body is not whole.
+fn parts(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).expect("a directory");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == "part")).collect()
+}
+
+/// A run that has had ten bytes of a body and waits for more.
+fn stalled(directory: &Path, flags: &str) -> Running {
+    let line = format!("get {flags} http://{}/ -o", Faulty::Stalls.start());
+    let run = Eyas::new(&line).arg(directory.join("body")).start();
+    run.until("writes a part", || {
+        parts(directory).iter().any(|part| fs::metadata(part).is_ok_and(|part| part.len() == 10))
+    });
+    run
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_is_given_up() {
+    let peer = Peer::start(Personality::Well);
+    let (_directory, pipe) = pipe();
+    let line = format!("get --json --max-time 1s {}", peer.url("/bytes/10"));
+    let object = peer.eyas(&line).arg("-o").arg(&pipe).run().exits(28).json();
+    validate("error", &object);
+    for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
+        let line = format!("get {}", peer.url("/bytes/10"));
+        let run = peer.eyas(&line).arg("-o").arg(&pipe).start();
+        run.until("opens the pipe", || is_listening(&run));
+        run.signal(signal);
+        assert_eq!(run.end().code, Some(code), "{signal}");
+    }
+}
+
+/// Whether a run hears of SIGTERM, bit 14 of the signals that it catches.
+fn is_listening(run: &Running) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", run.id())).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask >> 14 & 1 == 1)
+}
+
+#[test]
+fn a_pipe_is_waited_for_until_somebody_reads_it() {
+    let peer = Peer::start(Personality::Well);
+    let (_directory, pipe) = pipe();
+    let line = format!("get {}", peer.url("/bytes/100000"));
+    let run = peer.eyas(&line).arg("-o").arg(&pipe).start();
+    // It hangs where nobody writes: the run is looked at first.
+    let reader = std::thread::spawn(move || fs::read(&pipe));
+    run.end().exits(0);
+    assert_eq!(reader.join().expect("reads").expect("a pipe").len(), 100_000);
+}
+
+#[test]
+fn a_reader_that_falls_asleep_does_not_hold_a_run() {
+    let peer = Peer::start(Personality::Well);
+    let (_directory, pipe) = pipe();
+    let line = format!("get --max-time 2s {}", peer.url("/bytes/10000000"));
+    let run = peer.eyas(&line).arg("-o").arg(&pipe).start();
+    let reader = std::thread::spawn(move || fs::File::open(&pipe));
+    run.end().exits(28);
+    drop(reader.join().expect("opens").expect("a pipe"));
+}
+
+#[test]
+fn data_that_never_come_do_not_hold_a_run() {
+    let (_directory, pipe) = pipe();
+    let run = Eyas::new("get https://127.0.0.1:1/ -d").arg(format!("@{}", pipe.display())).start();
+    run.until("listens", || is_listening(&run));
+    run.signal("TERM");
+    assert_eq!(run.end().code, Some(143));
+    let object = Eyas::new("get --json --max-time 500ms https://127.0.0.1:1/ -d")
+        .arg(format!("@{}", pipe.display()))
+        .run()
+        .exits(28)
+        .json();
+    validate("error", &object);
+}
+
+#[test]
+fn who_interrupts_is_told_what_was_removed() {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("body"), b"old").expect("writes");
+        let run = stalled(directory.path(), "");
+        run.signal(signal);
+        let ended = run.end();
+        assert_eq!(ended.code, Some(code), "{}", ended.err);
+        assert!(ended.err.contains("the 10 bytes that had come were removed"), "{}", ended.err);
+        assert_eq!(fs::read(directory.path().join("body")).expect("reads"), b"old");
+        assert_eq!(parts(directory.path()), Vec::<PathBuf>::new(), "{signal}");
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let run = stalled(directory.path(), "--json");
+    run.signal("INT");
+    let object: serde_json::Value = serde_json::from_str(&run.end().out).expect("an object");
+    validate("error", &object);
+    assert_eq!(object["error"]["hint"], "the 10 bytes that had come were removed");
+}
+
+#[test]
+fn who_outlives_its_terminal_goes_on() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let line = format!("http://{}/", Faulty::Stalls.start());
+    let mut command = Command::new("nohup");
+    command.arg(env!("CARGO_BIN_EXE_eyas")).args(["get", "--max-time", "60s", &line, "-o", "body"]);
+    command.env("EYAS_MEMORY", "none").current_dir(directory.path());
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut child = command.spawn().expect("nohup is there");
+    let kill = |signal: &str, id: u32| {
+        let sent = Command::new("kill").args(["-s", signal, &id.to_string()]).status();
+        assert!(sent.expect("kill is there").success());
+    };
+    while parts(directory.path()).is_empty() {
+        assert_eq!(child.try_wait().expect("a child"), None, "it ended too early");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    kill("HUP", child.id());
+    // Heard in order, if it is heard at all.
+    kill("TERM", child.id());
+    assert_eq!(child.wait().expect("it ends").code(), Some(143));
+}
+
+#[test]
+fn what_is_there_stays_what_it_was() {
+    let peer = Peer::start(Personality::Well);
+    let page = peer.directory().join("page");
+    fs::write(&page, b"old").expect("writes");
+    fs::set_permissions(&page, fs::Permissions::from_mode(0o600)).expect("is its owner");
+    std::os::unix::fs::symlink("page", peer.directory().join("link")).expect("links");
+    for name in ["page", "link"] {
+        let line = format!("get {} -o {name}", peer.url("/bytes/100"));
+        peer.eyas(&line).run().exits(0);
+        let found = fs::metadata(&page).expect("it is there");
+        assert_eq!((found.len(), found.permissions().mode() & 0o777), (100, 0o600), "{name}");
+    }
+    let server = Faulty::NothingNew.start();
+    let line = format!("get http://{server}/ -o page -H If-None-Match:x");
+    Eyas::new(&line).within(&peer.directory()).run().exits(0);
+    assert_eq!(fs::metadata(&page).expect("it is there").len(), 100);
+}
+
+#[test]
+fn passwords_are_shown_nowhere() {
+    let peer = Peer::start(Personality::Well);
+    let url = peer.url("/bytes/10").replace("://", "://ada:secret@");
+    let object = peer.eyas(&format!("get --json {url}")).run().exits(0);
+    assert!(!object.out.contains("secret"), "{}", object.out);
+    let url = object.json()["url"].as_str().expect("a URL").to_owned();
+    assert!(url.contains("://ada:***@"), "{url}");
+    for line in [
+        format!("get -v {url}"),
+        format!("get -O {}", peer.url("/").replace("://", "://ada:secret@")),
+        format!("get --fail {}", peer.url("/status/404").replace("://", "://ada:secret@")),
+        "get https://ada:secret@127.0.0.1:1/".to_owned(),
+        "get https://ada:secret@127.0.0.1:99999/".to_owned(),
+        "race ada:secret@peer.test:x".to_owned(),
+    ] {
+        let ended = peer.eyas(&line).run();
+        assert!(!ended.err.contains("secret") && !ended.out.contains("secret"), "{}", ended.err);
+    }
+    let line = format!("get -v {}", peer.url("/bytes/10"));
+    let told = peer.eyas(&line).arg("-H").arg("Authorization: secret").run().exits(0);
+    assert!(!told.err.contains("secret") && told.err.contains("(not shown)"), "{}", told.err);
+}
