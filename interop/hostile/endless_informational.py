@@ -1,0 +1,38 @@
+"""Servers that announce a response for ever, or answer what was not asked.
+
+`eyas get` ends with an error by itself, holds little meanwhile, and leaves no file that looks whole.
+"""
+
+import _answers
+from eyas_interop.hostile.stage import PEER, Stage, main
+
+HINT = b"HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\n"
+UNASKED = {
+    "a part": b"HTTP/1.1 206 Partial Content\r\ncontent-range: bytes 0-3/100\r\ncontent-length: 4\r\n\r\npart",
+    "nothing new": b"HTTP/1.1 304 Not Modified\r\netag: \"x\"\r\n\r\n",
+    "another protocol": b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nx",
+    "a coding": b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+}
+# docs/exit-codes.md: the server broke HTTP.
+PROTOCOL = 56
+
+
+def attack(stage: Stage) -> None:
+    place = stage.directory / "body"
+    with _answers.answering(b"", HINT) as url:
+        process = _answers.start(stage.eyas, "get", url, "-o", str(place))
+        with stage.watched(process.pid) as watch:
+            code, said = _answers.ended(process)
+    stage.report.check(PEER, f"{stage.name}: 103 for ever", code == PROTOCOL and not place.exists(),
+                       f"status {code}, {said.strip()[:200]}")
+    stage.memory_within(watch, 50)
+    for name, answer in UNASKED.items():
+        with _answers.answering(answer) as url:
+            code, said = _answers.ended(_answers.start(stage.eyas, "get", url, "-o", str(place)))
+        left = [path.name for path in stage.directory.iterdir()]
+        stage.report.check(PEER, f"{stage.name}: {name}", code == PROTOCOL and not left,
+                           f"status {code}, files: {' '.join(left) or 'none'}; {said.strip()[:200]}")
+
+
+if __name__ == "__main__":
+    main(attack)
