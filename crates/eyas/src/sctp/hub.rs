@@ -18,7 +18,7 @@ use rustls::crypto::ring::default_provider;
 use tokio::sync::Notify;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::carrier::Wire;
+use super::carrier::{Arrivals, Wire};
 use super::own_addresses::{Bound, Watch};
 use super::ports::Ports;
 use super::slot::{Slot, Stage, Wakers};
@@ -157,6 +157,14 @@ impl Hub {
     /// The instant of an endpoint's time.
     pub(super) fn instant(&self, time: Duration) -> Instant {
         self.start.checked_add(time).unwrap_or(self.start)
+    }
+
+    /// Hands the records of DTLS among what came in at this wire to their sessions.
+    pub(super) fn divert(&self, wire: usize, arrivals: &mut Arrivals) {
+        if let Some(sessions) = self.wires[wire].beside() {
+            let port = self.lock().endpoint.config().listen_port;
+            sessions.divert(arrivals, port, |remote| self.lock().endpoint.has_path_to(remote));
+        }
     }
 
     /// Calls the protocol, and has what comes of it sent.

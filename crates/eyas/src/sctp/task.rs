@@ -78,6 +78,7 @@ pub(super) async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option
         source = match wait(&hub, watch.as_ref(), until, full).await {
             Woken::Readable(wire, ready) => {
                 read(&hub.wires[wire], ready, &mut buffers, &mut arrivals).await;
+                hub.divert(wire, &mut arrivals);
                 Some(wire)
             }
             Woken::Moved => {

@@ -316,6 +316,12 @@ impl Endpoint {
         Some(self.association(id)?.stream_queue(stream))
     }
 
+    /// Whether an association has a path to this address, with the port of the UDP encapsulation or 0.
+    #[must_use]
+    pub fn has_path_to(&self, remote: SocketAddr) -> bool {
+        !self.registry.all_to(remote).is_empty()
+    }
+
     /// All associations, in the order of their slots.
     #[must_use]
     pub fn associations(&self) -> Vec<AssociationId> {

@@ -2,8 +2,9 @@
 //! socket.
 //!
 //! A server awaits both kinds at one UDP port. Its wire for SCTP in clear reads the socket and
-//! hands over what belongs to a session; so the two never mix, and what came in clear is never
-//! taken for what was protected.
+//! hands over what is a record; so the two never mix, and what came in clear is never taken for what
+//! was protected. Each datagram is judged by what it is, for addresses can be forged: a session at an
+//! address takes nothing from an association in clear there, nor the other way round.
 
 #[cfg(test)]
 mod tests;
@@ -16,12 +17,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use eyas_sctp::io::{Ecn, Fragmentation, Input, Received, Transmit};
+use eyas_sctp::wire::{Checksum, Packet};
 use socket2::Socket;
 use tokio::sync::Notify;
 
 use super::udp::UdpCarrier;
 use super::{Arrivals, ReceiveBuffers};
-use crate::sctp::dtls::{Acceptance, Identity, Outcome, Sessions, State, Trust};
+use crate::sctp::dtls::{Acceptance, Identity, Outcome, Sessions, State, Trust, looks_like_record};
 
 /// Packets taken out of records that nobody has read yet; more are lost, as on any path.
 const MAX_INBOX: usize = 1024;
@@ -57,16 +59,65 @@ impl Shared {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes out of `arrivals` what belongs to a session, or opens one.
-    pub(super) fn divert(&self, arrivals: &mut Arrivals) {
-        let mut inner = self.lock();
-        let before = arrivals.len();
-        arrivals.retain(|input| !inner.take_in(input));
-        drop(inner);
-        if arrivals.len() != before {
-            self.arrived.notify_one();
-            self.changed.notify_waiters();
+    /// Takes the records out of `arrivals`. What is left is in clear, for the SCTP port `port`. No
+    /// session begins with who `is_in_clear`.
+    pub(crate) fn divert(
+        &self,
+        arrivals: &mut Arrivals,
+        port: Option<u16>,
+        is_in_clear: impl Fn(SocketAddr) -> bool,
+    ) {
+        let can_be_for_here = |input: &Input| match input {
+            Input::Packets(received) => segments(received).any(|one| looks_like_record(&one)),
+            input => matches!(input, Input::Unreachable { .. }),
+        };
+        if !arrivals.iter().any(can_be_for_here) {
+            return;
         }
+        let mut inner = self.lock();
+        for input in std::mem::take(arrivals) {
+            if !can_be_for_here(&input) {
+                arrivals.push(input);
+                continue;
+            }
+            match input {
+                Input::Packets(received) => {
+                    let (records, clear): (Vec<_>, Vec<_>) =
+                        segments(&received).partition(|one| is_record(one, port));
+                    inner.take_in(&received, &records, || !is_in_clear(received.remote));
+                    arrivals.extend(clear.into_iter().map(|one| alone(&received, one)));
+                }
+                input => {
+                    // It may be about either: the association in clear looks at what is quoted.
+                    inner.report(&input);
+                    arrivals.push(input);
+                }
+            }
+        }
+        drop(inner);
+        self.tell();
+    }
+
+    /// Takes in all of what came in at a socket where nothing is in clear.
+    fn take_in(&self, arrivals: Arrivals) {
+        let mut inner = self.lock();
+        for input in arrivals {
+            match input {
+                Input::Packets(received) => {
+                    let records: Vec<_> = segments(&received).collect();
+                    inner.take_in(&received, &records, || true);
+                }
+                input => drop(inner.report(&input)),
+            }
+        }
+        drop(inner);
+        self.tell();
+    }
+
+    /// Something came in.
+    fn tell(&self) {
+        self.arrived.notify_one();
+        self.changed.notify_waiters();
     }
 
     /// Opens a session with a server.
@@ -98,38 +149,24 @@ impl Shared {
 }
 
 impl Inner {
-    /// Whether the input was one for here.
-    fn take_in(&mut self, input: &Input) -> bool {
-        match input {
-            Input::Packets(received) => self.take_in_datagrams(received),
-            Input::Unreachable { remote, reason, .. } => self.sessions.report(*remote, *reason),
-            _ => false,
+    /// Takes in datagrams, of a session or of somebody who may open one.
+    fn take_in(&mut self, from: &Received, datagrams: &[Bytes], may_open: impl Fn() -> bool) {
+        let (now, remote) = (Instant::now(), from.remote);
+        for datagram in datagrams {
+            let out = self.sessions.handle_datagram(now, remote, datagram, &may_open);
+            let room = MAX_INBOX.saturating_sub(self.inbox.len());
+            let packets = out.packets.iter().filter(|packet| !packet.is_empty()).take(room);
+            self.inbox.extend(packets.map(|packet| alone(from, packet.clone())));
+            self.take_out(remote, out);
         }
     }
 
-    fn take_in_datagrams(&mut self, received: &Received) -> bool {
-        let remote = received.remote;
-        let mut datagrams = received.contents.chunks(received.segment_size.max(1)).peekable();
-        if !datagrams.peek().is_some_and(|first| self.sessions.takes(remote, first)) {
-            return false;
+    /// Whether the network's report was about a session.
+    fn report(&mut self, input: &Input) -> bool {
+        match input {
+            Input::Unreachable { remote, reason, .. } => self.sessions.report(*remote, *reason),
+            _ => false,
         }
-        let now = Instant::now();
-        for datagram in datagrams {
-            let out = self.sessions.handle_datagram(now, remote, datagram);
-            for packet in &out.packets {
-                if self.inbox.len() < MAX_INBOX && !packet.is_empty() {
-                    self.inbox.push_back(Input::Packets(Received {
-                        local: received.local,
-                        remote,
-                        ecn: received.ecn,
-                        contents: packet.clone(),
-                        segment_size: packet.len(),
-                    }));
-                }
-            }
-            self.take_out(remote, out);
-        }
-        true
     }
 
     fn take_out(&mut self, remote: SocketAddr, out: Outcome) {
@@ -156,6 +193,33 @@ impl Inner {
         }
         Ok(())
     }
+}
+
+/// The datagrams of a train.
+fn segments(received: &Received) -> impl Iterator<Item = Bytes> + use<> {
+    let (contents, size) = (received.contents.clone(), received.segment_size.max(1));
+    let starts = (0..contents.len()).step_by(size);
+    starts.map(move |start| contents.slice(start..contents.len().min(start + size)))
+}
+
+/// One of the packets of a train.
+fn alone(train: &Received, contents: Bytes) -> Input {
+    Input::Packets(Received {
+        local: train.local,
+        remote: train.remote,
+        ecn: train.ecn,
+        segment_size: contents.len(),
+        contents,
+    })
+}
+
+/// Whether a datagram is a record rather than an SCTP packet for this port. Of records, one in 2⁴⁸ names
+/// the port and has a right checksum where SCTP has its own. Packets in clear always have one: doing
+/// without is for those inside DTLS (RFC 9653).
+fn is_record(datagram: &[u8], port: Option<u16>) -> bool {
+    let names_port =
+        Packet::header(datagram).is_ok_and(|header| Some(header.destination_port) == port);
+    looks_like_record(datagram) && !(names_port && Checksum::Crc32c.accepts(datagram))
 }
 
 /// One end of a UDP socket whose packets travel in records.
@@ -202,7 +266,7 @@ impl DtlsCarrier {
         let mut datagrams = Arrivals::new();
         let received = self.udp.receive(socket, buffers, &mut datagrams);
         // What belongs to no session is nobody's: in clear nothing is taken in here.
-        self.shared.divert(&mut datagrams);
+        self.shared.take_in(datagrams);
         self.take_inbox(socket, arrivals);
         received
     }
@@ -211,10 +275,7 @@ impl DtlsCarrier {
     /// already and stay.
     pub(super) fn take_reports(&self, arrivals: &mut Arrivals) {
         let mut inner = self.shared.lock();
-        arrivals.retain(|input| match input {
-            Input::Unreachable { remote, reason, .. } => !inner.sessions.report(*remote, *reason),
-            _ => true,
-        });
+        arrivals.retain(|input| !inner.report(input));
         drop(inner);
         self.shared.changed.notify_waiters();
     }

@@ -62,8 +62,8 @@ pub(crate) struct Wire {
     socket: UdpSocket,
     kind: Kind,
     local: SocketAddr,
-    /// Takes what belongs to sessions of DTLS out of what comes in.
-    divert: Option<Arc<DtlsSessions>>,
+    /// Where the records of DTLS go that come in here.
+    beside: Option<Arc<DtlsSessions>>,
 }
 
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl Wire {
     pub(crate) fn dtls_beside(&mut self, own: Identity) -> io::Result<Self> {
         let socket: Socket = SockRef::from(&self.socket).try_clone()?;
         let sessions = DtlsSessions::new(Acceptance::Anyone(own));
-        self.divert = Some(Arc::clone(&sessions));
+        self.beside = Some(Arc::clone(&sessions));
         let carrier = UdpCarrier::of(&socket)?;
         Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, false)))
     }
@@ -106,6 +106,11 @@ impl Wire {
             Kind::Dtls(carrier) => Some(carrier.shared()),
             Kind::Udp(_) | Kind::Raw(_) => None,
         }
+    }
+
+    /// The sessions of DTLS whose records come in here.
+    pub(crate) fn beside(&self) -> Option<&Arc<DtlsSessions>> {
+        self.beside.as_ref()
     }
 
     /// A raw socket for protocol 132 at this address. Must be called inside a tokio runtime.
@@ -122,7 +127,7 @@ impl Wire {
         socket.set_nonblocking(true)?;
         let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
         let socket = UdpSocket::from_std(socket.into())?;
-        Ok(Self { socket, kind, local, divert: None })
+        Ok(Self { socket, kind, local, beside: None })
     }
 
     /// The address it is bound to; the port is 0 for a raw socket.
@@ -209,13 +214,8 @@ impl Wire {
             let read = || icmp::read(&socket, is_udp, MAX_REPORTS, arrivals);
             unless_empty(self.socket.try_io(Interest::ERROR, read))?;
         }
-        match &self.kind {
-            Kind::Dtls(carrier) => carrier.take_reports(arrivals),
-            Kind::Udp(_) | Kind::Raw(_) => {
-                if let Some(sessions) = &self.divert {
-                    sessions.divert(arrivals);
-                }
-            }
+        if let Kind::Dtls(carrier) = &self.kind {
+            carrier.take_reports(arrivals);
         }
         Ok(())
     }

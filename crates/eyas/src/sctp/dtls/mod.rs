@@ -3,6 +3,9 @@
 //! | file | job | source |
 //! | --- | --- | --- |
 //! | `identity` | the certificate and key to show | |
+//! | `client_hello` | the first message of a client, read before anything is kept | RFC 6347 §4.2, RFC 9147 §5 |
+//! | `doorkeeper` | cookies before sessions, without state | RFC 6347 §4.2.1, RFC 9147 §5.1 |
+//! | `shares` | what one peer may have of the sessions | |
 //! | `session` | one session: handshake, verification, packets in and out | RFC 6347, RFC 9147 |
 //! | `sessions` | the sessions of one socket, bounded, with their timers | |
 //!
@@ -10,12 +13,17 @@
 //! a certificate verifies if it is a trust anchor itself or was issued by one directly. It speaks
 //! ECDSA (P-256, P-384) only.
 
+mod client_hello;
+mod doorkeeper;
 mod identity;
 mod session;
 mod sessions;
+mod shares;
 
 #[cfg(test)]
 mod tests;
+
+use std::ops::RangeInclusive;
 
 pub(crate) use identity::Identity;
 pub(crate) use session::{Ending, Outcome, Trust};
@@ -25,12 +33,12 @@ pub(crate) use sessions::{Acceptance, Sessions, State};
 /// §4.1, RFC 5288 §3), which needs more than DTLS 1.3.
 pub(crate) const MAX_OVERHEAD: u16 = 13 + 8 + 16;
 
-/// The content type of a handshake record (RFC 9147 §4).
-const HANDSHAKE: u8 = 22;
+/// The first bytes that a record can have: content types (RFC 9147 §4.1), and the unified header
+/// of DTLS 1.3 (RFC 9147 §4).
+const FIRST_BYTES: RangeInclusive<u8> = 20..=63;
 
-/// Whether a datagram from somebody unknown opens a session: a handshake record of DTLS 1.0 to
-/// 1.3. As an SCTP packet it would have the source port 5886 or 5887 and a destination port of at
-/// least 64768, which nobody listens at.
-pub(crate) fn opens_session(datagram: &[u8]) -> bool {
-    matches!(datagram, [HANDSHAKE, 0xfe, 0xfd | 0xff, ..])
+/// Whether a datagram can be a record. An SCTP packet can look the same: its first two bytes are a
+/// port.
+pub(crate) fn looks_like_record(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|first| FIRST_BYTES.contains(first))
 }

@@ -9,6 +9,7 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::{CertificateError, Error as TlsError};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
+use super::doorkeeper::{self, Guest, Version};
 use super::identity::Identity;
 
 /// Bytes of the largest UDP datagram that every path carries (RFC 8200 §5). A handshake does not look
@@ -80,6 +81,7 @@ pub(super) struct Session {
 /// Settings of all sessions of one side; `initial_rto` is when a first flight is sent again.
 pub(super) fn config(initial_rto: Duration) -> Arc<Config> {
     let config = Config::builder()
+        .with_crypto_provider(doorkeeper::provider())
         .mtu(DATAGRAM)
         .require_client_certificate(false)
         .flight_start_rto(initial_rto)
@@ -95,9 +97,33 @@ impl Session {
         Self::new(dtls, Some(trust))
     }
 
-    /// Awaits the first flight of a client. Clients are not asked who they are.
-    pub(super) fn server(config: Arc<Config>, own: &Identity, now: Instant) -> Self {
-        Self::new(Dtls::new_auto(config, own.shown(), now), None)
+    /// Goes on with a client whose cookie was right: the library is shown both its ClientHellos.
+    /// Clients are not asked who they are.
+    pub(super) fn server(
+        config: Arc<Config>,
+        own: &Identity,
+        now: Instant,
+        guest: &Guest,
+        second: &[u8],
+        out: &mut Outcome,
+    ) -> Self {
+        let new = match guest.version {
+            Version::Dtls12 => Dtls::new_12,
+            Version::Dtls13 => Dtls::new_13,
+        };
+        let mut session = Self::new(new(config, own.shown(), now), None);
+        doorkeeper::dictate(guest.cookie, || {
+            let mut sent = Outcome::default();
+            session.handle_datagram(now, &guest.first, &mut sent);
+            // What the client was answered is part of what both sign: it must be this.
+            if sent.datagrams == [&guest.answer[..]] {
+                session.handle_datagram(now, second, out);
+            }
+        });
+        if out.datagrams.is_empty() {
+            session.stage = Stage::Over(Ending::Closed);
+        }
+        session
     }
 
     fn new(dtls: Dtls, trust: Option<Trust>) -> Self {

@@ -1,21 +1,19 @@
 //! The DTLS sessions of one socket, bounded, with their timers.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use dimpl::Config;
 use eyas_sctp::io::Unreachable;
 
+use super::doorkeeper::{Doorkeeper, Guest, Verdict};
 use super::identity::Identity;
-use super::opens_session;
 use super::session::{Ending, Outcome, Session, Stage, Trust, config};
+use super::shares::Shares;
 
-/// Sessions of one socket.
-const MAX_SESSIONS: usize = 16_384;
-/// Handshakes that clients have begun and not finished; the oldest goes when another comes.
-pub(super) const MAX_HANDSHAKES: usize = 256;
 /// A session on which nothing comes for this long is given up; an association sends heartbeats
 /// more often.
 const IDLE: Duration = Duration::from_secs(120);
@@ -25,7 +23,7 @@ const TICK: Duration = Duration::from_millis(1);
 const INITIAL_RTO: Duration = Duration::from_secs(1);
 
 /// Whether the sessions of others are taken in.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Acceptance {
     /// No: only those that are opened here.
     Nobody,
@@ -52,25 +50,32 @@ pub(crate) struct Sessions {
     all: BTreeMap<SocketAddr, Entry>,
     /// When each session wants to be called.
     timers: BTreeSet<(Instant, SocketAddr)>,
-    /// Handshakes begun by others, oldest first; some are finished or gone.
-    begun: VecDeque<SocketAddr>,
+    /// Who asks those for cookies that come without a session, where they may come.
+    doorkeeper: Option<Doorkeeper>,
+    /// What each peer has of the sessions that others opened.
+    shares: Shares,
 }
 
 #[derive(Debug)]
 struct Entry {
     session: Session,
     timer: Option<Instant>,
+    /// When something came that nobody but the peer can have sent.
     last_heard: Instant,
+    /// Whether the peer opened it.
+    by_peer: bool,
 }
 
 impl Sessions {
     pub(crate) fn new(acceptance: Acceptance) -> Self {
+        let takes_in = matches!(acceptance, Acceptance::Anyone(_));
         Self {
             acceptance,
             config: config(INITIAL_RTO),
             all: BTreeMap::new(),
             timers: BTreeSet::new(),
-            begun: VecDeque::new(),
+            doorkeeper: takes_in.then(Doorkeeper::new).flatten(),
+            shares: Shares::default(),
         }
     }
 
@@ -86,7 +91,8 @@ impl Sessions {
         self.remove(remote);
         let config = initial_rto.map_or_else(|| Arc::clone(&self.config), config);
         let session = Session::client(config, own, trust, now);
-        self.all.insert(remote, Entry { session, timer: None, last_heard: now });
+        let entry = Entry { session, timer: None, last_heard: now, by_peer: false };
+        self.all.insert(remote, entry);
         self.call(now, remote, |session, out| session.handle_timeout(now, out))
     }
 
@@ -100,26 +106,34 @@ impl Sessions {
         }
     }
 
-    /// Whether a datagram is one for here: of a session, or opening one.
-    pub(crate) fn takes(&self, remote: SocketAddr, datagram: &[u8]) -> bool {
+    /// Whether there is a session with this peer.
+    pub(crate) fn contains(&self, remote: SocketAddr) -> bool {
         self.all.contains_key(&remote)
-            || (matches!(self.acceptance, Acceptance::Anyone(_)) && opens_session(datagram))
     }
 
-    /// Takes in a datagram.
+    /// Takes in a datagram: of a session, or of somebody who may open one if `may_open` says so.
     pub(crate) fn handle_datagram(
         &mut self,
         now: Instant,
         remote: SocketAddr,
         datagram: &[u8],
+        may_open: impl FnOnce() -> bool,
     ) -> Outcome {
-        if !self.all.contains_key(&remote) && !self.accept(now, remote, datagram) {
+        if self.contains(remote) {
+            return self.call(now, remote, |session, out| {
+                session.handle_datagram(now, datagram, out);
+            });
+        }
+        let (Acceptance::Anyone(_), Some(doorkeeper)) = (&self.acceptance, &self.doorkeeper) else {
             return Outcome::default();
+        };
+        match doorkeeper.judge(now, remote, datagram, &self.config) {
+            Verdict::Ask(answer) => {
+                Outcome { datagrams: vec![Bytes::from(answer)], packets: Vec::new() }
+            }
+            Verdict::Admit(guest) if may_open() => self.accept(now, remote, &guest, datagram),
+            Verdict::Admit(_) | Verdict::Ignore => Outcome::default(),
         }
-        if let Some(entry) = self.all.get_mut(&remote) {
-            entry.last_heard = now;
-        }
-        self.call(now, remote, |session, out| session.handle_datagram(now, datagram, out))
     }
 
     /// Protects packets for this peer, each in a datagram of its own.
@@ -183,23 +197,23 @@ impl Sessions {
         all
     }
 
-    /// Begins a session with a client, if there may be another.
-    fn accept(&mut self, now: Instant, remote: SocketAddr, datagram: &[u8]) -> bool {
-        let Acceptance::Anyone(own) = &self.acceptance else { return false };
-        if !opens_session(datagram) || self.all.len() >= MAX_SESSIONS {
-            return false;
-        }
-        let session = Session::server(Arc::clone(&self.config), own, now);
-        self.all.insert(remote, Entry { session, timer: None, last_heard: now });
-        self.begun.push_back(remote);
-        while self.begun.len() > MAX_HANDSHAKES {
-            if let Some(oldest) = self.begun.pop_front()
-                && self.state(oldest) == State::Handshake
-            {
-                self.remove(oldest);
-            }
-        }
-        true
+    /// Begins a session with a client, if it may have another.
+    fn accept(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        guest: &Guest,
+        second: &[u8],
+    ) -> Outcome {
+        let Acceptance::Anyone(own) = &self.acceptance else { return Outcome::default() };
+        let mut out = Outcome::default();
+        let Some(gone) = self.shares.begin(remote) else { return out };
+        let config = Arc::clone(&self.config);
+        let session = Session::server(config, own, now, guest, second, &mut out);
+        self.all.insert(remote, Entry { session, timer: None, last_heard: now, by_peer: true });
+        gone.into_iter().for_each(|oldest| self.remove(oldest));
+        self.settle(now, remote);
+        out
     }
 
     fn call(
@@ -210,10 +224,28 @@ impl Sessions {
     ) -> Outcome {
         let mut out = Outcome::default();
         if let Some(entry) = self.all.get_mut(&remote) {
+            let was_up = *entry.session.stage() == Stage::Up;
             act(&mut entry.session, &mut out);
-            self.schedule(now, remote);
+            let is_up = *entry.session.stage() == Stage::Up;
+            // A datagram alone proves nothing: anybody can send one from this address.
+            if !out.packets.is_empty() || (is_up && !was_up) {
+                entry.last_heard = now;
+            }
+            self.settle(now, remote);
         }
         out
+    }
+
+    /// Something happened to a session: its share and its timer are brought up to date.
+    fn settle(&mut self, now: Instant, remote: SocketAddr) {
+        let Some(entry) = self.all.get(&remote) else { return };
+        match entry.session.stage() {
+            // Nobody here asks how the session of a client ended.
+            Stage::Over(_) if entry.by_peer => return self.remove(remote),
+            Stage::Up if entry.by_peer => self.shares.finish(remote),
+            _ => {}
+        }
+        self.schedule(now, remote);
     }
 
     /// Puts the session's timer where it belongs; at the latest it is looked at when it has been
@@ -231,10 +263,12 @@ impl Sessions {
     }
 
     fn remove(&mut self, remote: SocketAddr) {
-        if let Some(entry) = self.all.remove(&remote)
-            && let Some(time) = entry.timer
-        {
+        let Some(entry) = self.all.remove(&remote) else { return };
+        if let Some(time) = entry.timer {
             self.timers.remove(&(time, remote));
+        }
+        if entry.by_peer {
+            self.shares.end(remote);
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eyas_sctp::io::Unreachable;
 use rustls_pki_types::ServerName;
 
-use super::sessions::MAX_HANDSHAKES;
-use super::{Acceptance, Ending, Identity, Outcome, Sessions, State, Trust, opens_session};
+use super::shares::MAX_HANDSHAKES_PER_PEER;
+use super::{Acceptance, Ending, Identity, Outcome, Sessions, State, Trust};
 use crate::{SecurityParameters, ServerIdentity};
 
 /// A client and a server, and the datagrams between them.
@@ -74,8 +75,12 @@ impl Pair {
                     continue;
                 }
                 let answer = match from_client {
-                    true => self.server.handle_datagram(self.now, address(5000), &datagram),
-                    false => self.client.handle_datagram(self.now, address(9899), &datagram),
+                    true => {
+                        self.server.handle_datagram(self.now, address(5000), &datagram, || true)
+                    }
+                    false => {
+                        self.client.handle_datagram(self.now, address(9899), &datagram, || true)
+                    }
                 };
                 under_way.push_back((answer, !from_client));
             }
@@ -210,30 +215,169 @@ fn an_idle_session_is_given_up() {
     assert_eq!(pair.server.next_timeout(), None);
 }
 
-#[test]
-fn a_flood_of_handshakes_is_bounded() {
-    let identity = identity();
-    let mut pair = Pair::new(&identity);
+/// The two flights with which a client at this address asks for a session.
+fn asking(server: &mut Sessions, now: Instant, client: SocketAddr) -> (Vec<u8>, Vec<u8>) {
     let own = Identity::nobody().expect("an identity");
-    let trust = trust(&trusting(&identity), "peer.test");
-    let hello = pair.client.open(pair.now, address(9899), &own, trust, None).datagrams;
-    let ports = || 1..=u16::try_from(MAX_HANDSHAKES + 20).expect("few");
-    for port in ports() {
-        pair.server.handle_datagram(pair.now, address(port), &hello[0]);
+    let parameters = SecurityParameters::platform().accept_any_certificate();
+    let mut asking = Sessions::new(Acceptance::Nobody);
+    let trust = trust(&parameters, "peer.test");
+    let first = asking.open(now, address(9899), &own, trust, None).datagrams;
+    let answer = server.handle_datagram(now, client, &first[0], || true).datagrams;
+    let second = asking.handle_datagram(now, address(9899), &answer[0], || true).datagrams;
+    (first[0].to_vec(), second[0].to_vec())
+}
+
+#[test]
+fn nothing_is_kept_of_who_has_no_cookie() {
+    let mut server = Pair::new(&identity()).server;
+    let now = Instant::now();
+    let (first, _) = asking(&mut server, now, address(1));
+    for port in 1..=10_000 {
+        let out = server.handle_datagram(now, address(port), &first, || true);
+        let answered: usize = out.datagrams.iter().map(|one| one.len()).sum();
+        assert!((1..=first.len()).contains(&answered), "{answered} bytes");
+        assert!(!server.contains(address(port)));
     }
-    let begun = ports().filter(|port| pair.server.state(address(*port)) == State::Handshake);
-    assert_eq!(begun.count(), MAX_HANDSHAKES);
+    assert_eq!(server.next_timeout(), None);
+}
+
+#[test]
+fn a_cookie_is_good_for_its_address_and_for_a_while() {
+    let mut server = Pair::new(&identity()).server;
+    let now = Instant::now();
+    let (_, second) = asking(&mut server, now, address(1));
+    let later = now + Duration::from_secs(62);
+    for (now, client) in [(now, address(2)), (later, address(1))] {
+        assert!(server.handle_datagram(now, client, &second, || true).datagrams.is_empty());
+        assert!(!server.contains(client));
+    }
+    // A client in clear has this address: nothing begins.
+    assert!(server.handle_datagram(now, address(1), &second, || false).datagrams.is_empty());
+    assert!(!server.contains(address(1)));
+    assert!(!server.handle_datagram(now, address(1), &second, || true).datagrams.is_empty());
+    assert_eq!(server.state(address(1)), State::Handshake);
+}
+
+/// Of a cookie and of what it vouches for, nothing can be changed.
+#[test]
+fn no_byte_of_a_second_hello_can_be_changed() {
+    let mut server = Pair::new(&identity()).server;
+    let now = Instant::now();
+    let (_, second) = asking(&mut server, now, address(1));
+    let padding = second.iter().rev().take_while(|byte| **byte == 0).count();
+    // Behind the header of the record, whose version and sequence number may be any.
+    for place in 13..second.len() - padding {
+        let mut forged = second.clone();
+        forged[place] ^= 1;
+        server.handle_datagram(now, address(1), &forged, || true);
+        assert!(!server.contains(address(1)), "byte {place}");
+    }
+}
+
+/// One that speaks DTLS 1.2 alone is asked in another way.
+#[test]
+fn a_client_of_dtls_1_2_gets_in_with_its_cookie() {
+    let mut server = Pair::new(&identity()).server;
+    let now = Instant::now();
+    let own = Identity::nobody().expect("an identity");
+    let mut client = dimpl::Dtls::new_12(Arc::default(), own.shown(), now);
+    client.set_active(true);
+    let (mut buffer, mut under_way) = (vec![0; 4096], VecDeque::new());
+    let (mut flights, mut is_connected) = (0, false);
+    client.handle_timeout(now).expect("a first flight");
+    loop {
+        loop {
+            match client.poll_output(&mut buffer) {
+                dimpl::Output::Packet(datagram) => under_way.push_back(datagram.to_vec()),
+                dimpl::Output::Connected => is_connected = true,
+                dimpl::Output::Timeout(_) => break,
+                _ => {}
+            }
+        }
+        let Some(datagram) = under_way.pop_front() else { break };
+        flights += 1;
+        for answer in server.handle_datagram(now, address(1), &datagram, || true).datagrams {
+            assert_eq!(server.contains(address(1)), flights > 1);
+            client.handle_packet(&answer).expect("an answer that it understands");
+        }
+    }
+    assert!(is_connected);
+    assert_eq!(server.state(address(1)), State::Up("DTLSv1.2"));
+}
+
+#[test]
+fn a_flood_of_handshakes_takes_the_places_of_its_own() {
+    let mut server = Pair::new(&identity()).server;
+    let now = Instant::now();
+    let honest = SocketAddr::from(([198, 51, 100, 1], 1));
+    let (_, second) = asking(&mut server, now, honest);
+    server.handle_datagram(now, honest, &second, || true);
+    let ports = || 1..=u16::try_from(MAX_HANDSHAKES_PER_PEER + 8).expect("few");
+    for port in ports() {
+        let (_, second) = asking(&mut server, now, address(port));
+        server.handle_datagram(now, address(port), &second, || true);
+    }
+    let begun = ports().filter(|port| server.state(address(*port)) == State::Handshake);
+    assert_eq!(begun.count(), MAX_HANDSHAKES_PER_PEER);
+    assert_eq!(server.state(honest), State::Handshake);
 }
 
 #[test]
 fn garbage_opens_nothing() {
-    let mut pair = Pair::new(&identity());
-    for datagram in [&b""[..], b"\x16", b"\x16\xfe", b"\x00\x16\xfe\xfd", &[0x30; 100]] {
-        assert!(!opens_session(datagram));
-        assert!(!pair.server.takes(address(1), datagram));
+    let mut server = Pair::new(&identity()).server;
+    let now = Instant::now();
+    let (first, second) = asking(&mut server, now, address(1));
+    let mut garbage = vec![vec![], b"\x16".to_vec(), b"\x16\xfe\xfd garbage of the part".to_vec()];
+    garbage.extend((0..first.len()).map(|end| first[..end].to_vec()));
+    garbage.extend((0..second.len()).map(|end| second[..end].to_vec()));
+    for datagram in garbage {
+        assert!(server.handle_datagram(now, address(1), &datagram, || true).datagrams.is_empty());
+        assert!(!server.contains(address(1)), "{datagram:x?}");
     }
-    pair.server.handle_datagram(pair.now, address(1), b"\x16\xfe\xfd garbage that looks the part");
-    assert!(matches!(pair.server.state(address(1)), State::Handshake | State::Over(_)));
+}
+
+/// What anybody can send from the address of a peer.
+fn forgeries() -> Vec<Vec<u8>> {
+    let mut all = vec![b"\x16\xfe\xfd garbage".to_vec(), b"\x30garbage".to_vec()];
+    for (kind, epoch) in (20..=26).flat_map(|kind| (0..=3).map(move |epoch| (kind, epoch))) {
+        for contents in [&[2, 40][..], &[1, 0], &[1], &[0; 64]] {
+            let length = u8::try_from(contents.len()).expect("short");
+            let header = [kind, 0xfe, 0xfd, 0, epoch, 0, 0, 0, 0, 0, 9, 0, length];
+            all.push([&header[..], contents].concat());
+        }
+    }
+    all.extend((0x20..=0x3f).map(|first| [&[first][..], &[7; 60]].concat()));
+    all
+}
+
+#[test]
+fn forged_records_end_neither_a_session_nor_a_handshake() {
+    let identity = identity();
+    let mut pair = Pair::new(&identity);
+    pair.open(&trusting(&identity), "peer.test");
+    let (_, second) = asking(&mut pair.server, pair.now, address(6000));
+    pair.server.handle_datagram(pair.now, address(6000), &second, || true);
+    for forged in forgeries() {
+        pair.server.handle_datagram(pair.now, address(5000), &forged, || true);
+        assert!(matches!(pair.server.state(address(5000)), State::Up(_)), "{forged:x?}");
+        pair.server.handle_datagram(pair.now, address(6000), &forged, || true);
+        assert_eq!(pair.server.state(address(6000)), State::Handshake, "{forged:x?}");
+        pair.client.handle_datagram(pair.now, address(9899), &forged, || true);
+        assert!(matches!(pair.client.state(address(9899)), State::Up(_)), "{forged:x?}");
+    }
+}
+
+/// What was not authenticated keeps no session.
+#[test]
+fn forged_records_do_not_keep_an_idle_session() {
+    let identity = identity();
+    let mut pair = Pair::new(&identity);
+    pair.open(&trusting(&identity), "peer.test");
+    for _ in 0..30 {
+        pair.wait(Duration::from_secs(10));
+        pair.server.handle_datagram(pair.now, address(5000), &[0x30; 100], || true);
+    }
+    assert!(!pair.server.contains(address(5000)));
 }
 
 #[test]

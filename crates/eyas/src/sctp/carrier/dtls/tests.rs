@@ -5,12 +5,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas_sctp::config::AssociationConfig;
+use eyas_sctp::identifier::VerificationTag;
+use eyas_sctp::io::{Ecn, Input, Received};
 use eyas_sctp::message::SendInfo;
+use eyas_sctp::wire::{Checksum, Header};
 use rustls_pki_types::ServerName;
 use tokio::time::timeout;
 
+use super::{Shared, is_record};
 use crate::sctp::client::{Clients, Protected, Unprotected};
-use crate::sctp::dtls::{Ending, Identity, Trust};
+use crate::sctp::dtls::{Acceptance, Ending, Identity, Trust};
 use crate::sctp::listener::Directly;
 use crate::sctp::{SctpListenParameters, SctpListener};
 use crate::test_ports::own_port;
@@ -93,4 +97,68 @@ async fn a_host_where_nobody_listens_refuses() {
     let open = clients.open_dtls(address, None, &own, trust);
     let refused = timeout(PATIENCE, open).await.expect("in time").expect_err("nobody is there");
     assert!(matches!(refused, Unprotected::Session(Ending::Refused)), "{refused:?}");
+}
+
+/// An SCTP packet with a COOKIE ACK.
+fn packet(source_port: u16, destination_port: u16) -> Vec<u8> {
+    let header = Header { source_port, destination_port, tag: VerificationTag(7) };
+    let mut packet = [&header.encode()[..], &[11, 0, 0, 4]].concat();
+    Checksum::Crc32c.patch(&mut packet);
+    packet
+}
+
+fn train(datagrams: &[Vec<u8>]) -> Input {
+    Input::Packets(Received {
+        local: None,
+        remote: SocketAddr::from(([192, 0, 2, 1], 40_000)),
+        ecn: Ecn::NotCapable,
+        contents: datagrams.concat().into(),
+        segment_size: datagrams[0].len(),
+    })
+}
+
+#[test]
+fn a_record_is_told_from_a_packet_whatever_the_ports() {
+    for source in [1, 5_000, 5_886, 5_887, 0x2000, 0x3fff, 40_000] {
+        for port in [7, 9_899, 64_768, 65_279] {
+            assert!(!is_record(&packet(source, port), Some(port)));
+        }
+    }
+    let plain = [&[22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3][..], &[1, 2, 3]].concat();
+    let protected = [&[0x2f, 0, 1, 0, 17][..], &[9; 17]].concat();
+    for record in [plain, protected] {
+        assert!(is_record(&record, Some(64_768)), "{record:x?}");
+        assert!(is_record(&record, Some(1)), "{record:x?}");
+    }
+}
+
+/// Whoever knows the address of a client in clear can forge a datagram from it.
+#[test]
+fn a_forged_hello_takes_nothing_from_an_association_in_clear() {
+    let identity = identity();
+    let own = Identity::new(identity.certificate(), identity.key()).expect("an identity");
+    let shared = Shared::new(Acceptance::Anyone(own));
+    let forged = [&b"\x16\xfe\xfd"[..], &[0; 28]].concat();
+    let mut arrivals = vec![train(&[forged])];
+    shared.divert(&mut arrivals, Some(7), |_| true);
+    assert_eq!(arrivals, []);
+    for source in [40_000, 5_886, 0x2001] {
+        let clear = vec![train(&[packet(source, 7)])];
+        let mut arrivals = clear.clone();
+        shared.divert(&mut arrivals, Some(7), |_| true);
+        assert_eq!(arrivals, clear);
+    }
+}
+
+/// The kernel makes one train of what comes from one address.
+#[test]
+fn records_among_packets_are_taken_out_one_by_one() {
+    let identity = identity();
+    let own = Identity::new(identity.certificate(), identity.key()).expect("an identity");
+    let shared = Shared::new(Acceptance::Anyone(own));
+    let clear = packet(40_000, 7);
+    let forged = [&[22, 0xfe, 0xfd][..], &[0; 13]].concat();
+    let mut arrivals = vec![train(&[clear.clone(), forged, clear.clone()])];
+    shared.divert(&mut arrivals, Some(7), |_| true);
+    assert_eq!(arrivals, vec![train(&[clear.clone()]), train(&[clear])]);
 }
