@@ -125,6 +125,10 @@ pub struct AssociationConfig {
     pub primary_switchover_max_retrans: Option<u32>,
     /// `Max.Init.Retransmits`.
     pub max_init_retransmits: u32,
+    /// How long a peer may take nothing of the data that an association still has for it when it is to
+    /// end; then it is aborted. `None` waits for as long as the peer answers. Where the peer takes some,
+    /// it must take one part in 32 of all within each such time.
+    pub shutdown_stall: Option<Duration>,
     /// `HB.interval`; `None` sends no heartbeats but those that verify an address.
     pub hb_interval: Option<Duration>,
     /// `HB.Max.Burst`: unconfirmed addresses that are tried within one timeout (RFC 9260 §5.4).
@@ -213,6 +217,7 @@ impl Default for AssociationConfig {
             potentially_failed_max_retrans: 0,
             primary_switchover_max_retrans: None,
             max_init_retransmits: 8,
+            shutdown_stall: Some(Duration::from_secs(60)),
             hb_interval: Some(Duration::from_secs(30)),
             hb_max_burst: 1,
             max_burst: 4,

@@ -159,6 +159,9 @@ pub enum LossReason {
         /// RFC 9260 §3.3.10.
         cause: u16,
     },
+    /// This side aborted it: it was to end, and the peer did not take what it still had to have
+    /// ([`shutdown_stall`](crate::config::AssociationConfig::shutdown_stall)).
+    Stalled,
 }
 
 /// How a request for re-configuration ended (RFC 6525 §4.4).

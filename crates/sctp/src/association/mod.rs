@@ -12,6 +12,7 @@
 //! | `transfer` | data, and its acknowledgement | RFC 9260 §6 |
 //! | `reachability` | errors of paths, heartbeats, a peer's new UDP port | RFC 9260 §8, RFC 6951 §5.4 |
 //! | `shutdown` | the graceful end | RFC 9260 §9.2 |
+//! | `lingering` | a deadline for data that holds up the end | |
 //! | `abort` | the end at once | RFC 9260 §9.1 |
 //! | `dynamic_address`, `own_addresses` | addresses added and removed | RFC 5061 |
 //! | `authentication` | AUTH, put in front and checked | RFC 4895 §6 |
@@ -32,6 +33,7 @@ pub(crate) mod dynamic_address;
 mod footprint;
 mod handshake;
 pub(crate) mod introduction;
+mod lingering;
 mod notifications;
 mod output;
 mod own_addresses;
@@ -69,6 +71,7 @@ use crate::send::{Sender, Terms};
 use control::Waiting;
 use dynamic_address::DynamicAddress;
 use introduction::Introduction;
+use lingering::Lingering;
 use notifications::Notifications;
 use reconfiguration::Reconfiguration;
 use state::{CookieWait, Retry, State};
@@ -115,6 +118,8 @@ pub(crate) struct Association {
     moved: bool,
     /// When pacing lets the next packet go, if packets wait for that.
     paced_until: Option<Duration>,
+    /// What the peer has to take before the association can end.
+    lingering: Option<Box<Lingering>>,
 }
 
 /// What an association is called by and set up with, whichever side opened it.
@@ -163,6 +168,7 @@ impl Association {
             events: Notifications::default(),
             moved: false,
             paced_until: None,
+            lingering: None,
         }
     }
 

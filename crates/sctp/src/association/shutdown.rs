@@ -21,6 +21,7 @@ impl Association {
             State::CookieEchoed(echoed) => echoed.shutdown = true,
             State::Established => {
                 self.state = State::ShutdownPending;
+                self.linger(now);
                 self.advance_shutdown(now, counters);
             }
             // The peer was first, or the user says it again: it is under way.
@@ -60,6 +61,7 @@ impl Association {
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;
+                self.linger(now);
                 self.events.push(Event::PeerShutdown);
             }
             State::ShutdownReceived => {}

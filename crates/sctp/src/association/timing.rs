@@ -17,6 +17,7 @@ impl Association {
             self.reconfiguration.next_timeout(),
             self.asconf_timeout(),
             self.paced_until,
+            self.lingering_timeout(),
         ];
         let running = transfer.into_iter().flatten().filter(|_| opening_or_up);
         self.state.due().into_iter().chain(running).min()
@@ -50,6 +51,7 @@ impl Association {
         }
         self.handle_reconfiguration_timer(now, counters);
         self.handle_asconf_timer(now, counters);
+        self.handle_lingering_timer(now);
         self.advance_shutdown(now, counters);
         self.collect_events();
         self.collect_path_changes(now);

@@ -171,6 +171,44 @@ fn a_silent_peer_is_given_up_in_the_middle_of_the_end() {
     assert_eq!(world.hosts[A].said().last(), Some(&unreachable));
 }
 
+/// `A` is to end, and has data for `B`, which reads none of it.
+fn ending_towards_a_closed_window() -> World {
+    let mut world = World::with_associations(|config| config.receive_buffer = 20_000);
+    world.hosts[B].reads = false;
+    let (a, _) = world.connected();
+    for _ in 0..100 {
+        world.send(A, a, 0, vec![8; 1000]);
+    }
+    world.run_for(ms(100_000));
+    world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+    world
+}
+
+/// It answers every probe of its window, and would for ever.
+#[test]
+fn a_peer_that_takes_nothing_does_not_hold_up_the_end() {
+    let mut world = ending_towards_a_closed_window();
+    world.run_for(ms(59_000));
+    assert_eq!(world.hosts[A].state(), AssociationState::ShutdownPending);
+    world.run_for(ms(2_000));
+    assert_eq!(world.hosts[A].said().last(), Some(&Event::Lost(LossReason::Stalled)));
+    assert_eq!(world.ladder.last().unwrap(), "A -> B  ABORT");
+}
+
+#[test]
+fn a_peer_that_takes_little_is_waited_for() {
+    let mut world = ending_towards_a_closed_window();
+    for _ in 0..3 {
+        world.run_for(ms(50_000));
+        let (now, b) = (world.now, world.hosts[B].only());
+        while world.hosts[B].endpoint.receive(now, b).is_some() {}
+    }
+    assert_eq!(world.hosts[A].state(), AssociationState::ShutdownPending);
+    world.hosts[B].reads = true;
+    world.run_until(ms(60_000), |world| world.hosts[A].state() == AssociationState::Closed);
+    assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
+}
+
 #[test]
 fn the_end_is_repeated_while_the_last_message_lies_unread() {
     let mut world = World::new();
