@@ -35,6 +35,10 @@ pub struct EndpointConfig {
     pub max_associations: usize,
     /// Answers to packets that belong to nobody, a second (RFC 9260 §8.4).
     pub max_out_of_the_blue_answers: u32,
+    /// Bytes of user data that all associations may hold together, whichever way it goes, with what
+    /// keeping it costs. Of what is free of it, each may take an eighth, so that its buffers shrink
+    /// where many hold much; 64 KiB it may have each way in any case.
+    pub memory: usize,
     /// How the associations that peers open behave.
     pub association: AssociationConfig,
     /// What packets leave as.
@@ -62,6 +66,7 @@ impl Default for EndpointConfig {
             cookie_key_life: Duration::from_secs(600),
             max_associations: 100_000,
             max_out_of_the_blue_answers: 100,
+            memory: 256 << 20,
             association: AssociationConfig::default(),
             packets: PacketForm::default(),
         }

@@ -29,6 +29,19 @@ impl Association {
         self.sender.send(now, info, data, &mut self.paths)
     }
 
+    /// Bytes of user data that it holds: those that are to be sent or acknowledged, and those that came
+    /// in, with what keeping them costs.
+    pub(crate) fn held(&self) -> usize {
+        self.sender.queued_bytes() + self.receiver.memory()
+    }
+
+    /// How much of the send buffer and of the receive buffer may be used from now on.
+    pub(crate) fn set_allowance(&mut self, bytes: usize) {
+        self.sender.set_allowance(bytes);
+        self.receiver.set_allowance(bytes);
+        self.collect_events();
+    }
+
     /// Whether a message of so many bytes has room in the send buffer.
     pub(crate) fn is_writable(&self, length: usize) -> bool {
         self.state.takes_messages() && self.sender.is_writable(length)

@@ -144,6 +144,7 @@ impl Endpoint {
             let base = Foundation { id, config, local_port, remote_port, seed };
             Association::accept(now, base, cookie, arrival, counters)
         });
+        self.give_share(slot);
         self.touch(slot);
         Some(slot)
     }

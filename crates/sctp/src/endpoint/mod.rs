@@ -9,6 +9,7 @@
 //! | `cookie` | the signed cookie and its keys | RFC 9260 §5.1.3 |
 //! | `out_of_the_blue` | packets for nobody | RFC 9260 §8.4 |
 //! | `limit` | how often strangers are answered | RFC 9260 §8.4, §10 |
+//! | `memory` | what associations may hold where it is short | |
 //! | `registry` | associations by tag and by address | RFC 9260 §1.3 |
 //! | `timers` | when which one wants to be called | |
 //! | `output`, `train` | what to do next; packets that leave together | |
@@ -24,6 +25,7 @@ mod init;
 mod input;
 mod keys;
 mod limit;
+mod memory;
 mod out_of_the_blue;
 mod output;
 mod own_addresses;
@@ -55,6 +57,7 @@ use crate::wire::ChunkType;
 
 use cookie::CookieKeys;
 use limit::RateLimit;
+use memory::Memory;
 use packet_buffer::Trainload;
 use random::Random;
 use registry::{Peer, Registry};
@@ -94,6 +97,7 @@ pub struct Endpoint {
     train: Train,
     /// The addresses of this host that peers may be told of, most wanted first.
     local_addresses: Vec<IpAddr>,
+    memory: Memory,
 }
 
 impl Endpoint {
@@ -118,6 +122,7 @@ impl Endpoint {
             limit: RateLimit::new(config.max_out_of_the_blue_answers, now),
             train: Train::new(config.packets),
             local_addresses: config.addresses.clone(),
+            memory: Memory::default(),
             config,
         }
     }
@@ -150,6 +155,7 @@ impl Endpoint {
             let base = Foundation { id, config, local_port, remote_port, seed };
             Association::open(now, base, own, remotes, local, hold)
         });
+        self.give_share(slot);
         self.touch(slot);
         Ok(id)
     }
@@ -177,6 +183,7 @@ impl Endpoint {
         info: &SendInfo,
         data: Bytes,
     ) -> Result<(), Error> {
+        self.note_handed_in(data.len());
         self.with(now, id, |association, now, _| association.send(now, info, data))
     }
 

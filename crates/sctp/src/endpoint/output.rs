@@ -11,6 +11,7 @@ impl Endpoint {
     pub fn poll_output(&mut self, now: Duration) -> Output {
         self.see(now);
         self.run_timers();
+        self.share_memory();
         if let Some(answer) = self.answers.pop_front() {
             self.count(&answer);
             return answer.into();
@@ -45,7 +46,7 @@ impl Endpoint {
             self.count(&transmit);
             return transmit.into();
         }
-        Output::Timeout(self.timers.next())
+        Output::Timeout(self.timers.next().into_iter().chain(self.memory_timeout()).min())
     }
 
     fn count(&mut self, trainload: &Trainload) {

@@ -172,7 +172,7 @@ impl Receiver {
         counters: &mut Counters,
     ) -> Result<(), Contradiction> {
         let data = self.borrowing.fragment(core::mem::take(&mut chunk.payload));
-        let (delivery, point) = (&mut self.delivery, self.partial_delivery_point);
+        let (point, delivery) = (self.delivery_point(), &mut self.delivery);
         let before = self.reassembly.messages();
         let part =
             self.reassembly.insert(number, position, &chunk, data, |stream, number, bytes| {

@@ -36,7 +36,7 @@ mod sack;
 mod scheduler;
 mod streams;
 mod tracking;
-mod window;
+pub(crate) mod window;
 
 #[cfg(test)]
 mod tests;
@@ -138,7 +138,7 @@ pub struct Receiver {
     nr_policy: NrSackPolicy,
     /// Whether the peer ever gave up on something.
     skipped: bool,
-    partial_delivery_point: usize,
+    partial_delivery_point: u32,
     /// Whether the application knows that there is something to receive.
     announced: bool,
     events: VecDeque<Event>,
@@ -173,7 +173,7 @@ impl Receiver {
                 .as_ref()
                 .map_or(NrSackPolicy::AtDelivery, |multipath| multipath.nr_sack),
             skipped: false,
-            partial_delivery_point: partial_delivery_point.min(window.buffer() / 2),
+            partial_delivery_point: u32::try_from(partial_delivery_point).unwrap_or(u32::MAX),
             announced: false,
             events: VecDeque::new(),
             blocks: Vec::new(),
@@ -233,6 +233,16 @@ impl Receiver {
     #[must_use]
     pub fn window(&self) -> u32 {
         u32::try_from(self.window.free()).unwrap_or(u32::MAX)
+    }
+
+    /// How much of the receive buffer may be used from now on; what is in it stays.
+    pub fn set_allowance(&mut self, bytes: usize) {
+        self.window.set_allowance(bytes);
+    }
+
+    /// Of how much of a message a part is delivered: what there is room for comes to that in any case.
+    fn delivery_point(&self) -> usize {
+        (self.partial_delivery_point as usize).min(self.window.buffer() / 2)
     }
 
     /// Bytes of memory that are held for data, at most twice the receive buffer and a little.

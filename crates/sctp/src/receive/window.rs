@@ -41,8 +41,10 @@ const UPDATE_PART: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Window {
     buffer: usize,
+    /// What of it may be used for now.
+    allowance: u32,
     /// How many times the buffer may be taken in memory.
-    memory_factor: usize,
+    memory_factor: u32,
     payload: usize,
     memory: usize,
     /// What the peer may still send, as it was told last.
@@ -53,21 +55,29 @@ impl Window {
     pub(crate) fn new(receive_buffer: usize, accounting: WindowAccounting) -> Self {
         let buffer = receive_buffer.max(MIN_BUFFER);
         let memory_factor = match accounting {
-            WindowAccounting::Memory => MEMORY_FACTOR,
-            WindowAccounting::Payload => PAYLOAD_MEMORY_FACTOR,
+            WindowAccounting::Memory => MEMORY_FACTOR as u32,
+            WindowAccounting::Payload => PAYLOAD_MEMORY_FACTOR as u32,
         };
-        Self { buffer, memory_factor, payload: 0, memory: 0, told: buffer }
+        let mut window =
+            Self { buffer, allowance: 0, memory_factor, payload: 0, memory: 0, told: buffer };
+        window.set_allowance(buffer);
+        window
+    }
+
+    /// How much of the buffer may be used from now on; what is in it stays.
+    pub(crate) fn set_allowance(&mut self, bytes: usize) {
+        self.allowance = u32::try_from(bytes.clamp(MIN_BUFFER, self.buffer)).unwrap_or(u32::MAX);
     }
 
     /// Bytes of user data that there is room for.
     pub(crate) fn free(&self) -> usize {
-        let payload = self.buffer.saturating_sub(self.payload);
+        let payload = self.buffer().saturating_sub(self.payload);
         payload.min(self.memory_limit().saturating_sub(self.memory))
     }
 
-    /// The whole of the receive buffer, in bytes.
+    /// What may be used of the receive buffer, in bytes.
     pub(crate) fn buffer(&self) -> usize {
-        self.buffer
+        self.allowance as usize
     }
 
     /// The most memory that is held, in bytes.
@@ -82,22 +92,22 @@ impl Window {
     }
 
     fn memory_limit(&self) -> usize {
-        self.buffer.saturating_mul(self.memory_factor)
+        self.buffer().saturating_mul(self.memory_factor as usize)
     }
 
     fn gap_allowance(&self) -> usize {
-        self.buffer / GAP_ALLOWANCE_PART
+        self.buffer() / GAP_ALLOWANCE_PART
     }
 
     /// Whether a chunk may come in. While there is any room it may, as the peer may have probed
     /// with more than that; one that fills a gap may even if there is none, within bounds.
     #[inline]
     pub(crate) fn admits(&self, fills_gap: bool) -> bool {
-        if self.payload < self.buffer && self.memory < self.memory_limit() {
+        if self.payload < self.buffer() && self.memory < self.memory_limit() {
             return true;
         }
         fills_gap
-            && self.payload < self.buffer + self.gap_allowance()
+            && self.payload < self.buffer() + self.gap_allowance()
             && self.memory < self.memory_limit() + self.gap_allowance()
     }
 
@@ -140,14 +150,14 @@ impl Window {
 
     fn next_told(&self) -> usize {
         let free = self.free();
-        let step = SILLY_STEP.min(self.buffer / 2);
-        let silly = free < self.buffer / 2 && free < self.told + step;
+        let step = SILLY_STEP.min(self.buffer() / 2);
+        let silly = free < self.buffer() / 2 && free < self.told + step;
         if silly { free.min(self.told) } else { free }
     }
 
     /// Whether the window has grown so much that the peer is to be told now.
     pub(crate) fn wants_update(&self) -> bool {
-        let step = (self.buffer / UPDATE_PART).max(SILLY_STEP.min(self.buffer / 2));
+        let step = (self.buffer() / UPDATE_PART).max(SILLY_STEP.min(self.buffer() / 2));
         self.free() >= self.told + step
     }
 }

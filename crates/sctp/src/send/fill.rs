@@ -209,7 +209,7 @@ impl Sender {
                 whole: filling.whole,
                 is_packet_empty: packet.is_empty(),
             };
-            let Some(length) = cut.length(self.max_segment) else { return };
+            let Some(length) = cut.length(self.max_segment.into()) else { return };
             if !self.peer_window.admits(length, self.in_flight) {
                 return;
             }

@@ -85,14 +85,23 @@ pub struct Terms {
     pub reserved: usize,
 }
 
+/// How many messages may wait in a send buffer of so many bytes.
+fn most_messages(send_buffer: usize) -> u32 {
+    let most = (send_buffer / queue::LEAST_SHARE).max(queue::MIN_MESSAGES);
+    u32::try_from(most).unwrap_or(u32::MAX)
+}
+
 /// The sending side of one association.
 #[derive(Debug)]
 pub struct Sender {
     terms: Terms,
     send_buffer: usize,
-    max_messages: usize,
+    /// What of the send buffer may be used for now.
+    allowance: u32,
+    max_messages: u32,
     nagle: bool,
-    max_segment: usize,
+    /// Bytes of a chunk's data at most; more than any holds where nothing was said.
+    max_segment: u16,
     sack_delay: Duration,
     detection: LossDetection,
     rtt_sampling: RttSampling,
@@ -155,9 +164,10 @@ impl Sender {
         Self {
             terms,
             send_buffer: config.send_buffer.max(1),
-            max_messages: (config.send_buffer / queue::LEAST_SHARE).max(queue::MIN_MESSAGES),
+            allowance: u32::MAX,
+            max_messages: most_messages(config.send_buffer),
             nagle: config.nagle,
-            max_segment: config.max_segment.map_or(usize::MAX, |most| usize::from(most).max(4)),
+            max_segment: config.max_segment.map_or(u16::MAX, |most| most.max(4)),
             sack_delay: config.sack_delay,
             detection: config.loss_detection,
             rtt_sampling: config.rtt_sampling,

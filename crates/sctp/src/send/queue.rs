@@ -71,7 +71,16 @@ impl Sender {
     /// Whether a message of this many bytes would be taken now.
     #[must_use]
     pub fn is_writable(&self, length: usize) -> bool {
-        self.queued + length <= self.send_buffer && self.messages.len() < self.max_messages
+        let fits = self.queued + length <= self.send_buffer.min(self.allowance as usize);
+        // A message larger than the allowance goes alone.
+        let is_alone = self.queued == 0 && length <= self.send_buffer;
+        (fits || is_alone) && self.messages.len() < self.max_messages as usize
+    }
+
+    /// How much of the send buffer may be used from now on. What is in it stays.
+    pub fn set_allowance(&mut self, allowance: usize) {
+        self.allowance = u32::try_from(allowance).unwrap_or(u32::MAX);
+        self.note_room();
     }
 
     /// Bytes of user data handed in and not yet acknowledged for good, nor given up.

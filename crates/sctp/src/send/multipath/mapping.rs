@@ -71,7 +71,7 @@ impl Sender {
         let Some(slot) = self.choose_of_several(path, paths) else { return false };
         let head = self.streams.get(slot).and_then(|stream| self.messages.get(stream.head));
         head.is_some_and(|message| {
-            let length = message.unsent().min(whole).min(self.max_segment);
+            let length = message.unsent().min(whole).min(self.max_segment.into());
             self.peer_window.admits(length, self.in_flight)
         })
     }

@@ -203,7 +203,7 @@ impl Bench {
     /// What is remembered is bounded by what was handed in.
     fn bounded(&self) {
         assert!(self.sender.queued <= self.sender.send_buffer);
-        assert!(self.sender.messages.len() <= 2 * self.sender.max_messages);
+        assert!(self.sender.messages.len() <= 2 * self.sender.max_messages as usize);
         for flight in &self.sender.flights {
             assert!(flight.runs().count() <= 4 * self.sender.outstanding.len() + 4096);
         }
