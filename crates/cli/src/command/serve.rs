@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use eyas::ServerIdentity;
+use eyas::sctp::{ENCAPSULATION_PORT, SctpListener};
 use eyas_http::serve::{
     AltSvcPolicy, Running, SctpService, ServeError, Server, ServerBuilder, Versions,
 };
@@ -117,6 +118,7 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
     };
     let url = format!("{scheme}://{host}:{}/", address.port());
     if common.json {
+        warn(common, running);
         return output::object(&object(flags, running, &url));
     }
     let look = Look::of_stdout(common.color);
@@ -132,10 +134,8 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
     };
     say("listening", address.to_string());
     if !flags.no_sctp {
-        say(
-            "SCTP",
-            if sctp.is_empty() { "not served: no socket for it".into() } else { sctp.join(", ") },
-        );
+        let none = || "not served: this machine has no socket for it".to_owned();
+        say("SCTP", if sctp.is_empty() { none() } else { sctp.join(", ") });
     }
     if !flags.no_files {
         say("files", flags.directory.display().to_string());
@@ -146,10 +146,28 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
     say("also", "/bytes/N  /echo  /slow?ms=N".to_owned());
     if let Some(path) = &flags.save_cert {
         say("certificate", path.display().to_string());
-        let command = format!("eyas get -v --cacert {} {url}", path.display());
+        let command = format!("eyas get -v{} --cacert {} {url}", reach(running), path.display());
         lines.push(Line::new().with(Paint::Dim, "  try         ").with(Paint::Command, command));
     }
+    warn(common, running);
     output::page(&lines, look)
+}
+
+/// Says what is missing that was not asked for by name, and how to have it.
+fn warn(common: &CommonFlags, running: &Running) {
+    let Some(why) = running.sctp_missing() else { return };
+    let text = format!(
+        "no SCTP inside UDP: {why}; choose another with --sctp-udp-port, 0 takes a free one"
+    );
+    let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+    output::aside(&[line], Look::of_stderr(common.color));
+}
+
+/// What a client must be told to find SCTP inside UDP, where that is not at its usual port.
+fn reach(running: &Running) -> String {
+    let port = running.sctp().and_then(SctpListener::encapsulation_port);
+    let unusual = port.filter(|port| *port != ENCAPSULATION_PORT);
+    unusual.map_or_else(String::new, |port| format!(" --sctp-udp-port {port}"))
 }
 
 fn metrics(running: &Running) -> Option<String> {
@@ -159,7 +177,10 @@ fn metrics(running: &Running) -> Option<String> {
 /// How SCTP is served, in words.
 fn sctp(running: &Running) -> Vec<String> {
     let Some(listener) = running.sctp() else { return Vec::new() };
-    let inside_udp = listener.encapsulation_port().map(|port| format!("inside UDP port {port}"));
+    let inside_udp = listener.encapsulation_port().map(|port| match port {
+        ENCAPSULATION_PORT => format!("inside UDP port {port}"),
+        _ => format!("inside UDP port {port}, which clients need --sctp-udp-port {port} for"),
+    });
     let directly = listener.is_direct().then(|| "directly over IP".to_owned());
     inside_udp.into_iter().chain(directly).collect()
 }
@@ -181,6 +202,7 @@ fn object(flags: &ServeFlags, running: &Running, url: &str) -> Value {
         "certificate": flags.save_cert.as_ref().map(|path| path.display().to_string()),
         "alt_svc": alt_svc,
         "sctp_udp_port": running.sctp().and_then(|sctp| sctp.encapsulation_port()),
+        "sctp_missing": running.sctp_missing(),
         "metrics": metrics(running),
         "sctp_directly": running.sctp().is_some_and(|sctp| sctp.is_direct()),
     })

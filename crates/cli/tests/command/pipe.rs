@@ -1,5 +1,7 @@
 //! `eyas pipe`, one against another.
 
+use std::net::UdpSocket;
+
 use serde_json::Value;
 
 use crate::ports::own_port;
@@ -50,6 +52,35 @@ fn what_cannot_be_says_why() {
     let port = own_port();
     let refused = Eyas::new(&format!("pipe --plain tcp://127.0.0.1:{port} --json")).run().exits(7);
     assert_eq!(refused.json()["error"]["kind"], "connect");
+}
+
+/// Somebody has the usual port of SCTP inside UDP, here or anywhere on this machine.
+fn without_the_usual_port() -> Option<UdpSocket> {
+    UdpSocket::bind(("127.0.0.1", 9_899)).ok()
+}
+
+#[test]
+fn without_a_port_for_sctp_the_other_transports_are_there() {
+    let _taken = without_the_usual_port();
+    let port = own_port();
+    let line = format!("pipe --plain --listen 127.0.0.1:{port} --verbose");
+    let listening = Eyas::new(&line).saying("from the listener\n").start();
+    listening.hears("UDP port 9899 is taken by");
+    listening.hears("listening");
+    let line = format!("pipe --plain tcp://127.0.0.1:{port}");
+    let there = Eyas::new(&line).saying("from the client\n").start().end().exits(0);
+    assert_eq!(there.out, "from the listener\n");
+    assert_eq!(listening.end().exits(0).out, "from the client\n");
+}
+
+#[test]
+fn a_port_for_sctp_that_was_named_must_be_there() {
+    let taken = UdpSocket::bind(("127.0.0.1", own_port())).unwrap();
+    let (port, udp) = (own_port(), taken.local_addr().unwrap().port());
+    let line = format!("pipe --plain --listen 127.0.0.1:{port} --sctp-udp-port {udp}");
+    let refused = Eyas::new(&line).run();
+    assert_ne!(refused.code, Some(0));
+    assert!(refused.err.contains(&format!("UDP port {udp} is taken by")), "{}", refused.err);
 }
 
 /// Flags for two ends that say at the end what there was.

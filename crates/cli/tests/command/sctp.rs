@@ -1,5 +1,7 @@
 //! SCTP in `eyas race`, `get` and `serve`.
 
+use std::net::UdpSocket;
+
 use serde_json::Value;
 
 use crate::ports::own_port;
@@ -65,4 +67,35 @@ fn where_sctp_is_not_served_tcp_wins() {
     );
     let object = Eyas::new(&line).run().exits(0).json();
     assert_eq!(object["winner"]["transport"], "tcp", "{object:#}");
+}
+
+#[test]
+fn a_server_says_who_has_its_port_for_sctp() {
+    // Whoever has it, here or anywhere on this machine.
+    let taken = UdpSocket::bind(("127.0.0.1", 9_899));
+    let served = Served::start(Eyas::new("serve --no-files"));
+    assert_eq!(served.object["sctp_udp_port"], Value::Null);
+    let missing = served.object["sctp_missing"].as_str().expect("a reason");
+    assert!(missing.starts_with("UDP port 9899 is taken by "), "{missing}");
+    if taken.is_ok() {
+        assert!(missing.contains(&format!("(process {})", std::process::id())), "{missing}");
+    }
+    let other = Served::start(Eyas::new("serve --no-files --sctp-udp-port 0"));
+    assert_eq!(other.object["sctp_missing"], Value::Null);
+    let port = &other.object["sctp_udp_port"];
+    let line = format!("race sctp-udp://{} -k --json --sctp-udp-port {port}", other.address);
+    assert_eq!(Eyas::new(&line).run().exits(0).json()["winner"]["transport"], "sctp-udp");
+}
+
+/// Another server of the host has the UDP port, and nobody the SCTP port.
+#[test]
+fn who_asks_the_wrong_server_is_told_what_is_wrong() {
+    let port = own_port();
+    let served = Served::start(Eyas::new(&format!("serve --no-files --sctp-udp-port {port}")));
+    let (host, wrong) = (served.address.ip(), own_port());
+    let line = format!("race sctp-udp://{host}:{wrong} -k --sctp-udp-port {port}");
+    let refused = Eyas::new(&line).run();
+    let said = [refused.out, refused.err].concat();
+    assert!(said.contains("nobody listens at this SCTP port"), "{said}");
+    assert!(!said.contains("causes"), "{said}");
 }

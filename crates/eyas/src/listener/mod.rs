@@ -52,6 +52,10 @@ pub struct ListenParameters {
     /// The UDP port for SCTP inside UDP: 9899 (RFC 6951). 0 takes a free one.
     #[cfg(feature = "sctp")]
     pub sctp_encapsulation_port: u16,
+    /// Whether to listen without SCTP inside UDP where its UDP port is taken, if other transports are
+    /// there; [`Listener::sctp_missing`] says so then.
+    #[cfg(feature = "sctp")]
+    pub sctp_optional: bool,
     /// Further addresses of this host that SCTP is served at and its peers are told of. Where
     /// `address` is unspecified, SCTP is served at all of them unless some are named here.
     #[cfg(feature = "sctp")]
@@ -73,6 +77,8 @@ impl ListenParameters {
             quic_transport: None,
             #[cfg(feature = "sctp")]
             sctp_encapsulation_port: crate::sctp::ENCAPSULATION_PORT,
+            #[cfg(feature = "sctp")]
+            sctp_optional: false,
             #[cfg(feature = "sctp")]
             sctp_addresses: Vec::new(),
             #[cfg(feature = "sctp")]
@@ -114,6 +120,14 @@ impl ListenParameters {
     #[must_use]
     pub fn sctp_encapsulation_port(mut self, port: u16) -> Self {
         self.sctp_encapsulation_port = port;
+        self
+    }
+
+    /// Listens without SCTP inside UDP where its UDP port is taken.
+    #[cfg(feature = "sctp")]
+    #[must_use]
+    pub fn sctp_optional(mut self, optional: bool) -> Self {
+        self.sctp_optional = optional;
         self
     }
 
@@ -162,6 +176,8 @@ pub struct Listener {
     quic: Option<quinn::Endpoint>,
     #[cfg(feature = "sctp")]
     sctp: Option<Arc<SctpListener>>,
+    #[cfg(feature = "sctp")]
+    sctp_missing: Option<String>,
 }
 
 /// What every accepting task needs.
@@ -185,13 +201,14 @@ impl Listener {
             tasks.spawn(stream::accept_all(tcp, tls.clone(), reception.clone()));
         }
         #[cfg(feature = "sctp")]
-        let (address, sctp) = {
-            let sctp::Accepting { address, listener } = sctp::listen(&parameters, address)?;
+        let (address, sctp, sctp_missing) = {
+            let sctp::Accepting { address, listener, missing } =
+                sctp::listen(&parameters, address)?;
             let listener = listener.map(Arc::new);
             if let Some(listener) = &listener {
                 tasks.spawn(sctp::accept_all(Arc::clone(listener), tls, reception.clone()));
             }
-            (address, listener)
+            (address, listener, missing)
         };
         #[cfg(feature = "quic")]
         let quic = match sockets.udp {
@@ -210,6 +227,8 @@ impl Listener {
             quic,
             #[cfg(feature = "sctp")]
             sctp,
+            #[cfg(feature = "sctp")]
+            sctp_missing,
         })
     }
 
@@ -232,6 +251,13 @@ impl Listener {
     #[cfg(feature = "sctp")]
     pub fn sctp(&self) -> Option<&SctpListener> {
         self.sctp.as_deref()
+    }
+
+    /// Why SCTP inside UDP is not there, if it was asked for and may be missing
+    /// ([`ListenParameters::sctp_optional`]).
+    #[cfg(feature = "sctp")]
+    pub fn sctp_missing(&self) -> Option<&str> {
+        self.sctp_missing.as_deref()
     }
 
     /// The QUIC endpoint, for graceful shutdown: stop it from accepting, wait until it is idle.

@@ -24,6 +24,8 @@ pub(super) struct Accepting {
     /// The address, with the port number that all transports share.
     pub(super) address: SocketAddr,
     pub(super) listener: Option<SctpListener>,
+    /// Why SCTP inside UDP is not there, if it may be missing.
+    pub(super) missing: Option<String>,
 }
 
 /// Listens as the parameters want it, at the address that the other transports have.
@@ -33,7 +35,7 @@ pub(super) fn listen(
 ) -> Result<Accepting, Error> {
     let wants = |transport| parameters.transports.contains(&transport);
     if !wants(Transport::Sctp) && !wants(Transport::SctpUdp) {
-        return Ok(Accepting { address, listener: None });
+        return Ok(Accepting { address, listener: None, missing: None });
     }
     let mut wanted = SctpListenParameters::new(address);
     wanted.addresses = addresses(address, &parameters.sctp_addresses);
@@ -48,9 +50,18 @@ pub(super) fn listen(
     }
     // A key that DTLS cannot use leaves the other ways as they are.
     wanted.dtls = parameters.security.clone().filter(ServerIdentity::suits_dtls);
-    let listener = SctpListener::bind(&wanted)?;
+    let listener = match SctpListener::bind(&wanted) {
+        Err(cause) if parameters.sctp_optional && address.port() != 0 => {
+            let missing = Some(cause.to_string());
+            wanted.encapsulation_port = None;
+            // Without UDP nothing may be left to serve.
+            let listener = SctpListener::bind(&wanted).ok();
+            return Ok(Accepting { address, listener, missing });
+        }
+        bound => bound?,
+    };
     address.set_port(listener.port());
-    Ok(Accepting { address, listener: Some(listener) })
+    Ok(Accepting { address, listener: Some(listener), missing: None })
 }
 
 /// Where SCTP is served: at the address of all transports and the further ones. One that stands for

@@ -36,10 +36,12 @@ fn told(reason: &LossReason) -> String {
             "the host says that nobody speaks SCTP there".into()
         }
         LossReason::Refused(_) => "the network says that there is no way there".into(),
-        LossReason::AbortedByPeer { causes, reason } => match reason.is_empty() {
-            true => format!("the peer aborted it (causes {causes:?})"),
-            false => format!("the peer aborted it: {}", String::from_utf8_lossy(reason)),
+        LossReason::AbortedByPeer { causes, reason } => match (&causes[..], reason.is_empty()) {
+            ([], true) => "the peer aborted it and gave no reason".into(),
+            (causes, true) => format!("the peer aborted it: {}", named(causes)),
+            (_, false) => format!("the peer aborted it: {}", String::from_utf8_lossy(reason)),
         },
+        LossReason::Stalled => "the peer took nothing more of what it was to get".into(),
         LossReason::Aborted => "it was aborted here".into(),
         LossReason::ProtocolViolation { cause } => {
             format!("the peer broke the protocol (cause {cause})")
@@ -48,12 +50,32 @@ fn told(reason: &LossReason) -> String {
     }
 }
 
+/// The causes of an ABORT in words (RFC 9260 §3.3.10).
+fn named(causes: &[u16]) -> String {
+    let name = |cause: &u16| match cause {
+        1 => "it has no such stream".into(),
+        2 => "a parameter was missing".into(),
+        3 => "its cookie was too old".into(),
+        4 => "it is out of resources".into(),
+        5 => "it cannot resolve an address".into(),
+        6 | 8 => "it does not know a chunk or parameter".into(),
+        7 => "a parameter was not valid".into(),
+        9 => "there were no data".into(),
+        10 => "it was shutting down".into(),
+        11 => "it was restarted with new addresses".into(),
+        12 => "its user wanted it".into(),
+        13 => "the protocol was broken".into(),
+        other => format!("cause {other}"),
+    };
+    causes.iter().map(name).collect::<Vec<String>>().join(", ")
+}
+
 impl From<SctpError> for io::Error {
     fn from(error: SctpError) -> Self {
         let kind = match &error {
-            SctpError::Lost(LossReason::NoAnswer | LossReason::PeerUnreachable) => {
-                io::ErrorKind::TimedOut
-            }
+            SctpError::Lost(
+                LossReason::NoAnswer | LossReason::PeerUnreachable | LossReason::Stalled,
+            ) => io::ErrorKind::TimedOut,
             SctpError::Lost(LossReason::Refused(_)) => io::ErrorKind::ConnectionRefused,
             SctpError::Lost(LossReason::ProtocolViolation { .. }) => io::ErrorKind::InvalidData,
             SctpError::Lost(_) => io::ErrorKind::ConnectionReset,
@@ -80,5 +102,15 @@ pub(crate) fn of_attempt(error: &SctpError, reached: Level) -> Failure {
         SctpError::Lost(LossReason::ProtocolViolation { .. }) => Cause::Protocol,
         _ => Cause::Local,
     };
-    failure(cause, reached, error.to_string())
+    let is_without_reason = matches!(
+        error,
+        SctpError::Lost(LossReason::AbortedByPeer { causes, reason })
+            if causes.is_empty() && reason.is_empty()
+    );
+    // A host answers so for a port that nobody has (RFC 9260 §8.4, rule 8).
+    let detail = match is_without_reason && reached == Level::Started {
+        true => "the host speaks SCTP, but nobody listens at this SCTP port there".to_owned(),
+        false => error.to_string(),
+    };
+    failure(cause, reached, detail)
 }

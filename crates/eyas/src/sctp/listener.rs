@@ -9,7 +9,7 @@ use std::task::Poll;
 use eyas_sctp::config::{AssociationConfig, EndpointConfig};
 use eyas_sctp::counters::Counters;
 
-use super::carrier::{Access, Claim, ENCAPSULATION_PORT, Wire, access};
+use super::carrier::{Access, Claim, ENCAPSULATION_PORT, Wire, access, owner_of_udp_port};
 use super::dtls::Identity;
 use super::hub::{Anchor, Dependence, Homes, Hub};
 use super::kernel::KernelListener;
@@ -208,6 +208,13 @@ fn listen_through_kernel(
     KernelListener::bind(&addresses, &parameters.association)
 }
 
+/// The port for SCTP inside UDP is somebody else's.
+fn taken(port: u16) -> io::Error {
+    let owner = owner_of_udp_port(port).unwrap_or_else(|| "another program".to_owned());
+    let what = format!("UDP port {port} is taken by {owner}");
+    io::Error::new(io::ErrorKind::AddrInUse, what)
+}
+
 /// A UDP socket at each address, all at one port; 0 takes one that is free at all of them.
 fn udp(ips: &[IpAddr], port: u16) -> io::Result<Vec<Wire>> {
     let bind_all = || -> io::Result<Vec<Wire>> {
@@ -222,8 +229,12 @@ fn udp(ips: &[IpAddr], port: u16) -> io::Result<Vec<Wire>> {
     loop {
         tries -= 1;
         match bind_all() {
-            // What was free at the first address is not at another one.
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries > 0 => {}
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => match port {
+                // What was free at the first address is not at another one.
+                0 if tries > 0 => {}
+                0 => return Err(error),
+                port => return Err(taken(port)),
+            },
             outcome => return outcome,
         }
     }

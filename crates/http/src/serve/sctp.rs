@@ -51,27 +51,32 @@ impl SctpService {
         self,
         addresses: &[SocketAddr],
         identity: Option<&ServerIdentity>,
-    ) -> Result<Option<SctpListener>, ServeError> {
-        let Some(first) = addresses.first().copied() else { return Ok(None) };
+    ) -> Result<Bound, ServeError> {
+        let Some(first) = addresses.first().copied() else { return Ok(Bound::default()) };
         let mut parameters = SctpListenParameters::new(first);
         parameters.addresses = addresses.to_vec();
         parameters.encapsulation_port = self.encapsulation_port;
         parameters.directly = self.directly;
         parameters.dtls = identity.filter(|identity| identity.suits_dtls()).cloned();
         match SctpListener::bind(&parameters) {
-            Ok(listener) => Ok(Some(listener)),
+            Ok(listener) => Ok(Bound { listener: Some(Arc::new(listener)), missing: None }),
             Err(cause) if self.optional => {
-                tracing::info!(%cause, "serving without SCTP inside UDP");
                 // Where the kernel speaks SCTP it may well have the UDP port.
                 parameters.encapsulation_port = None;
-                let directly = SctpListener::bind(&parameters);
-                Ok(directly
-                    .inspect_err(|cause| tracing::info!(%cause, "serving without SCTP"))
-                    .ok())
+                let listener = SctpListener::bind(&parameters).ok().map(Arc::new);
+                Ok(Bound { listener, missing: Some(cause.to_string()) })
             }
             Err(cause) => Err(ServeError::Sctp { address: first, cause }),
         }
     }
+}
+
+/// What a server has of SCTP.
+#[derive(Debug, Default)]
+pub(super) struct Bound {
+    pub(super) listener: Option<Arc<SctpListener>>,
+    /// Why nothing is served inside UDP, though it was to be.
+    pub(super) missing: Option<String>,
 }
 
 /// Accepts associations until the server stops.

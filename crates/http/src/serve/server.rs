@@ -232,7 +232,7 @@ impl ServerBuilder {
         let sctp = self.spawn_sctp(&shared, &addresses, identity.as_ref())?;
         let endpoints = self.spawn(&shared, bound, identity.as_ref())?;
         let metrics = match self.metrics {
-            Some(address) => Some(metrics::start(address, &shared, sctp.clone())?),
+            Some(address) => Some(metrics::start(address, &shared, sctp.listener.clone())?),
             None => None,
         };
         Ok(Running { shared, addresses, identity, endpoints, sctp, metrics })
@@ -250,20 +250,21 @@ impl ServerBuilder {
         shared: &Arc<Shared>,
         addresses: &[SocketAddr],
         identity: Option<&ServerIdentity>,
-    ) -> Result<Option<Arc<SctpListener>>, ServeError> {
-        let Some(service) = self.sctp.filter(|_| self.versions.http1) else { return Ok(None) };
-        let Some(listener) = service.bind(addresses, identity)?.map(Arc::new) else {
-            return Ok(None);
+    ) -> Result<sctp::Bound, ServeError> {
+        let Some(service) = self.sctp.filter(|_| self.versions.http1) else {
+            return Ok(sctp::Bound::default());
         };
+        let bound = service.bind(addresses, identity)?;
+        let Some(listener) = &bound.listener else { return Ok(bound) };
         let alpn = self.alpn_or(self.versions.sctp_alpn());
         let acceptor = match identity {
             Some(identity) => Some(stream::acceptor(identity, alpn)?),
             None => None,
         };
         let protocol = stream::Protocol::new(&shared.limits, Versions::HTTP_1, acceptor);
-        let accepting = sctp::accept(Arc::clone(shared), protocol, Arc::clone(&listener));
+        let accepting = sctp::accept(Arc::clone(shared), protocol, Arc::clone(listener));
         shared.tasks.spawn(accepting);
-        Ok(Some(listener))
+        Ok(bound)
     }
 
     fn spawn(
@@ -342,7 +343,7 @@ pub struct Running {
     addresses: Vec<SocketAddr>,
     identity: Option<ServerIdentity>,
     endpoints: Vec<quinn::Endpoint>,
-    sctp: Option<Arc<SctpListener>>,
+    sctp: sctp::Bound,
     metrics: Option<SocketAddr>,
 }
 
@@ -364,7 +365,12 @@ impl Running {
 
     /// What accepts SCTP, if the server does: its ports, and what it has counted.
     pub fn sctp(&self) -> Option<&SctpListener> {
-        self.sctp.as_deref()
+        self.sctp.listener.as_deref()
+    }
+
+    /// Why SCTP inside UDP is not served, if it was to be: the port is taken, and by whom.
+    pub fn sctp_missing(&self) -> Option<&str> {
+        self.sctp.missing.as_deref()
     }
 
     /// Where its metrics are, if it tells them.

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::SctpSecurity;
-use eyas::sctp::SctpAssociation;
 use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::sctp::protocol::identifier::StreamId;
+use eyas::sctp::{ENCAPSULATION_PORT, SctpAssociation};
 use eyas::{ByteStream, Connection, ListenParameters, Listener, ServerIdentity};
 use serde_json::json;
 
@@ -121,13 +121,19 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
         .alpn(flags.service.alpn.clone())
         .sctp_addresses(flags.paths.local_address.iter().copied())
         .sctp_association(setting::association(&flags.paths))
-        .sctp_encapsulation_port(flags.reach.sctp_udp_port);
+        .sctp_encapsulation_port(flags.reach.sctp_udp_port)
+        .sctp_optional(!flags.message.messages && flags.reach.sctp_udp_port == ENCAPSULATION_PORT);
     if !flags.service.plain {
         parameters = parameters.security(identity(flags)?);
     }
     let listener = Listener::bind(parameters)
         .await
         .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
+    if let Some(why) = listener.sctp_missing() {
+        let text = format!("no SCTP inside UDP: {why}; choose another with --sctp-udp-port");
+        let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+        output::aside(&[line], plain(common));
+    }
     if flags.verbose && !common.json {
         let text = format!("listening on {}", listener.local_addr());
         output::aside(&[Line::new().with(Paint::Dim, text)], plain(common));

@@ -9,6 +9,7 @@
 //! | `fragmentation` | letting routers cut a packet that is too big | RFC 8899 |
 //! | `ways` | which socket a packet leaves by | RFC 9260 §6.4 |
 //! | `claim` | one listener at a port over raw IP | |
+//! | `owner` | who has a UDP port that is taken | |
 //! | `access` | whether this machine and user can send protocol 132 at all | |
 //!
 //! Sockets here never block. A [`Wire`] is one socket of one address family.
@@ -18,6 +19,7 @@ mod claim;
 mod dtls;
 mod fragmentation;
 mod icmp;
+mod owner;
 mod raw;
 mod udp;
 mod ways;
@@ -40,6 +42,7 @@ pub(crate) use access::{Access, access};
 pub(super) use claim::Claim;
 use dtls::DtlsCarrier;
 pub(crate) use dtls::Shared as DtlsSessions;
+pub(super) use owner::owner_of_udp_port;
 use raw::RawCarrier;
 use udp::UdpCarrier;
 pub(crate) use ways::Ways;
