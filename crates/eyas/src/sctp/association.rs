@@ -1,5 +1,6 @@
 //! What a user holds of an association.
 
+use std::any::Any;
 use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -190,6 +191,14 @@ impl SctpAssociation {
         }
         // Refused only if it has ended already.
         let _ = self.call(|endpoint, now, id| endpoint.abort(now, id, reason));
+    }
+
+    /// Keeps `guard` until the association has ended, which may be long after everybody has let go of
+    /// it: while data is on its way to a peer that does not take it. It is dropped at once if the
+    /// association has ended already.
+    pub fn keep_until_ended(&self, guard: impl Any + Send) {
+        // A slot that is gone belonged to an association that has ended.
+        let _ = self.with_slot(|slot| slot.keep(Box::new(guard)));
     }
 
     /// Makes a path the primary one, which new data takes.

@@ -1,5 +1,6 @@
 //! What the hub keeps for one association.
 
+use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 use std::task::{Poll, Waker};
 
@@ -41,6 +42,8 @@ pub(super) struct Slot {
     pub(super) is_orphan: bool,
     /// Counts it among those that were opened, as long as it has not ended.
     pub(super) opened: Option<TaskTrackerToken>,
+    /// What is to be dropped when it has ended, and not before.
+    kept: Vec<Box<dyn Any + Send>>,
     /// Our port and the peer's, counted among the ports of the hub.
     pub(super) ports: Option<(u16, u16)>,
     /// Streams that are read as bytes, with what came in on them.
@@ -90,6 +93,7 @@ impl Slot {
             is_full: false,
             is_orphan: false,
             opened: None,
+            kept: Vec::new(),
             ports: None,
             inboxes: BTreeMap::new(),
             common: Inbox::default(),
@@ -104,6 +108,14 @@ impl Slot {
     pub(super) fn end(&mut self, reason: Option<LossReason>) {
         self.stage = Stage::Ended(reason);
         self.opened = None;
+        self.kept.clear();
+    }
+
+    /// Keeps something until it has ended.
+    pub(super) fn keep(&mut self, guard: Box<dyn Any + Send>) {
+        if !matches!(self.stage, Stage::Ended(_)) {
+            self.kept.push(guard);
+        }
     }
 
     /// Notes what the protocol tells. Reading is up to the readers.

@@ -8,11 +8,7 @@ use eyas::sctp::{
 };
 
 use super::{
-    ServeError, ServerIdentity,
-    admission::{Over, Permit},
-    server::Shared,
-    stats::Counters,
-    stream,
+    Limits, ServeError, ServerIdentity, admission::Over, server::Shared, stats::Counters, stream,
     stream::Protocol,
 };
 
@@ -51,12 +47,14 @@ impl SctpService {
         self,
         addresses: &[SocketAddr],
         identity: Option<&ServerIdentity>,
+        limits: &Limits,
     ) -> Result<Bound, ServeError> {
         let Some(first) = addresses.first().copied() else { return Ok(Bound::default()) };
         let mut parameters = SctpListenParameters::new(first);
         parameters.addresses = addresses.to_vec();
         parameters.encapsulation_port = self.encapsulation_port;
         parameters.directly = self.directly;
+        parameters.association.shutdown_stall = Some(limits.idle_time);
         parameters.dtls = identity.filter(|identity| identity.suits_dtls()).cloned();
         match SctpListener::bind(&parameters) {
             Ok(listener) => Ok(Bound { listener: Some(Arc::new(listener)), missing: None }),
@@ -101,7 +99,9 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Ar
         };
         let (shared_task, protocol) = (Arc::clone(&shared), protocol.clone());
         shared.tasks.spawn(async move {
-            if let Err(error) = serve(shared_task, protocol, association, remote, permit).await {
+            // It counts for as long as anything of the association is there.
+            association.keep_until_ended(permit);
+            if let Err(error) = serve(shared_task, protocol, association, remote).await {
                 tracing::debug!(%remote, %error, "an association ended before it was served");
             }
         });
@@ -113,11 +113,9 @@ async fn serve(
     protocol: Protocol,
     association: SctpAssociation,
     remote: SocketAddr,
-    permit: Permit,
 ) -> io::Result<()> {
     let stream = association.stream(STREAM)?;
     drop(association);
     stream::speak(shared, protocol, stream, remote, None).await;
-    drop(permit);
     Ok(())
 }

@@ -254,7 +254,7 @@ impl ServerBuilder {
         let Some(service) = self.sctp.filter(|_| self.versions.http1) else {
             return Ok(sctp::Bound::default());
         };
-        let bound = service.bind(addresses, identity)?;
+        let bound = service.bind(addresses, identity, &shared.limits)?;
         let Some(listener) = &bound.listener else { return Ok(bound) };
         let alpn = self.alpn_or(self.versions.sctp_alpn());
         let acceptor = match identity {

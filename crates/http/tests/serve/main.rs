@@ -10,4 +10,5 @@ mod personalities;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
 mod routes;
+mod sctp;
 mod shutdown;
