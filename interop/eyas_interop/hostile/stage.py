@@ -27,6 +27,7 @@ class Server:
         self.peer = peer
         self.process = peer.process.pid
         self.port = int(said["address"].rpartition(":")[2])
+        self.scheme = said["url"].partition(":")[0]
         self.sctp_udp_port = said.get("sctp_udp_port")
         self.metrics = said.get("metrics")
         # The flags that make `eyas get` trust it.
@@ -34,7 +35,7 @@ class Server:
 
     def url(self, path: str) -> str:
         """Where something of it is, for honest clients."""
-        return f"https://localhost:{self.port}{path}"
+        return f"{self.scheme}://localhost:{self.port}{path}"
 
 
 class Stage:
@@ -48,11 +49,13 @@ class Stage:
         self._peers: list[Peer] = []
 
     def serve(self, *flags: str, files: pathlib.Path | None = None) -> Server:
-        """Starts `eyas serve` with a certificate of its own on free ports, to be attacked. Without
-        `--plain`, and with SCTP unless the flags say otherwise."""
+        """Starts `eyas serve` on free ports, to be attacked: with a certificate of its own unless it is to
+        be `--plain`, and with SCTP unless the flags say otherwise."""
         number = len(self._peers)
         certificate = self.directory / f"ca-{number}.pem"
-        command = [str(self.eyas), "serve", "--json", "--listen", "0", "--save-cert", str(certificate)]
+        command = [str(self.eyas), "serve", "--json", "--listen", "0"]
+        if "--plain" not in flags:
+            command += ["--save-cert", str(certificate)]
         if "--no-sctp" not in flags and "--sctp-udp-port" not in flags:
             command += ["--sctp-udp-port", "0"]
         command += [*flags, str(files) if files else "--no-files"]
@@ -61,7 +64,8 @@ class Stage:
                     env=environment, cwd=self.directory)
         self._peers.append(peer)
         peer.wait_until(lambda: peer.log.read_text().rstrip().endswith("}"))
-        return Server(peer, json.loads(peer.log.read_text()), ["--cacert", str(certificate)])
+        trust = [] if "--plain" in flags else ["--cacert", str(certificate)]
+        return Server(peer, json.loads(peer.log.read_text()), trust)
 
     def files(self, **sizes: int) -> pathlib.Path:
         """A directory with a file of zeros for each name, of that many bytes."""
