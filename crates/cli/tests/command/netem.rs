@@ -38,7 +38,7 @@ fn signal(name: &str, id: u32) {
     assert!(sent.success());
 }
 
-fn until(what: &str, is: impl Fn() -> bool) {
+fn until(what: &str, mut is: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is() {
         assert!(started.elapsed() < PATIENCE, "{what}");
@@ -120,6 +120,18 @@ fn nothing_remains_of_a_run_that_is_killed() {
                 .any(|namespace| namespace == inside)
         });
     }
+}
+
+#[test]
+fn a_command_that_ignores_sigterm_is_ended() {
+    if !is_possible() {
+        return;
+    }
+    let (mut run, _) = started("", "trap '' TERM; echo ready; while :; do sleep 1; done");
+    signal("-TERM", run.id());
+    until("the run ends", || run.try_wait().expect("it can be waited for").is_some());
+    let status = run.wait().expect("it has ended");
+    assert_eq!(status.code(), Some(128 + 9), "killed");
 }
 
 #[test]

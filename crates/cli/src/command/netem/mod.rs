@@ -33,6 +33,8 @@ use control::Control;
 
 /// How long the command waits for the server to listen, at most.
 const SERVER_STARTS: Duration = Duration::from_secs(5);
+/// How long the command may take to end once it was told to by SIGTERM; then it is killed.
+const COMMAND_ENDS: Duration = Duration::from_secs(5);
 /// How long the server may take to end when it is asked to; then it is killed.
 const SERVER_ENDS: Duration = Duration::from_secs(2);
 /// What a shell adds to the number of a signal that ended a command.
@@ -141,7 +143,7 @@ async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<
 }
 
 /// Waits for the end of the command. Meanwhile the network changes as planned and as asked, and
-/// signals go to the command, which decides what they mean.
+/// signals go to the command, which decides what they mean; only SIGTERM it cannot ignore for ever.
 async fn accompany(
     emulator: &Emulator,
     child: &mut Child,
@@ -154,6 +156,7 @@ async fn accompany(
     let mut hang_up = signal(SignalKind::hangup()).map_err(failed)?;
     let (started, mut events) = (Instant::now(), events.iter());
     let mut next = events.next();
+    let mut last_chance = None;
     loop {
         let due = next.map(|event| started + event.at);
         tokio::select! {
@@ -164,7 +167,14 @@ async fn accompany(
                     pass_on(child, Signal::INT);
                 }
             }
-            _ = terminate.recv() => pass_on(child, Signal::TERM),
+            _ = terminate.recv() => {
+                pass_on(child, Signal::TERM);
+                last_chance.get_or_insert_with(|| Instant::now() + COMMAND_ENDS);
+            }
+            () = sleep_until(last_chance.unwrap_or(started)), if last_chance.is_some() => {
+                last_chance = None;
+                child.start_kill().map_err(failed)?;
+            }
             _ = hang_up.recv() => pass_on(child, Signal::HUP),
             () = sleep_until(due.unwrap_or(started)), if due.is_some() => {
                 if let Some(event) = next {
