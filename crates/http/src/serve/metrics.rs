@@ -1,6 +1,7 @@
 //! What the server does and what it costs its process, in the text format of Prometheus (version
 //! 0.0.4), at an address of its own: a server's load is nobody's business but its owner's.
 
+mod places;
 mod process;
 
 use std::{convert::Infallible, fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
@@ -17,13 +18,10 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{net::TcpListener, sync::Semaphore, time::sleep};
+use tokio::{net::TcpListener, time::sleep};
 
-use self::process::Process;
+use self::{places::Places, process::Process};
 use super::{ServeError, Stats, server::Shared};
-
-/// Those who may ask at once; more wait.
-const CONNECTIONS: usize = 16;
 
 /// For a request's head.
 const HEADER_READ_TIME: Duration = Duration::from_secs(5);
@@ -61,17 +59,18 @@ pub(super) fn start(
 }
 
 async fn accept(listener: TcpListener, subject: Arc<Subject>) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = Arc::<Places>::default();
     let drain = subject.shared.drain.clone();
     loop {
         let accepted = tokio::select! {
             () = drain.cancelled() => return,
-            accepted = accept_one(&listener, &room) => accepted,
+            accepted = listener.accept() => accepted,
         };
-        let Some((tcp, place)) = accepted else {
+        let Ok((tcp, remote)) = accepted else {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
+        let place = places.take(remote.ip());
         let subject = Arc::clone(&subject);
         let drain = drain.clone();
         subject.shared.tasks.clone().spawn(async move {
@@ -85,21 +84,12 @@ async fn accept(listener: TcpListener, subject: Arc<Subject>) {
                 .serve_connection(TokioIo::new(tcp), service);
             tokio::select! {
                 () = drain.cancelled() => {}
+                () = place.leave.cancelled() => {}
                 // Who hangs up before the answer is told nothing.
                 _ = connection => {}
             }
-            drop(place);
         });
     }
-}
-
-async fn accept_one(
-    listener: &TcpListener,
-    room: &Arc<Semaphore>,
-) -> Option<(tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let place = Arc::clone(room).acquire_owned().await.ok()?;
-    let (tcp, _) = listener.accept().await.ok()?;
-    Some((tcp, place))
 }
 
 fn respond(subject: &Subject, method: &Method, path: &str) -> Response<Full<Bytes>> {

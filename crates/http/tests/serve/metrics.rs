@@ -55,6 +55,22 @@ async fn what_the_site_does_is_told_elsewhere() {
 }
 
 #[tokio::test]
+async fn who_sits_there_and_asks_nothing_keeps_nobody_out() {
+    let local = SocketAddr::from(([127, 0, 0, 1], 0));
+    let running = start(Server::builder().plain().metrics(local)).await;
+    let metrics = running.metrics_addr().expect("they are told");
+    let mut idle = Vec::new();
+    for _ in 0..40 {
+        idle.push(TcpStream::connect(metrics).await.expect("somebody listens"));
+    }
+    assert!(ask(metrics, "GET /metrics").await.starts_with("HTTP/1.1 200"));
+    // The first ones made room.
+    let mut rest = Vec::new();
+    let closed = tokio::time::timeout(SOON, idle[0].read_to_end(&mut rest)).await;
+    assert!(closed.is_ok());
+}
+
+#[tokio::test]
 async fn nothing_is_told_unless_asked_for() {
     let running = start(Server::builder().plain()).await;
     assert_eq!(running.metrics_addr(), None);
