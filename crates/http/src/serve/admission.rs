@@ -77,11 +77,15 @@ impl Admission {
         if open.total >= self.connections {
             return None;
         }
-        let of_peer = open.by_peer.entry(peer).or_default();
-        if *of_peer >= self.per_peer {
+        let free = self.connections - open.total;
+        // What is scarce is shared: a peer may have as much of it as it leaves to others.
+        let allowed =
+            if free > self.connections / 2 { self.per_peer } else { self.per_peer.min(free + 1) };
+        let of_peer = open.by_peer.get(&peer).copied().unwrap_or_default();
+        if of_peer >= allowed {
             return None;
         }
-        *of_peer += 1;
+        open.by_peer.insert(peer, of_peer + 1);
         open.total += 1;
         *open.by_transport.of(over) += 1;
         Some(Permit { admission: Arc::clone(self), peer, over })
@@ -156,6 +160,21 @@ mod tests {
             .collect();
         assert_eq!(hostile.len(), 2, "one /64 is one peer");
         assert!(admission.admit(IpAddr::from([192, 0, 2, 1]), Over::Tcp).is_some());
+    }
+
+    #[test]
+    fn a_few_peers_cannot_take_every_place() {
+        let admission = admission(4096, 2048);
+        let hostile: Vec<_> = (1..=3u8)
+            .flat_map(|host| {
+                let peer = IpAddr::from([192, 0, 2, host]);
+                std::iter::from_fn(|| admission.admit(peer, Over::Tcp)).collect::<Vec<_>>()
+            })
+            .collect();
+        assert!((3000..3700).contains(&hostile.len()), "{}", hostile.len());
+        let honest = IpAddr::from([198, 51, 100, 1]);
+        let some: Vec<_> = (0..100).filter_map(|_| admission.admit(honest, Over::Quic)).collect();
+        assert_eq!(some.len(), 100);
     }
 
     #[test]

@@ -1,0 +1,61 @@
+"""Uploads that trickle, from three addresses, on as many connections as there are places.
+
+Some places are left for others.
+"""
+
+import contextlib
+import resource
+import socket
+import threading
+import time
+
+from eyas_interop.hostile.stage import Stage, main
+
+# As many as a server takes in all.
+CONNECTIONS = 4096
+ADDRESSES = ("127.0.0.2", "127.0.0.3", "127.0.0.4")
+HEAD = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"
+# How long the uploads are kept up, in seconds.
+HOLD = 8
+PATIENCE = 5
+
+
+def opened(address: str, port: int, count: int, into: list[socket.socket]) -> None:
+    """Opens connections from an address and begins an upload on each."""
+    for _ in range(count):
+        with contextlib.suppress(OSError):
+            upload = socket.create_connection(("127.0.0.1", port), PATIENCE, source_address=(address, 0))
+            upload.sendall(HEAD)
+            into.append(upload)
+
+
+def attack(stage: Stage) -> None:
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    each = min(CONNECTIONS, (limit - 100)) // len(ADDRESSES) + 1
+    server = stage.serve("--no-sctp", "--plain")
+    uploads: list[socket.socket] = []
+    with stage.watched(server.process) as watch:
+        threads = [
+            threading.Thread(target=opened, args=(address, server.port, each, uploads)) for address in ADDRESSES
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with stage.honest(server, "/bytes/1000") as honest:
+            until = time.monotonic() + HOLD
+            while time.monotonic() < until:
+                for upload in uploads:
+                    with contextlib.suppress(OSError):
+                        upload.send(b"x")
+                time.sleep(1)
+    for upload in uploads:
+        upload.close()
+    stage.alive(server)
+    stage.within("places taken", watch.grown_descriptors, CONNECTIONS - 300)
+    stage.memory_within(watch, 300)
+    stage.honest_fetched(honest)
+
+
+if __name__ == "__main__":
+    main(attack)
