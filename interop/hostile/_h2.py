@@ -55,3 +55,7 @@ class Connection:
     def ping(self) -> None:
         """A sign of life that takes nothing of any response."""
         self.send(frame(PING, 0, 0, b"8 octets"))
+
+    def widen(self, stream: int, by: int) -> None:
+        """Opens the window of a stream, or that of the connection, which is stream 0."""
+        self.send(frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", by)))

@@ -42,13 +42,10 @@ pub(crate) trait Side: Clone + Send + Sync + Unpin + 'static {
     /// Whether that is a client, who opens the requests' streams (RFC 9114 §6.1).
     const IS_CLIENT: bool;
 
-    /// Whether new requests are turned away (RFC 9114 §5.2: they may be sent again elsewhere).
-    fn is_closing(&self) -> bool {
+    /// Whether the next request is turned away (RFC 9114 §4.1.1: it may be sent again).
+    fn turns_away(&self) -> bool {
         false
     }
-
-    /// Takes note of bytes that moved either way.
-    fn moved(&self, _bytes: usize) {}
 }
 
 /// Everything that the streams of one connection share.
@@ -62,10 +59,7 @@ struct Common<S> {
 impl<S: Side> Common<S> {
     fn request(&self, (send, recv): (quinn::SendStream, quinn::RecvStream)) -> RequestStream<S> {
         let frames = Frames::request(self.frame_limit);
-        RequestStream {
-            send: Sending::new(send, self.side.clone()),
-            recv: Receiving::new(recv, frames, self.side.clone()),
-        }
+        RequestStream { send: Sending::new(send), recv: Receiving::new(recv, frames) }
     }
 }
 
@@ -103,7 +97,7 @@ impl<S: Side> quic::Connection<Bytes> for Streams<S> {
     ) -> Poll<Result<Receiving<S>, ConnectionErrorIncoming>> {
         let recv = ready!(next(&mut self.unidirectional, cx))?;
         let frames = Frames::unidirectional(self.common.frame_limit);
-        Poll::Ready(Ok(Receiving::new(recv, frames, self.common.side.clone())))
+        Poll::Ready(Ok(Receiving::new(recv, frames)))
     }
 
     fn poll_accept_bidi(
@@ -112,7 +106,7 @@ impl<S: Side> quic::Connection<Bytes> for Streams<S> {
     ) -> Poll<Result<RequestStream<S>, ConnectionErrorIncoming>> {
         loop {
             let (mut send, mut recv) = ready!(next(&mut self.bidirectional, cx))?;
-            if self.common.side.is_closing() {
+            if self.common.side.turns_away() {
                 // Closed streams are what is wanted: nothing to do about an error.
                 let _ = send.reset(code(Code::H3_REQUEST_REJECTED.value()));
                 let _ = recv.stop(code(Code::H3_REQUEST_REJECTED.value()));
@@ -211,8 +205,7 @@ impl<S: Side> quic::OpenStreams<Bytes> for Opener<S> {
         });
         let opened = ready!(opening.as_mut().poll(cx));
         self.unidirectional = None;
-        let side = self.common.side.clone();
-        Poll::Ready(opened.map(|send| Sending::new(send, side)).map_err(on_connection))
+        Poll::Ready(opened.map(Sending::new).map_err(on_connection))
     }
 
     fn close(&mut self, error: Code, reason: &[u8]) {

@@ -26,10 +26,13 @@
 //! | file | job |
 //! | --- | --- |
 //! | `server` | building, starting, stopping |
-//! | `stream` | HTTP/1 and HTTP/2 over TCP and TLS, by hyper |
+//! | `stream`, `preface` | TCP and TLS; HTTP/1, by hyper |
+//! | `http2` | HTTP/2, by h2 |
 //! | `quic` | HTTP/3, by quinn and h3 |
 //! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association |
-//! | `admission`, `activity`, `limits` | what a peer may take, and for how long |
+//! | `admission`, `budget`, `limits` | what a peer may take |
+//! | `activity`, `pace` | for how long |
+//! | `body`, `piece` | what is sent, and what of it has left |
 //! | `metrics` | what the server does and costs, for Prometheus |
 //! | `site` | the routes |
 
@@ -37,11 +40,16 @@ mod activity;
 mod admission;
 mod alt_svc;
 mod body;
+mod budget;
 mod error;
 mod fault;
+mod http2;
 mod limits;
 mod metrics;
+mod pace;
 pub mod personality;
+mod piece;
+mod preface;
 mod quic;
 mod sctp;
 mod server;

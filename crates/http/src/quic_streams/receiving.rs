@@ -2,6 +2,7 @@
 
 use std::{
     future::Future,
+    marker::PhantomData,
     pin::pin,
     task::{Context, Poll, ready},
 };
@@ -27,12 +28,12 @@ pub(crate) struct Receiving<S: Side> {
     /// Bytes of the stream that h3 has not had yet: at most what quinn gives at once.
     unread: Bytes,
     over: bool,
-    side: S,
+    side: PhantomData<S>,
 }
 
 impl<S: Side> Receiving<S> {
-    pub(super) fn new(stream: quinn::RecvStream, frames: Frames, side: S) -> Self {
-        Self { stream, frames, unread: Bytes::new(), over: false, side }
+    pub(super) fn new(stream: quinn::RecvStream, frames: Frames) -> Self {
+        Self { stream, frames, unread: Bytes::new(), over: false, side: PhantomData }
     }
 
     fn refuse(&mut self, error: FrameError) -> StreamErrorIncoming {
@@ -68,7 +69,6 @@ impl<S: Side> quic::RecvStream for Receiving<S> {
                     end.map_err(|error| StreamErrorIncoming::Unknown(error.into())),
                 );
             };
-            self.side.moved(chunk.bytes.len());
             self.unread = chunk.bytes;
         }
     }

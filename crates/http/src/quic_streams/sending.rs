@@ -1,6 +1,7 @@
 //! The sending half of a stream.
 
 use std::{
+    marker::PhantomData,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -27,11 +28,11 @@ pub(crate) struct Sending<S: Side> {
     /// h3 has not handed the stream to us yet: it still reads the request's head.
     pub(super) is_with_h3: bool,
     has_written: bool,
-    side: S,
+    side: PhantomData<S>,
 }
 
 impl<S: Side> Sending<S> {
-    pub(super) fn new(stream: quinn::SendStream, side: S) -> Self {
+    pub(super) fn new(stream: quinn::SendStream) -> Self {
         Self {
             stream,
             writing: None,
@@ -39,7 +40,7 @@ impl<S: Side> Sending<S> {
             over: false,
             is_with_h3: true,
             has_written: false,
-            side,
+            side: PhantomData,
         }
     }
 }
@@ -55,7 +56,6 @@ impl<S: Side> quic::SendStream<Bytes> for Sending<S> {
                 .map_err(write_error)?;
             data.advance(written);
             self.has_written = true;
-            self.side.moved(written);
         }
         Poll::Ready(Ok(()))
     }

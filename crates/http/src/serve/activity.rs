@@ -8,7 +8,6 @@ use std::{
         atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
     },
     task::{Context, Poll},
-    time::Duration,
 };
 
 use tokio::{
@@ -16,11 +15,16 @@ use tokio::{
     sync::Notify,
 };
 
+use super::{
+    budget::Place,
+    pace::{Progress, Rate},
+};
+
 /// The pulse of one connection. Counters instead of clock readings: the watch samples them, so
 /// that a read or a write costs one addition.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
-    /// Bytes moved either way.
+    /// Bytes moved either way, where the connection carries nothing but its one exchange.
     moved: AtomicU64,
     /// Requests begun.
     begun: AtomicU64,
@@ -37,7 +41,7 @@ pub(super) struct Activity {
 pub(super) enum Quiet {
     /// No request for the idle time.
     Idle,
-    /// A response waits for the peer, and nothing moved for the idle time.
+    /// A request or a response waits for the peer, and too little of it moved for the idle time.
     Stalled,
 }
 
@@ -47,11 +51,11 @@ impl Activity {
         self.moved.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Notes a request; the exchange lasts until the guard is dropped.
-    pub(super) fn begin(self: &Arc<Self>) -> Exchange {
+    /// Notes a request that has its place; the exchange lasts until the guard is dropped.
+    pub(super) fn begin(self: &Arc<Self>, place: Place) -> Exchange {
         self.begun.fetch_add(1, Relaxed);
         self.open.fetch_add(1, Relaxed);
-        Exchange(Arc::clone(self))
+        Exchange { activity: Arc::clone(self), _place: place }
     }
 
     /// Requests not yet answered to the end.
@@ -70,50 +74,63 @@ impl Activity {
         }
     }
 
-    /// Waits until the connection has been quiet for `limit` at least, one and a half times that
-    /// at most.
-    pub(super) async fn quiet(&self, limit: Duration) -> Quiet {
-        let step = (limit / 2).max(SHORTEST_STEP);
-        let mut last = (self.begun.load(Relaxed), self.moved.load(Relaxed));
+    /// Waits until the connection has been without a request for the time of this
+    /// rate at least, one and a half times that at most. Bytes count for nothing: a ping keeps no connection open.
+    pub(super) async fn idle(&self, rate: Rate) {
+        let mut begun = self.begun.load(Relaxed);
         let mut calm = 0;
+        while calm < 2 {
+            tokio::time::sleep(rate.step()).await;
+            let now = self.begun.load(Relaxed);
+            calm = if now == begun && self.open() == 0 { calm + 1 } else { 0 };
+            begun = now;
+        }
+    }
+
+    /// Waits until a connection that carries one exchange at a time has been idle, or until too
+    /// little of its exchange has moved.
+    pub(super) async fn quiet(&self, rate: Rate) -> Quiet {
+        tokio::select! {
+            () = self.idle(rate) => Quiet::Idle,
+            () = self.stalled(rate) => Quiet::Stalled,
+        }
+    }
+
+    async fn stalled(&self, rate: Rate) {
+        let mut progress = Progress::default();
+        let mut begun = self.begun.load(Relaxed);
         loop {
-            tokio::time::sleep(step).await;
-            let now = (self.begun.load(Relaxed), self.moved.load(Relaxed));
-            let waiting = self.open() > 0;
-            // Without a request bytes count for nothing: a ping keeps no connection open.
-            let is_calm = if waiting {
-                self.working.load(Relaxed) == 0 && now == last
-            } else {
-                now.0 == last.0
-            };
-            last = now;
-            calm = if is_calm { calm + 1 } else { 0 };
-            if calm >= 2 {
-                return if waiting { Quiet::Stalled } else { Quiet::Idle };
+            tokio::time::sleep(rate.step()).await;
+            let (now, moved) = (self.begun.load(Relaxed), self.moved.load(Relaxed));
+            if self.open() == 0 || self.working.load(Relaxed) > 0 || now != begun {
+                begun = now;
+                progress.restart(moved);
+            } else if progress.has_stalled(rate, moved) {
+                return;
             }
         }
     }
 }
 
-/// The watch looks no more often than this.
-const SHORTEST_STEP: Duration = Duration::from_millis(5);
-
 /// One request and its response, from its head to the last byte.
 #[derive(Debug)]
-pub(super) struct Exchange(Arc<Activity>);
+pub(super) struct Exchange {
+    activity: Arc<Activity>,
+    _place: Place,
+}
 
 impl Exchange {
     /// Marks the time in which the response is made.
     pub(super) fn work(&self) -> Work {
-        self.0.working.fetch_add(1, Relaxed);
-        Work(Arc::clone(&self.0))
+        self.activity.working.fetch_add(1, Relaxed);
+        Work(Arc::clone(&self.activity))
     }
 }
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        if self.0.open.fetch_sub(1, Relaxed) == 1 {
-            self.0.ended.notify_waiters();
+        if self.activity.open.fetch_sub(1, Relaxed) == 1 {
+            self.activity.ended.notify_waiters();
         }
     }
 }

@@ -8,16 +8,21 @@ use std::{
 };
 
 use bytes::{Buf, Bytes};
+use h2::RecvStream;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use super::{
     activity::Exchange,
     fault::{Fault, Trigger},
+    piece::Piece,
     quic::RecvBody,
-    site::{bytes::Pattern, files::FileBody},
+    site::{bytes::Pattern, files::FileBody, listing::ListingBody},
     stats::Counters,
 };
+
+/// The most bytes of a response that are read, and given to a transport, at once.
+pub(super) const PIECE: usize = 128 * 1024;
 
 /// Why a body ended before its end.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +32,9 @@ pub(super) enum BodyError {
     Hyper(#[from] hyper::Error),
     /// The request's body could not be read.
     #[error("reading the request body: {0}")]
+    Http2(#[from] h2::Error),
+    /// The request's body could not be read.
+    #[error("reading the request body: {0}")]
     Http3(#[from] h3::error::StreamError),
     /// The request's body is bigger than the server allows.
     #[error("the request body is over the limit of {0} bytes")]
@@ -34,6 +42,9 @@ pub(super) enum BodyError {
     /// A file could not be read.
     #[error("reading a file: {0}")]
     File(#[from] io::Error),
+    /// There is no room for what has to be kept to make it.
+    #[error("the server holds as much as it may")]
+    NoRoom,
     /// A personality of the test server wants it so.
     #[error("cut short on purpose")]
     OnPurpose,
@@ -49,13 +60,19 @@ pub(super) struct RequestBody {
 
 enum Source {
     Hyper(Incoming),
+    Http2(RecvStream),
     Http3(Box<RecvBody>),
 }
 
 impl RequestBody {
-    /// A body of HTTP/1 or HTTP/2.
-    pub(super) fn hyper(body: Incoming, limit: u64, counters: Arc<Counters>) -> Self {
+    /// A body of HTTP/1.
+    pub(super) fn http1(body: Incoming, limit: u64, counters: Arc<Counters>) -> Self {
         Self { source: Source::Hyper(body), left: limit, limit, counters }
+    }
+
+    /// A body of HTTP/2.
+    pub(super) fn http2(body: RecvStream, limit: u64, counters: Arc<Counters>) -> Self {
+        Self { source: Source::Http2(body), left: limit, limit, counters }
     }
 
     /// A body of HTTP/3.
@@ -76,6 +93,15 @@ impl RequestBody {
                     None => break Poll::Ready(None),
                 }
             },
+            Source::Http2(stream) => match ready!(stream.poll_data(cx)) {
+                Some(Ok(data)) => {
+                    // It is read only when there is room for it on its way back.
+                    stream.flow_control().release_capacity(data.len())?;
+                    Poll::Ready(Some(Ok(data)))
+                }
+                Some(Err(error)) => Poll::Ready(Some(Err(error.into()))),
+                None => Poll::Ready(None),
+            },
             Source::Http3(stream) => match ready!(stream.poll_recv_data(cx)) {
                 Ok(Some(mut data)) => Poll::Ready(Some(Ok(data.copy_to_bytes(data.remaining())))),
                 Ok(None) => Poll::Ready(None),
@@ -85,14 +111,9 @@ impl RequestBody {
     }
 }
 
-impl Body for RequestBody {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+impl RequestBody {
+    /// The next bytes, as they arrived.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         let Some(data) = ready!(self.poll_data(cx)?) else { return Poll::Ready(None) };
         let length = data.len() as u64;
         self.counters.body_bytes_received.fetch_add(length, Relaxed);
@@ -100,17 +121,15 @@ impl Body for RequestBody {
             return Poll::Ready(Some(Err(BodyError::TooLarge(self.limit))));
         };
         self.left = left;
-        Poll::Ready(Some(Ok(Frame::data(data))))
+        Poll::Ready(Some(Ok(data)))
     }
 
-    fn is_end_stream(&self) -> bool {
-        matches!(&self.source, Source::Hyper(body) if body.is_end_stream())
-    }
-
-    fn size_hint(&self) -> SizeHint {
+    /// How many bytes there are, if that is known.
+    fn length(&self) -> Option<u64> {
         match &self.source {
-            Source::Hyper(body) => body.size_hint(),
-            Source::Http3(_) => SizeHint::default(),
+            Source::Hyper(body) => body.size_hint().exact(),
+            Source::Http2(body) => body.is_end_stream().then_some(0),
+            Source::Http3(_) => None,
         }
     }
 }
@@ -125,6 +144,8 @@ pub(super) enum Content {
     Pattern(Pattern),
     /// A stretch of a file.
     File(FileBody),
+    /// A page that is made as it is taken.
+    Listing(ListingBody),
     /// The request's body.
     Echo(Box<RequestBody>),
 }
@@ -137,20 +158,25 @@ impl Content {
             Self::Full(bytes) => Some(bytes.len() as u64),
             Self::Pattern(pattern) => Some(pattern.remaining()),
             Self::File(file) => Some(file.remaining()),
-            Self::Echo(body) => body.size_hint().exact(),
+            Self::Listing(_) => None,
+            Self::Echo(body) => body.length(),
         }
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+    /// The next bytes. `room` is how many are wanted: not all have to be that few.
+    fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+    ) -> Poll<Option<Result<Piece, BodyError>>> {
         match self {
             Self::Empty => Poll::Ready(None),
             Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Self::Full(bytes) => Poll::Ready(Some(Ok(std::mem::take(bytes)))),
-            Self::Pattern(pattern) => Poll::Ready(pattern.next().map(Ok)),
-            Self::File(file) => file.poll_next(cx).map_err(BodyError::from),
-            Self::Echo(body) => Pin::new(&mut **body)
-                .poll_frame(cx)
-                .map_ok(|frame| frame.into_data().unwrap_or_default()),
+            Self::Full(bytes) => Poll::Ready(Some(Ok(std::mem::take(bytes).into()))),
+            Self::Pattern(pattern) => Poll::Ready(pattern.next().map(|bytes| Ok(bytes.into()))),
+            Self::File(file) => file.poll_next(cx, room),
+            Self::Listing(listing) => listing.poll_next(cx),
+            Self::Echo(body) => body.poll_next(cx).map_ok(Piece::from),
         }
     }
 }
@@ -158,6 +184,8 @@ impl Content {
 /// The body of a response. It holds the exchange open until it is dropped.
 pub(super) struct ResponseBody {
     content: Content,
+    /// What was read and did not fit.
+    rest: Option<Piece>,
     fault: Option<Trigger>,
     counters: Arc<Counters>,
     exchange: Option<Exchange>,
@@ -171,43 +199,77 @@ impl ResponseBody {
         exchange: Exchange,
     ) -> Self {
         let fault = fault.map(Trigger::new);
-        Self { content, fault, counters, exchange: Some(exchange) }
+        Self { content, rest: None, fault, counters, exchange: Some(exchange) }
     }
 
     /// The exchange, to be held for longer than the body.
     pub(super) fn take_exchange(&mut self) -> Option<Exchange> {
         self.exchange.take()
     }
+
+    /// The next bytes, `room` at most, which is not zero.
+    pub(super) fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+    ) -> Poll<Option<Result<Piece, BodyError>>> {
+        if let Some(trigger) = &mut self.fault
+            && trigger.is_due()
+        {
+            return trigger.poll_fire(cx);
+        }
+        let mut next = match self.rest.take() {
+            Some(rest) => rest,
+            None => match ready!(self.content.poll_next(cx, room)?) {
+                Some(next) => next,
+                None => return Poll::Ready(None),
+            },
+        };
+        let mut piece = next.split_to(room);
+        if !next.is_empty() {
+            self.rest = Some(next);
+        }
+        if let Some(trigger) = &mut self.fault {
+            trigger.cut(&mut piece);
+        }
+        self.counters.body_bytes_sent.fetch_add(piece.len() as u64, Relaxed);
+        Poll::Ready(Some(Ok(piece)))
+    }
+
+    /// The same for those who wait.
+    pub(super) async fn piece(&mut self, room: usize) -> Option<Result<Piece, BodyError>> {
+        std::future::poll_fn(|cx| self.poll_piece(cx, room)).await
+    }
+
+    /// How many bytes are still to come, if that is known.
+    pub(super) fn remaining(&self) -> Option<u64> {
+        let rest = self.rest.as_ref().map_or(0, |rest| rest.len() as u64);
+        self.content.remaining().map(|remaining| remaining + rest)
+    }
+
+    /// Whether nothing comes any more. With a fault ahead even the last byte is not the end.
+    pub(super) fn is_over(&self) -> bool {
+        self.fault.is_none() && self.remaining() == Some(0)
+    }
 }
 
+/// For hyper, which takes what there is.
 impl Body for ResponseBody {
-    type Data = Bytes;
+    type Data = Piece;
     type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let this = &mut *self;
-        if let Some(trigger) = &mut this.fault
-            && trigger.is_due()
-        {
-            return trigger.poll_fire(cx);
-        }
-        let Some(mut data) = ready!(this.content.poll_next(cx)?) else { return Poll::Ready(None) };
-        if let Some(trigger) = &mut this.fault {
-            trigger.cut(&mut data);
-        }
-        this.counters.body_bytes_sent.fetch_add(data.len() as u64, Relaxed);
-        Poll::Ready(Some(Ok(Frame::data(data))))
+    ) -> Poll<Option<Result<Frame<Piece>, BodyError>>> {
+        self.poll_piece(cx, PIECE).map_ok(Frame::data)
     }
 
     fn is_end_stream(&self) -> bool {
-        // With a fault ahead even the last byte is not the end.
-        self.fault.is_none() && self.content.remaining() == Some(0)
+        self.is_over()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.content.remaining().map_or_else(SizeHint::default, SizeHint::with_exact)
+        self.remaining().map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }

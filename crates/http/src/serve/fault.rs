@@ -8,12 +8,10 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use http::Version;
-use http_body::Frame;
 use tokio::{sync::Notify, time::Sleep};
 
-use super::body::BodyError;
+use super::{body::BodyError, piece::Piece};
 
 /// What a faulty server does to every body longer than `after` bytes.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +77,7 @@ impl Trigger {
     }
 
     /// Shortens the next piece of the body to what may still leave.
-    pub(super) fn cut(&mut self, data: &mut Bytes) {
+    pub(super) fn cut(&mut self, data: &mut Piece) {
         data.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
         self.left -= data.len() as u64;
     }
@@ -88,7 +86,7 @@ impl Trigger {
     pub(super) fn poll_fire(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    ) -> Poll<Option<Result<Piece, BodyError>>> {
         let pause = self.pause.get_or_insert_with(|| Box::pin(tokio::time::sleep(PAUSE)));
         ready!(pause.as_mut().poll(cx));
         match &self.kind {

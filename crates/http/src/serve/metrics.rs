@@ -145,6 +145,18 @@ fn render(stats: &Stats, associations: Option<u64>, process: Option<&Process>) -
         ("3", stats.http3_requests),
     ];
     page.rows("version", &versions);
+    page.counter("eyas_requests_refused_total", "Requests refused by a limit.");
+    page.row(stats.requests_refused);
+    page.gauge("eyas_requests_in_flight", "Requests that are not yet answered to the end.");
+    page.row(stats.requests_in_flight);
+    let help = "Responses broken off because their peer took too little of them.";
+    page.counter("eyas_responses_stalled_total", help);
+    page.row(stats.responses_stalled);
+    let help = "Bytes of responses that are held until their peers take them.";
+    page.gauge("eyas_response_bytes_buffered", help);
+    page.row(stats.buffered_bytes);
+    page.gauge("eyas_response_files_open", "Files open for the rest of a response.");
+    page.row(stats.open_files);
     page.counter("eyas_response_body_bytes_total", "Bytes of response bodies sent.");
     page.row(stats.body_bytes_sent);
     page.counter("eyas_request_body_bytes_total", "Bytes of request bodies read.");

@@ -1,9 +1,10 @@
 //! HTTP/3 over QUIC: accepting connections, and one connection's life.
 
 mod side;
+mod window;
 
 use std::{
-    future::Future,
+    future::{Future, poll_fn},
     net::UdpSocket,
     pin::pin,
     sync::{
@@ -15,16 +16,21 @@ use std::{
 
 use bytes::Bytes;
 use h3::server::{RequestResolver, RequestStream};
-use http_body_util::BodyExt;
 use quinn::{TransportConfig, VarInt, crypto::rustls::QuicServerConfig};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
-use self::side::ServerSide;
+use self::{
+    side::ServerSide,
+    window::{FIRST_WINDOW, SendWindow},
+};
 use super::{
     ServeError, ServerIdentity,
-    activity::{Activity, Exchange, Quiet},
+    activity::{Activity, Exchange},
     admission::{Over, Permit},
-    body::{RequestBody, ResponseBody},
+    body::{PIECE, RequestBody, ResponseBody},
+    budget::LEAST_PIECE,
+    pace::{Pace, Rate},
+    piece::Flow,
     server::Shared,
     site::{self, Link},
     stats::Counters,
@@ -38,12 +44,16 @@ pub(super) type RecvBody = RequestStream<Receiving<ServerSide>, Bytes>;
 /// nothing (RFC 9114 §6.2.3).
 const UNIDIRECTIONAL_STREAMS: u32 = 8;
 
-/// Bytes that a connection keeps of responses that the peer has not acknowledged: enough for
-/// 300 Mbit/s over 100 ms.
-const SEND_WINDOW: u64 = 4 * 1024 * 1024;
+/// A DATA frame for a slow peer. Each one that quinn takes counts as progress, so it must be able to take
+/// one in time.
+const FRAME: usize = 16 * 1024;
 
-/// Bytes that a connection keeps of request bodies nobody has read yet, over all streams.
-const RECEIVE_WINDOW: u32 = 8 * 1024 * 1024;
+/// Who takes a frame within this time gets twice as much in the next.
+const QUICK: Duration = Duration::from_secs(1);
+
+/// Bytes that a connection keeps of request bodies nobody has read yet, over all streams. They are read
+/// when there is room for what they cause, so this is what a peer can make a connection hold.
+const RECEIVE_WINDOW: u32 = 1024 * 1024;
 
 /// Handshakes under way above which a client must show that its address is its own (RFC 9000
 /// §8.1.2), as a share of the limit on connections.
@@ -82,7 +92,8 @@ pub(super) fn server_config(
         .max_idle_timeout(Some(idle))
         .max_concurrent_bidi_streams(limits.concurrent_streams.into())
         .max_concurrent_uni_streams(UNIDIRECTIONAL_STREAMS.into())
-        .send_window(SEND_WINDOW)
+        .send_window(FIRST_WINDOW)
+        .stream_receive_window(RECEIVE_WINDOW.into())
         .receive_window(RECEIVE_WINDOW.into());
     config.transport_config(Arc::new(transport));
     config.max_incoming(limits.connections);
@@ -142,7 +153,12 @@ async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Per
     Counters::count(&shared.counters.handshakes);
     let activity = Arc::<Activity>::default();
     let closing = Arc::<AtomicBool>::default();
-    let side = ServerSide { activity: Arc::clone(&activity), closing: Arc::clone(&closing) };
+    let share = shared.budget.share();
+    let side = ServerSide {
+        shared: Arc::clone(&shared),
+        share: Arc::clone(&share),
+        closing: Arc::clone(&closing),
+    };
     let streams = Streams::new(conn.clone(), side, shared.limits.header_bytes);
     let mut builder = h3::server::builder();
     builder.max_field_section_size(shared.limits.header_bytes as u64).send_grease(false);
@@ -154,9 +170,11 @@ async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Per
         secure: true,
         is_early,
         activity,
+        share,
         tear_down: Arc::default(),
     };
-    Connection { shared, link: Arc::new(link), closing, conn, h3 }.run().await;
+    let window = Arc::new(SendWindow::new(conn.clone(), Arc::clone(&link.share)));
+    Connection { shared, link: Arc::new(link), window, closing, conn, h3 }.run().await;
 }
 
 /// Completes the handshake, or, where 0-RTT data is wanted, begins it: then `is_early` says how
@@ -193,6 +211,7 @@ async fn handshake(
 struct Connection {
     shared: Arc<Shared>,
     link: Arc<Link>,
+    window: Arc<SendWindow>,
     closing: Arc<AtomicBool>,
     conn: quinn::Connection,
     h3: h3::server::Connection<Streams<ServerSide>, Bytes>,
@@ -202,7 +221,7 @@ impl Connection {
     async fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let link = Arc::clone(&self.link);
-        let mut quiet = pin!(link.activity.quiet(shared.limits.idle_time));
+        let mut idle = pin!(link.activity.idle(Rate::least(&shared.limits)));
         let mut draining = pin!(shared.drain.cancelled());
         let mut stopped = pin!(shared.abort.cancelled());
         loop {
@@ -212,12 +231,9 @@ impl Connection {
                     Ok(None) | Err(_) => return,
                 },
                 () = &mut draining => return self.close_gracefully(stopped).await,
-                why = &mut quiet => {
+                () = &mut idle => {
                     Counters::count(&shared.counters.timed_out);
-                    if why == Quiet::Idle {
-                        self.close_gracefully(sleep(CLOSING_TIME)).await;
-                    }
-                    return;
+                    return self.close_gracefully(sleep(CLOSING_TIME)).await;
                 }
                 () = &mut stopped => return,
             }
@@ -230,10 +246,11 @@ impl Connection {
         let link = Arc::clone(&self.link);
         let conn = self.conn.clone();
         // Begun here and not in the task: a shutdown in between must not miss it.
-        let begun = link.activity.begin();
+        let begun = link.activity.begin(link.share.place());
+        let window = Arc::clone(&self.window);
         self.shared.tasks.spawn(async move {
             tokio::select! {
-                () = exchange(shared, link, begun, resolver) => {}
+                () = exchange(shared, link, window, begun, resolver) => {}
                 // Nobody is there to answer to.
                 _ = conn.closed() => {}
             }
@@ -273,6 +290,7 @@ impl Connection {
 async fn exchange(
     shared: Arc<Shared>,
     link: Arc<Link>,
+    window: Arc<SendWindow>,
     exchange: Exchange,
     resolver: RequestResolver<Streams<ServerSide>, Bytes>,
 ) {
@@ -286,9 +304,22 @@ async fn exchange(
     let limit = shared.limits.body_bytes;
     let request = request.map(|()| RequestBody::http3(recv, limit, Arc::clone(&shared.counters)));
     let response = site::respond(&shared, &link, exchange, request).await;
-    if let Err(error) = deliver(&mut send, response).await {
-        tracing::debug!(error, "HTTP/3 response cut short");
-        send.stop_stream(h3::error::Code::H3_INTERNAL_ERROR);
+    let flow = Flow::default();
+    let mut pace = Pace::new(Rate::least(&shared.limits));
+    let ended = tokio::select! {
+        delivered = deliver(&mut send, response, &window, &flow) => Some(delivered),
+        () = poll_fn(|cx| pace.poll_stalled(cx, || flow.taken() + window.sent_behind(&flow))) => None,
+    };
+    match ended {
+        Some(Ok(())) => {}
+        Some(Err(error)) => {
+            tracing::debug!(error, "HTTP/3 response cut short");
+            send.stop_stream(h3::error::Code::H3_INTERNAL_ERROR);
+        }
+        None => {
+            Counters::count(&shared.counters.responses_stalled);
+            send.stop_stream(h3::error::Code::H3_REQUEST_CANCELLED);
+        }
     }
 }
 
@@ -298,16 +329,28 @@ type DeliveryError = Box<dyn std::error::Error + Send + Sync>;
 async fn deliver(
     send: &mut RequestStream<Sending<ServerSide>, Bytes>,
     response: http::Response<ResponseBody>,
+    window: &SendWindow,
+    flow: &Flow,
 ) -> Result<(), DeliveryError> {
     let (head, mut body) = response.into_parts();
     let _open = body.take_exchange();
     send.send_response(http::Response::from_parts(head, ())).await?;
-    while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame?.into_data() {
-            send.send_data(data).await?;
+    // quinn does not tell how much the peer has room for: a peer that takes nothing gets little to hold.
+    let mut room = LEAST_PIECE;
+    let mut size = FRAME;
+    while let Some(piece) = body.piece(room).await {
+        let mut piece = piece?;
+        while !piece.is_empty() {
+            let (frame, begun) = (piece.split_to(size), Instant::now());
+            send.send_data(frame.bytes()).await?;
+            size = if begun.elapsed() < QUICK { (size * 2).min(PIECE) } else { FRAME };
+            flow.note(frame.len());
+            window.sent(frame.len());
         }
+        room = (room * 4).min(PIECE);
     }
     drop(body);
+    flow.end();
     send.finish().await?;
     Ok(())
 }

@@ -19,7 +19,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     AltSvcPolicy, Limits, SctpService, ServeError, ServerIdentity, Stats, Versions,
-    admission::Admission, fault::Mishap, metrics, quic, sctp, stats::Counters, stream,
+    admission::Admission, budget::Budget, fault::Mishap, metrics, quic, sctp,
+    site::listing::Listings, stats::Counters, stream,
 };
 
 /// Names that a certificate made on the spot always holds.
@@ -209,7 +210,7 @@ impl ServerBuilder {
         };
         let directory = match self.directory.take() {
             Some(path) => match std::fs::canonicalize(&path) {
-                Ok(path) => Some(path),
+                Ok(path) => Some(Arc::from(path)),
                 Err(cause) => return Err(ServeError::Directory { path, cause }),
             },
             None => None,
@@ -218,6 +219,8 @@ impl ServerBuilder {
         let port = addresses.first().map_or(0, SocketAddr::port);
         let shared = Arc::new(Shared {
             admission: Admission::new(&limits),
+            budget: Budget::new(&limits),
+            listings: Listings::default(),
             limits,
             counters: Arc::default(),
             handshakes: AtomicUsize::new(0),
@@ -302,6 +305,8 @@ impl ServerBuilder {
 pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) admission: Arc<Admission>,
+    pub(super) budget: Arc<Budget>,
+    pub(super) listings: Listings,
     pub(super) counters: Arc<Counters>,
     /// QUIC handshakes under way.
     pub(super) handshakes: AtomicUsize,
@@ -312,7 +317,7 @@ pub(super) struct Shared {
     pub(super) tasks: TaskTracker,
     pub(super) alt_svc: Option<HeaderValue>,
     /// Canonical, so that a path can be held against it.
-    pub(super) directory: Option<PathBuf>,
+    pub(super) directory: Option<Arc<Path>>,
     pub(super) early_data: bool,
     pub(super) fault: Option<Mishap>,
 }
@@ -320,7 +325,7 @@ pub(super) struct Shared {
 impl Shared {
     /// What has been done so far.
     pub(super) fn stats(&self) -> Stats {
-        self.counters.snapshot(self.admission.open_by_transport())
+        self.counters.snapshot(self.admission.open_by_transport(), &self.budget)
     }
 
     /// Counts a QUIC handshake as under way until the guard is dropped.

@@ -3,7 +3,7 @@
 pub(super) mod bytes;
 mod echo;
 pub(super) mod files;
-mod listing;
+pub(super) mod listing;
 mod page;
 mod range;
 mod reply;
@@ -24,6 +24,7 @@ use self::reply::{Reply, error, redirect, refusal};
 use super::{
     activity::{Activity, Exchange},
     body::{Content, RequestBody, ResponseBody},
+    budget::Share,
     server::Shared,
 };
 
@@ -41,6 +42,7 @@ pub(super) struct Link {
     /// Whether the handshake still goes on, so that what comes may be a replay.
     pub(super) is_early: Arc<AtomicBool>,
     pub(super) activity: Arc<Activity>,
+    pub(super) share: Arc<Share>,
     /// Told when a faulty server wants the connection reset.
     pub(super) tear_down: Arc<Notify>,
 }
@@ -123,7 +125,7 @@ async fn route(shared: &Arc<Shared>, link: &Link, request: Request<RequestBody>)
         ("*", None) if request.method() == Method::OPTIONS => reply::options(&[Method::GET]),
         _ => match &shared.directory {
             Some(root) => match refusal(&request, &FETCHING) {
-                None => files::respond(root, &request).await,
+                None => files::respond(shared, root, link, &request).await,
                 Some(refusal) => refusal,
             },
             None => error(StatusCode::NOT_FOUND, ROUTES),
@@ -209,13 +211,16 @@ fn with_fields(shared: &Shared, version: Version, mut reply: Reply) -> Reply {
     let headers = reply.headers_mut();
     headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if version == Version::HTTP_3 {
+    if matches!(version, Version::HTTP_2 | Version::HTTP_3) {
         // hyper adds it to the others.
         let now = httpdate::fmt_http_date(std::time::SystemTime::now());
         if let Ok(now) = HeaderValue::try_from(now) {
             headers.insert(header::DATE, now);
         }
-    } else if let Some(alt_svc) = &shared.alt_svc {
+    }
+    if version != Version::HTTP_3
+        && let Some(alt_svc) = &shared.alt_svc
+    {
         headers.insert(header::ALT_SVC, alt_svc.clone());
     }
     if let Some(length) = length

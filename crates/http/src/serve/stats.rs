@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use http::Version;
 
-use super::admission::OpenByTransport;
+use super::{admission::OpenByTransport, budget::Budget};
 
 /// A snapshot of a server's counters, all since its start unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,16 @@ pub struct Stats {
     pub body_bytes_sent: u64,
     /// Bytes of request bodies read.
     pub body_bytes_received: u64,
+    /// Requests refused because a limit on requests was reached.
+    pub requests_refused: u64,
+    /// Responses over HTTP/2 and HTTP/3 that were broken off because their peer took too little.
+    pub responses_stalled: u64,
+    /// Requests in flight now.
+    pub requests_in_flight: u64,
+    /// Bytes of responses held now for peers that have not taken them.
+    pub buffered_bytes: u64,
+    /// Files open now for the rest of a response.
+    pub open_files: u64,
 }
 
 impl Stats {
@@ -82,6 +92,11 @@ impl std::ops::Add for Stats {
             http3_requests: self.http3_requests + other.http3_requests,
             body_bytes_sent: self.body_bytes_sent + other.body_bytes_sent,
             body_bytes_received: self.body_bytes_received + other.body_bytes_received,
+            requests_refused: self.requests_refused + other.requests_refused,
+            responses_stalled: self.responses_stalled + other.responses_stalled,
+            requests_in_flight: self.requests_in_flight + other.requests_in_flight,
+            buffered_bytes: self.buffered_bytes + other.buffered_bytes,
+            open_files: self.open_files + other.open_files,
         }
     }
 }
@@ -103,6 +118,8 @@ pub(super) struct Counters {
     http3_requests: AtomicU64,
     pub(super) body_bytes_sent: AtomicU64,
     pub(super) body_bytes_received: AtomicU64,
+    pub(super) requests_refused: AtomicU64,
+    pub(super) responses_stalled: AtomicU64,
 }
 
 impl Counters {
@@ -122,7 +139,7 @@ impl Counters {
     }
 
     /// The counters now.
-    pub(super) fn snapshot(&self, open: OpenByTransport) -> Stats {
+    pub(super) fn snapshot(&self, open: OpenByTransport, budget: &Budget) -> Stats {
         Stats {
             connections_open: (open.tcp + open.mptcp + open.quic + open.sctp) as u64,
             tcp_open: open.tcp as u64,
@@ -143,6 +160,11 @@ impl Counters {
             http3_requests: self.http3_requests.load(Relaxed),
             body_bytes_sent: self.body_bytes_sent.load(Relaxed),
             body_bytes_received: self.body_bytes_received.load(Relaxed),
+            requests_refused: self.requests_refused.load(Relaxed),
+            responses_stalled: self.responses_stalled.load(Relaxed),
+            requests_in_flight: budget.requests() as u64,
+            buffered_bytes: budget.bytes() as u64,
+            open_files: budget.files() as u64,
         }
     }
 }

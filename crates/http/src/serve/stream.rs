@@ -1,13 +1,10 @@
-//! HTTP/1 and HTTP/2 over TCP: accepting connections, and one connection's life.
+//! Connections over TCP: accepting them, TLS, and the life of one that speaks HTTP/1.
 
 use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use eyas::sockets;
-use hyper::{body::Incoming, service::service_fn};
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto,
-};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -20,6 +17,9 @@ use super::{
     activity::{Activity, Metered, Quiet},
     admission::{Over, Permit},
     body::RequestBody,
+    http2,
+    pace::Rate,
+    preface,
     server::Shared,
     site::{self, Link},
     stats::Counters,
@@ -29,30 +29,19 @@ use super::{
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// After a graceful close, the peer gets this long to read the rest and to close.
-const CLOSING_TIME: Duration = Duration::from_secs(5);
-
-/// HTTP/2's window for one request's body, in bytes.
-const STREAM_WINDOW: u32 = 1024 * 1024;
-
-/// HTTP/2's window for all request bodies of a connection, in bytes.
-const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
-
-/// Bytes of a response that HTTP/2 keeps for a stream until the peer takes them.
-const STREAM_SEND_BUFFER: usize = 256 * 1024;
+pub(super) const CLOSING_TIME: Duration = Duration::from_secs(5);
 
 /// hyper's own limit on the fields of a request. To name it, or any other, costs an allocation per
 /// request.
 const HYPER_HEADER_FIELDS: usize = 100;
 
-type Hyper = auto::Builder<TokioExecutor>;
-
 /// How TCP connections are spoken to.
 #[derive(Clone)]
 pub(super) struct Protocol {
     acceptor: Option<TlsAcceptor>,
-    either: Arc<Hyper>,
-    http1: Arc<Hyper>,
-    http2: Arc<Hyper>,
+    versions: Versions,
+    http1: Arc<http1::Builder>,
+    http2: Arc<h2::server::Builder>,
 }
 
 /// The TLS side of the server.
@@ -69,32 +58,17 @@ pub(super) fn acceptor(
 
 impl Protocol {
     pub(super) fn new(limits: &Limits, versions: Versions, acceptor: Option<TlsAcceptor>) -> Self {
-        let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder
-            .http1()
+        let mut http1 = http1::Builder::new();
+        http1
             .timer(TokioTimer::new())
             .header_read_timeout(limits.header_read_time)
             .max_buf_size(limits.header_bytes)
             .half_close(false);
         if limits.header_fields != HYPER_HEADER_FIELDS {
-            builder.http1().max_headers(limits.header_fields);
+            http1.max_headers(limits.header_fields);
         }
-        builder
-            .http2()
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(limits.concurrent_streams)
-            .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_send_buf_size(STREAM_SEND_BUFFER);
-        let http1 = Arc::new(builder.clone().http1_only());
-        let http2 = Arc::new(builder.clone().http2_only());
-        let either = match versions {
-            Versions { http2: false, .. } => Arc::clone(&http1),
-            Versions { http1: false, .. } => Arc::clone(&http2),
-            _ => Arc::new(builder),
-        };
-        Self { acceptor, either, http1, http2 }
+        let http2 = Arc::new(http2::settings(limits));
+        Self { acceptor, versions, http1: Arc::new(http1), http2 }
     }
 
     /// For connections that something below protects.
@@ -183,57 +157,109 @@ pub(super) async fn speak<S>(
         secure: protocol.acceptor.is_some(),
         is_early: Arc::default(),
         activity: Arc::clone(&activity),
+        share: shared.budget.share(),
         tear_down: Arc::default(),
     });
     let io = Metered::new(stream, activity);
-    let Some(acceptor) = &protocol.acceptor else {
-        return serve(&shared, &link, &protocol.either, io, torn).await;
+    let is_torn = match &protocol.acceptor {
+        Some(acceptor) => over_tls(&shared, &link, &protocol, acceptor, io).await,
+        None => in_clear(&shared, &link, &protocol, io).await,
     };
+    if is_torn && let Some(torn) = torn {
+        torn.arm();
+    }
+}
+
+/// HTTP in the version that the handshake agrees on. True if the connection is to be torn down.
+async fn over_tls<T>(
+    shared: &Arc<Shared>,
+    link: &Arc<Link>,
+    protocol: &Protocol,
+    acceptor: &TlsAcceptor,
+    io: T,
+) -> bool
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let handshake = timeout(shared.limits.handshake_time, acceptor.accept(io));
     let handshake = tokio::select! {
         handshake = handshake => handshake,
-        () = shared.abort.cancelled() => return,
+        () = shared.abort.cancelled() => return false,
     };
     match handshake {
         Ok(Ok(tls)) => {
             Counters::count(&shared.counters.handshakes);
-            let hyper = match tls.get_ref().1.alpn_protocol() {
-                Some(b"h2") => &protocol.http2,
-                _ => &protocol.http1,
-            };
-            serve(&shared, &link, hyper, tls, torn).await;
+            match tls.get_ref().1.alpn_protocol() {
+                Some(b"h2") => http2::serve(shared, link, &protocol.http2, tls).await,
+                _ => serve_http1(shared, link, &protocol.http1, tls).await,
+            }
         }
         Ok(Err(error)) => {
             Counters::count(&shared.counters.handshakes_failed);
-            tracing::debug!(%remote, %error, "TLS handshake failed");
+            tracing::debug!(remote = %link.remote, %error, "TLS handshake failed");
+            false
         }
-        Err(_) => Counters::count(&shared.counters.handshakes_failed),
+        Err(_) => {
+            Counters::count(&shared.counters.handshakes_failed);
+            false
+        }
     }
 }
 
-/// Serves one connection to its end.
-async fn serve<T>(
+/// HTTP in the version that the client begins with. True if the connection is to be torn down.
+async fn in_clear<T>(shared: &Arc<Shared>, link: &Arc<Link>, protocol: &Protocol, io: T) -> bool
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    match protocol.versions {
+        Versions { http2: false, .. } => serve_http1(shared, link, &protocol.http1, io).await,
+        Versions { http1: false, .. } => http2::serve(shared, link, &protocol.http2, io).await,
+        _ => {
+            // Whoever says nothing, or says it slowly, is idle.
+            let idle = link.activity.idle(Rate::least(&shared.limits));
+            let begun = tokio::select! {
+                begun = preface::speaks_http2(io) => begun,
+                () = idle => {
+                    Counters::count(&shared.counters.timed_out);
+                    return false;
+                }
+                () = shared.drain.cancelled() => return false,
+                () = shared.abort.cancelled() => return false,
+            };
+            match begun {
+                Ok((true, io)) => http2::serve(shared, link, &protocol.http2, io).await,
+                Ok((false, io)) => serve_http1(shared, link, &protocol.http1, io).await,
+                // Gone before it said anything.
+                Err(_) => false,
+            }
+        }
+    }
+}
+
+/// Serves one connection of HTTP/1 to its end. True if it is to be torn down.
+async fn serve_http1<T>(
     shared: &Arc<Shared>,
     link: &Arc<Link>,
-    hyper: &Hyper,
+    hyper: &http1::Builder,
     io: T,
-    torn: Option<Abortive>,
-) where
+) -> bool
+where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(|request: http::Request<Incoming>| {
         let (shared, link) = (Arc::clone(shared), Arc::clone(link));
         async move {
-            let exchange = link.activity.begin();
+            // One at a time: the limit on connections is theirs, too.
+            let exchange = link.activity.begin(link.share.place());
             let limit = shared.limits.body_bytes;
             let counters = Arc::clone(&shared.counters);
-            let request = request.map(|body| RequestBody::hyper(body, limit, counters));
+            let request = request.map(|body| RequestBody::http1(body, limit, counters));
             let response = site::respond(&shared, &link, exchange, request).await;
             Ok::<_, std::convert::Infallible>(response)
         }
     });
-    let mut conn = pin!(hyper.serve_connection(TokioIo::new(io), service).into_owned());
-    let mut quiet = pin!(link.activity.quiet(shared.limits.idle_time));
+    let mut conn = pin!(hyper.serve_connection(TokioIo::new(io), service));
+    let mut quiet = pin!(link.activity.quiet(Rate::least(&shared.limits)));
     let mut draining = pin!(shared.drain.cancelled());
     let mut stopped = pin!(shared.abort.cancelled());
     let mut torn_down = pin!(link.tear_down.notified());
@@ -245,21 +271,16 @@ async fn serve<T>(
             biased;
             ended = conn.as_mut() => {
                 if let Err(error) = ended {
-                    note(shared, &*error);
+                    note(shared, &error);
                 }
-                return;
+                return false;
             }
-            () = &mut torn_down => {
-                if let Some(torn) = torn {
-                    torn.arm();
-                }
-                return;
-            }
-            () = &mut deadline, if is_closing => return,
+            () = &mut torn_down => return true,
+            () = &mut deadline, if is_closing => return false,
             why = &mut quiet, if !is_closing => {
                 Counters::count(&shared.counters.timed_out);
                 if why == Quiet::Stalled {
-                    return;
+                    return false;
                 }
                 is_closing = true;
                 deadline.as_mut().reset(Instant::now() + CLOSING_TIME);
@@ -270,17 +291,17 @@ async fn serve<T>(
                 is_closing = true;
                 conn.as_mut().graceful_shutdown();
             }
-            () = &mut stopped => return,
+            () = &mut stopped => return false,
         }
     }
 }
 
 /// Counts and logs the end of a connection that did not end well.
-fn note(shared: &Shared, error: &(dyn std::error::Error + 'static)) {
-    if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_timeout) {
+fn note(shared: &Shared, error: &hyper::Error) {
+    if error.is_timeout() {
         Counters::count(&shared.counters.timed_out);
     }
-    tracing::debug!(error, "connection ended");
+    tracing::debug!(%error, "connection ended");
 }
 
 /// A second handle of a TCP socket, to reset the connection instead of closing it.

@@ -4,6 +4,7 @@ mod clients;
 mod early_data;
 mod files;
 mod hostile;
+mod hostile_peers;
 mod limits;
 mod metrics;
 mod personalities;

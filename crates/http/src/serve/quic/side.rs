@@ -5,12 +5,16 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use crate::{quic_streams::Side, serve::activity::Activity};
+use crate::{
+    quic_streams::Side,
+    serve::{budget::Share, server::Shared, stats::Counters},
+};
 
 /// The server's side of a connection.
 #[derive(Clone)]
 pub(in crate::serve) struct ServerSide {
-    pub(super) activity: Arc<Activity>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) share: Arc<Share>,
     /// Once set, new requests are turned away.
     pub(super) closing: Arc<AtomicBool>,
 }
@@ -18,11 +22,11 @@ pub(in crate::serve) struct ServerSide {
 impl Side for ServerSide {
     const IS_CLIENT: bool = false;
 
-    fn is_closing(&self) -> bool {
-        self.closing.load(Relaxed)
-    }
-
-    fn moved(&self, bytes: usize) {
-        self.activity.moved(bytes);
+    fn turns_away(&self) -> bool {
+        let is_full = !self.share.has_place();
+        if is_full {
+            Counters::count(&self.shared.counters.requests_refused);
+        }
+        is_full || self.closing.load(Relaxed)
     }
 }

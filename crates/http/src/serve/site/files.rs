@@ -1,54 +1,101 @@
 //! A directory of files.
 
+mod body;
+
 use std::{
     ffi::OsString,
     fs::{self, File, Metadata},
-    future::Future,
-    io::{self, Read, Seek, SeekFrom},
+    io,
     path::{Path, PathBuf},
-    pin::Pin,
-    task::{Context, Poll},
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use percent_encoding::percent_decode_str;
-use tokio::task::JoinHandle;
 
+pub(in crate::serve) use self::body::FileBody;
 use super::{
-    listing,
+    Link,
+    listing::{self, ListingBody},
     reply::{self, Reply, error, redirect},
 };
-use crate::serve::body::{Content, RequestBody};
-
-/// Bytes read from a file at once.
-const PIECE: usize = 128 * 1024;
+use crate::serve::{
+    body::{Content, RequestBody},
+    server::Shared,
+};
 
 /// The names that stand for a directory.
 const INDEX: &str = "index.html";
 
 /// What a path leads to.
 enum Found {
-    File(File, Metadata, PathBuf),
-    Directory(Vec<listing::Item>),
+    File(Located),
+    Directory(PathBuf),
     /// A directory, named without the slash that relative links need.
     Slashless,
 }
 
+/// A regular file below the root that could be opened when it was looked for. It is not kept open
+/// until bytes of it can be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Located {
+    root: Arc<Path>,
+    path: PathBuf,
+    identity: Identity,
+}
+
+/// What tells whether a name still leads to the same file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    number: (u64, u64),
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Identity {
+    #[cfg(unix)]
+    fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let number = (metadata.dev(), metadata.ino());
+        Self { number, length: metadata.len(), modified: metadata.modified().ok() }
+    }
+
+    #[cfg(not(unix))]
+    fn of(metadata: &Metadata) -> Self {
+        Self { number: (0, 0), length: metadata.len(), modified: metadata.modified().ok() }
+    }
+}
+
+impl Located {
+    /// Opens the file, if its name still leads to it.
+    fn open(&self) -> io::Result<File> {
+        let file = open_beneath(&self.root, &self.path)?;
+        match Identity::of(&file.metadata()?) == self.identity {
+            true => Ok(file),
+            false => Err(io::Error::other("the file was changed while it was sent")),
+        }
+    }
+}
+
 /// Answers a GET or HEAD with a file or a listing.
-pub(super) async fn respond(root: &Path, request: &Request<RequestBody>) -> Reply {
+pub(super) async fn respond(
+    shared: &Arc<Shared>,
+    root: &Arc<Path>,
+    link: &Link,
+    request: &Request<RequestBody>,
+) -> Reply {
     let path = request.uri().path();
     let Some(relative) = relative(path) else {
         return error(StatusCode::NOT_FOUND, NOT_HERE);
     };
-    let (root, is_slashed) = (root.to_owned(), path.ends_with('/'));
+    let (root, is_slashed) = (Arc::clone(root), path.ends_with('/'));
     let found = tokio::task::spawn_blocking(move || find(&root, &relative, is_slashed)).await;
     match found {
-        Ok(Ok(Found::File(file, metadata, name))) => {
-            self::file(request.headers(), file, &metadata, &name)
+        Ok(Ok(Found::File(file))) => self::file(request.headers(), file, link),
+        Ok(Ok(Found::Directory(directory))) => {
+            listing::respond(ListingBody::new(shared, link, path, directory))
         }
-        Ok(Ok(Found::Directory(items))) => listing::respond(path, &items),
         Ok(Ok(Found::Slashless)) => {
             let query = request.uri().query().map(|query| format!("?{query}"));
             // Two slashes in front would name another host.
@@ -103,7 +150,7 @@ fn os_string(name: Vec<u8>) -> Option<OsString> {
 }
 
 /// The file or directory below `root`, which must be canonical.
-fn find(root: &Path, relative: &Path, is_slashed: bool) -> io::Result<Found> {
+fn find(root: &Arc<Path>, relative: &Path, is_slashed: bool) -> io::Result<Found> {
     let path = inside(root, &root.join(relative))?;
     let metadata = fs::metadata(&path)?;
     if !metadata.is_dir() {
@@ -114,7 +161,11 @@ fn find(root: &Path, relative: &Path, is_slashed: bool) -> io::Result<Found> {
         return Ok(Found::Slashless);
     }
     match inside(root, &path.join(INDEX)).and_then(|index| open(root, index)) {
-        Err(cause) if is_missing(&cause) => Ok(Found::Directory(listing::read(&path)?)),
+        Err(cause) if is_missing(&cause) => {
+            // Whether it may be read, before a listing is promised.
+            drop(fs::read_dir(&path)?);
+            Ok(Found::Directory(path))
+        }
         index => index,
     }
 }
@@ -134,7 +185,7 @@ fn missing() -> io::Error {
 }
 
 /// Opens a regular file; a pipe would block, a device has no end.
-fn open(root: &Path, path: PathBuf) -> io::Result<Found> {
+fn open(root: &Arc<Path>, path: PathBuf) -> io::Result<Found> {
     if !fs::symlink_metadata(&path)?.is_file() {
         return Err(missing());
     }
@@ -143,7 +194,8 @@ fn open(root: &Path, path: PathBuf) -> io::Result<Found> {
     if !metadata.is_file() {
         return Err(missing());
     }
-    Ok(Found::File(file, metadata, path))
+    let identity = Identity::of(&metadata);
+    Ok(Found::File(Located { root: Arc::clone(root), path, identity }))
 }
 
 /// Opens a file that was found below `root`, if it still is there: the kernel looks again, so that
@@ -173,8 +225,8 @@ fn open_beneath(_: &Path, path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-fn file(headers: &HeaderMap, file: File, metadata: &Metadata, path: &Path) -> Reply {
-    let modified = metadata.modified().ok().map(whole_seconds);
+fn file(headers: &HeaderMap, file: Located, link: &Link) -> Reply {
+    let modified = file.identity.modified.map(whole_seconds);
     let field = modified.map(httpdate::fmt_http_date).and_then(|date| date.try_into().ok());
     if let Some(modified) = modified
         && date(headers, header::IF_MODIFIED_SINCE).is_some_and(|since| modified <= since)
@@ -182,15 +234,16 @@ fn file(headers: &HeaderMap, file: File, metadata: &Metadata, path: &Path) -> Re
     {
         return with_date(reply::empty(StatusCode::NOT_MODIFIED), field);
     }
-    let length = metadata.len();
+    let length = file.identity.length;
     // RFC 9110 §13.1.5: a part only of what the client has already, all of anything else.
     let is_same = !headers.contains_key(header::IF_RANGE)
         || (modified.is_some() && date(headers, header::IF_RANGE) == modified);
     let nothing = HeaderMap::new();
     let headers = if is_same { headers } else { &nothing };
-    let content = |start, end| Content::File(FileBody::new(file, start, end));
+    let media_type = mime_guess::from_path(&file.path).first_or_octet_stream();
+    let share = Arc::clone(&link.share);
+    let content = |start, end| Content::File(FileBody::new(file, share, start, end));
     let reply = reply::ranged(headers, length, content);
-    let media_type = mime_guess::from_path(path).first_or_octet_stream();
     let media_type = match media_type.type_() {
         mime_guess::mime::TEXT => format!("{media_type}; charset=utf-8"),
         _ => media_type.to_string(),
@@ -213,74 +266,6 @@ fn with_date(mut reply: Reply, date: Option<HeaderValue>) -> Reply {
         reply.headers_mut().insert(header::LAST_MODIFIED, date);
     }
     reply
-}
-
-/// A stretch of a file, read piece by piece as the peer takes it.
-pub(in crate::serve) struct FileBody {
-    remaining: u64,
-    reading: Reading,
-}
-
-enum Reading {
-    /// Nothing is read yet.
-    At(File, u64),
-    Piece(JoinHandle<io::Result<(File, Bytes)>>),
-    Idle(File),
-    Over,
-}
-
-impl FileBody {
-    fn new(file: File, start: u64, end: u64) -> Self {
-        Self { remaining: end - start, reading: Reading::At(file, start) }
-    }
-
-    /// Bytes still to come.
-    pub(in crate::serve) const fn remaining(&self) -> u64 {
-        self.remaining
-    }
-
-    pub(in crate::serve) fn poll_next(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Bytes>>> {
-        loop {
-            let length = self.remaining.min(PIECE as u64) as usize;
-            if length == 0 {
-                return Poll::Ready(None);
-            }
-            self.reading = match std::mem::replace(&mut self.reading, Reading::Over) {
-                Reading::At(file, start) => read(file, Some(start), length),
-                Reading::Idle(file) => read(file, None, length),
-                Reading::Piece(mut piece) => {
-                    let Poll::Ready(done) = Pin::new(&mut piece).poll(cx) else {
-                        self.reading = Reading::Piece(piece);
-                        return Poll::Pending;
-                    };
-                    let (file, bytes) = done.map_err(io::Error::other)??;
-                    self.remaining -= bytes.len() as u64;
-                    self.reading = Reading::Idle(file);
-                    return Poll::Ready(Some(Ok(bytes)));
-                }
-                Reading::Over => return Poll::Ready(None),
-            };
-        }
-    }
-}
-
-fn read(mut file: File, start: Option<u64>, length: usize) -> Reading {
-    Reading::Piece(tokio::task::spawn_blocking(move || {
-        if let Some(start) = start {
-            file.seek(SeekFrom::Start(start))?;
-        }
-        let mut bytes = BytesMut::zeroed(length);
-        let read = file.read(&mut bytes)?;
-        if read == 0 {
-            // It has become shorter than the length that was announced.
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes.truncate(read);
-        Ok((file, bytes.freeze()))
-    }))
 }
 
 #[cfg(test)]
@@ -354,6 +339,7 @@ mod tests {
         std::os::unix::fs::symlink("../secret.txt", root.join("bad")).unwrap();
         std::os::unix::fs::symlink("..", root.join("up")).unwrap();
         std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
+        let root = Arc::from(root);
         let find = |name: &str| find(&root, Path::new(name), false);
         assert!(matches!(find("good"), Ok(Found::File(..))));
         for name in ["bad", "up", "up/secret.txt", "loop", "none", "inner.txt/x"] {

@@ -1,28 +1,124 @@
 //! The listing of a directory without an index.
 
-use std::{fmt::Write, fs, io, path::Path};
+use std::{
+    fmt::Write,
+    fs,
+    future::Future,
+    io,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
 
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+use tokio::{sync::Semaphore, time::Instant};
+use tokio_util::task::AbortOnDropHandle;
 
-use super::reply::{self, Reply};
+use super::{
+    Link,
+    reply::{self, Reply},
+};
+use crate::serve::{
+    body::{BodyError, Content},
+    budget::{Held, LEAST_PIECE, Share},
+    piece::Piece,
+    server::Shared,
+};
 
 /// The most names that a listing shows.
 const MAX_ITEMS: usize = 10_000;
+
+/// What a name takes in memory, beside its bytes.
+const ITEM_OVERHEAD: usize = size_of::<Item>() + 16;
+
+/// Bytes that a listing has to be able to hold before it is promised.
+const USUAL_SIZE: usize = MAX_ITEMS * (ITEM_OVERHEAD + 32);
+
+/// For so long a directory that was read is shown to others as well: however many ask at once, it is
+/// read once.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// The most directories that are kept for others.
+const MAX_KEPT: usize = 8;
+
+/// The most directories that are read at once, over the whole server.
+const MAX_READING: usize = 2;
 
 /// What need not be encoded in a path segment (RFC 3986 §2.3).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// One line of a listing. Directories sort first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Item {
+struct Item {
     is_file: bool,
-    name: Vec<u8>,
+    name: Box<[u8]>,
     length: u64,
 }
 
+/// What a directory held when it was read.
+#[derive(Debug)]
+struct Snapshot {
+    items: Vec<Item>,
+    _held: Held,
+}
+
+/// The directories that were read a moment ago.
+#[derive(Debug)]
+pub(in crate::serve) struct Listings {
+    kept: Mutex<Vec<Kept>>,
+    reading: Semaphore,
+}
+
+#[derive(Debug)]
+struct Kept {
+    path: PathBuf,
+    since: Instant,
+    snapshot: Arc<Snapshot>,
+}
+
+impl Default for Listings {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), reading: Semaphore::new(MAX_READING) }
+    }
+}
+
+impl Listings {
+    fn find(&self, path: &Path) -> Option<Arc<Snapshot>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|kept| kept.since.elapsed() < FRESH);
+        kept.iter().find(|kept| kept.path == path).map(|kept| Arc::clone(&kept.snapshot))
+    }
+
+    fn keep(&self, path: PathBuf, snapshot: &Arc<Snapshot>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MAX_KEPT {
+            kept.remove(0);
+        }
+        kept.push(Kept { path, since: Instant::now(), snapshot: Arc::clone(snapshot) });
+    }
+
+    /// What a directory holds.
+    async fn read(&self, path: PathBuf, share: Arc<Share>) -> Result<Arc<Snapshot>, BodyError> {
+        let _turn = self.reading.acquire().await.map_err(io::Error::other)?;
+        if let Some(snapshot) = self.find(&path) {
+            return Ok(snapshot);
+        }
+        let read = path.clone();
+        let items = tokio::task::spawn_blocking(move || read_items(&read)).await;
+        let items = items.map_err(io::Error::other)??;
+        let bytes = items.iter().map(|item| item.name.len() + ITEM_OVERHEAD).sum();
+        let held = share.bytes(bytes).ok_or(BodyError::NoRoom)?;
+        let snapshot = Arc::new(Snapshot { items, _held: held });
+        self.keep(path, &snapshot);
+        Ok(snapshot)
+    }
+}
+
 /// The files and directories in `path`, hidden ones left out.
-pub(super) fn read(path: &Path) -> io::Result<Vec<Item>> {
+fn read_items(path: &Path) -> io::Result<Vec<Item>> {
     let mut items = Vec::new();
     for entry in fs::read_dir(path)?.take(MAX_ITEMS) {
         let entry = entry?;
@@ -32,14 +128,95 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<Item>> {
         if name.starts_with(b".") || !(metadata.is_file() || metadata.is_dir()) {
             continue;
         }
+        let name = name.into_boxed_slice();
         items.push(Item { is_file: metadata.is_file(), name, length: metadata.len() });
     }
     items.sort();
+    items.shrink_to_fit();
     Ok(items)
 }
 
-/// The listing as a page.
-pub(super) fn respond(path: &str, items: &[Item]) -> Reply {
+/// The page of a directory, made as it is taken. The directory is read when the first byte can leave.
+pub(in crate::serve) struct ListingBody {
+    shared: Arc<Shared>,
+    share: Arc<Share>,
+    /// The path that was asked for.
+    asked: String,
+    state: State,
+}
+
+enum State {
+    Unread(PathBuf),
+    Reading(AbortOnDropHandle<Result<Arc<Snapshot>, BodyError>>),
+    Items(Arc<Snapshot>, usize),
+    Over,
+}
+
+impl ListingBody {
+    pub(super) fn new(shared: &Arc<Shared>, link: &Link, asked: &str, directory: PathBuf) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            share: Arc::clone(&link.share),
+            asked: asked.to_owned(),
+            state: State::Unread(directory),
+        }
+    }
+
+    pub(in crate::serve) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Piece, BodyError>>> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Over) {
+                State::Unread(directory) => {
+                    let (shared, share) = (Arc::clone(&self.shared), Arc::clone(&self.share));
+                    let reading = async move { shared.listings.read(directory, share).await };
+                    self.state = State::Reading(AbortOnDropHandle::new(tokio::spawn(reading)));
+                }
+                State::Reading(mut reading) => match Pin::new(&mut reading).poll(cx) {
+                    Poll::Ready(read) => {
+                        let snapshot = read.map_err(io::Error::other)??;
+                        self.state = State::Items(snapshot, 0);
+                        return Poll::Ready(Some(Ok(self.piece(head(&self.asked)))));
+                    }
+                    Poll::Pending => {
+                        self.state = State::Reading(reading);
+                        return Poll::Pending;
+                    }
+                },
+                State::Items(snapshot, next) => {
+                    let (text, next) = lines(&snapshot.items, next);
+                    if next < snapshot.items.len() {
+                        self.state = State::Items(snapshot, next);
+                    }
+                    return Poll::Ready(Some(Ok(self.piece(text))));
+                }
+                State::Over => return Poll::Ready(None),
+            }
+        }
+    }
+
+    /// A few KiB of text: what every request may hold.
+    fn piece(&self, text: String) -> Piece {
+        let held = self.share.piece(text.len());
+        Piece::holding(text.into(), Arc::new(held))
+    }
+}
+
+/// The listing as a page, if there is room for what most directories hold.
+pub(super) fn respond(body: ListingBody) -> Reply {
+    if body.share.room() < USUAL_SIZE {
+        return reply::busy();
+    }
+    let mut reply = reply::empty(StatusCode::OK);
+    let html = HeaderValue::from_static("text/html; charset=utf-8");
+    reply.headers_mut().insert(header::CONTENT_TYPE, html);
+    *reply.body_mut() = Content::Listing(body);
+    reply
+}
+
+/// The page down to its table.
+fn head(path: &str) -> String {
     let title = escaped(&percent_decode_str(path).decode_utf8_lossy());
     let mut html = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
@@ -51,7 +228,16 @@ pub(super) fn respond(path: &str, items: &[Item]) -> Reply {
     if path != "/" {
         html.push_str("<tr><td><a href=\"../\">../</a></td><td></td></tr>\n");
     }
-    for Item { is_file, name, length } in items {
+    html
+}
+
+/// Some lines of the table from this item on, with the end of the page behind the last; and which item
+/// is next.
+fn lines(items: &[Item], mut next: usize) -> (String, usize) {
+    let mut html = String::new();
+    while let Some(Item { is_file, name, length }) = items.get(next)
+        && html.len() < LEAST_PIECE / 2
+    {
         let href = percent_encode(name, SEGMENT);
         let text = escaped(&String::from_utf8_lossy(name));
         // Writing to a string cannot fail.
@@ -61,9 +247,12 @@ pub(super) fn respond(path: &str, items: &[Item]) -> Reply {
             }
             false => writeln!(html, "<tr><td><a href=\"{href}/\">{text}/</a></td><td></td></tr>"),
         };
+        next += 1;
     }
-    html.push_str("</table>\n</html>\n");
-    reply::typed(StatusCode::OK, "text/html; charset=utf-8", html)
+    if next == items.len() {
+        html.push_str("</table>\n</html>\n");
+    }
+    (html, next)
 }
 
 fn escaped(text: &str) -> String {
@@ -84,15 +273,30 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::body::Content;
 
     #[test]
     fn names_cannot_break_out_of_the_page() {
-        let item = Item { is_file: true, name: b"<b> & \"'%?#.txt".to_vec(), length: 1 };
-        let reply = respond("/%3Cscript%3E/", &[item]);
-        let Content::Full(page) = reply.body() else { panic!("a page") };
-        let page = String::from_utf8_lossy(page);
+        let name = b"<b> & \"'%?#.txt".to_vec().into_boxed_slice();
+        let item = Item { is_file: true, name, length: 1 };
+        let page = head("/%3Cscript%3E/") + &lines(&[item], 0).0;
         assert!(!page.contains("<script>") && !page.contains("<b>"), "{page}");
         assert!(page.contains("href=\"%3Cb%3E%20%26%20%22%27%25%3F%23.txt\""), "{page}");
+    }
+
+    #[test]
+    fn many_names_come_piece_by_piece() {
+        let name = |number: usize| format!("{number:04}").into_bytes().into_boxed_slice();
+        let items: Vec<Item> = (0..1000)
+            .map(|number| Item { is_file: true, name: name(number), length: number as u64 })
+            .collect();
+        let (mut page, mut next) = (String::new(), 0);
+        while next < items.len() {
+            let (text, behind) = lines(&items, next);
+            assert!(text.len() <= LEAST_PIECE && behind > next);
+            page.push_str(&text);
+            next = behind;
+        }
+        assert!(page.lines().count() == 1002 && page.ends_with("</html>\n"), "{page}");
+        assert!((0..1000).all(|number| page.contains(&format!("href=\"{number:04}\""))));
     }
 }

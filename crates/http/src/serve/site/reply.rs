@@ -33,6 +33,14 @@ pub(super) fn error(status: StatusCode, what: &str) -> Reply {
     text(status, format!("{status}\n{what}\n"))
 }
 
+/// What is said while the server holds as much as it may.
+pub(super) fn busy() -> Reply {
+    let what = "The server is busy with other requests. Try again in a moment.";
+    let mut reply = error(StatusCode::SERVICE_UNAVAILABLE, what);
+    reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    reply
+}
+
 /// A redirection; a location that cannot be written in a field is an error of the server.
 pub(super) fn redirect(status: StatusCode, location: &str) -> Reply {
     match HeaderValue::try_from(location) {

@@ -1,0 +1,259 @@
+//! What a server holds on behalf of its peers, and how it is shared out.
+//!
+//! Of everything here a connection may have at most a [`PART`]th of what is still free, so that many
+//! greedy connections leave each other less and less, and something for those who come later. What a
+//! request needs to go on at all it always gets: a response that is refused more goes on in pieces of
+//! [`LEAST_PIECE`], reopening its file for each.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use super::Limits;
+
+/// A connection may have this part of what is free.
+const PART: usize = 16;
+
+/// Bytes that each request may hold whatever the budget says; the limit on requests bounds them.
+pub(super) const LEAST_PIECE: usize = 4 * 1024;
+
+/// Something that there is a bounded number of, counted for the server and for each connection.
+#[derive(Debug)]
+struct Pool {
+    most: usize,
+    most_per_connection: usize,
+    used: AtomicUsize,
+}
+
+impl Pool {
+    const fn new(most: usize, most_per_connection: usize) -> Self {
+        Self { most, most_per_connection, used: AtomicUsize::new(0) }
+    }
+
+    /// How much there is for a connection that has `used` already.
+    fn room(&self, used: &AtomicUsize) -> usize {
+        let free = self.most.saturating_sub(self.used.load(Relaxed));
+        let allowed = self.most_per_connection.min(free / PART);
+        allowed.saturating_sub(used.load(Relaxed))
+    }
+
+    /// Takes up to `wanted`.
+    fn take(&self, used: &AtomicUsize, wanted: usize) -> usize {
+        // Two connections at once may both see what is free for one: over by a piece, at most.
+        let granted = wanted.min(self.room(used));
+        self.add(used, granted);
+        granted
+    }
+
+    fn add(&self, used: &AtomicUsize, amount: usize) {
+        self.used.fetch_add(amount, Relaxed);
+        used.fetch_add(amount, Relaxed);
+    }
+
+    fn give_back(&self, used: &AtomicUsize, amount: usize) {
+        self.used.fetch_sub(amount, Relaxed);
+        used.fetch_sub(amount, Relaxed);
+    }
+}
+
+/// What a server may hold.
+#[derive(Debug)]
+pub(super) struct Budget {
+    bytes: Pool,
+    files: Pool,
+    requests: Pool,
+}
+
+impl Budget {
+    pub(super) fn new(limits: &Limits) -> Arc<Self> {
+        Arc::new(Self {
+            bytes: Pool::new(limits.buffered_bytes, limits.buffered_bytes_per_connection),
+            files: Pool::new(limits.open_files, limits.open_files_per_connection),
+            requests: Pool::new(limits.requests, usize::MAX),
+        })
+    }
+
+    /// The part of a new connection, which has nothing yet.
+    pub(super) fn share(self: &Arc<Self>) -> Arc<Share> {
+        Arc::new(Share {
+            budget: Arc::clone(self),
+            bytes: AtomicUsize::new(0),
+            files: AtomicUsize::new(0),
+            requests: AtomicUsize::new(0),
+        })
+    }
+
+    /// Bytes held now.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.used.load(Relaxed)
+    }
+
+    /// Files open between two pieces of a response now.
+    pub(super) fn files(&self) -> usize {
+        self.files.used.load(Relaxed)
+    }
+
+    /// Requests in flight now.
+    pub(super) fn requests(&self) -> usize {
+        self.requests.used.load(Relaxed)
+    }
+}
+
+/// What one connection holds.
+#[derive(Debug)]
+pub(super) struct Share {
+    budget: Arc<Budget>,
+    bytes: AtomicUsize,
+    files: AtomicUsize,
+    requests: AtomicUsize,
+}
+
+impl Share {
+    /// The right to hold up to `wanted` bytes, and [`LEAST_PIECE`] of them at least.
+    pub(super) fn piece(self: &Arc<Self>, wanted: usize) -> Held {
+        let mut bytes = self.budget.bytes.take(&self.bytes, wanted);
+        let least = wanted.min(LEAST_PIECE);
+        if bytes < least {
+            self.budget.bytes.add(&self.bytes, least - bytes);
+            bytes = least;
+        }
+        Held { share: Arc::clone(self), bytes }
+    }
+
+    /// How many bytes more it may hold now.
+    pub(super) fn room(&self) -> usize {
+        self.budget.bytes.room(&self.bytes)
+    }
+
+    /// The right to hold all of these bytes, if there is room for them.
+    pub(super) fn bytes(self: &Arc<Self>, wanted: usize) -> Option<Held> {
+        let bytes = self.budget.bytes.take(&self.bytes, wanted);
+        let held = Held { share: Arc::clone(self), bytes };
+        (bytes == wanted).then_some(held)
+    }
+
+    /// The right to keep a file open.
+    pub(super) fn open_file(self: &Arc<Self>) -> Option<OpenFile> {
+        let granted = self.budget.files.take(&self.files, 1) == 1;
+        granted.then(|| OpenFile(Arc::clone(self)))
+    }
+
+    /// Whether there is room for one more request; for the first one of a connection there always is.
+    pub(super) fn has_place(&self) -> bool {
+        self.requests.load(Relaxed) == 0 || self.budget.requests.room(&self.requests) > 0
+    }
+
+    /// The place of one more request, whether there is room or not.
+    pub(super) fn place(self: &Arc<Self>) -> Place {
+        self.budget.requests.add(&self.requests, 1);
+        Place(Arc::clone(self))
+    }
+}
+
+/// Bytes that are held, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Held {
+    share: Arc<Share>,
+    bytes: usize,
+}
+
+impl Held {
+    /// How many.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.share.budget.bytes.give_back(&self.share.bytes, self.bytes);
+    }
+}
+
+/// A file that is open, until this is dropped.
+#[derive(Debug)]
+pub(super) struct OpenFile(Arc<Share>);
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        self.0.budget.files.give_back(&self.0.files, 1);
+    }
+}
+
+/// A request in flight, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Place(Arc<Share>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.budget.requests.give_back(&self.0.requests, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(change: impl FnOnce(&mut Limits)) -> Arc<Budget> {
+        let mut limits = Limits::default();
+        change(&mut limits);
+        Budget::new(&limits)
+    }
+
+    fn place(share: &Arc<Share>) -> Option<Place> {
+        share.has_place().then(|| share.place())
+    }
+
+    #[test]
+    fn who_holds_much_gets_little_and_never_nothing() {
+        let budget = budget(|limits| {
+            limits.buffered_bytes = 1 << 20;
+            limits.buffered_bytes_per_connection = 1 << 19;
+        });
+        let greedy = budget.share();
+        let held: Vec<Held> = (0..1000).map(|_| greedy.piece(64 * 1024)).collect();
+        assert_eq!(held[0].bytes(), (1 << 20) / PART);
+        assert!(held[1..].iter().all(|held| held.bytes() == LEAST_PIECE));
+        drop(held);
+        assert_eq!(budget.bytes(), 0);
+        assert_eq!(greedy.piece(100).bytes(), 100);
+    }
+
+    #[test]
+    fn many_greedy_connections_leave_something() {
+        let budget = budget(|limits| limits.requests = 1000);
+        let greedy: Vec<_> = (0..100).map(|_| budget.share()).collect();
+        let places: Vec<_> =
+            (0..200).flat_map(|_| greedy.iter().filter_map(place).collect::<Vec<_>>()).collect();
+        assert!((600..1000).contains(&places.len()), "{}", places.len());
+        let late = budget.share();
+        let some: Vec<_> = (0..5).filter_map(|_| place(&late)).collect();
+        assert!(some.len() > 1, "{}", some.len());
+        drop((places, some));
+        assert_eq!(budget.requests(), 0);
+    }
+
+    #[test]
+    fn the_first_request_of_a_connection_always_has_a_place() {
+        let budget = budget(|limits| limits.requests = 0);
+        let share = budget.share();
+        let first = place(&share);
+        assert!(first.is_some() && place(&share).is_none());
+        drop(first);
+        assert!(place(&share).is_some());
+    }
+
+    #[test]
+    fn files_are_bounded_per_connection_and_in_all() {
+        let budget = budget(|limits| {
+            limits.open_files = 256;
+            limits.open_files_per_connection = 4;
+        });
+        let one = budget.share();
+        let open: Vec<_> = (0..10).filter_map(|_| one.open_file()).collect();
+        assert_eq!((open.len(), budget.files()), (4, 4));
+        let others: Vec<_> = (0..1000).filter_map(|_| budget.share().open_file()).collect();
+        assert!(others.len() < 256, "{}", others.len());
+    }
+}

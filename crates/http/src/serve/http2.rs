@@ -1,0 +1,275 @@
+//! HTTP/2: one connection's life, by the h2 crate.
+//!
+//! It is spoken to directly, and not through hyper, because a server has to know how many bytes a peer
+//! has room for before it reads them, and what of them has left.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use h2::{
+    Reason, RecvStream, SendStream,
+    server::{Builder, SendResponse},
+};
+use http::{Request, Response};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::{Duration, Instant, sleep, timeout},
+};
+
+use super::{
+    Limits,
+    activity::Exchange,
+    body::{PIECE, RequestBody, ResponseBody},
+    budget::{LEAST_PIECE, Share},
+    pace::{Pace, Rate},
+    piece::{Flow, Piece},
+    server::Shared,
+    site::{self, Link},
+    stats::Counters,
+    stream::CLOSING_TIME,
+};
+
+/// The window for one request's body, in bytes.
+const STREAM_WINDOW: u32 = 1024 * 1024;
+
+/// The window for all request bodies of a connection, in bytes. Nothing reads them before there is room
+/// for what they cause, so this is what a peer can make a connection hold.
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+
+/// Bytes of a response that a stream keeps for the socket, once the peer has opened its window.
+const STREAM_SEND_BUFFER: usize = 256 * 1024;
+
+/// Streams that are closed and still known, so that late frames of theirs are no error.
+const RESET_STREAMS: usize = 32;
+
+/// Streams that a peer has reset before they were looked at; above it, the connection ends.
+const PENDING_RESET_STREAMS: usize = 20;
+
+/// How connections are spoken to.
+pub(super) fn settings(limits: &Limits) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .max_concurrent_streams(limits.concurrent_streams)
+        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buffer_size(STREAM_SEND_BUFFER)
+        .max_concurrent_reset_streams(RESET_STREAMS)
+        .max_pending_accept_reset_streams(PENDING_RESET_STREAMS);
+    builder
+}
+
+type Connection<T> = h2::server::Connection<T, Piece>;
+
+/// Serves one connection to its end. True if it is to be torn down.
+pub(super) async fn serve<T>(
+    shared: &Arc<Shared>,
+    link: &Arc<Link>,
+    settings: &Builder,
+    io: T,
+) -> bool
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let handshake = timeout(shared.limits.header_read_time, settings.handshake(io));
+    let handshake = tokio::select! {
+        handshake = handshake => handshake,
+        () = shared.abort.cancelled() => return false,
+    };
+    match handshake {
+        Ok(Ok(conn)) => live(shared, link, conn).await,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "no HTTP/2");
+            false
+        }
+        Err(_) => {
+            Counters::count(&shared.counters.timed_out);
+            false
+        }
+    }
+}
+
+async fn live<T>(shared: &Arc<Shared>, link: &Arc<Link>, mut conn: Connection<T>) -> bool
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut idle = pin!(link.activity.idle(Rate::least(&shared.limits)));
+    let mut draining = pin!(shared.drain.cancelled());
+    let mut stopped = pin!(shared.abort.cancelled());
+    let mut torn_down = pin!(link.tear_down.notified());
+    // Armed once the connection is asked to close.
+    let mut deadline = pin!(sleep(Duration::MAX));
+    let mut is_closing = false;
+    loop {
+        tokio::select! {
+            biased;
+            accepted = conn.accept() => match accepted {
+                Some(Ok((request, respond))) => begin(shared, link, request, respond),
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "connection ended");
+                    return false;
+                }
+                None => return false,
+            },
+            () = &mut torn_down => return true,
+            () = &mut deadline, if is_closing => return false,
+            () = &mut idle, if !is_closing => {
+                Counters::count(&shared.counters.timed_out);
+                is_closing = true;
+                deadline.as_mut().reset(Instant::now() + CLOSING_TIME);
+                conn.graceful_shutdown();
+            }
+            // How long this may take is for the server's shutdown to say.
+            () = &mut draining, if !is_closing => {
+                is_closing = true;
+                conn.graceful_shutdown();
+            }
+            () = &mut stopped => return false,
+        }
+    }
+}
+
+/// Answers a request in a task of its own, or refuses it.
+fn begin(
+    shared: &Arc<Shared>,
+    link: &Arc<Link>,
+    request: Request<RecvStream>,
+    mut respond: SendResponse<Piece>,
+) {
+    if !link.share.has_place() {
+        Counters::count(&shared.counters.requests_refused);
+        // RFC 9113 §8.7: nothing was done, it may be sent again.
+        return respond.send_reset(Reason::REFUSED_STREAM);
+    }
+    let exchange = link.activity.begin(link.share.place());
+    let (shared_task, link) = (Arc::clone(shared), Arc::clone(link));
+    shared.tasks.spawn(answer(shared_task, link, exchange, request, respond));
+}
+
+async fn answer(
+    shared: Arc<Shared>,
+    link: Arc<Link>,
+    exchange: Exchange,
+    request: Request<RecvStream>,
+    mut respond: SendResponse<Piece>,
+) {
+    let (limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
+    let request = request.map(|body| RequestBody::http2(body, limit, counters));
+    let response = tokio::select! {
+        response = site::respond(&shared, &link, exchange, request) => response,
+        // The peer wants no answer any more, or is gone.
+        _ = poll_fn(|cx| respond.poll_reset(cx)) => return,
+    };
+    let (head, mut body) = response.into_parts();
+    let _open = body.take_exchange();
+    let is_over = body.is_over();
+    let Ok(stream) = respond.send_response(Response::from_parts(head, ()), is_over) else { return };
+    if is_over {
+        return;
+    }
+    let mut delivery = Delivery {
+        stream,
+        body,
+        flow: Arc::default(),
+        share: Arc::clone(&link.share),
+        pace: Pace::new(Rate::least(&shared.limits)),
+        room: 0,
+        is_over: false,
+    };
+    match poll_fn(|cx| delivery.poll(cx)).await {
+        End::Delivered | End::Abandoned => {}
+        End::Broken => delivery.stream.send_reset(Reason::INTERNAL_ERROR),
+        End::Stalled => {
+            Counters::count(&shared.counters.responses_stalled);
+            delivery.stream.send_reset(Reason::CANCEL);
+        }
+    }
+}
+
+/// How a response ended.
+enum End {
+    /// All of it has been written.
+    Delivered,
+    /// The peer wants no more of it, or the connection is gone.
+    Abandoned,
+    /// Its body could not be made.
+    Broken,
+    /// The peer took too little of it for too long.
+    Stalled,
+}
+
+/// A response on its way.
+struct Delivery {
+    stream: SendStream<Piece>,
+    body: ResponseBody,
+    flow: Arc<Flow>,
+    share: Arc<Share>,
+    pace: Pace,
+    /// Bytes that the peer has room for.
+    room: usize,
+    /// Whether the last piece is given away.
+    is_over: bool,
+}
+
+impl Delivery {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        if let Poll::Ready(end) = self.poll_pieces(cx) {
+            return Poll::Ready(end);
+        }
+        if self.stream.poll_reset(cx).is_ready() {
+            return Poll::Ready(End::Abandoned);
+        }
+        let flow = &self.flow;
+        self.pace.poll_stalled(cx, || flow.taken()).map(|()| End::Stalled)
+    }
+
+    fn poll_pieces(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        while !self.is_over {
+            if self.room == 0 {
+                self.stream.reserve_capacity(self.wanted());
+                match ready!(self.stream.poll_capacity(cx)) {
+                    Some(Ok(room)) => self.room = room,
+                    Some(Err(_)) | None => return Poll::Ready(End::Abandoned),
+                }
+                continue;
+            }
+            if self.share.room() < LEAST_PIECE {
+                // What each response may have in any case it has on its way already.
+                ready!(self.flow.poll_all_taken(cx));
+            }
+            match ready!(self.body.poll_piece(cx, self.room.min(PIECE))) {
+                Some(Ok(piece)) if piece.is_empty() => {}
+                Some(Ok(piece)) => {
+                    self.is_over = self.body.is_over();
+                    let piece = piece.flowing(&self.flow);
+                    if self.stream.send_data(piece, self.is_over).is_err() {
+                        return Poll::Ready(End::Abandoned);
+                    }
+                    self.room = self.stream.capacity();
+                }
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "HTTP/2 response cut short");
+                    return Poll::Ready(End::Broken);
+                }
+                None => {
+                    self.is_over = true;
+                    let end = bytes::Bytes::new().into();
+                    if self.stream.send_data(end, true).is_err() {
+                        return Poll::Ready(End::Abandoned);
+                    }
+                }
+            }
+        }
+        self.flow.poll_all_taken(cx).map(|()| End::Delivered)
+    }
+
+    /// Bytes to ask the peer's window for.
+    fn wanted(&self) -> usize {
+        let left = self.body.remaining().map_or(PIECE, |left| left.min(PIECE as u64) as usize);
+        left.max(1)
+    }
+}

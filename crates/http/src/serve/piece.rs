@@ -1,0 +1,133 @@
+//! A piece of a response on its way to the peer.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+};
+
+use bytes::{Buf, Bytes};
+use futures_util::task::AtomicWaker;
+
+use super::budget::Held;
+
+/// What of one response is on its way, and what has left.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    given: AtomicU64,
+    taken: AtomicU64,
+    has_ended: AtomicBool,
+    waker: AtomicWaker,
+}
+
+impl Flow {
+    /// Bytes that the transport has taken, or that were given up.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken.load(Relaxed)
+    }
+
+    /// Notes that the transport took bytes.
+    pub(super) fn note(&self, bytes: usize) {
+        self.taken.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// Notes that nothing more is given.
+    pub(super) fn end(&self) {
+        self.has_ended.store(true, Relaxed);
+    }
+
+    /// Whether nothing more is given.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Relaxed)
+    }
+
+    /// Ready when nothing is on its way.
+    pub(super) fn poll_all_taken(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.waker.register(cx.waker());
+        match self.taken() == self.given.load(Relaxed) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+}
+
+/// Bytes of a response. What they hold of the budget is given back once they have left.
+#[derive(Debug)]
+pub(super) struct Piece {
+    bytes: Bytes,
+    held: Option<Arc<Held>>,
+    flow: Option<Arc<Flow>>,
+}
+
+impl Piece {
+    /// Bytes that hold this much of the budget, together with what else was read at once.
+    pub(super) fn holding(bytes: Bytes, held: Arc<Held>) -> Self {
+        Self { bytes, held: Some(held), flow: None }
+    }
+
+    /// Takes the first bytes, `most` at most.
+    pub(super) fn split_to(&mut self, most: usize) -> Self {
+        let bytes = self.bytes.split_to(most.min(self.bytes.len()));
+        Self { bytes, held: self.held.clone(), flow: None }
+    }
+
+    /// Leaves out what is behind this many bytes.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.bytes.truncate(length);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The bytes themselves, another handle.
+    pub(super) fn bytes(&self) -> Bytes {
+        self.bytes.clone()
+    }
+
+    /// Tells a flow when the bytes leave.
+    pub(super) fn flowing(mut self, flow: &Arc<Flow>) -> Self {
+        flow.given.fetch_add(self.bytes.len() as u64, Relaxed);
+        self.flow = Some(Arc::clone(flow));
+        self
+    }
+}
+
+impl From<Bytes> for Piece {
+    /// Bytes that cost no memory of their own, or are counted elsewhere.
+    fn from(bytes: Bytes) -> Self {
+        Self { bytes, held: None, flow: None }
+    }
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        if let Some(flow) = &self.flow {
+            flow.note(count);
+        }
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        if let Some(flow) = &self.flow {
+            flow.note(self.bytes.len());
+            flow.waker.wake();
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Which version of HTTP a connection in clear text begins with.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::{Buf, Bytes};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+
+/// What a client of HTTP/2 says first (RFC 9113 §3.4).
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Reads as much as tells whether a client speaks HTTP/2, and gives the stream back with it.
+pub(super) async fn speaks_http2<T>(mut io: T) -> io::Result<(bool, Rewound<T>)>
+where
+    T: AsyncRead + Unpin,
+{
+    let mut read = [0; PREFACE.len()];
+    let mut length = 0;
+    while length < PREFACE.len() && read[..length] == PREFACE[..length] {
+        match io.read(&mut read[length..]).await? {
+            0 => break,
+            more => length += more,
+        }
+    }
+    let begun = Bytes::copy_from_slice(&read[..length]);
+    Ok((read == *PREFACE, Rewound { begun, inner: io }))
+}
+
+/// A stream whose first bytes were read already.
+#[derive(Debug)]
+pub(super) struct Rewound<T> {
+    begun: Bytes,
+    inner: T,
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Rewound<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.begun.is_empty() {
+            return Pin::new(&mut self.inner).poll_read(cx, buf);
+        }
+        let length = self.begun.len().min(buf.remaining());
+        buf.put_slice(&self.begun[..length]);
+        self.begun.advance(length);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Rewound<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_that_was_read_is_lost() {
+        for (sent, wanted) in [
+            (&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nand more"[..], true),
+            (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r", false),
+            (b"PRI /x HTTP/1.1\r\n\r\n", false),
+            (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", false),
+            (b"", false),
+        ] {
+            // A byte at a time, as a network may bring it.
+            let (mut peer, io) = tokio::io::duplex(1);
+            let sending = tokio::spawn(async move {
+                tokio::io::AsyncWriteExt::write_all(&mut peer, sent).await.unwrap();
+            });
+            let (is_http2, mut io) = speaks_http2(io).await.unwrap();
+            let mut read = Vec::new();
+            io.read_to_end(&mut read).await.unwrap();
+            assert_eq!((is_http2, &read[..]), (wanted, sent));
+            sending.await.unwrap();
+        }
+    }
+}

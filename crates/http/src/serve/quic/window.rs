@@ -1,0 +1,65 @@
+//! How much a connection may have on its way.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::serve::{
+    budget::{Held, Share},
+    piece::Flow,
+};
+
+/// Bytes of responses that a new connection may have sent without an acknowledgement.
+pub(super) const FIRST_WINDOW: u64 = 64 * 1024;
+
+/// The most: enough for 300 Mbit/s over 100 ms.
+const LAST_WINDOW: u64 = 4 * 1024 * 1024;
+
+/// Bytes in a STREAM frame of a packet that is full, about.
+const FRAME_PAYLOAD: u64 = 1024;
+
+/// The window for what quinn keeps until the peer acknowledges it. It opens as the peer takes what is
+/// sent, as a congestion window does, and only as far as there is room for it on the server.
+pub(super) struct SendWindow {
+    conn: quinn::Connection,
+    share: Arc<Share>,
+    state: Mutex<State>,
+}
+
+struct State {
+    size: u64,
+    /// Bytes sent since it was opened last.
+    sent: u64,
+    held: Vec<Held>,
+}
+
+impl SendWindow {
+    pub(super) fn new(conn: quinn::Connection, share: Arc<Share>) -> Self {
+        let state = State { size: FIRST_WINDOW, sent: 0, held: Vec::new() };
+        Self { conn, share, state: Mutex::new(state) }
+    }
+
+    /// Once all of a response is with quinn: what the connection has sent since, about. The peer has
+    /// room for all that quinn has, but the path may be slow; how far a single stream has come quinn
+    /// does not tell.
+    pub(super) fn sent_behind(&self, flow: &Flow) -> u64 {
+        if !flow.has_ended() {
+            return 0;
+        }
+        self.conn.stats().frame_tx.stream * FRAME_PAYLOAD
+    }
+
+    /// Notes that quinn has taken bytes.
+    pub(super) fn sent(&self, bytes: usize) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.sent += bytes as u64;
+        // No more than the window can be on its way: what is beyond was acknowledged.
+        if state.size >= LAST_WINDOW || state.sent < state.size + state.size / 2 {
+            return;
+        }
+        state.sent = 0;
+        if let Some(held) = self.share.bytes(state.size as usize) {
+            state.held.push(held);
+            state.size *= 2;
+            self.conn.set_send_window(state.size);
+        }
+    }
+}

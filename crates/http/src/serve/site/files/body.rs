@@ -1,0 +1,100 @@
+//! A stretch of a file, read piece by piece as the peer takes it.
+
+use std::{
+    fs::File,
+    future::Future,
+    io::{self, Read, Seek, SeekFrom},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::BytesMut;
+use tokio::task::JoinHandle;
+
+use super::Located;
+use crate::serve::{
+    body::{BodyError, PIECE},
+    budget::{Held, LEAST_PIECE, OpenFile, Share},
+    piece::Piece,
+};
+
+/// A file that stays open, with the right to it.
+type Kept = Option<(File, OpenFile)>;
+
+/// A stretch of a file.
+pub(in crate::serve) struct FileBody {
+    file: Located,
+    share: Arc<Share>,
+    position: u64,
+    end: u64,
+    kept: Kept,
+    reading: Option<JoinHandle<io::Result<(Kept, Piece)>>>,
+}
+
+impl FileBody {
+    /// The bytes from `position` to before `end`.
+    pub(super) fn new(file: Located, share: Arc<Share>, position: u64, end: u64) -> Self {
+        Self { file, share, position, end, kept: None, reading: None }
+    }
+
+    /// Bytes still to come.
+    pub(in crate::serve) const fn remaining(&self) -> u64 {
+        self.end - self.position
+    }
+
+    /// The next bytes: about `room`, and fewer if the server is short.
+    pub(in crate::serve) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+    ) -> Poll<Option<Result<Piece, BodyError>>> {
+        if self.remaining() == 0 {
+            return Poll::Ready(None);
+        }
+        let mut reading = match self.reading.take() {
+            Some(reading) => reading,
+            None => self.read(room),
+        };
+        let Poll::Ready(done) = Pin::new(&mut reading).poll(cx) else {
+            self.reading = Some(reading);
+            return Poll::Pending;
+        };
+        let (kept, piece) = done.map_err(io::Error::other)??;
+        self.kept = kept;
+        self.position += piece.len() as u64;
+        Poll::Ready(Some(Ok(piece)))
+    }
+
+    fn read(&mut self, room: usize) -> JoinHandle<io::Result<(Kept, Piece)>> {
+        // A window of a few bytes must not make as many reads.
+        let room = room.clamp(LEAST_PIECE, PIECE) as u64;
+        let held = self.share.piece(self.remaining().min(room) as usize);
+        let is_last = held.bytes() as u64 == self.remaining();
+        let (file, share, position) = (self.file.clone(), Arc::clone(&self.share), self.position);
+        let kept = self.kept.take();
+        tokio::task::spawn_blocking(move || {
+            let (mut file, right) = match kept {
+                Some((file, right)) => (file, Some(right)),
+                None => {
+                    let mut file = file.open()?;
+                    file.seek(SeekFrom::Start(position))?;
+                    (file, if is_last { None } else { share.open_file() })
+                }
+            };
+            let piece = piece(&mut file, held)?;
+            Ok((right.filter(|_| !is_last).map(|right| (file, right)), piece))
+        })
+    }
+}
+
+fn piece(file: &mut File, held: Held) -> io::Result<Piece> {
+    let mut bytes = BytesMut::zeroed(held.bytes());
+    let read = file.read(&mut bytes)?;
+    if read == 0 {
+        // It has become shorter than the length that was announced.
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    bytes.truncate(read);
+    Ok(Piece::holding(bytes.freeze(), Arc::new(held)))
+}

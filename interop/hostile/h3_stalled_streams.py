@@ -1,0 +1,76 @@
+"""HTTP/3 clients that ask for a large file on every stream there is, and take some bytes of each.
+
+Responses that nobody takes hold little, and keep nobody else out.
+"""
+
+import asyncio
+import ssl
+
+from aioquic.asyncio.client import connect
+from aioquic.asyncio.protocol import QuicConnectionProtocol
+from aioquic.h3.connection import H3Connection
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.events import QuicEvent
+
+from eyas_interop.hostile.stage import Server, Stage, main
+
+CONNECTIONS = 8
+STREAMS = 120
+# Of each stream, in bytes: enough for the head of a response.
+WINDOW = 1000
+FILE = 64 * 1024 * 1024
+# How long the streams are held, in seconds.
+HOLD = 8
+
+
+class Deaf(QuicConnectionProtocol):
+    """Leaves what arrives where it is."""
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        pass
+
+
+async def stall(server: Server) -> None:
+    """One connection that asks and takes nothing; pings show that it lives."""
+    configuration = QuicConfiguration(
+        is_client=True, alpn_protocols=["h3"], verify_mode=ssl.CERT_NONE, max_stream_data=WINDOW
+    )
+    at = {"host": "127.0.0.1", "port": server.port}
+    async with connect(**at, configuration=configuration, create_protocol=Deaf) as client:
+        # It would open the windows of streams by itself.
+        client._quic._write_stream_limits = lambda **_: None
+        http = H3Connection(client._quic)
+        head = [
+            (b":method", b"GET"), (b":scheme", b"https"), (b":authority", b"localhost"), (b":path", b"/large"),
+        ]
+        for _ in range(STREAMS):
+            http.send_headers(client._quic.get_next_available_stream_id(), head, end_stream=True)
+        client.transmit()
+        for _ in range(HOLD):
+            await asyncio.sleep(1)
+            await client.ping()
+
+
+async def stall_all(server: Server) -> list:
+    attackers = (stall(server) for _ in range(CONNECTIONS))
+    return await asyncio.gather(*attackers, return_exceptions=True)
+
+
+def attack(stage: Stage) -> None:
+    server = stage.serve("--no-sctp", files=stage.files(large=FILE, small=200_000))
+    with (
+        stage.watched(server.process) as watch,
+        stage.honest(server, "/small", "--http2") as over_h2,
+        stage.honest(server, "/small", "--http3-only") as over_h3,
+    ):
+        ended = asyncio.run(stall_all(server))
+    held = sum(end is None for end in ended)
+    stage.report.check("hostile", f"{stage.name}: it happened", held > 0, f"{held} of {CONNECTIONS} held")
+    stage.alive(server)
+    stage.memory_within(watch, 80)
+    stage.descriptors_within(watch, 300)
+    stage.honest_fetched(over_h2, over_h3)
+
+
+if __name__ == "__main__":
+    main(attack)
