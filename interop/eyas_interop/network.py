@@ -26,6 +26,8 @@ def ipv6(host: int) -> str:
 CADDY, HYPERCORN, EYAS, DNS = 1, 2, 3, 53
 # An address that nobody has: packets to it are dropped without an answer.
 NOBODY = 66
+# An address of which the server's host says by ICMP why it cannot be reached.
+REFUSING = 67
 
 
 class NoNamespaces(Exception):
@@ -72,8 +74,9 @@ class Network:
         ip("-n", self.client, "route", "add", "default", "via", ipv4(CADDY))
         ip("-n", self.client, "-6", "route", "add", "default", "via", ipv6(CADDY))
         # What goes to nobody is thrown away by the server's host without a word.
-        ip("-n", self.client, "route", "add", ipv4(NOBODY), "via", ipv4(CADDY))
-        ip("-n", self.client, "-6", "route", "add", ipv6(NOBODY), "via", ipv6(CADDY))
+        for host in (NOBODY, REFUSING):
+            ip("-n", self.client, "route", "add", ipv4(host), "via", ipv4(CADDY))
+            ip("-n", self.client, "-6", "route", "add", ipv6(host), "via", ipv6(CADDY))
         ip("-n", self.server, "route", "add", "blackhole", ipv4(NOBODY))
         ip("-n", self.server, "-6", "route", "add", "blackhole", ipv6(NOBODY))
         sysctl(self.server, "net.ipv4.ip_forward=1")
@@ -104,6 +107,18 @@ class Network:
         if self._swallowing:
             self.filter("delete table inet swallow")
             self._swallowing = False
+
+    def refuse(self, six: str, four: str) -> None:
+        """Packets to `REFUSING` are answered by ICMPv6 and ICMP of these types from now on."""
+        self.filter(
+            "table inet refuse { chain incoming { type filter hook prerouting priority -300;"
+            f" ip daddr {ipv4(REFUSING)} reject with icmp type {four};"
+            f" ip6 daddr {ipv6(REFUSING)} reject with icmpv6 type {six}; }}; }}\n"
+        )
+
+    def stop_refusing(self) -> None:
+        """Takes `refuse` back."""
+        self.filter("delete table inet refuse")
 
     def filter(self, rules: str) -> None:
         """Gives rules to nft in the server's namespace."""

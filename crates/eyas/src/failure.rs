@@ -7,6 +7,8 @@ use eyas_race::evidence::{Cause, Failure, Level};
 use nix::libc;
 use rustls::{AlertDescription, CertificateError, InvalidMessage};
 
+use crate::icmp::{Report, Said};
+
 pub(crate) fn failure(cause: Cause, reached: Level, detail: impl Into<String>) -> Failure {
     Failure { cause, reached, detail: detail.into() }
 }
@@ -31,6 +33,27 @@ pub(crate) fn of_io(error: &io::Error, reached: Level) -> Failure {
         _ => error.to_string(),
     };
     failure(cause, reached, detail)
+}
+
+/// An error of the call that connects, where the system has only numbers for what ICMP said.
+pub(crate) fn of_connect(error: &io::Error) -> Failure {
+    let cause = match error.raw_os_error() {
+        Some(libc::EACCES | libc::ENONET | libc::EOPNOTSUPP) => Cause::Unreachable,
+        Some(libc::ENOPROTOOPT | libc::EPROTO) => Cause::Refused,
+        _ => return of_io(error, Level::Started),
+    };
+    failure(cause, Level::Started, error.to_string())
+}
+
+/// What ICMP said of an attempt that nobody had answered.
+pub(crate) fn of_report(report: &Report) -> Failure {
+    let cause = match report.said {
+        Said::PortUnreachable | Said::ProtocolUnreachable => Cause::Refused,
+        Said::NoRoute | Said::Prohibited | Said::AddressUnreachable | Said::TooBig(_) => {
+            Cause::Unreachable
+        }
+    };
+    failure(cause, Level::Started, report.to_string())
 }
 
 fn of_errno(code: i32, reached: Level) -> Cause {

@@ -45,11 +45,14 @@ mod clock;
 mod connect_error;
 mod connection;
 mod connector;
+#[cfg(any(feature = "quic", feature = "sctp"))]
+mod datagram_socket;
 mod driver;
 mod endpoint;
 mod error;
 mod failure;
 mod feedback;
+mod icmp;
 mod identity;
 mod initiation;
 mod limit;
@@ -66,6 +69,9 @@ pub mod sctp;
 mod security;
 pub mod sockets;
 mod tally;
+#[cfg(all(test, feature = "quic"))]
+#[path = "../tests/namespace/mod.rs"]
+mod test_namespace;
 #[cfg(all(test, feature = "sctp"))]
 #[path = "../tests/ports/mod.rs"]
 mod test_ports;

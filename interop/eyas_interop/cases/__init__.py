@@ -1,12 +1,13 @@
 """The cases, in the order of running. A case is a function with the peer that it is about."""
 
-from . import browser, downloads, fetching, names, planning, swallowed
+from . import browser, downloads, fetching, names, planning, swallowed, unreachable
 
 CASES = [
     *fetching.CASES,
     *names.CASES,
     *planning.CASES,
     *swallowed.CASES,
+    *unreachable.CASES,
     *downloads.CASES,
     *browser.CASES,
 ]

@@ -27,12 +27,19 @@ pub(crate) mod quic;
 #[cfg(feature = "quic")]
 pub(crate) mod quic_failure;
 #[cfg(feature = "quic")]
+mod quic_receive;
+#[cfg(feature = "quic")]
+mod quic_socket;
+#[cfg(feature = "quic")]
 pub(crate) mod quic_sockets;
+#[cfg(feature = "quic")]
+mod quic_unanswered;
 #[cfg(feature = "sctp")]
 pub(crate) mod sctp;
 #[cfg(feature = "sctp")]
 mod sctp_dtls;
 pub(crate) mod tcp;
+mod tcp_connect;
 pub(crate) mod tls;
 
 /// What an attempt tells its driver.

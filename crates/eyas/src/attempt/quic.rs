@@ -11,6 +11,7 @@ use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
 use rustls_pki_types::CertificateDer;
 
 use super::quic_sockets::Shared;
+use super::quic_unanswered::Listening;
 use super::{Attempt, Established, Reporter, quic_failure};
 use crate::byte_stream::Carrier;
 use crate::connection::ConnectionInfo;
@@ -27,17 +28,22 @@ const IDLE_TIME: Duration = Duration::from_secs(30);
 /// responses are outstanding). A connection that is given up has then left questions unanswered.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(10);
 
+/// With what a connection is closed whose peer turns out not to be there; nobody reads it.
+const NOT_THERE: quinn::VarInt = quinn::VarInt::from_u32(0);
+
 pub(super) async fn run(
     attempt: Attempt,
     connector: &Connector,
     reporter: &Reporter,
 ) -> Result<Established, Failure> {
     let start = Instant::now();
-    let (mut connecting, mut info, socket) = begin(&attempt, connector, false).await?;
-    connecting
-        .handshake_data()
-        .await
+    let Begun { mut connecting, mut info, socket, mut listening } =
+        begin(&attempt, connector, false).await?;
+    listening
+        .unless_ended(connecting.handshake_data())
+        .await?
         .map_err(|error| quic_failure::of_connection(&error, Level::Started))?;
+    drop(listening);
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
     reporter.progress(Level::Transport, Some(start.elapsed())).await;
@@ -47,16 +53,24 @@ pub(super) async fn run(
     Ok(established(connection, info, attempt.origin))
 }
 
-/// Sends the first packet. What is known by then goes into the [`ConnectionInfo`].
+/// An attempt whose first packet is on its way.
+struct Begun<'a> {
+    connecting: quinn::Connecting,
+    /// What is known by then.
+    info: ConnectionInfo,
+    socket: &'a Shared,
+    listening: Listening,
+}
+
+/// Sends the first packet.
 async fn begin<'a>(
     attempt: &Attempt,
     connector: &'a Connector,
     early_data: bool,
-) -> Result<(quinn::Connecting, ConnectionInfo, &'a Shared), Failure> {
+) -> Result<Begun<'a>, Failure> {
     let mut info = attempt.info();
     let peer = attempt.candidate.address;
-    // The shared socket swallows what the kernel says about one destination; a connected socket
-    // of its own tells at once whether there is a route.
+    // Without a route there is no packet that could come to nothing.
     let routed = connector.network().source_towards(peer);
     let routed = routed.map_err(|error| of_io(&error, Level::Started))?;
     let wanted = connector.local_addresses().first_towards(peer);
@@ -70,10 +84,11 @@ async fn begin<'a>(
         .as_ref()
         .map_err(|detail| failure(Cause::Certificate, Level::Started, detail.clone()))?;
     let config = client_config(attempt, connector, early_data)?;
+    let listening = socket.unanswered.begin(peer);
     let connecting = endpoint
         .connect_with(config, peer, &name.to_str())
         .map_err(|error| quic_failure::of_start(&error))?;
-    Ok((connecting, info, socket))
+    Ok(Begun { connecting, info, socket, listening })
 }
 
 /// What there is to say once the handshake is complete.
@@ -97,6 +112,7 @@ pub(crate) struct EarlyQuic {
     pub(crate) info: ConnectionInfo,
     accepted: quinn::ZeroRttAccepted,
     origin: Instant,
+    listening: Listening,
 }
 
 /// Resumes a session with 0-RTT, if there is one that allows it.
@@ -104,19 +120,27 @@ pub(crate) async fn early(attempt: &Attempt, connector: &Connector) -> Option<Ea
     if !connector.early_data() {
         return None;
     }
-    let (connecting, mut info, socket) = begin(attempt, connector, true).await.ok()?;
+    let Begun { connecting, mut info, socket, listening } =
+        begin(attempt, connector, true).await.ok()?;
     let (connection, accepted) = connecting.into_0rtt().ok()?;
     socket.came_up();
     info.security = Security::Tls;
     info.protocol = Some("TLSv1.3");
     info.alpn = attempt.candidate.alpn.first().cloned();
-    Some(EarlyQuic { connection, info, accepted, origin: attempt.origin })
+    Some(EarlyQuic { connection, info, accepted, origin: attempt.origin, listening })
 }
 
 impl EarlyQuic {
     /// Waits for the handshake. Says whether the peer took the early data.
-    pub(crate) async fn confirmed(self) -> Result<(Established, bool), Failure> {
-        let accepted = self.accepted.await;
+    pub(crate) async fn confirmed(mut self) -> Result<(Established, bool), Failure> {
+        let accepted = match self.listening.unless_ended(self.accepted).await {
+            Ok(accepted) => accepted,
+            Err(failure) => {
+                // Who sends on it already has to hear that nothing comes of it.
+                self.connection.close(NOT_THERE, &[]);
+                return Err(failure);
+            }
+        };
         if let Some(error) = self.connection.close_reason() {
             return Err(quic_failure::of_connection(&error, Level::Started));
         }

@@ -1,7 +1,7 @@
 //! The UDP sockets that all QUIC attempts and connections of an endpoint share.
 
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +12,9 @@ use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
+
+use super::quic_socket::QuicSocket;
+use super::quic_unanswered::Unanswered;
 
 /// What attempts that were cancelled have to tell their peers goes out in this time.
 const FAREWELL_TIME: Duration = Duration::from_millis(20);
@@ -28,6 +31,7 @@ pub(crate) struct Sockets {
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) endpoint: quinn::Endpoint,
+    pub(super) unanswered: Arc<Unanswered>,
     /// Whether a connection ever came up, which may outlive the endpoint.
     came_up: AtomicBool,
     runtime: Handle,
@@ -56,10 +60,15 @@ impl Shared {
             Ipv4Addr::UNSPECIFIED.into()
         };
         socket.bind(&SocketAddr::new(local.unwrap_or(any), 0).into())?;
-        let (socket, runtime) = (UdpSocket::from(socket), Arc::new(quinn::TokioRuntime));
-        let config = quinn::EndpointConfig::default();
-        let endpoint = quinn::Endpoint::new(config, None, socket, runtime)?;
-        Ok(Self { endpoint, came_up: AtomicBool::new(false), runtime: Handle::current() })
+        let unanswered = Arc::new(Unanswered::default());
+        let endpoint = quinn::Endpoint::new_with_abstract_socket(
+            quinn::EndpointConfig::default(),
+            None,
+            Arc::new(QuicSocket::new(socket, Arc::clone(&unanswered))?),
+            Arc::new(quinn::TokioRuntime),
+        )?;
+        let came_up = AtomicBool::new(false);
+        Ok(Self { endpoint, unanswered, came_up, runtime: Handle::current() })
     }
 
     /// A connection is up: from now on it decides how long the socket stays.

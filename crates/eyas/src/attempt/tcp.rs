@@ -8,9 +8,8 @@ use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::{Failure, Level};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
-use tokio::net::{TcpSocket, TcpStream};
 
-use super::{Attempt, Established, Reporter, mptcp, tls};
+use super::{Attempt, Established, Reporter, mptcp, tcp_connect, tls};
 use crate::byte_stream::Carrier;
 use crate::connector::Connector;
 use crate::failure::of_io;
@@ -34,9 +33,9 @@ pub(super) async fn run(
     let fast_open = attempt.alone && connector.fast_open();
     let start = Instant::now();
     let leave_from = connector.local_addresses();
-    let stream = connect(attempt.candidate.address, leave_from, wants_mptcp, fast_open)
-        .await
+    let socket = open(attempt.candidate.address, leave_from, wants_mptcp, fast_open)
         .map_err(|error| of_io(&error, Level::Started))?;
+    let stream = tcp_connect::connect(socket, attempt.candidate.address).await?;
     // With fast open the call returns before the peer has answered: there is no round trip.
     let rtt = (!fast_open).then(|| start.elapsed());
     let reached = if fast_open { Level::Started } else { Level::Transport };
@@ -67,12 +66,13 @@ pub(super) async fn run(
     }
 }
 
-async fn connect(
+/// A socket that is to be connected to `address`.
+fn open(
     address: SocketAddr,
     leave_from: &LocalAddresses,
     mptcp: bool,
     fast_open: bool,
-) -> io::Result<TcpStream> {
+) -> io::Result<Socket> {
     let protocol = if mptcp { Protocol::MPTCP } else { Protocol::TCP };
     let socket =
         Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(protocol))?;
@@ -87,5 +87,5 @@ async fn connect(
         setsockopt(&socket, TcpFastOpenConnect, &true)?;
     }
     leave_from.bind(&socket, address)?;
-    TcpSocket::from_std_stream(socket.into()).connect(address).await
+    Ok(socket)
 }

@@ -4,7 +4,8 @@ use eyas_race::evidence::{Cause, Level};
 use nix::libc;
 use rustls::{AlertDescription, CertificateError};
 
-use super::{of_io, of_tls};
+use super::{of_connect, of_io, of_report, of_tls};
+use crate::icmp::{Report, Said};
 
 fn cause(code: i32, reached: Level) -> Cause {
     of_io(&io::Error::from_raw_os_error(code), reached).cause
@@ -21,6 +22,28 @@ fn what_the_kernel_says() {
     assert_eq!(cause(libc::EMFILE, Level::Started), Cause::Local);
     assert_eq!(cause(libc::EPERM, Level::Started), Cause::Unsupported);
     assert_eq!(cause(libc::EPROTONOSUPPORT, Level::Started), Cause::Unsupported);
+}
+
+#[test]
+fn what_icmp_says() {
+    let of = |said| {
+        let remote = ([192, 0, 2, 1], 443).into();
+        of_report(&Report { remote, said, by: Some([198, 51, 100, 1].into()), quoted: None })
+    };
+    assert_eq!(of(Said::PortUnreachable).cause, Cause::Refused);
+    assert_eq!(of(Said::ProtocolUnreachable).cause, Cause::Refused);
+    for said in [Said::NoRoute, Said::Prohibited, Said::AddressUnreachable, Said::TooBig(1000)] {
+        assert_eq!(of(said).cause, Cause::Unreachable);
+    }
+    assert_eq!(of(Said::NoRoute).detail, "no route leads there (ICMP from 198.51.100.1)");
+}
+
+#[test]
+fn a_connect_that_a_filter_forbids_is_no_lack_of_this_machine() {
+    let cause = |code| of_connect(&io::Error::from_raw_os_error(code)).cause;
+    assert_eq!(cause(libc::EACCES), Cause::Unreachable);
+    assert_eq!(cause(libc::ENOPROTOOPT), Cause::Refused);
+    assert_eq!(cause(libc::ECONNREFUSED), Cause::Refused);
 }
 
 #[test]

@@ -183,6 +183,33 @@ mod quic {
     }
 
     #[tokio::test]
+    async fn a_closed_udp_port_refuses() {
+        let endpoint = trusting(&identity());
+        for ip in ["127.0.0.1", "::1"] {
+            let closed = SocketAddr::new(ip.parse().unwrap(), own_address().port());
+            let failure = try_one(&endpoint, h3(closed)).await.unwrap_err();
+            assert_eq!((failure.cause, failure.reached), (Cause::Refused, Level::Started));
+            let wanted = format!("nobody listens at this port (ICMP from {ip})");
+            assert_eq!(failure.detail, wanted);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_keeps_nobody_else_from_connecting() {
+        let identity = identity();
+        let listener = listen(&identity, "127.0.0.1:0").await;
+        let endpoint = trusting(&identity);
+        let host = localhost();
+        for _ in 0..3 {
+            let refused = endpoint.attempt(&host, h3(own_address()), None);
+            let served = endpoint.attempt(&host, h3(listener.local_addr()), None);
+            let (refused, served) = wait(async { tokio::join!(refused, served) }).await;
+            assert_eq!(refused.unwrap_err().cause, Cause::Refused);
+            ping_pong(&listener, served.unwrap()).await;
+        }
+    }
+
+    #[tokio::test]
     async fn an_untrusted_certificate_is_no_silence() {
         let listener = listen(&identity(), "127.0.0.1:0").await;
         let endpoint = trusting(&identity());

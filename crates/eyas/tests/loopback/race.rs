@@ -95,6 +95,18 @@ async fn a_refused_connection_names_candidate_cause_and_what_to_do() {
 }
 
 #[tokio::test]
+async fn a_host_without_a_server_refuses_every_transport() {
+    let closed = common::own_address();
+    let endpoint = builder_for(&[common::identity()], closed.port()).build().unwrap();
+    let error = wait(endpoint.preconnection(https(closed.port())).connect()).await.unwrap_err();
+    let RaceFailure::AllFailed(tried) = error.failure() else { panic!("{error}") };
+    assert!(tried.iter().any(|(candidate, _)| candidate.transport == Transport::Quic));
+    for (candidate, failure) in tried {
+        assert_eq!(failure.cause, Cause::Refused, "{candidate}: {failure:?}");
+    }
+}
+
+#[tokio::test]
 async fn certificates_that_are_wrong_are_told_as_such() {
     let unknown = common::identity();
     let expired = common::expired_identity();

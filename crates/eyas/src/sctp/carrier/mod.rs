@@ -5,7 +5,7 @@
 //! | `udp` | SCTP inside UDP, in trains of datagrams (GSO, GRO) | RFC 6951 |
 //! | `dtls` | SCTP inside DTLS inside UDP | RFC 8261 |
 //! | `raw` | SCTP directly over IP, protocol 132, where privileges allow | RFC 9260 |
-//! | `icmp` | what routers and hosts report of packets that did not arrive | RFC 9260 §10 |
+//! | `icmp` | what ICMP means to SCTP | RFC 9260 §10 |
 //! | `fragmentation` | letting routers cut a packet that is too big | RFC 8899 |
 //! | `ways` | which socket a packet leaves by | RFC 9260 §6.4 |
 //! | `claim` | one listener at a port over raw IP | |
@@ -33,9 +33,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use eyas_sctp::io::{Input, Transmit};
-use socket2::{SockRef, Socket};
-use tokio::io::{Interest, Ready};
-use tokio::net::UdpSocket;
+use socket2::Socket;
+use tokio::io::Ready;
 
 pub use access::direct_access;
 pub(crate) use access::{Access, access};
@@ -47,6 +46,8 @@ use raw::RawCarrier;
 use udp::UdpCarrier;
 pub(crate) use ways::Ways;
 
+use crate::datagram_socket::DatagramSocket;
+use crate::icmp::is_a_report;
 use crate::sctp::dtls::{Acceptance, Identity};
 
 /// SCTP inside UDP is awaited at this port unless said otherwise (RFC 6951 §5.1).
@@ -61,8 +62,7 @@ const MAX_REPORTS: usize = 32;
 /// One socket that carries SCTP packets of one address family.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    /// To the runtime a raw socket is like one of UDP: it can be read, written, or has failed.
-    socket: UdpSocket,
+    socket: DatagramSocket,
     kind: Kind,
     local: SocketAddr,
     /// Where the records of DTLS go that come in here.
@@ -96,7 +96,7 @@ impl Wire {
 
     /// The other half of a UDP socket: takes in sessions of DTLS under this certificate.
     pub(crate) fn dtls_beside(&mut self, own: Identity) -> io::Result<Self> {
-        let socket: Socket = SockRef::from(&self.socket).try_clone()?;
+        let socket = self.socket.get().try_clone()?;
         let sessions = DtlsSessions::new(Acceptance::Anyone(own));
         self.beside = Some(Arc::clone(&sessions));
         let carrier = UdpCarrier::of(&socket)?;
@@ -123,13 +123,11 @@ impl Wire {
     }
 
     fn new(socket: Socket, kind: Kind) -> io::Result<Self> {
-        icmp::ask_for_reports(&socket)?;
         // As much as the kernel gives: with less, throughput suffers and nothing else.
         let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
         let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
-        socket.set_nonblocking(true)?;
         let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
-        let socket = UdpSocket::from_std(socket.into())?;
+        let socket = DatagramSocket::new(socket)?;
         Ok(Self { socket, kind, local, beside: None })
     }
 
@@ -157,15 +155,11 @@ impl Wire {
     /// [`io::ErrorKind::WouldBlock`] when the socket is full, and what else keeps packets from
     /// leaving.
     pub(crate) fn try_send(&self, transmit: &Transmit) -> io::Result<()> {
-        let socket = SockRef::from(&self.socket);
-        let send = || match &self.kind {
+        let socket = self.socket.get();
+        self.socket.send(|| match &self.kind {
             Kind::Udp(carrier) => carrier.send(&socket, transmit),
             Kind::Dtls(carrier) => carrier.send(&socket, transmit),
             Kind::Raw(carrier) => carrier.send(&socket, transmit),
-        };
-        self.socket.try_io(Interest::WRITABLE, || {
-            // The kernel hands a report of ICMP to the next call that comes along: nothing left.
-            send().or_else(|error| if icmp::is_a_report(&error) { send() } else { Err(error) })
         })
     }
 
@@ -174,11 +168,11 @@ impl Wire {
         if let Kind::Dtls(carrier) = &self.kind {
             return tokio::select! {
                 () = carrier.shared().arrived.notified() => Ok(Ready::EMPTY),
-                ready = self.socket.ready(Interest::READABLE | Interest::ERROR),
+                ready = self.socket.readable(),
                     if carrier.reads() => ready,
             };
         }
-        self.socket.ready(Interest::READABLE | Interest::ERROR).await
+        self.socket.readable().await
     }
 
     /// Waits until the socket takes packets again.
@@ -196,26 +190,26 @@ impl Wire {
         buffers: &mut ReceiveBuffers,
         arrivals: &mut Arrivals,
     ) -> io::Result<()> {
-        let socket = SockRef::from(&self.socket);
+        let socket = self.socket.get();
         if let Kind::Dtls(carrier) = &self.kind {
             carrier.take_inbox(&socket, arrivals);
         }
         let mut has_reports = ready.is_error();
         if ready.is_readable() {
-            let received = self.socket.try_io(Interest::READABLE, || match &self.kind {
+            let received = self.socket.try_read(|| match &self.kind {
                 Kind::Udp(carrier) => carrier.receive(&socket, buffers, arrivals),
                 Kind::Dtls(carrier) => carrier.receive(&socket, buffers, arrivals),
                 Kind::Raw(carrier) => carrier.receive(&socket, buffers, arrivals),
             });
             match received {
-                Err(error) if icmp::is_a_report(&error) => has_reports = true,
+                Err(error) if is_a_report(&error) => has_reports = true,
                 received => unless_empty(received)?,
             }
         }
         if has_reports {
             let is_udp = !matches!(self.kind, Kind::Raw(_));
-            let read = || icmp::read(&socket, is_udp, MAX_REPORTS, arrivals);
-            unless_empty(self.socket.try_io(Interest::ERROR, read))?;
+            let take = |report| arrivals.push(icmp::input(report, is_udp));
+            self.socket.take_reports(MAX_REPORTS, take)?;
         }
         if let Kind::Dtls(carrier) = &self.kind {
             carrier.take_reports(arrivals);
@@ -234,14 +228,14 @@ impl Wire {
     /// Time has passed: sessions of DTLS may have something to send again.
     pub(crate) fn handle_timeout(&self, now: Instant) {
         if let Kind::Dtls(carrier) = &self.kind {
-            carrier.handle_timeout(&SockRef::from(&self.socket), now);
+            carrier.handle_timeout(&self.socket.get(), now);
         }
     }
 
     /// Nothing will be sent any more: says goodbye where the carrier has a word for it.
     pub(crate) fn close(&self) {
         if let Kind::Dtls(carrier) = &self.kind {
-            carrier.close(&SockRef::from(&self.socket));
+            carrier.close(&self.socket.get());
         }
     }
 }

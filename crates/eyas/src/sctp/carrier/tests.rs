@@ -127,32 +127,3 @@ async fn packets_pass_over_protocol_132() {
         assert_eq!(found[1].ecn, Ecn::Capable0);
     }
 }
-
-#[test]
-fn reports_mean_what_the_rfc_says() {
-    use nix::libc;
-    let report = |origin, errno: i32, kind, code, info| libc::sock_extended_err {
-        ee_errno: u32::try_from(errno).unwrap(),
-        ee_origin: origin,
-        ee_type: kind,
-        ee_code: code,
-        ee_pad: 0,
-        ee_info: info,
-        ee_data: 0,
-    };
-    let (v4, v6) = (libc::SO_EE_ORIGIN_ICMP, libc::SO_EE_ORIGIN_ICMP6);
-    let cases = [
-        (report(v4, libc::ENOPROTOOPT, 3, 2, 0), Some(Unreachable::Protocol)),
-        (report(v4, libc::ECONNREFUSED, 3, 3, 0), Some(Unreachable::Protocol)),
-        (report(v4, libc::EHOSTUNREACH, 3, 1, 0), Some(Unreachable::Route)),
-        (report(v4, libc::EMSGSIZE, 3, 4, 1400), Some(Unreachable::TooBig(1400))),
-        (report(v4, libc::EMSGSIZE, 3, 4, 0), None),
-        (report(v6, libc::ECONNREFUSED, 1, 4, 0), Some(Unreachable::Protocol)),
-        (report(v6, libc::EPROTO, 4, 1, 0), Some(Unreachable::Protocol)),
-        (report(v6, libc::EACCES, 1, 1, 0), Some(Unreachable::Route)),
-        (report(v6, libc::EHOSTUNREACH, 3, 0, 0), None),
-    ];
-    for (given, meaning) in cases {
-        assert_eq!(icmp::meaning(&given), meaning, "{given:?}");
-    }
-}

@@ -1,0 +1,155 @@
+//! The UDP socket that quinn sends and receives by: with what ICMP says (`quic_unanswered`), and with a
+//! buffer of what is needed (`quic_receive`).
+
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use eyas_race::evidence::{Cause, Level};
+use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
+use quinn::{AsyncUdpSocket, UdpPoller};
+use socket2::Socket;
+
+use super::quic_receive::{self, Trains};
+use super::quic_unanswered::Unanswered;
+use crate::datagram_socket::DatagramSocket;
+use crate::failure::of_io;
+use crate::initiation::AbortOnDrop;
+
+/// ICMP reports read at a time.
+const MAX_REPORTS: usize = 32;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct QuicSocket {
+    socket: Arc<DatagramSocket>,
+    state: UdpSocketState,
+    /// Whether it took no packet when it was last given one.
+    full: AtomicBool,
+    received: Mutex<Trains>,
+    unanswered: Arc<Unanswered>,
+    _reports: AbortOnDrop,
+}
+
+impl QuicSocket {
+    /// Must be called inside a tokio runtime.
+    pub(super) fn new(socket: Socket, unanswered: Arc<Unanswered>) -> io::Result<Self> {
+        let state = UdpSocketState::new((&socket).into())?;
+        let socket = Arc::new(DatagramSocket::new(socket)?);
+        let reports = {
+            let (socket, unanswered) = (Arc::clone(&socket), Arc::clone(&unanswered));
+            AbortOnDrop::spawn(async move {
+                let tell = |report| unanswered.reported(&report);
+                while socket.reports(MAX_REPORTS, tell).await.is_ok() {}
+            })
+        };
+        Ok(Self {
+            socket,
+            state,
+            full: AtomicBool::new(false),
+            received: Mutex::default(),
+            unanswered,
+            _reports: reports,
+        })
+    }
+
+    /// A packet could not leave. Like one that is lost it costs nothing but time, unless nothing to
+    /// that peer can leave.
+    fn note_unsent(&self, remote: SocketAddr, error: &io::Error) {
+        tracing::debug!(%remote, %error, "cannot send");
+        let failure = of_io(error, Level::Started);
+        if matches!(failure.cause, Cause::Unreachable | Cause::Unsupported) {
+            self.unanswered.fail(remote, &failure);
+        }
+    }
+}
+
+impl AsyncUdpSocket for QuicSocket {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(Room { of: self, waiting: None })
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let socket = self.socket.get();
+        match self.socket.send(|| self.state.try_send((&*socket).into(), transmit)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.full.store(true, Ordering::Relaxed);
+                Err(error)
+            }
+            Err(error) => {
+                self.note_unsent(transmit.destination, &error);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let mut trains = self.received.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let count = trains.hand_out(buffers, meta);
+            if count > 0 {
+                return Poll::Ready(Ok(count));
+            }
+            let socket = self.socket.get();
+            ready!(self.socket.poll_read(cx, || trains.receive(&self.state, &socket)))?;
+            trains.sources().for_each(|from| self.unanswered.answered(from));
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.get().local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported.into())
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.state.may_fragment()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        quic_receive::SEGMENTS
+    }
+}
+
+/// Waits until the socket takes packets again, for one of those that send by it.
+struct Room {
+    of: Arc<QuicSocket>,
+    waiting: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>>,
+}
+
+impl UdpPoller for Room {
+    fn poll_writable(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.waiting.is_none() {
+            if !self.of.full.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+            let socket = Arc::clone(&self.of.socket);
+            self.waiting = Some(Box::pin(async move { socket.writable().await }));
+        }
+        if let Some(waiting) = &mut self.waiting {
+            let room = ready!(waiting.as_mut().poll(cx));
+            self.waiting = None;
+            room?;
+            self.of.full.store(false, Ordering::Relaxed);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl fmt::Debug for Room {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Room").finish_non_exhaustive()
+    }
+}

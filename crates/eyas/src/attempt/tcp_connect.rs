@@ -1,0 +1,71 @@
+//! The connect of a TCP socket, ended by the first thing that ICMP says of it.
+//!
+//! Linux ends a connect over IPv6 at the first ICMPv6 error only if the socket asked for reports, and
+//! otherwise at its first retransmission, after a second. A connection that is up must not hear
+//! them: the kernel would end its next call with what a router said of one packet (RFC 5461 §4).
+//! MPTCP sockets cannot ask, so their connect ends after a second, over IPv4 too.
+
+use std::io;
+use std::net::SocketAddr;
+
+use eyas_race::evidence::{Failure, Level};
+use nix::libc;
+use socket2::Socket;
+use tokio::net::TcpStream;
+
+use crate::failure::{of_connect, of_io, of_report};
+use crate::icmp::{self, Report};
+
+/// Connects a socket that does not block.
+pub(super) async fn connect(socket: Socket, to: SocketAddr) -> Result<TcpStream, Failure> {
+    let local = |error: io::Error| of_io(&error, Level::Started);
+    let hears = icmp::ask_for_reports(&socket).is_ok();
+    match socket.connect(&to.into()) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
+            return Err(of_connect(&error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    let stream = TcpStream::from_std(socket.into()).map_err(local)?;
+    stream.writable().await.map_err(local)?;
+    let error = stream.take_error().map_err(local)?;
+    let said = if hears { said(&stream) } else { None };
+    if let Some(error) = error
+        && !(icmp::is_a_report(&error) && stream.peer_addr().is_ok())
+    {
+        return Err(said.map_or_else(|| of_connect(&error), |report| of_report(&report)));
+    }
+    if hears {
+        deafen(stream, said.is_some()).map_err(|error| of_connect(&error))
+    } else {
+        Ok(stream)
+    }
+}
+
+/// The first report that says something.
+fn said(stream: &TcpStream) -> Option<Report> {
+    loop {
+        match icmp::read(stream) {
+            Ok(None) => {}
+            Ok(report) => return report,
+            Err(_) => return None,
+        }
+    }
+}
+
+/// A connection to which ICMP is what it is to any other: a reason to wait for.
+fn deafen(stream: TcpStream, mut heard: bool) -> io::Result<TcpStream> {
+    icmp::stop_reports(&stream)?;
+    // What came before that is still the error of the next call.
+    if let Some(error) = stream.take_error()? {
+        if !icmp::is_a_report(&error) {
+            return Err(error);
+        }
+        heard = true;
+    }
+    // To the runtime a stream with an error is closed for writing, and remains so.
+    if heard { TcpStream::from_std(stream.into_std()?) } else { Ok(stream) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! A socket for datagrams that also hears what becomes of them (`icmp`), for the runtime.
+//!
+//! To the runtime an error that is reported together with room to write means that the writing half is
+//! closed, and that for good: who waits for room would be told at once that there is some, each time,
+//! and spin. So room is waited for on a registration of its own, made new each time.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(feature = "quic")]
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use socket2::{SockRef, Socket};
+use tokio::io::Interest;
+#[cfg(feature = "sctp")]
+use tokio::io::Ready;
+use tokio::net::UdpSocket;
+
+use crate::icmp::{self, Report};
+
+/// How often a packet is sent again because the call told of an earlier one.
+const MAX_SENDS: usize = 4;
+/// The pause before a full socket is tried again if nothing can tell when it has room.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
+
+/// See the [module](self). It never blocks.
+#[derive(Debug)]
+pub(crate) struct DatagramSocket {
+    /// Raw sockets are like those of UDP here: they can be read, written, or have something to report.
+    socket: UdpSocket,
+}
+
+impl DatagramSocket {
+    /// Asks for reports. Must be called inside a tokio runtime.
+    pub(crate) fn new(socket: Socket) -> io::Result<Self> {
+        icmp::ask_for_reports(&socket)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket: UdpSocket::from_std(socket.into())? })
+    }
+
+    /// The socket itself.
+    pub(crate) fn get(&self) -> SockRef<'_> {
+        SockRef::from(&self.socket)
+    }
+
+    /// Waits until there is something to read or to report.
+    #[cfg(feature = "sctp")]
+    pub(crate) async fn readable(&self) -> io::Result<Ready> {
+        self.socket.ready(Interest::READABLE | Interest::ERROR).await
+    }
+
+    /// Reads, with a call that gives [`io::ErrorKind::WouldBlock`] when nothing is left.
+    pub(crate) fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+        self.socket.try_io(Interest::READABLE, read)
+    }
+
+    /// Waits until there is something to read, and reads it; reports are passed over.
+    #[cfg(feature = "quic")]
+    pub(crate) fn poll_read<R>(
+        &self,
+        cx: &mut Context<'_>,
+        mut read: impl FnMut() -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        loop {
+            ready!(self.socket.poll_recv_ready(cx))?;
+            match self.try_read(&mut read) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock || icmp::is_a_report(&error) => {}
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+
+    /// Takes out what is reported, at most so much of it.
+    pub(crate) fn take_reports(&self, most: usize, mut take: impl FnMut(Report)) -> io::Result<()> {
+        let read = || -> io::Result<()> {
+            for _ in 0..most {
+                if let Some(report) = icmp::read(self)? {
+                    take(report);
+                }
+            }
+            Ok(())
+        };
+        match self.socket.try_io(Interest::ERROR, read) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            read => read,
+        }
+    }
+
+    /// Waits until something is reported, and takes it out.
+    #[cfg(feature = "quic")]
+    pub(crate) async fn reports(&self, most: usize, take: impl FnMut(Report)) -> io::Result<()> {
+        self.socket.ready(Interest::ERROR).await?;
+        self.take_reports(most, take)
+    }
+
+    /// Sends by this call, once more if it told of an earlier packet.
+    pub(crate) fn send(&self, mut send: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+        for _ in 1..MAX_SENDS {
+            match send() {
+                Err(error) if icmp::is_a_report(&error) => {}
+                sent => return sent,
+            }
+        }
+        send()
+    }
+
+    /// Waits until a full socket takes packets again, or might.
+    pub(crate) async fn writable(&self) -> io::Result<()> {
+        let registered =
+            self.get().try_clone().and_then(|socket| UdpSocket::from_std(socket.into()));
+        match registered {
+            Ok(socket) => socket.writable().await,
+            Err(_) => {
+                tokio::time::sleep(FULL_PAUSE).await;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl AsFd for DatagramSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(all(test, feature = "quic"))]
+mod tests;

@@ -1,0 +1,206 @@
+//! What routers and hosts say of packets that did not arrive, as Linux keeps it in the error queue of a
+//! socket (`IP_RECVERR`, `IPV6_RECVERR`).
+//!
+//! A UDP socket that is not connected hears of ICMP only so, and a connect of TCP over IPv6 ends at
+//! the first such message only so; without, it waits for its first retransmission. Whoever asks for
+//! reports has to reckon with [`is_a_report`]: the kernel also hands them out as the error of whatever
+//! call comes next.
+
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
+
+use bytes::Bytes;
+use nix::libc;
+use nix::sys::socket::{
+    AddressFamily, ControlMessageOwned, MsgFlags, SockaddrLike, SockaddrStorage, getsockname,
+    recvmsg, setsockopt, sockopt,
+};
+
+/// ICMP: destination unreachable (RFC 792).
+const ICMP_UNREACHABLE: u8 = 3;
+/// ICMPv6: destination unreachable (RFC 4443 §3.1).
+const ICMP6_UNREACHABLE: u8 = 1;
+/// ICMPv6: parameter problem (RFC 4443 §3.4).
+const ICMP6_PARAMETER_PROBLEM: u8 = 4;
+/// Bytes of the packet in question that are looked at, behind the header of IP or UDP: of SCTP those
+/// are ports and tag, and the tag of an INIT.
+const PEEKED: usize = 20;
+
+/// One report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// Where the packet in question was going.
+    pub(crate) remote: SocketAddr,
+    pub(crate) said: Said,
+    /// The router or host that says so; `None` if this host itself does.
+    pub(crate) by: Option<IpAddr>,
+    /// How the packet begins behind the header of IP or UDP, as far as it is quoted; `None` for what
+    /// this host itself says.
+    pub(crate) quoted: Option<Bytes>,
+}
+
+/// What a report says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// No route leads there.
+    NoRoute,
+    /// A filter or a policy forbids it.
+    Prohibited,
+    /// The last router finds no such host.
+    AddressUnreachable,
+    /// The host has nobody at this port.
+    PortUnreachable,
+    /// The host does not speak what the packet carries.
+    ProtocolUnreachable,
+    /// The path takes packets of at most so many bytes, the header of IP included.
+    TooBig(u16),
+}
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoRoute => f.write_str("no route leads there"),
+            Self::Prohibited => f.write_str("a filter or a policy forbids it"),
+            Self::AddressUnreachable => f.write_str("no host answers to this address"),
+            Self::PortUnreachable => f.write_str("nobody listens at this port"),
+            Self::ProtocolUnreachable => f.write_str("the host does not speak this protocol"),
+            Self::TooBig(mtu) => write!(f, "the path takes packets of at most {mtu} bytes"),
+        }
+    }
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.by {
+            Some(by) => write!(f, "{} (ICMP from {by})", self.said),
+            None => write!(f, "{} (by this host)", self.said),
+        }
+    }
+}
+
+/// Asks the kernel to keep reports for us.
+///
+/// # Errors
+/// MPTCP sockets know no such option (seen up to Linux 6.18).
+pub(crate) fn ask_for_reports(socket: &impl AsFd) -> io::Result<()> {
+    set_reports(socket, true)
+}
+
+/// Takes [`ask_for_reports`] back; what was not read yet is gone.
+pub(crate) fn stop_reports(socket: &impl AsFd) -> io::Result<()> {
+    set_reports(socket, false)
+}
+
+fn set_reports(socket: &impl AsFd, wanted: bool) -> io::Result<()> {
+    let local: SockaddrStorage = getsockname(socket.as_fd().as_raw_fd())?;
+    if local.family() == Some(AddressFamily::Inet) {
+        setsockopt(socket, sockopt::Ipv4RecvErr, &wanted)?;
+    } else {
+        setsockopt(socket, sockopt::Ipv6RecvErr, &wanted)?;
+    }
+    Ok(())
+}
+
+/// Whether an error of a call is about an earlier packet and not about the call.
+pub(crate) fn is_a_report(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(
+            libc::ECONNREFUSED
+                | libc::EHOSTUNREACH
+                | libc::ENETUNREACH
+                | libc::EHOSTDOWN
+                | libc::ENOPROTOOPT
+                | libc::EPROTO
+                | libc::EMSGSIZE
+                | libc::EACCES
+                | libc::EOPNOTSUPP
+                | libc::ENONET
+        )
+    )
+}
+
+/// Takes the next report out of the queue; `None` in the place of one that says nothing about a path.
+///
+/// # Errors
+/// [`io::ErrorKind::WouldBlock`] once none is left.
+pub(crate) fn read(socket: &impl AsFd) -> io::Result<Option<Report>> {
+    let mut packet = [0; PEEKED];
+    let mut slices = [IoSliceMut::new(&mut packet)];
+    let mut control = nix::cmsg_space!(
+        [u8; size_of::<libc::sock_extended_err>() + size_of::<libc::sockaddr_in6>()],
+        libc::in6_pktinfo,
+        libc::c_int
+    );
+    let message = recvmsg::<SockaddrStorage>(
+        socket.as_fd().as_raw_fd(),
+        &mut slices,
+        Some(&mut control),
+        MsgFlags::MSG_ERRQUEUE,
+    )?;
+    let Some(remote) = message.address.as_ref().and_then(to_address) else { return Ok(None) };
+    let (mut said, mut by, mut from_here) = (None, None, false);
+    for one in message.cmsgs()? {
+        let error = match one {
+            ControlMessageOwned::Ipv4RecvErr(error, offender) => {
+                by = offender.map(|it| IpAddr::from(it.sin_addr.s_addr.to_ne_bytes()));
+                error
+            }
+            ControlMessageOwned::Ipv6RecvErr(error, offender) => {
+                by = offender.map(|it| IpAddr::from(it.sin6_addr.s6_addr));
+                error
+            }
+            _ => continue,
+        };
+        said = meaning(&error);
+        from_here = error.ee_origin == libc::SO_EE_ORIGIN_LOCAL;
+    }
+    let length = message.bytes;
+    let quoted = packet.get(..length).unwrap_or(&packet);
+    let quoted = (!from_here).then(|| Bytes::copy_from_slice(quoted));
+    let by = by.filter(|by| !from_here && !by.is_unspecified());
+    Ok(said.map(|said| Report { remote, said, by, quoted }))
+}
+
+fn to_address(address: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = || Some(SocketAddr::V4((*address.as_sockaddr_in()?).into()));
+    let v6 = || Some(SocketAddr::V6((*address.as_sockaddr_in6()?).into()));
+    v4().or_else(v6)
+}
+
+/// What a report says, if it is about the path.
+fn meaning(error: &libc::sock_extended_err) -> Option<Said> {
+    let errno = i32::try_from(error.ee_errno).ok()?;
+    if errno == libc::EMSGSIZE {
+        let mtu = u16::try_from(error.ee_info).unwrap_or(u16::MAX);
+        return (mtu > 0).then_some(Said::TooBig(mtu));
+    }
+    let said = match (error.ee_origin, error.ee_type, error.ee_code) {
+        (libc::SO_EE_ORIGIN_ICMP, ICMP_UNREACHABLE, code) => match code {
+            1 | 7 | 8 => Said::AddressUnreachable,
+            2 => Said::ProtocolUnreachable,
+            3 => Said::PortUnreachable,
+            9 | 10 | 13..=15 => Said::Prohibited,
+            _ => Said::NoRoute,
+        },
+        (libc::SO_EE_ORIGIN_ICMP6, ICMP6_UNREACHABLE, code) => match code {
+            1 | 5 | 6 => Said::Prohibited,
+            3 => Said::AddressUnreachable,
+            4 => Said::PortUnreachable,
+            _ => Said::NoRoute,
+        },
+        (libc::SO_EE_ORIGIN_ICMP6, ICMP6_PARAMETER_PROBLEM, 1) => Said::ProtocolUnreachable,
+        (libc::SO_EE_ORIGIN_LOCAL, ..) => match errno {
+            libc::EHOSTUNREACH => Said::AddressUnreachable,
+            libc::ENETUNREACH => Said::NoRoute,
+            libc::EACCES => Said::Prohibited,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some(said)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+"""Routers and hosts say by ICMP that something cannot be reached: it is heard at once, and believed."""
+
+from ..network import REFUSING, ipv4, ipv6
+from ..world import World
+from .case import about
+
+# What the server's host says of packets to the address that refuses: the words of nft for ICMPv6 and for
+# ICMP, the cause that eyas is to tell, and words of its detail.
+SAID = (
+    ("no-route", "net-unreachable", "unreachable", "no route leads there"),
+    ("admin-prohibited", "admin-prohibited", "unreachable", "a filter or a policy forbids it"),
+    ("addr-unreachable", "host-unreachable", "unreachable", "no host answers to this address"),
+    ("port-unreachable", "port-unreachable", "refused", "nobody listens at this port"),
+)
+# Sooner than any transport sends its first packet again, in ms. A machine that is busy may need a
+# second try to show it.
+AT_ONCE = 900.0
+TRIES = 3
+
+
+@about("router")
+def case_unreachable(world: World) -> None:
+    """Each kind of message, about each transport, over each family."""
+    for six, four, cause, words in SAID:
+        world.network.refuse(six, four)
+        try:
+            for address in (f"[{ipv6(REFUSING)}]", ipv4(REFUSING)):
+                for transport in ("quic", "tcp"):
+                    check(world, f"{transport}://{address}:443", cause, words)
+        finally:
+            world.network.stop_refusing()
+
+
+def check(world: World, target: str, cause: str, words: str) -> None:
+    """One attempt: told soon, by its cause and in words."""
+    for _ in range(TRIES):
+        ran = world.eyas.run("race", target, "--json", "--memory", "none", *world.trust)
+        attempts = ran.attempts
+        good = ran.status != 0 and bool(attempts) and all(
+            str(it.get("reason")).startswith(f"{cause}: {words} (ICMP from ")
+            and float(it.get("ended_ms") or AT_ONCE) < AT_ONCE
+            for it in attempts
+        )
+        if good:
+            break
+    said = "; ".join(f"{it.get('ended_ms')} ms {it.get('reason')}" for it in attempts)
+    world.report.check("router", f"{target}: {words}", good, said or str(ran))
+
+
+CASES = [case_unreachable]
