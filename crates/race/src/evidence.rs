@@ -118,8 +118,9 @@ pub enum Doubt {
     /// The caller was done before a lost packet could have been sent again and answered: it may be
     /// silence, or one packet lost.
     CutShort,
-    /// The host refused another transport meanwhile: more likely nobody listens than that the
-    /// network swallows what was sent, so it says nothing about the network.
+    /// The host refused another transport meanwhile, so more likely nobody listens than that the
+    /// network swallows what was sent; or it showed a certificate that was not accepted, and nobody
+    /// waited any longer. So it says nothing about the network.
     HostRefused,
 }
 

@@ -51,13 +51,15 @@ pub struct Policy {
     /// to its end and its own host has refused one of them: 1.2 s.
     ///
     /// The refusal shows that the host is up and how far away it is, so what is swallowed is
-    /// swallowed for good, or nobody listens and the ICMP message that says so is not seen: one
-    /// UDP socket for all peers never sees it. Only a lost packet deserves patience. A client that
+    /// swallowed for good, or nobody listens and no ICMP message says so. Only a lost packet
+    /// deserves patience. A client that
     /// knows no round trip sends a QUIC Initial again after 1 s (three times 333 ms, RFC 9002
     /// §6.2.2), a SYN after 1 s (RFC 6298 §2.1), and the answer needs the round trip of the
     /// refusal, which is added to this; 200 ms are for a server that has work to do. The time
     /// counts from the refusal, or from the attempt's own start and that round trip, if that is
     /// later. Without a refusal the host may be down, far away or asleep: then the deadline holds.
+    /// Beside a certificate that was not accepted it is 200 ms at most, for the same would come over
+    /// every transport.
     pub refused_host_patience: Duration,
     /// How often a candidate that nobody answers is tried once more, by a further attempt beside
     /// those before it: 0 times. What comes up first counts, and the others close.

@@ -121,11 +121,25 @@ async fn certificates_that_are_wrong_are_told_as_such() {
         let error = wait(endpoint.preconnection(https(port)).connect()).await.unwrap_err();
         let RaceFailure::AllFailed(tried) = error.failure() else { panic!("{error}") };
         assert!(tried.iter().any(|(candidate, _)| candidate.transport == Transport::Quic));
+        assert_eq!(error.cause(), Some(Cause::Certificate));
         for (candidate, failure) in tried {
-            assert_eq!(failure.cause, Cause::Certificate, "{candidate}: {failure:?}");
+            // On a busy machine QUIC may not have been answered when the certificate is known.
+            let cut_short = failure.detail.contains("while the certificate that the same host");
+            assert!(failure.cause == Cause::Certificate || cut_short, "{candidate}: {failure:?}");
         }
         assert!(error.to_string().contains(word), "`{word}` is missing in: {error}");
     }
+}
+
+#[tokio::test]
+async fn a_wrong_certificate_is_told_before_the_deadline_though_quic_is_silent() {
+    // It takes every packet and answers none.
+    let (tcp, _hole) = common::listen_beside_udp(&common::identity()).await;
+    let port = tcp.local_addr().port();
+    let endpoint = builder_for(&[common::identity()], port).build().unwrap();
+    let error = wait(endpoint.preconnection(https(port)).connect()).await.unwrap_err();
+    assert!(matches!(error.failure(), RaceFailure::AllFailed(_)), "{error}");
+    assert_eq!(error.cause(), Some(Cause::Certificate), "{error}");
 }
 
 #[tokio::test]

@@ -76,7 +76,8 @@
 //!
 //! When everything else has come to its end, an attempt that nobody has answered, at an address
 //! that refused another transport, is given [`Policy::refused_host_patience`] and then fails as
-//! silent: a server that is not there is told at once, and not at the deadline.
+//! silent: a server that is not there is told at once, and not at the deadline. Beside a certificate
+//! that was not accepted it is given less, for the same would come over every transport.
 //!
 //! # Everything to its end
 //!

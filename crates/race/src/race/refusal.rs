@@ -1,4 +1,4 @@
-//! What becomes of attempts that nobody answers, at a host that refuses.
+//! What becomes of attempts that nobody answers, at a host that refuses or that nobody can trust.
 
 use alloc::format;
 use core::time::Duration;
@@ -9,11 +9,18 @@ use crate::candidate::Transport;
 use crate::evidence::{Cause, Doubt, Failure};
 use crate::io::{CloseReason, Output};
 
-/// A host's explicit no.
+/// What silence is given beside a certificate that was not accepted, beyond the time in which the
+/// certificate came: a server shows the same one whatever the transport, so nobody is made to wait
+/// for a lost packet, only for a server that has work to do.
+const PATIENCE_BESIDE_CERTIFICATE: Duration = Duration::from_millis(200);
+
+/// A host's explicit no, or a certificate of it that was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Refusal {
-    /// The transport that was refused.
+    /// The transport that was refused, or that the certificate came over.
     transport: Transport,
+    /// Whether it was the certificate.
+    is_certificate: bool,
     /// When.
     at: Duration,
     /// How long after the start of the attempt: a round trip of this host.
@@ -57,6 +64,10 @@ impl Race {
             attempt.initial_rtt.map(|rtt| rtt.saturating_mul(ROUND_TRIPS_OF_SECOND_TRY));
         let patience = self.setup.policy.refused_host_patience.max(second_try.unwrap_or_default());
         let ends = self.refusals_beside(attempt).map(|refusal| {
+            let patience = match refusal.is_certificate {
+                true => patience.min(PATIENCE_BESIDE_CERTIFICATE),
+                false => patience,
+            };
             let could_have_answered = attempt.started.saturating_add(refusal.after);
             (refusal, refusal.at.max(could_have_answered).saturating_add(patience))
         });
@@ -68,10 +79,13 @@ impl Race {
         let ip = attempt.candidate.address.ip();
         self.attempts[self.first_here..].iter().filter_map(move |other| match &other.state {
             AttemptState::Failed { at, failure }
-                if failure.cause == Cause::Refused && other.candidate.address.ip() == ip =>
+                if matches!(failure.cause, Cause::Refused | Cause::Certificate)
+                    && other.candidate.address.ip() == ip =>
             {
+                let is_certificate = failure.cause == Cause::Certificate;
                 let after = at.saturating_sub(other.started);
-                Some(Refusal { transport: other.candidate.transport, at: *at, after })
+                let transport = other.candidate.transport;
+                Some(Refusal { transport, is_certificate, at: *at, after })
             }
             _ => None,
         })
@@ -81,8 +95,14 @@ impl Race {
         let at = self.now;
         let attempt = &mut self.attempts[index];
         let waited = at.saturating_sub(attempt.started).as_millis();
-        let detail =
-            format!("no answer in {waited} ms, while the same host refused {}", refusal.transport);
+        let transport = refusal.transport;
+        let meanwhile = match refusal.is_certificate {
+            true => format!(
+                "the certificate that the same host showed over {transport} is not accepted"
+            ),
+            false => format!("the same host refused {transport}"),
+        };
+        let detail = format!("no answer in {waited} ms, while {meanwhile}");
         let failure = Failure { cause: Cause::Silent, reached: attempt.level, detail };
         attempt.state = AttemptState::Failed { at, failure: failure.clone() };
         let id = attempt.id;

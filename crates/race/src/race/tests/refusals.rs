@@ -35,6 +35,42 @@ fn a_host_that_refuses_ends_the_race_soon() {
     assert_eq!(lines[4..], ["1251 finished"]);
 }
 
+/// The host is there, and what it shows over TCP it would show over QUIC.
+///
+/// ```text
+/// 0     quic ──▶
+/// 50    tcp ──▶
+/// 90    tcp ◀── a certificate that is not accepted
+/// 290   quic: given up
+/// ```
+#[test]
+fn a_bad_certificate_is_told_at_once_though_quic_is_silent() {
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
+    scene.until(90);
+    scene.fails(1, Cause::Certificate);
+    let lines = scene.until(60_000);
+    let close = lines.iter().position(|line| line == "290 close 0 Silent");
+    assert!(close.is_some(), "{lines:?}");
+    let told = "no answer in 290 ms, while the certificate that the same host showed over tcp is \
+                not accepted";
+    assert!(
+        lines.iter().any(|line| line.starts_with("290 failed") && line.contains(told)),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn quic_that_has_been_answered_shows_its_own_certificate() {
+    let mut scene = Scene::new(&[V4], Policy::of_first_tries());
+    scene.until(90);
+    scene.fails(1, Cause::Certificate);
+    scene.until(200);
+    scene.answered(0);
+    scene.until(600);
+    scene.ready(0);
+    assert!(scene.until(60_000).contains(&"600 usable 0".to_owned()));
+}
+
 /// The first Initial is lost; the second goes out after a second, and is answered.
 #[test]
 fn a_server_of_quic_alone_wins_in_spite_of_a_lost_packet() {
