@@ -234,9 +234,10 @@ struct Referee {
 
 impl Referee {
     fn see(&mut self, now: Duration, output: &Output, simultaneous: bool) {
+        let is_silent = *output == Output::Timeout(None);
+        assert!(is_silent || !self.is_finished, "something comes after the end");
         match output {
             Output::Start { id, .. } => {
-                assert!(!self.is_finished);
                 assert_eq!(id.0, self.starts);
                 self.starts += 1;
                 let apart = self.last_start.is_none_or(|last| now - last >= ATTEMPT_DELAY_FLOOR);
@@ -244,16 +245,15 @@ impl Referee {
                 self.last_start = Some(now);
             }
             Output::Usable(_) | Output::Failed(_) => {
-                assert!(!self.is_finished);
                 self.verdicts += 1;
                 assert_eq!(self.verdicts, 1, "a second winner or failure");
             }
-            Output::Better(_) => assert!(!self.is_finished && self.verdicts == 1),
+            Output::Better(_) => assert_eq!(self.verdicts, 1),
             Output::Finished => {
-                assert!(!self.is_finished && self.verdicts == 1);
+                assert_eq!(self.verdicts, 1);
                 self.is_finished = true;
             }
-            Output::Timeout(Some(next)) => assert!(!self.is_finished && *next > now),
+            Output::Timeout(Some(next)) => assert!(*next > now),
             _ => {}
         }
     }
@@ -267,6 +267,10 @@ fuzz_target!(|run: Run| {
         let output = race.poll_output(now);
         referee.see(now, &output, run.simultaneous);
         if let Output::Timeout(next) = output {
+            // Whatever is due has been decided: asking again changes nothing.
+            let mut again = race.race().clone();
+            again.handle_input(now, Input::Tick);
+            assert_eq!(again.poll_output(now), output, "a decision was due");
             return next;
         }
     };

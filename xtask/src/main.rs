@@ -5,10 +5,12 @@
 //! | `ci` | every check, one step after another, with times and a summary |
 //! | `tidy` | the house rules that neither the compiler nor clippy knows |
 //! | `bench` | the tables of `docs/benchmarks.md` |
+//! | `differential` | what races decide here and in another revision |
 //! | `run` | starting programs and reading what they say |
 
 mod bench;
 mod ci;
+mod differential;
 mod run;
 mod tidy;
 
@@ -25,6 +27,8 @@ cargo xtask COMMAND
   bench race [--dry]    instructions per operation of the race engine, into docs/benchmarks.md
   bench sctp [--rounds N] [--quick] [--dry]
                         messages through SCTP beside other stacks, into docs/benchmarks.md
+  differential --base REVISION [--worlds N] [--from N]
+                        what races in random worlds decide, here and in another revision
 ";
 
 fn main() -> ExitCode {
@@ -34,6 +38,7 @@ fn main() -> ExitCode {
         ["ci", options @ ..] => ci::main(options),
         ["tidy"] => tidy::main(),
         ["bench", options @ ..] => bench::main(options),
+        ["differential", options @ ..] => differential::main(options),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())

@@ -1,0 +1,185 @@
+//! `cargo xtask differential`: what a race decides in random worlds, in this tree and in another
+//! revision of it.
+//!
+//! `crates/race/examples/worlds.rs` of this tree is built against both, and what they print is
+//! compared world by world. Differences are grouped by the cause that the first of them shows; what
+//! fits no cause is counted as unexplained, and makes the command fail.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Stdio};
+
+use crate::run::{check, command, output, workspace};
+
+mod cause;
+
+use cause::Cause;
+
+const GENERATOR: &str = "crates/race/examples/worlds.rs";
+
+/// What one revision did in one world.
+pub(crate) struct World {
+    /// Its number, and what it is like.
+    pub(crate) title: String,
+    /// The decisions, with their times.
+    pub(crate) lines: Vec<String>,
+}
+
+/// How many worlds show each cause, of what kind the worlds are where that says more, and an
+/// example.
+type Found = BTreeMap<(Cause, String), (u64, String)>;
+
+struct Options {
+    base: String,
+    worlds: u64,
+    from: u64,
+}
+
+/// Compares, and prints a table.
+pub(crate) fn main(words: &[&str]) -> Result<(), String> {
+    let options = Options::parse(words)?;
+    let root = workspace();
+    let revision = output(&mut command("git", &["rev-parse", "--short=12", &options.base]))?;
+    let base = checked_out(&root, revision.trim())?;
+    let mut before = Reader::start(&program(&base, "worlds-before", &root)?, &options)?;
+    let mut after = Reader::start(&program(&root, "worlds-after", &root)?, &options)?;
+    let mut found = Found::new();
+    let (mut worlds, mut equal) = (0_u64, 0_u64);
+    while let (Some(old), Some(new)) = (before.world()?, after.world()?) {
+        if old.title != new.title {
+            return Err(format!("the worlds differ: `{}`, `{}`", old.title, new.title));
+        }
+        worlds += 1;
+        match cause::of(&old, &new) {
+            None => equal += 1,
+            Some((cause, difference)) => {
+                let example = format!("{}: {difference}", old.title);
+                let kind = match cause {
+                    Cause::Plan => old.title.split(' ').nth(2).unwrap_or_default(),
+                    _ => "",
+                };
+                found.entry((cause, kind.to_owned())).or_insert((0, example)).0 += 1;
+            }
+        }
+    }
+    if worlds != options.worlds {
+        return Err(format!("only {worlds} of {} worlds came to an end", options.worlds));
+    }
+    print(revision.trim(), worlds, equal, &found);
+    match found.get(&(Cause::Unexplained, String::new())) {
+        Some((number, _)) => Err(format!("{number} worlds differ without a known cause")),
+        None => Ok(()),
+    }
+}
+
+fn print(base: &str, worlds: u64, equal: u64, found: &Found) {
+    let name = |(cause, kind): &(Cause, String)| match kind.as_str() {
+        "" => cause.text().to_owned(),
+        kind => format!("{}: {kind}", cause.text()),
+    };
+    println!("{worlds} worlds, {equal} decided as by {base}\n");
+    println!("| first difference | worlds |\n| --- | ---: |");
+    for (cause, (number, _)) in found {
+        println!("| {} | {number} |", name(cause));
+    }
+    println!();
+    for (cause, (_, example)) in found {
+        println!("{}\n  {example}", name(cause));
+    }
+}
+
+impl Options {
+    fn parse(words: &[&str]) -> Result<Self, String> {
+        let mut options = Self { base: String::new(), worlds: 100_000, from: 0 };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let value = words.next().ok_or_else(|| format!("{word} wants a value"))?;
+            let number = || value.parse().map_err(|error| format!("{word} {value}: {error}"));
+            match *word {
+                "--base" => options.base = (*value).to_owned(),
+                "--worlds" => options.worlds = number()?,
+                "--from" => options.from = number()?,
+                _ => return Err(format!("no such option: {word}")),
+            }
+        }
+        match options.base.is_empty() {
+            true => Err("--base REVISION says what to compare with".into()),
+            false => Ok(options),
+        }
+    }
+}
+
+/// The tree of this revision, with the generator of the present one.
+fn checked_out(root: &Path, revision: &str) -> Result<PathBuf, String> {
+    let tree = root.join("target/differential").join(revision);
+    let show = |error: std::io::Error| format!("{}: {error}", tree.display());
+    if !tree.join("Cargo.toml").exists() {
+        std::fs::create_dir_all(&tree).map_err(show)?;
+        let archive = tree.with_extension("tar");
+        let archive = archive.to_string_lossy();
+        check(&mut command("git", &["archive", "--output", &archive, revision]))?;
+        check(&mut command("tar", &["-xf", &archive, "-C", &tree.to_string_lossy()]))?;
+        std::fs::remove_file(&*archive).map_err(show)?;
+    }
+    let copy = tree.join(GENERATOR);
+    std::fs::create_dir_all(copy.parent().unwrap_or(&tree)).map_err(show)?;
+    std::fs::copy(root.join(GENERATOR), copy).map_err(show)?;
+    Ok(tree)
+}
+
+/// The generator, built against the crate of this tree. Both share what they depend on.
+fn program(tree: &Path, name: &str, root: &Path) -> Result<PathBuf, String> {
+    let target = root.join("target/differential/build");
+    let manifest = tree.join("Cargo.toml");
+    // To cargo the two crates are one, so the other one's is still fresh unless it goes.
+    let clean = ["clean", "--release", "-p", "eyas-race"];
+    let build = ["build", "--release", "-p", "eyas-race", "--example", "worlds"];
+    for words in [&clean[..], &build] {
+        let mut cargo = command("cargo", words);
+        cargo.arg("--manifest-path").arg(&manifest).arg("--target-dir").arg(&target);
+        check(&mut cargo)?;
+    }
+    let program = root.join("target/differential").join(name);
+    std::fs::copy(target.join("release/examples/worlds"), &program)
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    Ok(program)
+}
+
+/// Reads what a generator prints, one world at a time.
+struct Reader {
+    lines: Lines<BufReader<ChildStdout>>,
+    /// The title of the next world.
+    title: Option<String>,
+}
+
+impl Reader {
+    fn start(program: &Path, options: &Options) -> Result<Self, String> {
+        let numbers = [options.from.to_string(), options.worlds.to_string()];
+        let mut child = command(&program.to_string_lossy(), &numbers)
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("{}: {error}", program.display()))?;
+        let out = child.stdout.take().ok_or("the generator has no output")?;
+        let mut reader = Self { lines: BufReader::new(out).lines(), title: None };
+        reader.title = reader.line()?;
+        Ok(reader)
+    }
+
+    fn line(&mut self) -> Result<Option<String>, String> {
+        self.lines.next().transpose().map_err(|error| format!("the generator: {error}"))
+    }
+
+    fn world(&mut self) -> Result<Option<World>, String> {
+        let Some(title) = self.title.take() else { return Ok(None) };
+        let mut lines = Vec::new();
+        while let Some(line) = self.line()? {
+            if line.starts_with("world ") {
+                self.title = Some(line);
+                break;
+            }
+            lines.push(line);
+        }
+        Ok(Some(World { title, lines }))
+    }
+}

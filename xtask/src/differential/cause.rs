@@ -1,0 +1,154 @@
+//! Why a race decides otherwise than before.
+
+use super::World;
+
+/// What the first difference between two races shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Cause {
+    /// DNS leads to other candidates, or to another order of them.
+    Plan,
+    /// An attempt made room for a candidate that waited, or starts are closer once as many as may
+    /// be in flight have been tried.
+    Turns,
+    /// A decision that followed from another one is taken at once.
+    WokenUp,
+    /// Nothing comes after the end.
+    AfterTheEnd,
+    /// What is complete and below `win_at` is closed at the deadline.
+    ClosedAtDeadline,
+    /// A second try beside a connection that works says so.
+    Background,
+    /// None of these.
+    Unexplained,
+}
+
+impl Cause {
+    pub(super) const fn text(self) -> &'static str {
+        match self {
+            Self::Plan => "DNS leads to other candidates or another order",
+            Self::Turns => "silent attempts make room for others",
+            Self::WokenUp => "what follows from a decision is decided at once",
+            Self::AfterTheEnd => "nothing comes after the end",
+            Self::ClosedAtDeadline => "complete attempts below `win_at` close at the deadline",
+            Self::Background => "a second try beside the winner is in the background",
+            Self::Unexplained => "unexplained",
+        }
+    }
+}
+
+/// The cause, and the first lines that differ; `None` if both decided the same.
+pub(super) fn of(old: &World, new: &World) -> Option<(Cause, String)> {
+    let place = (0..old.lines.len().max(new.lines.len()))
+        .find(|place| old.lines.get(*place) != new.lines.get(*place))?;
+    let line = |world: &'_ World| world.lines.get(place).cloned();
+    let (was, is) = (line(old), line(new));
+    let difference = format!(
+        "was `{}`, is `{}`",
+        was.as_deref().unwrap_or("nothing"),
+        is.as_deref().unwrap_or("nothing")
+    );
+    Some((classify(old, new, place), difference))
+}
+
+fn classify(old: &World, new: &World, place: usize) -> Cause {
+    let (was, is) =
+        (old.lines.get(place).map(String::as_str), new.lines.get(place).map(String::as_str));
+    let before = &new.lines[..place.min(new.lines.len())];
+    if before.iter().any(|line| said(line) == "finished") {
+        return Cause::AfterTheEnd;
+    }
+    if is.is_some_and(|is| Some(is.trim_end_matches(" background")) == was) {
+        return Cause::Background;
+    }
+    if is_of_the_plan(old, new, place) {
+        return Cause::Plan;
+    }
+    let at = time(is);
+    let same_instant = |world: &World, what: &str| {
+        world.lines.iter().any(|line| time(Some(line)) == at && line.contains(what))
+    };
+    if at == DEADLINE && time(was) == at && same_instant(new, "Deadline") {
+        return Cause::ClosedAtDeadline;
+    }
+    let starts = |what: &str| is.is_some_and(|is| said(is).starts_with(what));
+    if starts("failed ") && at == time(was) {
+        return Cause::Plan;
+    }
+    // Either an attempt made room, or the next one starts sooner than it would have: maybe just in
+    // the place of a second try, or before the plan of an instant was told.
+    if same_instant(new, "MadeRoom") || starts("start ") && is_crowded(new, before) {
+        return Cause::Turns;
+    }
+    // Giving up on a refusing host begins with what is learnt.
+    let is_verdict = ["usable ", "better ", "proceed ", "close "].iter().any(|what| starts(what))
+        || is.is_some_and(|is| is.contains("HostRefused"));
+    if is_verdict && at < time(was) {
+        return Cause::WokenUp;
+    }
+    Cause::Unexplained
+}
+
+/// The deadline of every world, in milliseconds.
+const DEADLINE: u64 = 30_000;
+
+/// Whether the plans of the two had come apart by then, or come apart in that instant: a plan is
+/// told after what follows from it.
+fn is_of_the_plan(old: &World, new: &World, place: usize) -> bool {
+    let at = time(old.lines.get(place).map(String::as_str))
+        .min(time(new.lines.get(place).map(String::as_str)));
+    let plans = |world: &World| -> Vec<String> {
+        let until =
+            |line: &&String| time(Some(line)) <= at && said(line).split(' ').next() == Some("plan");
+        world.lines.iter().filter(until).cloned().collect()
+    };
+    let asks =
+        |world: &World| world.lines.get(place).is_some_and(|line| said(line).starts_with("ask "));
+    asks(old) || asks(new) || plans(old) != plans(new)
+}
+
+/// Whether as many attempts had started as may be in flight.
+fn is_crowded(world: &World, before: &[String]) -> bool {
+    let limit = world.title.split("max_in_flight=").nth(1).and_then(|rest| rest.split(' ').next());
+    let started = before.iter().filter(|line| said(line).starts_with("start ")).count();
+    limit.and_then(|limit| limit.parse().ok()).is_some_and(|limit: usize| started >= limit)
+}
+
+/// Milliseconds; what is not there comes last.
+fn time(line: Option<&str>) -> u64 {
+    line.and_then(|line| line.split(' ').next()?.parse().ok()).unwrap_or(u64::MAX)
+}
+
+/// A line without its time.
+fn said(line: &str) -> &str {
+    line.split_once(' ').map_or("", |(_, said)| said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn world(lines: &[&str]) -> World {
+        let title = "world 1 plain max_in_flight=2 exhaustive=false win_at=Security".into();
+        World { title, lines: lines.iter().map(|line| (*line).to_owned()).collect() }
+    }
+
+    fn cause(old: &[&str], new: &[&str]) -> Option<Cause> {
+        of(&world(old), &world(new)).map(|(cause, _)| cause)
+    }
+
+    #[test]
+    fn each_cause_is_known_by_its_first_difference() {
+        let start = "0 start 0 tcp@192.0.2.1:443";
+        assert_eq!(cause(&[start], &[start]), None);
+        let usable = ["1350 usable 0", "30000 usable 0"];
+        assert_eq!(cause(&[start, usable[1]], &[start, usable[0]]), Some(Cause::WokenUp));
+        assert_eq!(cause(&[start, usable[0]], &[start, usable[1]]), Some(Cause::Unexplained));
+        let room = ["500 close 0 MadeRoom", "500 start 1 tcp@192.0.2.2:443"];
+        assert_eq!(cause(&[start, usable[1]], &[start, room[0], room[1]]), Some(Cause::Turns));
+        let background = "0 start 0 tcp@192.0.2.1:443 background";
+        assert_eq!(cause(&[start], &[background]), Some(Cause::Background));
+        assert_eq!(cause(&[start, "0 plan a+0"], &[start, "0 plan b+0"]), Some(Cause::Plan));
+        let finished = "9 finished";
+        assert_eq!(cause(&[finished, "10 learn x"], &[finished]), Some(Cause::AfterTheEnd));
+    }
+}
