@@ -5,20 +5,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eyas_race::dns::{Answer, DnsFailure, Query, RecordType, Records};
-use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::NetError;
-use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::rr::{Name, RecordType as WireType};
 use tokio::sync::OnceCell;
 
 #[cfg(feature = "encrypted-dns")]
 mod encrypted;
 mod failure;
+mod lenient;
 mod overrides;
 mod records;
 
+use lenient::LenientProvider;
 use overrides::Overrides;
+
+/// What asks, and caches.
+type Client = hickory_resolver::Resolver<LenientProvider>;
 
 /// What a server that the caller names has to answer one query before it is asked again.
 const QUERY_TIME: Duration = Duration::from_secs(2);
@@ -41,7 +44,7 @@ struct Shared {
     source: Source,
     #[cfg(feature = "encrypted-dns")]
     security: crate::SecurityParameters,
-    client: OnceCell<TokioResolver>,
+    client: OnceCell<Client>,
 }
 
 /// Whom to ask.
@@ -142,15 +145,15 @@ impl Resolver {
         }
     }
 
-    async fn client(&self) -> Result<&TokioResolver, NetError> {
+    async fn client(&self) -> Result<&Client, NetError> {
         self.shared.client.get_or_try_init(|| self.shared.connect()).await
     }
 }
 
 impl Shared {
-    async fn connect(&self) -> Result<TokioResolver, NetError> {
+    async fn connect(&self) -> Result<Client, NetError> {
         let mut builder = match &self.source {
-            Source::System => TokioResolver::builder_tokio()?,
+            Source::System => Client::builder(LenientProvider::default())?,
             Source::Server(address) => of_server(plain_server(*address)),
             #[cfg(feature = "encrypted-dns")]
             Source::Tls(address, name) => of_server(encrypted::tls_server(*address, name)),
@@ -186,9 +189,9 @@ fn plain_server(address: SocketAddr) -> NameServerConfig {
     NameServerConfig::new(address.ip(), true, connections)
 }
 
-fn of_server(server: NameServerConfig) -> hickory_resolver::ResolverBuilder<TokioRuntimeProvider> {
+fn of_server(server: NameServerConfig) -> hickory_resolver::ResolverBuilder<LenientProvider> {
     let config = ResolverConfig::from_name_servers(vec![server]);
-    let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    let mut builder = Client::builder_with_config(config, LenientProvider::default());
     builder.options_mut().timeout = QUERY_TIME;
     builder.options_mut().attempts = RETRIES;
     builder
@@ -200,7 +203,7 @@ fn adjust(options: &mut ResolverOpts) {
     options.edns0 = true;
 }
 
-async fn ask(client: &TokioResolver, query: &Query) -> Result<Records, DnsFailure> {
+async fn ask(client: &Client, query: &Query) -> Result<Records, DnsFailure> {
     let name = owner_name(&query.name)?;
     let wire_type = match query.record_type {
         RecordType::Https => WireType::HTTPS,

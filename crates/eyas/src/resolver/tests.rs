@@ -84,3 +84,56 @@ async fn an_overridden_host_is_not_asked() {
     let https = resolver.query(&ask("_8443._https.example.com", RecordType::Https), 8443).await;
     assert_eq!(https.records, Err(DnsFailure::NoData));
 }
+
+/// A DNS server for one question, which it answers with an HTTPS record of this data.
+async fn server_of(data: Vec<u8>) -> std::net::SocketAddr {
+    let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = socket.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut query = [0; 1500];
+        let (len, from) = socket.recv_from(&mut query).await.unwrap();
+        let name = query[12..len].iter().position(|octet| *octet == 0).unwrap();
+        let mut answer = query[..12 + name + 5].to_vec();
+        // A response to one question, with one answer and nothing else.
+        answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
+        answer.extend([0xc0, 12, 0, 65, 0, 1, 0, 0, 0, 60]);
+        answer.extend(u16::try_from(data.len()).unwrap().to_be_bytes());
+        answer.extend(data);
+        socket.send_to(&answer, from).await.unwrap();
+    });
+    address
+}
+
+/// ```text
+/// example.com HTTPS 1 . alpn=h2,\\255\\254,h3
+/// ```
+#[tokio::test]
+async fn an_identifier_that_is_no_text_spoils_nothing() {
+    let alpn = [2, b'h', b'2', 2, 0xff, 0xfe, 2, b'h', b'3'];
+    let server = server_of([&[0, 1, 0, 0, 1, 0, 9][..], &alpn].concat()).await;
+    let query =
+        Query { id: QueryId(1), name: "example.com".into(), record_type: RecordType::Https };
+    let answer = Resolver::server(server).query(&query, 443).await;
+    let expected = HttpsRecord {
+        priority: 1,
+        alpn: vec!["h2".into(), "\u{7f}\u{7f}".into(), "h3".into()],
+        ..HttpsRecord::default()
+    };
+    assert_eq!(answer.records, Ok(Records::Https(vec![expected])));
+}
+
+#[test]
+fn a_message_that_ends_early_is_left_as_it_is() {
+    let mut message = vec![0; 12];
+    message[5] = 1;
+    message[7] = 1;
+    message.extend([0, 0, 65, 0, 1]);
+    message.extend([0, 0, 65, 0, 1, 0, 0, 0, 60, 0, 11, 0, 1, 0, 0, 1, 0, 4, 3, 0xff, 0xff, 0xff]);
+    for len in 0..message.len() {
+        let mut cut = message[..len].to_vec();
+        assert_eq!(super::lenient::mend(&mut cut), None);
+        assert_eq!(cut, message[..len]);
+    }
+    assert_eq!(super::lenient::mend(&mut message), Some(()));
+    assert!(message.ends_with(&[0x7f; 3]));
+}
