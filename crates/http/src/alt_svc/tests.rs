@@ -105,6 +105,7 @@ fn what_names_nothing_is_left_out() {
         r#"h3="a b:443""#,
         r#"h3="[::1:443""#,
         r#"h3="user@host:443""#,
+        r#"h3="bücher.example:443""#,
         r#"h3=":443";ma=-1"#,
         r#"h3=":443";ma="""#,
     ] {

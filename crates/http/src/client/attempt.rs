@@ -120,7 +120,10 @@ async fn once(
     match sent {
         Ok(response) => {
             report.first_byte_seen();
-            learn(inner, route, &report, response.headers());
+            // What disowns the origin has no say about its alternatives (RFC 7838 §6).
+            if response.status() != StatusCode::MISDIRECTED_REQUEST {
+                learn(inner, route, &report, response.headers());
+            }
             let (hold, version) = (leased.hold(), leased.version());
             inner.pool.give_back(&route.key, leased);
             Ok(Answered { response, report, hold, version, reused })

@@ -111,6 +111,7 @@ impl Dialler {
         service: &alt_svc::Service,
     ) -> Result<(Sender, ConnectionReport), Error> {
         let alpn = String::from_utf8_lossy(&service.protocol).into_owned();
+        let announced = alpn.clone();
         let over_quic = service.protocol == b"h3";
         let there = match &service.host {
             None => host.clone(),
@@ -131,6 +132,12 @@ impl Dialler {
         policy.deadline = policy.deadline.min(ALTERNATIVE_DEADLINE);
         policy.late_switch = false;
         let dialled = self.race(target, policy, Some(host.clone())).await?;
+        // RFC 7838 §2.4: what negotiates anything else has failed. No negotiation is HTTP/1.1.
+        let negotiated = dialled.report.info().alpn.as_deref().unwrap_or("http/1.1");
+        if negotiated != announced {
+            let what = format!("the alternative was announced as {announced}, it is {negotiated}");
+            return Err(Error::new(Kind::Tls, what));
+        }
         Ok((dialled.sender, dialled.report.of_alternative(service)))
     }
 

@@ -170,6 +170,48 @@ async fn an_alternative_that_says_421_does_not_speak_for_the_origin() {
     assert_eq!(&origin.seen()[1].body[..], b"data");
 }
 
+/// RFC 7838 §6: who does not speak for the origin does not say either who does.
+#[tokio::test]
+async fn what_a_421_says_of_alternatives_does_not_count() {
+    let id = identity(&[NAME]);
+    let elsewhere = Plan::quic().identity(&id).start(|_| Reply::text("elsewhere")).await;
+    let leading = format!("h3=\":{}\"", elsewhere.address.port());
+    let quic = Plan::quic()
+        .identity(&id)
+        .start(move |_| Reply::status(421).header("alt-svc", leading.clone()))
+        .await;
+    let field = format!("h3=\":{}\"", quic.address.port());
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let origin = Plan::tcp("h2")
+        .identity(&id)
+        .start(move |_| match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+            0 => Reply::text("here").header("alt-svc", field.clone()),
+            _ => Reply::text("here"),
+        })
+        .await;
+    let client = browser(&[&origin, &quic, &elsewhere]);
+    for _ in 0..3 {
+        assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+    }
+    assert_eq!((origin.seen().len(), quic.seen().len()), (3, 1));
+    assert!(elsewhere.seen().is_empty());
+}
+
+/// RFC 7838 §2.4: an alternative that does not negotiate what was announced has failed.
+#[tokio::test]
+async fn an_alternative_that_negotiates_something_else_is_not_used() {
+    let id = identity(&[NAME]);
+    let plan = Plan { alpn: vec![], ..Plan::tcp("h2") };
+    let there = plan.identity(&id).start(|_| Reply::text("there")).await;
+    let field = format!("h2=\":{}\"", there.address.port());
+    let origin = Plan::tcp("h2").identity(&id).start(announcing(field)).await;
+    let client = browser(&[&origin, &there]);
+    for _ in 0..3 {
+        assert_eq!(ask(&client, &origin).await, Version::HTTP_2);
+    }
+    assert_eq!((origin.seen().len(), there.seen().len()), (3, 0));
+}
+
 #[tokio::test]
 async fn http_2_at_another_port_is_an_alternative_too() {
     let id = identity(&[NAME]);
