@@ -3,6 +3,7 @@
 //! Each step announces itself and prints how long it took; the end is one table. A step whose
 //! tool is not on the machine says so and counts as skipped, never as passed.
 
+mod fuzz;
 mod steps;
 
 use std::time::{Duration, Instant};

@@ -2,17 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Outcome, Step};
-use crate::run::{check, command, output, works, workspace};
+use super::{Outcome, Step, fuzz};
+use crate::run::{check, command, output, works};
 
 /// How often each property test draws (the tests' own default is 256).
 const PROPERTY_CASES: &str = "10000";
 /// How many draws that an assumption turns down are put up with; the default goes with 256 cases.
 const PROPERTY_REJECTS: &str = "100000";
-/// Seconds that each fuzz target runs here; a release wants ten minutes each.
-const FUZZ_SECONDS: u32 = 10;
-/// Where fuzzing begins: what runs here is to fail for a change, not by luck.
-const FUZZ_SEED: u32 = 9260;
+/// Seconds after which nobody answers who could give the database of advisories.
+const FETCH_SECONDS: &str = "60";
 /// The target without an operating system that proves the pure crates pure.
 const BARE_TARGET: &str = "x86_64-unknown-none";
 /// The crates that must build for it.
@@ -23,6 +21,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "fmt", about: "the code is formatted", run: fmt },
     Step { name: "tidy", about: "the house rules hold", run: tidy },
     Step { name: "deny", about: "licences, bans and sources of dependencies", run: deny },
+    Step { name: "advisories", about: "known faults of dependencies", run: advisories },
     Step {
         name: "clippy",
         about: "no warning, all targets, all features, fuzz targets too",
@@ -33,7 +32,11 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "docs", about: "the documentation builds without a warning", run: docs },
     Step { name: "test", about: "tests and documentation tests", run: test },
     Step { name: "properties", about: "property tests, 10,000 cases each", run: properties },
-    Step { name: "fuzz", about: "each fuzz target for some seconds", run: fuzz },
+    Step {
+        name: "fuzz",
+        about: "each fuzz target for some seconds, and what it reached",
+        run: fuzz::run,
+    },
     Step { name: "msrv", about: "the oldest Rust that is promised", run: msrv },
 ];
 
@@ -72,8 +75,20 @@ fn deny() -> Result<Outcome, String> {
         let how = "cargo-deny is missing: cargo install --locked cargo-deny";
         return Ok(Outcome::Skipped(how.into()));
     }
-    // The fourth check, advisories, wants a database from a host that CI cannot reach.
     cargo("deny --all-features check licenses bans sources")
+}
+
+/// The fourth check of cargo-deny, which wants a database from a host that not every machine reaches.
+fn advisories() -> Result<Outcome, String> {
+    if !works("cargo", &["deny", "--version"]) {
+        let how = "cargo-deny is missing: cargo install --locked cargo-deny";
+        return Ok(Outcome::Skipped(how.into()));
+    }
+    if !works("timeout", &[FETCH_SECONDS, "cargo", "deny", "fetch", "db"]) {
+        let why = "the database is not to be had here: cargo deny fetch db says why";
+        return Ok(Outcome::Skipped(why.into()));
+    }
+    cargo("deny --all-features check --disable-fetch advisories")
 }
 
 fn bare() -> Result<Outcome, String> {
@@ -135,47 +150,6 @@ fn msrv() -> Result<Outcome, String> {
     }
     let target = metadata["target_directory"].as_str().unwrap_or("target");
     cargo(&format!("{toolchain} check --workspace --all-features --target-dir {target}/msrv"))
-}
-
-fn fuzz() -> Result<Outcome, String> {
-    let manifest = workspace().join("fuzz").join("Cargo.toml");
-    if !manifest.exists() {
-        return Ok(Outcome::Skipped("there is no fuzz/ yet".into()));
-    }
-    if !works("cargo", &["+nightly", "--version"]) {
-        return Ok(Outcome::Skipped("no nightly Rust: rustup toolchain install nightly".into()));
-    }
-    if !works("cargo", &["+nightly", "fuzz", "--version"]) {
-        let how = "cargo-fuzz is missing: cargo install --locked cargo-fuzz";
-        return Ok(Outcome::Skipped(how.into()));
-    }
-    let targets = output(&mut command("cargo", &["+nightly", "fuzz", "list"]))?;
-    let targets: Vec<_> = targets.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    check(&mut command("cargo", &["+nightly", "fuzz", "build"]))?;
-    // Each keeps one core busy.
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    for some in targets.chunks(cores) {
-        std::thread::scope(|scope| {
-            let running: Vec<_> =
-                some.iter().map(|target| scope.spawn(|| fuzz_one(target))).collect();
-            running.into_iter().try_for_each(|one| one.join().map_err(|_| "panicked")?)
-        })?;
-    }
-    Ok(Outcome::Passed)
-}
-
-/// Runs a target that is built, and shows what it said in one piece.
-fn fuzz_one(target: &str) -> Result<(), String> {
-    let time = format!("-max_total_time={FUZZ_SECONDS}");
-    let seed = format!("-seed={FUZZ_SEED}");
-    let mut run = command("cargo", &["+nightly", "fuzz", "run", target, "--", &time, &seed]);
-    let ran = run.output().map_err(|error| format!("cannot start the target {target}: {error}"))?;
-    let [out, err] = [&ran.stdout, &ran.stderr].map(|said| String::from_utf8_lossy(said));
-    print!("$ cargo +nightly fuzz run {target} -- {time} {seed}\n{out}{err}");
-    match ran.status.success() {
-        true => Ok(()),
-        false => Err(format!("the target {target} ended with {}", ran.status)),
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,166 @@
+//! Each fuzz target for some seconds, and what it reached.
+//!
+//! A target that finds nothing has looked everywhere, or nowhere. So each says how much of the code it
+//! has been through, and the structured ones what they have to reach (`to reach: NAME`) and have
+//! reached (`reached: NAME: COUNT`). The step fails where something was never reached, or where a
+//! target does not say what it went through.
+
+use std::collections::BTreeMap;
+
+use super::Outcome;
+use crate::run::{check, command, output, works, workspace};
+
+/// Seconds that each target runs here; a release wants ten minutes each.
+const SECONDS: u32 = 10;
+/// Where fuzzing begins: what runs here is to fail for a change, not by luck.
+const SEED: u32 = 9260;
+
+/// Builds all targets, runs them, and looks at what they reached.
+pub(super) fn run() -> Result<Outcome, String> {
+    let manifest = workspace().join("fuzz").join("Cargo.toml");
+    if !manifest.exists() {
+        return Ok(Outcome::Skipped("there is no fuzz/ yet".into()));
+    }
+    if !works("cargo", &["+nightly", "--version"]) {
+        return Ok(Outcome::Skipped("no nightly Rust: rustup toolchain install nightly".into()));
+    }
+    if !works("cargo", &["+nightly", "fuzz", "--version"]) {
+        let how = "cargo-fuzz is missing: cargo install --locked cargo-fuzz";
+        return Ok(Outcome::Skipped(how.into()));
+    }
+    let targets = output(&mut command("cargo", &["+nightly", "fuzz", "list"]))?;
+    let targets: Vec<_> = targets.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    check(&mut command("cargo", &["+nightly", "fuzz", "build"]))?;
+    // Each keeps one core busy.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut told = Vec::new();
+    for some in targets.chunks(cores) {
+        told.extend(std::thread::scope(|scope| {
+            let running: Vec<_> =
+                some.iter().map(|target| (*target, scope.spawn(|| one(target)))).collect();
+            let ended = running.into_iter().map(|(target, one)| {
+                let told = one.join().map_err(|_| format!("the run of {target} panicked"))??;
+                Ok((target, told))
+            });
+            ended.collect::<Result<Vec<_>, String>>()
+        })?);
+    }
+    judge(&told)
+}
+
+/// Runs a target that is built, and shows what it said in one piece.
+fn one(target: &str) -> Result<Told, String> {
+    let folder = |kind: &str| format!("fuzz/{kind}/{target}");
+    let (corpus, seeds) = (folder("corpus"), folder("seeds"));
+    let made = std::fs::create_dir_all(workspace().join(&corpus));
+    made.map_err(|cause| format!("cannot make {corpus}: {cause}"))?;
+    let mut words = vec!["+nightly", "fuzz", "run", target, &corpus];
+    if workspace().join(&seeds).exists() {
+        words.push(&seeds);
+    }
+    let (time, seed) = (format!("-max_total_time={SECONDS}"), format!("-seed={SEED}"));
+    words.extend(["--", &time, &seed]);
+    let ran = command("cargo", &words).output();
+    let ran = ran.map_err(|error| format!("cannot start the target {target}: {error}"))?;
+    let [out, err] = [&ran.stdout, &ran.stderr].map(|said| String::from_utf8_lossy(said));
+    println!("$ cargo {}\n{out}{err}", words.join(" "));
+    match ran.status.success() {
+        true => Ok(Told::read(&err)),
+        false => Err(format!("the target {target} ended with {}", ran.status)),
+    }
+}
+
+/// What a run said of itself.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    /// Edges of the code that it went through, and features of them (`cov:`, `ft:`).
+    coverage: Option<(u64, u64)>,
+    /// What there was to reach, and how often it was, at least.
+    reached: BTreeMap<String, u64>,
+}
+
+impl Told {
+    fn read(said: &str) -> Self {
+        let mut told = Self::default();
+        for line in said.lines() {
+            if let Some(name) = line.strip_prefix("to reach: ") {
+                told.reached.entry(name.to_owned()).or_default();
+            } else if let Some((name, count)) =
+                line.strip_prefix("reached: ").and_then(|rest| rest.rsplit_once(": "))
+            {
+                let reached = told.reached.entry(name.to_owned()).or_default();
+                *reached = count.parse().unwrap_or(0).max(*reached);
+            } else if let (Some(edges), Some(features)) = (after(line, "cov:"), after(line, "ft:"))
+            {
+                told.coverage = Some((edges, features));
+            }
+        }
+        told
+    }
+
+    fn never(&self) -> impl Iterator<Item = &str> {
+        self.reached.iter().filter(|(_, count)| **count == 0).map(|(name, _)| name.as_str())
+    }
+}
+
+/// The number after a word.
+fn after(line: &str, word: &str) -> Option<u64> {
+    let mut words = line.split_whitespace().skip_while(|next| *next != word);
+    words.nth(1)?.parse().ok()
+}
+
+/// Prints the table, and says what is missing from it.
+fn judge(told: &[(&str, Told)]) -> Result<Outcome, String> {
+    let mut wrong = Vec::new();
+    println!("{:<20} {:>8} {:>8}  reached", "target", "edges", "features");
+    for (target, told) in told {
+        let reached = told.reached.values().filter(|count| **count > 0).count();
+        let of = told.reached.len();
+        match told.coverage {
+            Some((edges, features)) => {
+                println!("{target:<20} {edges:>8} {features:>8}  {reached} of {of}");
+            }
+            None => wrong.push(format!("{target} does not say what it went through")),
+        }
+        wrong.extend(told.never().map(|name| format!("{target} never reached: {name}")));
+    }
+    match wrong.is_empty() {
+        true => Ok(Outcome::Passed),
+        false => Err(wrong.join("; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAID: &str = "\
+INFO: Seed: 9260
+#2	INITED cov: 30 ft: 31 corp: 1/1b exec/s: 0 rss: 40Mb
+to reach: FORWARD-TSN: moves
+to reach: ASCONF
+reached: ASCONF: 1
+reached: ASCONF: 10
+#999	DONE   cov: 1234 ft: 5678 corp: 100/5Kb lim: 99 exec/s: 90 rss: 50Mb
+Done 999 runs in 11 second(s)
+";
+
+    #[test]
+    fn what_a_target_says_is_read() {
+        let told = Told::read(SAID);
+        assert_eq!(told.coverage, Some((1234, 5678)));
+        assert_eq!(told.reached["ASCONF"], 10);
+        assert_eq!(told.never().collect::<Vec<_>>(), ["FORWARD-TSN: moves"]);
+    }
+
+    #[test]
+    fn what_was_never_reached_fails() {
+        let run = |coverage, count: u64| {
+            let reached = BTreeMap::from([("ASCONF".to_owned(), count)]);
+            judge(&[("sctp", Told { coverage, reached })])
+        };
+        assert!(run(Some((30, 31)), 1).is_ok());
+        assert!(run(Some((30, 31)), 0).err().unwrap().contains("sctp never reached: ASCONF"));
+        assert!(run(None, 1).err().unwrap().contains("does not say"));
+    }
+}
