@@ -136,12 +136,12 @@ mod tests {
 
     const SAID: &str = "\
 INFO: Seed: 9260
-#2	INITED cov: 30 ft: 31 corp: 1/1b exec/s: 0 rss: 40Mb
+#2  INITED cov: 30 ft: 31 corp: 1/1b exec/s: 0 rss: 40Mb
 to reach: FORWARD-TSN: moves
 to reach: ASCONF
 reached: ASCONF: 1
 reached: ASCONF: 10
-#999	DONE   cov: 1234 ft: 5678 corp: 100/5Kb lim: 99 exec/s: 90 rss: 50Mb
+#999  DONE   cov: 1234 ft: 5678 corp: 100/5Kb lim: 99 exec/s: 90 rss: 50Mb
 Done 999 runs in 11 second(s)
 ";
 

@@ -162,5 +162,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((value & ((1 << bits) - 1), rest))
 }
 
+// By its path, for the fuzz target includes this file by its own.
 #[cfg(test)]
+#[path = "frames/tests.rs"]
 mod tests;

@@ -1,0 +1,389 @@
+//! An association with all extensions, and a peer that has the keys: chance alone finds no HMAC, and
+//! hardly ever a chunk that continues what came before. Each step is four octets, so that every
+//! input means something and a change of one octet changes one step.
+#![no_main]
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use eyas_sctp::auth::{AuthOffer, Authentication, SharedKeys};
+use eyas_sctp::config::{AssociationConfig, ConnectOptions};
+use eyas_sctp::event::Event;
+use eyas_sctp::identifier::{AssociationId, Ppid, StreamId, VerificationTag};
+use eyas_sctp::io::Input;
+use eyas_sctp::message::{Reliability, SendInfo};
+use eyas_sctp::serial::{AsconfNumber, Mid, Ssn, Tsn};
+use eyas_sctp::wire::parameter::AddressRequest;
+use eyas_sctp::wire::{
+    AsconfAckChunk, AsconfChunk, Checksum, Chunk, DataChunk, DataFlags, ForwardTsnChunk, Header,
+    IForwardTsnChunk, Order, Packet, PacketWriter, Parameter, Parameters, SackBuilder, SkippedMid,
+    SkippedSsn,
+};
+use libfuzzer_sys::fuzz_target;
+
+#[path = "sctp/reach.rs"]
+mod reach;
+mod sctp;
+
+use reach::Reach;
+use sctp::{Host, PORT, association, socket};
+
+/// Steps of one run; more find nothing new.
+const MAX_STEPS: usize = 200;
+
+/// Silence after which an association has ended, in virtual time.
+const SILENCE: Duration = Duration::from_secs(24 * 3600);
+
+static REACH: Reach<10> = Reach::new([
+    "FORWARD-TSN moves on",
+    "I-FORWARD-TSN moves on",
+    "FORWARD-TSN is sent",
+    "I-FORWARD-TSN is sent",
+    "AUTH is refused",
+    "a chunk without AUTH is left out",
+    "ASCONF is answered",
+    "ASCONF adds a path",
+    "ASCONF is sent",
+    "ASCONF-ACK is taken",
+]);
+
+/// The peer: it took the place of an endpoint of ours after the handshake.
+struct Peer {
+    header: Header,
+    /// The next of its TSNs.
+    next: Tsn,
+    /// The last that the other side acknowledged.
+    acknowledged: Tsn,
+    /// The highest TSN of the other side.
+    highest: Tsn,
+    /// Its next request about addresses, and the last of the other side's.
+    asks: AsconfNumber,
+    asked: AsconfNumber,
+    authentication: Authentication,
+    is_interleaved: bool,
+    /// A TSN that was skipped and never sent: it is acknowledged because the skip was taken in.
+    skipped: Option<Tsn>,
+}
+
+fn config(bits: u8) -> AssociationConfig {
+    let mut config = association(bits | 2);
+    config.extensions.dynamic_addresses = true;
+    if bits & 64 != 0 {
+        // DATA, SACK, I-DATA, FORWARD-TSN, I-FORWARD-TSN.
+        config.authenticated_chunks = vec![0, 3, 64, 192, 194];
+    }
+    config
+}
+
+fn address(number: u8) -> IpAddr {
+    Ipv4Addr::new(192, 0, 2 + number % 4, 2 + (number >> 2) % 3).into()
+}
+
+struct Subject {
+    host: Host,
+    peer: Peer,
+    id: AssociationId,
+    now: Duration,
+}
+
+impl Subject {
+    /// Lets an endpoint of ours do the handshake, and takes its place.
+    fn new(bits: u8) -> Self {
+        let now = Duration::ZERO;
+        let mut host = Host::new(config(bits), Vec::new(), 2);
+        let mut other = Host::new(config(bits), Vec::new(), 1);
+        let mut options = ConnectOptions::new(socket(1, 0), PORT);
+        options.local_port = PORT;
+        options.association = config(bits);
+        other.endpoint.connect(now, &options).expect("good options");
+        let mut header =
+            Header { source_port: PORT, destination_port: PORT, tag: VerificationTag(0) };
+        let (mut ours, mut theirs) = (None, None);
+        for _ in 0..3 {
+            other.drain(now);
+            for (_, packet) in other.take_packets() {
+                let (sent, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+                header = sent;
+                for chunk in chunks {
+                    if let Chunk::Init(init) = chunk {
+                        ours = Some((init.initial_tsn, offer(&init.parameters)));
+                    }
+                }
+                host.take(now, socket(0, 0), packet);
+            }
+            host.drain(now);
+            for (_, packet) in host.take_packets() {
+                let (_, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+                for chunk in chunks {
+                    if let Chunk::InitAck(init) = chunk {
+                        theirs = Some((init.initial_tsn, offer(&init.parameters)));
+                    }
+                }
+                other.take(now, socket(1, 0), packet);
+            }
+        }
+        let (ours, theirs) = (ours.expect("an INIT"), theirs.expect("an INIT ACK"));
+        let authentication = Authentication::new(ours.1, &theirs.1, SharedKeys::default());
+        let peer = Peer {
+            header,
+            next: ours.0,
+            acknowledged: ours.0.previous(),
+            highest: theirs.0.previous(),
+            asks: AsconfNumber(ours.0.0),
+            asked: AsconfNumber(theirs.0.0),
+            authentication: authentication.expect("an algorithm"),
+            is_interleaved: bits & 1 != 0,
+            skipped: None,
+        };
+        let id = host.endpoint.associations().first().copied().expect("a handshake");
+        Self { host, peer, id, now }
+    }
+
+    fn step(&mut self, step: [u8; 4]) {
+        let [kind, a, b, c] = step;
+        let (now, id) = (self.now, self.id);
+        match kind % 16 {
+            0..8 => {
+                let chunk = self.peer.chunk(kind % 8, a, b, c);
+                let packet = self.peer.packet(&chunk, c);
+                self.host.take(now, socket(0, 0), packet);
+            }
+            8 => drop(self.host.endpoint.add_address(now, id, address(a))),
+            9 => drop(self.host.endpoint.remove_address(now, id, address(a))),
+            10 => drop(self.host.endpoint.set_peer_primary(now, id, address(a))),
+            11 => {
+                self.now += Duration::from_millis(u64::from(a) * 16);
+                self.host.endpoint.handle_input(self.now, Input::Tick);
+            }
+            12 => {
+                let reliability = match b % 3 {
+                    0 => Reliability::Lifetime(Duration::from_millis(c.into())),
+                    1 => Reliability::Retransmissions(u16::from(c % 4)),
+                    _ => Reliability::Reliable,
+                };
+                let stream = StreamId(u16::from(a % 20));
+                let info = SendInfo { stream, reliability, ..SendInfo::default() };
+                let data = Bytes::from(vec![b's'; usize::from(c) * 16 + 1]);
+                let _ = self.host.endpoint.send(now, id, &info, data);
+            }
+            13 => drop(self.host.receive(now)),
+            14 if b & 1 == 0 => drop(self.host.endpoint.shutdown(now, id)),
+            14 => self.host.hear(now, socket(0, 0), a, None),
+            _ => {
+                self.tick();
+            }
+        }
+    }
+
+    /// Goes to the next timeout, if there is one.
+    fn tick(&mut self) -> bool {
+        let Some(at) = self.host.timeout.take() else { return false };
+        self.now = self.now.max(at);
+        self.host.endpoint.handle_input(self.now, Input::Tick);
+        true
+    }
+
+    /// Takes out what there is, and lets the peer see it.
+    fn settle(&mut self) {
+        self.host.drain(self.now);
+        for (_, packet) in self.host.take_packets() {
+            self.peer.learn(&packet);
+        }
+        for (_, event) in self.host.events.drain(..) {
+            if let Event::OwnAddress { .. } = event {
+                REACH.hit("ASCONF-ACK is taken");
+            }
+        }
+    }
+
+    fn count(&self) {
+        let counters = self.host.endpoint.counters();
+        for (count, name) in [
+            (counters.forged_authentications, "AUTH is refused"),
+            (counters.unauthenticated_chunks, "a chunk without AUTH is left out"),
+        ] {
+            if count > 0 {
+                REACH.hit(name);
+            }
+        }
+        let status = self.host.endpoint.status(self.id);
+        if status.is_some_and(|status| status.paths.len() > 1) {
+            REACH.hit("ASCONF adds a path");
+        }
+    }
+
+    /// Without another word from the peer, everything ends.
+    fn ends(&mut self) {
+        let limit = self.now + SILENCE;
+        for _ in 0..100_000 {
+            self.settle();
+            drop(self.host.receive(self.now));
+            self.settle();
+            if self.host.endpoint.associations().is_empty() {
+                return;
+            }
+            assert!(self.tick(), "an association without a timer");
+            assert!(self.now < limit, "no end: {:?}", self.host.endpoint.status(self.id));
+        }
+        panic!("too many timeouts");
+    }
+}
+
+fn offer(parameters: &Parameters) -> AuthOffer {
+    AuthOffer::from_parameters(parameters).expect("an offer")
+}
+
+impl Peer {
+    /// Takes in a packet of the other side's.
+    fn learn(&mut self, packet: &Bytes) {
+        let (_, chunks) = Packet::parse(packet, Checksum::Crc32c).expect("a packet");
+        for chunk in chunks {
+            match chunk {
+                Chunk::Data(data) if data.tsn.is_after(self.highest) => self.highest = data.tsn,
+                Chunk::Sack(sack) => {
+                    self.acknowledged = sack.cumulative_tsn;
+                    if self.skipped.take_if(|to| !to.is_after(sack.cumulative_tsn)).is_some() {
+                        REACH.hit(match self.is_interleaved {
+                            true => "I-FORWARD-TSN moves on",
+                            false => "FORWARD-TSN moves on",
+                        });
+                    }
+                }
+                Chunk::ForwardTsn(_) => REACH.hit("FORWARD-TSN is sent"),
+                Chunk::IForwardTsn(_) => REACH.hit("I-FORWARD-TSN is sent"),
+                Chunk::AsconfAck(_) => REACH.hit("ASCONF is answered"),
+                Chunk::Asconf(asconf) => {
+                    self.asked = asconf.serial;
+                    REACH.hit("ASCONF is sent");
+                }
+                Chunk::Auth(auth) => {
+                    let verification = self.authentication.verify(&auth);
+                    assert_eq!(verification, eyas_sctp::auth::Verification::Authentic);
+                }
+                Chunk::Malformed { .. } | Chunk::Unknown(_) => panic!("{chunk:?}"),
+                _ => {}
+            }
+        }
+    }
+
+    /// A chunk with numbers close to those that are due.
+    fn chunk(&mut self, kind: u8, a: u8, b: u8, c: u8) -> Chunk {
+        match kind {
+            0 => self.data(a, b),
+            1 => self.forward(a, b, c),
+            2..=4 => {
+                // Now and then out of its turn.
+                let serial = AsconfNumber(self.asks.0.wrapping_add(u32::from(c & 3 == 3)));
+                if c & 3 == 0 {
+                    self.asks = AsconfNumber(self.asks.0.wrapping_add(1));
+                }
+                let request = AddressRequest { correlation: u32::from(b), address: address(a) };
+                let parameter = match kind {
+                    2 => Parameter::AddAddress(request),
+                    3 => Parameter::DeleteAddress(request),
+                    _ => Parameter::SetPrimaryAddress(request),
+                };
+                let count = usize::from(c >> 2 & 31).max(1);
+                let parameters = std::iter::repeat_n(parameter, count).collect();
+                Chunk::Asconf(AsconfChunk { serial, address: address(b), parameters })
+            }
+            5 => {
+                let serial = AsconfNumber(self.asked.0.wrapping_add(u32::from(a & 1)));
+                let success = Parameter::SuccessIndication { correlation: u32::from(b) };
+                let parameters = (a & 2 != 0).then_some(success).into_iter().collect();
+                Chunk::AsconfAck(AsconfAckChunk { serial, parameters })
+            }
+            6 => Chunk::Sack(
+                SackBuilder {
+                    cumulative_tsn: self
+                        .highest
+                        .plus(i32::from(a.cast_signed() >> 4).cast_unsigned()),
+                    a_rwnd: u32::from(b) << 8,
+                    ..SackBuilder::default()
+                }
+                .build(),
+            ),
+            _ => {
+                // Parameters as they come.
+                let serial = self.asks;
+                self.asks = AsconfNumber(self.asks.0.wrapping_add(1));
+                let bytes = [0xc0, a & 7, 0, b & 31, 0, 0, 0, c, 0, 5, 0, 8, 192, 0, 2, a];
+                let parameters = Parameters::from_bytes(Bytes::copy_from_slice(&bytes));
+                Chunk::Asconf(AsconfChunk { serial, address: address(0), parameters })
+            }
+        }
+    }
+
+    /// The next DATA chunk, or with a gap before it.
+    fn data(&mut self, a: u8, b: u8) -> Chunk {
+        let tsn = self.next.plus(u32::from(a >> 6));
+        self.next = tsn.next();
+        let number = b >> 3;
+        Chunk::Data(DataChunk {
+            tsn,
+            stream: StreamId(u16::from(a & 31)),
+            flags: DataFlags::from_bits(b & 7),
+            order: match self.is_interleaved {
+                true => Order::Mid { mid: Mid(number.into()), fsn: 0 },
+                false => Order::Ssn(Ssn(number.into())),
+            },
+            ppid: Ppid(1),
+            payload: Bytes::from(vec![b'x'; usize::from(b) + 1]),
+        })
+    }
+
+    /// A skip of some TSNs, of the kind that was agreed on; rarely of the other.
+    fn forward(&mut self, a: u8, b: u8, c: u8) -> Chunk {
+        let to = self.acknowledged.plus(u32::from(a >> 4));
+        if !self.next.is_after(to) {
+            self.next = to.next();
+            self.skipped = Some(to);
+        }
+        let stream = StreamId(u16::from(a & 15));
+        match self.is_interleaved == (c & 63 != 63) {
+            true => {
+                let mid = Mid(u32::from(b >> 1));
+                let skipped = [SkippedMid { stream, unordered: b & 1 != 0, mid }];
+                Chunk::IForwardTsn(IForwardTsnChunk::new(to, &skipped))
+            }
+            false => {
+                let skipped = [SkippedSsn { stream, ssn: Ssn(u16::from(b)) }];
+                Chunk::ForwardTsn(ForwardTsnChunk::new(to, &skipped))
+            }
+        }
+    }
+
+    /// A packet with a chunk, behind AUTH unless the bits say otherwise.
+    fn packet(&self, chunk: &Chunk, bits: u8) -> Bytes {
+        let mut buffer = BytesMut::new();
+        let mut packet = PacketWriter::begin(&mut buffer, self.header, 20_000);
+        if bits & 128 == 0 {
+            packet.authenticate_from_here();
+            packet.put(&self.authentication.chunk());
+        }
+        packet.put(chunk);
+        packet.authenticate(|covered| {
+            self.authentication.sign(covered);
+            // A forgery differs in one bit of what is covered.
+            if let (true, Some(last)) = (bits & 124 == 124, covered.last_mut()) {
+                *last ^= 1;
+            }
+        });
+        packet.finish(Checksum::Crc32c);
+        buffer.freeze()
+    }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Some((bits, steps)) = input.split_first() else { return };
+    let mut subject = Subject::new(*bits);
+    subject.settle();
+    for step in steps.as_chunks().0.iter().take(MAX_STEPS) {
+        subject.step(*step);
+        subject.settle();
+        subject.count();
+        assert!(subject.host.endpoint.associations().len() <= 1);
+    }
+    subject.ends();
+});
