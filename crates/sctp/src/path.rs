@@ -99,6 +99,10 @@ pub struct Path {
     /// Whether an acknowledgement came since the last [`Path::on_sack`].
     acknowledged: bool,
     last_sent: Option<Duration>,
+    /// Whether data waits to be sent again here at once.
+    resends: bool,
+    /// Whether T3 ran out and nothing was acknowledged since: one packet at a time, then.
+    probing: bool,
     /// When the window was last cut because nothing was sent.
     decayed: Duration,
 }
@@ -143,6 +147,8 @@ impl Path {
             window_was_full: false,
             acknowledged: false,
             last_sent: None,
+            resends: false,
+            probing: false,
             decayed: Duration::ZERO,
         }
     }

@@ -173,3 +173,24 @@ impl Association {
         }
     }
 }
+
+/// Whether a chunk means something before the association is up. What is about the transfer does
+/// not: nothing may leave that answers it, so no timer may run for that either (RFC 9260 §5.1 C).
+fn may_come_early(chunk: &Chunk) -> bool {
+    matches!(
+        chunk,
+        Chunk::Init(_)
+            | Chunk::InitAck(_)
+            | Chunk::CookieEcho(_)
+            | Chunk::CookieAck
+            | Chunk::Heartbeat(_)
+            | Chunk::HeartbeatAck(_)
+            | Chunk::Abort(_)
+            | Chunk::Error(_)
+            | Chunk::ShutdownAck
+            | Chunk::ShutdownComplete { .. }
+            | Chunk::Pad { .. }
+            | Chunk::Unknown(_)
+            | Chunk::Malformed { .. }
+    )
+}

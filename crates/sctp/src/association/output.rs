@@ -57,6 +57,9 @@ impl Association {
             }
             _ => {}
         }
+        if self.paths.is_due(now) {
+            self.sender.note_resends(&mut self.paths);
+        }
         while let Some(heartbeat) = self.paths.poll_heartbeat(now, &self.config) {
             if let Some(size) = heartbeat.probe {
                 return self.write_probe(&heartbeat, size, buffer);

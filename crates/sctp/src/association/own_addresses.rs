@@ -181,7 +181,7 @@ impl Association {
         let expired = self.dynamic_address.as_ref().and_then(|it| it.asking.expired(now));
         let Some(asked_on) = expired else { return };
         if let Some(path) = self.paths.get_mut(asked_on) {
-            path.rto.back_off();
+            path.back_off();
         }
         self.paths.on_error(asked_on, &self.config);
         self.give_up_if_unreachable();

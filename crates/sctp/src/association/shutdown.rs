@@ -154,7 +154,9 @@ impl Association {
         self.waiting.push(Some(path), Chunk::ShutdownAck, counters);
     }
 
-    fn farewell(&self, now: Duration) -> (PathId, Farewell) {
+    fn farewell(&mut self, now: Duration) -> (PathId, Farewell) {
+        // No more heartbeats: T2 alone asks whether the peer is still there (§8.3).
+        self.paths.stop();
         let path = self.paths.for_data(None).unwrap_or(self.paths.primary());
         let timeout = self.timeout_of(path);
         (path, Farewell::new(now, timeout, path, self.config.rto_max))

@@ -78,7 +78,7 @@ impl Association {
         }
         if let Some(asked_on) = self.reconfiguration.asked_on() {
             if let Some(path) = self.paths.get_mut(asked_on) {
-                path.rto.back_off();
+                path.back_off();
             }
             self.paths.on_error(asked_on, &self.config);
             self.give_up_if_unreachable();

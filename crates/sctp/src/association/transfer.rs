@@ -87,9 +87,6 @@ impl Association {
     ) {
         if self.state.sends_data() {
             self.sender.handle_sack(now, sack, arrived_on, &mut self.paths, counters);
-        } else if matches!(self.state, State::CookieEchoed(_)) {
-            // Comes with the COOKIE ACK, or that was lost; then it comes again.
-            counters.unexpected_chunks += 1;
         }
     }
 

@@ -99,11 +99,15 @@ fn bytes_in(time: u64, rate: u64) -> u64 {
 
 impl Path {
     /// What may be sent now, if the next packet carries `packet` bytes of user data. A window of
-    /// which anything is left admits a whole packet (RFC 9260 §6.1 rule B).
+    /// which anything is left admits a whole packet (RFC 9260 §6.1 rule B). After T3 there is one
+    /// packet, however little it carries, until something is acknowledged (§6.3.3 E3, §7.2.3).
     #[must_use]
     pub fn allowance(&self, now: Duration, packet: usize) -> Allowance {
         if self.granted > 0 {
             return Allowance::Now(packet);
+        }
+        if self.probing && self.outstanding > 0 {
+            return Allowance::Closed;
         }
         let cap = self.flight_cap().unwrap_or(usize::MAX);
         let window = self.congestion.window().min(cap);

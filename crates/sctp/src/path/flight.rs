@@ -56,6 +56,7 @@ impl Path {
         self.rates.on_sent(now, bytes, self.outstanding);
         self.outstanding += bytes;
         self.last_sent = Some(now);
+        self.mtu.on_data_sent(bytes + self.overhead());
         let window = self.congestion.window();
         self.window_was_full |= self.outstanding >= window;
         if app_limited && self.outstanding < window {
@@ -73,6 +74,7 @@ impl Path {
     /// `bytes` of a chunk that was under way in this packet were acknowledged, for the first time.
     pub fn on_chunk_acknowledged(&mut self, now: Duration, packet: PacketNumber, bytes: usize) {
         self.note_fullness();
+        self.probing = false;
         self.outstanding = self.outstanding.saturating_sub(bytes);
         self.rates.on_acknowledged(now, packet, bytes);
     }
@@ -80,6 +82,7 @@ impl Path {
     /// `bytes` of a chunk were acknowledged that was taken for lost and had not been sent again.
     pub fn on_late_chunk(&mut self, now: Duration, bytes: usize) {
         self.note_fullness();
+        self.probing = false;
         self.rates.on_late(now, bytes);
     }
 
@@ -153,7 +156,8 @@ impl Path {
     /// T3 ran out: the timeout doubles and the window falls. The path's error count is
     /// [`super::Paths::on_error`]'s.
     pub fn on_timeout(&mut self, now: Duration, siblings: Siblings) {
-        self.rto.back_off();
+        self.back_off();
+        self.probing = true;
         self.mtu.on_data_timeout();
         self.ecn.on_data_timeout();
         self.granted = 0;
@@ -161,6 +165,13 @@ impl Path {
         let outstanding = self.outstanding;
         let kind = CongestionKind::Loss;
         self.congestion.on_timeout(&CongestionEvent { now, kind, outstanding, siblings });
+    }
+
+    /// The path was silent for as long as its timeout, which doubles (RFC 9260 §6.3.3 E2). A
+    /// heartbeat that is unanswered by now says the same, and does not double it again.
+    pub fn back_off(&mut self) {
+        self.rto.back_off();
+        self.beat.overtake();
     }
 
     /// Before the first word of a SACK: whether the window was in use.

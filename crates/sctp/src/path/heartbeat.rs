@@ -72,6 +72,15 @@ impl Beat {
         self.next = None;
     }
 
+    /// Something else that was not answered was counted: the heartbeat that is on its way is not
+    /// counted as well, and another one is due.
+    pub(super) fn overtake(&mut self) {
+        if let Some(latest) = self.latest.as_mut().filter(|latest| latest.lost_at != 0) {
+            latest.lost_at = 0;
+            self.next = Some(0);
+        }
+    }
+
     fn is_waiting(&self) -> bool {
         self.latest.is_some_and(|latest| latest.lost_at != 0)
     }
@@ -99,6 +108,12 @@ impl Path {
         let beat = waiting.or(self.beat.next).unwrap_or(0);
         let mtu = if self.wants_probe() { Some(0) } else { self.mtu.next_timeout() };
         mtu.map_or(beat, |mtu| mtu.min(beat))
+    }
+
+    /// Whether data that is sent again asks all that a heartbeat would: not if large packets may
+    /// vanish where small ones do not (RFC 8899 §4.3).
+    fn is_probed_by_data(&self) -> bool {
+        (self.t3.is_some() || self.resends) && !self.mtu.suspects_black_hole()
     }
 
     /// Probes go only where data goes.
@@ -129,10 +144,10 @@ impl Paths {
 
     /// Counts heartbeats that were not answered in time as errors (RFC 9260 §8.3).
     pub fn handle_timeout(&mut self, now: Duration, config: &AssociationConfig) {
-        let time = nanoseconds(now);
-        if !self.running || time < self.due {
+        if !self.is_due(now) {
             return;
         }
+        let time = nanoseconds(now);
         for index in 0..self.paths.len() {
             let path = &mut self.paths[index];
             path.mtu.on_time(time);
@@ -143,14 +158,20 @@ impl Paths {
             if Self::is_urgent(path, config) {
                 path.beat.hasten();
             }
-            // Where data is under way, T3 counts and backs off.
+            // One silence is one error: where data is under way, T3 counts and backs off.
             if path.t3.is_none() {
-                path.rto.back_off();
+                path.back_off();
                 let id = path.id;
                 self.on_error(id, config);
             }
         }
         self.due = 0;
+    }
+
+    /// Whether [`Self::poll_heartbeat`] has something to look at.
+    #[must_use]
+    pub fn is_due(&self, now: Duration) -> bool {
+        self.running && nanoseconds(now) >= self.due
     }
 
     /// The next heartbeat to send now.
@@ -159,15 +180,15 @@ impl Paths {
         now: Duration,
         config: &AssociationConfig,
     ) -> Option<Heartbeat> {
-        let time = nanoseconds(now);
-        if !self.running || time < self.due {
+        if !self.is_due(now) {
             return None;
         }
+        let time = nanoseconds(now);
         for index in 0..self.paths.len() {
             if self.paths[index].beat.next.is_none() {
                 self.arm(index, time, config);
             }
-            if self.is_due(index, time, config) {
+            if self.is_beat_due(index, time, config) {
                 let nonce = self.draw.number();
                 return Some(self.paths[index].heartbeat(time, nonce));
             }
@@ -271,9 +292,14 @@ impl Paths {
 
     /// Whether a heartbeat of this path is due. Data sent meanwhile puts it off; addresses are
     /// verified a few at a time (RFC 9260 §5.4, `HB.Max.Burst`).
-    fn is_due(&mut self, index: usize, now: u64, config: &AssociationConfig) -> bool {
+    fn is_beat_due(&mut self, index: usize, now: u64, config: &AssociationConfig) -> bool {
         let path = &mut self.paths[index];
         if path.beat.is_waiting() || path.beat.next.is_none_or(|next| next > now) {
+            return false;
+        }
+        if path.is_probed_by_data() && !path.beat.demanded {
+            let t3 = path.t3.unwrap_or(path.rto.current() + Duration::from_nanos(now));
+            path.beat.next = Some(nanoseconds(t3).max(now.saturating_add(1)));
             return false;
         }
         if path.state() == PathState::Active && !path.beat.demanded && path.beat.next != Some(0) {

@@ -78,6 +78,8 @@ pub(super) struct Mtu {
     hint: u16,
     /// When to try larger sizes again, in nanoseconds.
     raise_at: u64,
+    /// Bytes of the packet with data that was sent last.
+    sent: u16,
     /// Timeouts of data since some of it was acknowledged.
     timeouts: u8,
 }
@@ -98,6 +100,7 @@ impl Mtu {
             lost: 0,
             hint: 0,
             raise_at: 0,
+            sent: 0,
             timeouts: 0,
         }
     }
@@ -159,15 +162,24 @@ impl Mtu {
     /// A small heartbeat was answered. Says whether the size changed: data of the size used now
     /// does not get through.
     pub(super) fn on_small_answer(&mut self) -> bool {
-        if self.timeouts < BLACK_HOLE_TIMEOUTS || self.state == MtuState::Disabled {
-            return false;
-        }
-        self.fall()
+        self.suspects_black_hole() && self.fall()
     }
 
-    /// Data on the path ran into its timeout.
+    /// A packet of so many bytes with data leaves.
+    pub(super) fn on_data_sent(&mut self, size: usize) {
+        self.sent = u16::try_from(size).unwrap_or(u16::MAX);
+    }
+
+    /// Data on the path ran into its timeout. What every path carries says nothing of the MTU.
     pub(super) fn on_data_timeout(&mut self) {
-        self.timeouts = self.timeouts.saturating_add(1);
+        if self.sent > self.least {
+            self.timeouts = self.timeouts.saturating_add(1);
+        }
+    }
+
+    /// Whether large packets vanish, so that it matters if a small one gets through.
+    pub(super) fn suspects_black_hole(&self) -> bool {
+        self.timeouts >= BLACK_HOLE_TIMEOUTS && self.state != MtuState::Disabled
     }
 
     /// Data on the path was acknowledged that went in a packet of at least so many bytes. Small

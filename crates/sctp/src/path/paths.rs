@@ -254,6 +254,13 @@ impl Paths {
         }
     }
 
+    /// Whether data waits to be sent again on a path at once.
+    pub fn set_resends(&mut self, id: PathId, resends: bool) {
+        if let Some(path) = self.get_mut(id) {
+            path.resends = resends;
+        }
+    }
+
     /// Whether the peer counts as gone: more than `Association.Max.Retrans` errors in a row
     /// (RFC 9260 §8.1).
     #[must_use]

@@ -28,6 +28,11 @@ impl PeerWindow {
         self.answered = true;
     }
 
+    /// The probe is sent again: what answered the one before says nothing of this one.
+    pub(super) fn await_answer(&mut self) {
+        self.answered = false;
+    }
+
     /// Bytes that may be sent, while so many are under way.
     #[inline]
     pub(super) fn left(&self, in_flight: usize) -> usize {

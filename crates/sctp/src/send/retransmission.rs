@@ -74,6 +74,7 @@ impl Sender {
     /// T3 ran out on a path (RFC 9260 §6.3.3).
     fn expire(&mut self, number: u8, id: PathId, now: Duration, paths: &mut Paths) -> Expired {
         let is_error = !self.is_probing_window();
+        self.peer_window.await_answer();
         let to = self.path_instead_of(id, paths);
         let siblings = paths.siblings(id);
         let suspects = self.lose_flight(number, to, Meaning::Loss, now, paths);
@@ -83,7 +84,7 @@ impl Sender {
             if is_error {
                 path.on_timeout(now, siblings);
             } else {
-                path.rto.back_off();
+                path.back_off();
             }
             let packet = path.next_packet();
             flight.recovery =
@@ -91,6 +92,15 @@ impl Sender {
         }
         self.forward_tsn_due |= self.must_forward();
         Expired { path: id, is_error }
+    }
+
+    /// Tells the paths which of them send something again at once: that is as good as a heartbeat.
+    pub fn note_resends(&self, paths: &mut Paths) {
+        for flight in &self.flights {
+            if let Some(id) = flight.path {
+                paths.set_resends(id, flight.waiting > 0);
+            }
+        }
     }
 
     /// Starts T3 anew if what was oldest on the path is under way no more: acknowledged, or lost

@@ -20,4 +20,6 @@ mod paths;
 mod properties;
 mod reconfiguration;
 mod shutdown;
+mod timeouts;
+mod timers;
 mod world;

@@ -67,6 +67,7 @@ fn a_search_that_ended_begins_again_after_ten_minutes() {
 #[test]
 fn data_that_vanishes_while_heartbeats_pass_is_a_black_hole() {
     let mut mtu = Mtu::new(1500, 1500, true, true);
+    mtu.on_data_sent(1400);
     mtu.on_data_timeout();
     assert!(!mtu.on_small_answer());
     mtu.on_data_timeout();
@@ -79,6 +80,7 @@ fn data_that_vanishes_while_heartbeats_pass_is_a_black_hole() {
 #[test]
 fn below_the_base_only_the_least_size_is_left() {
     let mut mtu = Mtu::new(1500, 1500, true, true);
+    mtu.on_data_sent(1400);
     for expected in [1200, 576, 576] {
         mtu.on_data_timeout();
         mtu.on_data_timeout();
@@ -87,6 +89,7 @@ fn below_the_base_only_the_least_size_is_left() {
     }
     assert_eq!(mtu.state(), MtuState::Error);
     let mut six = Mtu::new(1500, 1500, false, true);
+    six.on_data_sent(1400);
     for _ in 0..2 {
         six.on_data_timeout();
         six.on_data_timeout();
@@ -98,6 +101,7 @@ fn below_the_base_only_the_least_size_is_left() {
 #[test]
 fn acknowledged_data_ends_the_suspicion() {
     let mut mtu = Mtu::new(1500, 1500, true, true);
+    mtu.on_data_sent(1400);
     mtu.on_data_timeout();
     mtu.on_data_acknowledged(1400);
     mtu.on_data_timeout();
@@ -106,6 +110,16 @@ fn acknowledged_data_ends_the_suspicion() {
     mtu.on_data_acknowledged(600);
     mtu.on_data_timeout();
     assert!(mtu.on_small_answer());
+}
+
+/// With that the association would fall to packets of 576 bytes because its peer is gone.
+#[test]
+fn what_every_path_carries_casts_no_suspicion() {
+    let mut mtu = Mtu::new(1500, 1500, true, true);
+    mtu.on_data_sent(100);
+    mtu.on_data_timeout();
+    mtu.on_data_timeout();
+    assert!(!mtu.suspects_black_hole() && !mtu.on_small_answer());
 }
 
 #[test]

@@ -15,6 +15,7 @@
 mod chunks;
 mod network;
 mod stranger;
+mod wiretap;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -31,6 +32,7 @@ use eyas_sctp::message::{Message, SendInfo};
 pub(crate) use chunks::names;
 pub(crate) use network::Network;
 pub(crate) use stranger::{STRANGER, init, packet};
+pub(crate) use wiretap::Wiretap;
 
 /// The host that connects, as a rule.
 pub(crate) const A: usize = 0;
@@ -71,6 +73,10 @@ pub(crate) struct World {
     pub(crate) kept: Option<Bytes>,
     /// Stands for every byte that was sent, and when.
     pub(crate) digest: u64,
+    /// Who knows the tags of both sides, if somebody listens.
+    pub(crate) wiretap: Option<Wiretap>,
+    /// How often an endpoint was called because it had asked for that.
+    pub(crate) calls: u64,
     in_flight: BTreeMap<(Duration, u64), InFlight>,
     sent: u64,
     lose: VecDeque<&'static str>,
@@ -210,6 +216,8 @@ impl World {
             keep: None,
             kept: None,
             digest: 0xcbf2_9ce4_8422_2325,
+            wiretap: None,
+            calls: 0,
             in_flight: BTreeMap::new(),
             sent: 0,
             lose: VecDeque::new(),
@@ -328,6 +336,7 @@ impl World {
         for host in &mut self.hosts {
             if host.timeout.is_some_and(|at| at <= self.now) {
                 host.timeout = None;
+                self.calls += 1;
                 host.endpoint.handle_input(self.now, Input::Tick);
             }
         }
@@ -391,6 +400,9 @@ impl World {
         for byte in time.iter().chain(&packet) {
             // FNV-1a.
             self.digest = (self.digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        if let Some(wiretap) = &mut self.wiretap {
+            wiretap.hear(from, &packet);
         }
         let arrow = if from == A { "->" } else { "<-" };
         let mut line = format!("A {arrow} B  {}", names(&packet));

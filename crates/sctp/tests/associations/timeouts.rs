@@ -1,0 +1,139 @@
+//! What silence does: T3-rtx, heartbeats and error counts together (RFC 9260 §6.3.3, §7.2.3, §8.1),
+//! as associations are configured by default.
+
+use std::time::Duration;
+
+use crate::world::{A, B, World, listening, ms, multihomed};
+use eyas_sctp::config::{AssociationConfig, EndpointConfig, LossDetection};
+use eyas_sctp::endpoint::PathState;
+use eyas_sctp::event::{Event, LossReason};
+use eyas_sctp::identifier::AssociationId;
+use eyas_sctp::io::{Input, Unreachable};
+
+/// An endpoint with nothing changed.
+fn usual(mut config: EndpointConfig) -> EndpointConfig {
+    config.association = AssociationConfig::default();
+    config
+}
+
+/// `A` connected to `B`, which then falls silent, at 300 ms.
+fn silent() -> (World, AssociationId) {
+    let mut world = World::with(usual(listening()), usual(listening()));
+    let (a, _) = world.connected();
+    world.run_for(ms(300) - world.now);
+    world.network.cut = vec![0];
+    world.clear_ladder();
+    (world, a)
+}
+
+/// When lines with `what` were added to the ladder from now on, in tenths of a second, and how many
+/// each time.
+fn times(world: &mut World, what: &str, limit: Duration) -> Vec<(u128, usize)> {
+    let count = |world: &World| world.ladder.iter().filter(|line| line.contains(what)).count();
+    let (mut times, mut known, end) = (Vec::new(), 0, world.now + limit);
+    while world.now < end {
+        world.drain();
+        let seen = count(world);
+        if seen > known {
+            times.push((world.now.as_millis() / 100, seen - known));
+            known = seen;
+        }
+        world.run_for(ms(100));
+    }
+    times
+}
+
+/// Whether `A` sent heartbeats.
+fn beats(world: &World) -> bool {
+    world.ladder.iter().any(|line| line.contains("A -> B") && line.contains("HEARTBEAT"))
+}
+
+#[test]
+fn a_dead_peer_is_tried_ten_times_with_doubling_timeouts() {
+    let (mut world, a) = silent();
+    world.send(A, a, 0, "anybody there?");
+    let sent = times(&mut world, "DATA", Duration::from_millis(362_500));
+    // The second one is the tail-loss probe (RFC 8985 §7), then it is T3 alone.
+    let expected = [3, 6, 13, 33, 73, 153, 313, 633, 1233, 1833, 2433, 3033];
+    assert_eq!(sent, expected.map(|at| (at, 1)));
+    assert_eq!(world.hosts[A].status(a).paths[0].state, PathState::Inactive);
+    world.run_for(ms(1000));
+    let lost = Event::Lost(LossReason::PeerUnreachable);
+    assert_eq!(world.hosts[A].said().last(), Some(&lost));
+}
+
+#[test]
+fn while_data_is_under_way_nothing_else_probes_the_only_path() {
+    let (mut world, a) = silent();
+    world.send(A, a, 0, "anybody there?");
+    world.run_for(Duration::from_secs(360));
+    assert!(!beats(&world), "{:?}", world.ladder);
+    assert_eq!(world.hosts[A].status(a).paths[0].state, PathState::Inactive);
+}
+
+#[test]
+fn a_heartbeat_that_a_timeout_overtakes_is_no_second_error() {
+    let (mut world, a) = silent();
+    world.send(A, a, 0, "anybody there?");
+    // The path is asked, as the network says that it leads nowhere.
+    let remote = world.hosts[A].status(a).paths[0].remote;
+    let input = Input::Unreachable { remote, reason: Unreachable::Route, quoted: None };
+    world.hosts[A].endpoint.handle_input(world.now, input);
+    world.run_for(ms(1500));
+    assert!(beats(&world));
+    assert_eq!(world.hosts[A].status(a).paths[0].outstanding, 14);
+    assert_eq!(world.hosts[A].status(a).paths[0].rto, Duration::from_secs(2));
+}
+
+#[test]
+fn a_path_that_data_has_left_is_probed_by_heartbeats_at_once() {
+    let mut world = World::with(usual(multihomed(A, 2)), usual(multihomed(B, 2)));
+    let (a, _) = world.connected();
+    world.run_for(ms(3000));
+    world.network.cut = vec![0];
+    world.clear_ladder();
+    world.send(A, a, 0, "over there");
+    world.run_for(ms(1500));
+    let beats = |line: &&String| line.contains("HEARTBEAT") && !line.contains("network 1");
+    assert!(world.ladder.iter().find(beats).is_some(), "{:?}", world.ladder);
+}
+
+/// Ten packets are lost with T3 as the only thing that tells.
+#[test]
+fn after_a_timeout_one_packet_goes_and_no_more() {
+    for (size, detection) in
+        [(14_000, LossDetection::Classic), (14_000, LossDetection::Rack), (40, LossDetection::Rack)]
+    {
+        let mut config = usual(listening());
+        config.association.loss_detection = detection;
+        let mut world = World::with(config.clone(), config);
+        let (a, _) = world.connected();
+        world.run_for(ms(300) - world.now);
+        world.network.cut = vec![0];
+        for _ in 0..14_000 / size {
+            world.send(A, a, 0, vec![1; size]);
+        }
+        world.run_for(ms(990));
+        world.clear_ladder();
+        let sent = times(&mut world, "DATA", Duration::from_secs(20));
+        assert_eq!(sent.iter().map(|(_, packets)| *packets).max(), Some(1), "{sent:?}");
+        assert!(sent.len() >= 4, "{sent:?}");
+        world.network.cut.clear();
+        world.run_until(Duration::from_secs(60), |world| {
+            world.hosts[B].received_bytes() == size * (14_000 / size)
+        });
+    }
+}
+
+#[test]
+fn nothing_probes_the_peer_once_the_end_has_begun() {
+    let (mut world, a) = silent();
+    world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
+    let sent = times(&mut world, "SHUTDOWN", Duration::from_secs(363));
+    assert!(!beats(&world), "{:?}", world.ladder);
+    // Until T5-shutdown-guard, which is five times RTO.Max.
+    let expected = [3, 13, 33, 73, 153, 313, 633, 1233, 1833, 2433];
+    assert_eq!(sent, expected.map(|at| (at, 1)));
+    world.run_for(ms(1000));
+    assert_eq!(world.hosts[A].state(), eyas_sctp::endpoint::AssociationState::Closed);
+}

@@ -1,0 +1,58 @@
+//! Somebody who hears all that both hosts say, and can therefore say anything in the name of either.
+
+use bytes::{Bytes, BytesMut};
+use eyas_sctp::identifier::VerificationTag;
+use eyas_sctp::serial::Tsn;
+use eyas_sctp::wire::{Checksum, Chunk, Header, Packet, PacketWriter};
+
+/// What was heard, by host.
+#[derive(Default)]
+pub(crate) struct Wiretap {
+    /// The common header of packets to each host.
+    headers: [Option<Header>; 2],
+    /// The first TSN of each host, and the latest.
+    first: [Option<Tsn>; 2],
+    latest: [Option<Tsn>; 2],
+}
+
+impl Wiretap {
+    /// `from` sent a packet.
+    pub(crate) fn hear(&mut self, from: usize, packet: &Bytes) {
+        let Ok((header, chunks)) = Packet::parse(packet, Checksum::Crc32c) else { return };
+        for chunk in chunks {
+            match chunk {
+                Chunk::Init(init) | Chunk::InitAck(init) => {
+                    let back = Header {
+                        source_port: header.destination_port,
+                        destination_port: header.source_port,
+                        tag: init.initiate_tag,
+                    };
+                    self.headers[from] = Some(back);
+                    self.first[from] = Some(init.initial_tsn);
+                }
+                Chunk::Data(data) => self.latest[from] = Some(data.tsn),
+                _ => {}
+            }
+        }
+        if header.tag != VerificationTag::ZERO {
+            self.headers[1 - from] = Some(header);
+        }
+    }
+
+    /// A TSN of `host`'s: its latest or, before that, the one before its first.
+    pub(crate) fn tsn_of(&self, host: usize) -> Tsn {
+        let before = self.first[host].map_or(Tsn(0), Tsn::previous);
+        self.latest[host].unwrap_or(before)
+    }
+
+    /// A packet to `host` that its peer might have sent, if anything was heard yet.
+    pub(crate) fn forge(&self, host: usize, chunks: &[Chunk]) -> Option<Bytes> {
+        let mut buffer = BytesMut::new();
+        let mut packet = PacketWriter::begin(&mut buffer, self.headers[host]?, 65_000);
+        for chunk in chunks {
+            packet.put(chunk);
+        }
+        packet.finish(Checksum::Crc32c);
+        Some(buffer.freeze())
+    }
+}
