@@ -54,8 +54,16 @@ impl Association {
     /// The only place that knows every type of chunk. Says whether to go on with the packet.
     fn handle_chunk(&mut self, at: &Incoming, chunk: Chunk, counters: &mut Counters) -> bool {
         let &Incoming { now, ref arrival, path } = at;
+        if self.state.is_opening() && !may_come_early(&chunk) {
+            counters.unexpected_chunks += 1;
+            return true;
+        }
         match chunk {
             Chunk::Data(data) => return self.handle_data(path, data, counters),
+            // Not agreed on, and of a type that is skipped without a report (RFC 9260 §3.2).
+            Chunk::Sack(sack) if sack.is_nr && !self.agreed.nr_sack => {
+                counters.unexpected_chunks += 1;
+            }
             Chunk::Sack(sack) => self.handle_sack(now, &sack, path, counters),
             Chunk::InitAck(init) => self.handle_init_ack(now, arrival, &init, counters),
             Chunk::CookieAck => self.handle_cookie_ack(now, counters),
@@ -76,17 +84,8 @@ impl Association {
                 counters.errors_in += 1;
                 self.handle_error(now, &error);
             }
-            Chunk::ForwardTsn(forward) if self.agreed.partial_reliability => {
-                if let Err(violation) = self.receiver.handle_forward_tsn(&forward, counters) {
-                    self.abort_for_violation(cause_of(violation));
-                    return false;
-                }
-            }
-            Chunk::IForwardTsn(forward) if self.agreed.partial_reliability => {
-                if let Err(violation) = self.receiver.handle_i_forward_tsn(&forward, counters) {
-                    self.abort_for_violation(cause_of(violation));
-                    return false;
-                }
+            Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) => {
+                return self.handle_skip(path, &chunk, counters);
             }
             Chunk::Ecne { lowest_tsn } if self.agreed.ecn => {
                 self.handle_ecne(now, path, lowest_tsn, counters);
@@ -110,14 +109,30 @@ impl Association {
             | Chunk::CookieEcho(_)
             | Chunk::Abort(_)
             | Chunk::ShutdownComplete { .. }
-            | Chunk::ForwardTsn(_)
-            | Chunk::IForwardTsn(_)
             | Chunk::Ecne { .. }
             | Chunk::Cwr { .. }
             | Chunk::Auth(_)
             | Chunk::Reconfig(_) => counters.unexpected_chunks += 1,
         }
         true
+    }
+
+    /// FORWARD-TSN or I-FORWARD-TSN. Says whether to go on with the packet.
+    fn handle_skip(&mut self, path: PathId, chunk: &Chunk, counters: &mut Counters) -> bool {
+        if !self.agreed.partial_reliability {
+            counters.unexpected_chunks += 1;
+            self.report_chunk(path, chunk, counters);
+            return true;
+        }
+        let outcome = match chunk {
+            Chunk::ForwardTsn(forward) => self.receiver.handle_forward_tsn(forward, counters),
+            Chunk::IForwardTsn(forward) => self.receiver.handle_i_forward_tsn(forward, counters),
+            _ => Ok(()),
+        };
+        if let Err(violation) = outcome {
+            self.abort_for_violation(cause_of(violation));
+        }
+        outcome.is_ok()
     }
 
     /// What one packet brought has been taken in.

@@ -199,18 +199,18 @@ impl Association {
 
     /// An INIT ACK that no association can be built from.
     fn refuse_init_ack(&mut self, init: &InitChunk, refusal: Refusal) {
-        match refusal {
-            Refusal::Silent => {}
-            Refusal::Abort(cause) => {
-                // The peer holds nothing, but it is told what is wrong (§3.3.3, §5.1).
-                let code = cause.code().0;
-                let abort = AbortChunk { reflected: false, causes: [cause].into_iter().collect() };
-                let path = self.paths.primary();
-                self.waiting.push_alone(path, init.initiate_tag, Chunk::Abort(abort));
-                let reason = LossReason::ProtocolViolation { cause: code };
-                self.end(Ending::Last, Event::Lost(reason));
-            }
-        }
+        // The peer holds nothing, but it is told what is wrong (§3.3.3, §5.1).
+        let (tag, cause) = match refusal {
+            // The tag of its own packet, with the T bit.
+            Refusal::NoTag => (self.local_tag, Cause::InvalidMandatoryParameter),
+            Refusal::Abort(cause) => (init.initiate_tag, cause),
+        };
+        let code = cause.code().0;
+        let reflected = init.initiate_tag == VerificationTag::ZERO;
+        let abort = AbortChunk { reflected, causes: [cause].into_iter().collect() };
+        self.waiting.push_alone(self.paths.primary(), tag, Chunk::Abort(abort));
+        let reason = LossReason::ProtocolViolation { cause: code };
+        self.end(Ending::Last, Event::Lost(reason));
     }
 
     /// Of the addresses that the peer listed those of the families that are used here: an INIT

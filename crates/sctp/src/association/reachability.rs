@@ -4,10 +4,11 @@
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
-use super::{Arrival, Association};
+use super::state::State;
+use super::{Arrival, Association, Ending};
 use crate::counters::Counters;
 use crate::error::Error;
-use crate::event::{Event, PathChange};
+use crate::event::{Event, LossReason, PathChange};
 use crate::identifier::PathId;
 use crate::io::Unreachable;
 use crate::wire::{Chunk, HeartbeatChunk};
@@ -29,14 +30,14 @@ impl Association {
         path
     }
 
-    /// HEARTBEAT: goes back as it came (§8.3).
+    /// HEARTBEAT: goes back as it came, from the COOKIE ECHO on, if only with it (§8.3).
     pub(super) fn handle_heartbeat(
         &mut self,
         path: PathId,
         heartbeat: HeartbeatChunk,
         counters: &mut Counters,
     ) {
-        if self.state.is_up() && heartbeat.info.len() <= MAX_ECHOED {
+        if self.holds_state_at_peer() && heartbeat.info.len() <= MAX_ECHOED {
             self.waiting.push(Some(path), Chunk::HeartbeatAck(heartbeat), counters);
         } else {
             counters.unexpected_chunks += 1;
@@ -56,17 +57,24 @@ impl Association {
         }
     }
 
-    /// The network says that packets to an address of the peer's do not arrive. Only a handshake
-    /// that nobody has answered ends by that: anybody can claim it.
+    /// The network says that packets to an address of the peer's do not arrive. `quoted`: it showed
+    /// one of them, so it is no guess. Who shows one and says that SCTP is not spoken there ends the
+    /// association, as an ABORT with the T bit does (§10, ICMP8); what this host itself says ends
+    /// only a handshake that nobody has answered.
     pub(crate) fn handle_unreachable(
         &mut self,
         now: Duration,
         remote: SocketAddr,
         reason: Unreachable,
+        quoted: bool,
     ) {
         let Some(path) = self.paths.by_remote(remote, None) else { return };
         if let Unreachable::TooBig(size) = reason {
             return self.paths.on_too_big(now, path, size);
+        }
+        let is_refusal = reason == Unreachable::Protocol && quoted && self.holds_state_at_peer();
+        if is_refusal && !self.is_beside(remote, None) {
+            return self.end_by_refusal(reason);
         }
         if self.state.is_opening() {
             self.give_up_address(now, path, reason);
@@ -74,6 +82,21 @@ impl Association {
             // Ask the path itself.
             self.paths.request_heartbeat(path);
         }
+    }
+
+    /// As if the peer had sent an ABORT with the T bit.
+    fn end_by_refusal(&mut self, reason: Unreachable) {
+        let last = match self.state {
+            // It has ended, as it was to: only its SHUTDOWN COMPLETE was late or lost.
+            State::ShutdownAckSent(_) => Event::Closed,
+            _ => Event::Lost(LossReason::Refused(reason)),
+        };
+        self.end(Ending::Quiet, last);
+    }
+
+    /// Whether a COOKIE ECHO was sent, so that there is something at the peer to be ended.
+    fn holds_state_at_peer(&self) -> bool {
+        self.state.is_up() || matches!(self.state, State::CookieEchoed(_))
     }
 
     /// The addresses of this host that have a route.

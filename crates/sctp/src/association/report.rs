@@ -1,12 +1,13 @@
 //! What the peer does not understand of us, and we of it (RFC 9260 §3.2, §3.3.10).
 
+use bytes::BytesMut;
 use core::time::Duration;
 
 use super::Association;
 use crate::counters::Counters;
 use crate::event::Event;
 use crate::identifier::PathId;
-use crate::wire::{Cause, Chunk, ChunkType, ErrorChunk, UnknownChunk};
+use crate::wire::{Cause, Chunk, ChunkType, EncodeChunk, ErrorChunk, UnknownChunk};
 
 /// The most causes of an ERROR that the user is told of.
 const MAX_CAUSES: usize = 16;
@@ -32,6 +33,18 @@ impl Association {
                 other => self.notify(Event::RemoteError { cause: other.code().0 }),
             }
         }
+    }
+
+    /// A chunk of a type that is known, but was not agreed on: its sender is told as if it were not
+    /// (RFC 3758 §3.3.1).
+    pub(super) fn report_chunk(&mut self, path: PathId, chunk: &Chunk, counters: &mut Counters) {
+        if chunk.encoded_len() > MAX_REPORTED {
+            return;
+        }
+        let mut whole = BytesMut::with_capacity(chunk.encoded_len());
+        chunk.encode(&mut whole);
+        let causes = Cause::UnrecognizedChunkType { chunk: whole.freeze() }.into();
+        self.waiting.push(Some(path), Chunk::Error(ErrorChunk { causes }), counters);
     }
 
     /// A chunk of a type that is not known here. Says whether to go on with the packet.

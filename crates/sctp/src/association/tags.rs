@@ -1,6 +1,8 @@
 //! Verification tags (RFC 9260 §8.5): which packets belong to an association though their tag is
 //! not ours, and which do not although it is.
 
+use core::net::{IpAddr, SocketAddr};
+
 use super::state::State;
 use super::{Arrival, Association};
 use crate::counters::Counters;
@@ -36,7 +38,7 @@ impl Association {
     ) {
         match first {
             Some(Chunk::Abort(abort)) if abort.reflected && self.is_authentic(tag, true) => {
-                if !self.is_beside(arrival) {
+                if !self.is_beside(arrival.remote, arrival.local) {
                     self.handle_abort(&abort);
                 }
             }
@@ -55,11 +57,12 @@ impl Association {
         }
     }
 
-    /// Whether a packet comes over a path that was never confirmed, beside others that were. If there is
+    /// Whether a refusal is about a path that was never confirmed, beside others that were. If there is
     /// a translator on that path alone, as for IPv4 beside IPv6, the peer does not know the address that
-    /// our probe comes from and takes it for a stranger's (§8.4), though it has the association.
-    fn is_beside(&self, arrival: &Arrival) -> bool {
-        let over = self.paths.by_remote(arrival.remote, arrival.local);
+    /// our probe comes from and takes it for a stranger's (§8.4), though it has the association; and an
+    /// address that the peer listed may be that of another host, which does not speak SCTP.
+    pub(super) fn is_beside(&self, remote: SocketAddr, local: Option<IpAddr>) -> bool {
+        let over = self.paths.by_remote(remote, local);
         let over = over.and_then(|path| self.paths.get(path));
         let is_confirmed = |path: &Path| path.state() != PathState::Unconfirmed;
         over.is_some_and(|path| !is_confirmed(path)) && self.paths.iter().any(is_confirmed)

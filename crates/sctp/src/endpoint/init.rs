@@ -30,7 +30,7 @@ impl Endpoint {
         let counters = &mut self.counters;
         let reading = match Reading::of(init, arrival.remote.ip(), &config, counters) {
             Ok(reading) => reading,
-            Err(Refusal::Silent) => return,
+            Err(Refusal::NoTag) => return,
             Err(Refusal::Abort(cause)) => {
                 return self.refuse(arrival, header, init.initiate_tag, Some(cause));
             }

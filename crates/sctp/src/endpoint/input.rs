@@ -167,7 +167,8 @@ impl Endpoint {
                 && quoted.is_none_or(|quoted| entry.association.has_sent(quoted))
             {
                 believed = true;
-                entry.association.handle_unreachable(self.now, canonical(remote), reason);
+                let (remote, is_quoted) = (canonical(remote), quoted.is_some());
+                entry.association.handle_unreachable(self.now, remote, reason, is_quoted);
                 self.touch(slot);
             }
         }

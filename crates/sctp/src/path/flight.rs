@@ -107,6 +107,13 @@ impl Path {
         self.rates.on_forgotten(packet, bytes);
     }
 
+    /// `bytes` that were acknowledged are under way again, as the peer dropped them. They count to
+    /// the latest packet, whose number this gives.
+    pub fn take_back(&mut self, bytes: usize) -> PacketNumber {
+        self.outstanding += bytes;
+        PacketNumber(self.rates.next_number().0.wrapping_sub(1))
+    }
+
     /// All that a SACK says of the path was told. Call it for every path that it acknowledged or
     /// lost something on.
     pub fn on_sack(&mut self, now: Duration, progress: Progress, siblings: Siblings) {

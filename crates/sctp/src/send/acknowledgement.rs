@@ -70,7 +70,7 @@ impl Batch {
     /// Adds a chunk that was under way.
     #[inline]
     fn add(&mut self, tsn: Tsn, chunk: &SentChunk, flights: &mut [Flight], paths: &mut Paths) {
-        let once = chunk.transmissions == 1;
+        let once = chunk.transmissions == 1 && !chunk.taken_back;
         let same = self.flight == chunk.flight && self.packet == chunk.packet && self.once == once;
         if self.bytes == 0 || !same {
             self.flush(flights, paths);
@@ -217,10 +217,10 @@ impl Sender {
         match self.denial(&report, &known) {
             Denial::None if self.reported.doubted => merge(&mut report, &known),
             Denial::None => {}
-            Denial::Repeated => self.renege(&report, &known, paths),
+            Denial::Repeated => self.renege(batch.now, &report, &known, paths),
             Denial::Certain => {
                 let all = (self.outstanding.first(), self.outstanding.next().previous());
-                self.renege(&report, &[all], paths);
+                self.renege(batch.now, &report, &[all], paths);
             }
         }
         (self.reported.arrived, self.reported.spare) = (report, known);
@@ -262,12 +262,12 @@ impl Sender {
         }
     }
 
-    /// What the peer dropped is sent again.
-    fn renege(&mut self, report: &[Range], known: &[Range], paths: &Paths) {
+    /// What the peer dropped is under way again.
+    fn renege(&mut self, now: Duration, report: &[Range], known: &[Range], paths: &mut Paths) {
         self.reported.doubted = false;
         gap_blocks::difference(known, report, |first, last| {
             for offset in 0..=last.distance_from(first) {
-                self.take_back(first.plus(offset), paths);
+                self.take_back(now, first.plus(offset), paths);
             }
         });
     }

@@ -303,6 +303,7 @@ impl Sender {
             missing: 0,
             released: false,
             fast_retransmitted: false,
+            taken_back: false,
         };
         let ends = message.unsent() == length;
         let immediate = (ends && message.immediate)

@@ -122,6 +122,15 @@ impl Flight {
         self.runs.push_back(Run { packet, sent: now, first: tsn, count: 1 });
     }
 
+    /// A chunk that had arrived is under way again, and counts to the latest packet.
+    pub(super) fn on_taken_back(&mut self, packet: PacketNumber, now: Duration, tsn: Tsn) {
+        let holds = |run: &Run| tsn.distance_from(run.first) < u32::from(run.count);
+        let mut latest = self.runs.iter().rev().take_while(|run| run.packet == packet);
+        if !latest.any(holds) {
+            self.on_sent(packet, now, tsn);
+        }
+    }
+
     /// When a packet was sent, if it is still known.
     pub(super) fn sent_at(&self, packet: PacketNumber) -> Option<Duration> {
         let base = self.runs.front()?.packet;

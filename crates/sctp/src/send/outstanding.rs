@@ -42,6 +42,8 @@ pub(super) struct SentChunk {
     pub(super) released: bool,
     /// It was retransmitted on missing reports, which happens once (RFC 9260 §7.2.4).
     pub(super) fast_retransmitted: bool,
+    /// The peer took back that it had arrived: when it does measures no round trip.
+    pub(super) taken_back: bool,
 }
 
 /// Chunks in the order of their TSNs, without a hole.

@@ -122,6 +122,7 @@ impl Sender {
             missing: 0,
             released: true,
             fast_retransmitted: false,
+            taken_back: false,
         });
         if let Some(stream) = self.streams.get_mut(slot) {
             number_is_used(stream, self.terms.interleaving, unordered);

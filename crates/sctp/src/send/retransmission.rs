@@ -229,18 +229,38 @@ impl Sender {
         self.lose(tsn, to, Meaning::Nothing, now, paths);
     }
 
-    /// The peer dropped a chunk that it had reported (RFC 9260 §6.2.1).
-    pub(super) fn take_back(&mut self, tsn: Tsn, paths: &Paths) {
+    /// The peer dropped a chunk that it had reported: it counts as under way again, with one report
+    /// that it is missing, and T3 watches over it (RFC 9260 §6.2.1 D iii).
+    pub(super) fn take_back(&mut self, now: Duration, tsn: Tsn, paths: &mut Paths) {
+        let most = 2 * self.outstanding.len() + 64;
         let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
         if chunk.state != ChunkState::Acknowledged {
             return;
         }
-        chunk.state = ChunkState::Lost;
-        chunk.missing = 0;
-        let of = self.flights.get(usize::from(chunk.flight)).and_then(|flight| flight.path);
-        let wanted = of.filter(|id| paths.get(*id).is_some());
-        let to = wanted.map_or_else(|| paths.primary(), |id| self.path_for_lost(id, paths));
-        self.send_again(tsn, to);
+        chunk.missing = 1;
+        chunk.taken_back = true;
+        let (number, length) = (chunk.flight, usize::from(chunk.length));
+        let flight = self.flights.get_mut(usize::from(number));
+        let path = flight.as_ref().and_then(|flight| flight.path);
+        let path = path.and_then(|id| paths.get_mut(id));
+        let (Some(flight), Some(path)) = (flight, path) else {
+            // The path is gone: nothing watches over it any more.
+            chunk.state = ChunkState::Lost;
+            let to = paths.primary();
+            return self.send_again(tsn, to);
+        };
+        // Reports are compared with the packets that were sent after it: none so far.
+        let packet = path.take_back(length);
+        chunk.state = ChunkState::InFlight;
+        chunk.packet = packet;
+        if path.t3.is_none() {
+            path.t3 = Some(now.saturating_add(path.rto.current()));
+            flight.timed = Some(packet);
+        }
+        flight.on_taken_back(packet, now, tsn);
+        flight.compact(number, &self.outstanding, most);
+        self.in_flight += length;
+        self.note_lowest(number, tsn, true);
     }
 
     /// Puts a chunk that waits to be sent again on a path.

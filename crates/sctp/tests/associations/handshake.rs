@@ -1,9 +1,11 @@
 //! The handshake (RFC 9260 §5.1), with each packet lost in turn, and the state that it leaves.
 
-use crate::world::{A, B, World, ms, multihomed, socket};
+use crate::world::{A, B, Wiretap, World, ms, multihomed, socket};
 use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::event::{Event, LossReason};
+use eyas_sctp::identifier::VerificationTag;
 use eyas_sctp::io::{Input, Unreachable};
+use eyas_sctp::wire::{Checksum, Chunk, InitChunk, Packet};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -194,6 +196,49 @@ fn an_init_goes_to_no_address_that_is_not_verified() {
     assert!(world.ladder[3..].iter().all(|line| line == "A -> B  INIT (lost)"));
     world.network.cut = vec![];
     world.finish_handshake(a);
+}
+
+/// What `A` says to an INIT ACK that is like the one that it would have got but for `change`.
+fn answer_to(change: impl Fn(&mut InitChunk)) -> World {
+    let mut world = World::new();
+    world.wiretap = Some(Wiretap::default());
+    world.keep = Some("INIT-ACK");
+    world.lose("INIT-ACK");
+    world.connect();
+    world.run_for(ms(100));
+    let packet = world.kept.take().expect("the INIT ACK");
+    let (_, mut chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
+    let Some(Chunk::InitAck(mut ack)) = chunks.next() else { panic!("no INIT ACK") };
+    change(&mut ack);
+    let wiretap = world.wiretap.as_ref().expect("it listens");
+    let forged = wiretap.forge(A, &[Chunk::InitAck(ack)]).expect("the tag is known");
+    world.clear_ladder();
+    world.keep = Some("ABORT");
+    world.inject(A, socket(B, 0), forged);
+    world.run_for(ms(1));
+    world
+}
+
+#[test]
+fn an_init_ack_that_is_not_right_ends_the_handshake() {
+    type Change = fn(&mut InitChunk);
+    let changes: [(Change, bool); 4] = [
+        (|ack| ack.initiate_tag = VerificationTag::ZERO, true),
+        (|ack| ack.a_rwnd = 1499, false),
+        (|ack| ack.outbound_streams = 0, false),
+        (|ack| ack.inbound_streams = 0, false),
+    ];
+    for (change, reflects) in changes {
+        let world = answer_to(change);
+        assert_eq!(world.ladder, ["A -> B  ABORT"]);
+        let abort = world.kept.as_ref().expect("the ABORT");
+        let (_, mut chunks) = Packet::parse(abort, Checksum::Crc32c).expect("a packet");
+        let Some(Chunk::Abort(abort)) = chunks.next() else { panic!("no ABORT") };
+        assert_eq!(abort.reflected, reflects);
+        let lost = Event::Lost(LossReason::ProtocolViolation { cause: 7 });
+        assert_eq!(world.hosts[A].said(), [lost]);
+    }
+    assert_eq!(answer_to(|_| {}).ladder, ["A -> B  COOKIE-ECHO"]);
 }
 
 #[test]

@@ -14,8 +14,7 @@ use crate::identifier::VerificationTag;
 use crate::wire::parameter::SupportedAddressTypes;
 use crate::wire::{Cause, ChunkType, InitChunk, Parameter, ParameterType};
 
-/// The least window that an association can work with (RFC 9260 §3.3.2: below that, an INIT is
-/// to be discarded).
+/// The least window that an association can work with (RFC 9260 §3.3.2, §3.3.3).
 const LEAST_WINDOW: u32 = 1500;
 
 /// The most unknown parameters that are reported back, so that an answer stays small.
@@ -48,8 +47,8 @@ pub(crate) struct Reading {
 /// Why no association comes of it.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It is dropped without a word.
-    Silent,
+    /// It names no tag that an answer could carry.
+    NoTag,
     /// Its sender is told.
     Abort(Cause),
 }
@@ -70,11 +69,12 @@ impl Reading {
         config: &AssociationConfig,
         counters: &mut Counters,
     ) -> Result<Self, Refusal> {
-        if init.initiate_tag == VerificationTag::ZERO || init.a_rwnd < LEAST_WINDOW {
+        if init.initiate_tag == VerificationTag::ZERO {
             counters.malformed_chunks += 1;
-            return Err(Refusal::Silent);
+            return Err(Refusal::NoTag);
         }
-        if init.outbound_streams == 0 || init.inbound_streams == 0 {
+        let has_streams = init.outbound_streams > 0 && init.inbound_streams > 0;
+        if !has_streams || init.a_rwnd < LEAST_WINDOW {
             counters.malformed_chunks += 1;
             return Err(Refusal::Abort(Cause::InvalidMandatoryParameter));
         }

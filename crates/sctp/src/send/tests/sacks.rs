@@ -68,16 +68,23 @@ fn false_sacks_are_counted_and_change_nothing() {
 
 #[test]
 fn a_report_is_taken_back_only_if_it_is_missing_twice() {
-    let mut bench = bench_with(5);
+    let mut bench = bench_with(7);
     bench.sack(0, &[(1, 3)]);
     bench.sack(0, &[(1, 1)]);
+    assert_eq!(bench.sender.in_flight(), 4 * 1400);
     assert!(!bench.has_data(PathId(0)), "another SACK may have overtaken it");
     bench.sack(0, &[(1, 3)]);
     bench.sack(0, &[(1, 1)]);
     assert!(!bench.has_data(PathId(0)));
     bench.sack(0, &[(1, 1)]);
-    assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [2]);
-    assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [3]);
+    // It is under way again, with one report that it is missing; two more make three.
+    assert_eq!(bench.sender.in_flight(), 6 * 1400);
+    bench.sack(0, &[(1, 1), (4, 4)]);
+    assert!(!bench.has_data(PathId(0)));
+    bench.sack(0, &[(1, 1), (4, 5)]);
+    for tsn in [0, 2, 3] {
+        assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [tsn]);
+    }
 }
 
 #[test]
@@ -85,11 +92,46 @@ fn a_report_about_the_next_chunk_is_taken_back_at_once() {
     let mut bench = bench_with(4);
     bench.sack(0, &[(1, 3)]);
     bench.sack(1, &[(3, 3)]);
+    assert!(!bench.has_data(PathId(0)), "one report is no loss");
+    assert_eq!(bench.sender.in_flight(), 2 * 1400);
+    bench.timeout();
     assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [1]);
     assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [2]);
     assert!(bench.packet(PathId(0)).is_none());
     assert!(bench.sack(4, &[]).advanced);
     assert!(bench.sender.is_dry());
+}
+
+/// Where nothing else was under way, T3 begins to run (RFC 9260 §6.2.1 D iii).
+#[test]
+fn what_is_taken_back_is_watched_over() {
+    for detection in [LossDetection::Classic, LossDetection::Rack] {
+        let mut bench = bench_with(3);
+        bench.sender.detection = detection;
+        bench.sack(0, &[(1, 2)]);
+        bench.timeout();
+        bench.packet(PathId(0)).expect("the first one again");
+        bench.sack(1, &[(2, 2)]);
+        assert_eq!(bench.sender.in_flight(), 1400);
+        let t3 = bench.paths.get(PathId(0)).and_then(|path| path.t3);
+        assert!(t3.is_some_and(|t3| t3 > bench.now));
+        bench.timeout();
+        assert_eq!(bench.packet(PathId(0)).expect("sent again").tsns(), [1]);
+        bench.sack(3, &[]);
+        assert!(bench.sender.is_dry());
+    }
+}
+
+/// A peer that takes back and acknowledges by turns makes nothing grow.
+#[test]
+fn taking_back_by_turns_leaves_nothing_behind() {
+    let mut bench = bench_with(9);
+    for _ in 0..1000 {
+        bench.sack(0, &[(1, 1), (3, 4), (6, 7)]);
+        bench.sack(0, &[(2, 2)]);
+        bench.sack(0, &[(2, 2)]);
+    }
+    assert!(bench.sender.flights[0].runs().count() < 100);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 use eyas_sctp::wire::parameter::AddStreams;
 use eyas_sctp::wire::{
     Causes, ErrorChunk, ForwardTsnChunk, HeartbeatChunk, IForwardTsnChunk, Parameter,
-    ReconfigChunk, SkippedMid,
+    ReconfigChunk, SackBuilder, SkippedMid,
 };
 
 #[test]
@@ -84,6 +84,38 @@ fn skips_of_what_was_never_there_are_cheap() {
     assert_eq!(liar.counters().inconsistent_data, 50 * (2000 - 1024));
     liar.says(&[Chunk::ForwardTsn(ForwardTsnChunk::new(liar.next, &[]))]);
     assert_eq!(liar.aborted_with(), Some(13), "it is the other kind");
+}
+
+/// RFC 3758 §3.3.1.
+#[test]
+fn a_skip_that_was_not_agreed_on_is_reported_and_not_done() {
+    let mut liar = Liar::new(|config| {
+        config.extensions.partial_reliability = false;
+        config.extensions.interleaving = false;
+    });
+    let skip = Chunk::ForwardTsn(ForwardTsnChunk::new(liar.next.plus(5), &[]));
+    liar.says(&[skip]);
+    assert_eq!(liar.answers(), ["ERROR"]);
+    assert_eq!(liar.counters().unexpected_chunks, 1);
+    let data = liar.data(0, 1, "be", "as if nothing had been");
+    liar.says(&[data]);
+    assert_eq!(liar.sack().cumulative_tsn, liar.next);
+}
+
+#[test]
+fn an_nr_sack_that_was_not_agreed_on_acknowledges_nothing() {
+    let mut liar = Liar::new(|_| {});
+    let b = liar.world.hosts[B].only();
+    liar.world.wiretap = Some(crate::world::Wiretap::default());
+    liar.world.send(B, b, 0, "not yet");
+    liar.world.drain();
+    let cumulative_tsn = liar.world.wiretap.as_ref().map(|wiretap| wiretap.tsn_of(B)).unwrap();
+    for is_nr in [true, false] {
+        let builder = SackBuilder { cumulative_tsn, a_rwnd: 9000, is_nr, ..Default::default() };
+        liar.says(&[Chunk::Sack(builder.build())]);
+        assert_eq!(liar.world.hosts[B].status(b).queued == 0, !is_nr);
+    }
+    assert_eq!(liar.counters().unexpected_chunks, 1);
 }
 
 #[test]

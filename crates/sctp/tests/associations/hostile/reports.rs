@@ -2,7 +2,7 @@
 //! (RFC 9260 §10, ICMP 5 and 6).
 
 use super::*;
-use crate::world::PORT;
+use crate::world::{PORT, multihomed};
 use eyas_sctp::io::{Input, Unreachable};
 
 /// `A` is told that packets to `B` do not arrive.
@@ -47,6 +47,45 @@ fn a_handshake_ends_only_by_a_report_that_quotes_its_init() {
     report(&mut world, Unreachable::Protocol, &init[..20]);
     let refused = Event::Lost(LossReason::Refused(Unreachable::Protocol));
     assert_eq!(world.hosts[A].said(), [refused]);
+}
+
+/// RFC 9260 §10, ICMP8.
+#[test]
+fn an_association_ends_by_a_refusal_that_quotes_one_of_its_packets() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    world.keep = Some("DATA");
+    world.send(A, a, 0, "seen on the way");
+    world.run_for(ms(1000));
+    let packet = world.kept.clone().expect("the DATA");
+    let mut guessed = packet[..8].to_vec();
+    guessed[7] ^= 1;
+    report(&mut world, Unreachable::Protocol, &guessed);
+    report(&mut world, Unreachable::Route, &packet[..8]);
+    world.run_for(ms(1000));
+    assert_eq!(world.hosts[A].state(), AssociationState::Established);
+    world.clear_ladder();
+    report(&mut world, Unreachable::Protocol, &packet[..8]);
+    let refused = Event::Lost(LossReason::Refused(Unreachable::Protocol));
+    assert_eq!(world.hosts[A].said().last(), Some(&refused));
+    world.run_for(ms(1000));
+    assert!(!world.ladder.iter().any(|line| line.contains("A -> B")), "{:?}", world.ladder);
+}
+
+/// What the peer lists may be somebody else's address.
+#[test]
+fn a_refusal_from_an_address_that_is_not_verified_ends_nothing() {
+    let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
+    world.network.cut = vec![1];
+    world.keep = Some("HEARTBEAT");
+    world.connected();
+    world.run_for(ms(500));
+    let packet = world.kept.clone().expect("the HEARTBEAT to the other address");
+    let quoted = Some(packet.slice(..8));
+    let input = Input::Unreachable { remote: socket(B, 1), reason: Unreachable::Protocol, quoted };
+    world.hosts[A].endpoint.handle_input(world.now, input);
+    world.drain();
+    assert_eq!(world.hosts[A].state(), AssociationState::Established);
 }
 
 #[test]
