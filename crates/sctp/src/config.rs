@@ -39,6 +39,12 @@ pub struct EndpointConfig {
     /// keeping it costs. Of what is free of it, each may take an eighth, so that its buffers shrink
     /// where many hold much; 64 KiB it may have each way in any case.
     pub memory: usize,
+    /// INIT ACKs a second to one source (an IPv4 address, or an IPv6 network of 64 bits) that nobody
+    /// has brought back as a cookie: who forges the source of an INIT has them sent to somebody else.
+    pub max_init_acks_per_source: u32,
+    /// Heartbeats a second to addresses that the peers at one source listed, but that have never
+    /// answered: these may be somebody else's.
+    pub max_probes_per_source: u32,
     /// How the associations that peers open behave.
     pub association: AssociationConfig,
     /// What packets leave as.
@@ -67,6 +73,8 @@ impl Default for EndpointConfig {
             max_associations: 100_000,
             max_out_of_the_blue_answers: 100,
             memory: 256 << 20,
+            max_init_acks_per_source: 1000,
+            max_probes_per_source: 16,
             association: AssociationConfig::default(),
             packets: PacketForm::default(),
         }

@@ -66,7 +66,7 @@
 //! | §5.2 | collisions and restarts | `association/collision.rs`, `endpoint/init.rs` |
 //! | §5.2.6 | stale cookies | `association/handshake.rs` |
 //! | §5.3 | streams agreed on | `association/introduction/reading.rs` |
-//! | §5.4 | verification of addresses | `path/heartbeat.rs` |
+//! | §5.4 | verification of addresses | `path/verification.rs`, `path/heartbeat.rs` |
 //! | §6.1 | sending data | `send/fill.rs`, `path/allowance.rs` |
 //! | §6.1 A | zero-window probes | `send/peer_window.rs` |
 //! | §6.2 | acknowledgement | `receive/acknowledgement.rs`, `receive/sack.rs`, `send/acknowledgement.rs` |

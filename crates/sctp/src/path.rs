@@ -12,6 +12,7 @@
 //! | `one_way` | by how much later what is sent arrives than on another path | |
 //! | `state` | reachable or not: error counts | RFC 9260 §8.2, RFC 7829 |
 //! | `heartbeat` | idle and failed paths, verification of addresses | RFC 9260 §8.3, §5.4 |
+//! | `verification` | how often addresses that the peer listed are asked | RFC 9260 §5.4 |
 //! | `mtu` | how large packets may be | RFC 8899 |
 //! | `ecn` | congestion marks | RFC 9260 appendix A |
 //! | `source` | the address to send from | RFC 9260 §6.4 |
@@ -42,6 +43,7 @@ mod paths;
 mod rto;
 mod source;
 mod state;
+mod verification;
 
 pub use allowance::Allowance;
 use allowance::Pacer;

@@ -141,6 +141,7 @@ impl Association {
         mut paths: Paths,
         state: State,
     ) -> Self {
+        paths.ask_before_verifying();
         begin_with_threshold(&mut paths, peer, &base.config);
         let agreed = own.offers.and(peer.offers);
         let authentication = authentication::agree(own, peer, agreed, &base.config, None);

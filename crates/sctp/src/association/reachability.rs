@@ -44,6 +44,28 @@ impl Association {
         }
     }
 
+    /// Whether an address that the peer listed is to be verified now and needs the endpoint's
+    /// permission; the address that counts for the peer.
+    pub(crate) fn wants_to_verify(&self, now: Duration) -> Option<IpAddr> {
+        let wants = self.state.is_up() && self.paths.wants_permit(now, &self.config);
+        if wants { self.source() } else { None }
+    }
+
+    /// The answer to that.
+    pub(crate) fn permit_verification(&mut self, now: Duration, permitted: bool) {
+        self.paths.permit_verification(now, permitted);
+    }
+
+    /// How many addresses were verified since this was last asked, and the address that counts for
+    /// the peer.
+    pub(crate) fn take_verified(&mut self) -> (u8, Option<IpAddr>) {
+        (self.paths.take_verified(), self.source())
+    }
+
+    fn source(&self) -> Option<IpAddr> {
+        self.paths.get(self.paths.primary()).map(|path| path.remote.ip())
+    }
+
     /// HEARTBEAT ACK.
     pub(super) fn handle_heartbeat_ack(
         &mut self,

@@ -1,5 +1,6 @@
 //! The state cookie (RFC 9260 §5.1.3): all that is needed to build an association, signed, so that
-//! nothing is held for a peer before it comes back.
+//! nothing is held for a peer before it comes back. It is as short as that allows: who forges the
+//! source of an INIT has it sent to somebody who never asked.
 
 use alloc::{boxed::Box, vec::Vec};
 use bytes::{Buf, BufMut, Bytes, BytesMut, TryGetError};
@@ -18,8 +19,14 @@ use crate::identifier::VerificationTag;
 use crate::serial::Tsn;
 use crate::wire::Parameters;
 
-/// Bytes of the signature in front of the cookie's contents.
-const SIGNATURE: usize = 32;
+/// Bytes of the signature in front of the cookie's contents: half of an HMAC-SHA-256 (RFC 2104 §5).
+const SIGNATURE: usize = 16;
+
+/// Bits of the microseconds at which a cookie was made: they come round every twelve days.
+const TIME_BITS: u32 = 40;
+
+/// The most addresses of one side that a cookie can hold.
+const MAX_ADDRESSES: usize = (u16::MAX >> 1) as usize;
 
 /// What a cookie remembers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +37,6 @@ pub(crate) struct Cookie {
     pub(crate) lifetime: Duration,
     /// Where the INIT came from.
     pub(crate) remote: SocketAddr,
-    /// The address it was sent to, if known.
-    pub(crate) local: Option<IpAddr>,
     /// The SCTP port it was sent to.
     pub(crate) local_port: u16,
     /// The SCTP port it was sent from.
@@ -115,12 +120,13 @@ impl CookieKeys {
         let good = |key: &Hmac<Sha256>| {
             let mut mac = key.clone();
             mac.update(contents);
-            mac.verify_slice(signature).is_ok()
+            mac.verify_truncated_left(signature).is_ok()
         };
         if !good(&self.current) && !self.previous.as_ref().is_some_and(good) {
             return Err(BadCookie::Forged);
         }
-        let cookie = Cookie::read(sealed.slice(SIGNATURE..)).map_err(|_| BadCookie::Forged)?;
+        let contents = sealed.slice(SIGNATURE..);
+        let cookie = Cookie::read(now, contents).map_err(|_| BadCookie::Forged)?;
         let age = now.saturating_sub(cookie.created);
         match age.checked_sub(cookie.lifetime).filter(|by| !by.is_zero()) {
             Some(by) => Err(BadCookie::Stale { by, cookie: Box::new(cookie) }),
@@ -138,51 +144,53 @@ fn draw_key(random: &mut Random) -> Hmac<Sha256> {
 fn sign(key: &Hmac<Sha256>, contents: &[u8]) -> [u8; SIGNATURE] {
     let mut mac = key.clone();
     mac.update(contents);
-    mac.finalize().into_bytes().into()
+    let whole: [u8; 32] = mac.finalize().into_bytes().into();
+    core::array::from_fn(|at| whole[at])
 }
 
 impl Cookie {
     fn write(&self, out: &mut BytesMut) {
-        put_time(out, self.created);
-        put_time(out, self.lifetime);
+        out.put_uint(microseconds(self.created) % (1 << TIME_BITS), TIME_BITS as usize / 8);
+        out.put_u32(u32::try_from(self.lifetime.as_millis()).unwrap_or(u32::MAX));
         put_address(out, self.remote.ip());
         out.put_u16(self.remote.port());
-        match self.local {
-            None => out.put_u8(0),
-            Some(local) => put_address(out, local),
-        }
         out.put_u16(self.local_port);
         out.put_u16(self.remote_port);
-        out.put_u32(self.tie_tags.0);
-        out.put_u32(self.tie_tags.1);
+        let is_tied = self.tie_tags != (0, 0);
+        out.put_u8(is_tied.into());
+        if is_tied {
+            out.put_u32(self.tie_tags.0);
+            out.put_u32(self.tie_tags.1);
+        }
         put_introduction(out, &self.peer);
         put_introduction(out, &self.own);
     }
 
-    fn read(mut from: Bytes) -> Result<Self, TryGetError> {
+    /// Reads what was written at `now` or before.
+    fn read(now: Duration, mut from: Bytes) -> Result<Self, TryGetError> {
+        let now = microseconds(now);
+        let age = now.wrapping_sub(from.try_get_uint(TIME_BITS as usize / 8)?) % (1 << TIME_BITS);
         Ok(Self {
-            created: get_time(&mut from)?,
-            lifetime: get_time(&mut from)?,
+            created: Duration::from_micros(now.saturating_sub(age)),
+            lifetime: Duration::from_millis(from.try_get_u32()?.into()),
             remote: SocketAddr::new(
                 get_address(&mut from)?.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
                 from.try_get_u16()?,
             ),
-            local: get_address(&mut from)?,
             local_port: from.try_get_u16()?,
             remote_port: from.try_get_u16()?,
-            tie_tags: (from.try_get_u32()?, from.try_get_u32()?),
+            tie_tags: match from.try_get_u8()? {
+                0 => (0, 0),
+                _ => (from.try_get_u32()?, from.try_get_u32()?),
+            },
             peer: get_introduction(&mut from)?,
             own: get_introduction(&mut from)?,
         })
     }
 }
 
-fn put_time(out: &mut BytesMut, time: Duration) {
-    out.put_u64(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
-}
-
-fn get_time(from: &mut Bytes) -> Result<Duration, TryGetError> {
-    from.try_get_u64().map(Duration::from_micros)
+fn microseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Family (4, 6) and address.
@@ -215,12 +223,14 @@ fn put_introduction(out: &mut BytesMut, of: &Introduction) {
     out.put_u16(of.inbound);
     out.put_u32(of.initial_tsn.0);
     out.put_u8(of.offers.bits());
-    out.put_u16(u16::try_from(of.addresses.len()).unwrap_or(u16::MAX));
-    for &address in of.addresses.iter().take(usize::from(u16::MAX)) {
+    // How many addresses there are, and whether something about AUTH follows them.
+    let count = of.addresses.len().min(MAX_ADDRESSES);
+    out.put_u16((count as u16) << 1 | u16::from(of.authentication.is_some()));
+    for &address in of.addresses.iter().take(count) {
         put_address(out, address);
     }
-    let authentication: Parameters =
-        of.authentication.iter().flat_map(AuthOffer::parameters).collect();
+    let Some(offer) = &of.authentication else { return };
+    let authentication: Parameters = offer.parameters().collect();
     let authentication = authentication.as_bytes();
     // What is read of a peer is bounded far below that.
     let length = u16::try_from(authentication.len()).unwrap_or(0);
@@ -239,8 +249,12 @@ fn get_introduction(from: &mut Bytes) -> Result<Introduction, TryGetError> {
         addresses: Vec::new(),
         authentication: None,
     };
-    for _ in 0..from.try_get_u16()? {
+    let shape = from.try_get_u16()?;
+    for _ in 0..shape >> 1 {
         introduction.addresses.extend(get_address(from)?);
+    }
+    if shape & 1 == 0 {
+        return Ok(introduction);
     }
     let length = usize::from(from.try_get_u16()?);
     if length > from.len() {

@@ -136,6 +136,8 @@ impl Endpoint {
             self.answer_stranger(arrival, header, cookie.peer.tag, &Chunk::Abort(abort));
             return None;
         }
+        // It was there and asked for it.
+        self.init_acks.give_back(cookie.remote.ip());
         let seed = self.draw_seed();
         let (now, config) = (self.now, self.accepting.clone());
         let (local_port, remote_port) = (cookie.local_port, cookie.remote_port);

@@ -92,6 +92,7 @@ impl Endpoint {
     ) -> Introduction {
         let mut own = self.introduce(config, to);
         let peer = &reading.introduction;
+        own.offers = own.offers.and(peer.offers);
         own.addresses.retain(|address| reading.types.allows(*address));
         own.outbound = own.outbound.min(peer.inbound);
         if !peer.offers.authentication {
@@ -109,13 +110,16 @@ impl Endpoint {
         own: Introduction,
         tie_tags: (u32, u32),
     ) {
+        if !self.init_acks.allows(self.now, arrival.remote.ip()) {
+            self.counters.answers_withheld += 1;
+            return;
+        }
         let peer = reading.introduction;
         let tag = peer.tag;
         let cookie = Cookie {
             created: self.now,
             lifetime: self.config.valid_cookie_life + reading.preserve.min(MAX_PRESERVE),
             remote: arrival.remote,
-            local: arrival.local,
             local_port: header.destination_port,
             remote_port: header.source_port,
             tie_tags,

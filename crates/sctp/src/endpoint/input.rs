@@ -87,6 +87,11 @@ impl Endpoint {
         if let Some(entry) = self.registry.entry_mut(slot) {
             let counters = &mut self.counters;
             entry.association.handle_packet(self.now, arrival, chunks, false, counters);
+            // What was asked was the peer, and nobody else.
+            let (verified, source) = entry.association.take_verified();
+            for source in source.iter().cycle().take(verified.into()) {
+                self.probes.give_back(*source);
+            }
             self.touch(slot);
         }
     }

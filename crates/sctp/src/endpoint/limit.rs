@@ -1,6 +1,12 @@
 //! How often something may be answered that anybody can send (RFC 9260 §8.4, §10).
 
-use core::time::Duration;
+use alloc::vec::Vec;
+use core::{net::IpAddr, time::Duration};
+
+use super::random::Random;
+
+/// How many limits there are for single sources: those beyond share them by chance.
+const SOURCES: usize = 256;
 
 /// So many a second, and no saving up beyond one second.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +39,68 @@ impl RateLimit {
         self.saved -= PERMIT;
         true
     }
+
+    /// What was permitted did no harm: it was no answer to somebody who never asked.
+    fn give_back(&mut self) {
+        self.saved = self.saved.saturating_add(PERMIT).min(u64::from(self.per_second) * PERMIT);
+    }
+}
+
+/// A limit for each source by itself: an IPv4 address, or the /64 that an IPv6 address is in, within
+/// which anybody has as many as he likes. Which sources share one of [`SOURCES`] limits, nobody
+/// outside can tell.
+#[derive(Debug)]
+pub(crate) struct SourceLimits {
+    per_second: u32,
+    key: [u64; 2],
+    /// Empty until the first is needed: most endpoints only connect.
+    limits: Vec<RateLimit>,
+}
+
+impl SourceLimits {
+    pub(crate) fn new(per_second: u32, random: &mut Random) -> Self {
+        let mut draw = || u64::from(random.next_u32()) << 32 | u64::from(random.next_u32());
+        Self { per_second, key: [draw(), draw()], limits: Vec::new() }
+    }
+
+    /// Takes one permit for a source, if there is one.
+    pub(crate) fn allows(&mut self, now: Duration, source: IpAddr) -> bool {
+        if self.limits.is_empty() {
+            self.limits = alloc::vec![RateLimit::new(self.per_second, now); SOURCES];
+        }
+        let place = self.place(source);
+        self.limits.get_mut(place).is_some_and(|limit| limit.allows(now))
+    }
+
+    /// Gives a permit of a source back.
+    pub(crate) fn give_back(&mut self, source: IpAddr) {
+        let place = self.place(source);
+        if let Some(limit) = self.limits.get_mut(place) {
+            limit.give_back();
+        }
+    }
+
+    fn place(&self, source: IpAddr) -> usize {
+        let network = match source.to_canonical() {
+            IpAddr::V4(v4) => u64::from(v4.to_bits()),
+            IpAddr::V6(v6) => (v6.to_bits() >> 64) as u64,
+        };
+        // The finaliser of splitmix64, twice, with the key before each.
+        let mix = |number: u64| {
+            let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            number ^ (number >> 31)
+        };
+        let mixed = self.key.iter().fold(network, |number, key| mix(number.wrapping_add(*key)));
+        mixed as usize % SOURCES
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::RateLimit;
+    use super::{RateLimit, SOURCES, SourceLimits};
+    use crate::endpoint::random::Random;
+    use core::net::IpAddr;
     use core::time::Duration;
 
     #[test]
@@ -50,6 +113,37 @@ mod tests {
         assert_eq!(allowed(&mut limit, 1, 1000), 18, "the first ten are saved up");
         assert_eq!(allowed(&mut limit, 1000, 2000), 10);
         assert_eq!(allowed(&mut limit, 100_000, 100_001), 1);
+    }
+
+    fn source(n: u32) -> IpAddr {
+        n.to_be_bytes().into()
+    }
+
+    #[test]
+    fn one_source_does_not_use_up_what_others_have() {
+        let mut limits = SourceLimits::new(5, &mut Random::new([1; 32]));
+        let now = Duration::from_secs(9);
+        let allowed = (0..100).filter(|_| limits.allows(now, source(7))).count();
+        assert_eq!(allowed, 5);
+        let others = (100..150).filter(|n| limits.allows(now, source(*n))).count();
+        assert!(others > 45, "{others} of 50 others");
+        limits.give_back(source(7));
+        assert!(limits.allows(now, source(7)) && !limits.allows(now, source(7)));
+    }
+
+    #[test]
+    fn a_host_with_many_addresses_is_one_source() {
+        let mut limits = SourceLimits::new(5, &mut Random::new([1; 32]));
+        let six = |n: u64| IpAddr::from((0x2001_0db8_u128 << 96 | u128::from(n)).to_be_bytes());
+        let allowed = (0..100).filter(|n| limits.allows(Duration::ZERO, six(*n))).count();
+        assert_eq!(allowed, 5);
+    }
+
+    #[test]
+    fn all_sources_together_are_limited_too() {
+        let mut limits = SourceLimits::new(2, &mut Random::new([1; 32]));
+        let allowed = (0..100_000).filter(|n| limits.allows(Duration::ZERO, source(*n))).count();
+        assert_eq!(allowed, 2 * SOURCES);
     }
 
     #[test]

@@ -56,7 +56,7 @@ use crate::serial::Tsn;
 use crate::wire::ChunkType;
 
 use cookie::CookieKeys;
-use limit::RateLimit;
+use limit::{RateLimit, SourceLimits};
 use memory::Memory;
 use packet_buffer::Trainload;
 use random::Random;
@@ -94,6 +94,10 @@ pub struct Endpoint {
     /// Answers on behalf of no association, or of one that was forgotten at its end.
     answers: VecDeque<Trainload>,
     limit: RateLimit,
+    /// INIT ACKs that were not brought back, by source.
+    init_acks: SourceLimits,
+    /// Heartbeats to addresses that have never answered, by who listed them.
+    probes: SourceLimits,
     train: Train,
     /// The addresses of this host that peers may be told of, most wanted first.
     local_addresses: Vec<IpAddr>,
@@ -107,6 +111,7 @@ impl Endpoint {
     pub fn new(config: EndpointConfig, seed: [u8; 32], now: Duration) -> Self {
         let mut random = Random::new(seed);
         let keys = CookieKeys::new(random.branch(), now, config.cookie_key_life);
+        let mut limits = random.branch();
         let accepting = Arc::new(config.association.clone());
         Self {
             connecting: accepting.clone(),
@@ -120,6 +125,8 @@ impl Endpoint {
             waiting: VecDeque::new(),
             answers: VecDeque::new(),
             limit: RateLimit::new(config.max_out_of_the_blue_answers, now),
+            init_acks: SourceLimits::new(config.max_init_acks_per_source, &mut limits),
+            probes: SourceLimits::new(config.max_probes_per_source, &mut limits),
             train: Train::new(config.packets),
             local_addresses: config.addresses.clone(),
             memory: Memory::default(),

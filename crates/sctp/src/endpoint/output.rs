@@ -25,6 +25,10 @@ impl Endpoint {
             if let Some(event) = association.poll_event() {
                 return Output::Event(association.id, event);
             }
+            if let Some(source) = association.wants_to_verify(self.now) {
+                let permitted = self.probes.allows(self.now, source);
+                association.permit_verification(self.now, permitted);
+            }
             if !entry.spent {
                 let (train, counters) = (&mut self.train, &mut self.counters);
                 let transmit = association.poll_transmit(self.now, train, counters);

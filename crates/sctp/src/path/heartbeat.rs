@@ -81,6 +81,11 @@ impl Beat {
         }
     }
 
+    /// Whether one is to go now, for all that the beat knows.
+    pub(super) fn is_wanted(&self, now: u64) -> bool {
+        !self.is_waiting() && self.next.is_none_or(|next| next <= now)
+    }
+
     fn is_waiting(&self) -> bool {
         self.latest.is_some_and(|latest| latest.lost_at != 0)
     }
@@ -314,16 +319,6 @@ impl Paths {
             return self.may_verify(now, config);
         }
         true
-    }
-
-    fn may_verify(&mut self, now: u64, config: &AssociationConfig) -> bool {
-        if now >= self.verify_after {
-            let rto = self.get(self.primary()).map_or(0, |path| nanoseconds(path.rto.current()));
-            self.verify_after = now.saturating_add(rto);
-            self.verifications = 0;
-        }
-        self.verifications = self.verifications.saturating_add(1);
-        self.verifications <= config.hb_max_burst.max(1)
     }
 }
 

@@ -32,7 +32,24 @@ pub struct Paths {
     /// When addresses may be verified again, in nanoseconds.
     pub(super) verify_after: u64,
     /// Addresses whose verification was tried until then.
-    pub(super) verifications: u32,
+    pub(super) verifications: u16,
+    /// Verifications that were not answered.
+    pub(super) unanswered: u8,
+    /// Whether somebody counts verifications over all associations.
+    pub(super) permit: Permit,
+    /// Addresses that were verified since that was last asked.
+    pub(super) verified: u8,
+}
+
+/// Whether an address may be verified now, as far as others are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Permit {
+    /// Nobody counts.
+    NotNeeded,
+    /// It has to be asked for.
+    Needed,
+    /// There is one.
+    Given,
 }
 
 impl Paths {
@@ -62,6 +79,9 @@ impl Paths {
             due: 0,
             verify_after: 0,
             verifications: 0,
+            unanswered: 0,
+            permit: Permit::NotNeeded,
+            verified: 0,
         }
     }
 
@@ -242,6 +262,10 @@ impl Paths {
     /// The peer has shown that it can be reached on this path.
     pub fn confirm(&mut self, id: PathId) {
         let change = self.get_mut(id).and_then(Path::confirm);
+        if change == Some(PathChange::Confirmed) {
+            self.unanswered = self.unanswered.saturating_sub(1);
+            self.verified = self.verified.saturating_add(1);
+        }
         self.note_all(id, change);
     }
 

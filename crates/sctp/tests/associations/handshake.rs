@@ -1,6 +1,6 @@
 //! The handshake (RFC 9260 §5.1), with each packet lost in turn, and the state that it leaves.
 
-use crate::world::{A, B, Wiretap, World, ms, multihomed, socket};
+use crate::world::{A, B, Wiretap, World, listening, ms, multihomed, socket};
 use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::VerificationTag;
@@ -259,7 +259,9 @@ fn the_network_cannot_end_what_is_up() {
 
 #[test]
 fn ten_thousand_associations_share_an_endpoint() {
-    let mut world = World::new();
+    let mut config = listening();
+    config.max_init_acks_per_source = 10_000;
+    let mut world = World::with(listening(), config);
     let ids: Vec<_> = (0..10_000).map(|_| world.connect()).collect();
     world.run_for(ms(100));
     let up = |event: &Event| matches!(event, Event::Up { .. });

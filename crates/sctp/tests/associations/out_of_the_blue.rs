@@ -1,11 +1,12 @@
 //! Packets for nobody, and packets that only look as if they were for somebody
 //! (RFC 9260 §8.4, §8.5).
 
-use crate::world::{A, B, PORT, STRANGER, World, init, ms, packet, socket};
+use crate::world::{A, B, PORT, STRANGER, World, init, listening, ms, packet, socket};
 use bytes::Bytes;
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::serial::Tsn;
 use eyas_sctp::wire::{AbortChunk, Causes, Chunk, ErrorChunk, InitChunk};
+use std::net::SocketAddr;
 
 fn abort(reflected: bool) -> Chunk {
     Chunk::Abort(AbortChunk { reflected, causes: Causes::default() })
@@ -85,13 +86,59 @@ fn an_init_that_is_not_right_gets_nothing() {
 #[test]
 fn a_flood_of_inits_is_answered_and_forgotten() {
     let mut world = World::new();
-    for tag in 1..=10_000 {
-        world.inject(B, socket(A, 0), packet(0, &[Chunk::Init(init(tag))]));
+    for tag in 1..=10_000_u32 {
+        let source = SocketAddr::from((tag.wrapping_mul(0x9e37_79b9).to_be_bytes(), 9899));
+        let source = if source.ip().is_multicast() { socket(A, 0) } else { source };
+        world.inject(B, source, packet(0, &[Chunk::Init(init(tag))]));
         world.drain();
     }
     assert_eq!(world.ladder.len(), 10_000, "one INIT ACK each");
     assert_eq!(world.hosts[B].endpoint.associations(), []);
     assert_eq!(world.hosts[B].endpoint.counters().packets_in, 10_000);
+}
+
+/// Who never comes back with a cookie may never have asked.
+#[test]
+fn who_does_not_come_back_gets_so_many_init_acks_and_no_more() {
+    let mut world = World::new();
+    let most = world.hosts[B].endpoint.config().max_init_acks_per_source as usize;
+    for tag in 1..=10_000 {
+        world.inject(B, socket(A, 0), packet(0, &[Chunk::Init(init(tag))]));
+        world.drain();
+    }
+    assert_eq!(world.ladder.len(), most);
+    assert_eq!(world.hosts[B].endpoint.counters().answers_withheld as usize, 10_000 - most);
+    // Others are served, and so is who waits a second.
+    world.inject(B, socket(A, 1), packet(0, &[Chunk::Init(init(1))]));
+    world.drain();
+    assert_eq!(world.ladder.len(), most + 1);
+    world.run_for(ms(1000));
+    world.connected();
+}
+
+/// As many as they like may come from one source, if they come back.
+#[test]
+fn who_comes_back_is_not_counted() {
+    let mut config = listening();
+    config.max_init_acks_per_source = 2;
+    let mut world = World::with(listening(), config);
+    for _ in 0..20 {
+        world.connect();
+        world.run_for(ms(50));
+    }
+    assert_eq!(world.hosts[B].endpoint.associations().len(), 20);
+}
+
+/// With the headers of IPv4 and UDP.
+#[test]
+fn an_init_ack_is_little_more_than_twice_its_init() {
+    let mut world = World::new();
+    world.keep = Some("INIT-ACK");
+    let init = packet(0, &[Chunk::Init(init(1))]);
+    world.inject(B, socket(A, 0), init.clone());
+    world.drain();
+    let ack = world.kept.expect("the INIT ACK").len() + 28;
+    assert!(ack * 10 <= (init.len() + 28) * 24, "{ack} bytes for {}", init.len() + 28);
 }
 
 /// Both hosts, associated from port [`STRANGER`].
@@ -157,7 +204,9 @@ fn a_replayed_cookie_brings_nothing_back() {
 
 #[test]
 fn answers_that_are_not_taken_out_are_bounded() {
-    let mut world = World::new();
+    let mut config = listening();
+    config.max_init_acks_per_source = 5000;
+    let mut world = World::with(listening(), config);
     for tag in 1..=5000 {
         world.inject(B, socket(A, 0), packet(0, &[Chunk::Init(init(tag))]));
     }

@@ -26,7 +26,6 @@ fn cookie(created: Duration) -> Cookie {
         created,
         lifetime: LIFE,
         remote: "[2001:db8::1]:9899".parse().unwrap(),
-        local: Some("192.0.2.1".parse().unwrap()),
         local_port: 7,
         remote_port: 50_000,
         tie_tags: (5, 6),
@@ -96,4 +95,33 @@ fn after_a_long_pause_no_old_key_is_good() {
     let long = Cookie { lifetime: KEY_LIFE * 9, ..cookie(Duration::ZERO) };
     let sealed = keys.seal(Duration::ZERO, &long);
     assert_eq!(keys.open(KEY_LIFE * 2, &sealed), Err(BadCookie::Forged));
+}
+
+/// 24 bytes of each side are numbers that an association cannot be built without.
+#[test]
+fn a_cookie_for_a_peer_with_one_address_is_short() {
+    let bare =
+        |tag| Introduction { addresses: Vec::new(), authentication: None, ..introduction(tag) };
+    let cookie = Cookie {
+        remote: "192.0.2.1:9899".parse().unwrap(),
+        tie_tags: (0, 0),
+        peer: bare(1),
+        own: bare(2),
+        ..cookie(Duration::ZERO)
+    };
+    let sealed = keys().seal(Duration::ZERO, &cookie);
+    assert_eq!(keys().open(Duration::ZERO, &sealed), Ok(cookie));
+    assert!(sealed.len() <= 76, "{} bytes", sealed.len());
+}
+
+#[test]
+fn a_cookie_knows_its_age_however_late_it_was_made() {
+    for made in [0, 1 << 40, (1 << 40) - 1, 1_900_000_000_000_000] {
+        let at = Duration::from_micros(made);
+        let mut keys = CookieKeys::new(Random::new([3; 32]), at, KEY_LIFE);
+        let sealed = keys.seal(at, &cookie(at));
+        assert_eq!(keys.open(at + LIFE, &sealed), Ok(cookie(at)));
+        let late = keys.open(at + LIFE + Duration::from_micros(1), &sealed);
+        assert!(matches!(late, Err(BadCookie::Stale { by, .. }) if by.as_micros() == 1));
+    }
 }

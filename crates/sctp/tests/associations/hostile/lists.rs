@@ -1,7 +1,7 @@
 //! Lists of addresses with everything in them that is none of a peer's (RFC 9260 §5.1.2).
 
 use super::*;
-use crate::world::{init, packet};
+use crate::world::{init, listening, packet};
 use eyas_sctp::wire::{InitChunk, Parameter};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -23,6 +23,38 @@ fn addresses_that_are_no_hosts_are_left_out() {
     let addresses = strange.iter().map(|text| text.parse().unwrap());
     assert_eq!(listing(&mut world, addresses), ["A <- B  INIT-ACK"]);
     assert_eq!(world.hosts[B].endpoint.counters().addresses_ignored, 5);
+}
+
+/// Two hundred associations list addresses of hosts that never asked for anything.
+#[test]
+fn what_others_are_asked_about_a_peer_has_a_budget() {
+    let mut config = listening();
+    config.addresses = (0..30).map(|n| IpAddr::V4(Ipv4Addr::new(198, 18, 0, n))).collect();
+    config.addresses.push(crate::world::address(A, 0));
+    let mut world = World::with(config, listening());
+    for _ in 0..200 {
+        world.connect();
+    }
+    world.run_for(ms(60_000));
+    assert_eq!(world.hosts[B].endpoint.associations().len(), 200);
+    let probes = world.ladder.iter().filter(|line| line.starts_with("A <- B  HEARTBEAT (nowhere)"));
+    let probes = probes.count();
+    let most = 61 * world.hosts[B].endpoint.config().max_probes_per_source as usize;
+    assert!(probes > 100 && probes <= most, "{probes} heartbeats to strangers");
+}
+
+/// One association, however long its list, does not ask faster and faster.
+#[test]
+fn an_association_asks_slowly_once_many_have_not_answered() {
+    let mut config = listening();
+    config.addresses = (0..30).map(|n| IpAddr::V4(Ipv4Addr::new(198, 18, 0, n))).collect();
+    config.addresses.push(crate::world::address(A, 0));
+    let mut world = World::with(config, listening());
+    world.connected();
+    world.run_for(ms(600_000));
+    let probes = world.ladder.iter().filter(|line| line.starts_with("A <- B  HEARTBEAT (nowhere)"));
+    let probes = probes.count();
+    assert!((16..=16 + 20 + 1).contains(&probes), "{probes} heartbeats to strangers");
 }
 
 #[test]
