@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::Cause;
+use eyas::race::evidence::{Cause, Level};
 use eyas::race::io::CloseReason;
 use eyas::race::race::{Attempt, AttemptState};
 
@@ -74,10 +74,12 @@ fn other_than(attempt: &Attempt) -> &'static str {
 
 /// What keeps a QUIC attempt from being a connection, in words that say what to do.
 fn failure_text(attempt: &Attempt) -> &'static str {
+    let is_answered = attempt.level >= Level::Answered;
     match &attempt.state {
         AttemptState::Failed { failure, .. } => match failure.cause {
             Cause::Refused => "nobody listens on UDP at that port",
             Cause::Unreachable => "there is no route for UDP to it",
+            Cause::Silent | Cause::Deadline if is_answered => ANSWERED,
             Cause::Silent | Cause::Deadline => SILENT,
             Cause::Reset => "the server closed the QUIC connection in its handshake",
             Cause::Tls => "the TLS handshake over QUIC failed",
@@ -87,7 +89,11 @@ fn failure_text(attempt: &Attempt) -> &'static str {
             _ => "this machine is out of sockets or memory",
         },
         AttemptState::Closed { why: CloseReason::BudgetSpent | CloseReason::Deadline, .. } => {
-            SILENT
+            if is_answered {
+                ANSWERED
+            } else {
+                SILENT
+            }
         }
         _ => "it was not ready when TCP was; --all waits for it",
     }
@@ -95,6 +101,8 @@ fn failure_text(attempt: &Attempt) -> &'static str {
 
 const SILENT: &str = "nothing comes back over UDP, so the network swallows it or the server \
                       does not speak HTTP/3";
+
+const ANSWERED: &str = "QUIC was answered, but its handshake did not come to an end";
 
 /// A sentence as a part of another: without its capital and its full stop.
 fn lowered(sentence: &str) -> String {

@@ -1,0 +1,252 @@
+//! What lies where the memory is to be, looked at before anything is touched.
+//!
+//! The path may be a slip of the pen: a text, another program's database, a link to either. So a file
+//! is used only if its header says that it is a memory, and everything else stays as it is. Nothing
+//! here opens a file that SQLite may have open in this process: closing any descriptor of it would
+//! drop SQLite's locks (fcntl(2)).
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::sqlite::APPLICATION_ID;
+
+/// What SQLite keeps beside a database.
+pub(super) const BESIDE: [&str; 3] = ["-journal", "-wal", "-shm"];
+/// How a rollback journal begins (<https://sqlite.org/fileformat2.html>, §3).
+const JOURNAL: [u8; 4] = [0xd9, 0xd5, 0x05, 0xf9];
+/// How a write-ahead log begins, for either order of bytes in its checksums (§4.1).
+const LOGS: [[u8; 4]; 2] = [[0x37, 0x7f, 0x06, 0x82], [0x37, 0x7f, 0x06, 0x83]];
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    /// It is a memory, but not what it should be, and a new one can take its place.
+    #[error("{0}")]
+    Damaged(String),
+    /// It is something else.
+    #[error("is not an eyas memory: {0}")]
+    NotOurs(String),
+    /// For the moment, or for this process, it cannot be read or written.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                Self::Damaged(error.to_string())
+            }
+            _ => Self::Unusable(error.to_string()),
+        }
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Unusable(error.to_string())
+    }
+}
+
+/// Which file it is, whatever its name: device and inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileId(u64, u64);
+
+impl FileId {
+    /// The file of this name, if there is one.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        std::fs::symlink_metadata(path).ok().map(|metadata| Self::from(&metadata))
+    }
+}
+
+impl From<&Metadata> for FileId {
+    fn from(metadata: &Metadata) -> Self {
+        Self(metadata.dev(), metadata.ino())
+    }
+}
+
+/// A file that may be opened as a memory.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Without links on the way.
+    pub(super) path: PathBuf,
+    pub(super) id: FileId,
+    mode: u32,
+}
+
+impl Place {
+    fn new(path: PathBuf, metadata: &Metadata) -> Self {
+        Self { path, id: metadata.into(), mode: metadata.mode() }
+    }
+
+    /// Whether others can read what is a browsing history.
+    pub(super) const fn is_open_to_others(&self) -> bool {
+        self.mode & 0o077 != 0
+    }
+}
+
+/// What lies there.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// Nothing: it is to be [made](make).
+    Nothing,
+    /// A memory, or an empty file.
+    Usable(Place),
+}
+
+/// Looks without changing anything.
+pub(super) fn look(path: &Path) -> Result<Found, Trouble> {
+    let Some(path) = without_links_above(path)? else { return Ok(Found::Nothing) };
+    let metadata = match std::fs::symlink_metadata(&path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return match BESIDE.iter().find(|suffix| FileId::of(&beside(&path, suffix)).is_some()) {
+                None => Ok(Found::Nothing),
+                Some(suffix) => Err(left_over(&path, suffix)),
+            };
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let not_ours = |why: &str| Err(Trouble::NotOurs(why.into()));
+    if metadata.is_symlink() {
+        return not_ours("it is a symbolic link, and none is followed; name the file itself");
+    }
+    if !metadata.is_file() {
+        return not_ours("it is no regular file");
+    }
+    let me = geteuid();
+    if metadata.uid() != me.as_raw() && !me.is_root() {
+        return not_ours("it belongs to another user");
+    }
+    for suffix in BESIDE {
+        check_beside(&path, suffix)?;
+    }
+    if metadata.len() > 0 {
+        check_header(&path)?;
+    }
+    Ok(Found::Usable(Place::new(path, &metadata)))
+}
+
+/// Makes an empty file for its owner only, and its directory; SQLite gives what it keeps beside the
+/// file the same mode.
+pub(super) fn make(path: &Path) -> Result<Place, Trouble> {
+    if let Some(parent) = path.parent()
+        && !parent.as_os_str().is_empty()
+        && !parent.exists()
+    {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    }
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => {}
+        // Somebody was quicker: what lies there now is looked at like anything else.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error.into()),
+    }
+    match look(path)? {
+        Found::Usable(place) => Ok(place),
+        Found::Nothing => Err(Trouble::Unusable("it vanished as soon as it was made".into())),
+    }
+}
+
+/// The file of SQLite's that belongs to this one.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+/// The same file by a path with no link but perhaps itself; `None` if its directory is not there.
+fn without_links_above(path: &Path) -> Result<Option<PathBuf>, Trouble> {
+    let Some(name) = path.file_name() else {
+        return Err(Trouble::NotOurs("it is a directory".into()));
+    };
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    match parent.canonicalize() {
+        Ok(parent) => Ok(Some(parent.join(name))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// SQLite would overwrite or delete what it finds under the names of its own files.
+fn check_beside(path: &Path, suffix: &str) -> Result<(), Trouble> {
+    let name = beside(path, suffix);
+    let metadata = match std::fs::symlink_metadata(&name) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let is_sqlites = metadata.is_file()
+        && match suffix {
+            // It holds SQLite's locks, so it must not be opened here.
+            "-shm" => true,
+            _ => begins_as(&name, suffix)?,
+        };
+    if is_sqlites { Ok(()) } else { Err(left_over(path, suffix)) }
+}
+
+fn begins_as(name: &Path, suffix: &str) -> Result<bool, Trouble> {
+    let mut head = Vec::new();
+    match File::open(name) {
+        Ok(file) => _ = file.take(4).read_to_end(&mut head)?,
+        // Another process has just tidied up.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error.into()),
+    }
+    let is_blank = head.iter().all(|byte| *byte == 0);
+    Ok(is_blank
+        || match suffix {
+            "-wal" => LOGS.iter().any(|log| head == log),
+            _ => head == JOURNAL,
+        })
+}
+
+fn left_over(path: &Path, suffix: &str) -> Trouble {
+    let name = beside(path, suffix);
+    Trouble::NotOurs(format!(
+        "{} is in the way, which is something else or left of another database",
+        name.display()
+    ))
+}
+
+/// Reads the header by SQLite, for SQLite knows how to close a file that is open elsewhere in this
+/// process. `immutable` keeps it from touching the file and what lies beside it.
+fn check_header(path: &Path) -> Result<(), Trouble> {
+    let mut uri = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        // Writing to a string cannot fail.
+        let _ = match byte {
+            b'/' | b'.' | b'-' | b'_' => write!(uri, "{}", char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => write!(uri, "{}", char::from(*byte)),
+            byte => write!(uri, "%{byte:02x}"),
+        };
+    }
+    uri.push_str("?immutable=1");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(uri, flags)?;
+    // A file that is shorter than its header says is damaged, and yet tells whose it is.
+    connection.pragma_update(None, "writable_schema", true)?;
+    let whose = connection.query_row("PRAGMA application_id", [], |row| row.get::<_, i64>(0));
+    match whose {
+        Ok(id) if id == i64::from(APPLICATION_ID) => Ok(()),
+        Ok(_) => Err(Trouble::NotOurs("it is the database of another program".into())),
+        Err(error) => match Trouble::from(error) {
+            Trouble::Damaged(_) => Err(Trouble::NotOurs("it is no database".into())),
+            other => Err(other),
+        },
+    }
+}

@@ -1,0 +1,92 @@
+//! What names are made with that must mean nothing elsewhere.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
+
+use hmac::{Hmac, KeyInit, Mac};
+use rustls::crypto::ring::default_provider;
+use sha2::Sha256;
+
+/// The secret of an installation. Networks and trust settings are named by hashes under this key, so
+/// that what leaves the machine in a trace or in JSON can neither be linked with what another
+/// installation calls the same network nor be found out by trying.
+///
+/// It lies in the memory file. Memories without a file share one that is drawn for the process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Secret([u8; Self::LEN]);
+
+impl Secret {
+    /// Its length in bytes: that of the hash, as RFC 2104 §3 wants it.
+    pub(crate) const LEN: usize = 32;
+
+    pub(crate) fn drawn() -> Self {
+        let mut bytes = [0; Self::LEN];
+        if default_provider().secure_random.fill(&mut bytes).is_err() {
+            // Without a source of randomness no TLS works either; the keys of the standard
+            // library's maps still tell this process from others.
+            for (number, part) in bytes.chunks_mut(8).enumerate() {
+                part.copy_from_slice(&RandomState::new().hash_one(number).to_ne_bytes());
+            }
+        }
+        Self(bytes)
+    }
+
+    /// The one of this process, for what has no file.
+    pub(crate) fn of_process() -> Self {
+        static SECRET: OnceLock<Secret> = OnceLock::new();
+        *SECRET.get_or_init(Self::drawn)
+    }
+
+    #[cfg(feature = "sqlite")]
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    #[cfg(feature = "sqlite")]
+    pub(super) const fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// 64 bits of HMAC-SHA-256 (RFC 2104) in hexadecimal: enough to tell the few things apart that
+    /// one machine sees. `purpose` keeps names of different things apart.
+    pub(crate) fn name(&self, purpose: &str, what: &[u8]) -> String {
+        // The key of a whole block, as HMAC itself fills it up.
+        let mut key = [0; 64];
+        key[..Self::LEN].copy_from_slice(&self.0);
+        let mut mac = Hmac::<Sha256>::new(&key.into());
+        mac.update(purpose.as_bytes());
+        mac.update(&[0]);
+        mac.update(what);
+        let tag = mac.finalize().into_bytes();
+        tag.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// A secret is not shown.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_stable_under_one_secret_and_differ_under_another() {
+        let (one, other) = (Secret([1; 32]), Secret([2; 32]));
+        assert_eq!(one.name("network", b"home"), one.name("network", b"home"));
+        assert_ne!(one.name("network", b"home"), other.name("network", b"home"));
+        assert_ne!(one.name("network", b"home"), one.name("trust", b"home"));
+        assert_eq!(Secret::of_process(), Secret::of_process());
+        assert_ne!(Secret::drawn(), Secret::drawn());
+    }
+
+    /// As Python's `hmac` has it.
+    #[test]
+    fn a_name_is_the_beginning_of_hmac_sha_256() {
+        assert_eq!(Secret([7; 32]).name("network", b"home"), "ec3266b28e4224c9");
+    }
+}

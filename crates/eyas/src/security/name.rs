@@ -1,0 +1,109 @@
+//! What security parameters are called in the memory.
+
+use rustls_pki_types::CertificateDer;
+
+use super::{SecurityParameters, Trust};
+use crate::memory_store::Secret;
+
+impl SecurityParameters {
+    /// A short name, the same for parameters under which the same peers are accepted and accept us:
+    /// in words where that says all, else with a hash.
+    pub(crate) fn name(&self, secret: &Secret) -> String {
+        let word = match &self.trust {
+            Trust::Platform => "platform",
+            Trust::Roots(_) => "roots",
+            Trust::Anyone => "anyone",
+        };
+        let described = self.described();
+        match described.is_empty() {
+            true => word.to_owned(),
+            false => format!("{word}-{}", secret.name("trust", &described)),
+        }
+    }
+
+    /// Everything but the word, unambiguously; empty if there is nothing else.
+    fn described(&self) -> Vec<u8> {
+        let mut described = Vec::new();
+        let mut put = |what: &str, parts: &[&[u8]]| {
+            for part in parts {
+                described.extend_from_slice(what.as_bytes());
+                described.extend_from_slice(&(part.len() as u64).to_be_bytes());
+                described.extend_from_slice(part);
+            }
+        };
+        let none = Vec::new();
+        let (roots, added) = match &self.trust {
+            Trust::Platform => (&none, &self.added_roots),
+            Trust::Roots(roots) => (roots, &self.added_roots),
+            Trust::Anyone => (&none, &none),
+        };
+        put("root", &in_order(roots.iter().chain(added)));
+        if let Some(client) = &self.client {
+            put("own", &client.chain.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+        }
+        for version in &self.versions {
+            put("version", &[&u16::from(version.version).to_be_bytes()]);
+        }
+        for suite in &self.suites {
+            put("suite", &[&u16::from(suite.suite()).to_be_bytes()]);
+        }
+        described
+    }
+}
+
+/// The same roots in another order are the same roots.
+fn in_order<'a>(roots: impl Iterator<Item = &'a CertificateDer<'static>>) -> Vec<&'a [u8]> {
+    let mut roots: Vec<&[u8]> = roots.map(AsRef::as_ref).collect();
+    roots.sort_unstable();
+    roots.dedup();
+    roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root(byte: u8) -> CertificateDer<'static> {
+        CertificateDer::from(vec![byte; 4])
+    }
+
+    fn name(parameters: &SecurityParameters) -> String {
+        parameters.name(&Secret::of_process())
+    }
+
+    #[test]
+    fn what_changes_nothing_at_the_peer_changes_no_name() {
+        let platform = SecurityParameters::platform();
+        assert_eq!(name(&platform), "platform");
+        assert_eq!(name(&platform.clone().without_resumption().with_key_log()), "platform");
+        assert_eq!(name(&platform.clone().accept_any_certificate()), "anyone");
+        let some = platform.clone().with_roots([root(1), root(2)]);
+        let same = platform.with_roots([root(2), root(1), root(1)]);
+        assert_eq!(name(&some), name(&same));
+    }
+
+    #[test]
+    fn what_the_peer_may_take_amiss_changes_the_name() {
+        let platform = SecurityParameters::platform();
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let key = rustls_pki_types::PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+        let names = [
+            name(&platform),
+            name(&platform.clone().with_added_root(root(1))),
+            name(&platform.clone().with_roots([root(1)])),
+            name(&platform.clone().with_roots([root(1), root(2)])),
+            name(&platform.clone().with_client_certificate(vec![root(1)], key)),
+            name(&platform.clone().with_tls_versions([&rustls::version::TLS12])),
+            name(&platform.accept_any_certificate()),
+        ];
+        for (number, one) in names.iter().enumerate() {
+            assert!(!names[..number].contains(one), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_means_nothing_elsewhere() {
+        let roots = SecurityParameters::platform().with_roots([root(1)]);
+        assert_ne!(roots.name(&Secret::drawn()), roots.name(&Secret::drawn()));
+    }
+}

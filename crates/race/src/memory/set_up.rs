@@ -1,0 +1,105 @@
+//! What came of security: for each set-up by itself.
+
+use alloc::{vec, vec::Vec};
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(test)]
+use super::Outcome;
+use super::{Config, PeerEntry, Seen, Verdict};
+use crate::candidate::{Alpn, Candidate, Security};
+#[cfg(test)]
+use crate::evidence::Level;
+use crate::evidence::Trust;
+
+/// What an attempt offers and whom it trusts. A peer may turn one set-up down and accept another:
+/// a protocol that was not offered, a root that was not given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetUp {
+    /// The application protocols offered, best first.
+    pub alpn: Vec<Alpn>,
+    /// Whom the attempt trusts.
+    pub trust: Trust,
+}
+
+impl SetUp {
+    /// The set-up of this candidate; `None` without security, which offers and trusts nothing.
+    pub fn of(candidate: &Candidate, trust: &Trust) -> Option<Self> {
+        let is_secured = candidate.security != Security::None;
+        is_secured.then(|| Self { alpn: candidate.alpn.clone(), trust: trust.clone() })
+    }
+
+    /// Whether this is the set-up of the candidate.
+    pub(super) fn is_of(&self, candidate: &Candidate, trust: &Trust) -> bool {
+        candidate.security != Security::None && self.alpn == candidate.alpn && self.trust == *trust
+    }
+}
+
+/// What came of security with one set-up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secured {
+    /// What was offered and trusted.
+    pub set_up: SetUp,
+    /// How the last attempt ended that came so far.
+    pub seen: Seen,
+}
+
+impl PeerEntry {
+    /// Set-ups kept in one row; the oldest go first. Programs that share a memory file rarely have
+    /// more for one host.
+    pub const MAX_SET_UPS: usize = 8;
+
+    /// What is known of security with the set-up of this candidate.
+    pub fn secured(&self, candidate: &Candidate, trust: &Trust) -> Option<&Secured> {
+        self.secured.iter().find(|secured| secured.set_up.is_of(candidate, trust))
+    }
+
+    /// What this says at `now` for each set-up that is known of; where none is, what it says of
+    /// candidates with this security at all.
+    pub fn verdicts(
+        &self,
+        security: Security,
+        now: Duration,
+        config: &Config,
+    ) -> Vec<(Option<&Secured>, Verdict)> {
+        match security {
+            Security::None => vec![(None, self.verdict(now, config))],
+            Security::Tls | Security::Dtls if self.secured.is_empty() => {
+                vec![(None, self.verdict_secured(None, now, config))]
+            }
+            Security::Tls | Security::Dtls => self
+                .secured
+                .iter()
+                .map(|own| (Some(own), self.verdict_secured(Some(own), now, config)))
+                .collect(),
+        }
+    }
+
+    /// Puts in what was seen with one set-up, and drops what is older than `oldest`.
+    pub(super) fn put_secured(&mut self, set_up: SetUp, seen: Seen, oldest: Duration) {
+        self.secured.retain(|known| known.set_up != set_up && known.seen.at >= oldest);
+        self.secured.push(Secured { set_up, seen });
+        let surplus = self.secured.len().saturating_sub(Self::MAX_SET_UPS);
+        self.secured.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+impl PeerEntry {
+    /// What is known of a candidate under TLS that offers nothing, to whom trusts as tests do
+    /// unless they say otherwise.
+    pub(crate) fn under_tls(at: Duration, outcome: Outcome) -> Self {
+        let seen = Seen { at, outcome };
+        let (reach, secured) = match outcome {
+            Outcome::Bad { reached: Level::Started, .. } => (seen, None),
+            Outcome::Bad { reached, .. } | Outcome::Good { level: reached } => {
+                let level = reached.min(Level::Transport);
+                (Seen { at, outcome: Outcome::Good { level } }, Some(seen))
+            }
+        };
+        let secured = secured.map(|seen| Secured { set_up: SetUp::default(), seen });
+        let secured = secured.into_iter().collect();
+        Self { at, reach: Some(reach), secured, round_trip: None }
+    }
+}

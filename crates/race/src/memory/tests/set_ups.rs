@@ -1,0 +1,186 @@
+//! What fails for one offer, or under one trust, says nothing of another.
+
+use super::*;
+
+fn offering(transport: Transport, alpn: &[&str]) -> Candidate {
+    let alpn = alpn.iter().map(|name| (*name).into()).collect();
+    Candidate { alpn, ..candidate(transport, "192.0.2.1:443") }
+}
+
+fn h3() -> Candidate {
+    offering(Transport::Quic, &["h3"])
+}
+
+fn nothing() -> Candidate {
+    offering(Transport::Quic, &[])
+}
+
+/// As with `--cacert`.
+fn own_root() -> Trust {
+    Trust { parameters: "roots-1".into(), certificate_host: None }
+}
+
+fn no_common_protocol(at: Duration) -> Evidence {
+    failed("a.test", nothing(), at, Cause::Tls, Level::Answered)
+}
+
+fn unknown_issuer(candidate: Candidate, at: Duration) -> Evidence {
+    failed("a.test", candidate, at, Cause::Certificate, Level::Transport)
+}
+
+fn verdict_under(memory: &Memory, trust: &Trust, candidate: &Candidate, now: Duration) -> Verdict {
+    memory.view(&home(), &host("a.test"), trust, now).verdict(candidate, now)
+}
+
+fn good() -> Verdict {
+    Verdict::Good { rtt: Some(Duration::from_millis(80)) }
+}
+
+/// HTTP/3 works, and then somebody tries QUIC without offering `h3`.
+#[test]
+fn an_offer_that_is_turned_down_demotes_no_other() {
+    let memory = after(&[worked("a.test", h3(), NOW), no_common_protocol(NOW + MIN)]);
+    let now = NOW + MIN;
+    assert_eq!(verdict(&memory, "a.test", &h3(), now), good());
+    let bad = Verdict::Bad { cause: Cause::Tls, until: now + 5 * MIN };
+    assert_eq!(verdict(&memory, "a.test", &nothing(), now), bad);
+}
+
+/// `--cacert` was forgotten.
+#[test]
+fn a_certificate_that_one_does_not_trust_demotes_nobody_who_does() {
+    for candidate in [tcp(), h3()] {
+        let mut memory = after(&[]);
+        memory.learn(&worked("a.test", candidate.clone(), NOW), &own_root());
+        memory.learn(&unknown_issuer(candidate.clone(), NOW + MIN), &platform());
+        let now = NOW + MIN;
+        assert_eq!(verdict_under(&memory, &own_root(), &candidate, now), good());
+        let bad = Verdict::Bad { cause: Cause::Certificate, until: now + 5 * MIN };
+        assert_eq!(verdict_under(&memory, &platform(), &candidate, now), bad);
+    }
+}
+
+#[test]
+fn the_certificate_of_another_host_is_another_trust() {
+    let mut memory = after(&[worked("a.test", h3(), NOW)]);
+    let of_b = Trust { certificate_host: Some(host("b.test")), ..platform() };
+    memory.learn(&unknown_issuer(h3(), NOW), &of_b);
+    assert_eq!(verdict(&memory, "a.test", &h3(), NOW), good());
+    assert!(matches!(verdict_under(&memory, &of_b, &h3(), NOW), Verdict::Bad { .. }));
+    memory.forget(&host("b.test"));
+    assert_eq!(verdict_under(&memory, &of_b, &h3(), NOW), Verdict::Unknown, "b.test is forgotten");
+    assert_eq!(verdict(&memory, "a.test", &h3(), NOW), good());
+}
+
+#[test]
+fn what_works_for_one_is_no_promise_to_another() {
+    let memory = after(&[worked("a.test", h3(), NOW)]);
+    assert_eq!(verdict_under(&memory, &own_root(), &h3(), NOW), Verdict::Unknown);
+    assert_eq!(verdict(&memory, "a.test", &nothing(), NOW), Verdict::Unknown);
+}
+
+#[test]
+fn silence_concerns_everybody() {
+    let memory = after(&[worked("a.test", h3(), NOW), was_silent("a.test", nothing(), NOW + MIN)]);
+    let now = NOW + MIN;
+    let bad = Verdict::Bad { cause: Cause::Silent, until: now + 5 * MIN };
+    for (trust, candidate) in [(platform(), h3()), (own_root(), h3()), (own_root(), nothing())] {
+        assert_eq!(verdict_under(&memory, &trust, &candidate, now), bad);
+    }
+}
+
+/// An alert comes from the peer: what was silent before can be reached again.
+#[test]
+fn a_peer_that_turns_one_down_can_be_reached_by_all() {
+    let mut memory = after(&[was_silent("a.test", h3(), NOW)]);
+    memory.learn(&no_common_protocol(NOW + MIN), &platform());
+    assert_eq!(verdict(&memory, "a.test", &h3(), NOW + MIN), Verdict::Unknown);
+}
+
+#[test]
+fn an_alert_proves_that_packets_pass() {
+    let silent = ["b.test", "c.test", "d.test"].map(|name| was_silent(name, h3(), NOW));
+    let mut memory = after(&silent);
+    assert!(matches!(verdict(&memory, "new.test", &h3(), NOW), Verdict::NetworkBad { .. }));
+    memory.learn(&no_common_protocol(NOW), &platform());
+    assert_eq!(verdict(&memory, "new.test", &h3(), NOW), Verdict::Unknown);
+}
+
+/// The network swallows QUIC, as far as others know; this peer answers all the same.
+#[test]
+fn a_peer_that_answers_is_not_condemned_with_the_path() {
+    let mut evidence = vec![no_common_protocol(NOW)];
+    for minute in [10, 11, 12] {
+        let name = format!("silent-{minute}.test");
+        evidence.push(was_silent(&name, h3(), NOW + minute * MIN));
+    }
+    evidence.push(no_common_protocol(NOW + 13 * MIN));
+    for minute in [14, 15, 16] {
+        let name = format!("silent-{minute}.test");
+        evidence.push(was_silent(&name, h3(), NOW + minute * MIN));
+    }
+    let memory = after(&evidence);
+    assert_eq!(verdict(&memory, "a.test", &h3(), NOW + 16 * MIN), Verdict::Unknown);
+}
+
+#[test]
+fn each_set_up_has_a_back_off_of_its_own() {
+    let mut memory = after(&[no_common_protocol(NOW)]);
+    memory.learn(&no_common_protocol(NOW + 5 * MIN), &platform());
+    memory.learn(&unknown_issuer(h3(), NOW + 6 * MIN), &platform());
+    let now = NOW + 6 * MIN;
+    let twice = Verdict::Bad { cause: Cause::Tls, until: NOW + 15 * MIN };
+    assert_eq!(verdict(&memory, "a.test", &nothing(), now), twice);
+    let once = Verdict::Bad { cause: Cause::Certificate, until: NOW + 11 * MIN };
+    assert_eq!(verdict(&memory, "a.test", &h3(), now), once);
+    let due = Verdict::RetestDue { cause: Cause::Certificate, since: NOW + 11 * MIN };
+    assert_eq!(verdict(&memory, "a.test", &h3(), NOW + 12 * MIN), due);
+}
+
+/// Without security nothing is offered and nobody trusted.
+#[test]
+fn evidence_without_security_speaks_for_all() {
+    let plain = Candidate { security: Security::None, ..tcp() };
+    let up = Evidence { level: Level::Transport, ..worked("a.test", plain.clone(), NOW) };
+    let mut memory = after(&[up]);
+    assert_eq!(verdict_under(&memory, &own_root(), &plain, NOW), good());
+    let reset = failed("a.test", plain.clone(), NOW + MIN, Cause::Reset, Level::Transport);
+    memory.learn(&reset, &platform());
+    let bad = Verdict::Bad { cause: Cause::Reset, until: NOW + 6 * MIN };
+    assert_eq!(verdict_under(&memory, &own_root(), &plain, NOW + MIN), bad);
+}
+
+/// SCTP is not up at the INIT ACK: what ends there is no matter of TLS.
+#[test]
+fn what_ends_before_the_transport_is_up_concerns_everybody() {
+    let sctp = offering(Transport::SctpUdp, &["http/1.1"]);
+    let memory = after(&[failed("a.test", sctp.clone(), NOW, Cause::Silent, Level::Answered)]);
+    let bad = Verdict::Bad { cause: Cause::Silent, until: NOW + 5 * MIN };
+    assert_eq!(verdict_under(&memory, &own_root(), &sctp, NOW), bad);
+}
+
+#[test]
+fn a_row_keeps_few_set_ups_and_those_used_last() {
+    let mut memory = after(&[]);
+    let trust = |n: u32| Trust { parameters: format!("roots-{n}"), certificate_host: None };
+    for n in 0..100 {
+        let at = NOW + Duration::from_secs(u64::from(n));
+        memory.learn(&worked("a.test", h3(), at), &trust(n));
+    }
+    let rows: Vec<Record> = memory.records().filter(|row| row.key.host().is_some()).collect();
+    assert_eq!(rows.len(), 1, "set-ups make no rows");
+    let Entry::Peer(entry) = &rows[0].entry else { panic!("a peer key holds a peer row") };
+    assert_eq!(entry.secured.len(), PeerEntry::MAX_SET_UPS);
+    let now = NOW + 2 * MIN;
+    assert_eq!(verdict_under(&memory, &trust(99), &h3(), now), good());
+    assert_eq!(verdict_under(&memory, &trust(0), &h3(), now), Verdict::Unknown);
+}
+
+#[test]
+fn a_view_holds_nothing_of_other_trusts() {
+    let mut memory = after(&[worked("a.test", h3(), NOW)]);
+    memory.learn(&worked("a.test", h3(), NOW), &own_root());
+    let view = memory.view(&home(), &host("a.test"), &platform(), NOW);
+    let text = serde_json::to_string(&view).unwrap();
+    assert!(text.contains("platform") && !text.contains("roots-1"), "{text}");
+}
