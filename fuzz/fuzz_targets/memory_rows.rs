@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use eyas_race::candidate::{Candidate, Origin, Security, Transport};
-use eyas_race::evidence::{Evidence, Level, NetworkId};
+use eyas_race::evidence::{Evidence, Level, NetworkId, Trust};
 use eyas_race::memory::{Config, Entry, Key, Memory, PathEntry, Record, View, forget_row};
 use eyas_race::target::Host;
 use libfuzzer_sys::fuzz_target;
@@ -58,7 +58,8 @@ fuzz_target!(|bytes: &[u8]| {
         memory.insert(key, entry);
         assert!(memory.len() <= config.max_rows);
     }
-    let view = View::from_rows(rows.clone(), NOW, &config);
+    let trust = Trust::default();
+    let view = View::from_rows(rows.clone(), &trust, NOW, &config);
     for transport in Transport::ALL {
         view.verdict(&candidate(transport), NOW);
         view.verdict(&candidate(transport), Duration::MAX);
@@ -66,15 +67,17 @@ fuzz_target!(|bytes: &[u8]| {
     }
     for (key, entry) in rows {
         let Some(host) = key.host().cloned() else { continue };
-        memory.learn(&evidence(host.clone(), key.network.clone(), Transport::Quic));
-        memory.view(&key.network, &host, NOW);
+        memory.learn(&evidence(host.clone(), key.network.clone(), Transport::Quic), &trust);
+        memory.view(&key.network, &host, &trust, NOW);
         forget_row(&key, entry, &host);
         memory.forget(&host);
         assert!(memory.records().all(|record| record.key.host() != Some(&host)));
     }
     for record in memory.records() {
-        if let Entry::Path(PathEntry { silent, .. }) = record.entry {
-            std::hint::black_box(silent.len());
+        match record.entry {
+            Entry::Path(PathEntry { silent, .. }) => _ = std::hint::black_box(silent.len()),
+            Entry::Peer(peer) => _ = peer.verdicts(Security::Tls, NOW, &config),
+            Entry::Network(network) => _ = std::hint::black_box(network.name),
         }
     }
     memory.expire(Duration::MAX);

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::attempt::{Attempt, Established, Event, Reporter, server_name};
 use crate::clock::Clock;
 use crate::initiation::{AbortOnDrop, Record};
+use crate::memory_store::Lesson;
 use crate::tally::Tally;
 use crate::{Connection, Endpoint, Feedback};
 
@@ -106,7 +107,8 @@ async fn complete_setup(endpoint: &Endpoint, clock: &Clock, record: &Record) {
         let known = journal.setup();
         if known.network != *network {
             let mut setup = Setup::clone(known);
-            setup.view = endpoint.memory().view(&network.id, &setup.target.host);
+            let memory = endpoint.memory();
+            setup.view = memory.view(&network.id, &setup.target.host, known.view.trust());
             setup.network = NetworkView::clone(&network);
             *journal = Journal::new(Arc::new(setup), clock.now());
         }
@@ -212,8 +214,9 @@ impl Driver {
                 Input::Answer(answer)
             }
             Happening::Network(network) => {
-                let host = &self.race.setup().target.host;
-                let view = self.endpoint.memory().view(&network.id, host);
+                let setup = self.race.setup();
+                let (host, trust) = (&setup.target.host, setup.view.trust());
+                let view = self.endpoint.memory().view(&network.id, host, trust);
                 let network = (*network).clone();
                 Input::NetworkChanged(Box::new(NetworkChange { network, view }))
             }
@@ -356,8 +359,10 @@ impl Driver {
         if self.endpoint.memory().keeps_nothing() {
             return;
         }
-        evidence.network = self.endpoint.network().settled(&evidence.network);
-        self.endpoint.memory().learn_soon(evidence);
+        let network_name;
+        (evidence.network, network_name) = self.endpoint.network().settled(&evidence.network);
+        let trust = self.race.setup().view.trust().clone();
+        self.endpoint.memory().learn_soon(Lesson { evidence, trust, network_name });
     }
 
     /// The complete attempt as the caller gets it.
@@ -384,10 +389,12 @@ impl Driver {
         let endpoint = self.endpoint.clone();
         let setup = self.race.setup();
         let (network, host) = (setup.network.id.clone(), setup.target.host.clone());
+        let trust = setup.view.trust().clone();
         Feedback::new(move |level, failure| {
-            endpoint.memory().learn_soon(Evidence {
+            let (network, network_name) = endpoint.network().settled(&network);
+            let evidence = Evidence {
                 at: crate::memory_store::now(),
-                network: endpoint.network().settled(&network),
+                network,
                 host: host.clone(),
                 candidate: candidate.clone(),
                 level,
@@ -395,7 +402,9 @@ impl Driver {
                 doubt: None,
                 rtt: None,
                 sent_again: None,
-            });
+            };
+            let lesson = Lesson { evidence, trust: trust.clone(), network_name };
+            endpoint.memory().learn_soon(lesson);
         })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Candidate, Transport};
-use eyas_race::evidence::Failure;
+use eyas_race::evidence::{Failure, Trust};
 use eyas_race::io::NetworkView;
 use eyas_race::target::{Host, Target};
 
@@ -46,6 +46,8 @@ struct Shared {
     connector: Connector,
     resolver: Resolver,
     memory: MemoryStore,
+    /// What the security parameters are called in the memory.
+    trust: String,
     network: Network,
     limit: AttemptLimit,
     forwards: Forwards,
@@ -178,7 +180,8 @@ impl EndpointBuilder {
 
     /// Makes the endpoint. Sockets are opened when they are needed.
     pub fn build(self) -> Result<Endpoint, Error> {
-        let network = Network::new(self.resolver.clone());
+        let secret = self.memory.secret();
+        let network = Network::new(self.resolver.clone(), secret);
         let (fast_open, mptcp) = (self.fast_open, self.mptcp);
         let connector = Connector::new(
             &self.security,
@@ -202,6 +205,7 @@ impl EndpointBuilder {
             network,
             resolver: self.resolver,
             memory: self.memory,
+            trust: self.security.name(&secret),
             forwards: self.forwards,
             limit: AttemptLimit::new(self.max_attempts_in_flight),
             tally: Tally::default(),
@@ -231,6 +235,13 @@ impl Endpoint {
     /// The memory in use.
     pub fn memory(&self) -> &MemoryStore {
         &self.shared.memory
+    }
+
+    /// Whom connections to this host trust, for the memory. `certificate_host` is the host that the
+    /// certificate must be good for, if another was named.
+    pub(crate) fn trust(&self, host: &Host, certificate_host: Option<&Host>) -> Trust {
+        let certificate_host = certificate_host.filter(|named| *named != host).cloned();
+        Trust { parameters: self.shared.trust.clone(), certificate_host }
     }
 
     /// What became of the attempts of all races over one transport, so far.

@@ -100,7 +100,8 @@ impl Initiation {
         let (better_sender, better) = mpsc::channel(MAX_BETTER);
         let clock = Clock::start();
         let network = endpoint.network().glance();
-        let setup = setup(&endpoint, target, policy, seed, &network);
+        let trust = endpoint.trust(&target.host, certificate_host.as_ref());
+        let setup = setup(&endpoint, target, &trust, policy, seed, &network);
         let record = Record::new(Journal::new(Arc::new(setup), clock.now()));
         let outlets =
             Outlets { usable: Some(usable_sender), better: better_sender, record: record.clone() };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use eyas_race::evidence::Trust;
 use eyas_race::io::NetworkView;
 use eyas_race::plan::{Plan, PlanRequest, plan};
 use eyas_race::policy::Policy;
@@ -77,7 +78,9 @@ impl Preconnection {
         let clock = Clock::start();
         let network = self.endpoint.network().view().await;
         let seed = self.drawn_seed();
-        let setup = setup(&self.endpoint, self.target.clone(), self.policy.clone(), seed, &network);
+        let trust = self.endpoint.trust(&self.target.host, self.certificate_host.as_ref());
+        let (target, policy) = (self.target.clone(), self.policy.clone());
+        let setup = setup(&self.endpoint, target, &trust, policy, seed, &network);
         let mut resolution =
             Resolution::new(&setup.target, &setup.network, &setup.policy, setup.seed, clock.now());
         let resolver = self.endpoint.resolver();
@@ -120,12 +123,13 @@ fn draw() -> u64 {
 pub(crate) fn setup(
     endpoint: &Endpoint,
     target: Target,
+    trust: &Trust,
     policy: Policy,
     seed: u64,
     network: &NetworkView,
 ) -> Setup {
     Setup {
-        view: endpoint.memory().view(&network.id, &target.host),
+        view: endpoint.memory().view(&network.id, &target.host, trust),
         target,
         policy,
         network: network.clone(),

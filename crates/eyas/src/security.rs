@@ -12,6 +12,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::Error;
 
+mod name;
 mod verifier;
 
 /// Sessions kept for resumption per endpoint and transport.

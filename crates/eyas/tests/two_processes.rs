@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyas::MemoryStore;
 use eyas::race::candidate::{Candidate, Origin, Security, Transport};
-use eyas::race::evidence::{Evidence, Level, NetworkId};
+use eyas::race::evidence::{Evidence, Level, NetworkId, Trust};
 use eyas::race::memory::{Config, Verdict};
 use eyas::race::target::Host;
 
@@ -43,7 +43,7 @@ fn open(path: &Path) -> MemoryStore {
 }
 
 fn learn(store: &MemoryStore, host: &str) {
-    store.learn(&Evidence {
+    let evidence = Evidence {
         at: now(),
         network: network(),
         host: Host::Name(host.into()),
@@ -53,11 +53,12 @@ fn learn(store: &MemoryStore, host: &str) {
         doubt: None,
         rtt: Some(Duration::from_millis(20)),
         sent_again: None,
-    });
+    };
+    store.learn(&evidence, &Trust::default());
 }
 
 fn knows(store: &MemoryStore, host: &str) -> bool {
-    let view = store.view(&network(), &Host::Name(host.into()));
+    let view = store.view(&network(), &Host::Name(host.into()), &Trust::default());
     matches!(view.verdict(&candidate(), now()), Verdict::Good { .. })
 }
 

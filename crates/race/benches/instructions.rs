@@ -22,7 +22,7 @@ use std::{
 
 use eyas_race::candidate::{Candidate, Origin, Security, Transport};
 use eyas_race::dns::{Answer, DnsFailure, Query, RecordType, Records};
-use eyas_race::evidence::{Cause, Evidence, Failure, Level, NetworkId};
+use eyas_race::evidence::{Cause, Evidence, Failure, Level, NetworkId, Trust};
 use eyas_race::io::{AttemptId, Input, NetworkView, Output, SourceAddress};
 use eyas_race::memory::{Config, Memory, View};
 use eyas_race::plan::{PlanRequest, plan};
@@ -173,25 +173,28 @@ fn memory(rows: u32) -> Memory {
     let mut next = 0;
     while memory.len() < rows as usize - 1 {
         let octets = [192, 0, 2, 1 + (next % 10) as u8];
-        memory.learn(&Evidence {
-            at: NOW - Duration::from_secs(60),
-            network: NetworkId("home".into()),
-            host: host(next / 20),
-            candidate: Candidate {
-                address: SocketAddr::new(IpAddr::from(octets), 443),
-                transport: TRANSPORTS[(next / 10 % 2) as usize],
-                security: Security::Tls,
-                alpn: Vec::new(),
-                ech: None,
-                priority: None,
-                origin: Origin::Address,
+        memory.learn(
+            &Evidence {
+                at: NOW - Duration::from_secs(60),
+                network: NetworkId("home".into()),
+                host: host(next / 20),
+                candidate: Candidate {
+                    address: SocketAddr::new(IpAddr::from(octets), 443),
+                    transport: TRANSPORTS[(next / 10 % 2) as usize],
+                    security: Security::Tls,
+                    alpn: Vec::new(),
+                    ech: None,
+                    priority: None,
+                    origin: Origin::Address,
+                },
+                level: Level::Security,
+                failure: None,
+                doubt: None,
+                rtt: Some(Duration::from_millis(u64::from(next % 300))),
+                sent_again: None,
             },
-            level: Level::Security,
-            failure: None,
-            doubt: None,
-            rtt: Some(Duration::from_millis(u64::from(next % 300))),
-            sent_again: None,
-        });
+            &Trust::default(),
+        );
         next += 1;
     }
     memory
@@ -207,7 +210,7 @@ fn plan_10000(repetitions: u64) {
     }
     let (services, notes) = (resolution.services(), resolution.notes());
     for _ in 0..repetitions {
-        let view = memory.view(&network.id, &target.host, NOW);
+        let view = memory.view(&network.id, &target.host, &Trust::default(), NOW);
         let plan = plan(&PlanRequest {
             target,
             policy,

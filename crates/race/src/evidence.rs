@@ -104,11 +104,24 @@ impl fmt::Display for Failure {
 
 impl core::error::Error for Failure {}
 
-/// The network that a race runs on: a hash over default route and gateway (a PvD of RFC 7556).
+/// The network that a race runs on: a keyed hash over default route and gateway (a PvD of RFC 7556).
 /// Evidence never crosses networks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NetworkId(pub String);
+
+/// Whom an attempt trusts. Evidence from the security level up never crosses it: what fails under
+/// one trust may work under another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Trust {
+    /// A short name of the security parameters (roots, verification, own certificate, versions of
+    /// TLS), the same for the same parameters. The driver makes it; nothing else is read from it.
+    pub parameters: String,
+    /// The host that the certificate must be good for, if it is another than the one connected to:
+    /// an alternative service proves itself with the certificate of its origin (RFC 7838 §2.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_host: Option<Host>,
+}
 
 /// Why a failure says less than it seems to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

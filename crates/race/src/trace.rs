@@ -20,7 +20,7 @@ mod tests;
 pub use journal::Journal;
 
 /// The version of the format that this crate writes, and the only one that it reads.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The most steps that one recording holds. A race needs a few hundred; a driver that runs wild
 /// does not fill the memory.

@@ -44,7 +44,7 @@ pub(super) async fn linger(trace: impl Fn() -> Trace, memory: &MemoryStore) {
         };
         if !open.is_empty() && open.iter().all(|attempt| is_silent(attempt)) {
             for attempt in open {
-                memory.learn(&silence(&trace, attempt, now));
+                memory.learn(&silence(&trace, attempt, now), race.setup().view.trust());
             }
             return;
         }

@@ -1,11 +1,14 @@
 //! `eyas memory`: what has been learnt, and forgetting it.
 
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyas::MemoryStore;
+use eyas::race::evidence::NetworkId;
 use eyas::race::memory::{
-    Config, Entry, Key, Outcome, PathEntry, PeerEntry, Record, Subject, Verdict,
+    Config, Entry, Outcome, PathEntry, PeerEntry, Record, Secured, Seen, SetUp, Subject, Verdict,
 };
 use eyas::race::target::Host;
 use serde_json::{Map, Value, json};
@@ -27,18 +30,27 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
     if matches!(action, MemoryAction::Path) {
         return say_path(&path, common);
     }
-    if !path.exists() {
+    if path.symlink_metadata().is_err_and(|cause| cause.kind() == ErrorKind::NotFound) {
         return nothing_there(&path, &action, common);
     }
     let store = MemoryStore::open(&path, Config::default());
+    if !store.is_persistent() {
+        let why = store.warnings().into_iter().next();
+        let why = why.unwrap_or_else(|| format!("{} cannot be used", path.display()));
+        return Err(Failure::new(Kind::Memory, why).hint(
+            "name the memory file with --memory FILE; eyas memory path says where it usually is",
+        ));
+    }
     match action {
         MemoryAction::List { host } => {
             let host = host.map(|host| parse(&host)).transpose()?;
-            let rows = store.entries().into_iter().filter(|row| match (&host, row.key.host()) {
+            let entries = store.entries();
+            let names = names(&entries);
+            let rows = entries.iter().filter(|row| match (&host, row.key.host()) {
                 (None, _) => true,
                 (Some(host), of) => of == Some(host),
             });
-            let rows = shapes(rows.collect());
+            let rows = shapes(rows, &names);
             list(&path, &rows, &store.warnings(), common)
         }
         MemoryAction::Forget { host } => {
@@ -100,99 +112,111 @@ fn forgotten(path: &Path, count: usize, common: &CommonFlags) -> Result<(), Fail
     output::page(&[Line::new().with(Paint::Plain, text)], Look::of_stdout(common.color))
 }
 
+/// What people call the networks.
+fn names(rows: &[Record]) -> BTreeMap<NetworkId, String> {
+    let named = rows.iter().filter_map(|row| match &row.entry {
+        Entry::Network(entry) => Some((row.key.network.clone(), entry.name.clone())),
+        _ => None,
+    });
+    named.collect()
+}
+
 /// Rows as the shapes have them, newest first.
-fn shapes(rows: Vec<Record>) -> Vec<MemoryRowShape> {
+fn shapes<'a>(
+    rows: impl Iterator<Item = &'a Record>,
+    names: &BTreeMap<NetworkId, String>,
+) -> Vec<MemoryRowShape> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let config = Config::default();
-    let mut shapes: Vec<_> =
-        rows.iter().filter_map(|row| shape(&row.key, &row.entry, now, &config)).collect();
+    let mut shapes: Vec<MemoryRowShape> = rows
+        .flat_map(|row| {
+            let name = names.get(&row.key.network);
+            let mut shapes = of_row(row, now, &config);
+            shapes.iter_mut().for_each(|shape| shape.network_name = name.cloned());
+            shapes
+        })
+        .collect();
     shapes.sort_by(|a, b| a.age_ms.total_cmp(&b.age_ms));
     shapes
 }
 
-/// One row; a row whose key and entry disagree was damaged and says nothing.
-fn shape(key: &Key, entry: &Entry, now: Duration, config: &Config) -> Option<MemoryRowShape> {
-    let network = key.network.0.clone();
-    let age_ms = millis(now.saturating_sub(entry.at()));
-    match (&key.subject, entry) {
+/// One row: a shape for each set-up that it tells of. One whose key and entry disagree was damaged and
+/// says nothing.
+fn of_row(row: &Record, now: Duration, config: &Config) -> Vec<MemoryRowShape> {
+    let mut shape = MemoryRowShape { network: row.key.network.0.clone(), ..Default::default() };
+    match (&row.key.subject, &row.entry) {
         (Subject::Peer { host, transport, security, address }, Entry::Peer(peer)) => {
-            let (verdict, cause, holds) = judge(peer, now, config);
-            let strikes = match peer.outcome {
-                Outcome::Bad { strikes, .. } => strikes,
-                Outcome::Good { .. } => 0,
-            };
-            Some(MemoryRowShape {
-                network,
-                host: Some(host.to_string()),
-                transport: transport.name(),
-                security: Some(security.name()),
-                address: address.to_string(),
-                verdict,
-                cause,
-                strikes,
-                age_ms,
-                holds_for_ms: holds.map(millis),
-                rtt_ms: peer.round_trip.map(|round_trip| millis(round_trip.smoothed)),
-                handshakes: 0,
-                sent_again: 0,
-            })
+            shape.host = Some(host.to_string());
+            shape.transport = transport.name();
+            shape.security = Some(security.name());
+            shape.address = address.to_string();
+            shape.rtt_ms = peer.round_trip.map(|round_trip| millis(round_trip.smoothed));
+            let verdicts = peer.verdicts(*security, now, config);
+            let of = |(secured, verdict)| of_peer(shape.clone(), peer, secured, verdict, now);
+            verdicts.into_iter().map(of).collect()
         }
-        (Subject::Path { transport, family, port }, Entry::Path(path)) => Some(MemoryRowShape {
-            network,
-            host: None,
-            transport: transport.name(),
-            security: None,
-            address: format!("{family}:{port}"),
-            strikes: u32::try_from(path.silent.len()).unwrap_or(u32::MAX),
-            age_ms,
-            ..judged_path(path, now, config)
-        }),
-        _ => None,
+        (Subject::Path { transport, family, port }, Entry::Path(path)) => {
+            shape.transport = transport.name();
+            shape.address = format!("{family}:{port}");
+            shape.strikes = u32::try_from(path.silent.len()).unwrap_or(u32::MAX);
+            shape.age_ms = millis(now.saturating_sub(path.at));
+            vec![of_path(shape, path, now, config)]
+        }
+        _ => Vec::new(),
     }
 }
 
-fn judge(
+fn of_peer(
+    mut shape: MemoryRowShape,
     peer: &PeerEntry,
+    secured: Option<&Secured>,
+    verdict: Verdict,
+    now: Duration,
+) -> MemoryRowShape {
+    let seen = secured.map(|secured| secured.seen);
+    let at = seen.or(peer.reach).map_or(peer.at, |seen| seen.at);
+    shape.age_ms = millis(now.saturating_sub(at));
+    let strikes = |seen: Seen| match seen.outcome {
+        Outcome::Bad { strikes, .. } => strikes,
+        Outcome::Good { .. } => 0,
+    };
+    shape.strikes = seen.into_iter().chain(peer.reach).map(strikes).max().unwrap_or_default();
+    if let Some(Secured { set_up: SetUp { alpn, trust }, .. }) = secured {
+        shape.alpn = Some(alpn.clone());
+        shape.trust = Some(trust.parameters.clone());
+        shape.certificate_host = trust.certificate_host.as_ref().map(ToString::to_string);
+    }
+    (shape.verdict, shape.cause) = match verdict {
+        Verdict::Good { .. } => ("good", None),
+        Verdict::Bad { cause, .. } => ("bad", Some(cause.to_string())),
+        Verdict::RetestDue { cause, .. } => ("retest-due", Some(cause.to_string())),
+        _ => ("unknown", None),
+    };
+    let until = match verdict {
+        Verdict::Good { .. } => Some(at.saturating_add(Config::default().good_for)),
+        Verdict::Bad { until, .. } => Some(until),
+        _ => None,
+    };
+    shape.holds_for_ms = until.map(|until| millis(until.saturating_sub(now)));
+    shape
+}
+
+fn of_path(
+    mut shape: MemoryRowShape,
+    path: &PathEntry,
     now: Duration,
     config: &Config,
-) -> (&'static str, Option<String>, Option<Duration>) {
-    match peer.verdict(now, config) {
-        Verdict::Good { .. } => {
-            let until = peer.at.saturating_add(config.good_for);
-            ("good", None, Some(until.saturating_sub(now)))
-        }
-        Verdict::Bad { cause, until } => {
-            ("bad", Some(cause.to_string()), Some(until.saturating_sub(now)))
-        }
-        Verdict::RetestDue { cause, .. } => ("retest-due", Some(cause.to_string()), None),
-        _ => ("unknown", None, None),
-    }
-}
-
-fn judged_path(path: &PathEntry, now: Duration, config: &Config) -> MemoryRowShape {
+) -> MemoryRowShape {
     let swallowed = path.swallowed(now, config).is_some();
     let heard = path.heard_at.is_some() && path.silent.is_empty();
-    let (verdict, cause) = match (swallowed, heard) {
+    (shape.verdict, shape.cause) = match (swallowed, heard) {
         (true, _) => ("network-bad", Some("silent".to_owned())),
         (false, true) => ("good", None),
         (false, false) => ("unknown", None),
     };
     let loss = path.loss(now, config);
-    MemoryRowShape {
-        network: String::new(),
-        host: None,
-        transport: "",
-        security: None,
-        address: String::new(),
-        verdict,
-        cause,
-        strikes: 0,
-        age_ms: 0.0,
-        holds_for_ms: None,
-        rtt_ms: None,
-        handshakes: loss.handshakes,
-        sent_again: loss.sent_again,
-    }
+    (shape.handshakes, shape.sent_again) = (loss.handshakes, loss.sent_again);
+    shape
 }
 
 fn list(
@@ -217,8 +241,75 @@ fn list(
             .with(Paint::Dim, path.display().to_string());
         return output::page(&[line], look);
     }
+    output::page(&by_network(rows, look), look)
+}
+
+/// A table for each network, the one that was heard of last first.
+fn by_network(rows: &[MemoryRowShape], look: Look) -> Vec<Line> {
     let header = ["host", "over", "address", "age", "away", "verdict"];
-    output::page(&table(&header, rows.iter().map(row).collect(), look), look)
+    let mut networks: Vec<&MemoryRowShape> = Vec::new();
+    for row in rows {
+        if !networks.iter().any(|known| known.network == row.network) {
+            networks.push(row);
+        }
+    }
+    let mut lines = Vec::new();
+    for network in &networks {
+        let name = network.network_name.as_deref().unwrap_or("a network without a name");
+        let shares_name = |other: &&&MemoryRowShape| other.network_name == network.network_name;
+        // Two homes may look alike from inside.
+        let mark = match networks.iter().filter(shares_name).count() {
+            1 => String::new(),
+            _ => format!("  ({})", network.network.get(..6).unwrap_or(&network.network)),
+        };
+        if !lines.is_empty() {
+            lines.push(Line::new());
+        }
+        lines.push(Line::new().with(Paint::Head, name).with(Paint::Dim, mark));
+        let of_network = rows.iter().filter(|row| row.network == network.network);
+        lines.extend(table(&header, of_network.map(row).collect(), look));
+    }
+    lines
+}
+
+/// What was offered and who was trusted, where the row holds for that alone.
+fn offered(shape: &MemoryRowShape) -> Option<String> {
+    let alpn = shape.alpn.as_ref()?;
+    let mut text = if alpn.is_empty() { "no ALPN".to_owned() } else { alpn.join(" ") };
+    match shape.trust.as_deref() {
+        None | Some("" | "platform") => {}
+        Some("anyone") => text.push_str(", anyone"),
+        // So much of the hash tells apart what one user has.
+        Some(other) => match other.split_once('-') {
+            Some((word, hash)) => {
+                text.push_str(&format!(", {word} {}", hash.get(..4).unwrap_or(hash)));
+            }
+            None => text.push_str(&format!(", {other}")),
+        },
+    }
+    if let Some(host) = &shape.certificate_host {
+        text.push_str(&format!(", for {host}"));
+    }
+    Some(text)
+}
+
+/// The transport, and its security where that is not the only one that it has.
+fn over(shape: &MemoryRowShape) -> String {
+    match (shape.transport, shape.security) {
+        ("quic", _) | (_, None | Some("none")) => shape.transport.to_owned(),
+        (transport, Some(security)) => format!("{transport} {security}"),
+    }
+}
+
+/// Address and port, or which of the network's ways it is.
+fn address(shape: &MemoryRowShape) -> String {
+    match (&shape.host, shape.address.split_once(':')) {
+        (None, Some((family, port))) => {
+            let family = if family == "v4" { "IPv4" } else { "IPv6" };
+            if port == "0" { family.to_owned() } else { format!("{family}, port {port}") }
+        }
+        _ => shape.address.clone(),
+    }
 }
 
 fn row(shape: &MemoryRowShape) -> Vec<(Paint, String)> {
@@ -241,10 +332,13 @@ fn row(shape: &MemoryRowShape) -> Vec<(Paint, String)> {
         let (again, all) = (shape.sent_again, shape.handshakes);
         verdict.push_str(&format!(", {again} of the last {all} handshakes sent packets again"));
     }
+    if let Some(offered) = offered(shape) {
+        verdict.push_str(&format!(" ({offered})"));
+    }
     vec![
-        (Paint::Plain, shape.host.clone().unwrap_or_else(|| "(network)".to_owned())),
-        (Paint::Plain, shape.transport.to_owned()),
-        (Paint::Plain, shape.address.clone()),
+        (Paint::Plain, shape.host.clone().unwrap_or_else(|| "(any)".to_owned())),
+        (Paint::Plain, over(shape)),
+        (Paint::Plain, address(shape)),
         (Paint::Dim, span(shape.age_ms)),
         (Paint::Dim, shape.rtt_ms.map(span).unwrap_or_default()),
         (paint, verdict),

@@ -6,7 +6,7 @@ use super::setting::{self, Means};
 use super::target;
 use crate::account::{plan_lines, plan_shape};
 use crate::failure::Failure;
-use crate::flags::{CommonFlags, PlanFlags, TrustFlags};
+use crate::flags::{CommonFlags, PlanFlags};
 use crate::output;
 use crate::shape::value;
 use crate::terminal::{Line, Look, Paint};
@@ -14,7 +14,7 @@ use crate::terminal::{Line, Look, Paint};
 /// Asks DNS and the memory, and says what would be tried.
 pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), Failure> {
     let target = target::parse(&flags.target, &flags.service, flags.versions)?;
-    let means = Means::new(&flags.choice, &flags.reach, &TrustFlags::default(), &target).await?;
+    let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
     let policy = setting::policy(&flags.choice, &flags.reach, &target)?;
     let name = target.to_string();
     let mut preconnection = means.endpoint.preconnection(target).policy(policy);

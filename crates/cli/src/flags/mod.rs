@@ -258,6 +258,8 @@ pub(crate) struct PlanFlags {
     pub(crate) choice: ChoiceFlags,
     #[command(flatten)]
     pub(crate) reach: ReachFlags,
+    #[command(flatten)]
+    pub(crate) trust: TrustFlags,
 }
 
 const REPLAY_EXAMPLES: &str = "\

@@ -210,10 +210,12 @@ pub(crate) struct ConnectionShape {
 }
 
 /// One row of `eyas memory list`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct MemoryRowShape {
     /// The network that it belongs to.
     pub(crate) network: String,
+    /// What people call the network: its interface and gateway.
+    pub(crate) network_name: Option<String>,
     /// The host; `null` where the row is about the network itself.
     pub(crate) host: Option<String>,
     /// As in [`WinnerShape`].
@@ -222,6 +224,12 @@ pub(crate) struct MemoryRowShape {
     pub(crate) security: Option<&'static str>,
     /// Address and port; family and port where the row is about the network itself.
     pub(crate) address: String,
+    /// The application protocols that were offered; `null` where the row holds whatever is offered.
+    pub(crate) alpn: Option<Vec<String>>,
+    /// What the security parameters are called under which it holds; `null` where it holds under all.
+    pub(crate) trust: Option<String>,
+    /// The host that the certificate had to be good for, if it was another.
+    pub(crate) certificate_host: Option<String>,
     /// `good`, `bad`, `retest-due`, `network-bad` or `unknown`.
     pub(crate) verdict: &'static str,
     /// Why it is bad.

@@ -4,6 +4,8 @@ use std::fs;
 
 use eyas_http::serve::personality::Personality;
 
+use serde_json::Value;
+
 use crate::stage::{Eyas, Peer, validate};
 
 #[test]
@@ -28,6 +30,11 @@ fn what_is_learnt_is_shown_and_can_be_forgotten() {
     assert_eq!(memory("memory list other.test")["rows"].as_array().map(Vec::len), Some(0));
     let table = Eyas::new("memory").state(state.path()).run().exits(0).out;
     assert!(table.contains("peer.test") && table.contains("good for"), "{table}");
+    // The network has a name, in a line of its own, and its ways are told in words.
+    let all = memory("memory");
+    let name = all["rows"][0]["network_name"].as_str().expect("the network has a name");
+    assert!(table.starts_with(name), "{name} heads {table}");
+    assert!(!table.contains("v4:") && table.contains("IPv4, port"), "{table}");
     assert!(memory("memory forget peer.test")["forgotten"].as_u64().is_some_and(|gone| gone > 0));
     assert_eq!(memory("memory list peer.test")["rows"].as_array().map(Vec::len), Some(0));
     memory("memory clear");
@@ -54,17 +61,114 @@ fn none_leaves_no_trace() {
     assert!(fs::read_dir(state.path()).expect("a directory").next().is_none());
 }
 
+/// QUIC works with `h3`; without it the server turns QUIC down. That says nothing of `h3`, and shows
+/// that UDP passes.
 #[test]
-fn a_damaged_file_is_set_aside_and_never_fatal() {
+fn a_protocol_that_was_not_offered_is_not_held_against_another() {
+    let peer = Peer::start(Personality::Well);
+    let state = tempfile::tempdir().expect("a directory");
+    let get = || {
+        let line = format!("get --head-start 2s --json {}", peer.url("/bytes/1"));
+        peer.eyas(&line).state(state.path()).run().exits(0).json()
+    };
+    assert_eq!(get()["connection"]["transport"], "quic");
+    let line = format!("race --all quic+tcp://peer.test:{}", peer.port());
+    let race = peer.eyas(&line).state(state.path()).run().exits(0);
+    assert!(!race.out.contains("nothing comes back"), "{}", race.out);
+    let rows = Eyas::new("memory --json").state(state.path()).run().exits(0).json();
+    let of_quic = |row: &&Value| row["transport"] == "quic" && !row["host"].is_null();
+    let rows = rows["rows"].as_array().expect("rows").iter().filter(of_quic);
+    let mut said: Vec<String> =
+        rows.map(|row| format!("{} {}", row["alpn"], row["verdict"])).collect();
+    said.sort();
+    assert_eq!(said, [r#"["h3"] "good""#, r#"[] "bad""#]);
+    let line = format!("plan --json {}", peer.url("/"));
+    let plan = peer.eyas(&line).state(state.path()).run().exits(0).json();
+    assert_eq!(plan["entries"][0]["transport"], "quic", "{plan}");
+    assert_eq!(plan["entries"][0]["from_memory"], true, "{plan}");
+    assert_eq!(get()["connection"]["transport"], "quic");
+}
+
+/// Without `--cacert` the certificate is not accepted; with it everything works as before.
+#[test]
+fn a_root_that_was_forgotten_is_held_against_nobody_who_gives_it() {
+    let peer = Peer::start(Personality::Well);
+    let state = tempfile::tempdir().expect("a directory");
+    let get = || {
+        let line = format!("get --head-start 2s --json {}", peer.url("/bytes/1"));
+        peer.eyas(&line).state(state.path()).run().exits(0).json()
+    };
+    assert_eq!(get()["connection"]["transport"], "quic");
+    let forgotten = Eyas::new(&format!("race --all {}", peer.url("/")))
+        .arg("--resolve")
+        .arg(format!("peer.test:{}:127.0.0.1", peer.port()))
+        .state(state.path())
+        .run();
+    assert_ne!(forgotten.code, Some(0), "{}", forgotten.out);
+    let line = format!("plan --json {}", peer.url("/"));
+    let plan = peer.eyas(&line).state(state.path()).run().exits(0).json();
+    assert_eq!(plan["entries"][0]["transport"], "quic", "{plan}");
+    assert_eq!(plan["entries"][0]["from_memory"], true, "{plan}");
+    assert_eq!(get()["connection"]["transport"], "quic");
+    let table = Eyas::new("memory").state(state.path()).run().exits(0).out;
+    assert!(table.contains("roots "), "{table}");
+}
+
+/// A slip of the pen must cost nothing: neither a byte nor a mode.
+#[cfg(unix)]
+#[test]
+fn what_is_no_memory_stays_as_it_is() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let peer = Peer::start(Personality::Well);
+    let text = peer.directory().join("notes");
+    fs::write(&text, b"this is no database, and never was one").expect("writes");
+    fs::set_permissions(&text, fs::Permissions::from_mode(0o664)).expect("it is ours");
+    symlink("notes", peer.directory().join("link")).expect("makes a link");
+    symlink("nowhere", peer.directory().join("dangling")).expect("makes a link");
+    let names = || {
+        let entries = fs::read_dir(peer.directory()).expect("a directory");
+        let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    for file in ["notes", "link", "dangling"] {
+        let line = format!("get --memory {file} {}", peer.url("/bytes/3"));
+        let got = peer.eyas(&line).run().exits(0);
+        assert_eq!(got.length, 3, "it is never fatal to a request");
+        assert!(got.err.contains("is not an eyas memory"), "{}", got.err);
+        assert!(got.err.contains("nothing was changed"), "{}", got.err);
+        for action in ["list", "clear", "forget peer.test"] {
+            let line = format!("memory --memory {file} {action}");
+            let said = Eyas::new(&line).within(&peer.directory()).run().exits(110);
+            assert!(said.err.contains("is not an eyas memory"), "{}", said.err);
+        }
+    }
+    assert_eq!(names(), before);
+    assert_eq!(fs::read(&text).expect("reads"), b"this is no database, and never was one");
+    assert_eq!(fs::metadata(&text).expect("it is there").permissions().mode() & 0o777, 0o664);
+}
+
+#[test]
+fn damaged_memories_are_set_aside_and_never_fatal() {
     let peer = Peer::start(Personality::Well);
     let path = peer.directory().join("memory.sqlite");
-    fs::write(&path, b"this is no database, and never was one").expect("writes");
     let line = format!("get --memory memory.sqlite {}", peer.url("/bytes/3"));
-    let got = peer.eyas(&line).run().exits(0);
-    assert_eq!(got.length, 3);
-    assert!(got.err.contains("memory"), "{}", got.err);
+    peer.eyas(&line).run().exits(0);
+    // Within one second, or nearly.
+    for _ in 0..3 {
+        let whole = fs::read(&path).expect("reads");
+        fs::write(&path, &whole[..512]).expect("writes");
+        let got = peer.eyas(&line).run().exits(0);
+        assert_eq!(got.length, 3);
+        assert!(got.err.contains("set aside"), "{}", got.err);
+    }
     let again = peer.eyas(&line).run().exits(0);
     assert_eq!(again.err, "", "the new file is fine");
+    let entries = fs::read_dir(peer.directory()).expect("a directory");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    let aside = names.filter(|name| name.to_string_lossy().contains(".damaged-")).count();
+    assert_eq!(aside, 3, "none took the place of another");
 }
 
 #[test]

@@ -82,7 +82,8 @@ fn a_recorded_race_replays_as_it_ran() {
         .expect("writes");
     let changed = replay().arg("--json").run().exits(111).json();
     validate("error", &changed);
-    std::fs::write(&path, text.replacen("\"version\":1", "\"version\":99", 1)).expect("writes");
+    let known = format!("\"version\":{}", eyas::race::trace::SCHEMA_VERSION);
+    std::fs::write(&path, text.replacen(&known, "\"version\":99", 1)).expect("writes");
     let unknown = replay().run().exits(111);
     assert!(unknown.err.contains("version 99"), "{}", unknown.err);
 }
@@ -98,14 +99,14 @@ fn a_failed_exchange_can_be_replayed_too() {
 fn a_plan_gives_reasons_and_connects_nothing() {
     let peer = Peer::start(Personality::Well);
     let line = format!("plan --json {}", peer.url("/"));
-    let object = peer.eyas_plan(&line).run().exits(0).json();
+    let object = peer.eyas(&line).run().exits(0).json();
     validate("plan", &object);
     let entries = object["entries"].as_array().expect("entries");
     assert_eq!(entries.len(), 2);
     assert!(entries.iter().all(|entry| !entry["reasons"].as_array().expect("reasons").is_empty()));
-    let six = peer.eyas_plan(&format!("plan -6 --json {}", peer.url("/"))).run().exits(0).json();
+    let six = peer.eyas(&format!("plan -6 --json {}", peer.url("/"))).run().exits(0).json();
     assert_eq!(six["entries"].as_array().map(Vec::len), Some(0), "{six}");
-    let text = peer.eyas_plan(&format!("plan {}", peer.url("/"))).run().exits(0).out;
+    let text = peer.eyas(&format!("plan {}", peer.url("/"))).run().exits(0).out;
     assert!(text.contains("at once") && text.contains("quic 127.0.0.1"), "{text}");
 }
 

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use eyas_race::evidence::{Evidence, NetworkId};
+use eyas_race::evidence::NetworkId;
 use eyas_race::memory::{Config, Entry, Key, Record, forget_row, learn_rows};
 use eyas_race::target::Host;
 
+use super::place::{self, FileId, Found, Trouble};
 use super::set_aside::set_aside;
-use super::sqlite::{Sqlite, Trouble};
+use super::sqlite::Sqlite;
+use super::{Lesson, Secret};
 
 /// Rows kept in this process because the file did not take them.
 const MAX_UNWRITTEN: usize = 1_000;
@@ -26,6 +28,9 @@ pub(super) struct Outcome<T> {
 pub(super) struct File {
     path: PathBuf,
     sqlite: Option<Sqlite>,
+    /// Which file was opened last under that path.
+    id: Option<FileId>,
+    secret: Secret,
     /// Newer than what the file says.
     unwritten: BTreeMap<Key, Entry>,
     /// Whether the last write failed: one trouble is told once.
@@ -42,16 +47,22 @@ impl File {
         let mut file = Self {
             path: path.to_owned(),
             sqlite: None,
+            id: None,
+            secret: Secret::of_process(),
             unwritten: BTreeMap::new(),
             in_trouble: false,
         };
-        let mut opened = Sqlite::open(path, config, now);
+        let mut opened = file.reopen(Secret::drawn(), config, now);
         if let Err(Trouble::Damaged(why)) = &opened {
             warnings.push(file.put_aside(why, now));
-            opened = Sqlite::open(path, config, now);
+            opened = file.reopen(Secret::drawn(), config, now);
         }
         match opened {
-            Ok(sqlite) => file.sqlite = Some(sqlite),
+            Ok(warning) => warnings.extend(warning),
+            Err(trouble @ Trouble::NotOurs(_)) => warnings.push(format!(
+                "{} {trouble}; nothing was changed, and what is learnt is lost when the program ends",
+                path.display()
+            )),
             Err(trouble) => warnings.push(format!(
                 "memory file {} cannot be used: {trouble}; what is learnt is lost when the \
                  program ends",
@@ -61,16 +72,53 @@ impl File {
         file
     }
 
+    /// Opens the file, or makes it with this secret. Gives what the user should know of it.
+    fn reopen(
+        &mut self,
+        secret: Secret,
+        config: &Config,
+        now: Duration,
+    ) -> Result<Option<String>, Trouble> {
+        let found = place::look(&self.path)?;
+        let place = match found {
+            Found::Nothing => place::make(&self.path)?,
+            Found::Usable(place) => place,
+        };
+        self.id = Some(place.id);
+        let sqlite = Sqlite::open(&place.path, secret, config, now)?;
+        self.secret = sqlite.secret()?;
+        self.sqlite = Some(sqlite);
+        Ok(place.is_open_to_others().then(|| {
+            format!(
+                "memory file {} can be read by other users; chmod 600 keeps it to you",
+                self.path.display()
+            )
+        }))
+    }
+
+    /// Whether the file is in use.
+    pub(super) const fn is_open(&self) -> bool {
+        self.sqlite.is_some()
+    }
+
+    /// What names are made with that are to be found again in this file.
+    pub(super) const fn secret(&self) -> Secret {
+        self.secret
+    }
+
     fn put_aside(&mut self, why: &str, now: Duration) -> String {
         self.sqlite = None;
         let path = self.path.display();
-        match set_aside(&self.path, now) {
-            Ok(aside) => format!(
+        match self.id.map(|id| set_aside(&self.path, id, now)) {
+            Some(Ok(Some(aside))) => format!(
                 "memory file {path} cannot be read: {why}; it was set aside as {} and a new one \
                  begun",
                 aside.display()
             ),
-            Err(error) => format!(
+            Some(Ok(None)) | None => {
+                format!("memory file {path} could not be read: {why}; by now another is there")
+            }
+            Some(Err(error)) => format!(
                 "memory file {path} cannot be read: {why}; nor could it be set aside: {error}"
             ),
         }
@@ -86,8 +134,11 @@ impl File {
             Ok(value) => (Some(value), Vec::new()),
             Err(Trouble::Damaged(why)) => {
                 let warning = self.put_aside(&why, super::now());
-                self.sqlite = Sqlite::open(&self.path, &Config::default(), super::now()).ok();
-                (None, vec![warning])
+                let mut warnings = vec![warning];
+                // Those who hold the secret go on naming networks with it.
+                let opened = self.reopen(self.secret, &Config::default(), super::now());
+                warnings.extend(opened.err().map(|trouble| trouble.to_string()));
+                (None, warnings)
             }
             Err(_) if self.in_trouble => (None, Vec::new()),
             Err(trouble) => {
@@ -127,8 +178,8 @@ impl File {
         Outcome { value: rows, warnings }
     }
 
-    pub(super) fn learn(&mut self, evidence: &Evidence, config: &Config) -> Outcome<()> {
-        let (learnt, warnings) = self.with_file(|sqlite| sqlite.learn(evidence, config));
+    pub(super) fn learn(&mut self, lesson: &Lesson, config: &Config) -> Outcome<()> {
+        let (learnt, warnings) = self.with_file(|sqlite| sqlite.learn(lesson, config));
         if learnt.is_some() {
             self.in_trouble = false;
         }
@@ -136,7 +187,8 @@ impl File {
         if learnt.is_some() && unwritten.is_empty() {
             return Outcome { value: (), warnings };
         }
-        let rows = learn_rows(&mut |key| unwritten.get(key).cloned(), evidence, config);
+        let existing = &mut |key: &Key| unwritten.get(key).cloned();
+        let rows = learn_rows(existing, &lesson.evidence, &lesson.trust, config);
         for (key, entry) in rows {
             if learnt.is_some() {
                 // The file has taken it, and speaks for itself again.
@@ -178,6 +230,11 @@ impl File {
 
     pub(super) fn make_full(&mut self) {
         self.pragma("max_page_count", "1");
+    }
+
+    /// As a query does that meets a broken page.
+    pub(super) fn find_damage(&mut self) -> Vec<String> {
+        self.with_file::<()>(|_| Err(Trouble::Damaged("the test wants it so".into()))).1
     }
 
     fn pragma(&mut self, name: &str, value: &str) {

@@ -5,12 +5,15 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use eyas_race::evidence::{Evidence, NetworkId};
+use eyas_race::evidence::{Evidence, NetworkId, Trust};
 use eyas_race::memory::{Config, Memory, Record, View};
 use eyas_race::target::Host;
 
 #[cfg(feature = "sqlite")]
 mod file;
+#[cfg(feature = "sqlite")]
+mod place;
+mod secret;
 #[cfg(feature = "sqlite")]
 mod set_aside;
 #[cfg(feature = "sqlite")]
@@ -18,6 +21,7 @@ mod sqlite;
 
 #[cfg(feature = "sqlite")]
 use file::File;
+pub(crate) use secret::Secret;
 
 /// Warnings kept for the caller; the oldest go first.
 #[cfg(feature = "sqlite")]
@@ -53,8 +57,18 @@ struct Inner {
     is_slow: bool,
     kept: Mutex<Kept>,
     /// Learnt and not yet written; emptied only by who holds `kept`, so that order is kept.
-    queued: Mutex<VecDeque<Evidence>>,
+    queued: Mutex<VecDeque<Lesson>>,
     warnings: Mutex<VecDeque<String>>,
+}
+
+/// One outcome, and what a race does not know of it.
+#[derive(Debug)]
+pub(crate) struct Lesson {
+    pub(crate) evidence: Evidence,
+    /// Whom the attempt trusted.
+    pub(crate) trust: Trust,
+    /// What people call the network, if that is known.
+    pub(crate) network_name: Option<String>,
 }
 
 #[derive(Debug)]
@@ -72,8 +86,10 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Keeps what is learnt in this SQLite file, made if need be, with mode 0600. A file that is
-    /// damaged or of an unknown version is set aside under another name, with a warning.
+    /// Keeps what is learnt in this SQLite file, made if need be, with mode 0600. A memory that is
+    /// damaged or of an unknown version is set aside under a name of its own, with a warning. What
+    /// is no memory (a link, a text, another program's database, another user's file) stays as it
+    /// is: then there is a warning, and [`is_persistent`](Self::is_persistent) is false.
     #[cfg(feature = "sqlite")]
     pub fn open(path: impl AsRef<std::path::Path>, config: Config) -> Self {
         let mut warnings = Vec::new();
@@ -115,6 +131,24 @@ impl MemoryStore {
         Self { handle: Arc::new(Handle(Arc::new(inner))) }
     }
 
+    /// Whether what is learnt outlives this process: there is a file, and it can be used.
+    pub fn is_persistent(&self) -> bool {
+        match &*self.kept() {
+            Kept::Nowhere | Kept::Here(_) => false,
+            #[cfg(feature = "sqlite")]
+            Kept::File(file) => file.is_open(),
+        }
+    }
+
+    /// What names are made with that belong to this memory.
+    pub(crate) fn secret(&self) -> Secret {
+        match &*self.kept() {
+            Kept::Nowhere | Kept::Here(_) => Secret::of_process(),
+            #[cfg(feature = "sqlite")]
+            Kept::File(file) => file.secret(),
+        }
+    }
+
     /// The numbers it goes by.
     pub fn config(&self) -> &Config {
         &self.inner().config
@@ -143,7 +177,8 @@ impl MemoryStore {
         }
     }
 
-    /// Forgets everything.
+    /// Forgets everything. A file gets a new secret, so that nothing that programs started from now
+    /// on call a network can be linked with what it was called before.
     pub fn clear(&self) {
         match &mut *self.kept() {
             Kept::Nowhere => {}
@@ -160,23 +195,25 @@ impl MemoryStore {
         lock(&self.inner().warnings).drain(..).collect()
     }
 
-    /// What a race with this host on this network needs to know.
-    pub fn view(&self, network: &NetworkId, host: &Host) -> View {
+    /// What a race with this host on this network needs to know that trusts like this.
+    pub fn view(&self, network: &NetworkId, host: &Host, trust: &Trust) -> View {
         let now = now();
         match &mut *self.kept() {
             Kept::Nowhere => View::empty(),
-            Kept::Here(memory) => memory.view(network, host, now),
+            Kept::Here(memory) => memory.view(network, host, trust, now),
             #[cfg(feature = "sqlite")]
             Kept::File(file) => {
                 let rows = self.heed(file.rows_for(network, host));
-                View::from_rows(rows, now, &self.inner().config)
+                View::from_rows(rows, trust, now, &self.inner().config)
             }
         }
     }
 
-    /// Takes one outcome in.
-    pub fn learn(&self, evidence: &Evidence) {
-        self.inner().learn(&mut self.kept(), evidence);
+    /// Takes one outcome in, seen under this trust.
+    pub fn learn(&self, evidence: &Evidence, trust: &Trust) {
+        let (evidence, trust) = (evidence.clone(), trust.clone());
+        let lesson = Lesson { evidence, trust, network_name: None };
+        self.inner().learn(&mut self.kept(), &lesson);
     }
 
     /// Whether there is no use in telling it anything.
@@ -185,10 +222,10 @@ impl MemoryStore {
     }
 
     /// Takes one outcome in without waiting for the disk. Whoever looks into this store sees it.
-    pub(crate) fn learn_soon(&self, evidence: Evidence) {
+    pub(crate) fn learn_soon(&self, lesson: Lesson) {
         let queued = {
             let mut queued = lock(&self.inner().queued);
-            queued.push_back(evidence);
+            queued.push_back(lesson);
             queued.len()
         };
         let inner = Arc::clone(self.inner());
@@ -238,17 +275,23 @@ impl Inner {
     fn up_to_date(&self) -> MutexGuard<'_, Kept> {
         let mut kept = lock(&self.kept);
         loop {
-            let Some(evidence) = lock(&self.queued).pop_front() else { return kept };
-            self.learn(&mut kept, &evidence);
+            let Some(lesson) = lock(&self.queued).pop_front() else { return kept };
+            self.learn(&mut kept, &lesson);
         }
     }
 
-    fn learn(&self, kept: &mut Kept, evidence: &Evidence) {
+    fn learn(&self, kept: &mut Kept, lesson: &Lesson) {
         match kept {
             Kept::Nowhere => {}
-            Kept::Here(memory) => memory.learn(evidence),
+            Kept::Here(memory) => {
+                let Lesson { evidence, trust, network_name } = lesson;
+                memory.learn(evidence, trust);
+                if let Some(name) = network_name {
+                    memory.name_network(&evidence.network, name, evidence.at);
+                }
+            }
             #[cfg(feature = "sqlite")]
-            Kept::File(file) => self.heed(file.learn(evidence, &self.config)),
+            Kept::File(file) => self.heed(file.learn(lesson, &self.config)),
         }
     }
 

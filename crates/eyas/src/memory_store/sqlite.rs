@@ -1,54 +1,29 @@
 //! The memory's rows in a SQLite file.
 
-use std::fs::{DirBuilder, OpenOptions, Permissions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use eyas_race::evidence::{Evidence, NetworkId};
-use eyas_race::memory::{Config, Entry, Key, Record, SCHEMA_VERSION, forget_row, learn_rows};
+use eyas_race::evidence::NetworkId;
+use eyas_race::memory::{
+    Config, Entry, Key, Record, SCHEMA_VERSION, forget_row, learn_rows, name_row,
+};
 use eyas_race::target::Host;
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
+};
+
+use super::place::Trouble;
+use super::{Lesson, Secret};
 
 /// How long one process waits for another that writes.
 const BUSY_TIME: Duration = Duration::from_millis(250);
 /// "eyas", so that a file of somebody else is known as such.
-const APPLICATION_ID: i32 = i32::from_be_bytes(*b"eyas");
+pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"eyas");
 /// After so many rows written, expired rows and those over the cap are deleted.
 const TIDY_AFTER: u32 = 64;
 
-/// Why the file cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
-    /// It is not what it should be, and a new one can take its place.
-    #[error("{0}")]
-    Damaged(String),
-    /// It belongs to another program.
-    #[error("it is the database of another program")]
-    Foreign,
-    /// For the moment, or for this process, it cannot be read or written.
-    #[error("{0}")]
-    Unusable(String),
-}
-
-impl From<rusqlite::Error> for Trouble {
-    fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode;
-        match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-                Self::Damaged(error.to_string())
-            }
-            _ => Self::Unusable(error.to_string()),
-        }
-    }
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Self::Unusable(error.to_string())
-    }
-}
+const COUNT_TABLES: &str = "SELECT count(*) FROM sqlite_schema";
+const PUT_SECRET: &str = "INSERT INTO installation (secret) VALUES (?1)";
 
 /// An open file.
 #[derive(Debug)]
@@ -58,57 +33,101 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file, or makes it.
-    pub(super) fn open(path: &Path, config: &Config, now: Duration) -> Result<Self, Trouble> {
-        make_private(path)?;
-        let connection = Connection::open(path)?;
+    /// Opens a file that was [looked at](super::place::look). An empty one gets its tables and this
+    /// secret.
+    pub(super) fn open(
+        path: &Path,
+        secret: Secret,
+        config: &Config,
+        now: Duration,
+    ) -> Result<Self, Trouble> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIME)?;
         let mut file = Self { connection, written: 0 };
-        file.check_or_create()?;
+        file.check_or_create(secret)?;
+        file.use_wal()?;
         // Durable enough: a power cut may lose the last outcomes, never the file.
         file.connection.pragma_update(None, "synchronous", "NORMAL")?;
         file.tidy(config, now)?;
         Ok(file)
     }
 
-    fn check_or_create(&mut self) -> Result<(), Trouble> {
-        let mode: String =
-            self.connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
-        if !mode.eq_ignore_ascii_case("wal") {
-            tracing::debug!(mode, "the memory file's file system has no WAL");
+    /// The file's header must be ours from the first commit on, so this comes before the log, which
+    /// would keep it.
+    fn check_or_create(&mut self, secret: Secret) -> Result<(), Trouble> {
+        // What was put in the file's place meanwhile is only read.
+        let (tables, application) = (self.tables()?, self.header("application_id")?);
+        if application != i64::from(APPLICATION_ID) && (tables, application) != (0, 0) {
+            return Err(Trouble::NotOurs("it is the database of another program".into()));
         }
+        if tables == 0 {
+            return self.create(secret);
+        }
+        let version = self.header("user_version")?;
+        if version != i64::from(SCHEMA_VERSION) {
+            return Err(Trouble::Damaged(format!(
+                "its version is {version}, and this program knows version {SCHEMA_VERSION}"
+            )));
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, secret: Secret) -> Result<(), Trouble> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let pragma = |name: &str| {
-            transaction.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0))
-        };
-        let tables: i64 =
-            transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        let (version, application) = (pragma("user_version")?, pragma("application_id")?);
-        match (tables, application) {
-            (0, _) => {
-                transaction.execute_batch(&format!(
-                    "CREATE TABLE rows (
-                         key TEXT PRIMARY KEY NOT NULL,
-                         at REAL NOT NULL,
-                         entry TEXT NOT NULL
-                     ) WITHOUT ROWID;
-                     PRAGMA application_id = {APPLICATION_ID};
-                     PRAGMA user_version = {SCHEMA_VERSION};"
-                ))?;
-            }
-            (_, application) if application != i64::from(APPLICATION_ID) => {
-                return Err(Trouble::Foreign);
-            }
-            _ if version != i64::from(SCHEMA_VERSION) => {
-                return Err(Trouble::Damaged(format!(
-                    "its version is {version}, and this program knows version {SCHEMA_VERSION}"
-                )));
-            }
-            _ => {}
+        let tables: i64 = transaction.query_row(COUNT_TABLES, [], |row| row.get(0))?;
+        // Another process may have been quicker.
+        if tables == 0 {
+            transaction.execute_batch(&format!(
+                "CREATE TABLE rows (
+                     key TEXT PRIMARY KEY NOT NULL,
+                     at REAL NOT NULL,
+                     entry TEXT NOT NULL
+                 ) WITHOUT ROWID;
+                 CREATE TABLE installation (secret BLOB NOT NULL);
+                 PRAGMA application_id = {APPLICATION_ID};
+                 PRAGMA user_version = {SCHEMA_VERSION};"
+            ))?;
+            transaction.execute(PUT_SECRET, [secret.as_bytes()])?;
         }
         transaction.commit()?;
         Ok(())
+    }
+
+    fn tables(&self) -> rusqlite::Result<i64> {
+        self.connection.query_row(COUNT_TABLES, [], |row| row.get(0))
+    }
+
+    fn header(&self, field: &str) -> rusqlite::Result<i64> {
+        self.connection.query_row(&format!("PRAGMA {field}"), [], |row| row.get(0))
+    }
+
+    fn use_wal(&self) -> Result<(), Trouble> {
+        let mode = self
+            .connection
+            .query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+        match mode {
+            Ok(mode) if mode.eq_ignore_ascii_case("wal") => {}
+            Ok(mode) => tracing::debug!(mode, "the memory file's file system has no WAL"),
+            // Who has the file open at this moment sees to it.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// What names in this file are made with.
+    pub(super) fn secret(&self) -> Result<Secret, Trouble> {
+        let bytes: Option<Vec<u8>> = self
+            .connection
+            .query_row("SELECT secret FROM installation", [], |row| row.get(0))
+            .optional()?;
+        bytes
+            .and_then(|bytes| Secret::from_bytes(&bytes))
+            .ok_or_else(|| Trouble::Damaged("it has no secret".into()))
     }
 
     /// Every row. What cannot be read says nothing.
@@ -143,7 +162,8 @@ impl Sqlite {
     }
 
     /// Takes one outcome in, together with what other processes write at the same time.
-    pub(super) fn learn(&mut self, evidence: &Evidence, config: &Config) -> Result<(), Trouble> {
+    pub(super) fn learn(&mut self, lesson: &Lesson, config: &Config) -> Result<(), Trouble> {
+        let Lesson { evidence, trust, network_name } = lesson;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut read_error = None;
@@ -153,7 +173,11 @@ impl Sqlite {
                 None
             })
         };
-        let rows = learn_rows(&mut existing, evidence, config);
+        let mut rows = learn_rows(&mut existing, evidence, trust, config);
+        if let Some(name) = network_name {
+            let known = existing(&Key::network(&evidence.network));
+            rows.extend(name_row(known.as_ref(), &evidence.network, name, evidence.at));
+        }
         if let Some(error) = read_error {
             return Err(error.into());
         }
@@ -190,7 +214,11 @@ impl Sqlite {
 
     /// Forgets everything.
     pub(super) fn clear(&mut self) -> Result<(), Trouble> {
-        self.connection.execute("DELETE FROM rows", [])?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch("DELETE FROM rows; DELETE FROM installation;")?;
+        transaction.execute(PUT_SECRET, [Secret::drawn().as_bytes()])?;
+        transaction.commit()?;
         self.scrub()
     }
 
@@ -209,29 +237,6 @@ impl Sqlite {
             [cap],
         )?;
         Ok(())
-    }
-}
-
-/// Makes the file, and its directory, for its owner only; SQLite gives `-wal` and `-shm` the mode
-/// of the file.
-fn make_private(path: &Path) -> io::Result<()> {
-    if let Some(parent) = path.parent()
-        && !parent.as_os_str().is_empty()
-        && !parent.exists()
-    {
-        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-    }
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let metadata = std::fs::metadata(path)?;
-            if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 {
-                // Somebody else's file stays as it is; SQLite says whether it can be used.
-                let _ = std::fs::set_permissions(path, Permissions::from_mode(0o600));
-            }
-            Ok(())
-        }
-        Err(error) => Err(error),
     }
 }
 

@@ -1,14 +1,16 @@
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
 use eyas_race::candidate::{Candidate, Origin, Security, Transport};
-use eyas_race::evidence::{Cause, Evidence, Failure, Level, NetworkId};
-use eyas_race::memory::{Config, Verdict};
+use eyas_race::evidence::{Cause, Evidence, Failure, Level, NetworkId, Trust};
+use eyas_race::memory::{Config, Entry, Verdict};
 use eyas_race::target::Host;
 
-use super::{MemoryStore, now};
+use super::place::{FileId, beside};
+use super::set_aside::set_aside;
+use super::{Lesson, MemoryStore, now};
 
 fn network() -> NetworkId {
     NetworkId("net/1".into())
@@ -48,8 +50,16 @@ fn evidence(name: &str, port: u16, cause: Option<Cause>) -> Evidence {
     }
 }
 
+fn trust() -> Trust {
+    Trust { parameters: "platform".into(), certificate_host: None }
+}
+
+fn lesson(evidence: Evidence) -> Lesson {
+    Lesson { evidence, trust: trust(), network_name: Some("wlan0 via 192.0.2.1".into()) }
+}
+
 fn verdict(store: &MemoryStore, name: &str) -> Verdict {
-    store.view(&network(), &host(name)).verdict(&candidate(443), now())
+    store.view(&network(), &host(name), &trust()).verdict(&candidate(443), now())
 }
 
 fn open(path: &Path) -> MemoryStore {
@@ -74,8 +84,8 @@ fn two_handles_share_one_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let (one, other) = (open(&path), open(&path));
-    one.learn(&evidence("a.example", 443, None));
-    other.learn(&evidence("b.example", 443, Some(Cause::Silent)));
+    one.learn(&evidence("a.example", 443, None), &trust());
+    other.learn(&evidence("b.example", 443, Some(Cause::Silent)), &trust());
     assert!(matches!(verdict(&other, "a.example"), Verdict::Good { .. }));
     assert!(matches!(verdict(&one, "b.example"), Verdict::Bad { cause: Cause::Silent, .. }));
     drop((one, other));
@@ -89,29 +99,254 @@ fn the_file_is_for_its_owner_only() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("below").join("memory.db");
     let store = open(&path);
-    store.learn(&evidence("a.example", 443, None));
+    store.learn(&evidence("a.example", 443, None), &trust());
     assert_eq!(mode(path.parent().unwrap()), 0o700);
     for name in names(path.parent().unwrap()) {
         assert_eq!(mode(&path.parent().unwrap().join(&name)), 0o600, "{name}");
     }
     drop(store);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-    open(&path);
-    assert_eq!(mode(&path), 0o600, "a mode that was too wide is narrowed");
+    let warnings = open(&path).warnings();
+    assert!(warnings[0].contains("chmod 600"), "{warnings:?}");
+    assert_eq!(mode(&path), 0o644, "it is said, and left to the user");
+}
+
+/// What is no memory stays as it is, and learning goes on without a file.
+fn is_left_alone(path: &Path, why: &str) {
+    let directory = path.parent().unwrap();
+    let state = |name: &String| {
+        let path = directory.join(name);
+        let metadata = std::fs::symlink_metadata(&path).unwrap();
+        let (mode, inode) = (metadata.mode(), metadata.ino());
+        (mode, inode, metadata.is_file().then(|| std::fs::read(&path).unwrap()))
+    };
+    let everything = || names(directory).iter().map(state).collect::<Vec<_>>();
+    let (names_before, before) = (names(directory), everything());
+    let store = open(path);
+    assert!(!store.is_persistent());
+    store.learn(&evidence("a.example", 443, None), &trust());
+    assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }), "it goes on in memory");
+    store.forget(&host("b.example"));
+    store.clear();
+    let warnings = store.warnings();
+    assert!(warnings[0].contains("is not an eyas memory"), "{warnings:?}");
+    assert!(warnings[0].contains("nothing was changed"), "{warnings:?}");
+    assert!(warnings[0].contains(why), "{warnings:?}");
+    drop(store);
+    assert_eq!(names(directory), names_before);
+    assert_eq!(everything(), before);
+}
+
+/// A file of other modes than ours, below a directory of its own.
+fn write(path: &Path, contents: &[u8]) {
+    std::fs::write(path, contents).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o664)).unwrap();
+}
+
+/// A database of somebody else's.
+fn write_database(path: &Path) {
+    let raw = rusqlite::Connection::open(path).unwrap();
+    raw.execute_batch("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1);").unwrap();
+    drop(raw);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o664)).unwrap();
 }
 
 #[test]
-fn a_damaged_file_is_set_aside() {
+fn a_text_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notes");
+    write(&path, b"short");
+    is_left_alone(&path, "no database");
+    write(&path, "long enough for a header, and no header all the same\n".repeat(100).as_bytes());
+    is_left_alone(&path, "no database");
+}
+
+#[test]
+fn a_link_is_not_followed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (link, target) = (directory.path().join("link"), directory.path().join("target"));
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    is_left_alone(&link, "symbolic link");
+    write(&target, b"a text");
+    is_left_alone(&link, "symbolic link");
+    std::fs::remove_file(&target).unwrap();
+    drop(open(&target));
+    is_left_alone(&link, "symbolic link");
+}
+
+#[test]
+fn a_link_to_the_directory_is_followed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (real, link) = (directory.path().join("real"), directory.path().join("link"));
+    std::fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    open(&link.join("memory.db")).learn(&evidence("a.example", 443, None), &trust());
+    let store = open(&real.join("memory.db"));
+    assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
+}
+
+#[test]
+fn the_database_of_another_program_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("theirs.db");
+    write_database(&path);
+    is_left_alone(&path, "another program");
+}
+
+#[test]
+fn what_is_no_file_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let inside = directory.path().join("directory");
+    std::fs::create_dir(&inside).unwrap();
+    is_left_alone(&inside, "no regular file");
+    let socket = directory.path().join("socket");
+    let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    is_left_alone(&socket, "no regular file");
+}
+
+/// SQLite would delete a journal or a log that belongs to no database, or play it back.
+#[test]
+fn what_lies_where_sqlite_would_write_is_left_alone() {
+    for suffix in ["-journal", "-wal", "-shm"] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memory.db");
+        let name = format!("memory.db{suffix}");
+        write(&directory.path().join(&name), b"a text of mine");
+        is_left_alone(&path, &name);
+        let elsewhere = tempfile::tempdir().unwrap();
+        let path = elsewhere.path().join("memory.db");
+        drop(open(&path));
+        std::os::unix::fs::symlink("nowhere", elsewhere.path().join(&name)).unwrap();
+        is_left_alone(&path, &name);
+    }
+}
+
+#[test]
+fn an_empty_file_is_used_with_the_mode_it_has() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
-    std::fs::write(&path, b"this is no database at all, only some text of enough length").unwrap();
+    write(&path, b"");
+    open(&path).learn(&evidence("a.example", 443, None), &trust());
+    assert!(matches!(verdict(&open(&path), "a.example"), Verdict::Good { .. }));
+    assert_eq!(mode(&path), 0o664);
+}
+
+/// A memory of ours with only its header left.
+fn damage(path: &Path) {
+    drop(open(path));
+    let whole = std::fs::read(path).unwrap();
+    std::fs::write(path, &whole[..512]).unwrap();
+}
+
+#[test]
+fn a_damaged_memory_is_set_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("memory.db");
+    damage(&path);
     let store = open(&path);
     let warnings = store.warnings();
     assert!(warnings[0].contains("set aside"), "{warnings:?}");
-    store.learn(&evidence("a.example", 443, None));
+    store.learn(&evidence("a.example", 443, None), &trust());
     drop(store);
     assert!(matches!(verdict(&open(&path), "a.example"), Verdict::Good { .. }));
     assert!(names(directory.path()).iter().any(|name| name.starts_with("memory.db.damaged-")));
+}
+
+#[test]
+fn what_was_set_aside_is_never_overwritten() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("memory.db");
+    let now = Duration::from_secs(1_800_000_000);
+    let mut aside = Vec::new();
+    for number in 0..5_u8 {
+        std::fs::write(&path, [number]).unwrap();
+        std::fs::write(directory.path().join("memory.db-wal"), [number, number]).unwrap();
+        let id = FileId::of(&path).unwrap();
+        aside.push(set_aside(&path, id, now).unwrap().expect("the file is that one"));
+    }
+    for (number, name) in (0_u8..).zip(&aside) {
+        assert_eq!(std::fs::read(name).unwrap(), [number]);
+        assert_eq!(std::fs::read(beside(name, "-wal")).unwrap(), [number, number]);
+    }
+    assert_eq!(names(directory.path()).len(), 10);
+}
+
+/// Two processes see the same damage; by the time that the second acts, the first has begun anew.
+#[test]
+fn only_what_was_seen_damaged_is_set_aside() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("memory.db");
+    damage(&path);
+    let seen = FileId::of(&path).unwrap();
+    // Inodes are used again once nothing has them.
+    let _kept = std::fs::hard_link(&path, directory.path().join("kept"));
+    let store = open(&path);
+    assert_eq!(set_aside(&path, seen, now()).unwrap(), None);
+    store.learn(&evidence("a.example", 443, None), &trust());
+    assert!(matches!(verdict(&open(&path), "a.example"), Verdict::Good { .. }));
+}
+
+#[test]
+fn a_memory_is_known_as_one_from_its_first_commit_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("memory.db");
+    let store = open(&path);
+    // The log was never written back, as after a crash.
+    let header = std::fs::read(&path).unwrap();
+    assert_eq!(&header[68..72], b"eyas");
+    assert_eq!(open(&path).warnings(), Vec::<String>::new());
+    drop(store);
+}
+
+#[test]
+fn a_file_keeps_its_secret_until_all_is_forgotten() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, other) = (directory.path().join("memory.db"), directory.path().join("other.db"));
+    let store = open(&path);
+    let secret = store.secret();
+    assert!(secret == open(&path).secret(), "processes that share a file share its secret");
+    assert!(secret != open(&other).secret(), "each installation has its own");
+    assert!(secret != MemoryStore::none().secret());
+    store.clear();
+    drop(store);
+    assert!(secret != open(&path).secret());
+}
+
+#[test]
+fn the_secret_of_a_damaged_file_is_still_used_by_who_began_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("memory.db");
+    let store = open(&path);
+    let secret = store.secret();
+    let warnings = match &mut *store.kept() {
+        super::Kept::File(file) => file.find_damage(),
+        _ => panic!("not a file"),
+    };
+    assert!(warnings[0].contains("set aside"), "{warnings:?}");
+    assert!(secret == store.secret() && secret == open(&path).secret());
+}
+
+#[test]
+fn networks_have_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let kept =
+        [open(&directory.path().join("memory.db")), MemoryStore::in_memory(Config::default())];
+    for store in kept {
+        store.learn_soon(lesson(evidence("a.example", 443, None)));
+        let named = store.entries().into_iter().find_map(|row| match row.entry {
+            Entry::Network(named) => Some((row.key.network, named.name)),
+            _ => None,
+        });
+        assert_eq!(named, Some((network(), "wlan0 via 192.0.2.1".to_owned())));
+        let mut moved = lesson(evidence("a.example", 443, None));
+        moved.network_name = Some("wlan1 via 192.0.2.1".into());
+        store.learn_soon(moved);
+        let names = store.entries().into_iter().filter_map(|row| match row.entry {
+            Entry::Network(named) => Some(named.name),
+            _ => None,
+        });
+        assert_eq!(names.collect::<Vec<_>>(), ["wlan1 via 192.0.2.1"]);
+    }
 }
 
 #[test]
@@ -120,7 +355,7 @@ fn a_file_cut_in_the_middle_is_set_aside_when_that_is_seen() {
     let path = directory.path().join("memory.db");
     let store = open(&path);
     for n in 0..500 {
-        store.learn(&evidence(&format!("host-{n}.example"), 443, None));
+        store.learn(&evidence(&format!("host-{n}.example"), 443, None), &trust());
     }
     drop(store);
     let whole = std::fs::read(&path).unwrap();
@@ -130,9 +365,9 @@ fn a_file_cut_in_the_middle_is_set_aside_when_that_is_seen() {
     }
     std::fs::write(&path, broken).unwrap();
     let store = open(&path);
-    store.learn(&evidence("a.example", 443, None));
+    store.learn(&evidence("a.example", 443, None), &trust());
     assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. } | Verdict::Unknown));
-    store.learn(&evidence("a.example", 443, None));
+    store.learn(&evidence("a.example", 443, None), &trust());
     assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
     assert!(!store.warnings().is_empty());
 }
@@ -151,26 +386,10 @@ fn an_unknown_version_is_set_aside() {
 }
 
 #[test]
-fn the_database_of_another_program_is_left_alone() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("theirs.db");
-    let raw = rusqlite::Connection::open(&path).unwrap();
-    raw.execute_batch("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1);").unwrap();
-    drop(raw);
-    let store = open(&path);
-    assert!(store.warnings()[0].contains("another program"));
-    store.learn(&evidence("a.example", 443, None));
-    assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }), "it goes on in memory");
-    let raw = rusqlite::Connection::open(&path).unwrap();
-    let count: i64 = raw.query_row("SELECT count(*) FROM theirs", [], |row| row.get(0)).unwrap();
-    assert_eq!(count, 1);
-}
-
-#[test]
 fn a_file_that_cannot_be_made_is_a_warning() {
     let store = open(Path::new("/proc/no-such-directory/memory.db"));
     assert_eq!(store.warnings().len(), 1);
-    store.learn(&evidence("a.example", 443, None));
+    store.learn(&evidence("a.example", 443, None), &trust());
     assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
 }
 
@@ -178,14 +397,14 @@ fn a_file_that_cannot_be_made_is_a_warning() {
 fn a_read_only_file_is_read_and_learning_goes_on_in_memory() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
-    open(&path).learn(&evidence("a.example", 443, None));
+    open(&path).learn(&evidence("a.example", 443, None), &trust());
     let store = open(&path);
     match &mut *store.kept() {
         super::Kept::File(file) => file.make_read_only(),
         _ => panic!("not a file"),
     }
-    store.learn(&evidence("b.example", 443, None));
-    store.learn(&evidence("c.example", 443, None));
+    store.learn(&evidence("b.example", 443, None), &trust());
+    store.learn(&evidence("c.example", 443, None), &trust());
     assert_eq!(store.warnings().len(), 1, "one trouble is told once");
     for name in ["a.example", "b.example", "c.example"] {
         assert!(matches!(verdict(&store, name), Verdict::Good { .. }), "{name}");
@@ -201,11 +420,11 @@ fn a_locked_file_is_waited_for_and_then_done_without() {
     let store = open(&path);
     let mut raw = rusqlite::Connection::open(&path).unwrap();
     let lock = raw.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
-    store.learn(&evidence("a.example", 443, None));
+    store.learn(&evidence("a.example", 443, None), &trust());
     assert!(store.warnings()[0].contains("locked"));
     assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
     drop(lock);
-    store.learn(&evidence("a.example", 443, None));
+    store.learn(&evidence("a.example", 443, None), &trust());
     drop(store);
     assert!(matches!(verdict(&open(&path), "a.example"), Verdict::Good { .. }));
 }
@@ -220,7 +439,7 @@ fn a_full_disk_is_a_warning() {
         _ => panic!("not a file"),
     }
     for n in 0..200 {
-        store.learn(&evidence(&format!("host-{n}.example"), 443, None));
+        store.learn(&evidence(&format!("host-{n}.example"), 443, None), &trust());
     }
     assert!(store.warnings()[0].contains("full"));
     assert!(matches!(verdict(&store, "host-199.example"), Verdict::Good { .. }));
@@ -231,8 +450,8 @@ fn what_is_forgotten_is_gone_from_the_disk() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let store = open(&path);
-    store.learn(&evidence("secret.example", 443, None));
-    store.learn(&evidence("other.example", 443, None));
+    store.learn(&evidence("secret.example", 443, None), &trust());
+    store.learn(&evidence("other.example", 443, None), &trust());
     assert_eq!(store.forget(&host("secret.example")), 1);
     assert!(store.entries().iter().all(|row| row.key.host() != Some(&host("secret.example"))));
     assert!(matches!(verdict(&store, "other.example"), Verdict::Good { .. }));
@@ -250,7 +469,7 @@ fn a_host_has_no_more_rows_than_allowed() {
     let config = Config { max_rows_per_host: 4, ..Config::default() };
     let store = MemoryStore::open(directory.path().join("memory.db"), config);
     for port in 1..20 {
-        store.learn(&evidence("a.example", port, None));
+        store.learn(&evidence("a.example", port, None), &trust());
     }
     let rows = store.entries();
     let of_host = rows.iter().filter(|row| row.key.host().is_some()).count();
@@ -262,12 +481,12 @@ async fn what_waits_for_the_disk_is_seen_at_once_and_never_lost() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let (store, other) = (open(&path), open(&path));
-    store.learn_soon(evidence("a.example", 443, None));
+    store.learn_soon(lesson(evidence("a.example", 443, None)));
     assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
-    store.learn_soon(evidence("b.example", 443, None));
+    store.learn_soon(lesson(evidence("b.example", 443, None)));
     store.settle().await;
     assert!(matches!(verdict(&other, "b.example"), Verdict::Good { .. }), "settled is written");
-    store.learn_soon(evidence("c.example", 443, None));
+    store.learn_soon(lesson(evidence("c.example", 443, None)));
     drop(store);
     assert!(matches!(verdict(&other, "c.example"), Verdict::Good { .. }), "the last one writes");
 }
@@ -275,7 +494,7 @@ async fn what_waits_for_the_disk_is_seen_at_once_and_never_lost() {
 #[test]
 fn private_mode_writes_and_knows_nothing() {
     let store = MemoryStore::none();
-    store.learn(&evidence("a.example", 443, None));
+    store.learn(&evidence("a.example", 443, None), &trust());
     assert_eq!(verdict(&store, "a.example"), Verdict::Unknown);
     assert!(store.entries().is_empty());
 }

@@ -6,6 +6,10 @@ use std::net::IpAddr;
 use eyas_race::evidence::NetworkId;
 
 use super::routes::{self, Route};
+use crate::memory_store::Secret;
+
+/// Interfaces that the name of a network tells; a machine without a way out may have any number.
+const MAX_NAMED: usize = 3;
 
 /// What tells one network from another. Two homes may both have 192.168.1.1 on `wlan0`, so the
 /// gateway's hardware address counts where the kernel knows it.
@@ -21,17 +25,19 @@ pub(super) struct Identity {
     /// The hardware address of the IPv4 gateway. IPv6 gateways have link-local addresses, which
     /// tell as much.
     hardware: Option<String>,
+    /// What people call the network: its interfaces, each with its gateway.
+    name: String,
     /// Whether there is a gateway whose hardware address is not known yet.
     awaits_hardware: bool,
 }
 
 impl Identity {
-    pub(super) fn read() -> Self {
+    pub(super) fn read(secret: &Secret) -> Self {
         let neighbours = std::fs::read_to_string("/proc/net/arp").unwrap_or_default();
-        Self::of(routes::read(), &neighbours)
+        Self::of(routes::read(), &neighbours, secret)
     }
 
-    pub(super) fn of(routes: Vec<Route>, neighbours: &str) -> Self {
+    pub(super) fn of(routes: Vec<Route>, neighbours: &str, secret: &Secret) -> Self {
         let mut defaults: Vec<&Route> = [true, false]
             .into_iter()
             .filter_map(|v4| {
@@ -62,19 +68,22 @@ impl Identity {
             hardware_of(neighbours, &gateway.to_string(), interface)
         });
         let awaits_hardware = gateway.is_some() && hardware.is_none();
-        let id_before_settling = NetworkId(hash(&base));
+        let hash = |text: &str| NetworkId(secret.name("network", text.as_bytes()));
+        let id_before_settling = hash(&base);
         let id = match &hardware {
-            Some(hardware) => NetworkId(hash(&format!("{base} at {hardware}"))),
+            Some(hardware) => hash(&format!("{base} at {hardware}")),
             None => id_before_settling.clone(),
         };
-        Self { routes, id, id_before_settling, base, hardware, awaits_hardware }
+        let name = name_of(&defaults);
+        Self { routes, id, id_before_settling, base, hardware, name, awaits_hardware }
     }
 
     pub(super) fn routes(&self) -> &[Route] {
         &self.routes
     }
 
-    /// Says nothing about the network to who reads it.
+    /// Says nothing about the network to who reads it and has not the secret: there are few
+    /// gateways' addresses, and each could be tried.
     pub(super) const fn id(&self) -> &NetworkId {
         &self.id
     }
@@ -82,6 +91,11 @@ impl Identity {
     /// The identity as it was before the gateway's hardware address was known.
     pub(super) const fn id_before_settling(&self) -> &NetworkId {
         &self.id_before_settling
+    }
+
+    /// What people call the network. Unlike its identity it need not be the only one so called.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     pub(super) fn is_provisional(&self) -> bool {
@@ -124,10 +138,28 @@ fn hardware_of(neighbours: &str, gateway: &str, interface: &str) -> Option<Strin
     })
 }
 
-/// FNV-1a, 64 bits, in hexadecimal: stable across processes and machines.
-fn hash(text: &str) -> String {
-    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let hash = text.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
-    format!("{hash:016x}")
+/// The way out of each interface, IPv4 first, such as `wlan0 via 192.168.1.1`; the prefixes on link
+/// where there is none.
+fn name_of(defaults: &[&Route]) -> String {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut names: Vec<String> = Vec::new();
+    for route in defaults {
+        let interface = route.interface.as_str();
+        if seen.contains(&interface) {
+            continue;
+        }
+        seen.push(interface);
+        names.push(match route.gateway {
+            Some(gateway) => format!("{interface} via {gateway}"),
+            None if route.is_default() => interface.to_owned(),
+            None => format!("{interface} on {}/{}", route.destination, route.prefix_len),
+        });
+    }
+    let surplus = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
+    match (names.is_empty(), surplus) {
+        (true, _) => "no network".to_owned(),
+        (false, 0) => names.join(", "),
+        (false, _) => format!("{} and {surplus} more", names.join(", ")),
+    }
 }

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::Resolver;
 use crate::initiation::AbortOnDrop;
+use crate::memory_store::Secret;
 
 mod identity;
 mod pref64;
@@ -42,6 +43,7 @@ pub(crate) struct Network {
 #[derive(Debug)]
 struct Shared {
     resolver: Resolver,
+    secret: Secret,
     state: Mutex<State>,
     changes: watch::Sender<Option<Arc<NetworkView>>>,
 }
@@ -65,9 +67,10 @@ struct Seen {
 }
 
 impl Network {
-    pub(crate) fn new(resolver: Resolver) -> Self {
+    /// Networks are named under this secret.
+    pub(crate) fn new(resolver: Resolver, secret: Secret) -> Self {
         let changes = watch::Sender::new(None);
-        Self { shared: Arc::new(Shared { resolver, state: Mutex::default(), changes }) }
+        Self { shared: Arc::new(Shared { resolver, secret, state: Mutex::default(), changes }) }
     }
 
     /// The network as it is now.
@@ -87,7 +90,7 @@ impl Network {
         }
         // First of all, so that what changes from now on is noticed.
         let is_watched = self.is_watched(&mut state);
-        let (identity, view) = read();
+        let (identity, view) = read(&self.shared.secret);
         state.glanced = is_watched.then(|| (identity, view.clone()));
         Arc::new(view)
     }
@@ -98,20 +101,24 @@ impl Network {
     }
 
     /// The identity under which to remember what was seen on a network: the gateway's hardware
-    /// address may have become known only since, by the very packets that were sent.
-    pub(crate) fn settled(&self, id: &NetworkId) -> NetworkId {
+    /// address may have become known only since, by the very packets that were sent. With it what
+    /// people call the network, if it is the one that the host is attached to.
+    pub(crate) fn settled(&self, id: &NetworkId) -> (NetworkId, Option<String>) {
         let mut state = self.lock();
-        let Some(seen) = state.seen.as_mut() else { return id.clone() };
+        let Some(seen) = state.seen.as_mut() else { return (id.clone(), None) };
         if seen.identity.is_provisional() && seen.identity.id() == id {
-            let now = Identity::read();
+            let now = Identity::read(&self.shared.secret);
             if now.is_same_network(&seen.identity) {
                 seen.identity = now;
                 let view = NetworkView { id: seen.identity.id().clone(), ..(*seen.view).clone() };
                 seen.view = Arc::new(view);
             }
         }
-        let is_here = seen.identity.id_before_settling() == id;
-        if is_here { seen.identity.id() } else { id }.clone()
+        let identity = &seen.identity;
+        match identity.id_before_settling() == id || identity.id() == id {
+            true => (identity.id().clone(), Some(identity.name().to_owned())),
+            false => (id.clone(), None),
+        }
     }
 
     /// The source address that the kernel uses towards `peer`. It is asked once for each, until
@@ -152,7 +159,7 @@ impl Network {
 
     async fn look(&self) -> Arc<NetworkView> {
         let glanced = self.lock().glanced.take();
-        let (identity, mut view) = glanced.unwrap_or_else(read);
+        let (identity, mut view) = glanced.unwrap_or_else(|| read(&self.shared.secret));
         view.pref64 = pref64::discover(&view, &self.shared.resolver).await;
         let mut state = self.lock();
         state.sources.clear();
@@ -241,8 +248,8 @@ pub(crate) fn own_addresses() -> Vec<IpAddr> {
 }
 
 /// What the kernel says now, without NAT64 prefixes.
-fn read() -> (Identity, NetworkView) {
-    let identity = Identity::read();
+fn read(secret: &Secret) -> (Identity, NetworkView) {
+    let identity = Identity::read(secret);
     let (id, sources) = (identity.id().clone(), sources::sources(identity.routes()));
     (identity, NetworkView { id, sources, pref64: Vec::new(), lacking: lacking() })
 }

@@ -5,9 +5,10 @@ use eyas_race::io::{NetworkView, SourceAddress};
 use eyas_race::nat64::WELL_KNOWN_PREFIX;
 
 use super::identity::Identity;
-use super::routes::{parse_v4, parse_v6};
+use super::routes::{Route, parse_v4, parse_v6};
 use super::{Network, is_moved, pref64};
 use crate::Resolver;
+use crate::memory_store::Secret;
 
 const V4: &str = "\
 Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT
@@ -26,6 +27,14 @@ IP address HW type Flags HW address Mask Device
 192.0.2.1 0x1 0x2 02:fc:00:00:00:05 * eth0
 192.0.2.9 0x1 0x2 02:fc:00:00:00:09 * eth0";
 
+fn identity(routes: Vec<Route>, neighbours: &str) -> Identity {
+    Identity::of(routes, neighbours, &Secret::of_process())
+}
+
+fn network() -> Network {
+    Network::new(Resolver::server("127.0.0.1:9".parse().unwrap()), Secret::of_process())
+}
+
 #[test]
 fn routes_are_read_and_rejects_left_out() {
     let v4 = parse_v4(V4);
@@ -41,19 +50,51 @@ fn routes_are_read_and_rejects_left_out() {
 
 #[test]
 fn the_gateway_tells_networks_apart() {
-    let here = Identity::of(parse_v4(V4), NEIGHBOURS);
-    let there = Identity::of(parse_v4(V4), &NEIGHBOURS.replace("00:05", "00:06"));
+    let here = identity(parse_v4(V4), NEIGHBOURS);
+    let there = identity(parse_v4(V4), &NEIGHBOURS.replace("00:05", "00:06"));
     assert_ne!(here.id(), there.id());
     assert!(!here.is_same_network(&there));
-    assert_eq!(here.id(), Identity::of(parse_v4(V4), NEIGHBOURS).id());
+    assert_eq!(here.id(), identity(parse_v4(V4), NEIGHBOURS).id());
     let dual = parse_v4(V4).into_iter().chain(parse_v6(V6)).collect();
-    assert_ne!(Identity::of(dual, NEIGHBOURS).id(), here.id());
+    assert_ne!(identity(dual, NEIGHBOURS).id(), here.id());
+}
+
+/// A gateway's address is one of few, and its hardware address one of not many more: who reads an
+/// identity in a trace must not be able to try them all.
+#[test]
+fn an_identity_means_nothing_to_another_installation() {
+    let under = |secret| Identity::of(parse_v4(V4), NEIGHBOURS, &secret);
+    let (one, other) = (under(Secret::drawn()), under(Secret::drawn()));
+    assert_ne!(one.id(), other.id());
+    assert_ne!(one.id_before_settling(), other.id_before_settling());
+    assert!(one.is_same_network(&other), "it is the same network all the same");
+}
+
+#[test]
+fn a_network_is_called_by_interface_and_gateway() {
+    let name = |routes| identity(routes, NEIGHBOURS).name().to_owned();
+    assert_eq!(name(parse_v4(V4)), "eth0 via 192.0.2.1");
+    let dual = parse_v4(V4).into_iter().chain(parse_v6(V6)).collect();
+    assert_eq!(name(dual), "eth0 via 192.0.2.1", "one interface is named once");
+    assert_eq!(name(parse_v6(V6)), "eth0 via fe80::1");
+    let on_link = parse_v4(V4).into_iter().filter(|route| !route.is_default()).collect();
+    assert_eq!(name(on_link), "eth0 on 192.0.2.0/24");
+    assert_eq!(name(Vec::new()), "no network");
+    let many = (0..9).map(|n| Route {
+        destination: IpAddr::from([10, 0, n, 0]),
+        prefix_len: 24,
+        gateway: None,
+        metric: 0,
+        interface: format!("veth{n}"),
+    });
+    let name = name(many.collect());
+    assert!(name.starts_with("veth0 on 10.0.0.0/24, ") && name.ends_with(" and 6 more"), "{name}");
 }
 
 #[test]
 fn a_gateway_that_becomes_known_is_no_other_network() {
-    let cold = Identity::of(parse_v4(V4), "");
-    let warm = Identity::of(parse_v4(V4), NEIGHBOURS);
+    let cold = identity(parse_v4(V4), "");
+    let warm = identity(parse_v4(V4), NEIGHBOURS);
     assert!(cold.is_provisional() && !warm.is_provisional());
     assert!(cold.is_same_network(&warm));
     assert_eq!(cold.id(), warm.id_before_settling());
@@ -96,7 +137,7 @@ fn prefixes_are_found_in_the_well_known_name() {
 
 #[tokio::test]
 async fn this_machine_has_a_loopback_and_one_identity() {
-    let network = Network::new(Resolver::server("127.0.0.1:9".parse().unwrap()));
+    let network = network();
     let view = network.view().await;
     let loopback = |ip: IpAddr| view.sources.iter().any(|source| source.address == ip);
     assert!(loopback("127.0.0.1".parse().unwrap()), "{view:?}");
@@ -107,7 +148,7 @@ async fn this_machine_has_a_loopback_and_one_identity() {
 
 #[tokio::test]
 async fn what_was_glanced_at_is_not_read_again() {
-    let network = Network::new(Resolver::server("127.0.0.1:9".parse().unwrap()));
+    let network = network();
     let glance = network.glance();
     let (_, kept) = network.lock().glanced.clone().expect("changes are noticed here");
     assert_eq!((kept.id, kept.sources), (glance.id.clone(), glance.sources.clone()));

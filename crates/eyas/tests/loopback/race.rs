@@ -204,9 +204,11 @@ async fn what_the_application_saw_is_remembered() {
     let outcomes = || -> Vec<Outcome> {
         let rows = scene.endpoint.memory().entries().into_iter();
         rows.filter_map(|row| match row.entry {
-            Entry::Peer(peer) => Some(peer.outcome),
-            Entry::Path(_) => None,
+            Entry::Peer(peer) => Some(peer.secured),
+            Entry::Path(_) | Entry::Network(_) => None,
         })
+        .flatten()
+        .map(|secured| secured.seen.outcome)
         .collect()
     };
     assert!(!outcomes().contains(&Outcome::Good { level: Level::FirstByte }));

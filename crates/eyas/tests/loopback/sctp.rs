@@ -246,8 +246,9 @@ async fn a_host_that_speaks_no_sctp_is_remembered() {
     wait(race.finished()).await;
     let refused = scene.endpoint.memory().entries().into_iter().any(|record| {
         matches!(record.key.subject, Subject::Peer { transport: Transport::SctpUdp, .. })
-            && matches!(&record.entry, Entry::Peer(entry) if matches!(entry.outcome,
-                Outcome::Bad { cause: Cause::Refused, reached: Level::Started, .. }))
+            && matches!(&record.entry, Entry::Peer(entry) if matches!(
+                entry.reach.map(|seen| seen.outcome),
+                Some(Outcome::Bad { cause: Cause::Refused, reached: Level::Started, .. })))
     });
     assert!(refused, "{:?}", scene.endpoint.memory().entries());
     let second = scene.endpoint.preconnection(scene.target.clone()).policy(policy).plan().await;

@@ -1,11 +1,11 @@
 //! The rows: what is known of one candidate, and of one way through a network.
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Handshakes, Loss, Verdict};
+use super::{Config, Handshakes, Loss, Secured, Verdict};
 use crate::evidence::{Cause, Level};
 
 /// A row from further in the future than this is ignored: the clock was set back since, and a
@@ -25,6 +25,8 @@ pub enum Entry {
     Peer(PeerEntry),
     /// About one transport, family and port of a network, whoever the peer is.
     Path(PathEntry),
+    /// What people call a network.
+    Network(NetworkEntry),
 }
 
 impl Entry {
@@ -33,13 +35,14 @@ impl Entry {
         match self {
             Self::Peer(entry) => entry.at,
             Self::Path(entry) => entry.at,
+            Self::Network(entry) => entry.at,
         }
     }
 
     /// When the row says nothing any more and can be deleted.
     pub fn expires_at(&self, config: &Config) -> Duration {
         self.at().saturating_add(match self {
-            Self::Peer(_) => config.keep_for,
+            Self::Peer(_) | Self::Network(_) => config.keep_for,
             Self::Path(_) => config.silent_for,
         })
     }
@@ -50,22 +53,46 @@ impl Entry {
     }
 }
 
-/// What is known of one candidate on one network.
+/// What is known of one address over one transport, on one network.
+///
+/// Whether the peer can be reached is one thing, and the same for whoever asks. Whether security
+/// comes up depends on what is offered and trusted as well, so that is kept for each set-up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerEntry {
-    /// When the outcome was seen.
+    /// When the last evidence came in.
+    pub at: Duration,
+    /// How reaching the peer went last: until its transport is up, and without security to the end.
+    pub reach: Option<Seen>,
+    /// What came of security, the set-up that was used last at the end; at most
+    /// [`PeerEntry::MAX_SET_UPS`].
+    pub secured: Vec<Secured>,
+    /// Round trips of earlier handshakes; they outlive the outcome.
+    pub round_trip: Option<RoundTrip>,
+}
+
+/// An outcome and when it was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// When.
     pub at: Duration,
     /// The last outcome that counts.
     pub outcome: Outcome,
-    /// Round trips of earlier handshakes; they outlive the outcome.
-    pub round_trip: Option<RoundTrip>,
+}
+
+/// What people call a network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkEntry {
+    /// When the host was there last, to within a day.
+    pub at: Duration,
+    /// Interface and gateway, or however else the driver tells it from others.
+    pub name: String,
 }
 
 /// How the last attempt that counts ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It worked: transport up and, where the candidate has security, security up.
+    /// It worked: the peer answered, or, of a set-up, security came up.
     Good {
         /// The furthest level seen.
         level: Level,
@@ -82,20 +109,20 @@ pub enum Outcome {
     },
 }
 
-impl PeerEntry {
-    /// Whether nothing is known but one silence that was cut short.
+impl Seen {
+    /// Whether this is one silence that was cut short.
     pub(super) const fn is_in_doubt(&self) -> bool {
         matches!(self.outcome, Outcome::Bad { cause: Cause::Silent, strikes: 0, .. })
     }
 
-    /// What this says at `now`.
+    /// What this says at `now`, taken by itself.
     pub fn verdict(&self, now: Duration, config: &Config) -> Verdict {
         if !is_credible(self.at, now) || self.at.saturating_add(config.keep_for) <= now {
             return Verdict::Unknown;
         }
         match self.outcome {
             Outcome::Good { .. } if now < self.at.saturating_add(config.good_for) => {
-                Verdict::Good { rtt: self.round_trip.map(|round_trip| round_trip.smoothed) }
+                Verdict::Good { rtt: None }
             }
             Outcome::Good { .. } => Verdict::Unknown,
             Outcome::Bad { cause, strikes, .. } => {
@@ -108,6 +135,56 @@ impl PeerEntry {
             }
         }
     }
+}
+
+impl PeerEntry {
+    /// What this says at `now` of a candidate without security.
+    pub fn verdict(&self, now: Duration, config: &Config) -> Verdict {
+        self.with_round_trip(of(self.reach.as_ref(), now, config))
+    }
+
+    /// What this says at `now` of a candidate with security, of whose set-up so much is known. It
+    /// has to be reached and to be accepted: what keeps it from either keeps it from working.
+    pub fn verdict_secured(
+        &self,
+        secured: Option<&Secured>,
+        now: Duration,
+        config: &Config,
+    ) -> Verdict {
+        let seen = secured.map(|secured| &secured.seen);
+        let (reach, own) = (of(self.reach.as_ref(), now, config), of(seen, now, config));
+        self.with_round_trip(match (reach, own) {
+            (Verdict::Bad { until, .. }, Verdict::Bad { until: later, .. }) if later > until => own,
+            (Verdict::Bad { .. }, _) => reach,
+            (_, Verdict::Bad { .. }) => own,
+            (Verdict::RetestDue { since, .. }, Verdict::RetestDue { since: later, .. })
+                if later > since =>
+            {
+                own
+            }
+            (Verdict::RetestDue { .. }, _) => reach,
+            // That it answers everybody tells nothing of security.
+            _ => own,
+        })
+    }
+
+    /// Whether the peer has answered lately, and nothing since says otherwise.
+    pub(super) fn answers(&self, now: Duration, config: &Config) -> bool {
+        matches!(of(self.reach.as_ref(), now, config), Verdict::Good { .. })
+    }
+
+    fn with_round_trip(&self, verdict: Verdict) -> Verdict {
+        match verdict {
+            Verdict::Good { .. } => {
+                Verdict::Good { rtt: self.round_trip.map(|round_trip| round_trip.smoothed) }
+            }
+            other => other,
+        }
+    }
+}
+
+fn of(seen: Option<&Seen>, now: Duration, config: &Config) -> Verdict {
+    seen.map_or(Verdict::Unknown, |seen| seen.verdict(now, config))
 }
 
 /// Handshake round trips of one candidate.

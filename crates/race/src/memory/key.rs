@@ -20,6 +20,7 @@ use crate::target::Host;
 /// ```text
 /// NETWORK/peer/HOST/TRANSPORT/SECURITY/ADDRESS:PORT
 /// NETWORK/path/TRANSPORT/FAMILY/PORT
+/// NETWORK/name
 /// ```
 ///
 /// so all rows that one race needs start with [`Key::peer_prefix`] or [`Key::path_prefix`].
@@ -55,6 +56,8 @@ pub enum Subject {
         /// The peer's port; 0 where no firewall looks at it.
         port: u16,
     },
+    /// The network itself.
+    Network,
 }
 
 impl Key {
@@ -79,11 +82,16 @@ impl Key {
         Self { network: network.clone(), subject }
     }
 
+    /// The row with the name of this network.
+    pub fn network(network: &NetworkId) -> Self {
+        Self { network: network.clone(), subject: Subject::Network }
+    }
+
     /// The host that the row is about, unless it is about the network.
     pub fn host(&self) -> Option<&Host> {
         match &self.subject {
             Subject::Peer { host, .. } => Some(host),
-            Subject::Path { .. } => None,
+            Subject::Path { .. } | Subject::Network => None,
         }
     }
 
@@ -134,6 +142,11 @@ impl fmt::Display for Key {
                 f.write_str(&Self::path_prefix(&self.network))?;
                 write!(f, "{transport}/{family}/{port}")
             }
+            Subject::Network => {
+                let mut text = String::new();
+                push_escaped(&mut text, &self.network.0);
+                write!(f, "{text}/name")
+            }
         }
     }
 }
@@ -169,6 +182,7 @@ impl FromStr for Key {
                 family: Family::from_name(next()?).ok_or(MalformedKey)?,
                 port: next()?.parse().map_err(|_| MalformedKey)?,
             },
+            "name" => Subject::Network,
             _ => return Err(MalformedKey),
         };
         match parts.next() {

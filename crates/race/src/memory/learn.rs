@@ -2,22 +2,26 @@
 
 use super::entry::is_credible;
 use super::{
-    Config, Entry, Handshakes, Key, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost, Verdict,
+    Config, Entry, Handshakes, Key, NetworkEntry, Outcome, PathEntry, PeerEntry, RoundTrip, Seen,
+    SetUp, SilentHost, Verdict,
 };
-use crate::evidence::{Cause, Doubt, Evidence, Level};
+use crate::candidate::{Security, Transport};
+use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId, Trust};
 use crate::target::Host;
 use alloc::{vec, vec::Vec};
+use core::time::Duration;
 
-/// The rows that `evidence` changes, as they stand afterwards; at most two. `existing` gives a row
-/// as it stands now.
+/// The rows that `evidence`, seen under this trust, changes, as they stand afterwards; at most two.
+/// `existing` gives a row as it stands now.
 ///
-/// A success below the security level changes nothing about the peer: a captive portal answers
-/// every SYN. A failure during a back-off that already runs adds nothing, or ten races at once
-/// would make one outage look like ten; but where the first was in doubt, one that is not in doubt
-/// confirms it.
+/// Below the security level a success says that the peer answers, never that it works: a captive
+/// portal answers every SYN. A failure during a back-off that already runs adds nothing, or ten
+/// races at once would make one outage look like ten; but where the first was in doubt, one that is
+/// not in doubt confirms it.
 pub fn learn_rows(
     existing: &mut dyn FnMut(&Key) -> Option<Entry>,
     evidence: &Evidence,
+    trust: &Trust,
     config: &Config,
 ) -> Vec<(Key, Entry)> {
     let peer_key = Key::peer(&evidence.network, &evidence.host, &evidence.candidate);
@@ -25,13 +29,14 @@ pub fn learn_rows(
         Some(Entry::Peer(entry)) if is_credible(entry.at, evidence.at) => Some(entry),
         _ => None,
     };
-    let sent_again = evidence.sent_again.or_else(|| lost_of_good(old.as_ref(), evidence, config));
+    let reach = old.as_ref().and_then(|entry| entry.reach);
+    let before = reach.map_or(Verdict::Unknown, |seen| seen.verdict(evidence.at, config));
+    let sent_again = evidence.sent_again.or_else(|| lost_of_good(before, evidence));
     let mut rows = Vec::new();
-    if let Some(entry) = peer_after(old.as_ref(), evidence, config) {
+    if let Some(entry) = peer_after(old, evidence, trust, config) {
         rows.push((peer_key, Entry::Peer(entry)));
     }
-    let is_news =
-        !old.is_some_and(|entry| matches!(entry.verdict(evidence.at, config), Verdict::Bad { .. }));
+    let is_news = !matches!(before, Verdict::Bad { .. });
     let sound = heard(evidence);
     if sound == Some(true) || (sound == Some(false) && is_news) {
         let key = Key::path(&evidence.network, &evidence.candidate);
@@ -44,24 +49,107 @@ pub fn learn_rows(
     rows
 }
 
-fn peer_after(old: Option<&PeerEntry>, evidence: &Evidence, config: &Config) -> Option<PeerEntry> {
-    let round_trip = match (old.and_then(|entry| entry.round_trip), evidence.rtt) {
+fn peer_after(
+    old: Option<PeerEntry>,
+    evidence: &Evidence,
+    trust: &Trust,
+    config: &Config,
+) -> Option<PeerEntry> {
+    let set_up = SetUp::of(&evidence.candidate, trust);
+    let known = old.as_ref().and_then(|entry| entry.secured(&evidence.candidate, trust));
+    let known = known.map(|secured| secured.seen);
+    let seen = |known, news| seen_after(known, news, evidence, config);
+    let reach =
+        of_reach(evidence).and_then(|news| seen(old.as_ref().and_then(|entry| entry.reach), news));
+    let secured = of_set_up(evidence).and_then(|news| seen(known, news));
+    if reach.is_none() && secured.is_none() {
+        return None;
+    }
+    let mut entry = old.unwrap_or_else(|| PeerEntry {
+        at: evidence.at,
+        reach: None,
+        secured: Vec::new(),
+        round_trip: None,
+    });
+    entry.at = evidence.at;
+    entry.reach = reach.or(entry.reach);
+    if let (Some(set_up), Some(seen)) = (set_up, secured) {
+        entry.put_secured(set_up, seen, evidence.at.saturating_sub(config.keep_for));
+    }
+    entry.round_trip = match (entry.round_trip, evidence.rtt) {
         (Some(known), Some(sample)) => Some(known.and(sample)),
         (None, Some(sample)) => Some(RoundTrip::first(sample)),
         (known, None) => known,
     };
-    if evidence.is_good() {
-        let outcome = Outcome::Good { level: evidence.level };
-        return Some(PeerEntry { at: evidence.at, outcome, round_trip });
+    Some(entry)
+}
+
+/// What evidence says of one of the two things that are known of a peer.
+enum News<'a> {
+    Good(Level),
+    Bad(&'a Failure),
+}
+
+/// What this says about reaching the peer, whoever asks and for whatever.
+fn of_reach(evidence: &Evidence) -> Option<News<'_>> {
+    let answered = |level: Level| {
+        (level >= Level::Answered).then_some(News::Good(level.min(Level::Transport)))
+    };
+    match &evidence.failure {
+        Some(failure) if is_of_set_up(evidence, failure) => {
+            answered(failure.reached.max(evidence.level))
+        }
+        Some(failure) => is_about_peer(failure.cause).then_some(News::Bad(failure)),
+        None if evidence.candidate.security != Security::None => answered(evidence.level),
+        None => evidence.is_good().then_some(News::Good(evidence.level)),
     }
-    let failure = evidence.failure.as_ref().filter(|failure| is_about_peer(failure.cause))?;
+}
+
+/// What this says about security, for what was offered and trusted.
+fn of_set_up(evidence: &Evidence) -> Option<News<'_>> {
+    if evidence.candidate.security == Security::None {
+        return None;
+    }
+    match &evidence.failure {
+        None => evidence.is_good().then_some(News::Good(evidence.level)),
+        Some(failure) => (is_of_set_up(evidence, failure) && is_about_peer(failure.cause))
+            .then_some(News::Bad(failure)),
+    }
+}
+
+/// Whether a failure came once the peer had been reached, and so concerns only who offers and trusts
+/// the same. QUIC's transport and its security come up together (RFC 9001 §4.1).
+fn is_of_set_up(evidence: &Evidence, failure: &Failure) -> bool {
+    let candidate = &evidence.candidate;
+    let begins_at = match candidate.transport {
+        Transport::Quic => Level::Answered,
+        _ => Level::Transport,
+    };
+    candidate.security != Security::None
+        && (failure.reached.max(evidence.level) >= begins_at
+            || matches!(failure.cause, Cause::Tls | Cause::Certificate))
+}
+
+/// What was seen after this news; `None` if it is no news.
+fn seen_after(
+    known: Option<Seen>,
+    news: News<'_>,
+    evidence: &Evidence,
+    config: &Config,
+) -> Option<Seen> {
+    let failure = match news {
+        News::Good(level) => {
+            return Some(Seen { at: evidence.at, outcome: Outcome::Good { level } });
+        }
+        News::Bad(failure) => failure,
+    };
     let is_doubtful = evidence.doubt == Some(Doubt::CutShort);
     let first = u32::from(!is_doubtful);
-    let strikes = match old {
-        None | Some(PeerEntry { outcome: Outcome::Good { .. }, .. }) => first,
-        Some(entry @ PeerEntry { outcome: Outcome::Bad { strikes, .. }, .. }) => {
-            match entry.verdict(evidence.at, config) {
-                Verdict::Bad { .. } if *strikes == 0 && !is_doubtful => first,
+    let strikes = match known {
+        None | Some(Seen { outcome: Outcome::Good { .. }, .. }) => first,
+        Some(seen @ Seen { outcome: Outcome::Bad { strikes, .. }, .. }) => {
+            match seen.verdict(evidence.at, config) {
+                Verdict::Bad { .. } if strikes == 0 && !is_doubtful => first,
                 Verdict::Bad { .. } => return None,
                 Verdict::Unknown => first,
                 _ => strikes.saturating_add(1),
@@ -69,7 +157,7 @@ fn peer_after(old: Option<&PeerEntry>, evidence: &Evidence, config: &Config) -> 
         }
     };
     let outcome = Outcome::Bad { cause: failure.cause, reached: failure.reached, strikes };
-    Some(PeerEntry { at: evidence.at, outcome, round_trip })
+    Some(Seen { at: evidence.at, outcome })
 }
 
 /// What goes wrong on this machine says nothing about anybody else.
@@ -93,8 +181,8 @@ fn heard(evidence: &Evidence) -> Option<bool> {
 
 /// A peer that answered lately and is silent now: a packet was lost, or so much is likely. Of a
 /// peer that never answered, silence tells nothing of the kind.
-fn lost_of_good(old: Option<&PeerEntry>, evidence: &Evidence, config: &Config) -> Option<bool> {
-    let was_good = matches!(old?.verdict(evidence.at, config), Verdict::Good { .. });
+fn lost_of_good(before: Verdict, evidence: &Evidence) -> Option<bool> {
+    let was_good = matches!(before, Verdict::Good { .. });
     let is_silent = evidence.failure.as_ref().is_some_and(|it| it.cause == Cause::Silent);
     (was_good && is_silent && evidence.doubt != Some(Doubt::HostRefused)).then_some(true)
 }
@@ -119,6 +207,31 @@ fn path_after(old: Option<PathEntry>, evidence: &Evidence, sent_again: Option<bo
     PathEntry { at: at.max(entry.at), handshakes, ..entry }
 }
 
+/// How long the name of a network counts as fresh.
+const NAME_FRESH_FOR: Duration = Duration::from_hours(24);
+
+/// The row that says what people call this network, if it has to be written. `existing` is the row as
+/// it stands now.
+pub fn name_row(
+    existing: Option<&Entry>,
+    network: &NetworkId,
+    name: &str,
+    now: Duration,
+) -> Option<(Key, Entry)> {
+    let is_fresh = |known: &NetworkEntry| {
+        known.name == name
+            && is_credible(known.at, now)
+            && now < known.at.saturating_add(NAME_FRESH_FOR)
+    };
+    match existing {
+        Some(Entry::Network(known)) if is_fresh(known) => None,
+        _ => {
+            let entry = NetworkEntry { at: now, name: name.into() };
+            Some((Key::network(network), Entry::Network(entry)))
+        }
+    }
+}
+
 /// What is left of a row once `host` is forgotten; `None` if the row is to be deleted.
 pub fn forget_row(key: &Key, entry: Entry, host: &Host) -> Option<Entry> {
     if key.host() == Some(host) {
@@ -129,7 +242,12 @@ pub fn forget_row(key: &Key, entry: Entry, host: &Host) -> Option<Entry> {
             path.silent.retain(|silent| silent.host != hash(host));
             (path.heard_at.is_some() || !path.silent.is_empty()).then_some(Entry::Path(path))
         }
-        peer @ Entry::Peer(_) => Some(peer),
+        Entry::Peer(mut peer) => {
+            let names_host = |trust: &Trust| trust.certificate_host.as_ref() == Some(host);
+            peer.secured.retain(|secured| !names_host(&secured.set_up.trust));
+            Some(Entry::Peer(peer))
+        }
+        network @ Entry::Network(_) => Some(network),
     }
 }
 

@@ -1,14 +1,17 @@
 //! What earlier races learnt, kept per network.
 //!
 //! The memory is *evidence*, not a cache of winners: a row says how far an attempt came and, if it
-//! failed, how. Two kinds of rows exist. A **peer** row is about one address of one host over one
-//! transport, on one network. A **path** row is about one network: which hosts were silent over a
+//! failed, how. A **peer** row is about one address of one host over one transport, on one network:
+//! whether it can be reached, and what came of security for each [set-up](SetUp), that is, for what
+//! was offered and trusted. A **path** row is about one network: which hosts were silent over a
 //! transport, address family and port, so that "UDP/443 goes nowhere here" can be inferred and
-//! the next unknown host does not have to find out for itself.
+//! the next unknown host does not have to find out for itself. A **network** row is the name of a
+//! network, for people.
 //!
 //! | rule | where |
 //! | --- | --- |
-//! | good news lasts [`Config::good_for`], counted only from security up | [`PeerEntry::verdict`] |
+//! | good news lasts [`Config::good_for`], counted only from security up | [`PeerEntry::verdict_secured`] |
+//! | up to the transport, evidence speaks for everybody; from security up, for its set-up alone | [`Secured`] |
 //! | bad news backs off from [`Config::bad_first`], doubling to [`Config::bad_max`] | [`Config::back_off`] |
 //! | silence that was cut short backs off for [`Config::bad_doubtful`], unless it comes again | [`Doubt::CutShort`](crate::evidence::Doubt) |
 //! | when the back-off is over the candidate is re-tested beside a working connection | [`Verdict::RetestDue`] |
@@ -27,6 +30,7 @@ mod entry;
 mod key;
 mod learn;
 mod loss;
+mod set_up;
 mod store;
 mod view;
 
@@ -34,10 +38,11 @@ mod view;
 mod tests;
 
 pub use config::Config;
-pub use entry::{Entry, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost};
+pub use entry::{Entry, NetworkEntry, Outcome, PathEntry, PeerEntry, RoundTrip, Seen, SilentHost};
 pub use key::{Key, MalformedKey, Subject};
-pub use learn::{forget_row, learn_rows};
+pub use learn::{forget_row, learn_rows, name_row};
 pub use loss::{Handshakes, Loss};
+pub use set_up::{Secured, SetUp};
 pub use store::{Memory, Record};
 pub use view::{Verdict, View};
 
@@ -45,4 +50,4 @@ pub(crate) use key::path_port;
 
 /// Version of the rows and keys of this module. A store writes it beside the rows and sets a file
 /// with another version aside.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;

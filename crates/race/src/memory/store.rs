@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Entry, Key, Subject, View, forget_row, learn_rows};
-use crate::evidence::{Evidence, NetworkId};
+use super::{Config, Entry, Key, Subject, View, forget_row, learn_rows, name_row};
+use crate::evidence::{Evidence, NetworkId, Trust};
 use crate::target::Host;
 
 /// One row with its key: the unit that stores keep and people read.
@@ -36,10 +36,19 @@ impl Memory {
         &self.config
     }
 
-    /// Takes one outcome in.
-    pub fn learn(&mut self, evidence: &Evidence) {
-        let changed = learn_rows(&mut |key| self.rows.get(key).cloned(), evidence, &self.config);
+    /// Takes one outcome in, seen under this trust.
+    pub fn learn(&mut self, evidence: &Evidence, trust: &Trust) {
+        let existing = &mut |key: &Key| self.rows.get(key).cloned();
+        let changed = learn_rows(existing, evidence, trust, &self.config);
         for (key, entry) in changed {
+            self.insert(key, entry);
+        }
+    }
+
+    /// Takes in what people call a network.
+    pub fn name_network(&mut self, network: &NetworkId, name: &str, now: Duration) {
+        let existing = self.rows.get(&Key::network(network));
+        if let Some((key, entry)) = name_row(existing, network, name, now) {
             self.insert(key, entry);
         }
     }
@@ -55,11 +64,11 @@ impl Memory {
         self.rows.insert(key, entry);
     }
 
-    /// What a race with this host on this network needs to know.
-    pub fn view(&self, network: &NetworkId, host: &Host, now: Duration) -> View {
+    /// What a race with this host on this network needs to know that trusts like this.
+    pub fn view(&self, network: &NetworkId, host: &Host, trust: &Trust, now: Duration) -> View {
         let rows = self.rows_of_host(network, host).chain(self.paths_of(network));
         let rows = rows.map(|(key, entry)| (key.clone(), entry.clone()));
-        View::from_rows(rows, now, &self.config)
+        View::from_rows(rows, trust, now, &self.config)
     }
 
     /// Every row, in the order of keys.

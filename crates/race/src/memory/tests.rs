@@ -5,13 +5,14 @@ use core::time::Duration;
 
 use super::*;
 use crate::candidate::{Candidate, Security, Transport};
-use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId};
+use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId, Trust};
 use crate::target::Host;
 
 mod back_off;
 mod inference;
 mod loss;
 mod rows;
+mod set_ups;
 mod size;
 
 const MIN: Duration = Duration::from_mins(1);
@@ -25,6 +26,11 @@ fn host(name: &str) -> Host {
 
 fn home() -> NetworkId {
     NetworkId("home".into())
+}
+
+/// What everybody trusts unless they say otherwise.
+fn platform() -> Trust {
+    Trust { parameters: "platform".into(), certificate_host: None }
 }
 
 fn candidate(transport: Transport, address: &str) -> Candidate {
@@ -71,11 +77,11 @@ fn was_silent(name: &str, candidate: Candidate, at: Duration) -> Evidence {
 fn after(evidence: &[Evidence]) -> Memory {
     let mut memory = Memory::new(Config::default());
     for piece in evidence {
-        memory.learn(piece);
+        memory.learn(piece, &platform());
     }
     memory
 }
 
 fn verdict(memory: &Memory, name: &str, candidate: &Candidate, now: Duration) -> Verdict {
-    memory.view(&home(), &host(name), now).verdict(candidate, now)
+    memory.view(&home(), &host(name), &platform(), now).verdict(candidate, now)
 }

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::is_credible;
 use super::key::{path_port, without_flow_label};
-use super::{Config, Entry, Key, Loss, PathEntry, PeerEntry, RoundTrip, Subject};
+use super::{Config, Entry, Key, Loss, PathEntry, PeerEntry, RoundTrip, Seen, Subject};
 use crate::candidate::{Candidate, Family, Security, Transport};
-use crate::evidence::Cause;
+use crate::evidence::{Cause, Trust};
 
 /// What the memory says of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +63,7 @@ impl Verdict {
 #[serde(from = "Rows", into = "Rows")]
 pub struct View {
     config: Config,
+    trust: Trust,
     peers: BTreeMap<(Transport, Security, SocketAddr), PeerEntry>,
     paths: BTreeMap<(Transport, Family, u16), PathEntry>,
 }
@@ -75,17 +76,20 @@ impl View {
 
     /// The view that these rows make. They should be those of one host and of one network (see
     /// [`Key::peer_prefix`] and [`Key::path_prefix`]); what has expired is left out, and so is
-    /// what exceeds [`Config::max_rows`].
+    /// what exceeds [`Config::max_rows`] and what concerns who trusts otherwise.
     pub fn from_rows(
         rows: impl IntoIterator<Item = (Key, Entry)>,
+        trust: &Trust,
         now: Duration,
         config: &Config,
     ) -> Self {
-        let mut view = Self { config: config.clone(), ..Self::default() };
+        let mut view = Self { config: config.clone(), trust: trust.clone(), ..Self::default() };
         let live = rows.into_iter().filter(|(_, entry)| !entry.is_expired(now, config));
         for (key, entry) in live.take(config.max_rows) {
             match (key.subject, entry) {
-                (Subject::Peer { transport, security, address, .. }, Entry::Peer(entry)) => {
+                (Subject::Peer { transport, security, address, .. }, Entry::Peer(mut entry)) => {
+                    entry.secured.truncate(PeerEntry::MAX_SET_UPS);
+                    entry.secured.retain(|secured| secured.set_up.trust == *trust);
                     view.peers.insert((transport, security, without_flow_label(address)), entry);
                 }
                 (Subject::Path { transport, family, port }, Entry::Path(entry)) => {
@@ -100,13 +104,33 @@ impl View {
 
     /// What is known of this candidate at `now`.
     pub fn verdict(&self, candidate: &Candidate, now: Duration) -> Verdict {
+        let Some(entry) = self.peer(candidate) else {
+            return self.network_verdict(candidate, now);
+        };
         // Where packets are lost all the time, one silence is no sign of anything.
-        let tells = |entry: &&PeerEntry| !entry.is_in_doubt() || self.loss(now).is_none();
-        let own = self.peer(candidate).filter(tells);
-        match own.map(|entry| entry.verdict(now, &self.config)) {
-            Some(verdict) if verdict != Verdict::Unknown => verdict,
-            _ => self.network_verdict(candidate, now),
+        let is_doubted = entry.reach.as_ref().is_some_and(Seen::is_in_doubt);
+        let forgiven = (is_doubted && self.loss(now).is_some())
+            .then(|| PeerEntry { reach: None, ..entry.clone() });
+        let entry = forgiven.as_ref().unwrap_or(entry);
+        let own = match candidate.security {
+            Security::None => entry.verdict(now, &self.config),
+            Security::Tls | Security::Dtls => {
+                let secured = entry.secured(candidate, &self.trust);
+                entry.verdict_secured(secured, now, &self.config)
+            }
+        };
+        match own {
+            // Who answers is not out of reach, however silent others are.
+            Verdict::Unknown if !entry.answers(now, &self.config) => {
+                self.network_verdict(candidate, now)
+            }
+            own => own,
         }
+    }
+
+    /// Whom those trust that this is for.
+    pub fn trust(&self) -> &Trust {
+        &self.trust
     }
 
     /// The round trips of earlier handshakes with this candidate. They outlive the verdict: a
@@ -147,6 +171,7 @@ impl View {
 #[derive(Clone, Serialize, Deserialize)]
 struct Rows {
     config: Config,
+    trust: Trust,
     peers: Vec<((Transport, Security, SocketAddr), PeerEntry)>,
     paths: Vec<((Transport, Family, u16), PathEntry)>,
 }
@@ -155,6 +180,7 @@ impl From<Rows> for View {
     fn from(rows: Rows) -> Self {
         Self {
             config: rows.config,
+            trust: rows.trust,
             peers: rows.peers.into_iter().collect(),
             paths: rows.paths.into_iter().collect(),
         }
@@ -165,6 +191,7 @@ impl From<View> for Rows {
     fn from(view: View) -> Self {
         Self {
             config: view.config,
+            trust: view.trust,
             peers: view.peers.into_iter().collect(),
             paths: view.paths.into_iter().collect(),
         }

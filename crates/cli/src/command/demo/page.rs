@@ -114,8 +114,10 @@ fn verdicts(rows: &[Record]) -> Vec<(Transport, Verdict)> {
     let mut verdicts: Vec<_> = rows
         .iter()
         .filter_map(|row| match (&row.key.subject, &row.entry) {
-            (Subject::Peer { transport, .. }, Entry::Peer(peer)) => {
-                Some((*transport, peer.verdict(now, &config)))
+            (Subject::Peer { transport, security, .. }, Entry::Peer(peer)) => {
+                // Each race of a scene offers and trusts the same.
+                let verdicts = peer.verdicts(*security, now, &config);
+                verdicts.last().map(|(_, verdict)| (*transport, *verdict))
             }
             _ => None,
         })

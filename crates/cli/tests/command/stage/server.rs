@@ -59,14 +59,6 @@ impl Peer {
             .arg("--cacert")
             .arg("ca.pem")
     }
-
-    /// The same, without what a plan has no use for.
-    pub(crate) fn eyas_plan(&self, line: &str) -> Eyas {
-        Eyas::new(line)
-            .within(self.files.path())
-            .arg("--resolve")
-            .arg(format!("{NAME}:{}:127.0.0.1", self.port()))
-    }
 }
 
 impl Drop for Peer {

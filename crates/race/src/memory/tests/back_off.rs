@@ -35,7 +35,7 @@ fn the_back_off_doubles_up_to_two_days() {
     let mut now = NOW;
     let mut waits = Vec::new();
     for _ in 0..12 {
-        memory.learn(&was_silent("a.test", quic(), now));
+        memory.learn(&was_silent("a.test", quic(), now), &platform());
         let Verdict::Bad { cause: Cause::Silent, until } = verdict(&memory, "a.test", &quic(), now)
         else {
             panic!("not in back-off at {now:?}");
@@ -81,7 +81,7 @@ fn retest_after_overrides_rows_that_are_already_there() {
         .records()
         .map(|record| (record.key, record.entry))
         .collect::<Vec<_>>();
-    let view = View::from_rows(rows, NOW, &config);
+    let view = View::from_rows(rows, &platform(), NOW, &config);
     let since = NOW + Duration::from_secs(2);
     let due = Verdict::RetestDue { cause: Cause::Silent, since };
     assert!(matches!(view.verdict(&quic(), NOW + Duration::from_secs(1)), Verdict::Bad { .. }));
@@ -102,7 +102,7 @@ fn round_trips_are_smoothed_and_outlive_the_verdict() {
     slow.rtt = Some(Duration::from_millis(160));
     let memory =
         after(&[worked("a.test", quic(), NOW), slow, was_silent("a.test", quic(), NOW + 2 * MIN)]);
-    let view = memory.view(&home(), &host("a.test"), NOW + 2 * MIN);
+    let view = memory.view(&home(), &host("a.test"), &platform(), NOW + 2 * MIN);
     let known = view.round_trip(&quic(), NOW + 2 * MIN).unwrap();
     assert_eq!(known.smoothed, Duration::from_millis(90));
     assert_eq!(known.min, Duration::from_millis(80));
@@ -114,7 +114,7 @@ fn a_row_from_the_future_is_not_believed() {
     {
         let mut memory = after(&[evidence]);
         assert_eq!(verdict(&memory, "a.test", &quic(), NOW), Verdict::Unknown);
-        memory.learn(&was_silent("a.test", quic(), NOW));
+        memory.learn(&was_silent("a.test", quic(), NOW), &platform());
         let until = NOW + 5 * MIN;
         let bad = Verdict::Bad { cause: Cause::Silent, until };
         assert_eq!(verdict(&memory, "a.test", &quic(), NOW), bad);
@@ -141,7 +141,7 @@ fn silence_that_was_cut_short_is_doubted_once() {
     let mut now = NOW;
     let mut waits = Vec::new();
     for _ in 0..4 {
-        memory.learn(&cut_short(now));
+        memory.learn(&cut_short(now), &platform());
         let until = bad_until(&memory, now);
         waits.push((until - now).as_secs());
         now = until;

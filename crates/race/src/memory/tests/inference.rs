@@ -86,7 +86,7 @@ fn evidence_never_crosses_networks() {
     let mut evidence = swallowed();
     evidence.push(worked("a.test", tcp(), NOW));
     let memory = after(&evidence);
-    let cafe = memory.view(&NetworkId("cafe".into()), &host("a.test"), NOW);
+    let cafe = memory.view(&NetworkId("cafe".into()), &host("a.test"), &platform(), NOW);
     assert!(cafe.is_empty());
     assert_eq!(cafe.verdict(&tcp(), NOW), Verdict::Unknown);
 }

@@ -8,7 +8,7 @@ fn handshake(name: &str, candidate: Candidate, at: Duration, sent_again: bool) -
 }
 
 fn loss(memory: &Memory, network: &str, now: Duration) -> Option<Loss> {
-    memory.view(&NetworkId(network.into()), &host("unknown.test"), now).loss(now)
+    memory.view(&NetworkId(network.into()), &host("unknown.test"), &platform(), now).loss(now)
 }
 
 /// Handshakes with as many hosts, those that sent packets again last.
@@ -51,17 +51,17 @@ fn what_a_network_lost_is_its_own_and_fades() {
 fn what_cannot_be_told_changes_nothing() {
     let mut memory = after(&handshakes(&quic(), 3, 3));
     let before = loss(&memory, "home", NOW);
-    memory.learn(&worked("a.test", quic(), NOW));
-    memory.learn(&failed("b.test", quic(), NOW, Cause::Tls, Level::Answered));
+    memory.learn(&worked("a.test", quic(), NOW), &platform());
+    memory.learn(&failed("b.test", quic(), NOW, Cause::Tls, Level::Answered), &platform());
     assert_eq!(loss(&memory, "home", NOW), before);
 }
 
 #[test]
 fn silence_takes_back_nothing_and_an_answer_keeps_what_was_known() {
     let mut memory = after(&handshakes(&quic(), 3, 3));
-    memory.learn(&was_silent("c.test", quic(), NOW));
+    memory.learn(&was_silent("c.test", quic(), NOW), &platform());
     assert!(loss(&memory, "home", NOW).is_some());
-    memory.learn(&handshake("d.test", quic(), NOW, false));
+    memory.learn(&handshake("d.test", quic(), NOW, false), &platform());
     assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 3, handshakes: 4 }));
 }
 
@@ -75,13 +75,13 @@ fn the_silence_of_a_peer_that_has_just_answered_is_loss_and_that_of_a_stranger_i
     let strangers: Vec<Evidence> =
         ["a.test", "b.test"].map(|name| cut_short(name, quic(), NOW)).into();
     let mut memory = after(&handshakes(&quic(), 6, 0));
-    strangers.iter().for_each(|evidence| memory.learn(evidence));
+    strangers.iter().for_each(|evidence| memory.learn(evidence, &platform()));
     assert_eq!(loss(&memory, "home", NOW), None);
     let known = ["1.test", "2.test"].map(|name| cut_short(name, quic(), NOW));
-    known.iter().for_each(|evidence| memory.learn(evidence));
+    known.iter().for_each(|evidence| memory.learn(evidence, &platform()));
     assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 2, handshakes: 8 }));
     // What is silent is silent, however often it is told.
-    known.iter().for_each(|evidence| memory.learn(evidence));
+    known.iter().for_each(|evidence| memory.learn(evidence, &platform()));
     assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 2, handshakes: 8 }));
 }
 
@@ -91,10 +91,10 @@ fn on_a_lossy_network_one_silence_is_no_sign() {
     let calm = after(core::slice::from_ref(&silence));
     assert!(matches!(verdict(&calm, "a.test", &tcp(), NOW), Verdict::Bad { .. }));
     let mut lossy = after(&handshakes(&quic(), 4, 4));
-    lossy.learn(&silence);
+    lossy.learn(&silence, &platform());
     assert_eq!(verdict(&lossy, "a.test", &tcp(), NOW), Verdict::Unknown);
     // A silence that nothing cut short is another matter.
-    lossy.learn(&was_silent("a.test", tcp(), NOW));
+    lossy.learn(&was_silent("a.test", tcp(), NOW), &platform());
     assert!(matches!(verdict(&lossy, "a.test", &tcp(), NOW), Verdict::Bad { .. }));
 }
 

@@ -12,6 +12,7 @@ fn keys_have_a_stable_text_form() {
     assert_eq!(peer.to_string(), "home/peer/a.test/quic/tls/192.0.2.1:443");
     let path = Key::path(&home(), &candidate(Transport::SctpUdp, "[fe80::1%3]:9899"));
     assert_eq!(path.to_string(), "home/path/sctp-udp/v6/0");
+    assert_eq!(Key::network(&home()).to_string(), "home/name");
     let literal = Host::Literal("fe80::1".parse().unwrap(), 3);
     let peer = Key::peer(&home(), &literal, &candidate(Transport::Tcp, "[fe80::1%3]:80"));
     assert_eq!(peer.to_string(), "home/peer/=fe80::1~3/tcp/tls/[fe80::1%3]:80");
@@ -41,6 +42,7 @@ fn damaged_keys_are_refused() {
         "home/peer/=1.2.3/tcp/tls/192.0.2.1:443",
         "home/path/quic/v5/443",
         "home/path/quic/v4/65536",
+        "home/name/more",
         "ho%zzme/path/quic/v4/443",
         "ho%ffme/path/quic/v4/443",
         "ho%f",
@@ -69,7 +71,8 @@ proptest! {
         candidate.address = address.into();
         candidate.transport = transport;
         let network = NetworkId(network);
-        for key in [Key::peer(&network, &host, &candidate), Key::path(&network, &candidate)] {
+        let (peer, path) = (Key::peer(&network, &host, &candidate), Key::path(&network, &candidate));
+        for key in [peer, path, Key::network(&network)] {
             prop_assert_eq!(key.to_string().parse::<Key>(), Ok(key));
         }
     }
@@ -87,7 +90,7 @@ fn rows_learnt_one_by_one_are_those_of_the_whole_memory() {
     for piece in &evidence {
         let mut existing =
             |key: &Key| file.iter().find(|row| row.0 == *key).map(|row| row.1.clone());
-        let changed = learn_rows(&mut existing, piece, &Config::default());
+        let changed = learn_rows(&mut existing, piece, &platform(), &Config::default());
         for (key, entry) in changed {
             file.retain(|row| row.0 != key);
             file.push((key, entry));
@@ -102,7 +105,7 @@ fn rows_learnt_one_by_one_are_those_of_the_whole_memory() {
 #[test]
 fn a_view_survives_json() {
     let memory = after(&[worked("a.test", tcp(), NOW), was_silent("a.test", quic(), NOW)]);
-    let view = memory.view(&home(), &host("a.test"), NOW);
+    let view = memory.view(&home(), &host("a.test"), &platform(), NOW);
     let text = serde_json::to_string(&view).unwrap();
     assert_eq!(serde_json::from_str::<View>(&text).unwrap(), view);
 }
@@ -113,5 +116,5 @@ fn a_row_whose_key_and_entry_disagree_says_nothing() {
     let mut rows: Vec<_> = memory.records().map(|record| (record.key, record.entry)).collect();
     let (first, second) = rows.split_at_mut(1);
     core::mem::swap(&mut first[0].1, &mut second[0].1);
-    assert!(View::from_rows(rows, NOW, &Config::default()).is_empty());
+    assert!(View::from_rows(rows, &platform(), NOW, &Config::default()).is_empty());
 }

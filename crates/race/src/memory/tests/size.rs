@@ -31,13 +31,13 @@ fn one_host_cannot_fill_the_memory() {
     for port in 1..1_000_u16 {
         let address = format!("192.0.2.1:{port}");
         let at = NOW + Duration::from_secs(u64::from(port));
-        memory.learn(&worked("a.test", candidate(Transport::Tcp, &address), at));
+        memory.learn(&worked("a.test", candidate(Transport::Tcp, &address), at), &platform());
     }
     let rows = memory.records().filter(|record| record.key.host() == Some(&host("a.test")));
     assert_eq!(rows.count(), 64);
     let newest = candidate(Transport::Tcp, "192.0.2.1:999");
     let now = NOW + HOUR;
-    let view = memory.view(&home(), &host("a.test"), now);
+    let view = memory.view(&home(), &host("a.test"), &platform(), now);
     assert!(view.round_trip(&newest, now).is_some(), "the newest row stays");
 }
 
@@ -47,7 +47,7 @@ fn the_memory_has_a_cap() {
     let mut memory = Memory::new(config);
     for n in 0..1_000_u32 {
         let at = NOW + Duration::from_secs(u64::from(n));
-        memory.learn(&worked(&format!("host{n}.test"), tcp(), at));
+        memory.learn(&worked(&format!("host{n}.test"), tcp(), at), &platform());
         assert!(memory.len() <= 100);
     }
     let good = Verdict::Good { rtt: Some(Duration::from_millis(80)) };

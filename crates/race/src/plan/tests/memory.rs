@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 use core::time::Duration;
 
 use crate::candidate::{Candidate, Transport};
-use crate::evidence::{Cause, Evidence, Failure, Level};
+use crate::evidence::{Cause, Evidence, Failure, Level, Trust};
 use crate::memory::{Config, Memory};
 use crate::plan::{Plan, Reason};
 use crate::policy::Policy;
@@ -52,17 +52,20 @@ impl Lesson {
             reached: Level::Started,
             detail: String::new(),
         });
-        self.memory.learn(&Evidence {
-            at: LEARNT,
-            network: self.ladder.network.id.clone(),
-            host: Host::parse(host).unwrap(),
-            candidate,
-            level: if outcome.is_ok() { Level::Security } else { Level::Started },
-            failure,
-            doubt: None,
-            rtt: outcome.ok().map(ms),
-            sent_again: None,
-        });
+        self.memory.learn(
+            &Evidence {
+                at: LEARNT,
+                network: self.ladder.network.id.clone(),
+                host: Host::parse(host).unwrap(),
+                candidate,
+                level: if outcome.is_ok() { Level::Security } else { Level::Started },
+                failure,
+                doubt: None,
+                rtt: outcome.ok().map(ms),
+                sent_again: None,
+            },
+            &Trust::default(),
+        );
         self
     }
 
@@ -89,7 +92,8 @@ impl Lesson {
     fn plan_after(&mut self, seconds: u64) -> Plan {
         self.ladder.now = LEARNT + Duration::from_secs(seconds);
         let host = &self.ladder.target.host;
-        self.ladder.view = self.memory.view(&self.ladder.network.id, host, self.ladder.now);
+        self.ladder.view =
+            self.memory.view(&self.ladder.network.id, host, &Trust::default(), self.ladder.now);
         self.ladder.plan()
     }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::candidate::{Candidate, Family, Origin, Security, Transport};
 use crate::dns::{Answer, DnsFailure, HttpsRecord, Query, RecordType, Records};
-use crate::evidence::{Cause, Evidence, Failure, Level};
+use crate::evidence::{Cause, Evidence, Failure, Level, Trust};
 use crate::io::NetworkView;
 use crate::memory::{Config, Memory};
 use crate::plan::interleave::interleave;
@@ -203,7 +203,7 @@ fn resolve_and_plan(world: &World, draws: &[usize]) -> (Vec<ServiceInfo>, Plan) 
         policy,
         services: &services,
         notes: &resolution.notes(),
-        view: &learnt(world).view(&network.id, &target.host, NOW),
+        view: &learnt(world).view(&network.id, &target.host, &Trust::default(), NOW),
         network,
         seed: *seed,
         now: NOW,
@@ -216,17 +216,20 @@ fn learnt(world: &World) -> Memory {
     for (candidate, good, age) in &world.memory {
         let failure =
             Failure { cause: Cause::Silent, reached: Level::Started, detail: String::new() };
-        memory.learn(&Evidence {
-            at: NOW - Duration::from_secs(*age),
-            network: world.network.id.clone(),
-            host: Host::parse("example.com").unwrap(),
-            candidate: candidate.clone(),
-            level: if *good { Level::Security } else { Level::Started },
-            failure: (!good).then_some(failure),
-            doubt: None,
-            rtt: good.then_some(Duration::from_millis(1 + age % 700)),
-            sent_again: None,
-        });
+        memory.learn(
+            &Evidence {
+                at: NOW - Duration::from_secs(*age),
+                network: world.network.id.clone(),
+                host: Host::parse("example.com").unwrap(),
+                candidate: candidate.clone(),
+                level: if *good { Level::Security } else { Level::Started },
+                failure: (!good).then_some(failure),
+                doubt: None,
+                rtt: good.then_some(Duration::from_millis(1 + age % 700)),
+                sent_again: None,
+            },
+            &Trust::default(),
+        );
     }
     memory
 }

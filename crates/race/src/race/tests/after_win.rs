@@ -2,7 +2,7 @@
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId};
+use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId, Trust};
 use crate::io::Input;
 use crate::memory::{Config, Memory};
 use crate::policy::{Losers, Policy};
@@ -167,7 +167,7 @@ fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) 
     let rtt = Some(ms(4));
     scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt, fell_back: false });
     scene.until(60);
-    memory.learn(&Evidence { at: EPOCH + ms(60), rtt, ..good(Transport::Tcp) });
+    memory.learn(&Evidence { at: EPOCH + ms(60), rtt, ..good(Transport::Tcp) }, &Trust::default());
     scene.until(done);
     let end = EPOCH + ms(done);
     scene.race.handle_input(end, Input::Cancel);
@@ -176,11 +176,12 @@ fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) 
         scene.race.poll_output(end)
     {
         if let Output::Learn(evidence) = output {
-            memory.learn(&evidence);
+            memory.learn(&evidence, &Trust::default());
             doubt = evidence.doubt;
         }
     }
-    let view = memory.view(&NetworkId("home".into()), &target().host, end + ms(later));
+    let view =
+        memory.view(&NetworkId("home".into()), &target().host, &Trust::default(), end + ms(later));
     let race =
         crate::race::Race::new(Setup { view, ..setup(Policy::of_first_tries()) }, end + ms(later));
     let mut next = Scene::resumed(race, end + ms(later));
@@ -260,23 +261,26 @@ fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
     let mut memory = Memory::new(Config::default());
     let host = Host::Name("a.test".into());
     for (transport, cause, minutes) in outcomes {
-        memory.learn(&Evidence {
-            at: EPOCH - core::time::Duration::from_mins(*minutes),
-            network: NetworkId("home".into()),
-            host: host.clone(),
-            candidate: candidate(*transport, V4),
-            level: if cause.is_some() { Level::Started } else { Level::Security },
-            failure: cause.map(|cause| Failure {
-                cause,
-                reached: Level::Started,
-                detail: String::new(),
-            }),
-            doubt: None,
-            rtt: None,
-            sent_again: None,
-        });
+        memory.learn(
+            &Evidence {
+                at: EPOCH - core::time::Duration::from_mins(*minutes),
+                network: NetworkId("home".into()),
+                host: host.clone(),
+                candidate: candidate(*transport, V4),
+                level: if cause.is_some() { Level::Started } else { Level::Security },
+                failure: cause.map(|cause| Failure {
+                    cause,
+                    reached: Level::Started,
+                    detail: String::new(),
+                }),
+                doubt: None,
+                rtt: None,
+                sent_again: None,
+            },
+            &Trust::default(),
+        );
     }
-    let view = memory.view(&NetworkId("home".into()), &host, EPOCH);
+    let view = memory.view(&NetworkId("home".into()), &host, &Trust::default(), EPOCH);
     Setup { view, ..setup(Policy::of_first_tries()) }
 }
 

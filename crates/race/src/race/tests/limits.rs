@@ -3,7 +3,7 @@
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::Cause;
+use crate::evidence::{Cause, Evidence, Trust};
 use crate::io::Input;
 use crate::policy::Policy;
 
@@ -143,9 +143,9 @@ fn where_the_round_trip_is_remembered_to_be_long_the_turn_is_too() {
     use crate::memory::{Config, Memory};
     let mut memory = Memory::new(Config::default());
     let rtt = Some(ms(400));
-    memory.learn(&crate::evidence::Evidence { rtt, ..good(Transport::Tcp) });
+    memory.learn(&Evidence { rtt, ..good(Transport::Tcp) }, &Trust::default());
     let mut setup = setup(Policy { max_in_flight: 1, ..tcp_only() });
-    setup.view = memory.view(&setup.network.id, &setup.target.host, EPOCH);
+    setup.view = memory.view(&setup.network.id, &setup.target.host, &Trust::default(), EPOCH);
     let lines = Scene::with(setup, &FOUR).until(3_000);
     assert_eq!(lines[..2], ["0 start 0 tcp 192.0.2.1", "1600 close 0 MadeRoom"]);
 }

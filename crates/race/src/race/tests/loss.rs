@@ -2,7 +2,7 @@
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Evidence, NetworkId};
+use crate::evidence::{Evidence, NetworkId, Trust};
 use crate::io::{AttemptId, Input, Output};
 use crate::memory::{Config, Memory};
 use crate::policy::Policy;
@@ -27,14 +27,18 @@ fn told(scene: &mut Scene) -> Vec<Option<bool>> {
 fn at_a_lossy_home(policy: Policy) -> Scene {
     let mut memory = Memory::new(Config::default());
     for name in ["b.test", "c.test", "d.test"] {
-        memory.learn(&Evidence {
-            host: Host::Name(name.into()),
-            sent_again: Some(true),
-            ..good(Transport::Tcp)
-        });
+        memory.learn(
+            &Evidence {
+                host: Host::Name(name.into()),
+                sent_again: Some(true),
+                ..good(Transport::Tcp)
+            },
+            &Trust::default(),
+        );
     }
     let mut setup = setup(policy);
-    setup.view = memory.view(&NetworkId("home".into()), &setup.target.host, EPOCH);
+    setup.view =
+        memory.view(&NetworkId("home".into()), &setup.target.host, &Trust::default(), EPOCH);
     Scene::with(setup, &[V4])
 }
 

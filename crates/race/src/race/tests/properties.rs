@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::scene::{EPOCH, candidate, ms, setup};
 use super::world::{Fate, Run, World};
 use crate::candidate::{Security, Transport};
-use crate::evidence::{Cause, Level, NetworkId};
+use crate::evidence::{Cause, Level, NetworkId, Trust};
 use crate::io::Output;
 use crate::memory::{
     Config, Entry, Handshakes, Key, Memory, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost,
@@ -125,11 +125,8 @@ fn any_past() -> impl Strategy<Value = Duration> {
 fn any_outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         Just(Outcome::Good { level: Level::Security }),
-        (any_cause(), 0..40_u32).prop_map(|(cause, strikes)| Outcome::Bad {
-            cause,
-            reached: Level::Started,
-            strikes
-        }),
+        (any_cause(), prop::sample::select(vec![Level::Started, Level::Transport]), 0..40_u32)
+            .prop_map(|(cause, reached, strikes)| Outcome::Bad { cause, reached, strikes }),
     ]
 }
 
@@ -155,7 +152,8 @@ fn any_memory() -> impl Strategy<Value = Memory> {
         let everything = TRANSPORTS.into_iter().flat_map(|t| ADDRESSES.map(|a| candidate(t, a)));
         for (candidate, row) in everything.zip(peers) {
             let Some((outcome, at, rtt)) = row else { continue };
-            let entry = PeerEntry { at, outcome, round_trip: rtt.map(RoundTrip::first) };
+            let round_trip = rtt.map(RoundTrip::first);
+            let entry = PeerEntry { round_trip, ..PeerEntry::under_tls(at, outcome) };
             memory.insert(Key::peer(&home(), &host(), &candidate), Entry::Peer(entry));
         }
         let ways = TRANSPORTS
@@ -173,7 +171,7 @@ fn any_memory() -> impl Strategy<Value = Memory> {
 
 fn setup_of(policy: Policy, memory: &Memory, now: Duration, seed: u64) -> Setup {
     let mut setup = setup(policy);
-    setup.view = memory.view(&home(), &host(), now);
+    setup.view = memory.view(&home(), &host(), &Trust::default(), now);
     setup.target.service = Service::Plain { transports: TRANSPORTS.to_vec(), alpn: Vec::new() };
     Setup { seed, ..setup }
 }
@@ -321,7 +319,7 @@ proptest! {
         let gaps = [10 * 60; 7].into_iter().chain([2; 3]).map(Duration::from_mins);
         for (race, gap) in gaps.enumerate() {
             let run = world.run(setup_of(policy.clone(), &memory, now, seed + race as u64), now, None);
-            run.learnt().for_each(|evidence| memory.learn(evidence));
+            run.learnt().for_each(|evidence| memory.learn(evidence, &Trust::default()));
             now += gap;
         }
         let run = world.run(setup_of(policy.clone(), &memory, now, seed), now, None);
@@ -353,7 +351,7 @@ proptest! {
         for (minute, policy) in [ignorant, policy.clone()].into_iter().enumerate() {
             let now = EPOCH + Duration::from_mins(minute as u64);
             let run = world.run(setup_of(policy, &memory, now, 1), now, None);
-            run.learnt().for_each(|evidence| memory.learn(evidence));
+            run.learnt().for_each(|evidence| memory.learn(evidence, &Trust::default()));
         }
         let now = EPOCH + Duration::from_mins(2);
         let run = world.run(setup_of(policy.clone(), &memory, now, 1), now, None);
@@ -378,7 +376,7 @@ fn a_network_that_swallows_udp_is_learnt_and_unlearnt() {
     let mut race = |world: &World, after: Duration| {
         let now = EPOCH + after;
         let run = world.run(setup_of(Policy::of_first_tries(), &memory, now, 1), now, None);
-        run.learnt().for_each(|evidence| memory.learn(evidence));
+        run.learnt().for_each(|evidence| memory.learn(evidence, &Trust::default()));
         run.starts()
             .into_iter()
             .map(|(at, _, candidate)| (candidate.transport, at - now))

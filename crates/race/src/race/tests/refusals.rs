@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::scene::*;
 use super::world::{Fate, World};
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Doubt};
+use crate::evidence::{Cause, Doubt, Trust};
 use crate::io::{Input, Output, RaceFailure};
 use crate::policy::Policy;
 
@@ -180,10 +180,10 @@ fn a_distant_host_gets_the_time_that_its_remembered_round_trip_needs() {
     world
         .run(setup(Policy::of_first_tries()), EPOCH, None)
         .learnt()
-        .for_each(|seen| memory.learn(seen));
+        .for_each(|seen| memory.learn(seen, &Trust::default()));
     world.fates.insert((Transport::Quic, address), Fate::Silent);
     let host = target().host;
-    let view = memory.view(&network("home").id, &host, EPOCH + ms(10_000));
+    let view = memory.view(&network("home").id, &host, &Trust::default(), EPOCH + ms(10_000));
     let again = crate::race::Setup { view, ..setup(Policy::of_first_tries()) };
     let run = world.run(again, EPOCH + ms(10_000), None);
     let (quic, ended) = (run.starts()[0].0, run.outputs.last().unwrap().0);

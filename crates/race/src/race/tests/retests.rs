@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Level, NetworkId};
+use crate::evidence::{Cause, Level, NetworkId, Trust};
 use crate::memory::{Config, Entry, Key, Memory, Outcome, PeerEntry};
 use crate::policy::Policy;
 use crate::race::{MAX_BACKGROUND, Setup};
@@ -15,7 +15,7 @@ const TRANSPORTS: [Transport; 4] =
 
 fn remember(memory: &mut Memory, transport: Transport, address: &str, outcome: Outcome, at: u64) {
     let at = EPOCH - Duration::from_mins(at);
-    let entry = Entry::Peer(PeerEntry { at, outcome, round_trip: None });
+    let entry = Entry::Peer(PeerEntry::under_tls(at, outcome));
     let candidate = candidate(transport, address);
     memory.insert(Key::peer(&NetworkId("home".into()), &target().host, &candidate), entry);
 }
@@ -34,7 +34,7 @@ fn race_after(failures: &[(Transport, &str, u64)], addresses: &[&str]) -> Vec<St
     }
     let policy = Policy { transports: TRANSPORTS.to_vec(), ..Policy::of_first_tries() };
     let setup = setup(policy);
-    let view = memory.view(&setup.network.id, &setup.target.host, EPOCH);
+    let view = memory.view(&setup.network.id, &setup.target.host, &Trust::default(), EPOCH);
     let mut target = setup.target.clone();
     target.service = Service::Plain { transports: TRANSPORTS.to_vec(), alpn: Vec::new() };
     let mut scene = Scene::with(Setup { view, target, ..setup }, addresses);
