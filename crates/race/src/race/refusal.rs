@@ -96,6 +96,9 @@ impl Race {
         let attempt = &mut self.attempts[index];
         let waited = at.saturating_sub(attempt.started).as_millis();
         let transport = refusal.transport;
+        // What a certificate cut short says nothing of the path: given the right roots, another race
+        // may well be answered there.
+        let says_nothing = refusal.is_certificate && attempt.is_cut_short(at);
         let meanwhile = match refusal.is_certificate {
             true => format!(
                 "the certificate that the same host showed over {transport} is not accepted"
@@ -106,7 +109,7 @@ impl Race {
         let failure = Failure { cause: Cause::Silent, reached: attempt.level, detail };
         attempt.state = AttemptState::Failed { at, failure: failure.clone() };
         let id = attempt.id;
-        if !self.is_outdone(&self.attempts[index]) {
+        if !says_nothing && !self.is_outdone(&self.attempts[index]) {
             self.learn_in_doubt(index, failure, Doubt::HostRefused);
         }
         self.outbox.push_back(Output::Close { id, why: CloseReason::Silent });

@@ -51,6 +51,7 @@ fn a_bad_certificate_is_told_at_once_though_quic_is_silent() {
     let lines = scene.until(60_000);
     let close = lines.iter().position(|line| line == "290 close 0 Silent");
     assert!(close.is_some(), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("learn quic")), "cut short: {lines:?}");
     let told = "no answer in 290 ms, while the certificate that the same host showed over tcp is \
                 not accepted";
     assert!(
