@@ -46,7 +46,7 @@ fn can_measure_hosts() -> bool {
 fn measured(object: &serde_json::Value, curve: &str, measure: &str) -> f64 {
     let mut points = object["points"].as_array().into_iter().flatten();
     let point = points.find(|point| point["curve"] == curve);
-    point.and_then(|point| point["measures"][measure]["mean"].as_f64()).unwrap_or(f64::NAN)
+    point.and_then(|point| point["measures"][measure]["value"].as_f64()).unwrap_or(f64::NAN)
 }
 
 #[test]
