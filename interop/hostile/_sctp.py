@@ -75,6 +75,8 @@ class Crowd:
         self.request = request
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        # Not from where honest clients are, for an address may only have so many connections.
+        self.socket.bind(("127.0.2.1", 0))
         self.socket.connect(("127.0.0.1", udp_port))
         # By SCTP port: our tag; the server's and our one SACK, once there are any.
         self.ours: dict[int, int] = {}
