@@ -23,6 +23,12 @@ pub(super) struct Outcome<T> {
     pub(super) warnings: Vec<String>,
 }
 
+/// Whether a file in which damage was seen opens now, with nothing wrong in it.
+fn is_sound(path: &Path, config: &Config, now: Duration) -> bool {
+    let opened = Sqlite::open(path, Secret::drawn(), config, now);
+    opened.and_then(|file| file.check()).is_ok()
+}
+
 /// A memory file. What it does not take stays in this process.
 #[derive(Debug)]
 pub(super) struct File {
@@ -54,7 +60,8 @@ impl File {
         };
         let mut opened = file.reopen(Secret::drawn(), config, now);
         if let Err(Trouble::Damaged(why)) = &opened {
-            warnings.push(file.put_aside(why, now));
+            let is_sound = || is_sound(path, config, now);
+            warnings.push(file.put_aside(why, is_sound, now));
             opened = file.reopen(Secret::drawn(), config, now);
         }
         match opened {
@@ -106,10 +113,10 @@ impl File {
         self.secret
     }
 
-    fn put_aside(&mut self, why: &str, now: Duration) -> String {
+    fn put_aside(&mut self, why: &str, is_sound: impl FnOnce() -> bool, now: Duration) -> String {
         self.sqlite = None;
         let path = self.path.display();
-        match self.id.map(|id| set_aside(&self.path, id, now)) {
+        match self.id.map(|id| set_aside(&self.path, id, is_sound, now)) {
             Some(Ok(Some(aside))) => format!(
                 "memory file {path} cannot be read: {why}; it was set aside as {} and a new one \
                  begun",
@@ -133,7 +140,8 @@ impl File {
         match action(sqlite) {
             Ok(value) => (Some(value), Vec::new()),
             Err(Trouble::Damaged(why)) => {
-                let warning = self.put_aside(&why, super::now());
+                // What was open has its files to itself: damage there is damage.
+                let warning = self.put_aside(&why, || false, super::now());
                 let mut warnings = vec![warning];
                 // Those who hold the secret go on naming networks with it.
                 let opened = self.reopen(self.secret, &Config::default(), super::now());

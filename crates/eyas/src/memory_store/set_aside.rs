@@ -15,15 +15,21 @@ const LOCK_TIME: Duration = Duration::from_millis(250);
 const LOCK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Renames the file to `NAME.damaged-SECONDS`, or to the first such name with a number that nothing
-/// has, and what SQLite keeps beside it likewise. `None` if another file is there by now: somebody
-/// else was quicker.
-pub(super) fn set_aside(path: &Path, id: FileId, now: Duration) -> io::Result<Option<PathBuf>> {
+/// has, and what SQLite keeps beside it likewise. `None` if another file is there by now, or nothing
+/// is wrong with it any more: somebody else was quicker, and what they left beside the file for a
+/// moment looked like damage.
+pub(super) fn set_aside(
+    path: &Path,
+    id: FileId,
+    is_sound: impl FnOnce() -> bool,
+    now: Duration,
+) -> io::Result<Option<PathBuf>> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = File::open(parent.unwrap_or(Path::new(".")))?;
     // Held until this is over, or two processes that see the same damage would set the second's new
     // file aside as well.
     lock(&directory)?;
-    if FileId::of(path) != Some(id) {
+    if FileId::of(path) != Some(id) || is_sound() {
         return Ok(None);
     }
     let aside = take_name(path, now)?;

@@ -119,6 +119,14 @@ impl Sqlite {
         Ok(())
     }
 
+    /// Looks for damage in the whole file.
+    pub(super) fn check(&self) -> Result<(), Trouble> {
+        self.secret()?;
+        let verdict: String =
+            self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if verdict == "ok" { Ok(()) } else { Err(Trouble::Damaged(verdict)) }
+    }
+
     /// What names in this file are made with.
     pub(super) fn secret(&self) -> Result<Secret, Trouble> {
         let bytes: Option<Vec<u8>> = self

@@ -262,7 +262,7 @@ fn what_was_set_aside_is_never_overwritten() {
         std::fs::write(&path, [number]).unwrap();
         std::fs::write(directory.path().join("memory.db-wal"), [number, number]).unwrap();
         let id = FileId::of(&path).unwrap();
-        aside.push(set_aside(&path, id, now).unwrap().expect("the file is that one"));
+        aside.push(set_aside(&path, id, || false, now).unwrap().expect("the file is that one"));
     }
     for (number, name) in (0_u8..).zip(&aside) {
         assert_eq!(std::fs::read(name).unwrap(), [number]);
@@ -281,7 +281,13 @@ fn only_what_was_seen_damaged_is_set_aside() {
     // Inodes are used again once nothing has them.
     let _kept = std::fs::hard_link(&path, directory.path().join("kept"));
     let store = open(&path);
-    assert_eq!(set_aside(&path, seen, now()).unwrap(), None);
+    assert_eq!(set_aside(&path, seen, || false, now()).unwrap(), None);
+    let present = FileId::of(&path).expect("a file");
+    assert_eq!(
+        set_aside(&path, present, || true, now()).unwrap(),
+        None,
+        "nothing is wrong with it"
+    );
     store.learn(&evidence("a.example", 443, None), &trust());
     assert!(matches!(verdict(&open(&path), "a.example"), Verdict::Good { .. }));
 }
