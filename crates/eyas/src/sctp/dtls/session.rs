@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use dimpl::{Config, Dtls, Output};
+use dimpl::{Config, Dtls, Output, UnexpectedMessageError};
 use rustls::client::danger::ServerCertVerifier;
 use rustls::{CertificateError, Error as TlsError};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
@@ -19,6 +19,8 @@ const DATAGRAM: usize = 1280 - 40 - 8;
 const ROOM: usize = 1500 - 20 - 8;
 /// The most that a record can hold (RFC 9147 §4), and so all that the library can ask room for.
 const MAX_RECORD: usize = 1 << 15;
+/// The content type of an alert in clear (RFC 9147 §4).
+const ALERT: u8 = 21;
 
 /// Whom a client trusts, and as whom the server must show itself.
 #[derive(Clone, Debug)]
@@ -164,7 +166,14 @@ impl Session {
     pub(super) fn handle_datagram(&mut self, now: Instant, datagram: &[u8], out: &mut Outcome) {
         self.step(out, |dtls| {
             dtls.handle_timeout(now)?;
-            dtls.handle_packet(datagram)
+            match dtls.handle_packet(datagram) {
+                // The first answer tells the version. What comes before it was forged, or overtook
+                // it, and is as good as lost (RFC 9147 §4.5.2); an alert is an answer.
+                Err(dimpl::Error::UnexpectedMessage(
+                    UnexpectedMessageError::UnrecognizedAutoServerResponse,
+                )) if datagram.first() != Some(&ALERT) => Ok(()),
+                result => result,
+            }
         });
     }
 

@@ -124,6 +124,22 @@ fn packets_pass_both_ways_once_the_session_is_up() {
     assert_eq!(pair.at_client, [b"back".to_vec()]);
 }
 
+/// A record of a later flight overtook the first answer, or somebody made it up.
+#[test]
+fn what_comes_before_the_first_answer_ends_no_handshake() {
+    let identity = identity();
+    let mut pair = Pair::new(&identity);
+    let own = Identity::nobody().expect("an identity");
+    let trust = trust(&trusting(&identity), "peer.test");
+    let out = pair.client.open(pair.now, address(9899), &own, trust, None);
+    let mut protected = vec![0x2e, 0x12, 0x34, 0, 32];
+    protected.extend([7; 32]);
+    let said = pair.client.handle_datagram(pair.now, address(9899), &protected, || true);
+    assert!(said.datagrams.is_empty());
+    pair.talk(out, true);
+    assert_eq!(pair.client.state(address(9899)), State::Up("DTLSv1.3"));
+}
+
 /// The packets of a handshake over IPv6 are not cut into fragments, which many networks drop.
 #[test]
 fn a_handshake_fits_every_path() {
