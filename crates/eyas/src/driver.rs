@@ -61,6 +61,7 @@ struct Driver {
     sender: mpsc::Sender<Happening>,
     /// Tells when an attempt of any race has ended, once that matters.
     freed: Option<watch::Receiver<()>>,
+    /// How many the race takes to be left, by what it was told and what it has started since.
     slots_told: Option<usize>,
     first_address: Option<Duration>,
 }
@@ -295,8 +296,14 @@ impl Driver {
         };
         let reporter = Reporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();
+        // Taken now, so that what is left is counted right; the race counts it, too.
+        let slot = endpoint.limit().try_take();
+        self.slots_told = self.slots_told.map(|left| left.saturating_sub(1));
         let task = AbortOnDrop::spawn(async move {
-            let slot = endpoint.limit().take().await;
+            let slot = match slot {
+                Some(slot) => slot,
+                None => endpoint.limit().take().await,
+            };
             let event = match attempt.run(endpoint.connector(), &reporter).await {
                 Ok(established) => Event::Ready(Box::new(established)),
                 Err(failure) => Event::Failed(failure),

@@ -38,13 +38,16 @@ impl AttemptLimit {
         self.freed.subscribe()
     }
 
-    /// Takes a slot, waiting for one if another race was quicker.
+    /// Takes a slot if one is free.
+    pub(crate) fn try_take(&self) -> Option<Slot> {
+        let permit = Arc::clone(&self.free).try_acquire_owned().ok()?;
+        Some(Slot { permit: Some(permit), freed: self.freed.clone() })
+    }
+
+    /// Waits for a slot, for another race was quicker.
     pub(crate) async fn take(&self) -> Slot {
-        let permit = match Arc::clone(&self.free).try_acquire_owned() {
-            Ok(permit) => Some(permit),
-            // The semaphore is never closed.
-            Err(_) => Arc::clone(&self.free).acquire_owned().await.ok(),
-        };
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.free).acquire_owned().await.ok();
         Slot { permit, freed: self.freed.clone() }
     }
 }

@@ -249,6 +249,8 @@ impl<'a> Happenings<'a> {
             Output::Start { id, candidate, .. } => {
                 self.due.extend(self.world.fate(now, *id, candidate));
                 self.in_flight.push(*id);
+                // Each start takes one away, as the race counts it.
+                self.told = self.told.map(|left| left.saturating_sub(1));
             }
             Output::Proceed { id } => {
                 let candidate = &race.attempt(*id).expect("it started").candidate;
