@@ -81,6 +81,9 @@ class Network:
         ip("-n", self.server, "-6", "route", "add", "blackhole", ipv6(NOBODY))
         sysctl(self.server, "net.ipv4.ip_forward=1")
         sysctl(self.server, "net.ipv6.conf.all.forwarding=1")
+        # Each refusal is told, however often one is asked for.
+        sysctl(self.server, "net.ipv4.icmp_ratelimit=0")
+        sysctl(self.server, "net.ipv6.icmp.ratelimit=0")
         self._silence_nobody()
 
     def _address(self, namespace: str, address4: str, address6: str) -> None:
