@@ -25,6 +25,7 @@ use super::{Attempt, AttemptState, Race};
 use crate::candidate::Candidate;
 use crate::evidence::{Cause, Failure};
 use crate::io::{CloseReason, Output};
+use crate::policy::ATTEMPT_DELAY_FLOOR;
 
 /// What nobody answers keeps its place for at least so many Connection Attempt Delays. With the
 /// default delay that is more than nearly all round trips on the Internet, and short enough that
@@ -154,6 +155,8 @@ impl Race {
             let delays = policy.attempt_delay.saturating_mul(DELAYS_OF_FIRST_TURN);
             let known = attempt.initial_rtt.unwrap_or_default();
             let first = delays.max(known.saturating_mul(ROUND_TRIPS_OF_SECOND_TRY));
+            // Without a delay, too, or two candidates would make room for each other for ever.
+            let (first, stall) = (first.max(ATTEMPT_DELAY_FLOOR), stall.max(ATTEMPT_DELAY_FLOOR));
             let doubled = 1 << attempt.turn.min(MAX_DOUBLINGS);
             (first.saturating_mul(doubled), stall.saturating_mul(doubled))
         };

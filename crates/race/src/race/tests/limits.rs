@@ -1,6 +1,8 @@
 //! Limits on attempts in flight, per race and per process, and whose turn it is when they are
 //! reached.
 
+use core::time::Duration;
+
 use super::scene::*;
 use crate::candidate::Transport;
 use crate::evidence::{Cause, Evidence, Trust};
@@ -26,6 +28,22 @@ fn starts(lines: &[String]) -> Vec<&str> {
 fn time_of(lines: &[String], what: &str) -> u64 {
     let line = lines.iter().find(|line| line.contains(what)).unwrap_or_else(|| panic!("{lines:?}"));
     line.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Found by fuzzing: all candidates made room for one another within one instant, for ever.
+#[test]
+fn a_turn_takes_time_where_there_is_no_delay() {
+    let policy = Policy {
+        max_in_flight: 1,
+        simultaneous: true,
+        attempt_delay: Duration::ZERO,
+        attempt_delay_max: Duration::ZERO,
+        ..tcp_only()
+    };
+    let mut scene = Scene::new(&FOUR, policy);
+    let lines = scene.until(1_000);
+    assert_eq!(starts(&lines)[..4], FOUR);
+    assert!(starts(&lines).len() < 40, "{lines:?}");
 }
 
 /// ```text
