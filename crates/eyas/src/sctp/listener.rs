@@ -183,6 +183,12 @@ impl SctpListener {
         hubs.map(|hub| hub.0.lock().endpoint.associations().len()).sum()
     }
 
+    /// How many sessions of DTLS there are, with an association or without.
+    #[cfg(test)]
+    pub(super) fn sessions(&self) -> usize {
+        self.hub.0.wires.iter().filter_map(Wire::beside).map(|sessions| sessions.count()).sum()
+    }
+
     /// What the protocol has counted so far; of what the kernel does it knows nothing.
     pub fn counters(&self) -> Counters {
         self.hub.0.lock().endpoint.counters()

@@ -16,12 +16,14 @@ use super::own_addresses::Watch;
 /// The pause after a socket failed in a way that says nothing about a packet.
 const BROKEN_PAUSE: Duration = Duration::from_millis(50);
 
-/// Ends the associations when the task does, also if the runtime drops it.
+/// Ends the associations when the task does, and says goodbye to their peers, also if the runtime
+/// drops it.
 struct EndOnDrop(Arc<Hub>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
         self.0.lock().end();
+        self.0.wires.iter().for_each(Wire::close);
     }
 }
 
@@ -60,10 +62,7 @@ pub(super) async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option
         let full = send(&hub, &mut ways, &mut outbox, &mut arrivals);
         let until = match next {
             _ if !arrivals.is_empty() => continue,
-            Next::Over if outbox.is_empty() => {
-                hub.wires.iter().for_each(Wire::close);
-                return;
-            }
+            Next::Over if outbox.is_empty() => return,
             Next::Full if outbox.is_empty() => {
                 tokio::task::consume_budget().await;
                 continue;

@@ -59,6 +59,11 @@ impl Shared {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.lock().sessions.count()
+    }
+
     /// Takes the records out of `arrivals`. What is left is in clear, for the SCTP port `port`. No
     /// session begins with who `is_in_clear`.
     pub(crate) fn divert(

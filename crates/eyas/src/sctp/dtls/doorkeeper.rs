@@ -36,7 +36,7 @@ const RETRY_RANDOM: [u8; 32] = [
     0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
-type Cookie = [u8; COOKIE_BYTES];
+pub(super) type Cookie = [u8; COOKIE_BYTES];
 
 /// The version of DTLS that a cookie was made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

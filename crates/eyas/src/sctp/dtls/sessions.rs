@@ -9,7 +9,7 @@ use bytes::Bytes;
 use dimpl::Config;
 use eyas_sctp::io::Unreachable;
 
-use super::doorkeeper::{Doorkeeper, Guest, Verdict};
+use super::doorkeeper::{Cookie, Doorkeeper, Guest, Verdict};
 use super::identity::Identity;
 use super::session::{Ending, Outcome, Session, Stage, Trust, config};
 use super::shares::Shares;
@@ -62,8 +62,8 @@ struct Entry {
     timer: Option<Instant>,
     /// When something came that nobody but the peer can have sent.
     last_heard: Instant,
-    /// Whether the peer opened it.
-    by_peer: bool,
+    /// The cookie of the peer, if the peer opened it.
+    let_in_with: Option<Cookie>,
 }
 
 impl Sessions {
@@ -91,7 +91,7 @@ impl Sessions {
         self.remove(remote);
         let config = initial_rto.map_or_else(|| Arc::clone(&self.config), config);
         let session = Session::client(config, own, trust, now);
-        let entry = Entry { session, timer: None, last_heard: now, by_peer: false };
+        let entry = Entry { session, timer: None, last_heard: now, let_in_with: None };
         self.all.insert(remote, entry);
         self.call(now, remote, |session, out| session.handle_timeout(now, out))
     }
@@ -104,6 +104,11 @@ impl Sessions {
             Stage::Up => State::Up(entry.session.version().unwrap_or("DTLS")),
             Stage::Over(why) => State::Over(why.clone()),
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
     }
 
     /// Whether there is a session with this peer.
@@ -119,20 +124,33 @@ impl Sessions {
         datagram: &[u8],
         may_open: impl FnOnce() -> bool,
     ) -> Outcome {
-        if self.contains(remote) {
-            return self.call(now, remote, |session, out| {
-                session.handle_datagram(now, datagram, out);
-            });
-        }
-        let (Acceptance::Anyone(_), Some(doorkeeper)) = (&self.acceptance, &self.doorkeeper) else {
-            return Outcome::default();
-        };
-        match doorkeeper.judge(now, remote, datagram, &self.config) {
+        match self.judge(now, remote, datagram) {
             Verdict::Ask(answer) => {
                 Outcome { datagrams: vec![Bytes::from(answer)], packets: Vec::new() }
             }
             Verdict::Admit(guest) if may_open() => self.accept(now, remote, &guest, datagram),
-            Verdict::Admit(_) | Verdict::Ignore => Outcome::default(),
+            Verdict::Admit(_) => Outcome::default(),
+            Verdict::Ignore => self.call(now, remote, |session, out| {
+                session.handle_datagram(now, datagram, out);
+            }),
+        }
+    }
+
+    /// Whether somebody asks for a session: also who has one, for a client that began anew may have
+    /// the port of the one before. The old session stays until a cookie has come back (RFC 6347
+    /// §4.2.8, RFC 9147 §5.11).
+    fn judge(&self, now: Instant, remote: SocketAddr, datagram: &[u8]) -> Verdict {
+        let entry = self.all.get(&remote);
+        let may_ask = entry.is_none_or(|entry| entry.let_in_with.is_some());
+        let (Some(doorkeeper), true) = (&self.doorkeeper, may_ask) else { return Verdict::Ignore };
+        match doorkeeper.judge(now, remote, datagram, &self.config) {
+            // It is the one that opened this session, again.
+            Verdict::Admit(guest)
+                if entry.is_some_and(|entry| entry.let_in_with == Some(guest.cookie)) =>
+            {
+                Verdict::Ignore
+            }
+            verdict => verdict,
         }
     }
 
@@ -197,7 +215,7 @@ impl Sessions {
         all
     }
 
-    /// Begins a session with a client, if it may have another.
+    /// Begins a session with a client, if it may have another, in place of one that was there.
     fn accept(
         &mut self,
         now: Instant,
@@ -205,12 +223,14 @@ impl Sessions {
         guest: &Guest,
         second: &[u8],
     ) -> Outcome {
+        self.remove(remote);
         let Acceptance::Anyone(own) = &self.acceptance else { return Outcome::default() };
         let mut out = Outcome::default();
         let Some(gone) = self.shares.begin(remote) else { return out };
         let config = Arc::clone(&self.config);
         let session = Session::server(config, own, now, guest, second, &mut out);
-        self.all.insert(remote, Entry { session, timer: None, last_heard: now, by_peer: true });
+        let let_in_with = Some(guest.cookie);
+        self.all.insert(remote, Entry { session, timer: None, last_heard: now, let_in_with });
         gone.into_iter().for_each(|oldest| self.remove(oldest));
         self.settle(now, remote);
         out
@@ -241,8 +261,8 @@ impl Sessions {
         let Some(entry) = self.all.get(&remote) else { return };
         match entry.session.stage() {
             // Nobody here asks how the session of a client ended.
-            Stage::Over(_) if entry.by_peer => return self.remove(remote),
-            Stage::Up if entry.by_peer => self.shares.finish(remote),
+            Stage::Over(_) if entry.let_in_with.is_some() => return self.remove(remote),
+            Stage::Up if entry.let_in_with.is_some() => self.shares.finish(remote),
             _ => {}
         }
         self.schedule(now, remote);
@@ -267,7 +287,7 @@ impl Sessions {
         if let Some(time) = entry.timer {
             self.timers.remove(&(time, remote));
         }
-        if entry.by_peer {
+        if entry.let_in_with.is_some() {
             self.shares.end(remote);
         }
     }

@@ -1,5 +1,7 @@
 //! Sessions against sessions, in memory.
 
+mod loss;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -217,6 +219,42 @@ fn goodbye_ends_the_session_of_the_peer() {
     let out = pair.client.close(address(9899));
     pair.talk(out, true);
     assert_eq!(pair.server.state(address(5000)), State::Over(Ending::Closed));
+}
+
+/// A client that ended without a goodbye, and another that has its port.
+#[test]
+fn a_client_that_begins_anew_gets_a_session() {
+    let identity = identity();
+    let mut pair = Pair::new(&identity);
+    pair.open(&trusting(&identity), "peer.test");
+    pair.client = Sessions::new(Acceptance::Nobody);
+    assert_eq!(pair.open(&trusting(&identity), "peer.test"), State::Up("DTLSv1.3"));
+    let out = pair.client.send(pair.now, address(9899), [&b"hello"[..]].into_iter());
+    pair.talk(out, true);
+    assert_eq!(pair.at_server, [b"hello".to_vec()]);
+}
+
+#[test]
+fn what_opened_a_session_does_not_end_it_when_it_comes_again() {
+    let identity = identity();
+    let mut pair = Pair::new(&identity);
+    let own = Identity::nobody().expect("an identity");
+    let trust = trust(&trusting(&identity), "peer.test");
+    let first = pair.client.open(pair.now, address(9899), &own, trust, None).datagrams;
+    let asked = pair.server.handle_datagram(pair.now, address(5000), &first[0], || true);
+    let second = pair.client.handle_datagram(pair.now, address(9899), &asked.datagrams[0], || true);
+    let again = second.datagrams.clone();
+    pair.talk(second, true);
+    let is_up = |pair: &Pair| matches!(pair.server.state(address(5000)), State::Up(_));
+    assert!(is_up(&pair));
+    // A first flight alone proves nothing, and the second has opened this very session.
+    for datagram in first.iter().chain(&again) {
+        pair.server.handle_datagram(pair.now, address(5000), datagram, || true);
+        assert!(is_up(&pair));
+    }
+    let out = pair.client.send(pair.now, address(9899), [&b"hello"[..]].into_iter());
+    pair.talk(out, true);
+    assert_eq!(pair.at_server, [b"hello".to_vec()]);
 }
 
 #[test]

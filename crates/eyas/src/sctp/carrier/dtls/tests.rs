@@ -75,6 +75,28 @@ async fn messages_pass_both_ways() {
     assert_eq!(answer.expect("alive").expect("a message").into_bytes(), &b"back"[..]);
 }
 
+/// The program ends, and with it the runtime: the server is told, and keeps nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_runtime_that_ends_says_goodbye() {
+    let identity = identity();
+    let listener = listen(&identity);
+    let trusting = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+    let connect_and_end = || {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let opened = runtime.block_on(open(&listener, &trusting)).expect("a session");
+        assert_eq!(listener.sessions(), 1);
+        drop(runtime);
+        drop(opened);
+    };
+    std::thread::scope(|scope| scope.spawn(connect_and_end).join()).expect("no panic");
+    let ended = async {
+        while listener.sessions() > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, ended).await.expect("a goodbye");
+}
+
 #[tokio::test]
 async fn a_server_that_is_not_trusted_gets_no_init() {
     let listener = listen(&identity());
