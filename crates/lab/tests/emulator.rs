@@ -159,6 +159,28 @@ fn tcp_passes_a_nat_and_its_packets_are_captured() {
 }
 
 #[test]
+fn a_path_may_be_called_what_ip_has_another_meaning_for() {
+    if !may_go_on("a_path_may_be_called_what_ip_has_another_meaning_for") {
+        return;
+    }
+    let names =
+        ["a", "b", "up", "mtu", "name", "dev", "lo", "all", "longer-than-any-interface.may-be"];
+    let topology = names.iter().fold(Topology::default(), |topology, name| {
+        topology.with_path(name, LinkConfig::default(), LinkConfig::default())
+    });
+    let emulator = Emulator::start(&topology).unwrap();
+    for (name, v6) in names.iter().zip([false, true].into_iter().cycle()) {
+        let (client, server, to) = sockets(&emulator, name, v6);
+        client.send_to(name.as_bytes(), to).unwrap();
+        let mut room = [0; 64];
+        let length = server.recv(&mut room).unwrap();
+        assert_eq!(&room[..length], name.as_bytes());
+        let counters = emulator.counters().unwrap();
+        assert_eq!(counters.path(name).unwrap().forward.link.delivered.packets, 1, "{name}");
+    }
+}
+
+#[test]
 fn nothing_that_ran_inside_remains() {
     if !may_go_on("nothing_that_ran_inside_remains") {
         return;

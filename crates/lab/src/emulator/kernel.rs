@@ -23,7 +23,7 @@ const TUN_FLAGS: u16 = 0x0001 | 0x1000 | 0x4000;
 /// `IFF_NAPI`: the kernel works off what is written as it does the packets of a network card.
 const TUN_NAPI: u16 = 0x0010;
 /// The longest name of an interface (`IFNAMSIZ`, without the zero at its end).
-pub(super) const LONGEST_NAME: usize = 15;
+const LONGEST_NAME: usize = 15;
 
 /// `struct ifreq`: a name, and a union of which the flags are used here.
 #[repr(C)]

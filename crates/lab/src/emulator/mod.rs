@@ -5,9 +5,9 @@
 //!   namespace of the client                this process               namespace of the server
 //!  ┌───────────────────────┐   ┌─────────────────────────────────┐   ┌───────────────────────┐
 //!  │ command ── interface ─┼───┼─ middleboxes ═ link ▶ ══════════┼───┼─ interface ── command │
-//!  │              wifi     │TUN│                ═ ◀ link         │TUN│    wifi               │
+//!  │              path1    │TUN│                ═ ◀ link         │TUN│    path1              │
 //!  │         ── interface ─┼───┼─ …                              ┼───┼─ interface ──         │
-//!  │              lte      │   │                                 │   │    lte                │
+//!  │              path2    │   │                                 │   │    path2              │
 //!  └───────────────────────┘   └─────────────────────────────────┘   └───────────────────────┘
 //! ```
 //!

@@ -170,10 +170,9 @@ fn interfaces(
     // Packets to one address may come by the interface of another.
     let _ = fs::write("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
     let mut tuns = Vec::new();
-    for path in &topology.paths {
-        let name = &path.name;
+    for name in topology.interfaces() {
         let refused = |cause| EmulatorError::Tun { name: name.clone(), cause };
-        tuns.push(kernel::open_tun(name, core.is_some()).map_err(refused)?);
+        tuns.push(kernel::open_tun(&name, core.is_some()).map_err(refused)?);
         let set = |family: &str, key: &str, value: &str| {
             // Without IPv6 in the kernel there is nothing to set.
             let _ = fs::write(format!("/proc/sys/net/{family}/conf/{name}/{key}"), value);
@@ -194,16 +193,16 @@ fn interfaces(
 /// What `ip -batch` is to do for the addresses of one family; interfaces belong to the first.
 fn commands(host: Host, topology: &Topology, six: bool) -> String {
     let mut lines = Vec::new();
+    let paths = || topology.interfaces().zip(&topology.paths);
     if !six {
         lines.push("link set lo up".to_owned());
-        lines.extend(topology.paths.iter().map(|path| {
-            let (name, mtu) = (&path.name, path.mtu);
-            format!("link set {name} mtu {mtu} txqueuelen 10000 multicast off up")
+        lines.extend(paths().map(|(name, path)| {
+            format!("link set dev {name} mtu {} txqueuelen 10000 multicast off up", path.mtu)
         }));
     }
-    let of_family = topology.paths.iter().enumerate().flat_map(|(number, path)| {
+    let of_family = paths().enumerate().flat_map(|(number, (name, path))| {
         let addresses = path.addresses(host).into_iter().filter(|at| at.is_ipv6() == six);
-        addresses.map(move |address| (number, &path.name, address))
+        addresses.map(move |address| (number, name.clone(), address))
     });
     let (length, more) = if six { (64, " nodad") } else { (24, "") };
     for (place, (number, name, address)) in of_family.enumerate() {
@@ -242,9 +241,10 @@ fn run_ip(host: Host, family: &str, lines: &str) -> Result<(), EmulatorError> {
 /// thread: the column of packets dropped in sending (proc_pid_net(5)).
 pub(super) fn missed(topology: &Topology) -> u64 {
     let table = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let interfaces: Vec<String> = topology.interfaces().collect();
     let dropped = |line: &str| {
         let (name, columns) = line.split_once(':')?;
-        topology.path(name.trim())?;
+        interfaces.iter().find(|interface| *interface == name.trim())?;
         columns.split_whitespace().nth(11)?.parse::<u64>().ok()
     };
     table.lines().filter_map(dropped).sum()
@@ -262,4 +262,26 @@ fn is_listening() -> bool {
     // 0A is TCP_LISTEN of net/tcp_states.h.
     ["tcp", "tcp6"].into_iter().any(|table| has(table, Some("0A")))
         || ["udp", "udp6"].into_iter().any(|table| has(table, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two paths of these names.
+    fn topology(names: [&str; 2]) -> Topology {
+        names.iter().fold(Topology::default(), |topology, name| {
+            topology.with_path(name, Default::default(), Default::default())
+        })
+    }
+
+    #[test]
+    fn what_ip_is_told_does_not_depend_on_the_names_of_paths() {
+        let (plain, words) = (topology(["wifi", "lte"]), topology(["mtu", "up"]));
+        for six in [false, true] {
+            let told = commands(Host::Client, &words, six);
+            assert_eq!(told, commands(Host::Client, &plain, six));
+            assert!(told.contains("dev path1") && told.contains("dev path2"), "{told}");
+        }
+    }
 }

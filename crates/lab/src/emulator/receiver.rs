@@ -19,7 +19,7 @@ const SCRIPT: &str = "mount -t sysfs sysfs /sys && for name in \"$@\"; do \
 
 /// Gives the devices of the topology, in the namespace of the calling thread, threads on this core.
 pub(super) fn settle(topology: &Topology, core: usize) -> Result<Vec<Pid>, EmulatorError> {
-    let names: Vec<&str> = topology.paths.iter().map(|path| path.name.as_str()).collect();
+    let names: Vec<String> = topology.interfaces().collect();
     let before = threads_of(&names);
     let failed =
         |cause| EmulatorError::Program { program: "unshare", cause, package: "util-linux" };
@@ -45,12 +45,12 @@ pub(super) fn settle(topology: &Topology, core: usize) -> Result<Vec<Pid>, Emula
 }
 
 /// The kernel's threads for devices of these names, in whatever namespace.
-fn threads_of(names: &[&str]) -> Vec<Pid> {
+fn threads_of(names: &[String]) -> Vec<Pid> {
     let is_one = |thread: &Pid| {
         let path = format!("/proc/{}/comm", thread.as_raw_nonzero());
         let name = fs::read_to_string(path).unwrap_or_default();
         let device = name.trim().strip_prefix("napi/").and_then(|rest| rest.rsplit_once('-'));
-        device.is_some_and(|(device, _)| names.contains(&device))
+        device.is_some_and(|(device, _)| names.iter().any(|name| name == device))
     };
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());

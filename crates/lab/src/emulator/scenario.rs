@@ -347,7 +347,7 @@ mod tests {
         assert!(said("[path.a]\n[[path.a.middlebox]]\nkind = 'wall'").contains("wall"));
         assert!(said("[path.a]\n[[event]]\nat = '1 s'").contains("changes nothing"));
         assert!(said("[path.a]\n[[event]]\nat='1 s'\npath='b'\nup=true").contains("there are a"));
-        assert!(said("[path.'a b']").contains("cannot name an interface"));
+        assert!(said("[path.'a b']").contains("cannot name a path"));
         assert!(said("[path.a]\nipv4=false\nipv6=false").contains("neither"));
         assert!(said("[path.a]\nrate=\n").contains("line 2"));
     }

@@ -15,10 +15,10 @@ use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
 use eyas_netem::world::Direction;
 
 use super::error::EmulatorError;
-use super::kernel::LONGEST_NAME;
-
 /// The most paths of a topology: their numbers are a byte of their addresses.
 pub const MAX_PATHS: usize = 32;
+/// The longest name of a path, in letters: what a line of a table has room for.
+const LONGEST_NAME: usize = 32;
 /// The largest packets that an interface takes, in bytes, if nothing else is said: Ethernet's.
 pub const DEFAULT_MTU: u32 = 1500;
 /// The least MTU of IPv6 (RFC 8200 §5), and the most that an interface can have.
@@ -156,7 +156,7 @@ impl Family {
 /// ```
 #[derive(Clone, Debug)]
 pub struct PathTopology {
-    /// Its name, which its interfaces have too, on both sides.
+    /// What people call it; its interfaces are named by its number ([`Topology::interface`]).
     pub name: String,
     /// From the client to the server.
     pub forward: LinkConfig,
@@ -287,6 +287,18 @@ impl Topology {
         self.paths.iter().find(|path| path.name == name)
     }
 
+    /// The interface of this path, the same on both sides: `path1`, `path2` and so on. The name of the
+    /// path is the user's, and might be a word of `ip`, or longer than an interface's.
+    #[must_use]
+    pub fn interface(&self, path: &str) -> Option<String> {
+        self.interfaces().zip(&self.paths).find(|(_, own)| own.name == path).map(|(name, _)| name)
+    }
+
+    /// The interfaces of all paths, in their order.
+    pub(super) fn interfaces(&self) -> impl Iterator<Item = String> {
+        (1..=self.paths.len()).map(|number| format!("path{number}"))
+    }
+
     /// What to say when there is no path of this name.
     pub(super) fn no_such_path(&self, name: &str) -> EmulatorError {
         let known: Vec<&str> = self.paths.iter().map(|path| path.name.as_str()).collect();
@@ -306,14 +318,9 @@ impl Topology {
         for path in &self.paths {
             let name = &path.name;
             let is_name = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-            if name.is_empty()
-                || name.len() > LONGEST_NAME
-                || !name.chars().all(is_name)
-                || [".", "..", "lo", "all", "default"].contains(&name.as_str())
-            {
+            if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_name) {
                 return refused(format!(
-                    "path {name:?} cannot name an interface: 1 to {LONGEST_NAME} letters, digits, \
-                     '-', '_' or '.', and not lo, all or default"
+                    "{name:?} cannot name a path: 1 to {LONGEST_NAME} letters, digits, '-', '_' or '.'"
                 ));
             }
             if !names.insert(name) {

@@ -97,7 +97,9 @@ impl Lines {
     fn addresses(&self, name: &str, verb: &str) -> Result<(), LiveError> {
         for host in Host::ALL {
             let Some(address) = self.emulator.address(name, host) else { continue };
-            self.program(host, "ip", &["addr", verb, &format!("{address}/24"), "dev", name])?;
+            let Some(interface) = self.emulator.topology().interface(name) else { continue };
+            let address = format!("{address}/24");
+            self.program(host, "ip", &["addr", verb, &address, "dev", &interface])?;
         }
         Ok(())
     }
