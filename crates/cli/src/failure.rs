@@ -50,6 +50,10 @@ pub(crate) enum Kind {
     Undecided,
     /// The emulator could not do its work.
     Emulator,
+    /// The command that was to be run is there, and cannot be run.
+    NotExecutable,
+    /// The command that was to be run is not there.
+    NotFound,
     /// SIGHUP: the terminal has gone.
     HungUp,
     /// Ctrl-C.
@@ -63,7 +67,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// All kinds, in the order of their codes.
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 26] = [
         Self::Usage,
         Self::Url,
         Self::Dns,
@@ -84,6 +88,8 @@ impl Kind {
         Self::Claim,
         Self::Emulator,
         Self::Undecided,
+        Self::NotExecutable,
+        Self::NotFound,
         Self::HungUp,
         Self::Interrupted,
         Self::BrokenPipe,
@@ -118,6 +124,8 @@ impl Kind {
             Self::Claim => 112,
             Self::Undecided => 114,
             Self::Emulator => 113,
+            Self::NotExecutable => 126,
+            Self::NotFound => 127,
             Self::HungUp => 129,
             Self::Interrupted => 130,
             Self::BrokenPipe => 141,
@@ -148,6 +156,8 @@ impl Kind {
             Self::Claim => "claim",
             Self::Undecided => "undecided",
             Self::Emulator => "emulator",
+            Self::NotExecutable => "not-executable",
+            Self::NotFound => "not-found",
             Self::HungUp => "hung-up",
             Self::Interrupted => "interrupted",
             Self::BrokenPipe => "broken-pipe",
@@ -185,9 +195,11 @@ impl Kind {
                 "No claim of an experiment was refused, but one is undecided, for its confidence \
                  interval spans its bound, and --check was given."
             }
-            Self::Emulator => {
-                "The emulator cannot be made (subcommands netem and lab), or the command cannot be run (netem)."
+            Self::Emulator => "The emulator cannot be made (subcommands netem and lab).",
+            Self::NotExecutable => {
+                "The command is there and cannot be run (netem), as a shell says it: no permission, a directory."
             }
+            Self::NotFound => "The command was not found (netem), as a shell says it.",
             Self::HungUp => "SIGHUP: the terminal has gone. nohup is respected.",
             Self::Interrupted => "Ctrl-C.",
             Self::BrokenPipe => "Nobody reads the output any more; nothing is said.",

@@ -19,7 +19,8 @@ Examples:
 The command is the client, at 198.18.1.1 and 2001:2:0:1::1. At the other end of
 the link, at 198.18.1.2 and 2001:2:0:1::2, is the server, in a network of its
 own; --server runs a command there. Neither reaches this machine's own network.
-The command's exit status is passed on. docs/netem.md has the details.";
+The command's exit status is passed on; 127 says that it was not found, 126 that
+it cannot be run. docs/netem.md has the details.";
 
 /// Flags of `eyas netem`.
 #[derive(Args, Clone, Debug)]

@@ -74,6 +74,37 @@ fn the_status_of_the_command_and_what_became_of_its_packets() {
 }
 
 #[test]
+fn a_command_that_cannot_be_run_is_told_as_a_shell_does() {
+    if !is_possible() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let script = place.path().join("script");
+    std::fs::write(&script, "#!/no/such/interpreter\n").expect("it is written");
+    let script = script.display().to_string();
+    let run =
+        |command: &str| Eyas::new("netem run --json --").arg(command).arg("of the command").run();
+    for (command, code, kind, word) in [
+        ("nosuchcommand", 127, "not-found", "cannot run nosuchcommand: command not found in PATH"),
+        ("/no/such/command", 127, "not-found", "there is no such file"),
+        ("/", 126, "not-executable", "it is not executable"),
+        (&*script, 126, "not-executable", "it is not executable"),
+    ] {
+        let error = run(command).exits(code).json()["error"].clone();
+        assert_eq!(
+            (&error["kind"], &error["exit_code"]),
+            (&kind.into(), &code.into()),
+            "{command}"
+        );
+        assert!(error["message"].as_str().is_some_and(|said| said.contains(word)), "{error}");
+    }
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, executable).expect("it is ours");
+    let error = run(&script).exits(126).json()["error"]["message"].clone();
+    assert!(error.as_str().is_some_and(|said| said.contains("interpreter")), "{error}");
+}
+
+#[test]
 fn a_run_is_changed_while_it_lasts() {
     if !is_possible() {
         return;

@@ -12,7 +12,9 @@ mod network;
 mod page;
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -82,7 +84,8 @@ async fn behind(
     let (program, arguments) = flags.command.split_first().ok_or_else(|| {
         Failure::new(Kind::Usage, "there is no command").hint("eyas netem run -- COMMAND")
     })?;
-    let mut child = spawn(&emulator, Host::Client, program, arguments, common)?;
+    let child = spawn(&emulator, Host::Client, program, arguments, common);
+    let mut child = child.map_err(|cause| not_run(program, &cause))?;
     let status = accompany(&emulator, &mut child, &mut control, &scenario.events).await?;
     let counters = emulator.counters().map_err(refused)?;
     if let Some(server) = &mut server {
@@ -101,7 +104,7 @@ fn spawn(
     program: &OsStr,
     arguments: &[impl AsRef<OsStr>],
     common: &CommonFlags,
-) -> Result<Child, Failure> {
+) -> io::Result<Child> {
     let mut command = emulator.namespace(host).command(program);
     command.args(arguments).env("EYAS_NETEM", std::process::id().to_string());
     for host in Host::ALL {
@@ -120,16 +123,36 @@ fn spawn(
         command.stdout(Stdio::from(std::io::stderr()));
     }
     let mut command = Command::from(command);
-    command.kill_on_drop(true).spawn().map_err(|cause| {
-        let program = program.to_string_lossy();
-        Failure::new(Kind::Emulator, format!("cannot run {program}: {cause}"))
-            .hint("the command comes after --, with its arguments")
-    })
+    command.kill_on_drop(true).spawn()
+}
+
+/// Why the command could not be run, with the exit codes of a shell.
+fn not_run(program: &OsStr, cause: &io::Error) -> Failure {
+    let name = program.to_string_lossy();
+    let is_path = name.contains('/');
+    let said = |kind, why: &str| Failure::new(kind, format!("cannot run {name}: {why}"));
+    match cause.kind() {
+        // The kernel says the same of a script whose first line names a program that is not there.
+        io::ErrorKind::NotFound if is_path && Path::new(program).exists() => {
+            said(Kind::NotExecutable, "the interpreter that it names is not there")
+                .hint("its first line, or its ELF header, names a program that is not installed")
+        }
+        io::ErrorKind::NotFound if is_path => said(Kind::NotFound, "there is no such file")
+            .hint("the path is taken from where eyas was started"),
+        io::ErrorKind::NotFound => said(Kind::NotFound, "command not found in PATH")
+            .hint("the command comes after --, each argument a word; a line for the shell: -- sh -c 'LINE'"),
+        io::ErrorKind::PermissionDenied => said(Kind::NotExecutable, "it is not executable")
+            .hint("a file needs chmod +x; a directory cannot be run"),
+        _ => said(Kind::NotExecutable, &cause.to_string()),
+    }
 }
 
 /// Starts the server, and waits until it listens.
 async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<Child, Failure> {
-    let mut server = spawn(emulator, Host::Server, "sh".as_ref(), &["-c", line], common)?;
+    let server = spawn(emulator, Host::Server, "sh".as_ref(), &["-c", line], common);
+    let mut server = server.map_err(|cause| {
+        Failure::new(Kind::Emulator, format!("cannot run sh for --server: {cause}"))
+    })?;
     let namespace = emulator.namespace(Host::Server);
     let give_up = Instant::now() + SERVER_STARTS;
     while Instant::now() < give_up && !namespace.is_listening().map_err(refused)? {
