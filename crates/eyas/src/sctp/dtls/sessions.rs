@@ -112,6 +112,7 @@ impl Sessions {
     }
 
     /// Whether there is a session with this peer.
+    #[cfg(test)]
     pub(crate) fn contains(&self, remote: SocketAddr) -> bool {
         self.all.contains_key(&remote)
     }
