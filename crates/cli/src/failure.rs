@@ -6,6 +6,8 @@ use std::io;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::terminal::Line;
+
 /// Kinds of failure that an exit code tells apart. The codes are curl's where curl has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -219,12 +221,15 @@ pub(crate) struct Failure {
     pub(crate) hint: Option<String>,
     /// What else the JSON object holds, such as the attempts of a race that failed.
     pub(crate) details: Box<serde_json::Map<String, Value>>,
+    /// What is shown below for people who asked for more.
+    pub(crate) below: Vec<Line>,
 }
 
 impl Failure {
     /// A failure without a hint.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, details: Box::default() }
+        let (message, details) = (message.into(), Box::default());
+        Self { kind, message, hint: None, details, below: Vec::new() }
     }
 
     /// With what to do next.
@@ -240,6 +245,13 @@ impl Failure {
         if let Value::Object(details) = details {
             self.details.extend(details);
         }
+        self
+    }
+
+    /// With this shown below, for people.
+    #[must_use]
+    pub(crate) fn with_below(mut self, lines: Vec<Line>) -> Self {
+        self.below = lines;
         self
     }
 

@@ -79,5 +79,9 @@ fn report(failure: &Failure, common: &CommonFlags, silent: bool) {
     if let Some(hint) = &failure.hint {
         lines.push(Line::new().with(Paint::Dim, "      ").with(Paint::Plain, hint));
     }
+    if !failure.below.is_empty() {
+        lines.push(Line::new());
+        lines.extend(failure.below.iter().cloned());
+    }
     output::aside(&lines, Look::of_stderr(common.color));
 }

@@ -9,6 +9,8 @@ use eyas_race::io::RaceFailure;
 use eyas_race::target::{Host, Target};
 use eyas_race::trace::Trace;
 
+use crate::security::CertificateFault;
+
 /// Candidates named in a message; the trace has them all.
 const MAX_NAMED: usize = 8;
 
@@ -52,6 +54,15 @@ impl ConnectError {
         }
     }
 
+    /// What was wrong with the server's certificate, if that is why there is no connection: the
+    /// failure of the candidate that was told so first.
+    pub fn certificate(&self) -> Option<(CertificateFault, &Failure)> {
+        let failures = self.attempts().into_iter().filter_map(|(_, failure)| failure);
+        let mut faults =
+            failures.filter_map(|failure| Some((CertificateFault::of(failure)?, failure)));
+        faults.next()
+    }
+
     /// The cause that tells most: what the peer itself said (its certificate, its TLS, its
     /// protocol) before what the network did, and a refusal before silence.
     pub fn cause(&self) -> Option<Cause> {
@@ -90,6 +101,10 @@ impl fmt::Display for ConnectError {
                  address family, or see the plan for the reasons",
             ),
             RaceFailure::AllFailed(_) => {
+                // What is wrong with a certificate is so over every way.
+                if let Some((fault, failure)) = self.certificate() {
+                    return write!(f, "{}; {}", failure.detail, advice(fault));
+                }
                 f.write_str("every way failed")?;
                 self.write_attempts(f)?;
                 self.write_advice(f)
@@ -126,7 +141,7 @@ impl ConnectError {
 
     fn write_advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = match self.cause() {
-            Some(Cause::Certificate) => "check the name, and which roots are trusted here",
+            Some(Cause::Certificate) => "check the certificate that is shown to the peer",
             Some(Cause::Tls | Cause::Protocol) => "check that the port speaks what is expected",
             Some(Cause::Refused) => "check the port, and that the service runs",
             Some(Cause::Unreachable) => "check the routes to it",
@@ -138,6 +153,19 @@ impl ConnectError {
             _ => return Ok(()),
         };
         write!(f, "; {advice}")
+    }
+}
+
+/// What to do about a certificate that is not accepted.
+const fn advice(fault: CertificateFault) -> &'static str {
+    match fault {
+        CertificateFault::Expired => {
+            "the server needs a new certificate, or this machine's clock is wrong"
+        }
+        CertificateFault::NotYetValid => "this machine's clock may be wrong",
+        CertificateFault::WrongName => "ask for a name that it is for",
+        CertificateFault::UnknownIssuer => "name its issuer as a root if you trust it",
+        CertificateFault::Other => "the server needs another certificate",
     }
 }
 

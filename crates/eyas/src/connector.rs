@@ -15,6 +15,7 @@ use crate::local_addresses::LocalAddresses;
 use crate::network::Network;
 #[cfg(feature = "sctp")]
 use crate::sctp::dtls::Identity;
+use crate::security::Refusals;
 use crate::{Error, SecurityParameters};
 
 /// Configurations kept of one kind: a program offers few lists of protocols.
@@ -30,6 +31,7 @@ pub(crate) struct Connector {
     sctp: crate::sctp::client::Clients,
     #[cfg(feature = "sctp")]
     security: SecurityParameters,
+    refusals: Arc<Refusals>,
     fast_open: bool,
     mptcp: bool,
     local_addresses: LocalAddresses,
@@ -72,10 +74,16 @@ impl Connector {
             sctp: crate::sctp::client::Clients::default(),
             #[cfg(feature = "sctp")]
             security: security.clone(),
+            refusals: security.refusals(),
             fast_open,
             mptcp,
             local_addresses,
         })
+    }
+
+    /// What was wrong with certificates that were not accepted.
+    pub(crate) fn refusals(&self) -> &Arc<Refusals> {
+        &self.refusals
     }
 
     pub(crate) fn stream_tls(&self, alpn: &[Alpn]) -> Arc<ClientConfig> {

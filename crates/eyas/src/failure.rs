@@ -5,9 +5,10 @@ use std::io;
 
 use eyas_race::evidence::{Cause, Failure, Level};
 use nix::libc;
-use rustls::{AlertDescription, CertificateError, InvalidMessage};
+use rustls::{AlertDescription, InvalidMessage};
 
 use crate::icmp::{Report, Said};
+use crate::security::verdict;
 
 pub(crate) fn failure(cause: Cause, reached: Level, detail: impl Into<String>) -> Failure {
     Failure { cause, reached, detail: detail.into() }
@@ -103,11 +104,12 @@ fn of_kind(kind: io::ErrorKind, reached: Level) -> Cause {
     }
 }
 
-/// An error of TLS over a byte stream.
+/// An error of TLS over a byte stream. What is wrong with a certificate is for
+/// [`Refusals::tell`](crate::security::Refusals::tell) to say, where the server's name is known.
 pub(crate) fn of_tls(error: &rustls::Error, reached: Level) -> Failure {
     use rustls::Error as Tls;
     let (cause, detail) = match error {
-        Tls::InvalidCertificate(why) => (Cause::Certificate, of_certificate(why)),
+        Tls::InvalidCertificate(why) => (Cause::Certificate, verdict(why)),
         Tls::NoCertificatesPresented => {
             (Cause::Certificate, "the server showed no certificate".into())
         }
@@ -132,22 +134,6 @@ pub(crate) fn of_tls(error: &rustls::Error, reached: Level) -> Failure {
     failure(cause, reached, detail)
 }
 
-fn of_certificate(why: &CertificateError) -> String {
-    let hint = match why {
-        CertificateError::UnknownIssuer => {
-            "; its issuer is not trusted here: name the root if you trust it"
-        }
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "; the server needs a new certificate, or this machine's clock is wrong"
-        }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "; this machine's clock may be wrong"
-        }
-        _ => "",
-    };
-    format!("certificate not accepted: {why}{hint}")
-}
-
 /// The kind of failure that a TLS alert (RFC 8446 §6.2) stands for, whoever sent it.
 pub(crate) fn of_alert(code: u8) -> Cause {
     match AlertDescription::from(code) {
@@ -170,6 +156,12 @@ pub(crate) fn alert_name(code: u8) -> String {
             "it speaks none of the application protocols offered".into()
         }
         AlertDescription::CertificateRequired => "it wants a client certificate".into(),
+        AlertDescription::UnknownCA => "it does not trust who issued our certificate".into(),
+        AlertDescription::CertificateExpired => "it says that our certificate expired".into(),
+        AlertDescription::CertificateRevoked => "it says that our certificate was revoked".into(),
+        AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateUnknown => "it does not accept our certificate".into(),
         AlertDescription::UnrecognisedName => "it does not serve this name".into(),
         alert => format!("TLS alert {alert:?}"),
     }

@@ -89,7 +89,7 @@ pub use listener::{ListenParameters, Listener};
 pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
 pub use resolver::Resolver;
-pub use security::SecurityParameters;
+pub use security::{CertificateFault, SecurityParameters};
 pub use tally::AttemptCounts;
 
 /// The example of the README, so that it cannot rot.

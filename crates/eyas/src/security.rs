@@ -13,7 +13,14 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use crate::Error;
 
 mod name;
+mod refusal;
 mod verifier;
+mod words;
+
+pub use refusal::CertificateFault;
+#[cfg(feature = "quic")]
+pub(crate) use refusal::VERDICT;
+pub(crate) use refusal::{Refusals, verdict};
 
 /// Sessions kept for resumption per endpoint and transport.
 const MAX_SESSIONS: usize = 256;
@@ -37,6 +44,7 @@ pub struct SecurityParameters {
     versions: Vec<&'static SupportedProtocolVersion>,
     /// All that the provider has, if none is named.
     suites: Vec<SupportedCipherSuite>,
+    refusals: Arc<Refusals>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +79,7 @@ impl SecurityParameters {
             key_log: false,
             versions: Vec::new(),
             suites: Vec::new(),
+            refusals: Arc::default(),
         }
     }
 
@@ -234,7 +243,20 @@ impl SecurityParameters {
         }
     }
 
+    /// What was wrong with certificates that were not accepted under these parameters.
+    pub(crate) fn refusals(&self) -> Arc<Refusals> {
+        Arc::clone(&self.refusals)
+    }
+
     fn verifier(
+        &self,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, Error> {
+        let inner = self.verifier_of_trust(provider)?;
+        Ok(Arc::new(refusal::Witness::of(inner, &self.refusals)))
+    }
+
+    fn verifier_of_trust(
         &self,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ServerCertVerifier>, Error> {

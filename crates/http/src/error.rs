@@ -16,8 +16,10 @@ pub enum Kind {
     Dns,
     /// No candidate came up: refused, unreachable, silent, no network.
     Connect,
-    /// The security layer failed: handshake, certificate, no common ALPN.
+    /// The security layer failed: handshake, no common ALPN, our own certificate.
     Tls,
+    /// The server's certificate was not accepted.
+    Certificate,
     /// The proxy could not be reached or refused.
     Proxy,
     /// No connection in the time allowed for connecting.
@@ -55,6 +57,7 @@ impl Kind {
             Self::Dns => "dns",
             Self::Connect => "connect",
             Self::Tls => "tls",
+            Self::Certificate => "certificate",
             Self::Proxy => "proxy",
             Self::ConnectTimeout => "connect-timeout",
             Self::TotalTimeout => "total-timeout",
@@ -95,6 +98,7 @@ impl Kind {
             Self::Dns => "cannot resolve the host",
             Self::Connect => "cannot connect",
             Self::Tls => "cannot secure the connection",
+            Self::Certificate => "cannot trust the server",
             Self::Proxy => "the proxy failed",
             Self::ConnectTimeout => "no connection in the time allowed",
             Self::TotalTimeout => "not done in the time allowed",
@@ -117,7 +121,8 @@ impl Kind {
             Self::Request => "check the method and the header fields",
             Self::Dns => "check the name, or name a DNS server that knows it",
             Self::Connect => "race all candidates to see what each of them meets",
-            Self::Tls => "check the certificate and the clock, or name the root to trust",
+            Self::Tls => "check that TLS is spoken there, and what both sides offer",
+            Self::Certificate => "check the certificate and the clock, or name the root to trust",
             Self::Proxy => "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY",
             Self::ConnectTimeout => "allow more time, or race all candidates to see who is silent",
             Self::TotalTimeout => "allow more time",

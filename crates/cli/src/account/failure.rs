@@ -1,5 +1,6 @@
 //! A race that found nothing: which kind of failure that is, and what to say.
 
+use eyas::CertificateFault;
 use eyas::race::candidate::Candidate;
 use eyas::race::dns::{DnsFailure, RecordType};
 use eyas::race::evidence::{self, Cause, Level};
@@ -73,6 +74,13 @@ fn of_attempts(otherwise: Kind, mut tried: Tried<'_>, target: &Target) -> Failur
     // The one that came furthest is closest to success, so it says most about what to do.
     tried.sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or((Level::Started, 0), rank)));
     let furthest = tried.first().and_then(|(_, failure)| *failure);
+    if let Some(failure) = furthest
+        && let Some(fault) = CertificateFault::of(failure)
+    {
+        // What is wrong with a certificate is so over every way to the server.
+        let message = format!("cannot connect to {target}: {}", failure.detail);
+        return Failure::new(Kind::Certificate, message).hint(about_certificate(fault));
+    }
     let kind = furthest.map_or(otherwise, kind);
     let mut told: Vec<String> = tried
         .iter()
@@ -86,7 +94,11 @@ fn of_attempts(otherwise: Kind, mut tried: Tried<'_>, target: &Target) -> Failur
         told.push(format!("and {} more", tried.len() - NAMED));
     }
     let message = format!("cannot connect to {target}: {}", told.join("; "));
-    Failure::new(kind, message).hint(hint(kind, target))
+    let hint = match furthest.map(|failure| failure.cause) {
+        Some(Cause::Certificate) => "if it wants one of us: --cert FILE --key FILE".to_owned(),
+        _ => hint(kind, target),
+    };
+    Failure::new(kind, message).hint(hint)
 }
 
 /// How much a failure says: how far it came, then how particular it is.
@@ -104,8 +116,8 @@ fn rank(failure: &evidence::Failure) -> (Level, u8) {
 
 fn kind(failure: &evidence::Failure) -> Kind {
     match failure.cause {
-        Cause::Certificate => Kind::Certificate,
-        Cause::Tls => Kind::Tls,
+        // The server's own was looked at before: here it took ours, or the lack of one, amiss.
+        Cause::Certificate | Cause::Tls => Kind::Tls,
         Cause::Protocol => Kind::Protocol,
         Cause::Reset if failure.reached >= Level::Transport => Kind::Tls,
         Cause::Silent | Cause::Deadline => Kind::Timeout,
@@ -115,11 +127,23 @@ fn kind(failure: &evidence::Failure) -> Kind {
 
 fn hint(kind: Kind, target: &Target) -> String {
     match kind {
-        Kind::Certificate => "if the server is yours, --cacert FILE trusts its certificate; \
-                              --insecure trusts anybody"
-            .to_owned(),
         Kind::Tls => "does the server speak TLS at that port? http:// goes without".to_owned(),
         Kind::Timeout => "--connect-timeout gives it more time".to_owned(),
         _ => format!("eyas race --all {target} shows what each candidate meets"),
+    }
+}
+
+/// What to do about a certificate that is not accepted.
+pub(crate) const fn about_certificate(fault: CertificateFault) -> &'static str {
+    match fault {
+        CertificateFault::Expired => {
+            "the server needs a new one, or this machine's clock is wrong; -k accepts any"
+        }
+        CertificateFault::NotYetValid => "is this machine's clock right? -k accepts any",
+        CertificateFault::WrongName => "ask for a name that it is for; -k accepts any",
+        CertificateFault::UnknownIssuer => {
+            "--cacert FILE trusts the certificates in FILE, such as its issuer's; -k accepts any"
+        }
+        _ => "the server needs another one; -k accepts any",
     }
 }

@@ -7,6 +7,7 @@ mod file;
 mod lines;
 mod picture;
 mod shape;
+mod table;
 mod verdict;
 
 use eyas::race::race::Race;

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use eyas::Connection;
 use eyas::race::candidate::Transport;
-use eyas::race::evidence::Level;
 use eyas::race::policy::SctpSecurity;
-use eyas::race::report::{AttemptReport, Outcome};
 use eyas::race::target::Service;
 use eyas::sctp::SctpAssociation;
 use eyas::sctp::protocol::endpoint::PathStatus;
@@ -21,7 +19,7 @@ use crate::failure::Failure;
 use crate::flags::{CommonFlags, RaceFlags};
 use crate::output;
 use crate::shape::value;
-use crate::terminal::{Line, Look, Paint, table, time};
+use crate::terminal::{Line, Look, Paint};
 use crate::timeline;
 
 /// What every candidate gets with `--all` if the user does not say: room for two retransmissions.
@@ -87,7 +85,7 @@ fn tell(
     lines.extend(timeline::draw(&account.picture_with_dns(), look));
     if flags.all {
         lines.push(Line::new());
-        lines.extend(everything(account, look));
+        lines.extend(account.table(look));
     }
     if paths.len() > 1 {
         lines.push(Line::new());
@@ -102,6 +100,15 @@ fn tell(
     lines.extend(crate::terminal::wrapped(paint, &verdict, 0, look));
     output::page(&lines, look)?;
     account.failure().map_or(Ok(()), Err)
+}
+
+/// How a race ran that found nothing, and what each candidate met.
+pub(super) fn of_failed(account: &Account, look: Look) -> Vec<Line> {
+    let mut lines = heading(account);
+    lines.extend(timeline::draw(&account.picture_with_dns(), look));
+    lines.push(Line::new());
+    lines.extend(account.table(look));
+    lines
 }
 
 /// Whom the race went to.
@@ -130,43 +137,4 @@ fn object(account: &Account, paths: &[PathStatus], flags: &RaceFlags) -> Value {
         }
     }
     object
-}
-
-/// The table of `--all`: what works, how long it took, why the others failed.
-fn everything(account: &Account, look: Look) -> Vec<Line> {
-    let rows: Vec<_> = account.report.attempts.iter().map(row).collect();
-    let mut lines = match rows.is_empty() {
-        true => Vec::new(),
-        false => table(&["transport", "address", "works", "ready", "why not"], rows, look),
-    };
-    for dropped in &account.report.plan.dropped {
-        let reasons: Vec<String> = dropped.reasons.iter().map(ToString::to_string).collect();
-        let text = format!("not tried: {}: {}", dropped.candidate, reasons.join(" "));
-        lines.extend(crate::terminal::wrapped(Paint::Dim, &text, 2, look));
-    }
-    lines
-}
-
-fn row(attempt: &AttemptReport) -> Vec<(Paint, String)> {
-    let works = matches!(attempt.outcome, Outcome::Won | Outcome::Upgraded | Outcome::Lost);
-    let span = |ms: f64| time(Duration::from_secs_f64(ms.max(0.0) / 1e3));
-    let took = attempt.ended_ms.map(|ended| span(ended - attempt.started_ms));
-    let name = format!("{} {}", attempt.transport, attempt.security);
-    vec![
-        (Paint::Plain, name.trim_end_matches(" none").to_owned()),
-        (Paint::Plain, attempt.address.clone()),
-        if works { (Paint::Good, "yes".to_owned()) } else { (Paint::Bad, "no".to_owned()) },
-        (Paint::Plain, took.filter(|_| works).unwrap_or_default()),
-        (Paint::Plain, if works { String::new() } else { why_not(attempt) }),
-    ]
-}
-
-fn why_not(attempt: &AttemptReport) -> String {
-    match (attempt.outcome, attempt.level, attempt.ended_ms) {
-        (Outcome::Closed, Level::Started, Some(ended)) => {
-            let waited = Duration::from_secs_f64((ended - attempt.started_ms).max(0.0) / 1e3);
-            format!("no answer in {}", time(waited))
-        }
-        _ => attempt.reason.clone(),
-    }
 }

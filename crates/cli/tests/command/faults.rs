@@ -94,21 +94,72 @@ fn silent() {
     }
 }
 
+/// What is wrong with the certificates of these servers, in the words of the command.
+const BAD_CERTIFICATES: [(Personality, &str, &str); 3] = [
+    (
+        Personality::WrongCertificate(Side::Both),
+        "the certificate's issuer \"an authority that nobody trusts\" is not trusted here \
+         (subject \"eyas test server\")",
+        "--cacert FILE",
+    ),
+    (
+        Personality::ExpiredCertificate(Side::Both),
+        "the certificate expired on 2002-01-01, ",
+        "this machine's clock",
+    ),
+    (
+        Personality::WrongName(Side::Both),
+        "the certificate is for somebody-else.test, not for peer.test (",
+        "ask for a name that it is for",
+    ),
+];
+
 #[test]
 fn certificates_that_are_not_accepted() {
-    let cases = [
-        Personality::WrongCertificate(Side::Both),
-        Personality::ExpiredCertificate(Side::Both),
-        Personality::WrongName(Side::Both),
-    ];
-    for personality in cases {
+    for (personality, sentence, next) in BAD_CERTIFICATES {
         let peer = Peer::start(personality);
-        for command in ["get", "race"] {
+        for command in ["get", "race", "race --all --connect-timeout 5s"] {
             let line = format!("{command} {}", peer.url("/"));
             let object = fails(peer.eyas(&line), 60);
-            assert!(message(&object).contains("certificate"), "{personality:?}: {object}");
+            assert_eq!(object["error"]["kind"], "certificate");
+            let told = message(&object);
+            assert_eq!(told.matches(sentence).count(), 1, "{personality:?}: {object}");
+            let hint = object["error"]["hint"].as_str().expect("a hint");
+            assert!(hint.contains(next) && hint.contains("-k"), "{personality:?}: {hint}");
+            // Not the code's own words.
+            for word in ["UnknownIssuer", "(UNIX)", "DnsName", "Context", "invalid peer"] {
+                assert!(!object.to_string().contains(word), "{word}: {object}");
+            }
         }
     }
+}
+
+/// One line, one hint, and with -v what each candidate met.
+#[test]
+fn a_certificate_is_told_in_one_line_and_with_v_in_a_table() {
+    for (personality, sentence, _) in BAD_CERTIFICATES {
+        let peer = Peer::start(personality);
+        let told = peer.eyas(&format!("get {}", peer.url("/"))).run().exits(60).err;
+        assert_eq!(told.lines().count(), 2, "{told}");
+        assert!(told.starts_with("eyas: cannot connect to ") && told.contains(sentence), "{told}");
+        let more = peer.eyas(&format!("get -v {}", peer.url("/"))).run().exits(60).err;
+        assert!(more.contains("why not") && more.contains("Race to"), "{more}");
+        assert_eq!(more.matches(sentence).count(), 1, "{more}");
+        let line = format!("race --all --connect-timeout 5s {}", peer.url("/"));
+        let all = peer.eyas(&line).run().exits(60);
+        assert_eq!((all.out.clone() + &all.err).matches(sentence).count(), 1, "{all:?}");
+    }
+}
+
+/// Where one way works there is no failure to say it.
+#[test]
+fn a_certificate_of_one_transport_is_told_below_the_table() {
+    let peer = Peer::start(Personality::ExpiredCertificate(Side::Quic));
+    let line = format!("race --all --connect-timeout 5s {}", peer.url("/"));
+    let page = peer.eyas(&line).run().exits(0).out;
+    let row = |line: &&str| line.contains("quic tls") && line.ends_with("certificate expired");
+    assert_eq!(page.lines().filter(row).count(), 1, "{page}");
+    assert_eq!(page.matches("the certificate expired on 2002-01-01").count(), 1, "{page}");
 }
 
 #[test]

@@ -117,7 +117,11 @@ impl Attempt {
         reporter: &Reporter,
     ) -> Result<Established, Failure> {
         let until_first_byte = self.until_first_byte;
-        let mut established = self.establish(connector, reporter).await?;
+        let name = self.server_name.clone();
+        let mut established = self
+            .establish(connector, reporter)
+            .await
+            .map_err(|failure| connector.refusals().tell(failure, &name))?;
         if until_first_byte {
             reporter.progress(Level::Security, established.info.rtt).await;
             first_byte::wait(&mut established).await?;

@@ -4,12 +4,10 @@ use eyas_race::evidence::{Cause, Failure, Level};
 use quinn::{ConnectError, ConnectionError, TransportErrorCode};
 
 use crate::failure::{alert_name, failure, of_alert};
+use crate::security::VERDICT;
 
 /// CRYPTO_ERROR codes are 0x0100 plus a TLS alert (RFC 9001 §4.8).
 const CRYPTO_ERRORS: std::ops::RangeInclusive<u64> = 0x0100..=0x01ff;
-
-/// How rustls begins every `InvalidCertificate` error, of which quinn keeps only the text.
-const CERTIFICATE_VERDICT: &str = "invalid peer certificate";
 
 /// The attempt could not even be started.
 pub(super) fn of_start(error: &ConnectError) -> Failure {
@@ -36,7 +34,7 @@ pub(crate) fn of_connection(error: &ConnectionError, reached: Level) -> Failure 
                 (_, false) => error.reason.clone(),
             };
             // Some verdicts on a certificate share their alert with other failures.
-            let is_verdict = error.reason.starts_with(CERTIFICATE_VERDICT);
+            let is_verdict = error.reason.starts_with(VERDICT);
             (if is_verdict { Cause::Certificate } else { of_code(code) }, detail)
         }
         ConnectionError::ConnectionClosed(close) => {

@@ -1,14 +1,17 @@
 //! Data before the handshake is complete: 0-RTT over QUIC (RFC 9001 §4.6).
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use eyas_race::candidate::Candidate;
 use eyas_race::evidence::Failure;
 use eyas_race::target::Host;
+use rustls_pki_types::ServerName;
 
 use super::Endpoint;
 use crate::attempt::quic::{self, EarlyQuic};
 use crate::attempt::{Attempt, server_name};
+use crate::security::Refusals;
 use crate::{Connection, ConnectionInfo, Feedback};
 
 /// A QUIC connection on which data can be sent while its handshake is under way.
@@ -16,17 +19,21 @@ use crate::{Connection, ConnectionInfo, Feedback};
 /// An attacker can replay what is sent before [`confirmed`](Self::confirmed): send only what is
 /// safe to receive twice. The peer may also refuse to read it; streams opened until then have
 /// failed in that case, and the connection is good for new ones.
-pub struct Early(EarlyQuic);
+pub struct Early {
+    quic: EarlyQuic,
+    refusals: Arc<Refusals>,
+    server_name: Result<ServerName<'static>, String>,
+}
 
 impl Early {
     /// The connection to send on.
     pub fn quic(&self) -> &quinn::Connection {
-        &self.0.connection
+        &self.quic.connection
     }
 
     /// What is known of it before the handshake is complete.
     pub fn info(&self) -> &ConnectionInfo {
-        &self.0.info
+        &self.quic.info
     }
 
     /// Waits until the handshake is complete. Says whether the peer took the early data.
@@ -34,7 +41,9 @@ impl Early {
     /// # Errors
     /// Says what ended the attempt.
     pub async fn confirmed(self) -> Result<(Connection, bool), Failure> {
-        let (done, accepted) = self.0.confirmed().await?;
+        let Self { quic, refusals, server_name } = self;
+        let confirmed = quic.confirmed().await;
+        let (done, accepted) = confirmed.map_err(|failure| refusals.tell(failure, &server_name))?;
         let connection = Connection::new(done.carrier, done.info, Feedback::none(), done.said);
         Ok((connection, accepted))
     }
@@ -62,6 +71,9 @@ impl Endpoint {
             #[cfg(feature = "sctp")]
             go_on: None,
         };
-        quic::early(&attempt, self.connector()).await.map(Early)
+        let connector = self.connector();
+        let quic = quic::early(&attempt, connector).await?;
+        let refusals = Arc::clone(connector.refusals());
+        Some(Early { quic, refusals, server_name: attempt.server_name })
     }
 }

@@ -28,9 +28,10 @@ impl Endpoint {
     {
         let name = server_name(host)
             .map_err(|detail| failure(Cause::Certificate, Level::Transport, detail))?;
-        TlsConnector::from(self.shared.connector.stream_tls(alpn))
-            .connect(name, stream)
+        let connector = &self.shared.connector;
+        TlsConnector::from(connector.stream_tls(alpn))
+            .connect(name.clone(), stream)
             .await
-            .map_err(|error| of_io(&error, Level::Transport))
+            .map_err(|error| connector.refusals().tell(of_io(&error, Level::Transport), &Ok(name)))
     }
 }

@@ -232,6 +232,7 @@ pub(super) fn connect_error(error: ConnectError) -> Error {
     let kind = match (error.failure(), error.cause()) {
         (RaceFailure::NoAddress(_), _) => Kind::Dns,
         (RaceFailure::Cancelled, _) => Kind::Closed,
+        _ if error.certificate().is_some() => Kind::Certificate,
         (_, Some(Cause::Certificate | Cause::Tls)) => Kind::Tls,
         (RaceFailure::Deadline(_), None | Some(Cause::Silent | Cause::Deadline)) => {
             Kind::ConnectTimeout

@@ -1,9 +1,12 @@
 //! Connections through a proxy: TCP to it, a tunnel for `https`, the request itself for `http`.
 
-use eyas::race::{
-    candidate::{Security, Transport},
-    evidence::{Cause, Failure},
-    target::{Host, Target},
+use eyas::{
+    CertificateFault,
+    race::{
+        candidate::{Security, Transport},
+        evidence::{Cause, Failure},
+        target::{Host, Target},
+    },
 };
 
 use super::{
@@ -69,6 +72,9 @@ impl Dialler {
 
 fn tls_error(failure: Failure) -> Error {
     let kind = match failure.cause {
+        _ if CertificateFault::of(&failure).is_some() => {
+            return Error::new(Kind::Certificate, format!("through the proxy: {}", failure.detail));
+        }
         Cause::Certificate | Cause::Tls => Kind::Tls,
         _ => Kind::Proxy,
     };

@@ -54,9 +54,9 @@ async fn nobody_listens() {
 async fn a_certificate_of_nobody_known_and_one_of_another_name() {
     let site = Plan::default().start(echo_path).await;
     let stranger = builder_for(&[site.address.port()], &[]).build().expect("a client");
-    fails(stranger.get(site.url("/")), Kind::Tls).await;
+    fails(stranger.get(site.url("/")), Kind::Certificate).await;
     let other = Plan::default().identity(&identity(&["other.example"])).start(echo_path).await;
-    fails(client(&[&other]).get(other.url("/")), Kind::Tls).await;
+    fails(client(&[&other]).get(other.url("/")), Kind::Certificate).await;
     assert!(site.seen().is_empty() && other.seen().is_empty());
 }
 

@@ -139,5 +139,5 @@ async fn the_certificate_behind_a_tunnel_is_checked() {
     let middle = Middle::start(Some(site.address)).await;
     let client = builder_for(&[], &[]).proxy(Proxy::all(middle.url(), "")).build();
     let error = client.expect("a client").get(site.url("/")).send().await.expect_err("who is it?");
-    assert_eq!(error.kind(), Kind::Tls, "{error}");
+    assert_eq!(error.kind(), Kind::Certificate, "{error}");
 }

@@ -21,6 +21,7 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, GetFlags, PolicyName};
 use crate::output::{BodySink, Progress, Unfinished, remote_name};
 use crate::shape::{HeaderShape, RaceShape, TimingsShape, millis};
+use crate::terminal::Look;
 use tell::Told;
 
 /// The status from which `--fail` fails.
@@ -76,12 +77,12 @@ async fn fetch(
     let request = request::Request::read(flags, &url).await?;
     let asked = target::of_url(&url, flags.versions)?;
     let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &asked).await?;
-    let client = client(flags, &means, &asked, began)?;
+    let client = client((flags, common), &means, &asked, began)?;
     let sent = request.send(&client).await;
     means.warn(common);
     let mut response = match sent {
         Ok(response) => response,
-        Err(error) => return Err(failed(&error, flags)),
+        Err(error) => return Err(failed(&error, flags, common)),
     };
     let headers_at = began.elapsed();
     let account = Account::of(response.trace());
@@ -156,7 +157,7 @@ async fn sink(
 }
 
 fn client(
-    flags: &GetFlags,
+    (flags, common): (&GetFlags, &CommonFlags),
     means: &Means,
     target: &Target,
     began: Instant,
@@ -182,17 +183,17 @@ fn client(
     if let Some(limit) = flags.reach.max_time {
         builder = builder.total_timeout(limit.saturating_sub(began.elapsed()));
     }
-    builder.build().map_err(|error| failed(&error, flags))
+    builder.build().map_err(|error| failed(&error, flags, common))
 }
 
 /// The failure of an exchange; its race is recorded, for a failure is worth a replay most.
-fn failed(error: &eyas_http::Error, flags: &GetFlags) -> Failure {
+fn failed(error: &eyas_http::Error, flags: &GetFlags, common: &CommonFlags) -> Failure {
     if let (Some(path), Some(trace)) = (&flags.output.trace, error.trace())
         && let Err(failure) = account::write(path, trace)
     {
         return failure;
     }
-    failure::of(error)
+    failure::of(error, flags.output.verbose.then(|| Look::of_stderr(common.color)))
 }
 
 fn headers(response: &Response) -> Vec<HeaderShape> {
@@ -227,7 +228,7 @@ async fn body(
     let before = sink.written();
     let watched = !flags.output.silent && !common.json && !sink.is_terminal();
     let progress = Progress::new(response.content_length(), watched);
-    while let Some(piece) = response.chunk().await.map_err(|error| failure::of(&error))? {
+    while let Some(piece) = response.chunk().await.map_err(|error| failure::of(&error, None))? {
         progress.add(piece.len());
         sink.write(&piece).await?;
     }

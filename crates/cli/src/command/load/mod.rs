@@ -113,7 +113,7 @@ fn nothing_at_all(summary: &Summary) -> Option<Failure> {
     }
     let kind = match trouble.kind.as_str() {
         "dns" => Kind::Dns,
-        "tls" => Kind::Tls,
+        "tls" | "certificate" => Kind::Tls,
         "timeout" | "connect-timeout" => Kind::Timeout,
         "connect" => Kind::Connect,
         _ => Kind::Protocol,

@@ -15,6 +15,7 @@ use eyas::{ByteStream, Connection, ListenParameters, Listener, ServerIdentity};
 use serde_json::json;
 
 use super::paths::{self, Teller};
+use super::race::of_failed;
 use super::setting::{self, Means};
 use super::target;
 use crate::account::Account;
@@ -99,7 +100,12 @@ async fn connect(
         }
         Err(error) => {
             let account = Account::of(initiation.trace())?;
-            Err(account.failure().unwrap_or_else(|| Failure::new(Kind::Connect, error.to_string())))
+            let failure = account.failure();
+            let failure = failure.unwrap_or_else(|| Failure::new(Kind::Connect, error.to_string()));
+            Err(match flags.verbose {
+                true => failure.with_below(of_failed(&account, plain(common))),
+                false => failure,
+            })
         }
     }
 }

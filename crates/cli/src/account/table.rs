@@ -1,0 +1,95 @@
+//! What became of each candidate, as a table: what works, how long it took, why the others failed.
+
+use std::time::Duration;
+
+use eyas::CertificateFault;
+use eyas::race::evidence::{self, Level};
+use eyas::race::race::AttemptState;
+use eyas::race::report::{AttemptReport, Outcome};
+
+use super::Account;
+use crate::terminal::{Line, Look, Paint, table, time, wrapped};
+
+impl Account {
+    /// One row for each attempt, then what is wrong with certificates, each said once, then what
+    /// was not tried.
+    pub(crate) fn table(&self, look: Look) -> Vec<Line> {
+        let rows: Vec<_> = self.report.attempts.iter().map(|attempt| self.row(attempt)).collect();
+        let mut lines = match rows.is_empty() {
+            true => Vec::new(),
+            false => table(&["transport", "address", "works", "ready", "why not"], rows, look),
+        };
+        for sentence in self.certificates() {
+            lines.extend(wrapped(Paint::Plain, &sentence, 2, look));
+        }
+        for dropped in &self.report.plan.dropped {
+            let reasons: Vec<String> = dropped.reasons.iter().map(ToString::to_string).collect();
+            let text = format!("not tried: {}: {}", dropped.candidate, reasons.join(" "));
+            lines.extend(wrapped(Paint::Dim, &text, 2, look));
+        }
+        lines
+    }
+
+    /// What is wrong with the certificates that were shown, but for what the failure of the race
+    /// says itself.
+    fn certificates(&self) -> Vec<String> {
+        let said = self.failure().map(|failure| failure.message).unwrap_or_default();
+        let mut sentences: Vec<String> = Vec::new();
+        for attempt in self.race.attempts() {
+            if let AttemptState::Failed { failure, .. } = &attempt.state
+                && CertificateFault::of(failure).is_some()
+                && !said.contains(&failure.detail)
+                && !sentences.contains(&failure.detail)
+            {
+                sentences.push(failure.detail.clone());
+            }
+        }
+        sentences
+    }
+
+    fn row(&self, attempt: &AttemptReport) -> Vec<(Paint, String)> {
+        let works = matches!(attempt.outcome, Outcome::Won | Outcome::Upgraded | Outcome::Lost);
+        let span = |ms: f64| time(Duration::from_secs_f64(ms.max(0.0) / 1e3));
+        let took = attempt.ended_ms.map(|ended| span(ended - attempt.started_ms));
+        let name = format!("{} {}", attempt.transport, attempt.security);
+        vec![
+            (Paint::Plain, name.trim_end_matches(" none").to_owned()),
+            (Paint::Plain, attempt.address.clone()),
+            if works { (Paint::Good, "yes".to_owned()) } else { (Paint::Bad, "no".to_owned()) },
+            (Paint::Plain, took.filter(|_| works).unwrap_or_default()),
+            (Paint::Plain, if works { String::new() } else { self.why_not(attempt) }),
+        ]
+    }
+
+    fn why_not(&self, attempt: &AttemptReport) -> String {
+        if let Some(fault) = self.failed(attempt).and_then(CertificateFault::of) {
+            return in_a_word(fault).to_owned();
+        }
+        match (attempt.outcome, attempt.level, attempt.ended_ms) {
+            (Outcome::Closed, Level::Started, Some(ended)) => {
+                let waited = Duration::from_secs_f64((ended - attempt.started_ms).max(0.0) / 1e3);
+                format!("no answer in {}", time(waited))
+            }
+            _ => attempt.reason.clone(),
+        }
+    }
+
+    fn failed(&self, attempt: &AttemptReport) -> Option<&evidence::Failure> {
+        let found = self.race.attempts().iter().find(|one| one.id.0 == attempt.id)?;
+        match &found.state {
+            AttemptState::Failed { failure, .. } => Some(failure),
+            _ => None,
+        }
+    }
+}
+
+/// What is wrong with a certificate, where the sentence about it stands elsewhere.
+const fn in_a_word(fault: CertificateFault) -> &'static str {
+    match fault {
+        CertificateFault::Expired => "certificate expired",
+        CertificateFault::NotYetValid => "certificate not valid yet",
+        CertificateFault::WrongName => "certificate for another name",
+        CertificateFault::UnknownIssuer => "certificate not trusted here",
+        _ => "certificate not accepted",
+    }
+}

@@ -1,0 +1,308 @@
+//! What a certificate says of itself, and the sentences about what is wrong with it.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use rustls::CertificateError;
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use x509_cert::Certificate;
+use x509_cert::der::{DateTime, Decode};
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::name::Name;
+
+/// How the sentences begin, from which the fault is read again.
+pub(super) const CERTIFICATE: &str = "the certificate";
+pub(super) const EXPIRED: &str = "the certificate expired ";
+pub(super) const ISSUER_EXPIRED: &str = "the certificate depends on one that expired ";
+pub(super) const NOT_YET: &str = "the certificate is not valid before ";
+pub(super) const ISSUER_NOT_YET: &str = "the certificate depends on one that is not valid before ";
+pub(super) const NAMES: &str = "the certificate is for ";
+pub(super) const SELF_SIGNED: &str = "the certificate is self-signed";
+pub(super) const ISSUER: &str = "the certificate's issuer";
+
+/// Names told of a certificate that has more.
+const MAX_NAMES: usize = 6;
+
+/// Characters told of a name: it is the peer's, and can be of any length.
+const MAX_LENGTH: usize = 64;
+
+/// What a certificate says of itself.
+struct Shown {
+    subject: String,
+    issuer: String,
+    self_signed: bool,
+    names: Vec<String>,
+    not_before: u64,
+    not_after: u64,
+}
+
+/// What is wrong, with whose certificate, since when. `now` is when it was verified.
+pub(super) fn told(
+    certificate: &CertificateDer<'_>,
+    why: &CertificateError,
+    asked: &ServerName<'_>,
+    now: UnixTime,
+) -> String {
+    use CertificateError as Why;
+    let Some(shown) = Shown::read(certificate) else { return of_unreadable(why, asked, now) };
+    let what = match why {
+        Why::Expired => day(EXPIRED, "on ", shown.not_after, now),
+        Why::ExpiredContext { not_after, .. } => {
+            let at = not_after.as_secs();
+            day(if at == shown.not_after { EXPIRED } else { ISSUER_EXPIRED }, "on ", at, now)
+        }
+        Why::NotValidYet => day(NOT_YET, "", shown.not_before, now),
+        Why::NotValidYetContext { not_before, .. } => {
+            let at = not_before.as_secs();
+            day(if at == shown.not_before { NOT_YET } else { ISSUER_NOT_YET }, "", at, now)
+        }
+        Why::NotValidForName | Why::NotValidForNameContext { .. } => {
+            format!("{NAMES}{}, not for {}", shown.for_whom(), asked.to_str())
+        }
+        Why::UnknownIssuer if shown.self_signed => {
+            format!("{SELF_SIGNED}, and not trusted here")
+        }
+        Why::UnknownIssuer => {
+            let said = format!("{ISSUER} {:?} is not trusted here", shown.issuer);
+            return format!("{said} (subject {:?})", shown.subject);
+        }
+        Why::Revoked => format!("{CERTIFICATE} was revoked"),
+        Why::BadSignature => format!("{CERTIFICATE} has a signature that does not fit"),
+        Why::BadEncoding => format!("{CERTIFICATE} that was shown cannot be read"),
+        Why::InvalidPurpose | Why::InvalidPurposeContext { .. } => {
+            format!("{CERTIFICATE} is not meant for servers")
+        }
+        Why::UnhandledCriticalExtension => {
+            format!("{CERTIFICATE} has a critical extension that is not known here")
+        }
+        Why::Other(other) => {
+            format!("{CERTIFICATE} is not accepted: {}", spaced(&other.0.to_string()))
+        }
+        other => format!("{CERTIFICATE} is not accepted: {}", spaced(&other.to_string())),
+    };
+    format!("{what} ({})", shown.who())
+}
+
+/// The same of a certificate that rustls can read and this cannot, which is stricter.
+fn of_unreadable(why: &CertificateError, asked: &ServerName<'_>, now: UnixTime) -> String {
+    use CertificateError as Why;
+    match why {
+        Why::ExpiredContext { not_after, .. } => day(EXPIRED, "on ", not_after.as_secs(), now),
+        Why::NotValidYetContext { not_before, .. } => day(NOT_YET, "", not_before.as_secs(), now),
+        Why::NotValidForName | Why::NotValidForNameContext { .. } => {
+            format!("{NAMES}other names, not for {}", asked.to_str())
+        }
+        Why::UnknownIssuer => format!("{ISSUER} is not trusted here"),
+        _ => format!("{CERTIFICATE} that was shown cannot be read"),
+    }
+}
+
+impl Shown {
+    fn read(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let certificate = Certificate::from_der(certificate).ok()?;
+        let parts = certificate.tbs_certificate();
+        let alternatives = parts.get_extension::<SubjectAltName>().ok().flatten();
+        let names = alternatives.iter().flat_map(|(_, names)| &names.0).filter_map(one_name);
+        let names: Vec<String> = names.collect();
+        let validity = parts.validity();
+        Some(Self {
+            subject: entity(parts.subject())
+                .or_else(|| names.first().cloned())
+                .unwrap_or_else(|| "nobody".to_owned()),
+            issuer: entity(parts.issuer()).unwrap_or_else(|| "nobody".to_owned()),
+            self_signed: parts.subject() == parts.issuer(),
+            names,
+            not_before: validity.not_before.to_unix_duration().as_secs(),
+            not_after: validity.not_after.to_unix_duration().as_secs(),
+        })
+    }
+
+    fn who(&self) -> String {
+        match self.self_signed {
+            true => format!("subject and issuer {:?}", self.subject),
+            false => format!("subject {:?}, issuer {:?}", self.subject, self.issuer),
+        }
+    }
+
+    fn for_whom(&self) -> String {
+        let (shown, more) = self.names.split_at(self.names.len().min(MAX_NAMES));
+        let mut shown = shown.to_vec();
+        if !more.is_empty() {
+            shown.push(format!("{} more", more.len()));
+        }
+        match shown.split_last() {
+            None => "no name at all".to_owned(),
+            Some((only, [])) => only.clone(),
+            Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        }
+    }
+}
+
+fn one_name(name: &GeneralName) -> Option<String> {
+    match name {
+        GeneralName::DnsName(name) => Some(bounded(name.as_str())),
+        GeneralName::IpAddress(octets) => {
+            let ip = match octets.as_bytes().len() {
+                4 => IpAddr::from(<[u8; 4]>::try_from(octets.as_bytes()).ok()?),
+                _ => IpAddr::from(<[u8; 16]>::try_from(octets.as_bytes()).ok()?),
+            };
+            Some(ip.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// Whom a distinguished name is about, in a word: its common name, or what stands for it.
+fn entity(name: &Name) -> Option<String> {
+    let common = name.common_name().ok().flatten();
+    let unit = || name.organization_unit().ok().flatten();
+    let organisation = || name.organization().ok().flatten();
+    let word = common.or_else(organisation).or_else(unit);
+    word.map(|word| bounded(&word.value()))
+        .or_else(|| (!name.is_empty()).then(|| bounded(&name.to_string())))
+}
+
+/// As much of a text of the peer's as may be shown, without what could drive a terminal.
+fn bounded(text: &str) -> String {
+    let clean = text.chars().map(|letter| if letter.is_control() { '?' } else { letter });
+    match text.chars().count() > MAX_LENGTH {
+        true => clean.take(MAX_LENGTH - 3).chain("...".chars()).collect(),
+        false => clean.collect(),
+    }
+}
+
+/// A day, and how far that is from now.
+fn day(what: &str, on: &str, at: u64, now: UnixTime) -> String {
+    let now = now.as_secs();
+    let near = at.abs_diff(now) < 2 * DAY;
+    let date = DateTime::from_unix_duration(Duration::from_secs(at)).map(|date| {
+        let day = format!("{:04}-{:02}-{:02}", date.year(), date.month(), date.day());
+        match near {
+            true => format!("{day} {:02}:{:02} UTC", date.hour(), date.minutes()),
+            false => day,
+        }
+    });
+    let date = date.unwrap_or_else(|_| "a day that no calendar has".to_owned());
+    let span = span(at.abs_diff(now));
+    match at <= now {
+        true => format!("{what}{on}{date}, {span} ago"),
+        false => format!("{what}{on}{date}, in {span}"),
+    }
+}
+
+const DAY: u64 = 86_400;
+
+fn span(seconds: u64) -> String {
+    let units = [(365 * DAY, "years"), (DAY, "days"), (3_600, "hours"), (60, "minutes")];
+    let unit = units.into_iter().find(|(length, _)| seconds >= 2 * length);
+    let (length, name) = unit.unwrap_or((1, "seconds"));
+    format!("{} {name}", seconds / length)
+}
+
+/// The name of a variant as words: `CaUsedAsEndEntity` becomes `ca used as end entity`.
+fn spaced(text: &str) -> String {
+    if text.contains(|letter: char| !letter.is_ascii_alphanumeric()) {
+        return bounded(text);
+    }
+    let mut words = String::new();
+    for letter in text.chars() {
+        if letter.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    bounded(&words)
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
+    use rustls::OtherError;
+
+    use super::*;
+
+    /// 2026-11-22 20:00 UTC.
+    const NOW: u64 = 1_795_377_600;
+
+    fn certificate(names: &[&str], subject: &str) -> CertificateDer<'static> {
+        let key = KeyPair::generate().expect("a key");
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let mut params = CertificateParams::new(names).expect("parameters");
+        params.distinguished_name.push(DnType::CommonName, subject);
+        params.not_before = date_time_ymd(2001, 1, 1);
+        params.not_after = date_time_ymd(2002, 1, 1);
+        params.self_signed(&key).expect("a certificate").der().clone()
+    }
+
+    fn of(certificate: &CertificateDer<'_>, why: &CertificateError) -> String {
+        let asked = ServerName::try_from("wrong.test").expect("a name");
+        told(certificate, why, &asked, UnixTime::since_unix_epoch(Duration::from_secs(NOW)))
+    }
+
+    #[test]
+    fn every_fault_says_who_what_and_since_when() {
+        let own = certificate(&["a.test", "127.0.0.1", "::1"], "somebody");
+        let who = "(subject and issuer \"somebody\")";
+        for (why, sentence) in [
+            (CertificateError::Expired, "the certificate expired on 2002-01-01, 24 years ago"),
+            (
+                CertificateError::NotValidForName,
+                "the certificate is for a.test, 127.0.0.1 and ::1, not for wrong.test",
+            ),
+            (
+                CertificateError::UnknownIssuer,
+                "the certificate is self-signed, and not trusted here",
+            ),
+            (CertificateError::Revoked, "the certificate was revoked"),
+        ] {
+            assert_eq!(of(&own, &why), format!("{sentence} {who}"));
+        }
+        let garbage = CertificateDer::from(vec![1, 2, 3]);
+        for (why, sentence) in [
+            (CertificateError::BadEncoding, "the certificate that was shown cannot be read"),
+            (CertificateError::UnknownIssuer, "the certificate's issuer is not trusted here"),
+        ] {
+            assert_eq!(of(&garbage, &why), sentence);
+        }
+    }
+
+    #[test]
+    fn what_expired_may_be_above() {
+        let own = certificate(&["a.test"], "somebody");
+        let time = |secs| UnixTime::since_unix_epoch(Duration::from_secs(secs));
+        let expired =
+            |at| CertificateError::ExpiredContext { time: time(NOW), not_after: time(at) };
+        let told = of(&own, &expired(NOW - 3 * 3_600));
+        assert!(told.starts_with(ISSUER_EXPIRED), "{told}");
+        assert!(told.contains("on 2026-11-22 17:00 UTC, 3 hours ago"), "{told}");
+        let early = CertificateError::NotValidYetContext {
+            time: time(NOW),
+            not_before: time(NOW + 9 * DAY),
+        };
+        let told = of(&own, &early);
+        assert!(told.contains("is not valid before 2026-12-01, in 9 days"), "{told}");
+    }
+
+    #[test]
+    fn no_word_of_the_code_is_shown() {
+        let own = certificate(&["a.test"], "somebody");
+        let other = OtherError(std::sync::Arc::new(std::io::Error::other("CaUsedAsEndEntity")));
+        let told = of(&own, &CertificateError::Other(other));
+        assert!(told.contains("not accepted: ca used as end entity ("), "{told}");
+        let told = of(&own, &CertificateError::UnknownRevocationStatus);
+        assert!(told.contains("not accepted: unknown revocation status ("), "{told}");
+    }
+
+    #[test]
+    fn names_of_the_peer_have_a_bound_and_drive_no_terminal() {
+        let long = "x".repeat(500);
+        let own = certificate(&["a.test"], &format!("\u{1b}[2J{long}"));
+        let told = of(&own, &CertificateError::Revoked);
+        assert!(told.len() < 200 && !told.contains('\u{1b}'), "{told:?}");
+        let many: Vec<String> = (0..100).map(|number| format!("n{number}.test")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let told = of(&certificate(&many, "x"), &CertificateError::NotValidForName);
+        assert!(told.contains("n5.test and 94 more, not for wrong.test"), "{told}");
+    }
+}
