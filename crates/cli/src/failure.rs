@@ -210,6 +210,25 @@ impl Kind {
     }
 }
 
+impl From<eyas_http::Kind> for Kind {
+    fn from(kind: eyas_http::Kind) -> Self {
+        use eyas_http::Kind as Http;
+        match kind {
+            Http::Url => Self::Url,
+            Http::Request => Self::Usage,
+            Http::Dns => Self::Dns,
+            Http::Connect | Http::Proxy => Self::Connect,
+            Http::Tls => Self::Tls,
+            Http::Certificate => Self::Certificate,
+            Http::ConnectTimeout | Http::TotalTimeout | Http::IdleTimeout => Self::Timeout,
+            Http::Redirect => Self::Redirect,
+            Http::BodyReset | Http::BodyTruncated | Http::BodyLength => Self::Partial,
+            Http::RequestBody => Self::Read,
+            _ => Self::Protocol,
+        }
+    }
+}
+
 /// Why a run failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Failure {

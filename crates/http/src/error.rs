@@ -49,6 +49,33 @@ pub enum Kind {
 }
 
 impl Kind {
+    const ALL: [Self; 19] = [
+        Self::Url,
+        Self::Request,
+        Self::Dns,
+        Self::Connect,
+        Self::Tls,
+        Self::Certificate,
+        Self::Proxy,
+        Self::ConnectTimeout,
+        Self::TotalTimeout,
+        Self::IdleTimeout,
+        Self::Protocol,
+        Self::Redirect,
+        Self::BodyReset,
+        Self::BodyTruncated,
+        Self::BodyLength,
+        Self::BodyTooLarge,
+        Self::BodyDecode,
+        Self::RequestBody,
+        Self::Closed,
+    ];
+
+    /// The kind that has this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// The name used in JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -342,6 +369,14 @@ const MASK: &str = "***";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_kind_is_found_by_its_name() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_name(kind.name()), Some(kind));
+        }
+        assert_eq!(Kind::from_name("timeout"), None);
+    }
 
     #[test]
     fn passwords_are_not_shown() {

@@ -3,7 +3,8 @@
 use std::fs;
 
 use crate::ports::own_port;
-use crate::stage::{Eyas, Served, validate};
+use crate::stage::{DnsStub, Eyas, Faulty, Peer, Served, validate};
+use eyas_http::serve::personality::{Personality, Side};
 
 fn plain() -> Served {
     Served::start(Eyas::new("serve --plain --no-files --no-sctp"))
@@ -70,6 +71,48 @@ fn without_any_answer_it_fails_and_says_why() {
     let message = failed["error"]["message"].as_str().unwrap_or_default().to_owned();
     assert!(message.contains("none of 3 requests was answered"), "{failed:#}");
     assert_eq!(failed["outcome"]["failed"], 3);
+}
+
+/// The codes of `eyas get`, for the same reasons.
+#[test]
+fn without_any_answer_the_exit_code_says_why() {
+    let of = |eyas: Eyas, code: i32| {
+        let object = eyas.run().exits(code).json();
+        validate("error", &object);
+        object["error"]["message"].as_str().expect("a message").to_owned()
+    };
+    let load = "load --json -n 2 -r 100";
+    for (personality, code) in [
+        (Personality::WrongCertificate(Side::Both), 60),
+        (Personality::ExpiredCertificate(Side::Both), 60),
+        (Personality::WrongName(Side::Both), 60),
+        (Personality::NoCommonAlpn(Side::Both), 35),
+        (Personality::AllSwallowed, 28),
+    ] {
+        let peer = Peer::start(personality);
+        let line = format!("{load} --connect-timeout 2s {}", peer.url("/"));
+        let told = of(peer.eyas(&line), code);
+        assert!(code != 60 || told.matches("the certificate").count() == 1, "{told}");
+    }
+    for (faulty, code) in [(Faulty::Truncated, 18), (Faulty::Gibberish, 56), (Faulty::Silent, 28)] {
+        of(Eyas::new(&format!("{load} --max-time 1s http://{}/", faulty.start())), code);
+    }
+    let dns = DnsStub::start(&[]);
+    of(Eyas::new(&format!("{load} http://nobody.test/ --dns-server {}", dns.address)), 6);
+    of(Eyas::new(&format!("{load} --cacert /no/such/file https://a/")), 58);
+}
+
+/// It ends as after Ctrl-C: what was measured is told, and that is a success.
+#[cfg(unix)]
+#[test]
+fn a_service_manager_gets_what_has_happened_too() {
+    let served = plain();
+    let place = tempfile::tempdir().expect("a directory");
+    let line = format!("load --json -d 1h -r 50 --csv a.csv http://{}/", served.address);
+    let running = Eyas::new(&line).within(place.path()).start();
+    running.until("listens", || fs::read_dir(place.path()).expect("reads").next().is_some());
+    running.signal("TERM");
+    assert_eq!(running.end().exits(0).json()["outcome"]["interrupted"], true);
 }
 
 #[test]

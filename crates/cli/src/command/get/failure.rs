@@ -1,10 +1,10 @@
 //! Errors of the HTTP client as failures of the command.
 
-use eyas_http::{Error, Kind as HttpKind};
+use eyas_http::Error;
 
 use crate::account::Account;
 use crate::command::race::of_failed;
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::terminal::Look;
 
 /// The failure that an error is. If a race failed, the race tells more than the client, and with a
@@ -20,7 +20,7 @@ pub(super) fn of(error: &Error, look: Option<Look>) -> Failure {
         };
     }
     let details = super::tell::race_of(account.as_ref());
-    Failure::new(kind(error.kind()), message(error)).hint(error.next_step()).with_details(details)
+    Failure::new(error.kind().into(), message(error)).hint(error.next_step()).with_details(details)
 }
 
 /// What happened, without the next step, which is the hint.
@@ -28,20 +28,4 @@ fn message(error: &Error) -> String {
     let whole = error.to_string();
     let step = format!("; {}", error.next_step());
     whole.strip_suffix(&step).unwrap_or(&whole).to_owned()
-}
-
-fn kind(kind: HttpKind) -> Kind {
-    match kind {
-        HttpKind::Url => Kind::Url,
-        HttpKind::Request => Kind::Usage,
-        HttpKind::Dns => Kind::Dns,
-        HttpKind::Connect | HttpKind::Proxy => Kind::Connect,
-        HttpKind::Tls => Kind::Tls,
-        HttpKind::Certificate => Kind::Certificate,
-        HttpKind::ConnectTimeout | HttpKind::TotalTimeout | HttpKind::IdleTimeout => Kind::Timeout,
-        HttpKind::Redirect => Kind::Redirect,
-        HttpKind::BodyReset | HttpKind::BodyTruncated | HttpKind::BodyLength => Kind::Partial,
-        HttpKind::RequestBody => Kind::Read,
-        _ => Kind::Protocol,
-    }
 }

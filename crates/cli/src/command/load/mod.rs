@@ -112,17 +112,18 @@ fn nothing_at_all(summary: &Summary) -> Option<Failure> {
         return None;
     }
     let kind = match trouble.kind.as_str() {
-        "dns" => Kind::Dns,
-        "tls" | "certificate" => Kind::Tls,
-        "timeout" | "connect-timeout" => Kind::Timeout,
-        "connect" => Kind::Connect,
-        _ => Kind::Protocol,
+        "timeout" => Kind::Timeout,
+        name => eyas_http::Kind::from_name(name).map_or(Kind::Protocol, Kind::from),
     };
     let text = format!(
         "none of {} requests was answered; {} of them: {}",
         summary.intended, trouble.count, trouble.first
     );
-    Some(Failure::new(kind, text).hint("race all candidates to see what each of them meets"))
+    let hint = match kind {
+        Kind::Certificate => "--cacert FILE trusts the certificates in FILE; -k accepts any",
+        _ => "eyas race --all shows what each candidate meets",
+    };
+    Some(Failure::new(kind, text).hint(hint))
 }
 
 fn object(wanted: &Wanted, summary: &Summary) -> Result<Value, Failure> {
