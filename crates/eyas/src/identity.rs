@@ -5,8 +5,16 @@ use std::sync::Arc;
 use rcgen::{CertificateParams, DnType, KeyPair};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use x509_cert::Certificate;
+use x509_cert::der::{Decode, pem};
 
 use crate::Error;
+
+/// How the subject of a certificate that was made on the spot begins.
+const SELF_SIGNED_FOR: &str = "eyas self-signed for ";
+
+/// The longest common name (X.520, ub-common-name), in characters.
+const MAX_COMMON_NAME: usize = 64;
 
 /// The certificate chain and private key of a server.
 #[derive(Clone)]
@@ -16,17 +24,24 @@ pub struct ServerIdentity {
 }
 
 impl ServerIdentity {
-    /// Makes a key and a certificate for it on the spot, for DNS names and IP addresses.
+    /// Makes a key and a certificate for it on the spot, for DNS names and IP addresses. Its
+    /// subject says so, with the first of them.
     ///
     /// A client trusts it only if told to: see [`certificate`](Self::certificate) and
     /// [`SecurityParameters::with_added_root`](crate::SecurityParameters::with_added_root).
     pub fn self_signed<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Result<Self, Error> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let subject = match names.first() {
+            Some(name) => format!("{SELF_SIGNED_FOR}{name}"),
+            None => format!("{SELF_SIGNED_FOR}no name"),
+        };
+        Self::on_the_spot(names, subject.chars().take(MAX_COMMON_NAME).collect())
+    }
+
+    pub(crate) fn on_the_spot(names: Vec<String>, subject: String) -> Result<Self, Error> {
         let key = KeyPair::generate().map_err(unusable)?;
-        let mut params = CertificateParams::new(names.clone()).map_err(unusable)?;
-        if let Some(name) = names.into_iter().next() {
-            params.distinguished_name.push(DnType::CommonName, name);
-        }
+        let mut params = CertificateParams::new(names).map_err(unusable)?;
+        params.distinguished_name.push(DnType::CommonName, subject);
         let certificate = params.self_signed(&key).map_err(unusable)?;
         let key = PrivatePkcs8KeyDer::from(key.serialize_der());
         Ok(Self { chain: vec![certificate.der().clone()], key: Arc::new(key.into()) })
@@ -53,6 +68,11 @@ impl ServerIdentity {
     /// The server's own certificate.
     pub fn certificate(&self) -> &CertificateDer<'static> {
         &self.chain[0]
+    }
+
+    /// The server's own certificate as PEM (RFC 7468), as others read it who are to trust it.
+    pub fn certificate_pem(&self) -> Result<String, Error> {
+        pem::encode_string("CERTIFICATE", pem::LineEnding::LF, self.certificate()).map_err(unusable)
     }
 
     /// The whole chain, the server's own certificate first.
@@ -106,6 +126,15 @@ pub fn certificates_from_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
     Ok(chain)
 }
 
+/// Whether a certificate says that [`ServerIdentity::self_signed`] made it.
+pub fn is_self_signed_by_eyas(certificate: &CertificateDer<'_>) -> bool {
+    let Ok(certificate) = Certificate::from_der(certificate) else { return false };
+    let parts = certificate.tbs_certificate();
+    let name = parts.subject().common_name().ok().flatten();
+    parts.subject() == parts.issuer()
+        && name.is_some_and(|name| name.value().starts_with(SELF_SIGNED_FOR))
+}
+
 /// Reads the first private key (PKCS #8, PKCS #1 or SEC 1) of a PEM text.
 pub fn private_key_from_pem(pem: &[u8]) -> Result<PrivateKeyDer<'static>, Error> {
     PrivateKeyDer::from_pem_slice(pem)
@@ -114,4 +143,33 @@ pub fn private_key_from_pem(pem: &[u8]) -> Result<PrivateKeyDer<'static>, Error>
 
 fn unusable(error: impl std::fmt::Display) -> Error {
     Error::Identity(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_made_on_the_spot_says_what_it_is() {
+        let name = format!("{}.test", "x".repeat(60));
+        for (names, subject) in [
+            (vec!["peer.test", "127.0.0.1"], "CN=eyas self-signed for peer.test".to_owned()),
+            (vec![name.as_str()], format!("CN=eyas self-signed for {}", "x".repeat(43))),
+            (vec![], "CN=eyas self-signed for no name".to_owned()),
+        ] {
+            let made = ServerIdentity::self_signed(names).expect("an identity");
+            let parsed = Certificate::from_der(made.certificate()).expect("a certificate");
+            assert_eq!(parsed.tbs_certificate().subject().to_string(), subject);
+            assert!(is_self_signed_by_eyas(made.certificate()));
+            let pem = made.certificate_pem().expect("PEM");
+            assert_eq!(certificates_from_pem(pem.as_bytes()).expect("reads"), made.chain);
+        }
+    }
+
+    #[test]
+    fn a_certificate_of_others_is_not_taken_for_one() {
+        let nobody = ServerIdentity::on_the_spot(Vec::new(), "nobody.invalid".to_owned());
+        assert!(!is_self_signed_by_eyas(nobody.expect("an identity").certificate()));
+        assert!(!is_self_signed_by_eyas(&CertificateDer::from(b"eyas self-signed for x".to_vec())));
+    }
 }

@@ -83,7 +83,9 @@ pub use connection::{Connection, ConnectionInfo, Feedback, Timings};
 pub use endpoint::Early;
 pub use endpoint::{Endpoint, EndpointBuilder, Moves};
 pub use error::Error;
-pub use identity::{ServerIdentity, certificates_from_pem, private_key_from_pem};
+pub use identity::{
+    ServerIdentity, certificates_from_pem, is_self_signed_by_eyas, private_key_from_pem,
+};
 pub use initiation::{Initiation, Recording};
 pub use listener::{ListenParameters, Listener};
 pub use memory_store::MemoryStore;

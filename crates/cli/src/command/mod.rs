@@ -3,6 +3,7 @@
 mod demo;
 mod generate;
 mod get;
+mod identity;
 mod interruption;
 mod lab;
 mod linger;

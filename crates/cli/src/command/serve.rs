@@ -1,17 +1,14 @@
 //! `eyas serve`: HTTP/1.1, 2 and 3 on one port.
 
-use std::fs;
 use std::time::Duration;
 
-use eyas::ServerIdentity;
 use eyas::sctp::{ENCAPSULATION_PORT, SctpListener};
 use eyas_http::serve::{
     AltSvcPolicy, Running, SctpService, ServeError, Server, ServerBuilder, Versions,
 };
-use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
 
-use super::setting;
+use super::identity;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ServeFlags};
 use crate::output;
@@ -48,8 +45,8 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
     }
     builder = match (&flags.cert, &flags.key) {
         _ if flags.plain => builder.plain(),
-        (Some(cert), Some(key)) => builder.identity(given(cert, key)?),
-        _ => builder.identity(made(flags)?),
+        (Some(cert), Some(key)) => builder.identity(identity::given(cert, key)?),
+        _ => builder.identity(identity::made(&flags.names, flags.save_cert.as_deref())?),
     };
     if !flags.no_files {
         builder = builder.directory(&flags.directory);
@@ -67,30 +64,6 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
             builder.alt_svc(AltSvcPolicy::Field(field))
         }
     })
-}
-
-fn given(cert: &std::path::Path, key: &std::path::Path) -> Result<ServerIdentity, Failure> {
-    let (chain, key) = (setting::read(cert)?, setting::read(key)?);
-    ServerIdentity::from_pem(&chain, &key).map_err(|cause| unusable(&cause))
-}
-
-/// A certificate made on the spot.
-fn made(flags: &ServeFlags) -> Result<ServerIdentity, Failure> {
-    let unusable = |cause: rcgen::Error| unusable(&cause);
-    let key = KeyPair::generate().map_err(unusable)?;
-    let params = CertificateParams::new(flags.names.clone()).map_err(unusable)?;
-    let certificate = params.self_signed(&key).map_err(unusable)?;
-    if let Some(path) = &flags.save_cert {
-        fs::write(path, certificate.pem())
-            .map_err(|cause| Failure::write(&path.display().to_string(), &cause))?;
-    }
-    ServerIdentity::from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes())
-        .map_err(|cause| self::unusable(&cause))
-}
-
-fn unusable(cause: &dyn std::fmt::Display) -> Failure {
-    Failure::new(Kind::Identity, format!("cannot use the certificate or its key: {cause}"))
-        .hint("leave out --cert and --key to have one made on the spot")
 }
 
 fn failure(cause: &ServeError) -> Failure {

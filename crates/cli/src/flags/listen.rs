@@ -44,7 +44,7 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "cert",
           default_values = ["localhost", "127.0.0.1", "::1"])]
     pub(crate) names: Vec<String>,
-    /// Write the certificate that was made on the spot to FILE, for --cacert
+    /// Write the certificate that was made on the spot to FILE, for --cacert at the other side
     #[arg(long, value_name = "FILE", conflicts_with = "cert")]
     pub(crate) save_cert: Option<PathBuf>,
     /// Without TLS, and so without HTTP/3

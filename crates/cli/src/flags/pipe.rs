@@ -1,6 +1,7 @@
 //! Flags of `eyas pipe`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -10,9 +11,11 @@ use super::{ChoiceFlags, PathFlags, ReachFlags, ServiceFlags, TrustFlags};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  eyas pipe --listen 5000 --plain               wait for a peer, over any transport
-  eyas pipe --plain sctp+tcp://localhost:5000   and in another terminal: be that peer
-  eyas pipe --listen '[::]:5000' --cert chain.pem --key key.pem > file
+  eyas pipe -l 5000 --plain                     wait for a peer
+  eyas pipe --plain sctp+tcp://localhost:5000   elsewhere: be that peer
+  eyas pipe -l 5000 --save-cert ca.pem          the same under TLS
+  eyas pipe --cacert ca.pem localhost:5000      and the peer, who checks it
+  eyas pipe -l '[::]:5000' --cert chain.pem --key key.pem > file
   eyas pipe --cacert ca.pem quic+tcp://example.org:5000 < file
   eyas pipe --plain --messages --stream 3 sctp://localhost:5000
                                                 each line is one SCTP message
@@ -21,8 +24,9 @@ Examples:
   echo QUIT | eyas pipe mail.example.org:993    TLS to anybody who speaks it
 
 A TARGET is TRANSPORT[+TRANSPORT]://host:port, which races these transports, or
-host:port, which races quic and tcp. Without --plain the connection is under TLS,
-and a listener without --cert shows a certificate made on the spot.
+host:port, which races quic and tcp. Without --plain the connection is under
+TLS, and a listener without --cert shows a certificate made on the spot. The
+other side trusts it with -k, or with --cacert where --save-cert has written it.
 
 SCTP tells the peer of all addresses of this host that it can reach, and follows
 them as they come and go: each is another path. Data takes one path, and another
@@ -38,6 +42,15 @@ pub(crate) struct PipeFlags {
     /// means 127.0.0.1
     #[arg(long, short = 'l', value_name = "ADDR:PORT", value_parser = values::listen)]
     pub(crate) listen: Option<SocketAddr>,
+    /// Names in the certificate that a listener makes on the spot, beside localhost, 127.0.0.1 and
+    /// ::1, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "listen",
+          conflicts_with_all = ["cert", "plain"])]
+    pub(crate) names: Vec<String>,
+    /// Write the certificate that a listener makes on the spot to FILE, for --cacert at the other
+    /// side
+    #[arg(long, value_name = "FILE", requires = "listen", conflicts_with_all = ["cert", "plain"])]
+    pub(crate) save_cert: Option<PathBuf>,
     /// Say on standard error what the connection is, and what becomes of its paths
     #[arg(long, short = 'v')]
     pub(crate) verbose: bool,

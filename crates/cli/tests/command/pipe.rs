@@ -45,6 +45,31 @@ fn both_sides_hear_each_other_over_any_transport() {
     }
 }
 
+/// The listener's certificate, made on the spot, is trusted for what it is, and not otherwise.
+#[test]
+fn the_other_side_trusts_the_certificate_that_was_saved() {
+    let place = tempfile::tempdir().expect("a directory");
+    let within = |line: &str| Eyas::new(line).within(place.path());
+    for scheme in ["tcp", "quic", "sctp-udp"] {
+        let (port, udp) = (own_port(), own_port());
+        let line = format!(
+            "pipe -v --save-cert ca.pem --names peer.test --listen 127.0.0.1:{port} \
+             --sctp-udp-port {udp}"
+        );
+        let listening = within(&line).saying("from the listener\n").start();
+        listening.hears("listening");
+        let to = |host: &str| format!("--sctp-udp-port {udp} {scheme}://{host}:{port}");
+        let refused = within(&format!("pipe {}", to("127.0.0.1"))).run().exits(60);
+        let sentence = "(subject and issuer \"eyas self-signed for localhost\")";
+        assert!(refused.err.contains(sentence), "{scheme}: {}", refused.err);
+        let named = format!("--cacert ca.pem --resolve peer.test:{port}:127.0.0.1");
+        let line = format!("pipe {named} {}", to("peer.test"));
+        let there = within(&line).saying("from the client\n").start().end().exits(0);
+        assert_eq!(there.out, "from the listener\n", "{scheme}");
+        listening.end().exits(0);
+    }
+}
+
 #[test]
 fn what_cannot_be_says_why() {
     let refused = Eyas::new("pipe https://localhost:1/").run().exits(3);

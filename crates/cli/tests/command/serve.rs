@@ -18,6 +18,27 @@ fn it_serves_files_and_test_bodies_in_every_version() {
     assert_eq!(Eyas::new(&line).within(place.path()).run().exits(0).length, 1000);
 }
 
+/// What eyas made may be made again; anything else in its place is somebody's.
+#[test]
+fn a_certificate_overwrites_nothing_but_its_like() {
+    let place = tempfile::tempdir().expect("a directory");
+    let path = place.path().join("ca.pem");
+    let line = "serve --no-files --no-sctp --save-cert ca.pem";
+    drop(Served::start(Eyas::new(line).within(place.path())));
+    let first = fs::read_to_string(&path).expect("it is there");
+    drop(Served::start(Eyas::new(line).within(place.path())));
+    let second = fs::read_to_string(&path).expect("it is there");
+    assert!(first != second && second.starts_with("-----BEGIN CERTIFICATE-----"), "{second}");
+    for text in ["a letter", &format!("{first}{second}"), "-----BEGIN PRIVATE KEY-----\n"] {
+        fs::write(&path, text).expect("writes");
+        for command in [line, "pipe --listen 0 --save-cert ca.pem"] {
+            let refused = Eyas::new(command).within(place.path()).run().exits(23);
+            assert!(refused.err.contains("no certificate that eyas made"), "{}", refused.err);
+        }
+        assert_eq!(fs::read_to_string(&path).expect("it is there"), text);
+    }
+}
+
 #[test]
 fn without_tls_it_speaks_plain_http() {
     let served = Served::start(Eyas::new("serve --plain --no-files"));

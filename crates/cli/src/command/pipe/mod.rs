@@ -148,13 +148,13 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
 }
 
 fn identity(flags: &PipeFlags) -> Result<ServerIdentity, Failure> {
-    let made = match (&flags.trust.cert, &flags.trust.key) {
-        (Some(cert), Some(key)) => {
-            ServerIdentity::from_pem(&setting::read(cert)?, &setting::read(key)?)
+    match (&flags.trust.cert, &flags.trust.key) {
+        (Some(cert), Some(key)) => super::identity::given(cert, key),
+        _ => {
+            let names = LOCAL_NAMES.iter().copied().chain(flags.names.iter().map(String::as_str));
+            super::identity::made(names, flags.save_cert.as_deref())
         }
-        _ => ServerIdentity::self_signed(LOCAL_NAMES),
-    };
-    made.map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))
+    }
 }
 
 fn say_connected(connection: &Connection, common: &CommonFlags) {
