@@ -55,6 +55,7 @@ pub use self::{
     direct::{Direct, DirectConnection},
     policy::HttpPolicy,
     proxy::Proxy,
+    redirect::Redirect,
     request::RequestBuilder,
     response::Response,
 };

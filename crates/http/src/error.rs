@@ -4,6 +4,8 @@ use std::{error::Error as StdError, fmt};
 
 use eyas::race::{evidence::Cause, trace::Trace};
 
+use crate::Redirect;
+
 /// What went wrong, as far as a program or an exit code tells failures apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -186,6 +188,8 @@ struct Inner {
     broke: Option<Cause>,
     /// The detail says what to do next, better than the kind could.
     advised: bool,
+    /// What was followed before.
+    redirected: Vec<Redirect>,
 }
 
 impl Error {
@@ -199,6 +203,7 @@ impl Error {
             trace: None,
             broke: None,
             advised: false,
+            redirected: Vec::new(),
         }))
     }
 
@@ -250,6 +255,17 @@ impl Error {
     pub(crate) fn with_trace(mut self, trace: Trace) -> Self {
         self.0.trace = Some(Box::new(trace));
         self
+    }
+
+    /// Says which redirects were followed before.
+    pub(crate) fn after(mut self, redirected: Vec<Redirect>) -> Self {
+        self.0.redirected = redirected;
+        self
+    }
+
+    /// The redirects that were followed before it went wrong, in their order.
+    pub fn redirected(&self) -> &[Redirect] {
+        &self.0.redirected
     }
 
     /// What went wrong.

@@ -36,7 +36,8 @@ mod version;
 
 pub use body::Body;
 pub use client::{
-    Client, ClientBuilder, Direct, DirectConnection, HttpPolicy, Proxy, RequestBuilder, Response,
+    Client, ClientBuilder, Direct, DirectConnection, HttpPolicy, Proxy, Redirect, RequestBuilder,
+    Response,
 };
 pub use error::{Error, Kind, text_without_password, without_password};
 pub use pool::PoolLimits;

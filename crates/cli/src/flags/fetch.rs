@@ -94,13 +94,13 @@ pub(crate) struct BodyFlags {
     /// Write the body to a file named like the last part of the URL
     #[arg(short = 'O', long, conflicts_with = "output")]
     pub(crate) remote_name: bool,
-    /// Print the response headers before the body
+    /// Print the response headers before the body, with -L those of each redirect too
     #[arg(short = 'i', long)]
     pub(crate) include: bool,
     /// Fail (exit code 22) if the status is 400 or above, and write no body
     #[arg(short = 'f', long)]
     pub(crate) fail: bool,
-    /// Show the race, the request and the response headers on standard error
+    /// Show the race, the request, each redirect followed and the response headers on standard error
     #[arg(short = 'v', long)]
     pub(crate) verbose: bool,
     /// No progress bar and no error messages; the exit code remains

@@ -104,6 +104,39 @@ fn redirects_are_followed_when_asked() {
     peer.eyas(&format!("get -L --max-redirs 1 {url}")).run().exits(47);
 }
 
+/// /redirect/2 leads to /redirect/1, and that to /.
+#[test]
+fn each_redirect_is_shown() {
+    let peer = Peer::start(Personality::Well);
+    let [first, second] = ["/redirect/2", "/redirect/1"].map(|path| peer.url(path));
+    let hops = |told: &str| {
+        let lines = told.lines().filter_map(|line| line.strip_prefix("* 30"));
+        lines.filter_map(|line| line.split_once(' ')).map(|(_, hop)| hop.to_owned()).collect()
+    };
+    let got = peer.eyas(&format!("get -v -L {first}")).run().exits(0);
+    let told: Vec<String> = hops(&got.err);
+    assert_eq!(told.len(), 2, "{}", got.err);
+    assert_eq!(told[0], format!("{first} -> {second}"));
+    assert!(told[1].starts_with(&format!("{second} -> ")), "{}", got.err);
+    let given_up = peer.eyas(&format!("get -v -L --max-redirs 1 {first}")).run().exits(47);
+    let told: Vec<String> = hops(&given_up.err);
+    assert_eq!(told, [format!("{first} -> {second}")], "{}", given_up.err);
+    for flags in ["-i -L", "-I -L"] {
+        let out = peer.eyas(&format!("get {flags} --http1.1 {first}")).run().exits(0).out;
+        let statuses: Vec<&str> =
+            out.lines().filter(|line| line.starts_with("HTTP/1.1 ")).collect();
+        assert_eq!(statuses.len(), 3, "{flags}: {out}");
+        assert!(
+            statuses[0].starts_with("HTTP/1.1 30") && statuses[2] == "HTTP/1.1 200 OK",
+            "{out}"
+        );
+        assert_eq!(out.to_lowercase().matches("location: ").count(), 2, "{flags}: {out}");
+    }
+    // Who follows none sees the one there is.
+    let out = peer.eyas(&format!("get -i --http1.1 {first}")).run().exits(0).out;
+    assert_eq!(out.matches("HTTP/1.1 30").count(), 1, "{out}");
+}
+
 #[test]
 fn insecure_is_what_it_says() {
     let peer = Peer::start(Personality::Well);

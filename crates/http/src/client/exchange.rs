@@ -8,7 +8,7 @@ use url::Url;
 
 use super::{
     Inner, attempt, decode, guard,
-    redirect::{self, Hop},
+    redirect::{self, Hop, Redirect},
     report::Exchanged,
     request,
     route::Route,
@@ -52,23 +52,29 @@ async fn follow(
     };
     let mut hop = Hop { method: head.method, url, headers, body: Some(body) };
     let rules = redirect::Rules { allow_downgrade: inner.config.allow_downgrade };
-    let mut redirects = 0;
+    let mut redirected = Vec::new();
     loop {
-        let answered = one(inner, &mut hop).await.map_err(|error| error.at(&hop.url))?;
+        let answered = match one(inner, &mut hop).await {
+            Ok(answered) => answered,
+            Err(error) => return Err(error.at(&hop.url).after(redirected)),
+        };
         let (status, fields) = (answered.response.status(), answered.response.headers());
         if inner.config.redirects == 0 || !redirect::is_redirect(status, fields) {
-            let codings = codings_offered;
-            return Ok(finish(inner, answered, &hop, &Ending { deadline, codings, redirects }));
+            let ending = Ending { deadline, codings: codings_offered, redirected };
+            return Ok(finish(inner, answered, &hop, ending));
         }
-        if redirects == inner.config.redirects {
-            let detail = format!("{redirects} redirects were followed already");
-            return Err(Error::new(Kind::Redirect, detail).at(&hop.url));
+        if redirected.len() == inner.config.redirects {
+            let detail = format!("{} redirects were followed already", redirected.len());
+            return Err(Error::new(Kind::Redirect, detail).at(&hop.url).after(redirected));
         }
-        redirects += 1;
-        let fields = answered.response.headers().clone();
-        hop.follow(status, &fields, &rules).map_err(|error| error.at(&hop.url))?;
-        let ending = Ending { deadline, codings: false, redirects };
-        drain(finish(inner, answered, &hop, &ending).0.into_body()).await;
+        let (from, headers) = (hop.url.clone(), answered.response.headers().clone());
+        if let Err(error) = hop.follow(status, &headers, &rules) {
+            return Err(error.at(&from).after(redirected));
+        }
+        let version = shown_version(answered.response.version(), answered.version);
+        let ending = Ending { deadline, codings: false, redirected: Vec::new() };
+        drain(finish(inner, answered, &hop, ending).0.into_body()).await;
+        redirected.push(Redirect { from, to: hop.url.clone(), status, version, headers });
     }
 }
 
@@ -91,7 +97,7 @@ async fn one(inner: &Arc<Inner>, hop: &mut Hop) -> Result<attempt::Answered, Err
 struct Ending {
     deadline: Option<Instant>,
     codings: bool,
-    redirects: usize,
+    redirected: Vec<Redirect>,
 }
 
 /// Puts the layers around the body.
@@ -99,7 +105,7 @@ fn finish(
     inner: &Arc<Inner>,
     answered: attempt::Answered,
     hop: &Hop,
-    ending: &Ending,
+    ending: Ending,
 ) -> (Response<Body>, Exchanged) {
     let attempt::Answered { response, report, hold, version, reused } = answered;
     let limits = guard::Limits { idle: inner.config.idle_timeout, deadline: ending.deadline };
@@ -115,8 +121,8 @@ fn finish(
     if let Some(limit) = inner.config.max_body {
         response = response.map(|body| Body::boxed(guard::Bounded::new(body, limit)));
     }
-    let redirects = ending.redirects;
-    (response, Exchanged { report, url: hop.url.clone(), redirects, reused })
+    let redirected = ending.redirected;
+    (response, Exchanged { report, url: hop.url.clone(), redirected, reused })
 }
 
 /// An HTTP/1.0 server says so itself; the other versions are the connection's.

@@ -1,7 +1,7 @@
 //! Whether a response sends the request elsewhere, and what of it may go there (RFC 9110 §15.4).
 
 use http::{
-    HeaderMap, Method, StatusCode,
+    HeaderMap, Method, StatusCode, Version,
     header::{
         AUTHORIZATION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_LOCATION,
         CONTENT_TYPE, COOKIE, HOST, HeaderName, LOCATION, PROXY_AUTHORIZATION, TRANSFER_ENCODING,
@@ -32,6 +32,22 @@ pub(super) struct Hop {
     pub(super) headers: HeaderMap,
     /// `None` once it has been sent and cannot be sent again.
     pub(super) body: Option<Body>,
+}
+
+/// A response that sent the request elsewhere, and was followed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Redirect {
+    /// Where it came from, without user and password.
+    pub from: Url,
+    /// Where it led, without user and password.
+    pub to: Url,
+    /// Its status.
+    pub status: StatusCode,
+    /// The version of HTTP that carried it.
+    pub version: Version,
+    /// Its header fields.
+    pub headers: HeaderMap,
 }
 
 /// What is needed to follow a redirect.

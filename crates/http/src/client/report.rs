@@ -11,6 +11,7 @@ use eyas::{
 };
 use url::Url;
 
+use super::Redirect;
 use crate::{Error, alt_svc::Service};
 
 /// What there is to say about a connection.
@@ -106,6 +107,6 @@ impl fmt::Debug for ConnectionReport {
 pub(super) struct Exchanged {
     pub(super) report: Arc<ConnectionReport>,
     pub(super) url: Url,
-    pub(super) redirects: usize,
+    pub(super) redirected: Vec<Redirect>,
     pub(super) reused: bool,
 }

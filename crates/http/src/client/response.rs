@@ -5,7 +5,7 @@ use eyas::{ConnectionInfo, race::trace::Trace};
 use http::{HeaderMap, StatusCode, Version, header::CONTENT_LENGTH};
 use url::Url;
 
-use super::report::Exchanged;
+use super::{Redirect, report::Exchanged};
 use crate::{Body, Error};
 
 /// A response whose head has arrived. Its body streams; dropping it gives up the rest.
@@ -43,7 +43,12 @@ impl Response {
 
     /// How many redirects led here.
     pub fn redirects(&self) -> usize {
-        self.exchanged.redirects
+        self.exchanged.redirected.len()
+    }
+
+    /// The redirects that led here, in the order in which they were followed.
+    pub fn redirected(&self) -> &[Redirect] {
+        &self.exchanged.redirected
     }
 
     /// What its `Content-Length` says, if it has one that holds.

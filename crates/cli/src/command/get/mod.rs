@@ -223,7 +223,7 @@ async fn body(
     common: &CommonFlags,
 ) -> Result<u64, Failure> {
     if (flags.output.include || flags.request.head) && !common.json {
-        sink.write(tell::head(response).as_bytes()).await?;
+        sink.write(tell::heads(response).as_bytes()).await?;
     }
     let before = sink.written();
     let watched = !flags.output.silent && !common.json && !sink.is_terminal();

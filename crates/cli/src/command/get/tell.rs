@@ -1,8 +1,8 @@
 //! What `eyas get` says about itself: on standard error with `-v`, as an object with `--json`.
 
 use eyas::ConnectionInfo;
-use eyas_http::Response;
-use http::Version;
+use eyas_http::{Redirect, Response};
+use http::{HeaderMap, StatusCode, Version};
 use serde_json::Value;
 
 use super::request::Request;
@@ -42,15 +42,36 @@ pub(super) fn connection(info: &ConnectionInfo) -> ConnectionShape {
 
 /// The status line and headers, as HTTP/1.1 writes them.
 pub(super) fn head(response: &Response) -> String {
-    let status = response.status();
+    head_of(response.status(), response.version(), response.headers())
+}
+
+/// The heads of the redirects that led to a response, and its own.
+pub(super) fn heads(response: &Response) -> String {
+    let before = response.redirected().iter();
+    let before = before.map(|hop| head_of(hop.status, hop.version, &hop.headers));
+    before.chain([head(response)]).collect()
+}
+
+fn head_of(status: StatusCode, spoken: Version, headers: &HeaderMap) -> String {
     let reason = status.canonical_reason().unwrap_or_default();
-    let first = format!("{} {} {reason}", version(response.version()), status.as_u16());
+    let first = format!("{} {} {reason}", version(spoken), status.as_u16());
     let mut text = format!("{}\r\n", first.trim_end());
-    for (name, value) in response.headers() {
+    for (name, value) in headers {
         text.push_str(&format!("{name}: {}\r\n", String::from_utf8_lossy(value.as_bytes())));
     }
     text.push_str("\r\n");
     text
+}
+
+/// A line for each redirect that was followed: its status, where it came from, where it led.
+pub(super) fn hops(redirected: &[Redirect]) -> Vec<Line> {
+    let line = |hop: &Redirect| {
+        Line::new()
+            .with(Paint::Dim, "* ")
+            .with(Paint::Warn, hop.status.as_u16().to_string())
+            .with(Paint::Plain, format!(" {} -> {}", hop.from, hop.to))
+    };
+    redirected.iter().map(line).collect()
 }
 
 /// The race, the request and the response headers, on standard error.
@@ -98,6 +119,7 @@ fn exchange(request: &Request, response: &Response) -> Vec<Line> {
         lines.push(sent(format!("{name}: {shown}")));
     }
     lines.push(sent(String::new()));
+    lines.extend(hops(response.redirected()));
     lines.extend(head(response).trim_end().lines().map(|line| got(line.to_owned())));
     lines.push(got(String::new()));
     lines
