@@ -4,33 +4,119 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::{Arg, CommandFactory};
 use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
 
-use crate::failure::Failure;
-use crate::flags::Cli;
+use crate::failure::{Failure, Kind};
+use crate::flags::{Cli, ManFlags};
+
+/// How the help of a command begins what the man page has a section for.
+const EXAMPLES: &str = "Examples:\n";
 
 /// Prints the completions of a shell.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "eyas", &mut script);
+    print(&script)
+}
+
+/// Prints the page of a command, or writes those of all into a directory.
+pub(crate) fn man(flags: &ManFlags) -> Result<(), Failure> {
+    let mut root = Cli::command().disable_help_subcommand(true);
+    root.build();
+    let Some(directory) = &flags.out else {
+        return print(&page(named(&root, &flags.command)?));
+    };
+    let failed = |cause: io::Error| Failure::write(&directory.display().to_string(), &cause);
+    fs::create_dir_all(directory).map_err(failed)?;
+    write(&root, directory)
+}
+
+fn print(text: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(&script)
+    out.write_all(text)
         .and_then(|()| out.flush())
         .map_err(|cause| Failure::write("standard output", &cause))
 }
 
-/// Writes `eyas.1` and one page for each subcommand, or the main page to standard output.
-pub(crate) fn man(directory: Option<&Path>) -> Result<(), Failure> {
-    let Some(directory) = directory else {
-        let mut page = Vec::new();
-        let rendered = clap_mangen::Man::new(Cli::command()).render(&mut page);
-        return rendered
-            .and_then(|()| io::stdout().lock().write_all(&page))
-            .map_err(|cause| Failure::write("standard output", &cause));
-    };
-    let place = directory.display().to_string();
-    fs::create_dir_all(directory)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), directory))
-        .map_err(|cause| Failure::write(&place, &cause))
+fn named<'a>(root: &'a clap::Command, words: &[String]) -> Result<&'a clap::Command, Failure> {
+    words.iter().try_fold(root, |command, word| {
+        command.find_subcommand(word).ok_or_else(|| {
+            let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+            let text = format!("{} has no command {word:?}", name(command).replace('-', " "));
+            Failure::new(Kind::Usage, text).hint(match names.is_empty() {
+                true => "its own page is all there is".to_owned(),
+                false => format!("it has {}; --out DIR writes all pages", names.join(", ")),
+            })
+        })
+    })
+}
+
+/// The page of a command and those of all below it.
+fn write(command: &clap::Command, directory: &Path) -> Result<(), Failure> {
+    let path = directory.join(format!("{}.1", name(command)));
+    fs::write(&path, page(command))
+        .map_err(|cause| Failure::write(&path.display().to_string(), &cause))?;
+    command.get_subcommands().try_for_each(|below| write(below, directory))
+}
+
+/// With hyphens, as man pages are named.
+fn name(command: &clap::Command) -> &str {
+    command.get_display_name().unwrap_or_else(|| command.get_name())
+}
+
+fn page(command: &clap::Command) -> Vec<u8> {
+    let mut page = Vec::new();
+    // Writing to memory does not fail.
+    let _ = render(command, &mut page);
+    page
+}
+
+fn render(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
+    // An empty date would be no argument at all.
+    let man = Man::new(command.clone().mut_args(whole))
+        .title(name(command).to_uppercase())
+        .date(" ")
+        .source(concat!("eyas ", env!("CARGO_PKG_VERSION")))
+        .manual("User Commands");
+    man.render_title(page)?;
+    man.render_name_section(page)?;
+    man.render_synopsis_section(page)?;
+    man.render_description_section(page)?;
+    man.render_options_section(page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(page)?;
+    }
+    let mut rest = Roff::new();
+    if let Some(text) = command.get_after_help() {
+        examples(&mut rest, &text.to_string());
+    }
+    if name(command) != "eyas" {
+        rest.control("SH", ["SEE ALSO"]).text([roman("eyas(1)")]);
+    }
+    rest.to_writer(page)
+}
+
+/// A flag with what the short help leaves out, and with its other names.
+fn whole(flag: Arg) -> Arg {
+    let flag = flag.hide_short_help(false);
+    let others = flag.get_visible_aliases().unwrap_or_default().join(", --");
+    match (others.as_str(), flag.get_long_help().or(flag.get_help())) {
+        ("", _) | (_, None) => flag,
+        (others, Some(help)) => {
+            let help = format!("{help} [alias: --{others}]");
+            flag.long_help(help)
+        }
+    }
+}
+
+/// What is laid out in lines stays so.
+fn examples(roff: &mut Roff, text: &str) {
+    roff.control("SH", ["EXAMPLES"]).control("nf", []);
+    for line in text.strip_prefix(EXAMPLES).unwrap_or(text).lines() {
+        roff.text([roman(line)]);
+    }
+    roff.control("fi", []);
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         #[cfg(not(target_os = "linux"))]
         Command::Netem(_) => Err(Failure::new(Kind::Emulator, "network namespaces are Linux's")),
         Command::Completions { shell } => generate::completions(shell),
-        Command::Man { directory } => generate::man(directory.as_deref()),
+        Command::Man(flags) => generate::man(&flags),
         Command::Memory(flags) => memory::run(&flags, &common),
         Command::Serve(flags) => on_runtime(serve::run(&flags, &common)),
         Command::Lab(flags) => on_runtime(lab::run(flags, common)),

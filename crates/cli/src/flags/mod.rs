@@ -3,6 +3,7 @@
 
 mod choice;
 mod fetch;
+mod generate;
 mod lab;
 mod listen;
 mod load;
@@ -22,6 +23,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use choice::{ChoiceFlags, PolicyName, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
+pub(crate) use generate::ManFlags;
 pub(crate) use lab::{LabAction, LabFlags, LabRunFlags};
 pub(crate) use listen::ServeFlags;
 pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags, LoadPolicy};
@@ -154,18 +156,14 @@ pub(crate) enum Command {
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(ReplayFlags),
     /// Print the completions of a shell
-    #[command(hide = true)]
+    #[command(after_help = generate::COMPLETIONS_EXAMPLES)]
     Completions {
-        /// Which shell.
+        /// Which shell
         shell: clap_complete::Shell,
     },
-    /// Write the man pages
-    #[command(hide = true)]
-    Man {
-        /// Where to write them, one file for each subcommand; standard output gets the main page if
-        /// this is left out.
-        directory: Option<PathBuf>,
-    },
+    /// Print a man page, or write all of them into a directory
+    #[command(after_help = generate::MAN_EXAMPLES)]
+    Man(ManFlags),
 }
 
 const DEMO_EXAMPLES: &str = "\

@@ -129,7 +129,19 @@ fn help_reads_well_on_eighty_columns() {
     insta::assert_snapshot!("eyas", command.render_help());
     command.build();
     let names = [
-        "demo", "get", "race", "pipe", "plan", "memory", "serve", "load", "lab", "netem", "replay",
+        "demo",
+        "get",
+        "race",
+        "pipe",
+        "plan",
+        "memory",
+        "serve",
+        "load",
+        "lab",
+        "netem",
+        "replay",
+        "completions",
+        "man",
     ];
     for name in names {
         let sub = command.find_subcommand_mut(name).expect(name);

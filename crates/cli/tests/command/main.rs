@@ -2,6 +2,7 @@
 
 mod demo;
 mod faults;
+mod generate;
 mod get;
 mod lab;
 mod lab_live;

@@ -64,18 +64,3 @@ fn it_stops_when_asked() {
     let mut served = Served::start(Eyas::new("serve --no-files"));
     assert_eq!(served.interrupt(), Some(0));
 }
-
-#[test]
-fn completions_and_manual_pages_are_made() {
-    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let script = Eyas::new("completions").arg(shell).run().exits(0).out;
-        assert!(script.contains("doh-url"), "{shell}");
-    }
-    let place = tempfile::tempdir().expect("a directory");
-    Eyas::new("man").arg(place.path().join("man1")).run().exits(0);
-    for page in ["eyas.1", "eyas-get.1", "eyas-race.1", "eyas-memory.1"] {
-        let text = fs::read_to_string(place.path().join("man1").join(page)).expect(page);
-        assert!(text.contains(".TH"), "{page}");
-    }
-    assert!(Eyas::new("man").run().exits(0).out.contains(".TH eyas"));
-}

@@ -1,0 +1,59 @@
+//! `eyas completions` and `eyas man`.
+
+use std::fs;
+
+use crate::stage::Eyas;
+
+#[test]
+fn completions_know_the_flags_in_every_shell() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = Eyas::new("completions").arg(shell).run().exits(0).out;
+        assert!(script.contains("doh-url"), "{shell}");
+    }
+}
+
+#[test]
+fn help_tells_of_both() {
+    let help = Eyas::new("--help").run().exits(0).out;
+    for name in ["completions", "man"] {
+        assert!(help.lines().any(|line| line.trim_start().starts_with(name)), "{name}: {help}");
+    }
+}
+
+/// Every page is there under its name, with that name in it, and with every flag and its text.
+#[test]
+fn man_pages_have_what_the_help_has() {
+    let place = tempfile::tempdir().expect("a directory");
+    Eyas::new("man --out man1").within(place.path()).run().exits(0);
+    let pages = ["", "-get", "-race", "-pipe", "-serve", "-memory", "-man", "-lab-run"];
+    for page in pages {
+        let file = place.path().join("man1").join(format!("eyas{page}.1"));
+        let text = fs::read_to_string(&file).expect(page);
+        let title = format!(".TH EYAS{} 1 \" \" \"eyas ", page.to_uppercase());
+        assert!(text.contains(&title), "{page}: {text}");
+        let shown = text.replace('\\', "");
+        assert!(shown.contains(&format!(".SH NAME\neyas{page} - ")), "{page}: {text}");
+        let words = page.replace('-', " ");
+        let help = Eyas::new(&format!("{words} --help")).run().exits(0).out;
+        for flag in help.split_whitespace().filter(|word| word.starts_with("--")) {
+            let flag = flag.trim_end_matches([',', '.', ';', ':', '\'', ')', ']']);
+            assert!(shown.contains(flag), "{page} lacks {flag}");
+        }
+        let printed = Eyas::new(&format!("man {words}")).run().exits(0).out;
+        assert_eq!(printed, text, "{page}");
+    }
+    let get = fs::read_to_string(place.path().join("man1/eyas-get.1")).expect("a page");
+    assert!(get.contains("Time between two attempts when nothing is remembered"), "{get}");
+    assert!(get.contains(".nf\n"), "{get}");
+}
+
+#[test]
+fn no_file_is_written_unasked() {
+    let place = tempfile::tempdir().expect("a directory");
+    for line in ["man", "man get", "completions bash"] {
+        Eyas::new(line).within(place.path()).run().exits(0);
+    }
+    let refused = Eyas::new("man man1").within(place.path()).run().exits(2);
+    assert!(refused.err.contains("--out"), "{}", refused.err);
+    assert_eq!(fs::read_dir(place.path()).expect("reads").count(), 0);
+}
