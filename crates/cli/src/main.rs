@@ -22,14 +22,14 @@ mod timeline;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 
 use failure::{Failure, Kind};
 use flags::{Cli, Command, CommonFlags};
 use terminal::{Line, Look, Paint};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(refused) => return usage(&refused),
     };
@@ -50,7 +50,9 @@ fn usage(refused: &clap::Error) -> ExitCode {
     if refused.use_stderr() && json {
         let text = refused.to_string();
         let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        let failure = Failure::new(Kind::Usage, message).hint("see eyas help");
+        let hint = suggestion(refused).map(|meant| format!("did you mean {meant}?"));
+        let hint = hint.unwrap_or_else(|| "see eyas help".to_owned());
+        let failure = Failure::new(Kind::Usage, message).hint(hint);
         let _ = output::object(&failure.to_json());
         return ExitCode::from(Kind::Usage.exit_code());
     }
@@ -58,6 +60,16 @@ fn usage(refused: &clap::Error) -> ExitCode {
     match refused.use_stderr() {
         true => ExitCode::from(Kind::Usage.exit_code()),
         false => ExitCode::SUCCESS,
+    }
+}
+
+/// What was most likely meant by a command or a flag that does not exist.
+fn suggestion(refused: &clap::Error) -> Option<String> {
+    let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
+    match kinds.into_iter().find_map(|kind| refused.get(kind))? {
+        ContextValue::String(meant) => Some(meant.clone()),
+        ContextValue::Strings(meant) => meant.last().cloned(),
+        _ => None,
     }
 }
 

@@ -20,6 +20,13 @@ Examples:
   eyas get --cacert ca.pem --resolve test.example:8443:127.0.0.1 \\
            https://test.example:8443/
 
+Two flags are not curl's of the same name. --json prints what happened as one
+object, where curl's sends JSON: that is -d DATA with -H 'Content-Type:
+application/json' here. --trace records the race for 'eyas replay', where
+curl's writes down all bytes.
+
+'eyas URL' is short for 'eyas get URL'.
+
 A run that wins over TCP while HTTP/3 stays silent remembers so; the next one
 goes to TCP at once.";
 

@@ -12,14 +12,17 @@ mod paths;
 mod pipe;
 mod reach;
 mod remember;
+mod shortcut;
+mod slip;
 mod values;
 
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub(crate) use choice::{ChoiceFlags, PolicyName, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
@@ -62,10 +65,21 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+impl Cli {
+    /// Reads a command line, the program's name first.
+    pub(crate) fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let line = line.into_iter().collect();
+        let root = Self::command();
+        let read = Self::try_parse_from(shortcut::with_get(&root, line));
+        read.map_err(|refused| slip::with_suggestion(refused, &root))
+    }
+}
+
 const TOP_EXAMPLES: &str = "\
 Examples:
   eyas demo                         races on this machine, in ten seconds
-  eyas get https://example.org/     fetch a page, as curl would
+  eyas https://example.org/         fetch a page, as curl would: short for
+                                    eyas get https://example.org/
   eyas get -v https://example.org/  the same, and draw how the race ran
   eyas race --all example.org       which transports get through, and why
                                     not the others?

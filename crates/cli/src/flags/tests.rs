@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use super::values;
 use super::*;
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(line.split_whitespace())
+    Cli::read(line.split_whitespace().map(OsString::from))
 }
 
 #[test]

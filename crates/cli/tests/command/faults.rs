@@ -36,6 +36,19 @@ fn a_command_line_that_makes_no_sense() {
 }
 
 #[test]
+fn a_slip_is_told_with_what_was_meant() {
+    for (line, meant) in
+        [("gte https://a/", "get"), ("racee a", "race"), ("get --jsno a", "--json")]
+    {
+        let told = Eyas::new(line).run().exits(2).err;
+        assert!(told.contains(&format!("'{meant}'")), "{line}: {told}");
+        let object = fails(Eyas::new(line), 2);
+        let hint = object["error"]["hint"].as_str().expect("a hint");
+        assert!(hint.starts_with("did you mean") && hint.contains(meant), "{line}: {hint}");
+    }
+}
+
+#[test]
 fn a_malformed_url() {
     for url in ["https://", "https://exa mple/", "ftp://a/", "https://[::1", "http://a:99999/"] {
         let object = fails(Eyas::new("get").arg(url), 3);

@@ -37,6 +37,14 @@ fn the_body_goes_to_standard_output_and_nothing_else_does() {
 }
 
 #[test]
+fn a_url_alone_is_fetched() {
+    let peer = Peer::start(Personality::Well);
+    assert_eq!(peer.eyas(&peer.url("/bytes/5000")).run().exits(0).length, 5000);
+    let line = format!("--json {}", peer.url("/bytes/10"));
+    assert_eq!(peer.eyas(&line).run().exits(0).json()["status"], 200);
+}
+
+#[test]
 fn verbose_draws_the_race_on_standard_error() {
     let peer = Peer::start(Personality::UdpSwallowed);
     let got = peer.eyas(&format!("get -v {}", peer.url("/bytes/10"))).run().exits(0);
