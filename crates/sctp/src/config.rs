@@ -171,6 +171,9 @@ pub struct AssociationConfig {
     pub largest_mtu: u16,
     /// Whether paths look for larger packets that pass (RFC 8899).
     pub path_mtu_discovery: bool,
+    /// Bytes that a layer below adds to each packet, beside the headers of IP and UDP: those of a DTLS
+    /// record (RFC 8261).
+    pub packet_overhead: u8,
     /// The most bytes of a chunk's data, if messages are to be cut smaller than packets
     /// (`SCTP_MAXSEG`).
     pub max_segment: Option<u16>,
@@ -245,6 +248,7 @@ impl Default for AssociationConfig {
             mtu: 1500,
             largest_mtu: 9000,
             path_mtu_discovery: true,
+            packet_overhead: 0,
             max_segment: None,
             congestion_control: CongestionControlKind::default(),
             loss_detection: LossDetection::default(),

@@ -81,6 +81,8 @@ pub struct Path {
     state: PathState,
     errors: u32,
     mtu: Mtu,
+    /// Bytes that a layer below adds to each packet.
+    packet_overhead: u8,
     beat: Beat,
     ecn: PathEcn,
     /// Whether `local` is what the routing was seen to choose, and not the user's choice.
@@ -145,6 +147,7 @@ impl Path {
             doubt: Doubt::default(),
             is_lean: false,
             mtu,
+            packet_overhead: config.packet_overhead,
             granted: 0,
             window_was_full: false,
             acknowledged: false,
@@ -155,8 +158,8 @@ impl Path {
         }
     }
 
-    /// Bytes of SCTP packet that fit, common header included: the MTU without the headers of IP
-    /// and, if the path has it, of UDP encapsulation. A multiple of 4.
+    /// Bytes of SCTP packet that fit, common header included: the MTU without what is below. A multiple
+    /// of 4.
     #[must_use]
     pub fn mtu(&self) -> usize {
         (self.mtu.current() - self.overhead()) & !3
@@ -168,11 +171,13 @@ impl Path {
         self.mtu.state()
     }
 
-    /// Bytes of the headers of IP and of UDP encapsulation.
+    /// Bytes of the headers of IP and, if the path has it, of UDP encapsulation, and of a layer between
+    /// these and SCTP.
     #[must_use]
     pub fn overhead(&self) -> usize {
         let ip = if self.remote.is_ipv4() { 20 } else { 40 };
-        if self.is_encapsulated() { ip + UDP_HEADER } else { ip }
+        let udp = if self.is_encapsulated() { UDP_HEADER } else { 0 };
+        ip + udp + usize::from(self.packet_overhead)
     }
 
     /// Whether packets go inside UDP (RFC 6951).

@@ -173,14 +173,16 @@ fn first_timeout(rtt: Duration) -> Duration {
     rtt.saturating_mul(ROUND_TRIPS_TO_RETRANSMISSION).clamp(RTO_INITIAL.0, RTO_INITIAL.1)
 }
 
-/// How an association behaves inside DTLS (RFC 8261 §6): records add to its packets, which are of
-/// one size for there is one path, and need no checksum of their own (RFC 9653).
+/// How an association behaves inside DTLS (RFC 8261 §5, §6): records add to its packets, which need no
+/// checksum of their own (RFC 9653). There is one path, whose marks of congestion DTLS hides, and which
+/// has failed when the peer has.
 pub(super) fn over_dtls(config: &AssociationConfig) -> AssociationConfig {
     let mut config = config.clone();
-    config.mtu = config.mtu.saturating_sub(MAX_OVERHEAD);
-    config.path_mtu_discovery = false;
+    config.packet_overhead = MAX_OVERHEAD;
+    config.path_max_retrans = config.association_max_retrans;
     config.extensions.zero_checksum = true;
     config.extensions.dynamic_addresses = false;
+    config.extensions.ecn = false;
     config.max_peer_addresses = 0;
     config
 }

@@ -19,6 +19,16 @@ fn the_headers_below_are_taken_off_the_mtu() {
 }
 
 #[test]
+fn what_a_layer_below_adds_is_part_of_the_ip_packet() {
+    let config = AssociationConfig { packet_overhead: 37, ..AssociationConfig::default() };
+    let path = Path::new(PathId(0), "192.0.2.1:9899".parse().unwrap(), None, &config);
+    assert_eq!((path.overhead(), path.mtu()), (20 + 8 + 37, 1432));
+    let config = AssociationConfig { mtu: 0, packet_overhead: u8::MAX, ..config };
+    let path = Path::new(PathId(0), "192.0.2.1:9899".parse().unwrap(), None, &config);
+    assert_eq!(path.mtu(), 292);
+}
+
+#[test]
 fn packets_are_a_multiple_of_four_and_never_tiny() {
     for mtu in [0, 570, 1499, 1501, 9000, 65_535] {
         let config = AssociationConfig { mtu, ..AssociationConfig::default() };

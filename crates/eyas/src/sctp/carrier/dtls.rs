@@ -44,7 +44,7 @@ pub(crate) struct Shared {
 struct Inner {
     sessions: Sessions,
     inbox: VecDeque<Input>,
-    outbox: VecDeque<(SocketAddr, Bytes)>,
+    outbox: VecDeque<(SocketAddr, Bytes, Fragmentation)>,
 }
 
 impl Shared {
@@ -135,7 +135,7 @@ impl Shared {
     ) {
         let mut inner = self.lock();
         let out = inner.sessions.open(Instant::now(), remote, own, trust, initial_rto);
-        inner.take_out(remote, out);
+        inner.take_out(remote, out, Fragmentation::Avoided);
         drop(inner);
         self.arrived.notify_one();
     }
@@ -162,7 +162,7 @@ impl Inner {
             let room = MAX_INBOX.saturating_sub(self.inbox.len());
             let packets = out.packets.iter().filter(|packet| !packet.is_empty()).take(room);
             self.inbox.extend(packets.map(|packet| alone(from, packet.clone())));
-            self.take_out(remote, out);
+            self.take_out(remote, out, Fragmentation::Avoided);
         }
     }
 
@@ -174,19 +174,20 @@ impl Inner {
         }
     }
 
-    fn take_out(&mut self, remote: SocketAddr, out: Outcome) {
+    fn take_out(&mut self, remote: SocketAddr, out: Outcome, fragmentation: Fragmentation) {
         let room = MAX_OUTBOX.saturating_sub(self.outbox.len());
-        self.outbox.extend(out.datagrams.into_iter().take(room).map(|one| (remote, one)));
+        let datagrams = out.datagrams.into_iter().take(room);
+        self.outbox.extend(datagrams.map(|one| (remote, one, fragmentation)));
     }
 
     /// Sends what waits, in order, until the socket is full.
     fn flush(&mut self, udp: &UdpCarrier, socket: &Socket) -> io::Result<()> {
-        while let Some((remote, datagram)) = self.outbox.front() {
+        while let Some((remote, datagram, fragmentation)) = self.outbox.front() {
             let transmit = Transmit {
                 local: None,
                 remote: *remote,
                 ecn: Ecn::NotCapable,
-                fragmentation: Fragmentation::Avoided,
+                fragmentation: *fragmentation,
                 contents: datagram.clone(),
                 segment_size: datagram.len().max(1),
             };
@@ -255,7 +256,7 @@ impl DtlsCarrier {
         inner.flush(&self.udp, socket)?;
         let packets = transmit.contents.chunks(transmit.segment_size.max(1));
         let out = inner.sessions.send(Instant::now(), transmit.remote, packets);
-        inner.take_out(transmit.remote, out);
+        inner.take_out(transmit.remote, out, transmit.fragmentation);
         // What the socket does not take now goes before the next packet.
         let _ = inner.flush(&self.udp, socket);
         Ok(())
@@ -303,7 +304,7 @@ impl DtlsCarrier {
             return;
         }
         for (remote, out) in inner.sessions.handle_timeout(now) {
-            inner.take_out(remote, out);
+            inner.take_out(remote, out, Fragmentation::Avoided);
         }
         let _ = inner.flush(&self.udp, socket);
         drop(inner);
@@ -314,7 +315,7 @@ impl DtlsCarrier {
     pub(super) fn close(&self, socket: &Socket) {
         let mut inner = self.shared.lock();
         for (remote, out) in inner.sessions.close_all() {
-            inner.take_out(remote, out);
+            inner.take_out(remote, out, Fragmentation::Avoided);
         }
         let _ = inner.flush(&self.udp, socket);
     }

@@ -31,7 +31,7 @@ pub(crate) use sessions::{Acceptance, Sessions, State};
 
 /// Bytes that a record adds to a packet: header, explicit nonce and tag of DTLS 1.2 (RFC 6347
 /// §4.1, RFC 5288 §3), which needs more than DTLS 1.3.
-pub(crate) const MAX_OVERHEAD: u16 = 13 + 8 + 16;
+pub(crate) const MAX_OVERHEAD: u8 = 13 + 8 + 16;
 
 /// The first bytes that a record can have: content types (RFC 9147 §4.1), and the unified header
 /// of DTLS 1.3 (RFC 9147 §4).

@@ -13,8 +13,8 @@ use rustls_pki_types::ServerName;
 use tokio::time::timeout;
 
 use super::{Shared, is_record};
-use crate::sctp::client::{Clients, Protected, Unprotected};
-use crate::sctp::dtls::{Acceptance, Ending, Identity, Trust};
+use crate::sctp::client::{Clients, Protected, Unprotected, over_dtls};
+use crate::sctp::dtls::{Acceptance, Ending, Identity, MAX_OVERHEAD, Trust};
 use crate::sctp::listener::Directly;
 use crate::sctp::{SctpListenParameters, SctpListener};
 use crate::test_ports::own_port;
@@ -184,4 +184,35 @@ fn records_among_packets_are_taken_out_one_by_one() {
     shared.divert(&mut arrivals, Some(7), |_| true);
     let alone = train(&[clear]);
     assert_eq!(arrivals, vec![alone.clone(), alone]);
+}
+
+/// Loopback carries packets larger than any that is looked for.
+#[tokio::test]
+async fn larger_packets_are_looked_for_inside_records() {
+    let identity = identity();
+    let listener = listen(&identity);
+    let trusting = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+    let Protected { association, .. } = open(&listener, &trusting).await.expect("a session");
+    association.answered().await.expect("an INIT ACK");
+    association.established().await.expect("an association");
+    let accepted = timeout(PATIENCE, listener.accept_dtls()).await.expect("in time");
+    let largest = AssociationConfig::default().largest_mtu - 20 - 8 - u16::from(MAX_OVERHEAD);
+    let info = SendInfo::default();
+    let search = async {
+        while association.paths()[0].mtu != usize::from(largest & !3) {
+            association.send(&info, Bytes::from(vec![7; 3_000])).await.expect("sent");
+            accepted.receive().await.expect("alive").expect("a message");
+        }
+    };
+    timeout(PATIENCE, search).await.expect("in time");
+}
+
+#[test]
+fn an_association_inside_records_has_one_path_and_sees_no_marks() {
+    let mut config = AssociationConfig::default();
+    config.association_max_retrans = 7;
+    (config.extensions.ecn, config.extensions.dynamic_addresses) = (true, true);
+    let inside = over_dtls(&config);
+    assert_eq!((inside.path_max_retrans, inside.max_peer_addresses), (7, 0));
+    assert!(!inside.extensions.ecn && !inside.extensions.dynamic_addresses);
 }
