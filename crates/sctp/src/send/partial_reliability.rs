@@ -227,7 +227,9 @@ impl Sender {
         if !fits {
             return false;
         }
-        self.forward_tsn_due = point != self.advanced_peer_ack_point;
+        // What did not fit the list is told once the peer has gone as far as this (RFC 3758 §3.5, C4).
+        self.advanced_peer_ack_point = point;
+        self.forward_tsn_due = false;
         self.forwarded = Some((path, now));
         // A flight, so that the path's timer is looked after though no data is on it.
         let _ = self.flight_of(path);

@@ -224,6 +224,38 @@ fn a_peer_that_cannot_be_told_gets_everything() {
     assert_eq!(bench.events(), []);
 }
 
+/// RFC 3758 §3.2.
+#[test]
+fn an_unordered_message_is_forwarded_without_a_number() {
+    let mut bench = Bench::new();
+    let reliability = Reliability::Retransmissions(0);
+    for unordered in [true, false] {
+        bench.send(SendInfo { reliability, unordered, ..on(4) }, 100).expect("taken");
+    }
+    bench.output();
+    bench.timeout();
+    assert_eq!(forward(&mut bench), forwarded(2, &[(4, 0)]), "that of the other one");
+}
+
+/// RFC 3758 §3.5, C4: more streams than one list holds.
+#[test]
+fn a_list_that_is_full_is_gone_on_with_when_the_peer_has_taken_it_in() {
+    let mut bench = Bench::with(config(), Terms { outbound: 500, ..terms() });
+    for stream in 0..400 {
+        let once = SendInfo { reliability: Reliability::Retransmissions(0), ..on(stream) };
+        bench.send(once, 5).expect("taken");
+    }
+    bench.output();
+    bench.timeout();
+    let streams = |from: u16, to: u16| (from..to).map(|stream| (stream, 0)).collect::<Vec<_>>();
+    assert_eq!(forward(&mut bench), forwarded(365, &streams(0, 365)));
+    assert_eq!(forward(&mut bench), None, "nothing more before the peer has heard of that");
+    bench.sack(365, &[]);
+    assert_eq!(forward(&mut bench), forwarded(400, &streams(365, 400)));
+    bench.sack(400, &[]);
+    assert!(bench.sender.is_dry());
+}
+
 #[test]
 fn messages_behind_the_first_one_are_given_up_in_place() {
     let config = AssociationConfig { send_buffer: 3000, ..config() };
