@@ -131,10 +131,11 @@ pub struct AssociationConfig {
     pub association_max_retrans: u32,
     /// `Path.Max.Retrans`.
     pub path_max_retrans: u32,
-    /// Errors in a row after which a path counts as potentially failed (RFC 7829 §4, `PFMR`).
+    /// Errors in a row after which a path counts as potentially failed (RFC 7829 §3.2, `PFMR`).
     pub potentially_failed_max_retrans: u32,
-    /// Errors in a row after which another path becomes the primary one for good (RFC 7829 §5.2,
-    /// `PSMR`); `None`: the primary path is used again as soon as it works again.
+    /// Errors in a row after which another path becomes the primary one for good (RFC 7829 §5, `PSMR`),
+    /// at least those after which it counts as potentially failed; `None`: the primary path is used
+    /// again as soon as it works again.
     pub primary_switchover_max_retrans: Option<u32>,
     /// `Max.Init.Retransmits`.
     pub max_init_retransmits: u32,
@@ -215,7 +216,7 @@ pub struct AssociationConfig {
     /// What closes the window that the peer is told.
     pub window_accounting: WindowAccounting,
     /// Whether data leaves a path that has fallen silent before T3 runs out, if there is another
-    /// one (RFC 7829 §5).
+    /// one (beyond RFC 7829 §3.2).
     pub suspect_silent_paths: bool,
     /// Whether the peer is asked not to delay its SACK when nothing more can be sent before it
     /// comes (RFC 7053 §4).

@@ -1,5 +1,5 @@
 //! Heartbeats: whether idle paths work (RFC 9260 §8.3), whether addresses are the peer's (§5.4),
-//! whether failed paths are back (RFC 7829 §5.1), and how large packets may be (RFC 8899 §6.2.2).
+//! whether failed paths are back (RFC 7829 §3.2), and how large packets may be (RFC 8899 §6.2.2).
 //!
 //! The association calls [`Paths::start`] when it is up, [`Paths::handle_timeout`] when
 //! [`Paths::next_timeout`] has come, and [`Paths::poll_heartbeat`] whenever it gives output. A

@@ -175,7 +175,7 @@ impl Paths {
         let path = self.paths.remove(index);
         self.note(id, PathChange::Removed);
         if self.primary == id {
-            let next = self.best(None).unwrap_or(self.paths[0].id);
+            let next = self.best().unwrap_or(self.paths[0].id);
             self.make_primary(next);
         }
         Some(path)
@@ -208,7 +208,7 @@ impl Paths {
 
     /// The path for new data: the preferred one, or the primary one, while it is active; else
     /// another active one, else a potentially failed one, else whichever had the least errors
-    /// (RFC 9260 §6.4, RFC 7829 §5.1). Never an unconfirmed one.
+    /// (RFC 9260 §6.4, RFC 7829 §3.2). Never an unconfirmed one.
     #[must_use]
     pub fn for_data(&self, preferred: Option<PathId>) -> Option<PathId> {
         for wanted in preferred.into_iter().chain([self.primary]) {
@@ -216,7 +216,7 @@ impl Paths {
                 return Some(wanted);
             }
         }
-        self.best(None)
+        self.best()
     }
 
     /// The path for what was lost on `from`: another active one (RFC 9260 §6.4.1), else the one
@@ -316,30 +316,29 @@ impl Paths {
         Siblings::of(&member(own), self.paths.iter().filter(carries).map(member))
     }
 
-    /// The best path but `except`; `None` if no other is confirmed.
-    fn best(&self, except: Option<PathId>) -> Option<PathId> {
+    /// The best path; `None` if none is confirmed.
+    fn best(&self) -> Option<PathId> {
         let rank = |state| match state {
             PathState::Active => 0,
             PathState::PotentiallyFailed => 1,
             PathState::Inactive | PathState::Unconfirmed => 2,
         };
-        let usable =
-            |path: &&Path| Some(path.id) != except && path.state() != PathState::Unconfirmed;
+        let usable = |path: &&Path| path.state() != PathState::Unconfirmed;
         // The primary path wins among equals, then the oldest.
         let key = |path: &&Path| (rank(path.state()), path.errors(), path.id != self.primary);
         self.paths.iter().filter(usable).min_by_key(key).map(|path| path.id)
     }
 
-    /// Gives up the primary path for good after so many errors, if that is wished
-    /// (RFC 7829 §5.2, `PSMR`).
+    /// Gives up the primary path for good after so many errors, if that is wished: the path that
+    /// carries data instead becomes the primary one (RFC 7829 §5, `PSMR`).
     fn switch_over(&mut self, id: PathId, config: &AssociationConfig) {
         let Some(limit) = config.primary_switchover_max_retrans else { return };
+        let limit = limit.max(config.potentially_failed_max_retrans);
         let failed = self.get(id).is_some_and(|path| path.errors() > limit);
         if id != self.primary || !failed {
             return;
         }
-        let Some(next) = self.best(Some(id)) else { return };
-        if self.get(next).is_some_and(|path| path.state() == PathState::Active) {
+        if let Some(next) = self.for_data(None).filter(|next| *next != id) {
             self.make_primary(next);
         }
     }
@@ -368,7 +367,7 @@ impl Paths {
         if change == PathChange::PotentiallyFailed
             && let Some(path) = self.get_mut(id)
         {
-            // RFC 7829 §5.1: find out at once, and perhaps over another way out of here.
+            // RFC 7829 §3.2: find out at once, and perhaps over another way out of here.
             path.beat.hasten();
             path.forget_local();
         }

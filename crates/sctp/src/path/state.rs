@@ -1,4 +1,4 @@
-//! Whether a path works: error counts, and the states of RFC 7829 §5.
+//! Whether a path works: error counts, and the states of RFC 7829 §3.2.
 
 use super::Path;
 use crate::config::AssociationConfig;
@@ -11,7 +11,7 @@ pub enum PathState {
     Unconfirmed,
     /// It works.
     Active,
-    /// It did not answer lately: used only if nothing better is there (RFC 7829 §5).
+    /// It did not answer lately: used only if nothing better is there (RFC 7829 §3.2).
     PotentiallyFailed,
     /// It did not answer for long (RFC 9260 §8.2).
     Inactive,

@@ -43,6 +43,8 @@ struct Batch {
     flight: u8,
     packet: PacketNumber,
     once: bool,
+    /// Whether the chunks were sent on another path before.
+    moved: bool,
     /// Whether the cumulative TSN covers the chunks.
     cumulative: bool,
     first: Tsn,
@@ -59,6 +61,7 @@ impl Batch {
             flight: 0,
             packet: PacketNumber(0),
             once: true,
+            moved: false,
             cumulative: true,
             first: Tsn(0),
             last: Tsn(0),
@@ -71,10 +74,11 @@ impl Batch {
     #[inline]
     fn add(&mut self, tsn: Tsn, chunk: &SentChunk, flights: &mut [Flight], paths: &mut Paths) {
         let once = chunk.transmissions == 1 && !chunk.taken_back;
-        let same = self.flight == chunk.flight && self.packet == chunk.packet && self.once == once;
-        if self.bytes == 0 || !same {
+        let same = self.flight == chunk.flight && self.packet == chunk.packet;
+        if self.bytes == 0 || !same || self.once != once || self.moved != chunk.moved {
             self.flush(flights, paths);
-            (self.flight, self.packet, self.once) = (chunk.flight, chunk.packet, once);
+            (self.flight, self.packet) = (chunk.flight, chunk.packet);
+            (self.once, self.moved) = (once, chunk.moved);
             self.first = tsn;
         }
         self.last = tsn;
@@ -93,6 +97,7 @@ impl Batch {
         path.on_chunk_acknowledged(self.now, self.packet, bytes);
         let seen = &mut flight.seen;
         seen.acknowledged = true;
+        seen.works |= !self.moved;
         seen.cumulative |= self.cumulative;
         if seen.highest.is_none_or(|highest| self.last.is_after(highest)) {
             seen.highest = Some(self.last);
@@ -324,7 +329,12 @@ impl Sender {
                 let progress = Progress { cumulative_advanced, rtt, answered };
                 path.on_sack(now, progress, siblings);
             }
-            paths.on_answer(id);
+            // Which of its transmissions arrived is not known of what went elsewhere (RFC 7829 §3.2).
+            if seen.works {
+                paths.on_answer(id);
+            } else {
+                paths.on_peer_alive();
+            }
             // What came back on another path may be old news of a path that has died since.
             let usual = sent.zip(paths.get(id).and_then(|path| path.rto.smoothed()));
             let expected = usual.filter(|_| id != arrived_on).map(|(sent, rtt)| sent + rtt);

@@ -304,6 +304,7 @@ impl Sender {
             released: false,
             fast_retransmitted: false,
             taken_back: false,
+            moved: false,
         };
         let ends = message.unsent() == length;
         let immediate = (ends && message.immediate)

@@ -40,6 +40,8 @@ pub(super) struct Recovery {
 pub(super) struct Seen {
     /// Whether it acknowledged something for the first time.
     pub(super) acknowledged: bool,
+    /// Whether that was sent nowhere else.
+    pub(super) works: bool,
     /// Whether something that was sent on the path is cumulatively acknowledged now.
     pub(super) cumulative: bool,
     /// The newest packet of which it acknowledged something.

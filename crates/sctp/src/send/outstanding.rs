@@ -44,6 +44,8 @@ pub(super) struct SentChunk {
     pub(super) fast_retransmitted: bool,
     /// The peer took back that it had arrived: when it does measures no round trip.
     pub(super) taken_back: bool,
+    /// It went to another path after it was sent: that it arrived says of neither that it works.
+    pub(super) moved: bool,
 }
 
 /// Chunks in the order of their TSNs, without a hole.

@@ -123,6 +123,7 @@ impl Sender {
             released: true,
             fast_retransmitted: false,
             taken_back: false,
+            moved: false,
         });
         if let Some(stream) = self.streams.get_mut(slot) {
             number_is_used(stream, self.terms.interleaving, unordered);

@@ -269,6 +269,7 @@ impl Sender {
         let most = 2 * self.outstanding.len() + 64;
         let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
         let from = core::mem::replace(&mut chunk.flight, target);
+        chunk.moved |= from != target;
         let moved = if chunk.released { 0 } else { usize::from(chunk.length) };
         self.dequeue_from(from, moved);
         self.enqueue_on(target, moved);
@@ -290,6 +291,7 @@ impl Sender {
         flight.remove_again();
         flight.seen.late = true;
         flight.seen.acknowledged = true;
+        flight.seen.works |= !chunk.moved;
         let spurious = flight.clear_suspect(tsn, 1);
         let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
         path.on_late_chunk(now, chunk.length.into());

@@ -49,6 +49,7 @@ fn one_error_makes_a_path_potentially_failed_and_an_answer_heals_it() {
     paths.on_error(PathId(0), &config);
     assert_eq!(paths.get(PathId(0)).unwrap().state(), PathState::PotentiallyFailed);
     assert_eq!(paths.for_data(None), Some(PathId(1)));
+    assert_eq!(paths.for_data(Some(PathId(0))), Some(PathId(1)), "though the user wants it there");
     assert_eq!(paths.primary(), PathId(0));
     paths.on_answer(PathId(0));
     assert_eq!(paths.for_data(None), Some(PathId(0)));
@@ -116,6 +117,30 @@ fn the_primary_path_comes_back_unless_it_was_given_up_for_good() {
     assert_eq!(paths.primary(), PathId(1));
     paths.on_answer(PathId(0));
     assert_eq!(paths.for_data(None), Some(PathId(1)));
+}
+
+#[test]
+fn the_path_that_carries_data_becomes_primary_even_in_doubt() {
+    let (mut paths, mut config) = three();
+    config.primary_switchover_max_retrans = Some(1);
+    for id in [1, 1, 2, 0] {
+        paths.on_error(PathId(id), &config);
+    }
+    assert_eq!((paths.primary(), paths.for_data(None)), (PathId(0), Some(PathId(0))));
+    paths.on_error(PathId(0), &config);
+    assert_eq!((paths.primary(), paths.for_data(None)), (PathId(2), Some(PathId(2))));
+}
+
+/// RFC 7829 §5: no PSMR below PFMR.
+#[test]
+fn a_primary_path_is_not_given_up_before_it_is_in_doubt() {
+    let (mut paths, mut config) = three();
+    config.primary_switchover_max_retrans = Some(0);
+    config.potentially_failed_max_retrans = 2;
+    for primary in [0, 0, 1] {
+        paths.on_error(PathId(0), &config);
+        assert_eq!(paths.primary(), PathId(primary));
+    }
 }
 
 #[test]

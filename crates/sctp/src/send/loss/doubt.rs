@@ -3,7 +3,7 @@
 //! the last sign of life, and as much as round trips vary.
 //!
 //! Nothing is counted as lost and no window is cut: the path becomes potentially failed
-//! (RFC 7829 §5), a heartbeat asks it, and with the answer data goes there again.
+//! (RFC 7829 §3.2), a heartbeat asks it, and with the answer data goes there again.
 
 use core::time::Duration;
 

@@ -5,7 +5,7 @@
 //! | `classic` | three SACKs that acknowledge something later | RFC 9260 §7.2.4 |
 //! | `rack` | something sent later arrived, and time enough has passed | RFC 8985 §6 |
 //! | `tail_loss_probe` | at the tail nothing later is sent: so send something | RFC 8985 §7 |
-//! | `doubt` | a path that is silent, where there is another one | RFC 7829 §5 |
+//! | `doubt` | a path that is silent, where there is another one | beyond RFC 7829 §3.2 |
 //! | `spurious` | what was believed lost and had arrived | RFC 9260 §7.2.4, RFC 3708 |
 
 mod classic;

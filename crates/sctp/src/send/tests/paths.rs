@@ -37,6 +37,31 @@ fn after_t3_another_path_is_tried() {
     assert_eq!(bench.sender.next_timeout(&bench.paths), None);
 }
 
+/// RFC 7829 §3.2, 9 and 10.
+#[test]
+fn what_was_sent_on_two_paths_shows_of_neither_that_it_works() {
+    let mut bench = Bench::new();
+    let second = bench.add_path();
+    bench.send(on(0), 1400).expect("taken");
+    bench.output();
+    bench.timeout();
+    assert!(bench.output().iter().all(|packet| packet.path == second));
+    for path in [PathId(0), second] {
+        bench.paths.on_error(path, &config());
+    }
+    let errors =
+        |bench: &Bench| [PathId(0), second].map(|id| bench.paths.get(id).expect("a path").errors());
+    let before = errors(&bench);
+    bench.sack(1, &[]);
+    assert_eq!((errors(&bench), bench.paths.errors()), (before, 0));
+    let info = SendInfo { path: Some(second), ..on(0) };
+    bench.send(info, 100).expect("taken");
+    let on: Vec<PathId> = bench.output().iter().map(|packet| packet.path).collect();
+    bench.sack(2, &[]);
+    let after = errors(&bench);
+    assert_eq!(after[usize::from(on[0].0)], 0, "sent on one alone: {after:?}");
+}
+
 #[test]
 fn reports_count_only_on_the_path_that_they_are_about() {
     let mut bench = Bench::new();
