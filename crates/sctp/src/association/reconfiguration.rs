@@ -73,6 +73,16 @@ pub(crate) struct Halves<'a> {
     pub(crate) max_inbound: u16,
 }
 
+/// Why a request is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// The peer said nothing: that counts as an error of the path that the request was sent on
+    /// (RFC 6525 §5.1.1).
+    Unanswered,
+    /// The peer asked for patience: that is no error (RFC 6525 §5.2.7, H2).
+    AsAsked,
+}
+
 /// One request as it goes on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Task {
@@ -87,6 +97,15 @@ enum Task {
     ResetAssociation,
     AddOutgoing(u16),
     AddIncoming(u16),
+}
+
+impl Task {
+    /// Whether all of these streams of ours start anew by it; no streams are all of them.
+    fn resets(&self, wanted: &[StreamId]) -> bool {
+        let Self::ResetOutgoing { streams, .. } = self else { return false };
+        let named = |stream: &StreamId| streams.contains(stream);
+        streams.is_empty() || (!wanted.is_empty() && wanted.iter().all(named))
+    }
 }
 
 /// A request of ours that has been made.
@@ -127,6 +146,8 @@ pub(crate) struct Reconfiguration {
     /// Whether what is asked has to be sent.
     due: bool,
     timer: Option<Duration>,
+    /// Whether the timer runs because the peer asked for patience.
+    is_patient: bool,
     asked_on: Option<PathId>,
     deferred: Option<Deferred>,
     /// The answers to the peer's last requests.
@@ -145,6 +166,7 @@ impl Reconfiguration {
             asked: Vec::new(),
             due: false,
             timer: None,
+            is_patient: false,
             asked_on: None,
             deferred: None,
             answered: VecDeque::new(),
@@ -179,15 +201,15 @@ impl Reconfiguration {
         self.timer
     }
 
-    /// Whether the peer left a request without an answer for too long: that counts as an error of
-    /// the path that it was sent on (RFC 6525 §5.1.1). It is sent again.
-    pub(crate) fn handle_timeout(&mut self, now: Duration) -> bool {
+    /// Whether a request is to be sent again, and why.
+    pub(crate) fn handle_timeout(&mut self, now: Duration) -> Option<Again> {
         if self.timer.is_none_or(|timer| timer > now) {
-            return false;
+            return None;
         }
         self.timer = None;
         self.due = !self.asked.is_empty();
-        self.due
+        let why = if self.is_patient { Again::AsAsked } else { Again::Unanswered };
+        self.due.then_some(why)
     }
 
     /// A RE-CONFIG chunk came; `rto` is how long to wait if the peer asks for patience.
@@ -238,6 +260,7 @@ impl Reconfiguration {
         }
         self.due = false;
         self.timer = Some(now + rto);
+        self.is_patient = false;
         self.asked_on = Some(path);
         let last_of_peer = ReconfigurationNumber(self.expected.0.wrapping_sub(1));
         let parameters: Parameters =

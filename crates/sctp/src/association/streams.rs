@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Association;
-use super::reconfiguration::{Halves, Request};
+use super::reconfiguration::{Again, Halves, Request};
 use super::state::State;
 use crate::counters::Counters;
 use crate::error::Error;
@@ -71,12 +71,11 @@ impl Association {
         self.send_reconfiguration(now, None, counters);
     }
 
-    /// The peer left a request without an answer (RFC 6525 §5.1.1).
+    /// A request is to be sent again (RFC 6525 §5.1.1, §5.2.7).
     pub(super) fn handle_reconfiguration_timer(&mut self, now: Duration, counters: &mut Counters) {
-        if !self.reconfiguration.handle_timeout(now) {
-            return;
-        }
-        if let Some(asked_on) = self.reconfiguration.asked_on() {
+        let Some(why) = self.reconfiguration.handle_timeout(now) else { return };
+        let blamed = self.reconfiguration.asked_on().filter(|_| why == Again::Unanswered);
+        if let Some(asked_on) = blamed {
             if let Some(path) = self.paths.get_mut(asked_on) {
                 path.back_off();
             }

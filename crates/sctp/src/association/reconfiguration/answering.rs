@@ -142,7 +142,8 @@ impl Reconfiguration {
         response(number, ReconfigurationResult::Performed)
     }
 
-    /// The peer wants our streams to start anew: a request of ours follows (RFC 6525 §5.2.3).
+    /// The peer wants our streams to start anew: a request of ours follows, unless one that is under way
+    /// already does all of it (RFC 6525 §5.2.3).
     fn handle_incoming_reset(
         &mut self,
         reset: &IncomingSsnReset,
@@ -152,6 +153,9 @@ impl Reconfiguration {
         let Some(streams) = named(&reset.streams, halves.sender.terms().outbound) else {
             return response(number, ReconfigurationResult::WrongSsn);
         };
+        if self.asked.iter().any(|asked| asked.task.resets(&streams)) {
+            return response(number, ReconfigurationResult::NothingToDo);
+        }
         if !self.wanted.is_empty() {
             return response(number, ReconfigurationResult::RequestInProgress);
         }

@@ -149,14 +149,14 @@ impl Reconfiguration {
         let collided = response.result == ReconfigurationResult::RequestInProgress;
         if let Some(asked) = self.asked.get_mut(index) {
             if response.result == ReconfigurationResult::InProgress {
-                self.timer = Some(later);
+                self.wait_until(later);
                 return;
             }
             if collided && asked.collisions < MAX_COLLISIONS {
                 asked.collisions += 1;
                 asked.number = self.next;
                 self.next = self.next.next();
-                self.timer = Some(later);
+                self.wait_until(later);
                 return;
             }
         }
@@ -169,6 +169,11 @@ impl Reconfiguration {
     pub(super) fn fulfilled(&mut self, by: impl Fn(&Asked) -> bool) {
         self.asked.retain(|asked| !by(asked));
         self.stop_if_answered();
+    }
+
+    fn wait_until(&mut self, later: Duration) {
+        self.timer = Some(later);
+        self.is_patient = true;
     }
 
     fn stop_if_answered(&mut self) {

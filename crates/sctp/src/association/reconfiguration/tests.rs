@@ -229,9 +229,9 @@ fn a_request_is_sent_again_until_it_is_answered_and_done_once() {
     let lost = a.says().expect("the request");
     assert_eq!(a.says(), None);
     assert_eq!(a.reconfiguration.next_timeout(), Some(a.now + RTO));
-    assert!(!a.reconfiguration.handle_timeout(a.now));
+    assert_eq!(a.reconfiguration.handle_timeout(a.now), None);
     a.now += RTO;
-    assert!(a.reconfiguration.handle_timeout(a.now));
+    assert_eq!(a.reconfiguration.handle_timeout(a.now), Some(Again::Unanswered));
     let again = a.says().expect("it again");
     assert_eq!(lost, again);
     b.hear(&again);
@@ -447,6 +447,48 @@ fn a_request_is_made_again_if_the_peer_is_busy_but_not_for_ever() {
     assert_eq!(a.events(), [failed]);
     a.send(1, "goes on");
     assert_eq!(a.data().len(), 1);
+}
+
+/// RFC 6525 §5.2.7, H2.
+#[test]
+fn who_asks_for_patience_is_not_blamed_for_it() {
+    let (mut a, mut b) = Side::pair();
+    a.ask(Request::AddStreams { outbound: 1, inbound: 0 }).expect("nothing else");
+    let chunk = a.says().expect("the request");
+    let Some(Parameter::AddOutgoingStreams(add)) = chunk.parameters.iter().next() else {
+        panic!("{chunk:?}");
+    };
+    let patience = ReconfigurationResult::InProgress;
+    let patience =
+        ReconfigurationResponse { response: add.request, result: patience, next_tsns: None };
+    a.hear_of(Parameter::ReconfigurationResponse(patience));
+    a.now += RTO;
+    assert_eq!(a.reconfiguration.handle_timeout(a.now), Some(Again::AsAsked));
+    assert_eq!(a.says(), Some(chunk.clone()), "sent again all the same");
+    a.now += RTO;
+    assert_eq!(a.reconfiguration.handle_timeout(a.now), Some(Again::Unanswered));
+    b.hear(&chunk);
+    assert_eq!(b.answers(), ReconfigurationResult::Performed);
+}
+
+/// RFC 6525 §5.2.3.
+#[test]
+fn what_is_being_reset_already_is_not_reset_twice() {
+    let streams = |numbers: &[u16]| numbers.iter().map(|one| StreamId(*one)).collect::<Vec<_>>();
+    for (ours, theirs, result) in [
+        (&[1, 3][..], &[3][..], ReconfigurationResult::NothingToDo),
+        (&[], &[3], ReconfigurationResult::NothingToDo),
+        (&[1, 3], &[3, 4], ReconfigurationResult::Performed),
+        (&[1, 3], &[], ReconfigurationResult::Performed),
+    ] {
+        let (_, mut b) = Side::pair();
+        b.ask(Request::ResetOutgoing(streams(ours))).expect("nothing else");
+        b.says().expect("the request");
+        let request = ReconfigurationNumber(100);
+        let streams = StreamList::new(&streams(theirs));
+        b.hear_of(Parameter::IncomingSsnReset(IncomingSsnReset { request, streams }));
+        assert_eq!(b.answers(), result, "{ours:?} {theirs:?}");
+    }
 }
 
 #[test]
