@@ -76,6 +76,10 @@ impl Association {
             }
             Chunk::ShutdownAck => self.handle_shutdown_ack(path, counters),
             Chunk::ShutdownComplete { reflected: false } => self.handle_shutdown_complete(counters),
+            Chunk::Abort(_) if self.is_leaving(arrival.local) => {
+                counters.unexpected_chunks += 1;
+                return false;
+            }
             Chunk::Abort(abort) if !abort.reflected => {
                 self.handle_abort(&abort);
                 return false;

@@ -103,7 +103,7 @@ impl Association {
                 ack
             }
         };
-        // To where the request came from (RFC 5061 §5.2, C5).
+        // To where the request came from (RFC 5061 §5.2, E6).
         let path = self.paths.by_address(source);
         self.waiting.push(path, Chunk::AsconfAck(ack), counters);
     }
@@ -166,7 +166,7 @@ impl Association {
         }
     }
 
-    /// The peer does not know the chunk (RFC 5061 §5.1, A10).
+    /// The peer does not know the chunk (RFC 5061 §5.1, A9).
     pub(super) fn handle_asconf_unknown(&mut self) {
         let wishes = self.dynamic_address.as_mut().map(|dynamic| dynamic.asking.give_up());
         for wish in wishes.into_iter().flatten() {
@@ -176,7 +176,7 @@ impl Association {
         self.agreed.dynamic_addresses = false;
     }
 
-    /// T4-RTO ran out (RFC 5061 §5.1.1): the same request again, over another path if there is one.
+    /// T4-RTO ran out (RFC 5061 §5.1, B1 to B5): the same request again, over another path if there is one.
     pub(super) fn handle_asconf_timer(&mut self, now: Duration, counters: &mut Counters) {
         let expired = self.dynamic_address.as_ref().and_then(|it| it.asking.expired(now));
         let Some(asked_on) = expired else { return };
@@ -196,6 +196,13 @@ impl Association {
     /// When the peer must have answered.
     pub(super) fn asconf_timeout(&self) -> Option<Duration> {
         self.dynamic_address.as_ref().and_then(|dynamic| dynamic.asking.next_timeout())
+    }
+
+    /// Whether a packet came to an address of ours that the peer was told to forget: an ABORT there ends
+    /// nothing (RFC 5061 §5.3, F4).
+    pub(super) fn is_leaving(&self, local: Option<IpAddr>) -> bool {
+        let asking = self.dynamic_address.as_ref().map(|dynamic| &dynamic.asking);
+        asking.zip(local).is_some_and(|(asking, local)| asking.is_leaving(local))
     }
 
     /// Whether the peer's addresses may change.
@@ -228,7 +235,7 @@ impl Association {
     }
 
     /// The usual path, unless it may leave from an address that the request takes away: the peer
-    /// refuses that (RFC 5061 §5.3, F). If all may, the usual one leaves from another address from
+    /// refuses that (RFC 5061 §5.3, F6 and F8). If all may, the usual one leaves from another address from
     /// now on.
     fn path_for_asconf(&mut self) -> PathId {
         let usual = self.paths.for_data(None).unwrap_or(self.paths.primary());

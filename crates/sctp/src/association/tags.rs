@@ -38,7 +38,9 @@ impl Association {
     ) {
         match first {
             Some(Chunk::Abort(abort)) if abort.reflected && self.is_authentic(tag, true) => {
-                if !self.is_beside(arrival.remote, arrival.local) {
+                if self.is_leaving(arrival.local) {
+                    counters.unexpected_chunks += 1;
+                } else if !self.is_beside(arrival.remote, arrival.local) {
                     self.handle_abort(&abort);
                 }
             }

@@ -1,11 +1,13 @@
 //! Addresses added and removed while an association runs (RFC 5061).
 
 use super::world::*;
+use bytes::Bytes;
 use eyas_sctp::config::EndpointConfig;
-use eyas_sctp::endpoint::PathState;
+use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, OwnAddressChange, PathChange};
-use eyas_sctp::io::Input;
+use eyas_sctp::io::{Ecn, Input, Received};
+use eyas_sctp::wire::{AbortChunk, Causes, Checksum, Chunk};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -61,6 +63,43 @@ fn an_address_is_removed() {
             if remote.ip() == address(A, 1))
     };
     assert!(world.hosts[B].said().iter().any(removed));
+}
+
+/// An ABORT of `B`'s for `A`: as its own, or as to a stranger's packet.
+fn abort(world: &World, reflected: bool) -> Bytes {
+    let abort = [Chunk::Abort(AbortChunk { reflected, causes: Causes::default() })];
+    let wiretap = world.wiretap.as_ref().expect("it was heard");
+    let [to_a, to_b] = [A, B].map(|host| wiretap.forge(host, &abort).expect("both have spoken"));
+    let mut packet = to_a.to_vec();
+    if reflected {
+        packet[4..8].copy_from_slice(&to_b[4..8]);
+        Checksum::Crc32c.patch(&mut packet);
+    }
+    packet.into()
+}
+
+/// What left from the address before may arrive behind the request: a peer that takes it for a stranger's
+/// sends an ABORT there (RFC 5061 §5.3, F4, and §5.3.1).
+#[test]
+fn an_abort_at_an_address_that_goes_ends_nothing() {
+    for (reflected, after) in [(false, 0), (true, 0), (false, 1000), (true, 1000)] {
+        let mut world = World::with(changing(multihomed(A, 2)), changing(multihomed(B, 2)));
+        world.wiretap = Some(Wiretap::default());
+        let (a, _) = world.connected();
+        world.run_for(Duration::from_secs(10));
+        let packet = abort(&world, reflected);
+        world.hosts[A].endpoint.remove_address(world.now, a, address(A, 1)).unwrap();
+        world.run_for(Duration::from_millis(after));
+        for (local, lives) in [(address(A, 1), true), (address(A, 0), false)] {
+            let contents = packet.clone();
+            let (local, remote) = (Some(local), socket(B, 0));
+            let (ecn, segment_size) = (Ecn::NotCapable, contents.len());
+            let input = Input::Packets(Received { local, remote, ecn, contents, segment_size });
+            world.hosts[A].endpoint.handle_input(world.now, input);
+            let is_there = world.hosts[A].state() == AssociationState::Established;
+            assert_eq!(is_there, lives, "{local:?} {reflected} {after}");
+        }
+    }
 }
 
 #[test]

@@ -77,7 +77,8 @@ impl Answering {
         if asconf.parameters.iter().any(malformed) {
             return Answer::Malformed;
         }
-        let mut work = Work { source, peer, changes: Vec::new(), responses: Vec::new() };
+        let (changes, responses) = (Vec::new(), Vec::new());
+        let mut work = Work { source, peer, changes, responses, refuses: false };
         work.answer_all(&asconf.parameters);
         let ack = AsconfAckChunk { serial: asconf.serial, parameters: work.responses() };
         self.serial = asconf.serial;
@@ -92,6 +93,9 @@ struct Work {
     peer: PeerAddresses,
     changes: Vec<PeerChange>,
     responses: Vec<(u32, Result<(), Cause>)>,
+    /// Whether an address was not added or deleted: then none behind it is (RFC 5061 §5.3, F11). Who
+    /// moves would else lose the old address without having the new one.
+    refuses: bool,
 }
 
 impl Work {
@@ -103,10 +107,10 @@ impl Work {
                     (correlation(&parameter), Err(Cause::ResourceShortage { request }))
                 }
                 Parameter::AddAddress(request) => {
-                    (request.correlation, self.add(*request, &parameter))
+                    (request.correlation, self.change(*request, &parameter, Self::add))
                 }
                 Parameter::DeleteAddress(request) => {
-                    (request.correlation, self.delete(*request, &parameter))
+                    (request.correlation, self.change(*request, &parameter, Self::delete))
                 }
                 Parameter::SetPrimaryAddress(request) => {
                     (request.correlation, self.set_primary(*request, &parameter))
@@ -132,6 +136,20 @@ impl Work {
         }
     }
 
+    fn change(
+        &mut self,
+        request: AddressRequest,
+        parameter: &Parameter,
+        make: fn(&mut Self, AddressRequest, &Parameter) -> Result<(), Cause>,
+    ) -> Result<(), Cause> {
+        if self.refuses {
+            return Err(Cause::ResourceShortage { request: parameter.to_bytes() });
+        }
+        let outcome = make(self, request, parameter);
+        self.refuses = outcome.is_err();
+        outcome
+    }
+
     /// RFC 5061 §4.2.1; an address that is there already is no error.
     fn add(&mut self, request: AddressRequest, parameter: &Parameter) -> Result<(), Cause> {
         let address = self.meant(request.address);
@@ -149,7 +167,7 @@ impl Work {
         Ok(())
     }
 
-    /// RFC 5061 §4.2.2, §5.3 F: neither the last address goes nor the one that the request came
+    /// RFC 5061 §4.2.2, §5.3 F7 and F8: neither the last address goes nor the one that the request came
     /// from. An unspecified one stands for all others.
     fn delete(&mut self, request: AddressRequest, parameter: &Parameter) -> Result<(), Cause> {
         let (address, source) = (request.address, self.source);
@@ -191,7 +209,7 @@ impl Work {
         if address.is_unspecified() { self.source } else { address }
     }
 
-    /// What was done is said only if something was not (RFC 5061 §5.2, V3).
+    /// What was done is said only if something was not (RFC 5061 §5.2, V2).
     fn responses(&mut self) -> Parameters {
         let responses = core::mem::take(&mut self.responses);
         if responses.iter().all(|(_, outcome)| outcome.is_ok()) {

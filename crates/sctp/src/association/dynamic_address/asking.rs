@@ -37,6 +37,13 @@ impl AddressWish {
         }
     }
 
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Add(_) | Self::Delete(_) => Kind::Change,
+            Self::SetPrimary(_) => Kind::SetPrimary,
+        }
+    }
+
     const fn parameter(self, correlation: u32) -> Parameter {
         let request = AddressRequest { correlation, address: self.address() };
         match self {
@@ -47,12 +54,19 @@ impl AddressWish {
     }
 }
 
+/// Kinds of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Change,
+    SetPrimary,
+}
+
 /// What an ASCONF-ACK means.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Settled {
     /// It answers nothing that is under way.
     Nothing,
-    /// It answers what was never asked: the association is to be aborted (RFC 5061 §5.1, A11).
+    /// It answers what was never asked: the association is to be aborted (RFC 5061 §5.3, F0).
     Illegal,
     /// It answers the request that went over this path.
     Answered {
@@ -83,6 +97,10 @@ pub(crate) struct Asking {
     wishes: VecDeque<AddressWish>,
     asked: Option<Asked>,
     own: Vec<IpAddr>,
+    /// Addresses of ours that the peer was told to forget, latest last.
+    gone: VecDeque<IpAddr>,
+    /// What the peer said that it does not know: nothing more of it is asked (RFC 5061 §5.3, F3).
+    unknown: Vec<Kind>,
 }
 
 impl Asking {
@@ -93,6 +111,8 @@ impl Asking {
             wishes: VecDeque::new(),
             asked: None,
             own: own.to_vec(),
+            gone: VecDeque::new(),
+            unknown: Vec::new(),
         }
     }
 
@@ -103,6 +123,9 @@ impl Asking {
 
     /// Takes a wish; it is asked for as soon as nothing else is under way.
     pub(crate) fn wish(&mut self, wish: AddressWish) -> Result<(), Error> {
+        if self.unknown.contains(&wish.kind()) {
+            return Err(Error::NotSupported);
+        }
         if self.wishes.len() >= MAX_WISHES {
             return Err(Error::Busy);
         }
@@ -177,6 +200,13 @@ impl Asking {
         self.open().any(|wish| matches!(wish, AddressWish::Delete(_)))
     }
 
+    /// Whether an address of ours is not the peer's to send to any more, or soon will not be: what comes
+    /// from there out of the blue may be its ABORT to what we sent from this address before
+    /// (RFC 5061 §5.3.1).
+    pub(crate) fn is_leaving(&self, address: IpAddr) -> bool {
+        self.deletes(address) || self.gone.contains(&address)
+    }
+
     fn open(&self) -> impl Iterator<Item = AddressWish> + '_ {
         let asked = self.asked.iter().flat_map(|asked| asked.wishes.iter().map(|(_, wish)| wish));
         asked.chain(&self.wishes).copied()
@@ -192,7 +222,7 @@ impl Asking {
         self.asked.as_ref().filter(|asked| asked.t4.due <= now).map(|asked| asked.t4.path)
     }
 
-    /// Sends the same request again, over `path` (RFC 5061 §5.1.1, B4).
+    /// Sends the same request again, over `path` (RFC 5061 §5.1, B4).
     pub(crate) fn ask_again(&mut self, now: Duration, path: PathId, config: &AssociationConfig) {
         if let Some(asked) = &mut self.asked {
             asked.t4.again(now, path, config);
@@ -200,13 +230,13 @@ impl Asking {
         }
     }
 
-    /// The peer does not know ASCONF: nothing more is asked (RFC 5061 §5.1, A10). What was wished.
+    /// The peer does not know ASCONF: nothing more is asked (RFC 5061 §5.1, A9). What was wished.
     pub(crate) fn give_up(&mut self) -> Vec<AddressWish> {
         let asked = self.asked.take().into_iter().flat_map(|asked| asked.wishes);
         asked.map(|(_, wish)| wish).chain(self.wishes.drain(..)).collect()
     }
 
-    /// ASCONF-ACK (RFC 5061 §5.1, A6 to A9).
+    /// ASCONF-ACK (RFC 5061 §5.1, A5 to A8).
     pub(crate) fn handle_ack(&mut self, ack: &AsconfAckChunk) -> Settled {
         let answers = |asked: &mut Asked| asked.chunk.serial == ack.serial;
         let Some(asked) = self.asked.take_if(answers) else {
@@ -214,26 +244,59 @@ impl Asking {
             let unasked = ack.serial.is_at_or_after(self.next_serial);
             return if idle && unasked { Settled::Illegal } else { Settled::Nothing };
         };
-        let results = results(&asked.wishes, ack);
+        let mut results = results(&asked.wishes, ack);
         for (wish, refused) in &results {
             if refused.is_none() {
                 self.note(*wish);
             }
         }
+        self.note_unknown(&asked.wishes, ack);
+        let (vain, kept): (VecDeque<_>, _) =
+            self.wishes.drain(..).partition(|wish| self.unknown.contains(&wish.kind()));
+        self.wishes = kept;
+        let unknown = Some(CauseCode::UNRECOGNIZED_PARAMETERS);
+        results.extend(vain.into_iter().map(|wish| (wish, unknown)));
         Settled::Answered { path: asked.t4.path, results }
     }
 
     fn note(&mut self, done: AddressWish) {
         match done {
-            AddressWish::Add(address) if !self.own.contains(&address) => self.own.push(address),
-            AddressWish::Delete(address) => self.own.retain(|own| *own != address),
-            AddressWish::Add(_) | AddressWish::SetPrimary(_) => {}
+            AddressWish::Add(address) => {
+                self.gone.retain(|gone| *gone != address);
+                if !self.own.contains(&address) {
+                    self.own.push(address);
+                }
+            }
+            AddressWish::Delete(address) => {
+                self.own.retain(|own| *own != address);
+                self.gone.retain(|gone| *gone != address);
+                if self.gone.len() >= MAX_WISHES {
+                    self.gone.pop_front();
+                }
+                self.gone.push_back(address);
+            }
+            AddressWish::SetPrimary(_) => {}
+        }
+    }
+
+    fn note_unknown(&mut self, wishes: &[(u32, AddressWish)], ack: &AsconfAckChunk) {
+        for response in ack.parameters.iter().take(2 * MAX_REQUESTS) {
+            let Parameter::ErrorCauseIndication { correlation, causes } = response else {
+                continue;
+            };
+            let is_unknown = causes
+                .iter()
+                .next()
+                .is_some_and(|cause| cause.code() == CauseCode::UNRECOGNIZED_PARAMETERS);
+            let wish = wishes.iter().find(|(other, _)| is_unknown && *other == correlation);
+            let kind = wish.map(|(_, wish)| wish.kind());
+            self.unknown.extend(kind.filter(|kind| !self.unknown.contains(kind)));
         }
     }
 }
 
 /// What became of each request: what stands before the first one that was refused was done, what
-/// stands behind it only if the peer says so (RFC 5061 §5.1, A8 and A9).
+/// stands behind it only if the peer says so (RFC 5061 §5.1, A7 and A8).
 fn results(
     wishes: &[(u32, AddressWish)],
     ack: &AsconfAckChunk,

@@ -231,6 +231,43 @@ fn what_was_done_is_said_beside_what_was_not() {
     assert_eq!(responses, [(2, None), (7, Some(CauseCode::UNRESOLVABLE_ADDRESS))]);
 }
 
+/// RFC 5061 §5.3, F11: who moves keeps what it had if the new address finds no room.
+#[test]
+fn behind_an_address_that_finds_no_room_none_is_taken_away() {
+    let asked = [
+        Parameter::AddAddress(about(4)),
+        Parameter::DeleteAddress(about(2)),
+        Parameter::SetPrimaryAddress(about(3)),
+    ];
+    let (changes, responses) = outcome(asked, &[1, 2, 3]);
+    assert_eq!(changes, [PeerChange::MadePrimary(ip(3))]);
+    let refused = Some(CauseCode::RESOURCE_SHORTAGE);
+    assert_eq!(responses, [(4, refused), (2, refused), (3, None)]);
+}
+
+/// RFC 5061 §5.3, F3a and F3b.
+#[test]
+fn what_the_peer_does_not_know_is_not_asked_again() {
+    let mut here = state();
+    let wishes = [AddressWish::SetPrimary(ip(1)), AddressWish::Add(ip(2))];
+    let asconf = ask(&mut here, &wishes);
+    here.asking.wish(AddressWish::SetPrimary(ip(3))).unwrap();
+    here.asking.wish(AddressWish::Add(ip(3))).unwrap();
+    let causes = Cause::UnrecognizedParameters(Parameters::default()).into();
+    let unknown = Parameter::ErrorCauseIndication { correlation: 1, causes };
+    let parameters = [unknown].into_iter().collect();
+    let ack = AsconfAckChunk { serial: asconf.serial, parameters };
+    let Settled::Answered { results, .. } = here.asking.handle_ack(&ack) else {
+        panic!("it was asked")
+    };
+    let code = Some(CauseCode::UNRECOGNIZED_PARAMETERS);
+    let vain = AddressWish::SetPrimary(ip(3));
+    assert_eq!(results, [(wishes[0], code), (wishes[1], code), (vain, code)]);
+    assert_eq!(here.asking.wish(vain), Err(Error::NotSupported));
+    let next = poll(&mut here).expect("the other kind of wish waits");
+    assert_eq!(next.parameters.iter().count(), 1);
+}
+
 #[test]
 fn unknown_requests_do_as_their_type_says() {
     let unknown = |number| {
