@@ -57,7 +57,7 @@
 //! | §3.2 | unknown chunks and parameters | `wire/action.rs`, `association/report.rs` |
 //! | §3.3 | chunks | `wire/chunk/`, one file each |
 //! | §3.2.1, §3.3.2.1 | parameters | `wire/parameter/` |
-//! | §3.3.2.1.4 | kinds of addresses | `association/introduction.rs`, `endpoint/init.rs` |
+//! | §3.3.2.1.5 | kinds of addresses | `association/introduction.rs`, `endpoint/init.rs` |
 //! | §3.3.10 | error causes | `wire/cause.rs` |
 //! | §4 | states | `association/state.rs` |
 //! | §5.1 | the handshake | `association/handshake.rs`, `endpoint/init.rs`, `endpoint/cookie_echo.rs` |

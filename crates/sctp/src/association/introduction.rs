@@ -76,7 +76,7 @@ impl Introduction {
 
     /// The kinds of addresses that this side can use, for a peer at an IPv4 address or not. Who has
     /// one address alone, or can use both kinds, says nothing: that is what silence means
-    /// (RFC 9260 §3.3.2.1.4), and pion drops an INIT with this parameter, as it does one that lists
+    /// (RFC 9260 §3.3.2.1.5), and pion drops an INIT with this parameter, as it does one that lists
     /// addresses.
     fn address_types(&self, ipv4: bool) -> Option<SupportedAddressTypes> {
         if self.addresses.is_empty() {

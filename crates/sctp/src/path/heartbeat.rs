@@ -167,7 +167,7 @@ impl Paths {
             if path.t3.is_none() {
                 path.back_off();
                 let id = path.id;
-                self.on_error(id, config);
+                self.on_heartbeat_lost(id, config);
             }
         }
         self.due = 0;

@@ -231,12 +231,22 @@ impl Paths {
         active.map(|path| path.id).or_else(|| self.for_data(None)).unwrap_or(from)
     }
 
-    /// Something sent on a path was not answered in time: data (T3), or a heartbeat. Counts for
-    /// the path and, unless the path is unconfirmed, for the association (RFC 9260 §8.1, §8.2,
-    /// §5.4).
+    /// What had to be answered was not in time: data (T3), or a request. Counts for the path and,
+    /// unless the path is unconfirmed, for the association (RFC 9260 §8.1, §8.2, §5.4).
     pub fn on_error(&mut self, id: PathId, config: &AssociationConfig) {
+        let counts = self.get(id).is_some_and(|path| path.state() != PathState::Unconfirmed);
+        self.count_error(id, counts, config);
+    }
+
+    /// A heartbeat was not answered in time. Counts for the path and, if that is the one which data
+    /// would take, for the association: it works if that one does (RFC 9260 §8.1).
+    pub(super) fn on_heartbeat_lost(&mut self, id: PathId, config: &AssociationConfig) {
+        let counts = self.for_data(None) == Some(id);
+        self.count_error(id, counts, config);
+    }
+
+    fn count_error(&mut self, id: PathId, counts: bool, config: &AssociationConfig) {
         let Some(path) = self.get_mut(id) else { return };
-        let counts = path.state() != PathState::Unconfirmed;
         let change = path.on_error(config);
         if counts {
             self.errors = self.errors.saturating_add(1);

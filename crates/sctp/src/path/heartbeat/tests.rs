@@ -116,6 +116,24 @@ fn a_silent_path_fails_step_by_step_and_comes_back() {
     assert!(times[6] - times[5] > ms(60_000));
 }
 
+/// RFC 9260 §8.1: an association that is idle is not given up for its other paths.
+#[test]
+fn heartbeats_lost_beside_a_path_that_works_are_no_errors_of_the_association() {
+    let (mut paths, config) = paths(4);
+    run(&mut paths, &config, ms(0), ms(10_000), |_, _| true);
+    for _ in 0..=config.path_max_retrans {
+        (1..4).for_each(|id| paths.on_heartbeat_lost(PathId(id), &config));
+    }
+    let states = [1, 2, 3].map(|id| state(&paths, id));
+    assert_eq!((states, paths.errors()), ([PathState::Inactive; 3], 0));
+    for _ in 0..=config.association_max_retrans {
+        assert!(!paths.is_peer_unreachable(&config));
+        let usual = paths.for_data(None).expect("a path");
+        paths.on_heartbeat_lost(usual, &config);
+    }
+    assert!(paths.is_peer_unreachable(&config));
+}
+
 #[test]
 fn addresses_are_verified_one_each_timeout() {
     let (mut paths, config) = paths(4);
