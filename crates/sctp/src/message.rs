@@ -33,12 +33,12 @@ pub enum Reliability {
     /// Never.
     #[default]
     Reliable,
-    /// When it has not been acknowledged this long after it was handed in (RFC 7496 §4.1, timed).
+    /// When it has not been acknowledged this long after it was handed in (RFC 3758 §4.1, timed).
     Lifetime(Duration),
-    /// When it has been retransmitted this often (RFC 7496 §4.1, limited retransmissions).
+    /// When it has been retransmitted this often (RFC 7496 §3.1, limited retransmissions).
     Retransmissions(u16),
     /// When the send buffer is full and a message of higher priority wants in; a lower number is a
-    /// higher priority (RFC 7496 §4.2).
+    /// higher priority (RFC 7496 §3.2).
     Priority(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Messages whose lifetime ends before anything of them was sent (RFC 7496 §4.1). Those that were
+//! Messages whose lifetime ends before anything of them was sent (RFC 3758 §4.1). Those that were
 //! begun are given up when they would be sent again.
 
 use alloc::vec::Vec;

@@ -19,7 +19,7 @@ pub(super) struct MessageId(pub(super) u32);
 /// No message: the end of a list.
 pub(super) const NONE: MessageId = MessageId(u32::MAX);
 
-/// When a message is given up (RFC 7496 §4).
+/// When a message is given up (RFC 3758 §4.1, RFC 7496 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
     Never,

@@ -13,7 +13,7 @@
 //! | `loss` | how losses are found | RFC 9260 §7.2.4, RFC 8985 |
 //! | `peer_window` | the peer's window, probes into a closed one | RFC 9260 §6.1, §6.2.1 |
 //! | `partial_reliability` | messages given up, FORWARD-TSN | RFC 3758, RFC 7496, RFC 8260 §2.3 |
-//! | `lifetime` | messages that wait for too long | RFC 7496 §4.1 |
+//! | `lifetime` | messages that wait for too long | RFC 3758 §4.1 |
 //! | `stream_reset` | streams stopped, renumbered, resumed | RFC 6525 §5.1 |
 //! | `restart` | the peer came back without a memory | RFC 9260 §5.2.4 |
 //! | `congestion_echo` | ECNE | RFC 9260 appendix A |

@@ -1,4 +1,4 @@
-//! Messages that are given up (RFC 3758 §3.5, RFC 7496 §4, RFC 8260 §2.3).
+//! Messages that are given up (RFC 3758 §3.5, RFC 7496 §3, RFC 8260 §2.3).
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -131,7 +131,7 @@ impl Sender {
     }
 
     /// Gives up what may be given up so that a message finds room: what has outlived its lifetime,
-    /// then what has a lower priority than the new message, lowest first (RFC 7496 §4.2).
+    /// then what has a lower priority than the new message, lowest first (RFC 7496 §3.2).
     pub(super) fn make_room(
         &mut self,
         now: Duration,
