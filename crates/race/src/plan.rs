@@ -16,7 +16,7 @@
 //!    and in each lane the Connection Attempt Delay lies between two attempts.
 //!
 //! ```text
-//! 0 ms            50 ms          250 ms           300 ms
+//! 0 ms            30 ms          250 ms           280 ms
 //! quic IPv6  ──▶  tcp IPv6  ──▶  quic IPv4  ──▶   tcp IPv4
 //! ```
 
@@ -33,6 +33,7 @@ use crate::resolve::ServiceInfo;
 use crate::target::Target;
 
 mod address;
+mod again;
 mod candidates;
 mod destination;
 mod interleave;
@@ -41,6 +42,8 @@ mod schedule;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use again::{WORK, known_patience};
 
 pub use crate::reason::{AddressRule, Reason, RecordFault};
 
@@ -78,10 +81,13 @@ pub struct Plan {
     /// What did not come to be a candidate at all: records ignored, addresses beyond a bound; and
     /// what holds for all of them.
     pub notes: Vec<Reason>,
-    /// How often a candidate that nobody answers is tried once more: as the policy says for a
-    /// network that loses packets, or for any other.
+    /// When an attempt that nobody answers is followed by a second try, where the round trip to its
+    /// host is not known.
     #[serde(default)]
-    pub second_tries: u32,
+    pub second_try_delay: Duration,
+    /// Whether the network is remembered to lose packets.
+    #[serde(default)]
+    pub is_lossy: bool,
 }
 
 /// One attempt to come.
@@ -166,19 +172,11 @@ pub fn plan(request: &PlanRequest<'_>) -> Plan {
     dropped.extend(found.unroutable.into_iter().map(Draft::into_dropped));
     let mut notes = request.notes.to_vec();
     notes.extend(found.notes);
-    let policy = request.policy;
-    let loss = if policy.ignore_memory { None } else { request.view.loss(request.now) };
-    let (head_start, second_tries) = match loss {
-        None => (policy.head_start, policy.second_tries),
-        Some(loss) => {
-            let tries = policy.second_tries.max(policy.lossy_second_tries);
-            let head_start = policy.head_start.max(policy.lossy_head_start);
-            notes.push(Reason::NetworkLoses { loss, head_start, second_tries: tries });
-            (head_start, tries)
-        }
-    };
-    let entries = schedule::entries(policy, head_start, weighed.blocks);
-    Plan { entries, dropped, notes, second_tries }
+    let waits = again::waits(request);
+    notes.extend(waits.note.clone());
+    let entries = schedule::entries(request.policy, &waits, weighed.blocks);
+    let (second_try_delay, is_lossy) = (waits.second_try_delay, waits.is_lossy);
+    Plan { entries, dropped, notes, second_try_delay, is_lossy }
 }
 
 impl Draft {

@@ -35,9 +35,14 @@ pub struct Policy {
     /// neither asked of DNS nor tried. Behind a NAT64 an IPv4 peer belongs to both, for it is
     /// reached by IPv6 packets ([`NetworkView::admits`](crate::io::NetworkView::admits)).
     pub only_family: Option<Family>,
-    /// What a more wanted transport gets before the next one starts, without memory: 50 ms.
+    /// What a more wanted transport gets before the next one starts, without memory: 30 ms.
     pub head_start: Duration,
-    /// What a usable but less wanted transport waits for a more wanted one still under way: 0.
+    /// What a usable but less wanted transport waits for a more wanted one still under way: 12 ms.
+    ///
+    /// The lesser one has shown how far the host is, so a more wanted one that is overdue may be
+    /// tried once more ([`Self::second_tries`]): after [`ATTEMPT_DELAY_FLOOR`], and over a short path
+    /// it is there a little later. Head start and grace together are what is waited for where the
+    /// more wanted transport goes nowhere.
     pub grace: Duration,
     /// How far an attempt must come to win: [`Level::Security`].
     pub win_at: Level,
@@ -62,32 +67,37 @@ pub struct Policy {
     /// every transport.
     pub refused_host_patience: Duration,
     /// How often a candidate that nobody answers is tried once more, by a further attempt beside
-    /// those before it: 0 times. What comes up first counts, and the others close.
+    /// those before it: 3 times. What comes up first counts, and the others close. None starts once
+    /// there is a winner. 0 switches them off.
     ///
     /// Loss at the handshake is where the longest waits come from: a client that knows no round
     /// trip sends a QUIC Initial or a SYN again after 1 s, and a QUIC server whose whole first
     /// flight was lost waits as long, whatever the client repeats on the same connection (RFC 9002
     /// §6.2.2). A further attempt is a new connection to both. It costs its packets, and a server
     /// that was reached a second handshake.
-    ///
-    /// With the late switch, a more wanted transport that is silent is tried so beside the
-    /// connection that works, too.
     #[serde(default)]
     pub second_tries: u32,
-    /// When the first further attempt starts, where no round trip to the host is known: 100 ms
-    /// after the attempt before it. Where one is known, be it remembered or another attempt's in
-    /// this race, after three of them and 10 ms. Each further one waits twice as long as the one
-    /// before it.
+    /// When the first further attempt starts, where nothing is known of the distance: 250 ms after
+    /// the attempt before it, as the Connection Attempt Delay. Where the round trip to the host is
+    /// known, be it remembered or another attempt's in this race, after three of them and 10 ms.
+    /// Each further one waits twice as long as the one before it.
     #[serde(default = "second_try_delay")]
     pub second_try_delay: Duration,
-    /// [`Self::second_tries`] on a network that is remembered to lose packets: 3. There the wait
-    /// for a retransmission is common, and what further attempts cost well spent.
-    #[serde(default = "lossy_second_tries")]
-    pub lossy_second_tries: u32,
-    /// [`Self::head_start`] on such a network, if that is longer: 120 ms. So the first second try of
-    /// a more wanted transport has its chance before a lesser one starts: QUIC copes better with
-    /// loss, and is to be preferred the more there is of it (Matsuzawa and Ichikawa 2022, Section 5,
-    /// future work).
+    /// Where the round trips to other hosts of this network are remembered, the first further
+    /// attempt starts after three of the longest and 10 ms, if that is less than
+    /// [`Self::second_try_delay`], and never before this: 100 ms, the recommended least Connection
+    /// Attempt Delay (draft-ietf-happy-happyeyeballs-v3 §9).
+    #[serde(default = "second_try_delay_min")]
+    pub second_try_delay_min: Duration,
+    /// [`Self::second_try_delay`] on a network that is remembered to lose packets, if that is less:
+    /// 100 ms. There the wait for a retransmission is common, and what further attempts cost well
+    /// spent; so the round trips to other hosts bring it down to [`Self::head_start`].
+    #[serde(default = "lossy_second_try_delay")]
+    pub lossy_second_try_delay: Duration,
+    /// The most that [`Self::head_start`] becomes on such a network, if that is longer: 120 ms. It
+    /// lasts until the first second try of a more wanted transport has had its chance: QUIC copes
+    /// better with loss, and is to be preferred the more there is of it (Matsuzawa and Ichikawa
+    /// 2022, Section 5, future work).
     #[serde(default = "lossy_head_start")]
     pub lossy_head_start: Duration,
     /// What losers may do.
@@ -159,17 +169,22 @@ pub const DEADLINE_MAX: Duration = Duration::from_hours(1);
 /// The most further attempts at one candidate.
 pub const SECOND_TRIES_MAX: u32 = 8;
 
-/// As long as most round trips on the Internet, and a third of the first probe timeout of clients
-/// that know none (RFC 9002 §6.2.2).
+/// The Connection Attempt Delay of draft-ietf-happy-happyeyeballs-v3 §9: longer than most round trips
+/// on the Internet, and a quarter of the first probe timeout of clients that know none (RFC 9002
+/// §6.2.2).
 const fn second_try_delay() -> Duration {
+    Duration::from_millis(250)
+}
+
+const fn second_try_delay_min() -> Duration {
     Duration::from_millis(100)
 }
 
-const fn lossy_second_tries() -> u32 {
-    3
+const fn lossy_second_try_delay() -> Duration {
+    Duration::from_millis(100)
 }
 
-/// When the first second try starts where no round trip is known, and a short round trip more.
+/// When the first second try starts on a lossy network at the latest, and a short round trip more.
 const fn lossy_head_start() -> Duration {
     Duration::from_millis(120)
 }
@@ -198,6 +213,8 @@ impl Policy {
             ("refused_host_patience", self.refused_host_patience, DEADLINE_MAX),
             ("dns_after_win", self.dns_after_win, AFTER_WIN_MAX),
             ("second_try_delay", self.second_try_delay, ATTEMPT_DELAY_MAX),
+            ("second_try_delay_min", self.second_try_delay_min, ATTEMPT_DELAY_MAX),
+            ("lossy_second_try_delay", self.lossy_second_try_delay, ATTEMPT_DELAY_MAX),
         ];
         for (field, value, most) in upper_bounds {
             if value > most {
@@ -209,9 +226,15 @@ impl Policy {
         {
             return Err(PolicyError::TooLong { field: "losers", value, most: AFTER_WIN_MAX });
         }
-        if self.second_try_delay < ATTEMPT_DELAY_FLOOR {
-            let (field, value) = ("second_try_delay", self.second_try_delay);
-            return Err(PolicyError::TooShort { field, value, least: ATTEMPT_DELAY_FLOOR });
+        let lower_bounds = [
+            ("second_try_delay", self.second_try_delay),
+            ("second_try_delay_min", self.second_try_delay_min),
+            ("lossy_second_try_delay", self.lossy_second_try_delay),
+        ];
+        for (field, value) in lower_bounds {
+            if value < ATTEMPT_DELAY_FLOOR {
+                return Err(PolicyError::TooShort { field, value, least: ATTEMPT_DELAY_FLOOR });
+            }
         }
         if self.deadline.is_zero() {
             let least = Duration::from_millis(1);
@@ -220,10 +243,8 @@ impl Policy {
         if !(1..=IN_FLIGHT_MAX).contains(&self.max_in_flight) {
             return Err(PolicyError::MaxInFlight(self.max_in_flight));
         }
-        for tries in [self.second_tries, self.lossy_second_tries] {
-            if tries > SECOND_TRIES_MAX {
-                return Err(PolicyError::SecondTries(tries));
-            }
+        if self.second_tries > SECOND_TRIES_MAX {
+            return Err(PolicyError::SecondTries(self.second_tries));
         }
         if self.preferred_family_count == 0 {
             return Err(PolicyError::PreferredFamilyCount);
@@ -244,6 +265,7 @@ impl Policy {
             simultaneous: true,
             late_switch: false,
             second_tries: 0,
+            grace: Duration::ZERO,
             losers: Losers::Finish(AFTER_WIN_MAX),
             ignore_memory: true,
             ..self
@@ -259,7 +281,12 @@ impl Policy {
     /// The policy in whose times the tests of everything but second tries are written.
     #[cfg(test)]
     pub(crate) fn of_first_tries() -> Self {
-        Self { second_tries: 0, ..Self::default() }
+        Self {
+            second_tries: 0,
+            head_start: Duration::from_millis(50),
+            grace: Duration::ZERO,
+            ..Self::default()
+        }
     }
 
     /// How much this transport is wanted: 0 is the most wanted, `None` is prohibited.
@@ -331,7 +358,7 @@ pub enum PolicyError {
     },
     /// `max_in_flight` is zero, or above [`IN_FLIGHT_MAX`].
     MaxInFlight(usize),
-    /// `second_tries` or `lossy_second_tries` is above [`SECOND_TRIES_MAX`].
+    /// `second_tries` is above [`SECOND_TRIES_MAX`].
     SecondTries(u32),
     /// `preferred_family_count` is zero.
     PreferredFamilyCount,
@@ -357,11 +384,7 @@ impl fmt::Display for PolicyError {
                 write!(f, "max_in_flight is {value}, but must be 1 to {IN_FLIGHT_MAX}")
             }
             Self::SecondTries(value) => {
-                write!(
-                    f,
-                    "second_tries and lossy_second_tries must be at most {SECOND_TRIES_MAX}, \
-                     but one is {value}"
-                )
+                write!(f, "second_tries is {value}, but must be at most {SECOND_TRIES_MAX}")
             }
             Self::PreferredFamilyCount => {
                 f.write_str("preferred_family_count is 0, but must be at least 1")
@@ -388,15 +411,16 @@ impl Default for Policy {
             preferred_family_count: 1,
             prefer_ipv4: false,
             only_family: None,
-            head_start: Duration::from_millis(50),
-            grace: Duration::ZERO,
+            head_start: Duration::from_millis(30),
+            grace: Duration::from_millis(12),
             win_at: Level::Security,
             late_switch: true,
             late_switch_for: Duration::from_secs(3),
             refused_host_patience: Duration::from_millis(1_200),
-            second_tries: 0,
+            second_tries: 3,
             second_try_delay: second_try_delay(),
-            lossy_second_tries: lossy_second_tries(),
+            second_try_delay_min: second_try_delay_min(),
+            lossy_second_try_delay: lossy_second_try_delay(),
             lossy_head_start: lossy_head_start(),
             losers: Losers::Cancel,
             sctp_security: SctpSecurity::Tls,

@@ -104,7 +104,12 @@ fn addresses(list: &[&str]) -> Records {
 
 /// The policy in whose times these tests are written.
 fn of_first_tries() -> Policy {
-    Policy { head_start: Duration::from_millis(50), second_tries: 0, ..Policy::default() }
+    Policy {
+        head_start: Duration::from_millis(50),
+        grace: Duration::ZERO,
+        second_tries: 0,
+        ..Policy::default()
+    }
 }
 
 fn tcp_only() -> Policy {

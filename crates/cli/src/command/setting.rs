@@ -168,6 +168,7 @@ pub(crate) fn policy(
     if let Some(head_start) = choice.head_start {
         policy = policy.with_head_start(head_start);
     }
+    policy.second_tries = choice.second_tries.unwrap_or(policy.second_tries);
     if let Some(delay) = choice.attempt_delay {
         set_attempt_delay(&mut policy, delay);
     }
@@ -292,5 +293,32 @@ mod tests {
         assert_eq!(path(Some("relative"), home), expected);
         assert_eq!(path(Some("/state"), home), Some("/state/eyas/memory.sqlite".into()));
         assert_eq!(path(None, None), None);
+    }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        choice: ChoiceFlags,
+        #[command(flatten)]
+        reach: ReachFlags,
+    }
+
+    fn policy_of(line: &str) -> Result<Policy, Failure> {
+        use clap::Parser as _;
+        use eyas::race::candidate::Security;
+        let line = Line::parse_from(line.split_whitespace());
+        let host = Host::parse("a.test").expect("a name");
+        let target = Target::plain(host, 443, vec![Transport::Tcp], Security::Tls);
+        policy(&line.choice, &line.reach, &target)
+    }
+
+    #[test]
+    fn second_tries_are_made_unless_they_are_switched_off() {
+        let tries = |line: &str| policy_of(line).map(|policy| policy.second_tries).ok();
+        assert_eq!(tries("eyas"), Some(3));
+        assert_eq!(tries("eyas --second-tries 0"), Some(0));
+        assert_eq!(tries("eyas --policy naive"), Some(0));
+        assert_eq!(tries("eyas --policy naive --second-tries 1"), Some(1));
+        assert_eq!(tries("eyas --second-tries 9"), None, "more than a race bears");
     }
 }

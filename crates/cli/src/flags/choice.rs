@@ -64,9 +64,15 @@ pub(crate) struct ChoiceFlags {
     /// What failed is left alone for 5 minutes, then twice as long each time, up to 2 days.
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) retest_after: Option<Duration>,
-    /// What the most wanted transport gets before the next one starts [default: 50ms]
+    /// What the most wanted transport gets before the next one starts [default: 30ms]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, hide_short_help = true)]
     pub(crate) head_start: Option<Duration>,
+    /// How often what nobody answers is tried again, by a new attempt beside the first [default: 3]
+    ///
+    /// After 250 ms, or three of the round trips that are known and 10 ms; each further one waits
+    /// twice as long, and none starts once there is a connection. 0 switches them off.
+    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
+    pub(crate) second_tries: Option<u32>,
     /// Time between two attempts when nothing is remembered [default: 250ms]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, hide_short_help = true)]
     pub(crate) attempt_delay: Option<Duration>,

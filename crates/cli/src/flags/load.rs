@@ -132,9 +132,15 @@ pub(crate) struct LoadChoiceFlags {
     /// Remember nothing from one connection to the next
     #[arg(long)]
     pub(crate) no_memory: bool,
-    /// What the most wanted transport gets before the next one starts [default: 50ms]
+    /// What the most wanted transport gets before the next one starts [default: 30ms]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) head_start: Option<Duration>,
+    /// How often what nobody answers is tried again, by a new attempt beside the first [default: 3]
+    ///
+    /// After 250 ms, or three of the round trips that are known and 10 ms; each further one waits
+    /// twice as long, and none starts once there is a connection. 0 switches them off.
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) second_tries: Option<u32>,
     /// Time between two attempts when nothing is remembered [default: 250ms]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) attempt_delay: Option<Duration>,

@@ -9,7 +9,7 @@ use eyas_http::serve::personality::Personality;
 fn every_version_is_spoken_over_its_transport() {
     let peer = Peer::start(Personality::Well);
     let cases = [
-        // On a busy machine the 50 ms without it are soon over.
+        // On a busy machine the 30 ms without it are soon over.
         ("--head-start 2s", "HTTP/3", "quic"),
         ("--http3-only", "HTTP/3", "quic"),
         ("--http2", "HTTP/2", "tcp"),

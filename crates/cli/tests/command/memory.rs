@@ -20,7 +20,7 @@ fn what_is_learnt_is_shown_and_can_be_forgotten() {
     assert_eq!(memory("memory")["rows"].as_array().map(Vec::len), Some(0));
     let path = state.path().join("eyas/memory.sqlite");
     assert_eq!(memory("memory path")["path"], path.display().to_string());
-    // On a busy machine 50 ms are soon over.
+    // On a busy machine 30 ms are soon over.
     let line = format!("get --head-start 2s {}", peer.url("/bytes/1"));
     peer.eyas(&line).state(state.path()).run().exits(0);
     let rows = memory("memory list peer.test");

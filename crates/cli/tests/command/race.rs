@@ -7,7 +7,7 @@ use crate::stage::{Eyas, Peer, validate};
 #[test]
 fn a_race_has_a_winner_and_a_verdict() {
     let peer = Peer::start(Personality::Well);
-    // On a busy machine 50 ms are soon over.
+    // On a busy machine 30 ms are soon over.
     let line = format!("race --head-start 2s {}", peer.url("/"));
     let object = peer.eyas(&line).arg("--json").run().exits(0).json();
     validate("race", &object);

@@ -81,6 +81,7 @@ fn straight(transport: Transport, race: &Policy) -> Policy {
     Policy {
         transports: vec![transport],
         simultaneous: false,
+        second_tries: 0,
         late_switch: false,
         ignore_memory: true,
         ..race.clone()

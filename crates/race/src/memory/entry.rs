@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Config, Handshakes, Loss, Secured, Verdict};
+use super::{Config, Distances, Handshakes, Loss, Secured, Verdict};
 use crate::evidence::{Cause, Level};
 
 /// A row from further in the future than this is ignored: the clock was set back since, and a
@@ -227,6 +227,9 @@ pub struct PathEntry {
     /// The last handshakes over it.
     #[serde(default)]
     pub handshakes: Handshakes,
+    /// How far the hosts are that were heard over it.
+    #[serde(default)]
+    pub distances: Distances,
 }
 
 /// A host that did not answer.

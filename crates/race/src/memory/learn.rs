@@ -2,8 +2,8 @@
 
 use super::entry::is_credible;
 use super::{
-    Config, Entry, Handshakes, Key, NetworkEntry, Outcome, PathEntry, PeerEntry, RoundTrip, Seen,
-    SetUp, SilentHost, Verdict,
+    Config, Distances, Entry, Handshakes, Key, NetworkEntry, Outcome, PathEntry, PeerEntry,
+    RoundTrip, Seen, SetUp, SilentHost, Verdict,
 };
 use crate::candidate::{Security, Transport};
 use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId, Trust};
@@ -190,14 +190,23 @@ fn lost_of_good(before: Verdict, evidence: &Evidence) -> Option<bool> {
 fn path_after(old: Option<PathEntry>, evidence: &Evidence, sent_again: Option<bool>) -> PathEntry {
     let at = evidence.at;
     if heard(evidence) == Some(true) {
-        let known = old.map_or_else(Handshakes::default, |entry| entry.handshakes);
-        let handshakes = known.and(sent_again);
-        return PathEntry { at, heard_at: Some(at), silent: Vec::new(), handshakes };
+        let (handshakes, distances) =
+            old.map_or_else(Default::default, |entry| (entry.handshakes, entry.distances));
+        let handshakes = handshakes.and(sent_again);
+        let distances = distances.and(hash(&evidence.host), evidence.rtt);
+        return PathEntry { at, heard_at: Some(at), silent: Vec::new(), handshakes, distances };
     }
     let silent = SilentHost { host: hash(&evidence.host), at };
     let Some(mut entry) = old else {
         let handshakes = Handshakes::default().and(sent_again);
-        return PathEntry { at, heard_at: None, silent: vec![silent], handshakes };
+        let silent = vec![silent];
+        return PathEntry {
+            at,
+            heard_at: None,
+            silent,
+            handshakes,
+            distances: Distances::default(),
+        };
     };
     entry.silent.retain(|known| known.host != silent.host);
     let surplus = (entry.silent.len() + 1).saturating_sub(PathEntry::MAX_SILENT);
@@ -240,6 +249,7 @@ pub fn forget_row(key: &Key, entry: Entry, host: &Host) -> Option<Entry> {
     match entry {
         Entry::Path(mut path) => {
             path.silent.retain(|silent| silent.host != hash(host));
+            path.distances.forget(hash(host));
             (path.heard_at.is_some() || !path.silent.is_empty()).then_some(Entry::Path(path))
         }
         Entry::Peer(mut peer) => {

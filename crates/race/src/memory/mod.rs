@@ -18,6 +18,7 @@
 //! | failures of TLS or of the certificate speak about the peer, never about the network | [`learn_rows`] |
 //! | some hosts silent, nobody heard: the network swallows it; anybody heard redeems it | [`PathEntry`] |
 //! | handshakes that had to send packets again, with whomever: the network loses packets | [`View::loss`] |
+//! | round trips to some hosts of a network, whoever they are: how long strangers are waited for | [`View::longest_round_trip`] |
 //! | evidence never crosses networks | [`Key::network`] |
 //! | everything is capped, expires and can be forgotten | [`Memory`], [`forget_row`] |
 //!
@@ -26,6 +27,7 @@
 //! rows instead; both ways are the same code.
 
 mod config;
+mod distance;
 mod entry;
 mod key;
 mod learn;
@@ -38,6 +40,7 @@ mod view;
 mod tests;
 
 pub use config::Config;
+pub use distance::Distances;
 pub use entry::{Entry, NetworkEntry, Outcome, PathEntry, PeerEntry, RoundTrip, Seen, SilentHost};
 pub use key::{Key, MalformedKey, Subject};
 pub use learn::{forget_row, learn_rows, name_row};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::is_credible;
 use super::key::{path_port, without_flow_label};
-use super::{Config, Entry, Key, Loss, PathEntry, PeerEntry, RoundTrip, Seen, Subject};
+use super::{Config, Distances, Entry, Key, Loss, PathEntry, PeerEntry, RoundTrip, Seen, Subject};
 use crate::candidate::{Candidate, Family, Security, Transport};
 use crate::evidence::{Cause, Trust};
 
@@ -143,6 +143,13 @@ impl View {
     pub fn loss(&self, now: Duration) -> Option<Loss> {
         let of_paths = self.paths.values().map(|path| path.loss(now, &self.config));
         Some(of_paths.fold(Loss::default(), Loss::and)).filter(|loss| loss.is_lossy())
+    }
+
+    /// The longest of the round trips to the hosts of this network that were heard last, whoever
+    /// they are, if there were enough of them.
+    pub fn longest_round_trip(&self, now: Duration) -> Option<Duration> {
+        let credible = self.paths.values().filter(|path| is_credible(path.at, now));
+        Distances::longest(credible.map(|path| &path.distances))
     }
 
     /// Whether the view holds no evidence at all.

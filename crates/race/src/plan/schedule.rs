@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::again::{WORK, Waits};
 use super::remembered::Weighed;
 use super::{Draft, Entry, Reason};
 use crate::candidate::{Security, Transport};
@@ -13,9 +14,24 @@ use crate::policy::{ATTEMPT_DELAY_FLOOR, Policy};
 /// start before it.
 const ROUND_TRIPS_TO_RETRANSMISSION: u32 = 3;
 
-/// A QUIC handshake takes one round trip and what the server needs for it; within two it has
-/// answered, or something is in the way.
-const ROUND_TRIPS_OF_HEAD_START: u32 = 2;
+/// What an answer may take beyond the remembered round trip, which is a mean.
+const SLACK: Duration = WORK.saturating_mul(2);
+
+/// The longest head start that a remembered round trip gives, if the policy does not ask for more.
+/// What is waited for longer than a stranger costs that much more where its first flight is lost, so
+/// a server that is far away gets no more than a stranger.
+pub(super) const REMEMBERED_HEAD_START_MAX: Duration = Duration::from_millis(100);
+
+/// What the memory lets go first, and before it a lesser transport of the same services waits no
+/// longer than for a head start: as long as it would if nothing were remembered, or so that it does
+/// not start for nothing.
+#[derive(Clone, Copy)]
+struct Remembered {
+    transport: Transport,
+    start: Duration,
+    rtt: Option<Duration>,
+    place: (u8, u32),
+}
 
 /// An attempt with its start.
 struct Timed {
@@ -23,20 +39,28 @@ struct Timed {
     weighed: Weighed,
 }
 
-/// The entries in order of starting. A transport gets at least this head start before the next.
-pub(super) fn entries(
-    policy: &Policy,
-    head_start: Duration,
-    blocks: Vec<Vec<Weighed>>,
-) -> Vec<Entry> {
+/// The entries in order of starting.
+pub(super) fn entries(policy: &Policy, waits: &Waits, blocks: Vec<Vec<Weighed>>) -> Vec<Entry> {
     let mut timed: Vec<Timed> = Vec::new();
+    let mut remembered = None;
     for block in blocks {
         let base = timed.last().map(|last| {
             let (delay, rtt) = attempt_delay(policy, last.weighed.draft.rtt);
             (last.start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
         });
-        timed.extend(lanes(policy, head_start, base, block));
+        let beside = remembered.filter(|one: &Remembered| {
+            block.first().is_some_and(|first| first.draft.place.block() == one.place)
+        });
+        let lanes = lanes(policy, waits, (base, beside), block);
+        remembered = lanes.first().filter(|first| first.weighed.from_memory).map(|first| {
+            let draft = &first.weighed.draft;
+            let (transport, place) = (draft.candidate.transport, draft.place.block());
+            Remembered { transport, start: first.start, rtt: draft.rtt, place }
+        });
+        timed.extend(lanes);
     }
+    // A lane beside what is remembered may start before other lanes of its block, never before it.
+    timed.sort_by_key(|one| one.start);
     let mut previous: Option<Duration> = None;
     timed
         .into_iter()
@@ -65,8 +89,8 @@ pub(super) fn entries(
 /// before it.
 fn lanes(
     policy: &Policy,
-    least: Duration,
-    base: Option<(Duration, Reason)>,
+    waits: &Waits,
+    (base, remembered): (Option<(Duration, Reason)>, Option<Remembered>),
     block: Vec<Weighed>,
 ) -> Vec<Timed> {
     let (mut lane_start, mut first_reason) = match base {
@@ -82,19 +106,26 @@ fn lanes(
             let draft = &last.weighed.draft;
             (draft.candidate.transport, last.start, draft.rtt)
         });
-        let (start, reason) = match previous {
+        let opens_lane = previous.is_none_or(|(of, _, _)| of != transport);
+        let (mut start, mut reason) = match previous {
             Some((same, start, rtt)) if same == transport => {
                 let (delay, rtt) = attempt_delay(policy, rtt);
                 (start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
             }
             Some((of, _, _)) => {
-                let (delay, reason) = head_start(policy, least, (of, opener_rtt), &weighed.draft);
-                lane_start = lane_start.saturating_add(delay);
-                (lane_start, reason)
+                let (delay, reason) = head_start(waits, (of, opener_rtt), &weighed.draft);
+                (lane_start.saturating_add(delay), reason)
             }
             None => (lane_start, first_reason.take().unwrap_or_else(|| choice(policy, transport))),
         };
-        if start == lane_start {
+        if opens_lane {
+            let one = remembered.filter(|one| policy.rank(one.transport) < policy.rank(transport));
+            if let Some(one) = one {
+                let (delay, told) = head_start(waits, (one.transport, one.rtt), &weighed.draft);
+                let beside = one.start.saturating_add(delay);
+                (start, reason) = if beside < start { (beside, told) } else { (start, reason) };
+            }
+            lane_start = start;
             opener_rtt = weighed.draft.rtt;
         }
         weighed.draft.reasons.push(reason);
@@ -127,22 +158,23 @@ fn attempt_delay(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Du
 /// with `next`, and its reason.
 ///
 /// It is never less than without memory, for the wait costs less than a second handshake. It is
-/// what the more wanted transport needs, so that the other does not start for nothing; unless the
-/// other would long be ready by then. For a connection is not to become slower by what is
+/// what the more wanted transport needs for its answer, so that the other does not start for
+/// nothing; unless that is long ([`REMEMBERED_HEAD_START_MAX`]), or the network loses packets, or
+/// the other would long be ready by then. For a connection is not to become slower by what is
 /// remembered: as far as round trips foretell, nobody waits longer than the least head start
 /// beyond what the lesser transport needs, but for a more wanted one that has answered by then: that
 /// is waited for (draft-ietf-happy-happyeyeballs-v3 §6.1). The late switch still leads to the more
 /// wanted one.
 fn head_start(
-    policy: &Policy,
-    least: Duration,
+    waits: &Waits,
     (of, rtt): (Transport, Option<Duration>),
     next: &Draft,
 ) -> (Duration, Reason) {
+    let least = waits.head_start;
     let plain = (least, Reason::HeadStart { of, delay: least, rtt: None });
-    let Some(rtt) = rtt else { return plain };
-    let needs = rtt.saturating_mul(ROUND_TRIPS_OF_HEAD_START);
-    if needs <= least {
+    let Some(rtt) = rtt.filter(|_| !waits.is_lossy) else { return plain };
+    let needs = rtt.saturating_add(SLACK);
+    if needs <= least || needs > REMEMBERED_HEAD_START_MAX {
         return plain;
     }
     if let Some(next_needs) = handshakes(next)
@@ -151,8 +183,7 @@ fn head_start(
         let other = next.candidate.transport;
         return (least, Reason::HeadStartCut { of, delay: least, rtt, other, needs: next_needs });
     }
-    let delay = needs.min(policy.attempt_delay_max).max(least);
-    (delay, Reason::HeadStart { of, delay, rtt: Some(rtt) })
+    (needs, Reason::HeadStart { of, delay: needs, rtt: Some(rtt) })
 }
 
 /// How long the handshakes of this candidate take by its remembered round trip.

@@ -44,7 +44,7 @@ fn the_attempt_delay_lies_between_its_bounds() {
 #[test]
 fn every_other_duration_has_an_upper_bound() {
     type Change = fn(&mut Policy);
-    let cases: [(&str, Change); 8] = [
+    let cases: [(&str, Change); 11] = [
         ("resolution_delay", |policy| policy.resolution_delay = Duration::MAX),
         ("head_start", |policy| policy.head_start = Duration::MAX),
         ("grace", |policy| policy.grace = Duration::MAX),
@@ -52,6 +52,9 @@ fn every_other_duration_has_an_upper_bound() {
         ("late_switch_for", |policy| policy.late_switch_for = Duration::MAX),
         ("refused_host_patience", |policy| policy.refused_host_patience = Duration::MAX),
         ("dns_after_win", |policy| policy.dns_after_win = Duration::MAX),
+        ("second_try_delay", |policy| policy.second_try_delay = Duration::MAX),
+        ("second_try_delay_min", |policy| policy.second_try_delay_min = Duration::MAX),
+        ("lossy_second_try_delay", |policy| policy.lossy_second_try_delay = Duration::MAX),
         ("losers", |policy| policy.losers = Losers::Finish(Duration::MAX)),
     ];
     for (expected, change) in cases {

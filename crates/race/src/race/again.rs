@@ -3,21 +3,16 @@
 //! A further attempt stands beside those before it, as long as none of them is heard of. The first
 //! one's packets may have been lost, or those of the answer; its transport will send again, but
 //! only after a second where it knows no round trip, and a server whose answer was lost waits as
-//! long. What comes up first counts.
+//! long. What comes up first counts, and none starts once there is a winner.
 
 use core::time::Duration;
 
 use super::{Attempt, AttemptState, Purpose, Race, Stage};
 use crate::candidate::Transport;
 use crate::evidence::Cause;
+use crate::plan::{WORK, known_patience};
 use crate::policy::ATTEMPT_DELAY_FLOOR;
 use crate::reason::Reason;
-
-/// How many round trips an attempt is waited for: the one of its answer, and as much again for a
-/// busy server and a path whose round trips differ, as a probe timeout has it (RFC 9002 §6.2.1).
-const ROUND_TRIPS: u32 = 3;
-/// What a server and the two hosts need besides.
-const WORK: Duration = Duration::from_millis(10);
 
 /// A further attempt to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,10 +56,10 @@ impl Race {
 
     fn second_try(&self) -> Option<Due> {
         let policy = &self.setup.policy;
-        let may_be = self.plan.second_tries > 0
+        let may_be = policy.second_tries > 0
+            && self.stage == Stage::Racing
             && !policy.simultaneous
             && !policy.exhaustive
-            && self.first_complete().is_none()
             && self.may_start();
         if !may_be || self.is_room_reserved() {
             return None;
@@ -77,8 +72,7 @@ impl Race {
 
     /// What waits for a turn comes first.
     fn is_room_reserved(&self) -> bool {
-        let waiting = if self.stage == Stage::Racing { self.waiting.len() } else { 0 };
-        self.in_flight().saturating_add(waiting) >= self.setup.policy.max_in_flight
+        self.in_flight().saturating_add(self.waiting.len()) >= self.setup.policy.max_in_flight
             || self.slots.are_fewer_than(2)
     }
 
@@ -89,14 +83,10 @@ impl Race {
             attempt.candidate.transport,
             Transport::Quic | Transport::Tcp | Transport::Mptcp
         );
-        let wanted = match (self.stage, attempt.purpose()) {
-            (Stage::Racing, Some(Purpose::Win)) => true,
-            (Stage::Won { .. }, Some(Purpose::Upgrade(until))) => self.now < until,
-            _ => false,
-        };
         if attempt.again_of.is_some()
             || !sends_again_late
-            || !wanted
+            || attempt.purpose() != Some(Purpose::Win)
+            || self.contenders().any(|complete| self.rank(complete) <= self.rank(attempt))
             || self.is_host_refusing(attempt)
         {
             return None;
@@ -106,7 +96,7 @@ impl Race {
             return None;
         }
         let tries = self.tries_of(attempt).count().saturating_sub(1);
-        let number = u32::try_from(tries).ok().filter(|n| *n < self.plan.second_tries)?;
+        let number = u32::try_from(tries).ok().filter(|n| *n < self.setup.policy.second_tries)?;
         let last = self.tries_of(attempt).last()?;
         let after = self.patience(attempt).saturating_mul(1 << number);
         let at = last.started.saturating_add(after).max(floor);
@@ -121,14 +111,13 @@ impl Race {
 
     /// How long the first attempt at a candidate is waited for.
     fn patience(&self, attempt: &Attempt) -> Duration {
-        let policy = &self.setup.policy;
-        let known = self.round_trip_to(attempt).map_or(policy.second_try_delay, |rtt| {
-            rtt.saturating_mul(ROUND_TRIPS).saturating_add(WORK)
-        });
-        match self.stage {
-            // Nobody waits for it any more.
-            Stage::Won { .. } => known.max(policy.second_try_delay),
-            _ => known,
+        let unknown = self.plan.second_try_delay;
+        let Some(rtt) = self.round_trip_to(attempt) else { return unknown };
+        let known = known_patience(rtt);
+        match self.plan.is_lossy {
+            // Not longer than a stranger is waited for, if the answer can have come.
+            true => known.min(unknown.max(rtt.saturating_add(WORK))),
+            false => known,
         }
     }
 
@@ -153,14 +142,8 @@ impl Race {
         let Some(purpose) = first.purpose() else { return };
         let mut reasons = first.reasons.clone();
         reasons.push(Reason::SecondTry { after: due.after });
-        let again = Attempt {
-            again_of: Some(first.id),
-            reasons,
-            initial_rtt: self.round_trip_to(first),
-            // Nobody waits for it once there is a connection.
-            background: matches!(self.stage, Stage::Won { .. }),
-            ..first.clone()
-        };
+        let initial_rtt = self.round_trip_to(first);
+        let again = Attempt { again_of: Some(first.id), reasons, initial_rtt, ..first.clone() };
         self.launch(again, purpose);
     }
 }

@@ -63,10 +63,9 @@ impl Race {
     }
 
     /// When the next attempt in the background may start at the earliest; `None` once there were
-    /// enough of them. Second tries are counted apart.
+    /// enough of them.
     fn background_pace(&self, won_at: Duration) -> Option<Duration> {
-        let mut started =
-            self.attempts.iter().filter(|attempt| attempt.background && attempt.again_of.is_none());
+        let mut started = self.attempts.iter().filter(|attempt| attempt.background);
         if started.clone().count() >= MAX_BACKGROUND {
             return None;
         }

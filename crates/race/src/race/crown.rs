@@ -83,7 +83,7 @@ impl Race {
     }
 
     /// Complete attempts that came to the level at which the policy lets them win.
-    fn contenders(&self) -> impl Iterator<Item = &Attempt> {
+    pub(super) fn contenders(&self) -> impl Iterator<Item = &Attempt> {
         self.attempts.iter().filter(|attempt| {
             attempt.awaiting_verdict_since().is_some() && attempt.level >= self.needed(attempt)
         })

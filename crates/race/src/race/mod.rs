@@ -56,9 +56,9 @@
 //!
 //! Loss can swallow a first packet or its answer, and transports take a second to try again where
 //! they know no round trip. So a candidate that is silent is tried again beside the first attempt
-//! ([`Policy::second_tries`]), by a new attempt each time, at growing distances; also after the win
-//! if it would be the better one. The first to complete wins, the others at the same candidate are
-//! closed, and their silence teaches nothing.
+//! ([`Policy::second_tries`]), by a new attempt each time, at growing distances, until there is a
+//! winner. The first to complete wins, the others at the same candidate are closed, and their
+//! silence teaches nothing.
 //!
 //! # After the win
 //!

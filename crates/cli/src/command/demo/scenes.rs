@@ -34,7 +34,7 @@ pub(super) const SCENES: [Scene; 8] = [
         short: "all is well",
         title: "All is well",
         explanation: "HTTP/3 over QUIC and HTTP/2 over TCP both work. QUIC gets a head start of \
-                      50 ms, and so TCP is not even needed.",
+                      30 ms, and so TCP is not even needed.",
         transports: USUAL,
         personality: Personality::Well,
     },

@@ -82,6 +82,7 @@ fn policy(choice: &LoadChoiceFlags, reach: &ReachFlags) -> Result<Policy, Failur
         LoadPolicy::Serial => {
             policy.max_in_flight = 1;
             policy.late_switch = false;
+            policy.second_tries = 0;
         }
     }
     policy.only_family = setting::only_family(reach);
@@ -89,6 +90,7 @@ fn policy(choice: &LoadChoiceFlags, reach: &ReachFlags) -> Result<Policy, Failur
     if let Some(head_start) = choice.head_start {
         policy = policy.with_head_start(head_start);
     }
+    policy.second_tries = choice.second_tries.unwrap_or(policy.second_tries);
     if let Some(delay) = choice.attempt_delay {
         setting::set_attempt_delay(&mut policy, delay);
     }

@@ -119,7 +119,7 @@ impl CostSetup {
         let both = vec![self.sctp(), Transport::Tcp];
         let policy = Policy { transports: both, ignore_memory: true, ..Policy::default() };
         match self.trying {
-            Trying::Tcp => Policy { transports: vec![Transport::Tcp], ..policy },
+            Trying::Tcp => Policy { transports: vec![Transport::Tcp], second_tries: 0, ..policy },
             Trying::Sctp => Policy { transports: vec![self.sctp()], ..policy },
             Trying::Naive => policy.naive(),
             Trying::Eyas => policy,
@@ -128,6 +128,8 @@ impl CostSetup {
                 head_start: self.patience.0,
                 attempt_delay_max: self.patience.0.max(policy.attempt_delay_max),
                 late_switch: false,
+                grace: Duration::ZERO,
+                second_tries: 0,
                 ..policy
             },
         }
@@ -175,6 +177,9 @@ mod tests {
         }
         let serial = setup(Trying::Serial, Outcome::Tcp).race();
         assert_eq!(serial.head_start, Duration::from_secs(3));
+        for way in [Trying::Tcp, Trying::Naive, Trying::Serial] {
+            assert_eq!(setup(way, Outcome::Tcp).race().second_tries, 0, "{way:?} is none of eyas");
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ impl Way {
             Self::PublishedRace => Policy {
                 transports: vec![Transport::Quic, Transport::Tcp],
                 head_start: PUBLISHED_HEAD_START,
+                grace: Duration::ZERO,
                 ignore_memory: true,
                 second_tries: 0,
                 ..policy

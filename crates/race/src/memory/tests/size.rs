@@ -64,4 +64,34 @@ fn a_path_row_is_bounded() {
     let entry = memory.records().find(|record| record.key == path).unwrap().entry;
     let Entry::Path(entry) = entry else { panic!("a path key holds a path row") };
     assert_eq!(entry.silent.len(), PathEntry::MAX_SILENT);
+    let evidence: Vec<_> =
+        (0..100).map(|n| worked(&format!("host{n}.test"), quic(), NOW)).collect();
+    let mut memory = after(&evidence);
+    assert_eq!(distances(&memory, &path), Distances::MOST);
+    memory.forget(&host("host99.test"));
+    assert_eq!(distances(&memory, &path), Distances::MOST - 1, "forgotten with its host");
+}
+
+fn distances(memory: &Memory, path: &Key) -> usize {
+    let entry = memory.records().find(|record| record.key == *path).unwrap().entry;
+    let Entry::Path(entry) = entry else { panic!("a path key holds a path row") };
+    entry.distances.len()
+}
+
+#[test]
+fn the_longest_round_trip_is_that_of_some_hosts_and_not_of_one() {
+    let longest = |memory: &Memory| {
+        memory.view(&home(), &host("stranger.test"), &platform(), NOW).longest_round_trip(NOW)
+    };
+    let near = |name: &str, rtt| Evidence {
+        rtt: Some(Duration::from_millis(rtt)),
+        ..worked(name, quic(), NOW)
+    };
+    let mut memory = after(&[near("a.test", 5), near("a.test", 6), near("b.test", 9)]);
+    assert_eq!(longest(&memory), None, "two hosts");
+    let tcp_too = Evidence { candidate: tcp(), ..near("c.test", 7) };
+    memory.learn(&tcp_too, &platform());
+    assert_eq!(longest(&memory), Some(Duration::from_millis(9)), "over whatever path");
+    memory.learn(&near("b.test", 4), &platform());
+    assert_eq!(longest(&memory), Some(Duration::from_millis(7)), "the last of each");
 }

@@ -34,16 +34,16 @@ fn a_dual_stack_host_without_records() {
     let expected = [
         "+0 quic [2001:db8::1]:443: no HTTPS record announces QUIC; it is tried on the same port \
          all the same; quic is the most wanted transport",
-        "+50 tcp [2001:db8::1]:443 tls: quic is more wanted and gets a head start of 50 ms",
-        "+200 quic 192.0.2.1:443: no HTTPS record announces QUIC; it is tried on the same port all \
+        "+30 tcp [2001:db8::1]:443 tls: quic is more wanted and gets a head start of 30 ms",
+        "+220 quic 192.0.2.1:443: no HTTPS record announces QUIC; it is tried on the same port all \
          the same; IPv4's turn: the families alternate; starts 250 ms after the attempt that it \
          follows",
-        "+50 tcp 192.0.2.1:443 tls: IPv4's turn: the families alternate; starts 250 ms after the \
+        "+30 tcp 192.0.2.1:443 tls: IPv4's turn: the families alternate; starts 250 ms after the \
          attempt that it follows",
-        "+200 quic [2001:db8::2]:443: no HTTPS record announces QUIC; it is tried on the same port \
+        "+220 quic [2001:db8::2]:443: no HTTPS record announces QUIC; it is tried on the same port \
          all the same; IPv6's turn: the families alternate; starts 250 ms after the attempt that \
          it follows",
-        "+50 tcp [2001:db8::2]:443 tls: IPv6's turn: the families alternate; starts 250 ms after \
+        "+30 tcp [2001:db8::2]:443 tls: IPv6's turn: the families alternate; starts 250 ms after \
          the attempt that it follows",
     ];
     assert_eq!(told(&ladder.plan()), expected);

@@ -130,7 +130,8 @@ fn when_the_most_wanted_works_nothing_is_retested() {
     let mut lesson = Lesson::new().good(Quic, "2001:db8::1", 20);
     assert_eq!(
         lesson.timetable_after(60),
-        ["0 quic 2001:db8::1", "100 quic 192.0.2.1", "150 tcp 2001:db8::1", "250 tcp 192.0.2.1"]
+        ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "100 quic 192.0.2.1", "150 tcp 192.0.2.1"],
+        "TCP is waited with as long as if nothing were remembered"
     );
 }
 
@@ -139,7 +140,10 @@ fn when_the_most_wanted_works_nothing_is_retested() {
 fn a_more_wanted_family_is_tried_beside_what_works() {
     let mut lesson = Lesson::new().good(Quic, "192.0.2.1", 20);
     let plan = lesson.plan_after(60);
-    assert_eq!(timetable(&plan)[..2], ["0 quic 192.0.2.1", "100 quic 2001:db8::1 retest"]);
+    assert_eq!(
+        timetable(&plan)[..3],
+        ["0 quic 192.0.2.1", "50 tcp 2001:db8::1", "100 quic 2001:db8::1 retest"]
+    );
 }
 
 /// Issue: with UDP swallowed, the second connection goes to TCP at once.
@@ -260,6 +264,21 @@ fn the_memory_can_be_ignored_and_never_hides_what_is_wanted_whole() {
     assert_eq!(lesson.timetable_after(60), expected);
 }
 
+/// However far it is: a lost first flight must not cost more than it costs with a stranger. A lesser
+/// transport does not start for nothing where that costs little.
+#[test]
+fn a_remembered_server_is_waited_for_no_longer_than_a_stranger_if_it_is_far() {
+    let tcp = |rtt| {
+        let plan = Lesson::new().good(Quic, "2001:db8::1", rtt).plan_after(60);
+        timetable(&plan).into_iter().find(|line| line.contains(" tcp ")).unwrap()
+    };
+    assert_eq!(tcp(100), "50 tcp 2001:db8::1");
+    assert_eq!(tcp(400), "50 tcp 2001:db8::1");
+    assert_eq!(tcp(80), "100 tcp 2001:db8::1");
+    assert_eq!(tcp(45), "65 tcp 2001:db8::1");
+    assert_eq!(tcp(20), "50 tcp 2001:db8::1");
+}
+
 /// The delays follow the remembered round trip, within the draft's bounds.
 #[test]
 fn delays_come_from_remembered_round_trips() {
@@ -270,7 +289,12 @@ fn delays_come_from_remembered_round_trips() {
     };
     assert_eq!(
         timetable(200),
-        ["0 quic 2001:db8::1", "400 tcp 2001:db8::1", "600 quic 192.0.2.1", "1000 tcp 192.0.2.1"]
+        ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "600 quic 192.0.2.1", "650 tcp 192.0.2.1"],
+        "so far away a head start costs more than it spares"
+    );
+    assert_eq!(
+        timetable(60),
+        ["0 quic 2001:db8::1", "80 tcp 2001:db8::1", "180 quic 192.0.2.1", "260 tcp 192.0.2.1"]
     );
     assert_eq!(
         timetable(1),
@@ -279,7 +303,7 @@ fn delays_come_from_remembered_round_trips() {
     );
     assert_eq!(
         timetable(900),
-        ["0 quic 2001:db8::1", "1800 tcp 2001:db8::1", "2000 quic 192.0.2.1", "3800 tcp 192.0.2.1"],
+        ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "2000 quic 192.0.2.1", "2050 tcp 192.0.2.1"],
         "not above the maximum"
     );
 }
@@ -323,27 +347,27 @@ fn the_nearer_address_goes_first() {
 /// QUIC is far slower than TCP: with memory nobody waits longer for it than without.
 #[test]
 fn a_slow_transport_gets_no_longer_head_start_than_it_is_worth() {
-    let mut lesson = Lesson::new().good(Quic, "2001:db8::1", 100).good(Tcp, "2001:db8::1", 1);
+    let mut lesson = Lesson::new().good(Quic, "2001:db8::1", 80).good(Tcp, "2001:db8::1", 1);
     let plan = lesson.plan_after(60);
     let tcp = plan.entries.iter().find(|entry| entry.candidate.transport == Tcp).unwrap();
     let told = tcp.reasons.last().unwrap().to_string();
     assert_eq!(
         told,
-        "quic is more wanted, but with a round trip of 100 ms its head start is only 50 ms: tcp \
+        "quic is more wanted, but with a round trip of 80 ms its head start is only 50 ms: tcp \
          needs no more than 2 ms"
     );
     assert_eq!(timetable(&plan)[..2], ["0 quic 2001:db8::1", "50 tcp 2001:db8::1"]);
 }
 
-/// 2 × 100 ms for QUIC; 50 ms and 2 × 75 ms for TCP and TLS.
+/// 80 ms and 20 for QUIC; 50 ms and 2 × 25 ms for TCP and TLS.
 #[test]
 fn the_head_start_is_cut_where_the_lesser_transport_would_be_ready_first() {
     let starts = |tcp| {
-        let lesson = Lesson::new().good(Quic, "2001:db8::1", 100).good(Tcp, "2001:db8::1", tcp);
+        let lesson = Lesson::new().good(Quic, "2001:db8::1", 80).good(Tcp, "2001:db8::1", tcp);
         let plan = { lesson }.plan_after(60);
         let is_tcp = |line: &String| line.ends_with(" tcp 2001:db8::1");
         timetable(&plan).into_iter().find(is_tcp).unwrap()
     };
-    assert_eq!(starts(75), "200 tcp 2001:db8::1");
-    assert_eq!(starts(74), "50 tcp 2001:db8::1");
+    assert_eq!(starts(25), "100 tcp 2001:db8::1");
+    assert_eq!(starts(24), "50 tcp 2001:db8::1");
 }

@@ -2,46 +2,74 @@
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Level};
+use crate::evidence::{Cause, Evidence, Level, NetworkId, Trust};
+use crate::io::{AttemptId, Input};
+use crate::memory::{Config, Memory};
 use crate::policy::Policy;
+use crate::target::Host;
 
+/// QUIC with a head start of 50 ms before TCP, and no grace.
 fn both() -> Policy {
-    Policy { second_tries: 3, ..Policy::default() }
+    Policy { second_tries: 3, ..Policy::of_first_tries() }
 }
 
 fn quic_only() -> Policy {
     Policy { transports: vec![Transport::Quic], ..both() }
 }
 
+/// A race at home, where the round trips to other hosts are these.
+fn among(round_trips: &[u64]) -> Scene {
+    let mut memory = Memory::new(Config::default());
+    for (number, round_trip) in round_trips.iter().enumerate() {
+        let host = Host::Name(format!("{number}.test"));
+        let evidence = Evidence { host, rtt: Some(ms(*round_trip)), ..good(Transport::Tcp) };
+        memory.learn(&evidence, &Trust::default());
+    }
+    let mut setup = setup(quic_only());
+    setup.view =
+        memory.view(&NetworkId("home".into()), &setup.target.host, &Trust::default(), EPOCH);
+    Scene::with(setup, &[V4])
+}
+
 /// ```text
 /// 0     quic ──▶
-/// 100   quic ──▶        three more, each waits twice as long as the one before it
-/// 300   quic ──▶
-/// 700   quic ──▶
+/// 250   quic ──▶        three more, each waits twice as long as the one before it
+/// 750   quic ──▶
+/// 1750  quic ──▶
 /// ```
 #[test]
-fn what_nobody_answers_is_tried_again_at_growing_distances() {
-    let mut scene = Scene::new(&[V4], quic_only());
+fn what_nobody_answers_is_tried_again_at_growing_distances_by_default() {
+    let policy = Policy { transports: vec![Transport::Quic], ..Policy::default() };
+    let mut scene = Scene::new(&[V4], policy);
     let starts = [
         "0 start 0 quic 192.0.2.1",
-        "100 start 1 quic 192.0.2.1",
-        "300 start 2 quic 192.0.2.1",
-        "700 start 3 quic 192.0.2.1",
+        "250 start 1 quic 192.0.2.1",
+        "750 start 2 quic 192.0.2.1",
+        "1750 start 3 quic 192.0.2.1",
     ];
     assert_eq!(scene.until(20_000), starts);
 }
 
 #[test]
+fn other_hosts_of_the_network_bring_it_forward_but_not_below_its_least() {
+    let second = |round_trips: &[u64]| among(round_trips).until(600)[1].clone();
+    assert_eq!(second(&[5, 5, 5]), "100 start 1 quic 192.0.2.1");
+    assert_eq!(second(&[5, 40, 5]), "130 start 1 quic 192.0.2.1", "the longest counts");
+    assert_eq!(second(&[5, 400, 5]), "250 start 1 quic 192.0.2.1");
+    assert_eq!(second(&[5, 5]), "250 start 1 quic 192.0.2.1", "two hosts are too few");
+}
+
+#[test]
 fn the_first_to_complete_wins_and_the_silence_of_the_others_teaches_nothing() {
     let mut scene = Scene::new(&[V4], quic_only());
-    scene.until(320);
+    scene.until(770);
     scene.ready(1);
     let lines = [
-        "320 learn quic good at Security",
-        "320 usable 1",
-        "320 close 0 Lost",
-        "320 close 2 Lost",
-        "320 finished",
+        "770 learn quic good at Security",
+        "770 usable 1",
+        "770 close 0 Lost",
+        "770 close 2 Lost",
+        "770 finished",
     ];
     assert_eq!(scene.until(60_000), lines);
 }
@@ -91,21 +119,51 @@ fn nor_is_what_stands_at_a_host_that_refuses() {
 /// ```text
 /// 0     quic ──▶
 /// 50    tcp ──▶
-/// 90    tcp ◀── complete: usable
-/// 100   quic ──▶        beside the connection that works
-/// 110   quic ◀── complete: better
+/// 90    tcp ◀── complete: usable, and nothing more is begun
 /// ```
 #[test]
-fn a_more_wanted_transport_is_tried_again_beside_the_winner() {
+fn none_starts_once_there_is_a_winner() {
     let mut scene = Scene::new(&[V4], both());
     scene.until(90);
     scene.ready(1);
-    scene.until(99);
-    assert_eq!(scene.until(110), ["100 start 2 quic 192.0.2.1 background"]);
+    let lines = scene.until(60_000);
+    assert!(!lines.iter().any(|line| line.contains("start")), "{lines:?}");
+}
+
+/// ```text
+/// 0     quic ──▶
+/// 30    tcp ──▶
+/// 32    tcp ◀── complete, after round trips of 1 ms: QUIC has until 44
+/// 40    quic ──▶        10 ms after the last start
+/// 43    quic ◀── complete: usable
+/// ```
+#[test]
+fn a_more_wanted_transport_that_is_overdue_has_another_chance_within_the_grace() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(32);
+    let rtt = Some(ms(1));
+    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt, fell_back: false });
+    assert_eq!(
+        scene.until(43),
+        ["32 learn tcp good at Security", "40 start 2 quic 192.0.2.1"],
+        "no second try of what is complete"
+    );
     scene.ready(2);
-    let lines =
-        ["110 learn quic good at Security", "110 better 2", "110 close 0 Lost", "110 finished"];
-    assert_eq!(scene.until(60_000), lines);
+    let lines = scene.until(43);
+    assert!(lines.contains(&"43 usable 2".to_owned()), "{lines:?}");
+}
+
+#[test]
+fn a_second_try_that_was_under_way_at_the_win_may_still_become_the_better_one() {
+    let mut scene = Scene::new(&[V4], Policy::default());
+    scene.until(32);
+    let rtt = Some(ms(1));
+    scene.input(Input::Ready { id: AttemptId(1), alpn: None, rtt, fell_back: false });
+    let lines = scene.until(48);
+    assert!(lines.contains(&"44 usable 1".to_owned()), "{lines:?}");
+    scene.ready(2);
+    let lines = scene.until(48);
+    assert!(lines.contains(&"48 better 2".to_owned()), "{lines:?}");
 }
 
 /// A second try takes no place from a candidate that was not tried at all.
@@ -115,19 +173,6 @@ fn what_was_not_tried_comes_first() {
     let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2"], policy);
     let starts = ["0 start 0 tcp 192.0.2.1", "250 start 1 tcp 192.0.2.2"];
     assert_eq!(scene.until(20_000), starts);
-}
-
-/// Neither does it count against what may be tried in the background.
-#[test]
-fn a_second_try_beside_the_winner_is_none_of_those_in_the_background() {
-    let mut scene = Scene::new(&[V4, "192.0.2.2"], Policy { attempt_delay: ms(2_000), ..both() });
-    scene.until(90);
-    scene.ready(1);
-    let lines = scene.until(60_000);
-    let second_tries = lines.iter().filter(|line| line.ends_with("quic 192.0.2.1 background"));
-    assert_eq!(second_tries.count(), 3, "{lines:?}");
-    let next = lines.iter().find(|line| line.ends_with("quic 192.0.2.2 background"));
-    assert_eq!(next.map(|line| line.split(' ').next().unwrap()), Some("3090"), "{lines:?}");
 }
 
 #[test]

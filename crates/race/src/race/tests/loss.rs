@@ -10,7 +10,7 @@ use crate::reason::Reason;
 use crate::target::Host;
 
 fn quic_only() -> Policy {
-    Policy { transports: vec![Transport::Quic], ..Policy::default() }
+    Policy { transports: vec![Transport::Quic], ..Policy::of_first_tries() }
 }
 
 /// What the race tells the memory of the handshakes it has completed by now.
@@ -25,16 +25,26 @@ fn told(scene: &mut Scene) -> Vec<Option<bool>> {
 
 /// A race at home, where handshakes with other hosts sent packets again.
 fn at_a_lossy_home(policy: Policy) -> Scene {
+    at_a_home_that_loses(policy, None, None)
+}
+
+/// The same where the round trips to those hosts were so long, and to the one that is asked.
+fn at_a_home_that_loses(policy: Policy, others: Option<u64>, own: Option<u64>) -> Scene {
     let mut memory = Memory::new(Config::default());
     for name in ["b.test", "c.test", "d.test"] {
         memory.learn(
             &Evidence {
                 host: Host::Name(name.into()),
                 sent_again: Some(true),
+                rtt: others.map(ms),
                 ..good(Transport::Tcp)
             },
             &Trust::default(),
         );
+    }
+    if let Some(own) = own {
+        let known = Evidence { rtt: Some(ms(own)), ..good(Transport::Quic) };
+        memory.learn(&known, &Trust::default());
     }
     let mut setup = setup(policy);
     setup.view =
@@ -73,15 +83,15 @@ fn a_long_round_trip_is_no_loss() {
 #[test]
 fn a_second_try_that_outdoes_a_silent_first_one_shows_loss() {
     let mut scene = Scene::new(&[V4], Policy { second_tries: 1, ..quic_only() });
-    scene.until(130);
+    scene.until(270);
     scene.ready(1);
     assert_eq!(told(&mut scene), [Some(true)]);
 }
 
 /// ```text
 /// 0     quic ──▶
-/// 100   quic ──▶        a second try, though the policy asks for none elsewhere
-/// 120   tcp ──▶         instead of 50
+/// 100   quic ──▶        a second try, instead of 250
+/// 120   tcp ──▶         instead of 30
 /// ```
 #[test]
 fn where_packets_are_lost_the_more_wanted_one_is_waited_for_and_tried_again() {
@@ -99,10 +109,29 @@ fn where_packets_are_lost_the_more_wanted_one_is_waited_for_and_tried_again() {
 fn who_ignores_the_memory_or_wants_none_gets_neither() {
     let ignores = Policy { ignore_memory: true, ..Policy::default() };
     let lines = at_a_lossy_home(ignores).until(200);
-    assert_eq!(lines, ["0 start 0 quic 192.0.2.1", "50 start 1 tcp 192.0.2.1"]);
-    let refuses = Policy { lossy_second_tries: 0, lossy_head_start: ms(0), ..Policy::default() };
-    let lines = at_a_lossy_home(refuses).until(200);
-    assert_eq!(lines, ["0 start 0 quic 192.0.2.1", "50 start 1 tcp 192.0.2.1"]);
+    assert_eq!(lines, ["0 start 0 quic 192.0.2.1", "30 start 1 tcp 192.0.2.1"]);
+    let refuses = Policy { second_tries: 0, ..Policy::default() };
+    let lines = at_a_lossy_home(refuses).until(500);
+    assert_eq!(lines, ["0 start 0 quic 192.0.2.1", "30 start 1 tcp 192.0.2.1"]);
+}
+
+/// Where the hosts of the network are near, the next one is not waited for longer than it takes.
+#[test]
+fn where_hosts_are_near_a_lossy_network_is_waited_for_no_longer_than_it_takes() {
+    let lines = at_a_home_that_loses(Policy::default(), Some(2), None).until(50);
+    assert_eq!(
+        lines,
+        ["0 start 0 quic 192.0.2.1", "30 start 1 quic 192.0.2.1", "50 start 2 tcp 192.0.2.1"]
+    );
+}
+
+/// A remembered server that is far away is tried again, and TCP started, as soon as with a stranger.
+#[test]
+fn where_packets_are_lost_a_remembered_server_is_waited_for_no_longer_than_a_stranger() {
+    let stranger = at_a_home_that_loses(Policy::default(), Some(80), None).until(150);
+    let known = at_a_home_that_loses(Policy::default(), Some(80), Some(80)).until(150);
+    assert_eq!(known, stranger);
+    assert_eq!(known[2], "120 start 2 tcp 192.0.2.1");
 }
 
 impl Scene {

@@ -10,8 +10,10 @@ use crate::candidate::{Security, Transport};
 use crate::evidence::{Cause, Level, NetworkId, Trust};
 use crate::io::Output;
 use crate::memory::{
-    Config, Entry, Handshakes, Key, Memory, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost,
+    Config, Distances, Entry, Handshakes, Key, Memory, Outcome, PathEntry, PeerEntry, RoundTrip,
+    SilentHost,
 };
+use crate::plan::Reason;
 use crate::policy::{ATTEMPT_DELAY_FLOOR, Losers, Policy};
 use crate::race::{AttemptState, Setup};
 use crate::target::{Host, Service};
@@ -162,7 +164,8 @@ fn any_memory() -> impl Strategy<Value = Memory> {
         for (candidate, row) in ways.zip(paths) {
             let Some((at, heard_at, silent, handshakes)) = row else { continue };
             let silent = (0..silent).map(|host| SilentHost { host, at }).collect();
-            let entry = PathEntry { at, heard_at, silent, handshakes };
+            let distances = Distances::default();
+            let entry = PathEntry { at, heard_at, silent, handshakes, distances };
             memory.insert(Key::path(&home(), &candidate), Entry::Path(entry));
         }
         memory
@@ -186,6 +189,36 @@ fn check_starts(run: &Run, policy: &Policy) {
     for (_, _, candidate) in &starts {
         assert!(policy.transports.contains(&candidate.transport));
         assert_eq!(candidate.security, Security::Tls, "security is the caller's");
+    }
+}
+
+/// A second try begins while nobody has won, after its delay, and so often at most; nothing of it is
+/// in the background.
+fn check_second_tries(run: &Run, policy: &Policy) {
+    let race = replay(&run.trace).expect("a recording replays");
+    let won_at = run.usable().map(|(at, _)| at);
+    let least = policy.second_try_delay_min.min(policy.head_start).max(ATTEMPT_DELAY_FLOOR);
+    for again in race.attempts() {
+        let Some(first) = again.again_of else { continue };
+        assert!(!policy.simultaneous && !policy.exhaustive);
+        assert!(won_at.is_none_or(|won| again.started <= won), "{again:?} after the win");
+        assert!(!again.background);
+        let mut before = race
+            .attempts()
+            .iter()
+            .filter(|one| one.id < again.id && (one.id == first || one.again_of == Some(first)));
+        let number = u32::try_from(before.clone().count()).unwrap();
+        assert!(number <= policy.second_tries, "{again:?}");
+        let last = before.next_back().expect("the first is before it");
+        let waited = again.started - last.started;
+        // With a round trip it waits for three of them and 10 ms, or less on a lossy network, where
+        // it waits for one and 10 ms.
+        let known = again.initial_rtt.map(|rtt| match race.plan().is_lossy {
+            true => rtt + ms(10),
+            false => 3 * rtt + ms(10),
+        });
+        let delay = known.unwrap_or(least) * 2_u32.pow(number - 1);
+        assert!(waited >= delay, "{again:?} after {waited:?} instead of {delay:?}");
     }
 }
 
@@ -260,6 +293,7 @@ proptest! {
     ) {
         let run = world.run(setup_of(policy.clone(), &memory, EPOCH, seed), EPOCH, cancel_at);
         check_starts(&run, &policy);
+        check_second_tries(&run, &policy);
         check_ending(&run);
         check_attempts(&run);
         check_in_flight(&run, &policy);
@@ -364,11 +398,40 @@ proptest! {
         let now = EPOCH + Duration::from_mins(2);
         let run = world.run(setup_of(policy.clone(), &memory, now, 1), now, None);
         let waited = run.usable().expect("both work").0 - run.starts()[0].0;
-        let by_tcp = policy.head_start + 2 * ms(tcp);
-        let answers_in_time = ms(quic) <= policy.head_start;
+        let by_tcp = policy.head_start + 2 * ms(tcp) + policy.grace;
+        // 20 ms beyond the round trip, up to 100 ms and no longer than TCP would take.
+        let head_start = policy.head_start.max(ms(quic + 20));
+        let is_granted = head_start <= ms(100) && head_start <= policy.head_start + 2 * ms(tcp);
+        let answers_in_time = ms(quic) <= policy.head_start || is_granted;
         let bound = if answers_in_time { by_tcp.max(2 * ms(quic)) } else { by_tcp };
         prop_assert!(waited <= bound, "{:?}", run.outputs);
         prop_assert_eq!(run.last_transport(), Some(Transport::Quic), "{:?}", run.outputs);
+    }
+}
+
+proptest! {
+    /// However far a remembered server is, no other transport waits longer for it than this.
+    #[test]
+    fn the_head_start_is_never_longer_than_its_bound(
+        memory in any_memory(),
+        seed in 0..8_u64,
+        transports in prop::sample::subsequence(TRANSPORTS.to_vec(), 2..=TRANSPORTS.len()),
+    ) {
+        let policy = Policy { transports, ..Policy::default() };
+        let addresses = vec!["192.0.2.1".parse().unwrap()];
+        let world = World { addresses, dns: [ms(10); 2], ..World::default() };
+        let run = world.run(setup_of(policy.clone(), &memory, EPOCH, seed), EPOCH, None);
+        let race = replay(&run.trace).expect("a recording replays");
+        let bound = policy.lossy_head_start.max(ms(100));
+        for entry in &race.plan().entries {
+            for reason in &entry.reasons {
+                let Reason::HeadStart { delay, .. } = reason else { continue };
+                prop_assert!(*delay >= policy.head_start && *delay <= bound, "{reason:?}");
+                if race.plan().is_lossy {
+                    prop_assert!(*delay <= policy.lossy_head_start, "{reason:?}");
+                }
+            }
+        }
     }
 }
 

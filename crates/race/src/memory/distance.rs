@@ -1,0 +1,71 @@
+//! How far hosts are over one path: the round trips of the last of them.
+//!
+//! Of a host that nobody has asked yet, the others of its network tell at least how far hosts are
+//! from here, over a slow access above all.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The round trips to the hosts that were heard last over one path, each with its last one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Distances {
+    /// The one heard last at the end.
+    hosts: Vec<Distance>,
+}
+
+/// The round trip to one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Distance {
+    /// A hash of the host's name, to tell hosts apart.
+    host: u64,
+    round_trip: Duration,
+}
+
+impl Distances {
+    /// Hosts kept of one path.
+    pub const MOST: usize = 8;
+    /// A few hosts say nothing about the others.
+    const LEAST: usize = 3;
+
+    /// These, and this host's, if a round trip was measured.
+    #[must_use]
+    pub(super) fn and(mut self, host: u64, round_trip: Option<Duration>) -> Self {
+        let Some(round_trip) = round_trip else { return self };
+        self.forget(host);
+        let surplus = (self.hosts.len() + 1).saturating_sub(Self::MOST);
+        self.hosts.drain(..surplus);
+        self.hosts.push(Distance { host, round_trip });
+        self
+    }
+
+    /// Leaves out this host.
+    pub(super) fn forget(&mut self, host: u64) {
+        self.hosts.retain(|known| known.host != host);
+    }
+
+    /// How many hosts there are.
+    pub fn len(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// The longest round trip of all these paths together, if they know hosts enough.
+    pub(super) fn longest<'a>(paths: impl Iterator<Item = &'a Self>) -> Option<Duration> {
+        let mut hosts: Vec<u64> = Vec::new();
+        let mut longest = Duration::ZERO;
+        for known in paths.flat_map(|path| path.hosts.iter().take(Self::MOST)) {
+            longest = longest.max(known.round_trip);
+            hosts.push(known.host);
+        }
+        hosts.sort_unstable();
+        hosts.dedup();
+        (hosts.len() >= Self::LEAST).then_some(longest)
+    }
+}
