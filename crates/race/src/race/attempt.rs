@@ -21,6 +21,10 @@ const ROUND_TRIPS_TO_PROBE: u32 = 3;
 /// What a busy server may take beyond the round trip without anything being lost.
 const BUSY: Duration = Duration::from_millis(50);
 
+/// What a lost segment costs over TCP and SCTP at least, once the first round trip is known: Linux
+/// waits 200 ms beyond it, RFC 6298 §2.4 and RFC 9260 §16 a second.
+const RETRANSMISSION: Duration = Duration::from_millis(190);
+
 /// One attempt of a race.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
@@ -167,6 +171,8 @@ impl Attempt {
     /// Whether the answer came so late that first packets must have been sent again, or answers:
     /// after the timeout of the transport and well after the round trip of the packets that were
     /// answered. Over TCP and SCTP the first timeout is 1 s (RFC 6298 §2.1, RFC 9260 §16).
+    ///
+    /// What came late after the answer counts as well ([`Self::was_completed_late`]).
     pub(super) fn was_sent_again(&self) -> Option<bool> {
         let waited = self.answered_at?.saturating_sub(self.started);
         let timeout = match (self.candidate.transport, self.initial_rtt) {
@@ -174,7 +180,26 @@ impl Attempt {
             _ => SECOND_TRY,
         };
         let round_trip = self.rtt.or(self.initial_rtt).unwrap_or_default();
-        Some(waited >= timeout && waited >= round_trip.saturating_add(BUSY))
+        let answered_late = waited >= timeout && waited >= round_trip.saturating_add(BUSY);
+        Some(answered_late || self.was_completed_late())
+    }
+
+    /// Whether so much time lay between the first answer and the end of the handshakes that a later
+    /// flight must have been sent again: well more than its round trips. QUIC comes with one flight,
+    /// or two for a long certificate chain (RFC 9000 §8.1), and knows the round trip by then, so its
+    /// probe timeout is three of them.
+    fn was_completed_late(&self) -> bool {
+        let (Some(answered), Some(done)) = (self.answered_at, self.completion()) else {
+            return false;
+        };
+        let Some(rtt) = self.rtt.or(self.initial_rtt) else { return false };
+        let (round_trips, late) = match self.candidate.transport {
+            Transport::Quic => (2, BUSY),
+            Transport::Tcp | Transport::Mptcp => (2, RETRANSMISSION),
+            Transport::Sctp | Transport::SctpUdp => (4, RETRANSMISSION),
+        };
+        let most = rtt.saturating_mul(round_trips).saturating_add(late);
+        done.at.saturating_sub(answered) >= most
     }
 
     /// Notes that the peer was heard.

@@ -38,6 +38,27 @@ fn a_few_among_many_are_no_sign_and_all_paths_count_together() {
     assert_eq!(loss(&after(&evidence), "home", NOW), Some(now), "the last 32 of each");
 }
 
+/// Of 32 handshakes over QUIC of which one in ten sends packets again, and then goes over TCP as well.
+#[test]
+fn a_tenth_lost_is_noticed_though_the_lesser_transport_came_through() {
+    let noticed = |seed: u64| {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut evidence = Vec::new();
+        for number in 0..32 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(seed | 1);
+            let lost = (state >> 33).is_multiple_of(10);
+            let name = format!("{number}.test");
+            evidence.push(handshake(&name, quic(), NOW, lost));
+            if lost {
+                evidence.push(handshake(&name, tcp(), NOW, false));
+            }
+        }
+        loss(&after(&evidence), "home", NOW).is_some()
+    };
+    let times = (0..400).filter(|seed| noticed(*seed)).count();
+    assert!(times >= 320, "noticed {times} times of 400");
+}
+
 #[test]
 fn what_a_network_lost_is_its_own_and_fades() {
     let memory = after(&handshakes(&quic(), 4, 4));

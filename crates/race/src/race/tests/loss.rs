@@ -2,7 +2,7 @@
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Evidence, NetworkId, Trust};
+use crate::evidence::{Evidence, Level, NetworkId, Trust};
 use crate::io::{AttemptId, Input, Output};
 use crate::memory::{Config, Memory};
 use crate::policy::Policy;
@@ -132,6 +132,33 @@ fn where_packets_are_lost_a_remembered_server_is_waited_for_no_longer_than_a_str
     let known = at_a_home_that_loses(Policy::default(), Some(80), Some(80)).until(150);
     assert_eq!(known, stranger);
     assert_eq!(known[2], "120 start 2 tcp 192.0.2.1");
+}
+
+/// ```text
+/// 0     tcp ──▶
+/// 20    tcp ◀── SYN ACK
+/// 40    TLS should have been up
+/// 250   TLS is up: the flight of the server was sent again
+/// ```
+#[test]
+fn a_later_flight_that_was_sent_again_shows_loss_though_the_first_was_answered_at_once() {
+    let tcp_only = || Policy { transports: vec![Transport::Tcp], ..Policy::of_first_tries() };
+    for (complete_at, lost) in [(70, false), (250, true)] {
+        let mut scene = Scene::new(&[V4], tcp_only());
+        scene.until(20);
+        scene.reaches(0, Level::Transport, Some(ms(20)));
+        scene.until(complete_at);
+        scene.ready(0);
+        assert_eq!(told(&mut scene), [Some(lost)], "TLS after {complete_at} ms");
+    }
+    for (complete_at, lost) in [(30, false), (110, true)] {
+        let mut scene = Scene::new(&[V4], quic_only());
+        scene.until(20);
+        scene.answered(0);
+        scene.until(complete_at);
+        scene.ready(0);
+        assert_eq!(told(&mut scene), [Some(lost)], "QUIC after {complete_at} ms");
+    }
 }
 
 impl Scene {
