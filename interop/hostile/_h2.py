@@ -3,6 +3,8 @@
 import socket
 import ssl
 import struct
+import time
+from collections.abc import Iterable
 
 import hpack
 
@@ -59,3 +61,12 @@ class Connection:
     def widen(self, stream: int, by: int) -> None:
         """Opens the window of a stream, or that of the connection, which is stream 0."""
         self.send(frame(WINDOW_UPDATE, 0, stream, struct.pack(">I", by)))
+
+
+def hold(connections: Iterable[Connection], seconds: float) -> None:
+    """Keeps connections for so long, with a sign of life each second."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        time.sleep(1)
+        for connection in connections:
+            connection.ping()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import _dtls
 from eyas_interop.command import Command
-from eyas_interop.hostile.stage import PEER, Stage, main
+from eyas_interop.hostile.stage import Stage, main
 
 # What the client fetches, in bytes.
 RESPONSE = 60_000_000
@@ -42,8 +42,7 @@ def attack(stage: Stage) -> None:
     ]
     with (
         tempfile.TemporaryDirectory(prefix="eyas-client-") as home,
-        stage.watched(server.process) as watch,
-        stage.honest(server, "/bytes/200000", "--http2") as over_tcp,
+        stage.attacked(server, ("/bytes/200000", "--http2"), memory=60, descriptors=40, cpu=30),
     ):
         forger.start()
         begun = time.monotonic()
@@ -53,13 +52,8 @@ def attack(stage: Stage) -> None:
         forger.join()
     transport = ran.json["connection"]["transport"] if ran.status == 0 else str(ran)
     whole = ran.status == 0 and transport == "sctp-udp"
-    stage.report.check(PEER, f"{stage.name}: the download came to its end", whole,
-                       f"{transport}, {took:.1f} s, {relay.answers} datagrams")
-    stage.alive(server)
-    stage.memory_within(watch, 60)
-    stage.descriptors_within(watch, 40)
-    stage.cpu_within(watch, 30)
-    stage.honest_fetched(over_tcp)
+    stage.check("the download came to its end", whole,
+                f"{transport}, {took:.1f} s, {relay.answers} datagrams")
 
 
 if __name__ == "__main__":

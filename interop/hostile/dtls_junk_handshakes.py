@@ -9,7 +9,7 @@ import threading
 import time
 
 import _dtls
-from eyas_interop.hostile.stage import PEER, Server, Stage, main
+from eyas_interop.hostile.stage import Server, Stage, main
 
 # Datagrams a second, and for how long, in seconds.
 RATE = 2000
@@ -59,7 +59,7 @@ def attack(stage: Stage) -> None:
     attacker = threading.Thread(target=flood, args=(server.sctp_udp_port, over), daemon=True)
     during: list[float] = []
     failed = ""
-    with stage.watched(server.process) as watch:
+    with stage.attacked(server, memory=40, descriptors=20, cpu=8):
         attacker.start()
         until = time.monotonic() + DURATION
         while time.monotonic() < until and not failed:
@@ -70,13 +70,9 @@ def attack(stage: Stage) -> None:
         over.set()
         attacker.join()
     detail = failed or f"{len(during)} connected"
-    stage.report.check(PEER, f"{stage.name}: honest clients", bool(during) and not failed, detail)
+    stage.check("honest clients", bool(during) and not failed, detail)
     # A handshake that loses a flight waits a second for it, and another for the next.
     stage.within("the slowest honest client", max(during, default=PATIENCE), 2 * max(before) + 2, "s")
-    stage.alive(server)
-    stage.memory_within(watch, 40)
-    stage.descriptors_within(watch, 20)
-    stage.cpu_within(watch, 8)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 """
 
 import _answers
-from eyas_interop.hostile.stage import PEER, Stage, main
+from eyas_interop.hostile.stage import Stage, main
 
 HINT = b"HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\n"
 UNASKED = {
@@ -23,15 +23,15 @@ def attack(stage: Stage) -> None:
         process = _answers.start(stage.eyas, "get", url, "-o", str(place))
         with stage.watched(process.pid) as watch:
             code, said = _answers.ended(process)
-    stage.report.check(PEER, f"{stage.name}: 103 for ever", code == PROTOCOL and not place.exists(),
-                       f"status {code}, {said.strip()[:200]}")
+    stage.check("103 for ever", code == PROTOCOL and not place.exists(),
+                f"status {code}, {said.strip()[:200]}")
     stage.memory_within(watch, 50)
     for name, answer in UNASKED.items():
         with _answers.answering(answer) as url:
             code, said = _answers.ended(_answers.start(stage.eyas, "get", url, "-o", str(place)))
         left = [path.name for path in stage.directory.iterdir()]
-        stage.report.check(PEER, f"{stage.name}: {name}", code == PROTOCOL and not left,
-                           f"status {code}, files: {' '.join(left) or 'none'}; {said.strip()[:200]}")
+        stage.check(name, code == PROTOCOL and not left,
+                    f"status {code}, files: {' '.join(left) or 'none'}; {said.strip()[:200]}")
 
 
 if __name__ == "__main__":

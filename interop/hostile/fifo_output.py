@@ -8,7 +8,7 @@ import signal
 import time
 
 import _answers
-from eyas_interop.hostile.stage import PEER, Stage, main
+from eyas_interop.hostile.stage import Stage, main
 
 BODY = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n"
 # What a process that was told to end may take, in seconds: its own second, and a busy machine's.
@@ -35,7 +35,7 @@ def attack(stage: Stage) -> None:
 def in_time(stage: Stage, name: str, wanted: int, *arguments: str) -> None:
     """The command gives up by itself."""
     code, said = _answers.ended(_answers.start(stage.eyas, "get", *arguments))
-    stage.report.check(PEER, f"{stage.name}: {name}", code == wanted, f"status {code}; {said.strip()[:200]}")
+    stage.check(name, code == wanted, f"status {code}; {said.strip()[:200]}")
 
 
 def told(stage: Stage, name: str, how: signal.Signals, *arguments: str) -> None:
@@ -48,8 +48,8 @@ def told(stage: Stage, name: str, how: signal.Signals, *arguments: str) -> None:
     took = time.monotonic() - began
     left = [path.name for path in stage.directory.iterdir() if path.name != "pipe"]
     good = code == 128 + how.value and took < SOON and not left
-    stage.report.check(PEER, f"{stage.name}: {name}", good,
-                       f"status {code} after {took:.1f} s, files: {' '.join(left) or 'none'}")
+    stage.check(name, good,
+                f"status {code} after {took:.1f} s, files: {' '.join(left) or 'none'}")
 
 
 if __name__ == "__main__":

@@ -4,10 +4,8 @@ nothing of it.
 What cannot be sent need not be made: the directory is not read for them.
 """
 
-import time
-
 import _h2
-from eyas_interop.hostile.stage import Stage, main
+from eyas_interop.hostile.stage import SMALL_SIZE, Stage, main
 
 CONNECTIONS = 4
 STREAMS = 128
@@ -17,30 +15,19 @@ HOLD = 6
 
 
 def attack(stage: Stage) -> None:
-    files = stage.files(small=200_000)
+    files = stage.files(small=SMALL_SIZE)
     many = files / "many"
     many.mkdir()
     for number in range(NAMES):
         (many / f"a file with a name that is not short {number:05}").touch()
     server = stage.serve("--no-sctp", files=files)
-    with (
-        stage.watched(server.process) as watch,
-        stage.honest(server, "/many/", "--http2") as listing,
-        stage.honest(server, "/small", "--http3-only") as small,
-    ):
+    honest = (("/many/", "--http2"), ("/small", "--http3-only"))
+    with stage.attacked(server, *honest, memory=100, cpu=8):
         # The second half takes a byte of each, so that the listings are begun.
         attackers = [_h2.Connection(server.port, window=number % 2) for number in range(CONNECTIONS)]
         for attacker in attackers:
             attacker.ask("/many/", STREAMS)
-        until = time.monotonic() + HOLD
-        while time.monotonic() < until:
-            time.sleep(1)
-            for attacker in attackers:
-                attacker.ping()
-    stage.alive(server)
-    stage.memory_within(watch, 100)
-    stage.cpu_within(watch, 8)
-    stage.honest_fetched(listing, small)
+        _h2.hold(attackers, HOLD)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pathlib
 import sqlite3
 import subprocess
 
-from eyas_interop.hostile.stage import PEER, Server, Stage, main
+from eyas_interop.hostile.stage import Server, Stage, main
 
 # Programs that start at the same moment.
 AT_ONCE = 8
@@ -101,7 +101,7 @@ def left_alone(stage: Stage, server: Server, home: pathlib.Path, plant) -> None:
     said = all("is not an eyas memory" in said for _, said in runs)
     fetched = all(status == 0 for status, _ in runs)
     detail = f"untouched: {same}; told: {said}; fetched: {fetched}; {runs[0][1].strip()[-200:]}"
-    stage.report.check(PEER, f"{stage.name}: {plant.__name__}", same and said and fetched, detail)
+    stage.check(plant.__name__, same and said and fetched, detail)
 
 
 def set_aside(stage: Stage, server: Server) -> None:
@@ -122,7 +122,7 @@ def set_aside(stage: Stage, server: Server) -> None:
     aside = [path.read_bytes() for path in home.glob("memory.damaged-*") if path.suffix[-4:] != "-wal"]
     lost = sum(contents not in aside for contents in damaged)
     asked = ROUNDS * AT_ONCE
-    stage.report.check(PEER, f"{stage.name}: damaged, fetched", fetched == asked, f"{fetched} of {asked}")
+    stage.check("damaged, fetched", fetched == asked, f"{fetched} of {asked}")
     stage.within("damaged and lost", lost, 0)
     stage.within("set aside and not damaged", len(aside) - len(damaged), 0)
 

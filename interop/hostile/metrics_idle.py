@@ -20,7 +20,7 @@ def attack(stage: Stage) -> None:
     port = int(server.metrics.rpartition(":")[2].partition("/")[0])
     idle, answered, why = [], 0, ""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with stage.watched(server.process) as watch, stage.honest(server, "/bytes/1000") as honest:
+    with stage.attacked(server, ("/bytes/1000",), memory=40, descriptors=60):
         for _ in range(CONNECTIONS):
             idle.append(socket.create_connection(("127.0.0.1", port), PATIENCE))
         for _ in range(ASKED):
@@ -32,9 +32,7 @@ def attack(stage: Stage) -> None:
     for connection in idle:
         connection.close()
     detail = f"{answered} of {ASKED} answered beside {len(idle)} idle connections {why}"
-    stage.report.check("hostile", f"{stage.name}: answers", answered == ASKED, detail)
-    stage.descriptors_within(watch, 60)
-    stage.honest_fetched(honest)
+    stage.check("answers", answered == ASKED, detail)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ from .usage import MIB, Usage, Watch
 
 # What the runner calls these lines' peer.
 PEER = "hostile"
+# Honest clients of a small file, over HTTP/2 and HTTP/3.
+SMALL = (("/small", "--http2"), ("/small", "--http3-only"))
+SMALL_SIZE = 200_000
 
 
 class Server:
@@ -95,10 +98,34 @@ class Stage:
         finally:
             honest.end()
 
+    @contextlib.contextmanager
+    def attacked(
+        self, server: Server, *honest: tuple[str, ...], memory: float,
+        descriptors: float | None = None, cpu: float | None = None,
+    ) -> Iterator[Watch]:
+        """Watches a server while the block attacks it, beside honest clients: a path and flags for each.
+        After it the server must run, and have kept to the bounds: MiB, descriptors, seconds of CPU time."""
+        with contextlib.ExitStack() as stack:
+            watch = stack.enter_context(self.watched(server.process))
+            clients = [stack.enter_context(self.honest(server, *words)) for words in honest]
+            yield watch
+        self.alive(server)
+        self.memory_within(watch, memory)
+        if descriptors is not None:
+            self.descriptors_within(watch, descriptors)
+        if cpu is not None:
+            self.cpu_within(watch, cpu)
+        if clients:
+            self.honest_fetched(*clients)
+
+    def check(self, what: str, good: bool, detail: str = "") -> bool:
+        """Checks anything else."""
+        return self.report.check(PEER, f"{self.name}: {what}", good, detail)
+
     def within(self, what: str, value: float, most: float, unit: str = "") -> bool:
         """Checks a bound."""
         detail = f"{value:.6g} {unit}, at most {most:.6g}"
-        return self.report.check(PEER, f"{self.name}: {what}", value <= most, detail)
+        return self.check(what, value <= most, detail)
 
     def memory_within(self, watch: Watch, mib: float) -> bool:
         """Checks by how much the memory of the victim grew at most."""
@@ -116,13 +143,13 @@ class Stage:
         """Checks that honest clients got everything that they asked for, and asked for something."""
         good = all(client.times and not client.failures for client in clients)
         detail = "; ".join(client.detail for client in clients)
-        return self.report.check(PEER, f"{self.name}: honest clients", good, detail)
+        return self.check("honest clients", good, detail)
 
     def alive(self, server: Server) -> bool:
         """Checks that the victim still runs."""
         status = server.peer.process.poll()
         detail = "" if status is None else f"ended with {status}: {server.peer.said()}"
-        return self.report.check(PEER, f"{self.name}: the server runs", status is None, detail)
+        return self.check("the server runs", status is None, detail)
 
     def settled(self, process: int, within: float, holds: Callable[[Usage], bool]) -> bool:
         """Waits until what a process uses is as wanted, so long at most, in seconds."""
