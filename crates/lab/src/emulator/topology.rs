@@ -288,7 +288,9 @@ impl Topology {
     }
 
     /// The interface of this path, the same on both sides: `path1`, `path2` and so on. The name of the
-    /// path is the user's, and might be a word of `ip`, or longer than an interface's.
+    /// path is the user's, and might be a word of `ip`, or longer than an interface's. With
+    /// [`server_core`](Self::server_core) the interface has a name that no other network of this machine
+    /// has, for by it the kernel's thread is found.
     #[must_use]
     pub fn interface(&self, path: &str) -> Option<String> {
         self.interfaces().zip(&self.paths).find(|(_, own)| own.name == path).map(|(name, _)| name)
@@ -296,7 +298,11 @@ impl Topology {
 
     /// The interfaces of all paths, in their order.
     pub(super) fn interfaces(&self) -> impl Iterator<Item = String> {
-        (1..=self.paths.len()).map(|number| format!("path{number}"))
+        let process = self.server_core.map(|_| std::process::id());
+        (1..=self.paths.len()).map(move |number| match process {
+            Some(process) => format!("eyas{process}-{number}"),
+            None => format!("path{number}"),
+        })
     }
 
     /// What to say when there is no path of this name.

@@ -16,8 +16,8 @@ pub struct Bed {
     path: String,
 }
 
-/// The name of the one path, and of its interfaces.
-const PATH: &str = "path";
+/// The name of the one path.
+pub(super) const PATH: &str = "path";
 /// Of the client.
 pub(super) const CLIENT_CORE: usize = 0;
 /// Of the server.

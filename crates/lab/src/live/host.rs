@@ -43,12 +43,6 @@ pub(super) struct Seen {
     duration: Duration,
 }
 
-/// A name for the one interface that no other network of this machine has: by it the kernel's thread
-/// is found.
-pub(super) fn device() -> String {
-    format!("eyas{}", std::process::id())
-}
-
 /// Puts a load on a server and looks at its host. `load` is told where the client is.
 pub(super) fn run(
     mut topology: Topology,

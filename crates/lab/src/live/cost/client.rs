@@ -26,9 +26,11 @@ const MAX_IN_FLIGHT: usize = 8_192;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Gives the client's host the addresses, and the ports of the paper's Table 1.
-pub(super) fn addresses(emulator: &Emulator, device: &str) -> Result<Vec<IpAddr>, LiveError> {
+pub(super) fn addresses(emulator: &Emulator, path: &str) -> Result<Vec<IpAddr>, LiveError> {
     let refused = |cause: &dyn std::fmt::Display| LiveError::Bed(format!("addresses: {cause}"));
-    let Some(IpAddr::V4(own)) = emulator.address(device, Host::Client) else {
+    let address = emulator.address(path, Host::Client);
+    let (Some(IpAddr::V4(own)), Some(device)) = (address, emulator.topology().interface(path))
+    else {
         return Err(refused(&"the client has none"));
     };
     let [a, b, c, _] = own.octets();

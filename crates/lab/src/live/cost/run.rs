@@ -22,22 +22,21 @@ pub(in crate::live) fn run(
     seed: u64,
     stop: &AtomicBool,
 ) -> Result<RunResult, LiveError> {
-    let device = host::device();
-    let topology = topology(setup, &device, seed);
+    let topology = topology(setup, seed);
     let four = topology.paths.first().and_then(|path| path.ipv4);
     let [_, server] = four.ok_or_else(|| LiveError::Bed("no addresses".to_owned()))?;
     let server = SocketAddr::new(server.into(), PORT);
     let identity = if setup.tls { Identity::Rsa } else { Identity::None };
     let serve = Serve { listen: server, identity, http3: false };
     let seen = host::run(topology, &serve, setup.times(), stop, |bed| {
-        let addresses = client::addresses(bed.emulator(), &device)?;
+        let addresses = client::addresses(bed.emulator(), bed::PATH)?;
         client::load(setup, server, addresses, seed)
     })?;
     Ok(seen.result())
 }
 
-fn topology(setup: &CostSetup, device: &str, seed: u64) -> Topology {
-    let topology = bed::topology(device, setup.link, seed);
+fn topology(setup: &CostSetup, seed: u64) -> Topology {
+    let topology = bed::topology(bed::PATH, setup.link, seed);
     if !setup.swallowed {
         return topology;
     }

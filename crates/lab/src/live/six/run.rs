@@ -35,8 +35,7 @@ pub(in crate::live) fn run(
     seed: u64,
     stop: &AtomicBool,
 ) -> Result<RunResult, LiveError> {
-    let device = host::device();
-    let topology = topology(setup, &device, seed);
+    let topology = topology(setup, seed);
     let server = topology.paths.first().map(|path| path.addresses(Host::Server));
     let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
     let serve = Serve { listen, identity: Identity::Ecdsa, http3: true };
@@ -46,8 +45,8 @@ pub(in crate::live) fn run(
     Ok(seen.result())
 }
 
-fn topology(setup: &SixSetup, device: &str, seed: u64) -> Topology {
-    let topology = bed::topology(device, setup.link, seed);
+fn topology(setup: &SixSetup, seed: u64) -> Topology {
+    let topology = bed::topology(bed::PATH, setup.link, seed);
     let firewall = |policy| MiddleboxConfig::Firewall(policy);
     match setup.middlebox {
         Between::Nothing => topology,
