@@ -27,7 +27,7 @@ use core::time::Duration;
 pub(crate) use checksum::Sum;
 
 use crate::node::{Node, NodeInput, NodeOutput};
-use crate::packet::{Packet, Payload};
+use crate::packet::{Packet, Payload, protocol};
 
 /// One of the two sides of a middlebox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +49,63 @@ impl Side {
     }
 }
 
+/// Packets by what they carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByProtocol {
+    /// TCP.
+    pub tcp: u64,
+    /// UDP, whatever is inside it.
+    pub udp: u64,
+    /// SCTP directly over IP.
+    pub sctp: u64,
+    /// ICMP of either family.
+    pub icmp: u64,
+    /// Anything else.
+    pub other: u64,
+}
+
+impl ByProtocol {
+    fn count(&mut self, number: u8) {
+        *match number {
+            protocol::TCP => &mut self.tcp,
+            protocol::UDP => &mut self.udp,
+            protocol::SCTP => &mut self.sctp,
+            protocol::ICMP | protocol::ICMPV6 => &mut self.icmp,
+            _ => &mut self.other,
+        } += 1;
+    }
+
+    /// Each protocol by its name, and how many packets.
+    #[must_use]
+    pub const fn each(&self) -> [(&'static str, u64); 5] {
+        [
+            ("tcp", self.tcp),
+            ("udp", self.udp),
+            ("sctp", self.sctp),
+            ("icmp", self.icmp),
+            ("other", self.other),
+        ]
+    }
+
+    /// All of them.
+    #[must_use]
+    pub const fn in_all(&self) -> u64 {
+        self.tcp + self.udp + self.sctp + self.icmp + self.other
+    }
+
+    /// These and those.
+    #[must_use]
+    pub const fn plus(self, more: Self) -> Self {
+        Self {
+            tcp: self.tcp + more.tcp,
+            udp: self.udp + more.udp,
+            sctp: self.sctp + more.sctp,
+            icmp: self.icmp + more.icmp,
+            other: self.other + more.other,
+        }
+    }
+}
+
 /// What became of the packets of a middlebox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MiddleboxCounters {
@@ -57,9 +114,22 @@ pub struct MiddleboxCounters {
     /// Went on to the other side, changed or not.
     pub passed: u64,
     /// Did not.
-    pub dropped: u64,
+    pub dropped: ByProtocol,
     /// Made by the box itself.
     pub made: u64,
+}
+
+impl MiddleboxCounters {
+    /// Those of two boxes.
+    #[must_use]
+    pub const fn plus(self, more: Self) -> Self {
+        Self {
+            received: self.received + more.received,
+            passed: self.passed + more.passed,
+            dropped: self.dropped.plus(more.dropped),
+            made: self.made + more.made,
+        }
+    }
 }
 
 /// Something between an inside and an outside that may pass, change, drop and make packets.
@@ -145,8 +215,12 @@ impl Leaving {
         if goes_on {
             self.pass(from, packet);
         } else {
-            self.counters.dropped += 1;
+            self.drop(&packet);
         }
+    }
+
+    fn drop(&mut self, packet: &Packet) {
+        self.counters.dropped.count(packet.protocol);
     }
 
     fn pass(&mut self, from: Side, packet: Packet) {

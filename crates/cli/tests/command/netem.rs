@@ -74,6 +74,32 @@ fn the_status_of_the_command_and_what_became_of_its_packets() {
 }
 
 #[test]
+fn each_middlebox_says_what_it_dropped() {
+    if !is_possible() {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("walled.toml");
+    let text = "[path.wifi]\n[[path.wifi.middlebox]]\nkind = 'nat'\n
+                [[path.wifi.middlebox]]\nkind = 'firewall'\ndrops = ['udp']\n";
+    std::fs::write(&file, text).expect("it is written");
+    let line = format!("netem run --json --topology {} --", file.display());
+    let eyas = env!("CARGO_BIN_EXE_eyas");
+    // Nobody answers: the race is over when its time is.
+    let command = format!("{eyas} race quic://198.18.1.2:443 --connect-timeout 1; exit 0");
+    let finished = Eyas::new(&line).arg("sh").arg("-c").arg(command).run();
+    let object = finished.exits(0).json();
+    validate("netem", &object);
+    let boxes = &object["paths"][0]["middleboxes"];
+    assert_eq!((&boxes[0]["kind"], &boxes[1]["kind"]), (&"nat".into(), &"firewall".into()));
+    assert_eq!(boxes[1]["rule"], "drops udp");
+    let number = |value: &serde_json::Value| value.as_u64().unwrap_or_default();
+    assert!(number(&boxes[0]["passed"]) > 0, "{object:#}");
+    assert!(number(&boxes[1]["dropped_by_protocol"]["udp"]) > 0, "{object:#}");
+    assert_eq!(boxes[1]["dropped_by_protocol"]["udp"], boxes[1]["dropped"]);
+}
+
+#[test]
 fn a_command_that_cannot_be_run_is_told_as_a_shell_does() {
     if !is_possible() {
         return;

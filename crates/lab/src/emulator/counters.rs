@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas_netem::link::{Count, LinkConfig, LinkCounters};
-use eyas_netem::middlebox::MiddleboxCounters;
+use eyas_netem::middlebox::MiddleboxCounters as Counted;
 use eyas_netem::world::Direction;
 
 /// What became of the packets of one direction of a path.
@@ -22,6 +22,18 @@ pub struct DirectionCounters {
     pub is_up: bool,
     /// Packets that arrived, and that the receiving host's kernel did not take.
     pub unwritten: u64,
+}
+
+/// What became of the packets of one middlebox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MiddleboxCounters {
+    /// Its kind, as in a file: `nat`, `firewall`.
+    pub kind: &'static str,
+    /// What it does, in words: `drops udp`. Empty if the kind says it all.
+    pub rule: String,
+    /// The packets that it saw. Those of a family of addresses that it is not for pass it by, and count
+    /// nowhere here.
+    pub packets: Counted,
 }
 
 /// What became of the packets of one path.

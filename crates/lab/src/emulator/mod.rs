@@ -68,6 +68,7 @@ mod error;
 mod frame;
 mod guard;
 mod kernel;
+mod middlebox;
 mod namespace;
 mod path;
 mod receiver;
@@ -81,16 +82,18 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
-pub use counters::{Counters, DirectionCounters, PathCounters};
+pub use counters::{Counters, DirectionCounters, MiddleboxCounters, PathCounters};
 pub use error::EmulatorError;
 pub use eyas_netem::link::{
     BitErrorConfig, CoDelConfig, Count, DropCause, GilbertElliott, LinkChange, LinkConfig,
-    LossConfig, QueueConfig, RedConfig, Reordering,
+    LinkCounters, LossConfig, QueueConfig, RedConfig, Reordering,
 };
+pub use eyas_netem::middlebox::ByProtocol;
 pub use eyas_netem::world::Direction;
+pub use middlebox::MiddleboxConfig;
 pub use namespace::{Inside, Namespace, become_root};
 pub use scenario::{Scenario, ScenarioEvent, direction};
-pub use topology::{DEFAULT_MTU, Host, MAX_PATHS, MiddleboxConfig, PathTopology, Topology};
+pub use topology::{DEFAULT_MTU, Host, MAX_PATHS, PathTopology, Topology};
 pub use wish::{LinkWish, NotALink};
 
 use device::Device;

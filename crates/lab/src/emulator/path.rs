@@ -10,11 +10,12 @@ use eyas_netem::random;
 use eyas_netem::world::Direction;
 
 use super::capture::Recorder;
-use super::counters::{DirectionCounters, PathCounters};
+use super::counters::{DirectionCounters, MiddleboxCounters, PathCounters};
 use super::device::Device;
 use super::error::EmulatorError;
 use super::frame::Frame;
-use super::topology::{BoxedMiddlebox, Family, Host, PathTopology};
+use super::middlebox::{BoxedMiddlebox, Family, MiddleboxConfig};
+use super::topology::{Host, PathTopology};
 
 /// The kind of entity of [`random::derive`] that a direction of a path is.
 const DIRECTION: u64 = 3;
@@ -33,6 +34,8 @@ pub(super) struct PathRun {
     /// By [`Host`].
     devices: [Device; 2],
     boxes: Vec<(Family, BoxedMiddlebox)>,
+    /// What the boxes were made of, each with how many boxes it made.
+    configs: Vec<(MiddleboxConfig, usize)>,
     /// By [`Direction`].
     lanes: [Lane; 2],
     fragments: u64,
@@ -76,12 +79,18 @@ impl PathRun {
             let seed = random::derive(seed, DIRECTION, number as u64 * 2 + direction as u64);
             Lane { config: config.clone(), link: Link::new(config.clone(), seed), unwritten: 0 }
         };
-        let boxes = topology.middleboxes.iter().flat_map(|middlebox| middlebox.build(topology));
+        let (mut boxes, mut configs) = (Vec::new(), Vec::new());
+        for config in &topology.middleboxes {
+            let built = config.build(topology);
+            configs.push((config.clone(), built.len()));
+            boxes.extend(built);
+        }
         let path = Self {
             number,
             name: topology.name.clone(),
             devices,
-            boxes: boxes.collect(),
+            boxes,
+            configs,
             lanes: [
                 lane(&topology.forward, Direction::Forward),
                 lane(&topology.backward, Direction::Backward),
@@ -242,7 +251,22 @@ impl PathRun {
         lane.link.change(now, change);
     }
 
+    /// Of each middlebox, whatever it consists of.
+    fn middleboxes(&self) -> Vec<MiddleboxCounters> {
+        let mut boxes = self.boxes.iter().map(|(_, middlebox)| middlebox.counters());
+        let count = |(config, number): &(MiddleboxConfig, usize)| MiddleboxCounters {
+            kind: config.kind(),
+            rule: config.rule(),
+            packets: boxes
+                .by_ref()
+                .take(*number)
+                .fold(Default::default(), |sum, own| sum.plus(own)),
+        };
+        self.configs.iter().map(count).collect()
+    }
+
     pub(super) fn counters(&mut self, now: Duration) -> PathCounters {
+        let middleboxes = self.middleboxes();
         let [forward, backward] = &mut self.lanes;
         let direction = |lane: &mut Lane| DirectionCounters {
             config: lane.config.clone(),
@@ -256,7 +280,7 @@ impl PathRun {
             name: self.name.clone(),
             forward: direction(forward),
             backward: direction(backward),
-            middleboxes: self.boxes.iter().map(|(_, middlebox)| middlebox.counters()).collect(),
+            middleboxes,
             fragments: self.fragments,
         }
     }

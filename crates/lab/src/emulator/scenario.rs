@@ -37,7 +37,8 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::error::EmulatorError;
-use super::topology::{MiddleboxConfig, PathTopology, Topology};
+use super::middlebox::MiddleboxConfig;
+use super::topology::{PathTopology, Topology};
 use super::wish::{LinkWish, NotALink};
 use crate::plan::{Size, Time};
 

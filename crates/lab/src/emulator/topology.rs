@@ -3,18 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::Duration;
 
 use eyas_netem::link::LinkConfig;
-use eyas_netem::middlebox::Middlebox;
-use eyas_netem::middlebox::firewall::{Firewall, Policy};
-use eyas_netem::middlebox::idle::{IdleTimeout, Revival};
-use eyas_netem::middlebox::mtu::{Answer, MtuLimit};
-use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
-use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
 use eyas_netem::world::Direction;
 
 use super::error::EmulatorError;
+use super::middlebox::MiddleboxConfig;
 /// The most paths of a topology: their numbers are a byte of their addresses.
 pub const MAX_PATHS: usize = 32;
 /// The longest name of a path, in letters: what a line of a table has room for.
@@ -50,102 +44,6 @@ impl Host {
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if *self == Self::Client { "client" } else { "server" })
-    }
-}
-
-/// What stands between the client and the link of a path. It sees no fragments of packets: those
-/// are dropped before it, as by a box that does not put them together.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum MiddleboxConfig {
-    /// Lets protocols or ports through, or not.
-    Firewall(Policy),
-    /// Translates addresses and ports of IPv4 to an address of its own (see
-    /// [`PathTopology::nat_address`]); lets IPv6 pass, as such boxes do.
-    Nat {
-        /// What becomes of protocol 132.
-        sctp: SctpTranslation,
-        /// How long a mapping of UDP lasts without a packet from the inside.
-        idle: Duration,
-        /// The same for TCP.
-        idle_tcp: Duration,
-    },
-    /// Passes no packet larger than this, in bytes.
-    MtuLimit {
-        /// The largest.
-        mtu: usize,
-        /// Whether it says so by ICMP, from the address of the server.
-        answers: bool,
-    },
-    /// Forgets flows that say nothing.
-    IdleTimeout {
-        /// For this long.
-        after: Duration,
-        /// What revives them.
-        revival: Revival,
-    },
-    /// Ends TCP connections of others.
-    Reset {
-        /// Which ones.
-        trigger: Trigger,
-        /// Whether it also swallows the segment that it answers.
-        drops: bool,
-    },
-}
-
-impl MiddleboxConfig {
-    /// One that translates as the RFCs want it; see [`NatConfig::new`].
-    #[must_use]
-    pub fn nat() -> Self {
-        let NatConfig { sctp, idle, idle_tcp, .. } = NatConfig::new(Ipv4Addr::UNSPECIFIED.into());
-        Self::Nat { sctp, idle, idle_tcp }
-    }
-
-    /// The boxes themselves, each with the family of addresses that it is for.
-    pub(super) fn build(&self, path: &PathTopology) -> Vec<(Family, BoxedMiddlebox)> {
-        match self {
-            Self::Firewall(policy) => vec![(Family::Any, Box::new(Firewall::new(policy.clone())))],
-            Self::Nat { sctp, idle, idle_tcp } => {
-                let Some(address) = path.nat_address() else { return Vec::new() };
-                let (sctp, idle, idle_tcp) = (*sctp, *idle, *idle_tcp);
-                let config = NatConfig { sctp, idle, idle_tcp, ..NatConfig::new(address.into()) };
-                vec![(Family::V4, Box::new(Nat::new(config)))]
-            }
-            Self::MtuLimit { mtu, answers } => {
-                let limit = |address: IpAddr| -> (Family, BoxedMiddlebox) {
-                    let answer = if *answers { Answer::TooBig(address) } else { Answer::Nothing };
-                    (Family::of(address), Box::new(MtuLimit::new(*mtu, answer)))
-                };
-                path.addresses(Host::Server).into_iter().map(limit).collect()
-            }
-            Self::IdleTimeout { after, revival } => {
-                vec![(Family::Any, Box::new(IdleTimeout::new(*after, *revival)))]
-            }
-            Self::Reset { trigger, drops } => {
-                vec![(Family::Any, Box::new(ResetInjector::new(trigger.clone(), *drops)))]
-            }
-        }
-    }
-}
-
-/// A middlebox that can go to the emulator's thread.
-pub(super) type BoxedMiddlebox = Box<dyn Middlebox + Send>;
-
-/// The addresses that a middlebox is for; packets of others pass it by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
-    Any,
-    V4,
-    V6,
-}
-
-impl Family {
-    const fn of(address: IpAddr) -> Self {
-        if address.is_ipv4() { Self::V4 } else { Self::V6 }
-    }
-
-    pub(super) fn holds(self, address: IpAddr) -> bool {
-        self == Self::Any || self == Self::of(address)
     }
 }
 

@@ -96,7 +96,7 @@ impl Middlebox for MtuLimit {
             self.leaving.pass(from, packet);
             return;
         }
-        self.leaving.counters.dropped += 1;
+        self.leaving.drop(&packet);
         if let Answer::TooBig(address) = self.answer
             && let Some(answer) = too_big(address, self.mtu, &packet)
         {

@@ -267,7 +267,7 @@ impl Middlebox for Nat {
         };
         match translated {
             Some(packet) => self.leaving.pass(from, packet),
-            None => self.leaving.counters.dropped += 1,
+            None => self.leaving.drop(&packet),
         }
     }
 

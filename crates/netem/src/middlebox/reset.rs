@@ -143,7 +143,7 @@ impl Middlebox for ResetInjector {
         self.leaving.make(from.opposite(), segment.to_receiver(&packet));
         self.leaving.make(from, segment.to_sender(&packet));
         if self.drops {
-            self.leaving.counters.dropped += 1;
+            self.leaving.drop(&packet);
         } else {
             self.leaving.pass(from, packet);
         }

@@ -38,8 +38,8 @@ const WAITING: usize = 16;
 enum Asked {
     /// Another link, as text, for a path or all, in a direction or both.
     Change { path: Option<String>, both: String, forward: String, backward: String },
-    /// What has become of the packets.
-    Show,
+    /// What has become of the packets, for a screen with such characters and so many columns.
+    Show { unicode: bool, width: usize },
 }
 
 /// A question, and where its answer goes.
@@ -52,9 +52,9 @@ impl Question {
     /// Does what is asked.
     pub(super) fn answer(self, emulator: &Emulator) {
         let answer = match self.asked {
-            Asked::Show => emulator
+            Asked::Show { unicode, width } => emulator
                 .counters()
-                .map(|counters| page::answer(&counters))
+                .map(|counters| page::answer(&counters, unicode, width))
                 .map_err(|cause| cause.to_string()),
             Asked::Change { path, both, forward, backward } => {
                 change_links(emulator, path.as_deref(), &both, [&forward, &backward])
@@ -177,14 +177,15 @@ pub(super) fn change(flags: &NetemChangeFlags, common: &CommonFlags) -> Result<(
 
 /// `eyas netem show`.
 pub(super) fn show(which: &WhichRun, common: &CommonFlags) -> Result<(), Failure> {
-    let answer = ask(which, &Asked::Show)?;
+    let look = Look::of_stdout(common.color);
+    let answer = ask(which, &Asked::Show { unicode: look.unicode, width: look.width })?;
     if common.json {
         return output::object(&answer["object"]);
     }
     let text = answer["table"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let plain = |line| crate::terminal::Line::new().with(crate::terminal::Paint::Plain, line);
     let lines: Vec<_> = text.map(plain).collect();
-    output::page(&lines, Look::of_stdout(common.color))
+    output::page(&lines, look)
 }
 
 /// Asks a run.

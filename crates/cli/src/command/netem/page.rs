@@ -1,17 +1,20 @@
-//! What became of the packets, as a table and as an object.
+//! What became of the packets, as tables and as an object.
 
-use eyas_lab::emulator::{Counters, Direction, DirectionCounters, DropCause};
+use eyas_lab::emulator::{
+    ByProtocol, Counters, Direction, DirectionCounters, DropCause, MiddleboxCounters,
+};
 use serde_json::{Value, json};
 
-use crate::terminal::{Line, Look, Paint, table};
+use crate::terminal::{Line, Look, Paint, table_of_numbers};
 
-/// Columns of the table that a run sends to who asks.
-const WIDTH: usize = 100;
+/// Bounds of the width that who asks may want.
+const WIDTHS: (usize, usize) = (20, 500);
 /// Both directions, their names and their arrows.
 const DIRECTIONS: [(Direction, &str, &str, &str); 2] =
     [(Direction::Forward, "forward", "→", "->"), (Direction::Backward, "backward", "←", "<-")];
 
-/// A table: one line for each direction of each path, and what deserves a look below.
+/// A table with one line for each direction of each path, one of what the middleboxes did, and what
+/// deserves a look below.
 pub(super) fn lines(counters: &Counters, look: Look) -> Vec<Line> {
     let header = ["path", "", "sent", "arrived", "lost", "queue full", "other", "inside"];
     let row = |name: &str, arrow: &str, of: &DirectionCounters| -> Vec<(Paint, String)> {
@@ -41,8 +44,12 @@ pub(super) fn lines(counters: &Counters, look: Look) -> Vec<Line> {
             row(&path.name, arrow, path.direction(*direction))
         })
     });
-    let mut lines = table(&header, rows.collect(), look);
+    let mut lines = table_of_numbers(&header, rows.collect(), look);
+    lines.extend(middleboxes(counters, look));
     let mut warn = |text: String| lines.push(Line::new().with(Paint::Warn, format!("  {text}")));
+    for path in counters.paths.iter().filter(|path| path.fragments > 0) {
+        warn(format!("{}: {} fragments, which no middlebox passes", path.name, path.fragments));
+    }
     if counters.missed > 0 {
         warn(format!(
             "the emulator came too late for {} packets, which are counted nowhere above",
@@ -55,17 +62,56 @@ pub(super) fn lines(counters: &Counters, look: Look) -> Vec<Line> {
     lines
 }
 
+/// A line for each middlebox, the one nearest to the client first; nothing where there is none.
+fn middleboxes(counters: &Counters, look: Look) -> Vec<Line> {
+    let row = |path: &str, of: &MiddleboxCounters| -> Vec<(Paint, String)> {
+        let packets = &of.packets;
+        let rule = if of.rule.is_empty() { String::new() } else { format!(" ({})", of.rule) };
+        [
+            format!("{path}: {}{rule}", of.kind),
+            packets.received.to_string(),
+            packets.passed.to_string(),
+            by_protocol(&packets.dropped),
+            packets.made.to_string(),
+        ]
+        .map(|text| (Paint::Plain, text))
+        .to_vec()
+    };
+    let of_path = |path: &'_ eyas_lab::emulator::PathCounters| {
+        path.middleboxes.iter().map(|of| row(&path.name, of)).collect::<Vec<_>>()
+    };
+    let rows: Vec<_> = counters.paths.iter().flat_map(of_path).collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![Line::new()];
+    let header = ["middlebox", "received", "passed", "dropped", "own"];
+    lines.extend(table_of_numbers(&header, rows, look));
+    lines
+}
+
+/// How many in all, and of which protocols: `12 (9 udp, 3 sctp)`.
+fn by_protocol(dropped: &ByProtocol) -> String {
+    let each = dropped.each().into_iter().filter(|(_, count)| *count > 0);
+    let each: Vec<String> = each.map(|(name, count)| format!("{count} {name}")).collect();
+    match each.is_empty() {
+        true => "0".to_owned(),
+        false => format!("{} ({})", dropped.in_all(), each.join(", ")),
+    }
+}
+
 fn amount(packets: u64, bytes: u64) -> String {
     match bytes as f64 {
         bytes if bytes < 1e4 => format!("{packets} ({bytes} B)"),
         bytes if bytes < 1e6 => format!("{packets} ({:.0} kB)", bytes / 1e3),
-        bytes => format!("{packets} ({:.1} MB)", bytes / 1e6),
+        bytes if bytes < 1e9 => format!("{packets} ({:.1} MB)", bytes / 1e6),
+        bytes => format!("{packets} ({:.1} GB)", bytes / 1e9),
     }
 }
 
-/// What `show` gets: the table as text, and the object.
-pub(super) fn answer(counters: &Counters) -> Value {
-    let look = Look { colour: false, unicode: true, width: WIDTH };
+/// What `show` gets: the tables as text, as wide as it wants them, and the object.
+pub(super) fn answer(counters: &Counters, unicode: bool, width: usize) -> Value {
+    let look = Look { colour: false, unicode, width: width.clamp(WIDTHS.0, WIDTHS.1) };
     let text: Vec<String> =
         lines(counters, look).iter().map(|line| line.to_text(look.colour)).collect();
     json!({ "table": text, "object": object(counters) })
@@ -95,9 +141,18 @@ pub(super) fn object(counters: &Counters) -> Value {
     };
     let paths = counters.paths.iter().map(|path| {
         let middleboxes = path.middleboxes.iter().map(|of| {
+            let dropped: serde_json::Map<String, Value> = of
+                .packets
+                .dropped
+                .each()
+                .into_iter()
+                .map(|(protocol, count)| (protocol.to_owned(), count.into()))
+                .collect();
             json!({
-                "received": of.received, "passed": of.passed,
-                "dropped": of.dropped, "made": of.made,
+                "kind": of.kind, "rule": of.rule,
+                "received": of.packets.received, "passed": of.packets.passed,
+                "dropped": of.packets.dropped.in_all(), "dropped_by_protocol": dropped,
+                "made": of.packets.made,
             })
         });
         let mut object = json!({ "name": path.name });
@@ -114,4 +169,82 @@ pub(super) fn object(counters: &Counters) -> Value {
         "missed": counters.missed,
         "uncaptured": counters.uncaptured,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use eyas_lab::emulator::{LinkConfig, MiddleboxCounters, PathCounters};
+
+    use super::*;
+
+    fn counters(packets: u64) -> Counters {
+        let direction = || {
+            let mut link = eyas_lab::emulator::LinkCounters::default();
+            link.offered.packets = packets;
+            link.delivered.packets = packets;
+            link.delivered.bytes = packets * 1500;
+            DirectionCounters {
+                config: LinkConfig::default(),
+                queued: Default::default(),
+                in_flight: Default::default(),
+                link,
+                is_up: true,
+                unwritten: 0,
+            }
+        };
+        let mut firewall = MiddleboxCounters {
+            kind: "firewall",
+            rule: "drops udp, sctp".to_owned(),
+            packets: Default::default(),
+        };
+        firewall.packets.received = packets;
+        firewall.packets.passed = packets - 12;
+        firewall.packets.dropped = ByProtocol { udp: 9, sctp: 3, ..Default::default() };
+        let nat =
+            MiddleboxCounters { kind: "nat", rule: String::new(), packets: Default::default() };
+        let path = |name: &str, middleboxes| PathCounters {
+            name: name.to_owned(),
+            forward: direction(),
+            backward: direction(),
+            middleboxes,
+            fragments: 0,
+        };
+        let paths =
+            vec![path("wifi", vec![nat, firewall]), path("the-line-of-the-neighbours", vec![])];
+        Counters { time: Duration::from_secs(1), paths, missed: 0, uncaptured: 0 }
+    }
+
+    fn shown(packets: u64, unicode: bool) -> Vec<String> {
+        let look = Look { colour: false, unicode, width: 80 };
+        lines(&counters(packets), look).iter().map(|line| line.to_text(false)).collect()
+    }
+
+    #[test]
+    fn middleboxes_say_what_they_dropped() {
+        insta::assert_snapshot!(shown(120, false).join("\n"));
+    }
+
+    #[test]
+    fn the_tables_fit_on_a_screen() {
+        for unicode in [false, true] {
+            for line in shown(12_345_678, unicode) {
+                assert!(line.chars().count() <= 80, "{line}");
+                assert!(unicode || line.is_ascii(), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_object_counts_by_protocol() {
+        let object = object(&counters(120));
+        let firewall = &object["paths"][0]["middleboxes"][1];
+        assert_eq!(
+            (&firewall["kind"], &firewall["rule"]),
+            (&"firewall".into(), &"drops udp, sctp".into())
+        );
+        assert_eq!((&firewall["dropped"], &firewall["passed"]), (&12.into(), &108.into()));
+        assert_eq!(firewall["dropped_by_protocol"]["sctp"], 3);
+    }
 }

@@ -1,0 +1,206 @@
+//! What stands between the client and the links, as data, and the boxes made of it.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use eyas_netem::middlebox::Middlebox;
+use eyas_netem::middlebox::firewall::{Firewall, Policy};
+use eyas_netem::middlebox::idle::{IdleTimeout, Revival};
+use eyas_netem::middlebox::mtu::{Answer, MtuLimit};
+use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
+use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
+use eyas_netem::packet::protocol;
+
+use super::topology::{Host, PathTopology};
+
+/// The most bytes of what a box looks for that its rule shows.
+const LONGEST_TEXT: usize = 24;
+
+/// What stands between the client and the link of a path. It sees no fragments of packets: those
+/// are dropped before it, as by a box that does not put them together.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum MiddleboxConfig {
+    /// Lets protocols or ports through, or not.
+    Firewall(Policy),
+    /// Translates addresses and ports of IPv4 to an address of its own (see
+    /// [`PathTopology::nat_address`]); lets IPv6 pass, as such boxes do.
+    Nat {
+        /// What becomes of protocol 132.
+        sctp: SctpTranslation,
+        /// How long a mapping of UDP lasts without a packet from the inside.
+        idle: Duration,
+        /// The same for TCP.
+        idle_tcp: Duration,
+    },
+    /// Passes no packet larger than this, in bytes.
+    MtuLimit {
+        /// The largest.
+        mtu: usize,
+        /// Whether it says so by ICMP, from the address of the server.
+        answers: bool,
+    },
+    /// Forgets flows that say nothing.
+    IdleTimeout {
+        /// For this long.
+        after: Duration,
+        /// What revives them.
+        revival: Revival,
+    },
+    /// Ends TCP connections of others.
+    Reset {
+        /// Which ones.
+        trigger: Trigger,
+        /// Whether it also swallows the segment that it answers.
+        drops: bool,
+    },
+}
+
+impl MiddleboxConfig {
+    /// One that translates as the RFCs want it; see [`NatConfig::new`].
+    #[must_use]
+    pub fn nat() -> Self {
+        let NatConfig { sctp, idle, idle_tcp, .. } = NatConfig::new(Ipv4Addr::UNSPECIFIED.into());
+        Self::Nat { sctp, idle, idle_tcp }
+    }
+
+    /// Its kind, as in a file.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Firewall(_) => "firewall",
+            Self::Nat { .. } => "nat",
+            Self::MtuLimit { .. } => "mtu-limit",
+            Self::IdleTimeout { .. } => "idle-timeout",
+            Self::Reset { .. } => "reset",
+        }
+    }
+
+    /// What it does, in a few words; none if its kind says it all.
+    #[must_use]
+    pub fn rule(&self) -> String {
+        let ports = |ports: &[u16]| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::Firewall(Policy::AllBut(protocols)) => {
+                let mut names: Vec<String> = protocols.iter().map(|number| name(*number)).collect();
+                names.dedup();
+                format!(
+                    "drops {}",
+                    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+                )
+            }
+            Self::Firewall(Policy::OnlyPorts(wanted)) => format!("only ports {}", ports(wanted)),
+            Self::Firewall(Policy::OnlyTcpPorts(wanted)) => {
+                format!("only TCP ports {}", ports(wanted))
+            }
+            Self::Nat { sctp: SctpTranslation::Drop, .. } => String::new(),
+            Self::Nat { .. } => "passes sctp".to_owned(),
+            Self::MtuLimit { mtu, answers } => {
+                format!("{mtu} bytes{}", if *answers { ", answers" } else { "" })
+            }
+            Self::IdleTimeout { after, revival } => {
+                let cut = if *revival == Revival::Opening { ", stays cut" } else { "" };
+                format!("{after:?}{cut}")
+            }
+            Self::Reset { trigger, drops } => {
+                let swallows = if *drops { ", drops" } else { "" };
+                match trigger {
+                    Trigger::Port(port) => format!("port {port}{swallows}"),
+                    Trigger::Contains(text) => {
+                        let text = &text[..text.len().min(LONGEST_TEXT)];
+                        format!("contains \"{}\"{swallows}", text.escape_ascii())
+                    }
+                }
+            }
+        }
+    }
+
+    /// The boxes themselves, each with the family of addresses that it is for.
+    pub(super) fn build(&self, path: &PathTopology) -> Vec<(Family, BoxedMiddlebox)> {
+        match self {
+            Self::Firewall(policy) => vec![(Family::Any, Box::new(Firewall::new(policy.clone())))],
+            Self::Nat { sctp, idle, idle_tcp } => {
+                let Some(address) = path.nat_address() else { return Vec::new() };
+                let (sctp, idle, idle_tcp) = (*sctp, *idle, *idle_tcp);
+                let config = NatConfig { sctp, idle, idle_tcp, ..NatConfig::new(address.into()) };
+                vec![(Family::V4, Box::new(Nat::new(config)))]
+            }
+            Self::MtuLimit { mtu, answers } => {
+                let limit = |address: IpAddr| -> (Family, BoxedMiddlebox) {
+                    let answer = if *answers { Answer::TooBig(address) } else { Answer::Nothing };
+                    (Family::of(address), Box::new(MtuLimit::new(*mtu, answer)))
+                };
+                path.addresses(Host::Server).into_iter().map(limit).collect()
+            }
+            Self::IdleTimeout { after, revival } => {
+                vec![(Family::Any, Box::new(IdleTimeout::new(*after, *revival)))]
+            }
+            Self::Reset { trigger, drops } => {
+                vec![(Family::Any, Box::new(ResetInjector::new(trigger.clone(), *drops)))]
+            }
+        }
+    }
+}
+
+/// A middlebox that can go to the emulator's thread.
+pub(super) type BoxedMiddlebox = Box<dyn Middlebox + Send>;
+
+/// The addresses that a middlebox is for; packets of others pass it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    Any,
+    V4,
+    V6,
+}
+
+impl Family {
+    const fn of(address: IpAddr) -> Self {
+        if address.is_ipv4() { Self::V4 } else { Self::V6 }
+    }
+
+    pub(super) fn holds(self, address: IpAddr) -> bool {
+        self == Self::Any || self == Self::of(address)
+    }
+}
+
+/// A protocol as files call it.
+fn name(number: u8) -> String {
+    match number {
+        protocol::TCP => "tcp".to_owned(),
+        protocol::UDP => "udp".to_owned(),
+        protocol::SCTP => "sctp".to_owned(),
+        protocol::ICMP | protocol::ICMPV6 => "icmp".to_owned(),
+        other => format!("protocol {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::emulator::Scenario;
+
+    #[test]
+    fn rules_are_told_in_the_words_of_files() {
+        let boxes = "kind = 'nat'
+            kind = 'firewall'\ndrops = ['icmp', 'udp']
+            kind = 'firewall'\nonly_ports = [53, 443]
+            kind = 'mtu-limit'\nmtu = '1300 bytes'\nanswers = true
+            kind = 'idle-timeout'\nafter = '30 s'\nstays_cut = true
+            kind = 'reset'\ncontains = 'host: a'\ndrops = true";
+        let boxes = boxes.replace("kind", "[[path.a.middlebox]]\nkind");
+        let scenario = Scenario::parse(&format!("[path.a]\n{boxes}")).unwrap();
+        let told: Vec<_> = scenario.topology.paths[0]
+            .middleboxes
+            .iter()
+            .map(|config| (config.kind(), config.rule()))
+            .collect();
+        let wanted = [
+            ("nat", ""),
+            ("firewall", "drops icmp, udp"),
+            ("firewall", "only ports 53, 443"),
+            ("mtu-limit", "1300 bytes, answers"),
+            ("idle-timeout", "30s, stays cut"),
+            ("reset", "contains \"host: a\", drops"),
+        ];
+        assert_eq!(told, wanted.map(|(kind, rule)| (kind, rule.to_owned())));
+    }
+}
