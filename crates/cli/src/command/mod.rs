@@ -41,7 +41,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Man(flags) => generate::man(&flags),
         Command::Memory(flags) => memory::run(&flags, &common),
         Command::Serve(flags) => on_runtime(serve::run(&flags, &common)),
-        Command::Lab(flags) => on_runtime(lab::run(flags, common)),
+        Command::Lab(flags) => lab::run(flags, common),
         Command::Load(flags) => on_runtime(load::run(*flags, common)),
         Command::Replay(flags) => replay::run(&flags, &common),
         Command::Demo(flags) => on_runtime(until_interrupted(demo::run(&flags, &common))),

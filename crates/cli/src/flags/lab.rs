@@ -9,7 +9,7 @@ Examples:
   eyas lab list                      the experiments that come with eyas
   eyas lab run cmt-delay --quick     the shape of one, in under a minute
   eyas lab run cmt-delay             all of it: claims, numbers, report.html
-  eyas lab run h3-loss --standard    on real sockets, as root
+  eyas lab run h3-loss --standard    on real sockets, in real time
   eyas lab run cmt-delay --set path.B.delay='100 ms' --runs 4
   eyas lab show cmt-delay > my.toml  a plan to begin with
   eyas lab run my.toml               your own

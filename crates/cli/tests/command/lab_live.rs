@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::stage::{Eyas, validate};
@@ -68,6 +69,75 @@ fn what_a_race_costs_a_server_is_measured() {
     }
     let page = fs::read_to_string(directory.path().join("out/report.html")).expect("a page");
     assert!(page.contains("<rect"), "bars");
+}
+
+/// A few requests over TCP and QUIC, live.
+const REQUESTS: &str = "kind = 'live'\nname = 'small'\ntitle = 'Small'\nabout = 'Requests.'\nruns = 1
+figure = [{ title = 'Time', measure = 'mean.time' }]
+live = { experiment = 'connect', trials = 2, pace = '5 ms', second_after = ['0 s'], give_up = '10 s', \
+ way = 'race' }
+sweep = { parameter = 'live.link.delay', values = ['2 ms'] }
+curve = [{ id = 'race' }]
+";
+
+#[test]
+fn an_ordinary_user_runs_an_experiment() {
+    let program = env!("CARGO_BIN_EXE_eyas");
+    let nobody = || {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+        command
+    };
+    let can = |arguments: &[&str]| {
+        nobody().args(arguments).output().is_ok_and(|output| output.status.success())
+    };
+    let namespaces =
+        ["unshare", "--user", "--map-root-user", "--net", "test", "-w", "/dev/net/tun"];
+    if !can(&namespaces) || !can(&[program, "--version"]) {
+        return eprintln!("SKIPPED: no ordinary user who may make namespaces and run this");
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    fs::set_permissions(directory.path(), open).expect("it is ours");
+    let words = plan(directory.path(), REQUESTS);
+    let output = nobody()
+        .arg(program)
+        .arg("lab")
+        .args(words.split(' '))
+        .arg("--json")
+        .arg("--out")
+        .arg(directory.path().join("out"))
+        .output()
+        .expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let object = serde_json::from_slice(&output.stdout).expect("an object");
+    assert!(measured(&object, "race", "mean.time") > 0.0, "{object:#}");
+}
+
+#[test]
+fn who_may_make_no_namespaces_is_told_what_lets_them_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let words = plan(directory.path(), REQUESTS);
+    let program = env!("CARGO_BIN_EXE_eyas");
+    // Root without the right to make networks, where no user namespace may be made either.
+    let line = "echo 0 >/proc/sys/user/max_user_namespaces && cd \"$0\" && \
+                exec setpriv --bounding-set -sys_admin \"$@\"";
+    let start = |arguments: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "sh", "-c", line]).arg(directory.path());
+        command.arg(program).args(arguments.split(' ')).output().expect("unshare is there")
+    };
+    if !start("--version").status.success() {
+        return eprintln!("SKIPPED: no user namespaces here");
+    }
+    for arguments in [&*format!("lab {words}"), "netem run -- true"] {
+        let output = start(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(113), "{said}");
+        assert!(said.contains("'sysctl -w user.max_user_namespaces=10000'"), "{said}");
+        assert_eq!(said.matches("namespaces:").count(), 1, "{said}");
+        assert!(!said.contains("unshare"), "{said}");
+    }
 }
 
 /// The servers that a program has started.

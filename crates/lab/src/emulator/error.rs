@@ -9,12 +9,16 @@ pub enum EmulatorError {
     /// The topology cannot be built.
     #[error("{0}")]
     Topology(String),
-    /// The kernel does not let this user make network namespaces.
-    #[error(
-        "cannot make a network namespace: {0}; it takes root, or a user namespace in which one is \
-         root: unshare --user --map-root-user COMMAND"
-    )]
-    NotAllowed(io::Error),
+    /// The kernel does not let this user make namespaces.
+    #[error("cannot make a {kind} namespace: {cause}; {remedy}")]
+    NotAllowed {
+        /// Which kind: `user` or `network`.
+        kind: &'static str,
+        /// What the kernel says.
+        cause: io::Error,
+        /// What to do about it, by what the machine is set to.
+        remedy: String,
+    },
     /// There is no TUN device.
     #[error(
         "cannot open a TUN device, {name}: {cause}; the kernel needs the module tun, and this user \

@@ -74,6 +74,7 @@ mod path;
 mod receiver;
 mod scenario;
 mod topology;
+mod user_namespace;
 mod wish;
 
 use std::ffi::OsString;
@@ -91,9 +92,10 @@ pub use eyas_netem::link::{
 pub use eyas_netem::middlebox::ByProtocol;
 pub use eyas_netem::world::Direction;
 pub use middlebox::MiddleboxConfig;
-pub use namespace::{Inside, Namespace, become_root};
+pub use namespace::{Inside, Namespace};
 pub use scenario::{Scenario, ScenarioEvent, direction};
 pub use topology::{DEFAULT_MTU, Host, MAX_PATHS, PathTopology, Topology};
+pub use user_namespace::become_root;
 pub use wish::{LinkWish, NotALink};
 
 use device::Device;

@@ -14,6 +14,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::error::EmulatorError;
 use super::topology::{Host, Topology};
+use super::user_namespace::not_allowed;
 use super::{kernel, receiver};
 
 /// The number of the routing table of the first path; those of the others follow.
@@ -112,27 +113,6 @@ impl Namespace {
     }
 }
 
-/// Makes this program root of a user namespace of its own, unless it is root: then it may make
-/// network namespaces, where the kernel lets ordinary users do this. To be called before the program
-/// has a second thread. To files and processes outside, it stays the user that it was.
-///
-/// # Errors
-/// If the kernel does not let this user, or there is a second thread.
-pub fn become_root() -> Result<(), EmulatorError> {
-    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    if user.is_root() {
-        return Ok(());
-    }
-    kernel::leave_user_namespace().map_err(EmulatorError::NotAllowed)?;
-    let map = |file: &str, line: String| {
-        fs::write(file, line).map_err(EmulatorError::system("become root of a user namespace"))
-    };
-    // Without this, the kernel refuses the map of groups (user_namespaces(7)).
-    map("/proc/self/setgroups", "deny".to_owned())?;
-    map("/proc/self/uid_map", format!("0 {} 1", user.as_raw()))?;
-    map("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))
-}
-
 /// A namespace with its devices, one for each path.
 pub(super) struct Built {
     pub(super) namespace: Namespace,
@@ -144,7 +124,7 @@ pub(super) struct Built {
 /// Makes the namespace of a host, and its interfaces in it.
 pub(super) fn build(host: Host, topology: &Topology) -> Result<Built, EmulatorError> {
     let making = || {
-        kernel::leave_network_namespace().map_err(EmulatorError::NotAllowed)?;
+        kernel::leave_network_namespace().map_err(|cause| not_allowed("network", cause))?;
         let file = File::open(OWN).map_err(EmulatorError::system("open a network namespace"))?;
         let namespace = Namespace { host, file: Arc::new(file) };
         let core = topology.server_core.filter(|_| host == Host::Server);

@@ -40,7 +40,11 @@ pub(super) fn settle(topology: &Topology, core: usize) -> Result<Vec<Pid>, Emula
         let said = "none is in /proc, which must be that of the whole machine";
         return Err(EmulatorError::Receivers(said.to_owned()));
     }
-    own.iter().try_for_each(|thread| super::stay_on(Some(*thread), core))?;
+    for thread in &own {
+        // The kernel's threads listen to root of the whole machine alone.
+        let stays = super::stay_on(Some(*thread), core);
+        stays.map_err(|cause| EmulatorError::Receivers(cause.to_string()))?;
+    }
     Ok(own)
 }
 

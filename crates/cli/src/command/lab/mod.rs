@@ -33,13 +33,27 @@ const TIME_TO_TAKE_DOWN: Duration = Duration::from_secs(5);
 const COMMIT: &str = env!("EYAS_COMMIT");
 
 /// Lists, shows, runs or reports.
-pub(super) async fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
+pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
     match flags.action {
         LabAction::List => list(&common),
         LabAction::Show { name } => show(&name),
         LabAction::Report { directory } => report_again(&directory, &common),
-        LabAction::Run(flags) => experiment(flags, common).await,
+        LabAction::Run(flags) => {
+            let plan = plan(&flags)?;
+            if plan.is_live() {
+                // Before the runtime, which has threads.
+                make_networks_possible()?;
+            }
+            super::on_runtime(experiment(plan, flags, common))
+        }
     }
+}
+
+/// Lets this program make hosts and links, whoever runs it.
+fn make_networks_possible() -> Result<(), Failure> {
+    #[cfg(target_os = "linux")]
+    eyas_lab::emulator::become_root().map_err(super::netem::refused)?;
+    Ok(())
 }
 
 fn list(common: &CommonFlags) -> Result<(), Failure> {
@@ -87,19 +101,26 @@ fn text(name: &str) -> Result<String, Failure> {
     }
 }
 
-async fn experiment(flags: LabRunFlags, common: CommonFlags) -> Result<(), Failure> {
-    let extent = match (flags.quick, flags.standard) {
+const fn extent(flags: &LabRunFlags) -> Extent {
+    match (flags.quick, flags.standard) {
         (true, _) => Extent::Quick,
         (_, true) => Extent::Standard,
         _ => Extent::Full,
-    };
-    let options = Options { extent, runs: flags.runs, set: flags.set.clone() };
-    let plan = Plan::parse(&text(&flags.plan)?, &options).map_err(|cause| {
+    }
+}
+
+/// The plan that is to be run.
+fn plan(flags: &LabRunFlags) -> Result<Plan, Failure> {
+    let options = Options { extent: extent(flags), runs: flags.runs, set: flags.set.clone() };
+    Plan::parse(&text(&flags.plan)?, &options).map_err(|cause| {
         Failure::new(Kind::Usage, format!("{}: {cause}", flags.plan))
             .hint("docs/lab.md explains every key; 'eyas lab show cmt-delay' is an example")
-    })?;
+    })
+}
+
+async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Result<(), Failure> {
     let out = flags.out.clone().unwrap_or_else(|| {
-        let name = match extent.name() {
+        let name = match extent(&flags).name() {
             Some(extent) => format!("{}-{extent}", plan.name),
             None => plan.name.clone(),
         };
@@ -170,18 +191,12 @@ async fn finish_or_stop(plan: Plan, job: Job, watched: bool) -> Result<Document,
 }
 
 fn not_emulated(cause: &RunError) -> Failure {
-    let (kind, hint) = match cause {
-        RunError::Live { cause: LiveError::Bed(_), .. } => (
-            Kind::Emulator,
-            "live experiments need root, or 'unshare --user --map-root-user --net' before the \
-             command; finished runs are kept",
-        ),
-        _ => (
-            Kind::Connect,
-            "finished runs are kept: the same command goes on with the run that failed",
-        ),
+    let kind = match cause {
+        RunError::Live { cause: LiveError::Bed(_), .. } => Kind::Emulator,
+        _ => Kind::Connect,
     };
-    Failure::new(kind, cause.to_string()).hint(hint)
+    Failure::new(kind, cause.to_string())
+        .hint("finished runs are kept: the same command goes on with the run that failed")
 }
 
 fn cores() -> usize {

@@ -57,7 +57,7 @@ pub(super) fn run(flags: NetemFlags, common: &CommonFlags) -> Result<ExitCode, F
 }
 
 /// A failure of the emulator.
-fn refused(cause: EmulatorError) -> Failure {
+pub(super) fn refused(cause: EmulatorError) -> Failure {
     let kind = match cause {
         EmulatorError::Topology(_) | EmulatorError::NoSuchPath { .. } => Kind::Usage,
         _ => Kind::Emulator,

@@ -1,0 +1,87 @@
+//! A user namespace in which an ordinary user is root, and what to do where there is none.
+
+use std::fs;
+use std::io;
+
+use rustix::thread::{CapabilitySet, capabilities};
+
+use super::error::EmulatorError;
+use super::kernel;
+
+/// What keeps ordinary users from user namespaces: a file below /proc/sys, what is in it then, and the
+/// setting that lets them.
+const SWITCHES: [(&str, &str, &str); 3] = [
+    ("user/max_user_namespaces", "0", "user.max_user_namespaces=10000"),
+    ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+];
+
+/// Makes this program root of a user namespace of its own, unless it may make network namespaces as it
+/// is: then it may, where the kernel lets ordinary users do this. To be called before the program has
+/// a second thread. To files and processes outside, it stays the user that it was.
+///
+/// # Errors
+/// If the kernel does not let this user, or there is a second thread.
+pub fn become_root() -> Result<(), EmulatorError> {
+    let may =
+        |sets: rustix::thread::CapabilitySets| sets.effective.contains(CapabilitySet::SYS_ADMIN);
+    if capabilities(None).is_ok_and(may) {
+        return Ok(());
+    }
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let refused = |cause| not_allowed("user", cause);
+    kernel::leave_user_namespace().map_err(refused)?;
+    let map = |file: &str, line: String| fs::write(file, line).map_err(refused);
+    // Without this, the kernel refuses the map of groups (user_namespaces(7)).
+    map("/proc/self/setgroups", "deny".to_owned())?;
+    map("/proc/self/uid_map", format!("0 {} 1", user.as_raw()))?;
+    map("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))
+}
+
+/// What to say where a namespace of this kind cannot be made.
+pub(super) fn not_allowed(kind: &'static str, cause: io::Error) -> EmulatorError {
+    let read = |file: &str| fs::read_to_string(format!("/proc/sys/{file}")).ok();
+    EmulatorError::NotAllowed { kind, cause, remedy: remedy(read) }
+}
+
+/// The one thing to do, by what the machine is set to.
+fn remedy(read: impl Fn(&str) -> Option<String>) -> String {
+    let is_set = |file: &str, value: &str| read(file).is_some_and(|text| text.trim() == value);
+    match SWITCHES.iter().find(|(file, value, _)| is_set(file, value)) {
+        Some((_, _, setting)) => format!(
+            "this machine keeps ordinary users from user namespaces: as root, 'sysctl -w {setting}' \
+             lets them"
+        ),
+        None => "run it as root; a container needs CAP_SYS_ADMIN and /dev/net/tun".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_switch_that_is_off_is_named() {
+        for (file, value, setting) in SWITCHES {
+            let machine = |asked: &str| match asked {
+                asked if asked == file => Some(format!("{value}\n")),
+                "user/max_user_namespaces" => Some("96365\n".to_owned()),
+                _ => None,
+            };
+            let told = remedy(machine);
+            assert!(told.contains(&format!("'sysctl -w {setting}'")), "{told}");
+        }
+    }
+
+    #[test]
+    fn where_no_switch_is_off_it_takes_root() {
+        let free =
+            |asked: &str| (asked == "user/max_user_namespaces").then(|| "96365\n".to_owned());
+        assert!(remedy(free).starts_with("run it as root"));
+        assert!(remedy(|_| None).starts_with("run it as root"));
+    }
+}
