@@ -1,5 +1,6 @@
 //! `eyas serve`: HTTP/1.1, 2 and 3 on one port.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use eyas::sctp::{ENCAPSULATION_PORT, SctpListener};
@@ -68,7 +69,7 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
 
 fn failure(cause: &ServeError) -> Failure {
     let kind = match cause {
-        ServeError::Bind { .. } | ServeError::Endpoint(_) => Kind::Listen,
+        ServeError::Bind { .. } | ServeError::Endpoint(_) | ServeError::Sctp { .. } => Kind::Listen,
         ServeError::Identity(_) => Kind::Identity,
         ServeError::Directory { .. } => Kind::Read,
         _ => Kind::Usage,
@@ -81,15 +82,21 @@ fn versions(flags: &ServeFlags) -> Vec<&'static str> {
     ["HTTP/1.1", "HTTP/2"].into_iter().chain(http3.then_some("HTTP/3")).collect()
 }
 
+/// Where a browser on this machine finds it.
+fn url(scheme: &str, address: SocketAddr) -> String {
+    match address.ip() {
+        ip if ip.is_loopback() || ip.is_unspecified() => {
+            format!("{scheme}://localhost:{}/", address.port())
+        }
+        // IPv6 comes in brackets (RFC 3986 §3.2.2).
+        _ => format!("{scheme}://{address}/"),
+    }
+}
+
 /// Says where the server listens, once it does.
 fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Result<(), Failure> {
     let (address, sctp) = (running.local_addr(), sctp(running));
-    let scheme = if flags.plain { "http" } else { "https" };
-    let host = match address.ip() {
-        ip if ip.is_loopback() || ip.is_unspecified() => "localhost".to_owned(),
-        _ => address.ip().to_string(),
-    };
-    let url = format!("{scheme}://{host}:{}/", address.port());
+    let url = url(if flags.plain { "http" } else { "https" }, address);
     if common.json {
         warn(common, running);
         return output::object(&object(flags, running, &url));
@@ -107,8 +114,7 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
     };
     say("listening", address.to_string());
     if !flags.no_sctp {
-        let none = || "not served: this machine has no socket for it".to_owned();
-        say("SCTP", if sctp.is_empty() { none() } else { sctp.join(", ") });
+        say("SCTP", if sctp.is_empty() { "not served".to_owned() } else { sctp.join(", ") });
     }
     if !flags.no_files {
         say("files", flags.directory.display().to_string());
@@ -129,9 +135,8 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
 /// Says what is missing that was not asked for by name, and how to have it.
 fn warn(common: &CommonFlags, running: &Running) {
     let Some(why) = running.sctp_missing() else { return };
-    let text = format!(
-        "no SCTP inside UDP: {why}; choose another with --sctp-udp-port, 0 takes a free one"
-    );
+    let what = if running.sctp().is_none() { "no SCTP" } else { "no SCTP inside UDP" };
+    let text = format!("{what}: {why}; --sctp-udp-port chooses another port, 0 a free one");
     let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
     output::aside(&[line], Look::of_stderr(common.color));
 }
@@ -179,4 +184,21 @@ fn object(flags: &ServeFlags, running: &Running, url: &str) -> Value {
         "metrics": metrics(running),
         "sctp_directly": running.sctp().is_some_and(|sctp| sctp.is_direct()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_can_be_typed_into_a_browser() {
+        for (address, wanted) in [
+            ("127.0.0.1:8443", "https://localhost:8443/"),
+            ("[::]:443", "https://localhost:443/"),
+            ("192.0.2.1:8443", "https://192.0.2.1:8443/"),
+            ("[2001:db8::1]:8443", "https://[2001:db8::1]:8443/"),
+        ] {
+            assert_eq!(url("https", address.parse().unwrap()), wanted);
+        }
+    }
 }

@@ -80,6 +80,9 @@ fn a_server_says_who_has_its_port_for_sctp() {
     if taken.is_ok() {
         assert!(missing.contains(&format!("(process {})", std::process::id())), "{missing}");
     }
+    if served.object["sctp_directly"] == false {
+        assert!(missing.contains("; directly over IP: "), "{missing}");
+    }
     let other = Served::start(Eyas::new("serve --no-files --sctp-udp-port 0"));
     assert_eq!(other.object["sctp_missing"], Value::Null);
     let port = &other.object["sctp_udp_port"];

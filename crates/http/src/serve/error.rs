@@ -38,6 +38,12 @@ pub enum ServeError {
         /// What the system said.
         cause: io::Error,
     },
+    /// What is to be served is no directory.
+    #[error("{} is a file, and a directory is served; name the one that it is in", path.display())]
+    NotADirectory {
+        /// Which.
+        path: PathBuf,
+    },
     /// No version of HTTP is left to serve.
     #[error("no version of HTTP is left to serve; HTTP/3 alone cannot go without TLS")]
     NoVersion,

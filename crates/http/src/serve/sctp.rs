@@ -61,8 +61,18 @@ impl SctpService {
             Err(cause) if self.optional => {
                 // Where the kernel speaks SCTP it may well have the UDP port.
                 parameters.encapsulation_port = None;
-                let listener = SctpListener::bind(&parameters).ok().map(Arc::new);
-                Ok(Bound { listener, missing: Some(cause.to_string()) })
+                Ok(match SctpListener::bind(&parameters) {
+                    Ok(listener) => Bound {
+                        listener: Some(Arc::new(listener)),
+                        missing: Some(cause.to_string()),
+                    },
+                    Err(directly) => {
+                        let directly = eyas::sctp::direct_access()
+                            .map_or_else(str::to_owned, |()| directly.to_string());
+                        let missing = format!("{cause}; directly over IP: {directly}");
+                        Bound { listener: None, missing: Some(missing) }
+                    }
+                })
             }
             Err(cause) => Err(ServeError::Sctp { address: first, cause }),
         }

@@ -210,7 +210,8 @@ impl ServerBuilder {
         };
         let directory = match self.directory.take() {
             Some(path) => match std::fs::canonicalize(&path) {
-                Ok(path) => Some(Arc::from(path)),
+                Ok(canonical) if canonical.is_dir() => Some(Arc::from(canonical)),
+                Ok(_) => return Err(ServeError::NotADirectory { path }),
                 Err(cause) => return Err(ServeError::Directory { path, cause }),
             },
             None => None,
@@ -373,7 +374,8 @@ impl Running {
         self.sctp.listener.as_deref()
     }
 
-    /// Why SCTP inside UDP is not served, if it was to be: the port is taken, and by whom.
+    /// Why SCTP inside UDP, or SCTP at all, is not served, if it was to be: the port is taken, and by
+    /// whom, or what the system says.
     pub fn sctp_missing(&self) -> Option<&str> {
         self.sctp.missing.as_deref()
     }
