@@ -33,9 +33,11 @@
 //! | `admission`, `budget`, `limits` | what a peer may take |
 //! | `activity`, `pace` | for how long |
 //! | `body`, `piece` | what is sent, and what of it has left |
+//! | `access` | what an access log says of a request |
 //! | `metrics` | what the server does and costs, for Prometheus |
 //! | `site` | the routes |
 
+mod access;
 mod activity;
 mod admission;
 mod alt_svc;
@@ -62,6 +64,7 @@ pub use eyas::ServerIdentity;
 pub use crate::Versions;
 
 pub use self::{
+    access::Access,
     alt_svc::AltSvcPolicy,
     error::ServeError,
     fault::Mishap,

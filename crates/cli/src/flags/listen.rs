@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::values;
 
@@ -13,6 +13,7 @@ Examples:
   eyas serve --listen '[::]:443' --cert chain.pem --key key.pem /srv/www
   eyas serve --plain --listen 8080          HTTP/1.1 and 2 without TLS
   eyas serve --metrics 9464                 and http://127.0.0.1:9464/metrics
+  eyas serve --log access.log               a line for each request
   eyas serve --no-h3                        see what clients do without HTTP/3
   eyas serve --save-cert ca.pem             and in another terminal:
   eyas get --cacert ca.pem https://localhost:8443/bytes/1000000
@@ -64,7 +65,24 @@ pub(crate) struct ServeFlags {
     /// means 127.0.0.1
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen)]
     pub(crate) metrics: Option<SocketAddr>,
+    /// Write a line for each request at the end of FILE; - is standard output, or standard error with
+    /// --json
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// What such a line is
+    #[arg(long, value_name = "FORMAT", requires = "log", default_value = "common")]
+    pub(crate) log_format: LogFormat,
     /// Alt-Svc header to send; 'none' sends none [default: h3 on the same port]
     #[arg(long, value_name = "VALUE")]
     pub(crate) alt_svc: Option<String>,
+}
+
+/// What a line of the access log is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// The common log format of NCSA, which Apache and nginx write, too.
+    #[default]
+    Common,
+    /// An object of JSON, with the transport, the time it took and who asked.
+    Json,
 }

@@ -28,7 +28,7 @@ pub(crate) use choice::{ChoiceFlags, PolicyName, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
 pub(crate) use generate::ManFlags;
 pub(crate) use lab::{LabAction, LabFlags, LabRunFlags};
-pub(crate) use listen::ServeFlags;
+pub(crate) use listen::{LogFormat, ServeFlags};
 pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags, LoadPolicy};
 pub(crate) use netem::NetemFlags;
 #[cfg(target_os = "linux")]

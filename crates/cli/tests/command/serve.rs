@@ -69,6 +69,59 @@ fn a_file_is_no_directory() {
 
 #[cfg(unix)]
 #[test]
+fn each_request_is_a_line_of_the_log() {
+    for format in ["common", "json"] {
+        let place = tempfile::tempdir().expect("a directory");
+        let line = format!("serve --no-files --log access.log --log-format {format}");
+        let mut served = Served::start(Eyas::new(&line).within(place.path()));
+        for (flags, path) in [
+            ("--http1.1", "/bytes/1000"),
+            ("--http2", "/nowhere?a=b"),
+            ("--http3-only", "/bytes/5"),
+        ] {
+            Eyas::new(&format!("get -k {flags} {}", served.url(path))).run().exits(0);
+        }
+        // Not only at the end: somebody may follow it.
+        let read = || fs::read_to_string(place.path().join("access.log")).expect("a log");
+        let began = std::time::Instant::now();
+        while read().lines().count() < 3 {
+            assert!(began.elapsed().as_secs() < 60, "{}", read());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert_eq!(served.interrupt(), Some(0));
+        let text = read();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        if format == "common" {
+            let ends = [
+                "\"GET /bytes/1000 HTTP/1.1\" 200 1000",
+                "\"GET /nowhere?a=b HTTP/2.0\" 404 ",
+                "\"GET /bytes/5 HTTP/3.0\" 200 5",
+            ];
+            for (line, end) in lines.iter().zip(ends) {
+                assert!(line.starts_with("127.0.0.1 - - [") && line.contains(end), "{line}");
+            }
+        } else {
+            let objects = lines.iter().map(|line| serde_json::from_str(line).expect("an object"));
+            let objects: Vec<serde_json::Value> = objects.collect();
+            let transports: Vec<_> = objects.iter().map(|object| &object["transport"]).collect();
+            assert!(["tcp", "mptcp"].contains(&transports[0].as_str().expect("a name")));
+            assert_eq!(transports[2], "quic");
+            assert_eq!((&objects[0]["status"], &objects[0]["bytes"]), (&200.into(), &1000.into()));
+            assert_eq!(objects[1]["target"], "/nowhere?a=b");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_told_at_once() {
+    let refused = Eyas::new("serve --no-files --listen 127.0.0.1:0 --log /no/such/place").run();
+    assert!(refused.exits(23).err.contains("cannot write /no/such/place"));
+    Eyas::new("serve --no-files --log-format json").run().exits(2);
+}
+
+#[cfg(unix)]
+#[test]
 fn it_stops_when_asked() {
     let mut served = Served::start(Eyas::new("serve --no-files"));
     assert_eq!(served.interrupt(), Some(0));

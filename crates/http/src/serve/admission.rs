@@ -17,6 +17,18 @@ pub(super) enum Over {
     Sctp,
 }
 
+impl Over {
+    /// As people call it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Mptcp => "mptcp",
+            Self::Quic => "quic",
+            Self::Sctp => "sctp",
+        }
+    }
+}
+
 /// Connections open, by what they run over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct OpenByTransport {

@@ -13,6 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
 use super::{
+    access::Entry,
     activity::Exchange,
     fault::{Fault, Trigger},
     piece::Piece,
@@ -189,6 +190,8 @@ pub(super) struct ResponseBody {
     fault: Option<Trigger>,
     counters: Arc<Counters>,
     exchange: Option<Exchange>,
+    /// Told to the access log when the body is dropped.
+    entry: Option<Entry>,
 }
 
 impl ResponseBody {
@@ -197,9 +200,10 @@ impl ResponseBody {
         fault: Option<Fault>,
         counters: Arc<Counters>,
         exchange: Exchange,
+        entry: Option<Entry>,
     ) -> Self {
         let fault = fault.map(Trigger::new);
-        Self { content, rest: None, fault, counters, exchange: Some(exchange) }
+        Self { content, rest: None, fault, counters, exchange: Some(exchange), entry }
     }
 
     /// The exchange, to be held for longer than the body.
@@ -233,6 +237,9 @@ impl ResponseBody {
             trigger.cut(&mut piece);
         }
         self.counters.body_bytes_sent.fetch_add(piece.len() as u64, Relaxed);
+        if let Some(entry) = &mut self.entry {
+            entry.sent(piece.len());
+        }
         Poll::Ready(Some(Ok(piece)))
     }
 

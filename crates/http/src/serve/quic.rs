@@ -167,6 +167,7 @@ async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Per
     };
     let link = Link {
         remote: conn.remote_address(),
+        over: Over::Quic,
         secure: true,
         is_early,
         activity,

@@ -126,6 +126,6 @@ async fn serve(
 ) -> io::Result<()> {
     let stream = association.stream(STREAM)?;
     drop(association);
-    stream::speak(shared, protocol, stream, remote, None).await;
+    stream::speak(shared, protocol, stream, (remote, Over::Sctp), None).await;
     Ok(())
 }

@@ -18,8 +18,8 @@ use http::HeaderValue;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    AltSvcPolicy, Limits, SctpService, ServeError, ServerIdentity, Stats, Versions,
-    admission::Admission, budget::Budget, fault::Mishap, metrics, quic, sctp,
+    Access, AltSvcPolicy, Limits, SctpService, ServeError, ServerIdentity, Stats, Versions,
+    access::AccessLog, admission::Admission, budget::Budget, fault::Mishap, metrics, quic, sctp,
     site::listing::Listings, stats::Counters, stream,
 };
 
@@ -50,6 +50,7 @@ impl Server {
             fault: None,
             sctp: None,
             metrics: None,
+            access_log: None,
         }
     }
 }
@@ -69,6 +70,7 @@ pub struct ServerBuilder {
     fault: Option<Mishap>,
     sctp: Option<SctpService>,
     metrics: Option<SocketAddr>,
+    access_log: Option<AccessLog>,
 }
 
 #[derive(Debug)]
@@ -166,6 +168,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Tells of each request, once its response has ended. It is called by the tasks that serve, so it
+    /// must not wait for anything.
+    pub fn access_log(mut self, log: impl Fn(&Access) + Send + Sync + 'static) -> Self {
+        self.access_log = Some(AccessLog(Arc::new(log)));
+        self
+    }
+
     /// Offers these application protocols and no others, for a server that is meant to fail.
     pub fn alpn(mut self, alpn: Vec<Vec<u8>>) -> Self {
         self.alpn = Some(alpn);
@@ -232,6 +241,7 @@ impl ServerBuilder {
             directory,
             early_data: self.early_data,
             fault: self.fault.take(),
+            access_log: self.access_log.take(),
         });
         let sctp = self.spawn_sctp(&shared, &addresses, identity.as_ref())?;
         let endpoints = self.spawn(&shared, bound, identity.as_ref())?;
@@ -321,6 +331,7 @@ pub(super) struct Shared {
     pub(super) directory: Option<Arc<Path>>,
     pub(super) early_data: bool,
     pub(super) fault: Option<Mishap>,
+    pub(super) access_log: Option<AccessLog>,
 }
 
 impl Shared {

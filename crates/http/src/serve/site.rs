@@ -22,7 +22,9 @@ use tokio::sync::Notify;
 
 use self::reply::{Reply, error, redirect, refusal};
 use super::{
+    access::Entry,
     activity::{Activity, Exchange},
+    admission::Over,
     body::{Content, RequestBody, ResponseBody},
     budget::Share,
     server::Shared,
@@ -38,6 +40,7 @@ pub const MAX_REDIRECTS: u32 = 100;
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) remote: SocketAddr,
+    pub(super) over: Over,
     pub(super) secure: bool,
     /// Whether the handshake still goes on, so that what comes may be a replay.
     pub(super) is_early: Arc<AtomicBool>,
@@ -65,6 +68,7 @@ pub(super) async fn respond(
         method = %request.method(),
         path = request.uri().path(),
     );
+    let mut entry = shared.access_log.as_ref().map(|log| Entry::begin(log, link, &request));
     let reply = match objection(shared, link, &request) {
         None => route(shared, link, request).await,
         Some(objection) => objection,
@@ -74,11 +78,15 @@ pub(super) async fn respond(
     if is_head {
         *reply.body_mut() = Content::Empty;
     }
+    if let Some(entry) = &mut entry {
+        entry.answered(reply.status());
+    }
     let fault = shared
         .fault
         .filter(|mishap| reply.body().remaining().is_none_or(|length| length > mishap.after))
         .map(|mishap| mishap.of(version, &link.tear_down));
-    reply.map(|content| ResponseBody::new(content, fault, Arc::clone(&shared.counters), exchange))
+    let counters = Arc::clone(&shared.counters);
+    reply.map(|content| ResponseBody::new(content, fault, counters, exchange, entry))
 }
 
 /// Turns away what no route should see.

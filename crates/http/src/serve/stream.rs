@@ -106,7 +106,7 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
         };
         let (shared_task, protocol) = (Arc::clone(&shared), protocol.clone());
         shared.tasks.spawn(async move {
-            connection(shared_task, protocol, tcp, remote, permit).await;
+            connection(shared_task, protocol, tcp, (remote, over), permit).await;
         });
     }
 }
@@ -128,7 +128,7 @@ async fn connection(
     shared: Arc<Shared>,
     protocol: Protocol,
     tcp: TcpStream,
-    remote: SocketAddr,
+    peer: (SocketAddr, Over),
     permit: Permit,
 ) {
     if tcp.set_nodelay(true).is_err() {
@@ -137,7 +137,7 @@ async fn connection(
     }
     // What tears a connection down needs a handle of its own, and only a faulty server has one.
     let torn = shared.fault.is_some().then(|| Abortive::of(&tcp)).flatten();
-    speak(shared, protocol, tcp, remote, torn).await;
+    speak(shared, protocol, tcp, peer, torn).await;
     drop(permit);
 }
 
@@ -146,7 +146,7 @@ pub(super) async fn speak<S>(
     shared: Arc<Shared>,
     protocol: Protocol,
     stream: S,
-    remote: SocketAddr,
+    (remote, over): (SocketAddr, Over),
     torn: Option<Abortive>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -154,6 +154,7 @@ pub(super) async fn speak<S>(
     let activity = Arc::<Activity>::default();
     let link = Arc::new(Link {
         remote,
+        over,
         secure: protocol.acceptor.is_some(),
         is_early: Arc::default(),
         activity: Arc::clone(&activity),

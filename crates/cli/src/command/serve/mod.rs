@@ -1,4 +1,11 @@
 //! `eyas serve`: HTTP/1.1, 2 and 3 on one port.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | the server, and where it says that it is |
+//! | `log` | a line for each request |
+
+mod log;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,6 +16,7 @@ use eyas_http::serve::{
 };
 use serde_json::{Value, json};
 
+use self::log::Log;
 use super::identity;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ServeFlags};
@@ -22,7 +30,14 @@ const GRACE: Duration = Duration::from_secs(30);
 pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Before anybody can know that it runs, so that nobody can stop it too early.
     let mut interruption = super::listen()?;
-    let running = builder(flags)?.start().await.map_err(|cause| failure(&cause))?;
+    let mut builder = builder(flags)?;
+    let mut log = None;
+    if let Some(place) = &flags.log {
+        let opened = Log::open(place, common)?;
+        builder = builder.access_log(opened.writer(flags.log_format));
+        log = Some(opened);
+    }
+    let running = builder.start().await.map_err(|cause| failure(&cause))?;
     announce(flags, common, &running)?;
     interruption.next().await;
     if !common.json {
@@ -30,9 +45,10 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
         output::aside(&[line], Look::of_stderr(common.color));
     }
     tokio::select! {
-        _ = running.shutdown(GRACE) => Ok(()),
-        _ = interruption.next() => Ok(()),
+        _ = running.shutdown(GRACE) => {}
+        _ = interruption.next() => {}
     }
+    log.map_or(Ok(()), Log::finish)
 }
 
 fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {

@@ -1,0 +1,237 @@
+//! The access log: one line for each request, written by a thread of its own, so that no request waits
+//! for a disk or for who reads a pipe.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use eyas_http::serve::Access;
+use http::Version;
+use serde_json::json;
+
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, LogFormat};
+
+/// Lines that may wait for their place.
+const WAITING: usize = 1024;
+/// How long the last lines may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// What the log says, as nginx does, of a client that was gone before there was a response.
+const CLIENT_GONE: u16 = 499;
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+enum Message {
+    Line(String),
+    End,
+}
+
+/// A log that is being written.
+pub(super) struct Log {
+    messages: SyncSender<Message>,
+    ended: Receiver<io::Result<()>>,
+    /// Lines that found no room.
+    left_out: Arc<AtomicU64>,
+    place: String,
+}
+
+impl Log {
+    /// Begins to write at the end of a file, or, for `-`, to standard output; to standard error where
+    /// that is for an object alone.
+    pub(super) fn open(path: &Path, common: &CommonFlags) -> Result<Self, Failure> {
+        let (place, out): (String, Box<dyn Write + Send>) = match path.to_str() {
+            Some("-") if common.json => ("standard error".to_owned(), Box::new(io::stderr())),
+            Some("-") => ("standard output".to_owned(), Box::new(io::stdout())),
+            _ => {
+                let place = path.display().to_string();
+                let file = File::options().append(true).create(true).open(path);
+                let file = file.map_err(|cause| Failure::write(&place, &cause))?;
+                (place, Box::new(file))
+            }
+        };
+        let (messages, waiting) = sync_channel(WAITING);
+        let (end, ended) = channel();
+        thread::Builder::new()
+            .name("eyas-access-log".to_owned())
+            .spawn(move || end.send(write(BufWriter::new(out), &waiting)))
+            .map_err(|cause| Failure::new(Kind::Write, format!("cannot write a log: {cause}")))?;
+        Ok(Self { messages, ended, left_out: Arc::default(), place })
+    }
+
+    /// What the server calls for each request.
+    pub(super) fn writer(
+        &self,
+        format: LogFormat,
+    ) -> impl Fn(&Access) + Send + Sync + use<> + 'static {
+        let (messages, left_out) = (self.messages.clone(), self.left_out.clone());
+        move |access| {
+            let line = match format {
+                LogFormat::Common => common(access),
+                LogFormat::Json => object(access),
+            };
+            if messages.try_send(Message::Line(line)).is_err() {
+                left_out.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    /// Writes what waits, and says what is missing.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        let Self { messages, ended, left_out, place } = self;
+        // A thread of its own, for a full queue that nobody empties takes no message.
+        thread::spawn(move || messages.send(Message::End));
+        match ended.recv_timeout(PATIENCE) {
+            Ok(Ok(())) => {}
+            Ok(Err(cause)) => return Err(Failure::write(&place, &cause)),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                let text = format!("the end of the access log is missing: nobody reads {place}");
+                return Err(Failure::new(Kind::Write, text));
+            }
+        }
+        match left_out.load(Relaxed) {
+            0 => Ok(()),
+            lines => {
+                let text =
+                    format!("{place} was too slow: {lines} requests are not in the access log");
+                Err(Failure::new(Kind::Write, text))
+            }
+        }
+    }
+}
+
+/// Writes until the end, and what is there at once, so that who follows the log sees it.
+fn write(mut out: impl Write, messages: &Receiver<Message>) -> io::Result<()> {
+    loop {
+        let mut next = messages.recv().ok();
+        while let Some(message) = next {
+            match message {
+                Message::Line(line) => writeln!(out, "{line}")?,
+                Message::End => return out.flush(),
+            }
+            next = messages.try_recv().ok();
+        }
+        out.flush()?;
+    }
+}
+
+/// The common log format of NCSA httpd, as Apache, nginx and others write it, in UTC.
+fn common(access: &Access) -> String {
+    let status = access.status.map_or(CLIENT_GONE, |status| status.as_u16());
+    let bytes = if access.bytes == 0 { "-".to_owned() } else { access.bytes.to_string() };
+    format!(
+        "{} - - [{}] \"{} {} {:?}\" {status} {bytes}",
+        access.remote.ip().to_canonical(),
+        date(access.at),
+        access.method,
+        escaped(&access.target),
+        access.version,
+    )
+}
+
+/// `10/Oct/2000:13:55:36 +0000`.
+fn date(at: SystemTime) -> String {
+    // 2000-10-10T13:55:36Z
+    let text = humantime::format_rfc3339_seconds(at).to_string();
+    let part = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+    let month = part(5, 7).parse::<usize>().ok().and_then(|month| MONTHS.get(month - 1));
+    let month = month.copied().unwrap_or_default();
+    format!("{}/{month}/{}:{} +0000", part(8, 10), part(0, 4), part(11, 19))
+}
+
+/// Nothing that a client sends ends a line or the quotes around it.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => safe.push_str(&format!("\\x{byte:02X}")),
+            b' '..=b'~' => safe.push(char::from(byte)),
+            _ => safe.push_str(&format!("\\x{byte:02X}")),
+        }
+    }
+    safe
+}
+
+/// An object on a line.
+fn object(access: &Access) -> String {
+    let version = match access.version {
+        Version::HTTP_2 => "HTTP/2".to_owned(),
+        Version::HTTP_3 => "HTTP/3".to_owned(),
+        other => format!("{other:?}"),
+    };
+    json!({
+        "time": humantime::format_rfc3339_millis(access.at).to_string(),
+        "remote": access.remote.to_string(),
+        "transport": access.transport,
+        "version": version,
+        "method": access.method.as_str(),
+        "host": access.host,
+        "target": access.target,
+        "status": access.status.map(|status| status.as_u16()),
+        "bytes": access.bytes,
+        "milliseconds": access.took.as_micros() as f64 / 1_000.0,
+        "referer": access.referer,
+        "user_agent": access.user_agent,
+    })
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Method, StatusCode};
+
+    use super::*;
+
+    fn access() -> Access {
+        Access {
+            at: SystemTime::UNIX_EPOCH + Duration::from_millis(971_186_136_250),
+            took: Duration::from_micros(1_500),
+            remote: "[::ffff:192.0.2.7]:50000".parse().unwrap(),
+            transport: "quic",
+            version: Version::HTTP_3,
+            method: Method::GET,
+            target: "/a?b=\"c\\".to_owned(),
+            host: Some("example.org".to_owned()),
+            status: Some(StatusCode::OK),
+            bytes: 2326,
+            referer: None,
+            user_agent: Some("line\nbreak".to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_line_of_the_common_log_format() {
+        let wanted =
+            r#"192.0.2.7 - - [10/Oct/2000:13:55:36 +0000] "GET /a?b=\x22c\x5C HTTP/3.0" 200 2326"#;
+        assert_eq!(common(&access()), wanted);
+        let gone = Access { status: None, bytes: 0, version: Version::HTTP_11, ..access() };
+        assert!(common(&gone).ends_with(r#" HTTP/1.1" 499 -"#), "{}", common(&gone));
+    }
+
+    #[test]
+    fn an_object_is_one_line() {
+        let line = object(&access());
+        assert!(!line.contains('\n'));
+        let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(object["time"], "2000-10-10T13:55:36.250Z");
+        assert_eq!(object["version"], "HTTP/3");
+        assert_eq!(object["target"], "/a?b=\"c\\");
+        assert_eq!((&object["status"], &object["milliseconds"]), (&200.into(), &1.5.into()));
+        assert_eq!(object["user_agent"], "line\nbreak");
+    }
+
+    #[test]
+    fn what_waits_is_written_before_the_end() {
+        let (sender, waiting) = sync_channel(3);
+        for message in [Message::Line("a".into()), Message::Line("b".into()), Message::End] {
+            assert!(sender.send(message).is_ok());
+        }
+        let mut out = Vec::new();
+        write(&mut out, &waiting).unwrap();
+        assert_eq!(out, b"a\nb\n");
+    }
+}

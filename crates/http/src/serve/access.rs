@@ -1,0 +1,108 @@
+//! What an access log says of a request.
+
+use std::{
+    fmt,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use http::{HeaderMap, Method, Request, StatusCode, Version, header};
+
+use super::site::Link;
+
+/// The most bytes of a field that the client chose; the rest is left out.
+const LONGEST: usize = 2048;
+
+/// One request, told once its response has ended.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// When it came.
+    pub at: SystemTime,
+    /// From then until its response had been handed over, or was given up.
+    pub took: Duration,
+    /// Who sent it.
+    pub remote: SocketAddr,
+    /// What carried it: `tcp`, `mptcp`, `quic` or `sctp`.
+    pub transport: &'static str,
+    /// The version of HTTP.
+    pub version: Version,
+    /// The method.
+    pub method: Method,
+    /// Path and query, as they were sent; cut if they are very long, as the fields below.
+    pub target: String,
+    /// The host that was asked for.
+    pub host: Option<String>,
+    /// The status of the response; none if the client was gone before there was one.
+    pub status: Option<StatusCode>,
+    /// Bytes of the response's body handed to the protocol.
+    pub bytes: u64,
+    /// The `Referer` field.
+    pub referer: Option<String>,
+    /// The `User-Agent` field.
+    pub user_agent: Option<String>,
+}
+
+/// Who is told of each request.
+#[derive(Clone)]
+pub(super) struct AccessLog(pub(super) Arc<dyn Fn(&Access) + Send + Sync>);
+
+impl fmt::Debug for AccessLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AccessLog")
+    }
+}
+
+/// A request under way: it is told when this is dropped, so also if nobody waits for its response.
+#[derive(Debug)]
+pub(super) struct Entry {
+    log: AccessLog,
+    began: Instant,
+    access: Access,
+}
+
+impl Entry {
+    pub(super) fn begin<B>(log: &AccessLog, link: &Link, request: &Request<B>) -> Self {
+        let (uri, headers) = (request.uri(), request.headers());
+        let target = uri.path_and_query().map_or_else(|| uri.to_string(), ToString::to_string);
+        let authority = uri.authority().map(|authority| cut(authority.as_str().as_bytes()));
+        let access = Access {
+            at: SystemTime::now(),
+            took: Duration::ZERO,
+            remote: link.remote,
+            transport: link.over.name(),
+            version: request.version(),
+            method: request.method().clone(),
+            target: cut(target.as_bytes()),
+            host: authority.or_else(|| field(headers, header::HOST)),
+            status: None,
+            bytes: 0,
+            referer: field(headers, header::REFERER),
+            user_agent: field(headers, header::USER_AGENT),
+        };
+        Self { log: log.clone(), began: Instant::now(), access }
+    }
+
+    pub(super) fn answered(&mut self, status: StatusCode) {
+        self.access.status = Some(status);
+    }
+
+    pub(super) fn sent(&mut self, bytes: usize) {
+        self.access.bytes += bytes as u64;
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.access.took = self.began.elapsed();
+        (self.log.0)(&self.access);
+    }
+}
+
+fn field(headers: &HeaderMap, name: header::HeaderName) -> Option<String> {
+    headers.get(name).map(|value| cut(value.as_bytes()))
+}
+
+fn cut(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]).into_owned()
+}
