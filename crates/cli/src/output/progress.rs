@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::flags::ColorChoice;
+use crate::terminal::{self, Look};
+
 /// Bodies announced shorter than this get no bar.
 const SMALL: u64 = 1 << 20;
 /// How often it is drawn, in times a second.
@@ -12,18 +15,32 @@ const DRAWN_PER_SECOND: u8 = 8;
 /// How often the rate is drawn while nothing arrives.
 const TICK: Duration = Duration::from_millis(500);
 
-const KNOWN: &str = "{bar:32.cyan/dim} {percent:>3}%  {bytes} of {total_bytes}  \
-                     {binary_bytes_per_sec}  {eta} left";
-const RUNS: &str = "{bar:32.cyan/dim} {percent:>3}%  {pos} of {len} runs  {elapsed}  {eta} left";
-const WORDS: &str = "{spinner} {wide_msg}";
-const UNKNOWN: &str = "{spinner} {bytes}  {binary_bytes_per_sec}  {elapsed}";
+/// What a line holds, as much of it as fits: the columns that each form needs, the fullest first.
+type Forms = [(usize, &'static str); 3];
+
+const KNOWN: Forms = [
+    (68, "{wide_bar} {percent:>3}%  {bytes} of {total_bytes}  {binary_bytes_per_sec}  {eta} left"),
+    (40, "{wide_bar} {percent:>3}%  {binary_bytes_per_sec}  {eta} left"),
+    (0, "{percent:>3}%  {eta} left"),
+];
+const RUNS: Forms = [
+    (56, "{wide_bar} {percent:>3}%  {pos} of {len} runs  {elapsed}  {eta} left"),
+    (28, "{wide_bar} {percent:>3}%  {eta} left"),
+    (0, "{percent:>3}%  {eta} left"),
+];
+const UNKNOWN: Forms = [
+    (40, "{spinner} {bytes}  {binary_bytes_per_sec}  {elapsed}"),
+    (24, "{spinner} {bytes}  {elapsed}"),
+    (0, "{spinner} {bytes}"),
+];
+const WORDS: Forms = [(0, "{spinner} {wide_msg}"); 3];
 
 /// How far a body has come.
 pub(crate) struct Progress(Option<ProgressBar>);
 
 impl Progress {
     /// A bar for a body of this announced length, if it is large, `wanted`, and somebody watches.
-    pub(crate) fn new(length: Option<u64>, wanted: bool) -> Self {
+    pub(crate) fn new(length: Option<u64>, wanted: bool, color: ColorChoice) -> Self {
         let large = length.is_none_or(|length| length >= SMALL);
         if !wanted || !large || !std::io::stderr().is_terminal() {
             return Self(None);
@@ -32,32 +49,28 @@ impl Progress {
             Some(length) => ProgressBar::new(length),
             None => ProgressBar::new_spinner(),
         };
-        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND));
-        Self::drawn(bar, if length.is_some() { KNOWN } else { UNKNOWN })
+        Self::on_stderr(bar, if length.is_some() { KNOWN } else { UNKNOWN }, color)
     }
 
     /// A bar for so many runs, of which some are done already, if it is `wanted` and somebody
     /// watches.
-    pub(crate) fn of_runs(total: usize, done: usize, wanted: bool) -> Self {
+    pub(crate) fn of_runs(total: usize, done: usize, wanted: bool, color: ColorChoice) -> Self {
         if !wanted || total == done || !std::io::stderr().is_terminal() {
             return Self(None);
         }
         let bar = ProgressBar::new(total as u64);
-        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND));
         bar.set_position(done as u64);
         // What was found done took no time: the estimate must not believe it did.
         bar.reset_eta();
-        Self::drawn(bar, RUNS)
+        Self::on_stderr(bar, RUNS, color)
     }
 
     /// A line that [`say`](Self::say) fills, if it is `wanted` and somebody watches.
-    pub(crate) fn of_words(wanted: bool) -> Self {
+    pub(crate) fn of_words(wanted: bool, color: ColorChoice) -> Self {
         if !wanted || !std::io::stderr().is_terminal() {
             return Self(None);
         }
-        let bar = ProgressBar::new_spinner();
-        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND));
-        Self::drawn(bar, WORDS)
+        Self::on_stderr(ProgressBar::new_spinner(), WORDS, color)
     }
 
     /// What there is to say now.
@@ -67,9 +80,23 @@ impl Progress {
         }
     }
 
-    fn drawn(bar: ProgressBar, template: &str) -> Self {
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("━━─"));
+    fn on_stderr(bar: ProgressBar, forms: Forms, color: ColorChoice) -> Self {
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND));
+        Self::drawn(bar, forms, Look::of_stderr(color), terminal::room())
+    }
+
+    /// As much as has room, in characters that the terminal has.
+    fn drawn(bar: ProgressBar, forms: Forms, look: Look, room: usize) -> Self {
+        let fitting = forms.iter().find(|(columns, _)| *columns <= room);
+        let mut template = fitting.map_or(String::new(), |(_, template)| (*template).to_owned());
+        if look.colour {
+            template = template.replace("{wide_bar}", "{wide_bar:.cyan/dim}");
+        }
+        if let Ok(style) = ProgressStyle::with_template(&template) {
+            bar.set_style(match look.unicode {
+                true => style.progress_chars("━━─"),
+                false => style.progress_chars("=>-").tick_chars("|/-\\ "),
+            });
         }
         bar.enable_steady_tick(TICK);
         Self(Some(bar))
@@ -93,5 +120,98 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::TermLike;
+
+    use super::*;
+
+    /// A terminal of this width, and the lines that were drawn on it.
+    #[derive(Clone, Debug)]
+    struct Paper {
+        width: u16,
+        lines: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl TermLike for Paper {
+        fn width(&self) -> u16 {
+            self.width
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            let mut lines = self.lines.lock().expect("not poisoned");
+            if let Some(last) = lines.last_mut() {
+                last.push_str(text);
+            }
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            self.flush()
+        }
+        fn flush(&self) -> io::Result<()> {
+            self.lines.lock().expect("not poisoned").push(String::new());
+            Ok(())
+        }
+    }
+
+    /// A kind of line, its forms, and a bar for it.
+    type Case = (&'static str, Forms, fn() -> ProgressBar);
+
+    /// What is drawn at this width while a bar passes through its middle.
+    fn drawn(bar: ProgressBar, forms: Forms, width: u16, unicode: bool) -> Vec<String> {
+        let lines = Arc::new(Mutex::new(vec![String::new()]));
+        let paper = Paper { width, lines: lines.clone() };
+        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(paper)));
+        let look = Look { colour: false, unicode, width: 80 };
+        let progress = Progress::drawn(bar, forms, look, usize::from(width));
+        progress.say("words ".repeat(40));
+        for _ in 0..4 {
+            progress.add(999 << 18);
+        }
+        let drawn = lines.lock().expect("not poisoned").clone();
+        drawn.into_iter().filter(|line| !line.trim().is_empty()).collect()
+    }
+
+    #[test]
+    fn lines_fit_every_terminal_in_its_characters() {
+        let all: [Case; 4] = [
+            ("body", KNOWN, || ProgressBar::new(1_023 << 20)),
+            ("runs", RUNS, || ProgressBar::new(1_047_527_423)),
+            ("body of unknown length", UNKNOWN, ProgressBar::new_spinner),
+            ("words", WORDS, ProgressBar::new_spinner),
+        ];
+        for (name, forms, bar) in all {
+            for width in [20, 39, 40, 60, 67, 68, 80, 200] {
+                for unicode in [false, true] {
+                    let lines = drawn(bar(), forms, width, unicode);
+                    assert!(!lines.is_empty(), "{name} at {width}");
+                    for line in lines {
+                        let columns = terminal::columns(&line);
+                        assert!(columns <= usize::from(width), "{name} at {width}: {line:?}");
+                        assert!(unicode || line.is_ascii(), "{name} at {width}: {line:?}");
+                    }
+                }
+            }
+        }
     }
 }

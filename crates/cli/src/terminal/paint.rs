@@ -100,6 +100,11 @@ impl Look {
     }
 }
 
+/// Columns that the terminal has, however few or many, for lines that are drawn again and again.
+pub(crate) fn room() -> usize {
+    terminal_width(std::env::var("COLUMNS").ok())
+}
+
 fn terminal_width(columns: Option<String>) -> usize {
     let told = columns.and_then(|columns| columns.parse().ok());
     let seen = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));

@@ -227,7 +227,7 @@ async fn body(
     }
     let before = sink.written();
     let watched = !flags.output.silent && !common.json && !sink.is_terminal();
-    let progress = Progress::new(response.content_length(), watched);
+    let progress = Progress::new(response.content_length(), watched, common.color);
     while let Some(piece) = response.chunk().await.map_err(|error| failure::of(&error, None))? {
         progress.add(piece.len());
         sink.write(&piece).await?;

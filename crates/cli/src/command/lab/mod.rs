@@ -22,7 +22,7 @@ use eyas_lab::{report, results};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
-use crate::flags::{CommonFlags, LabAction, LabFlags, LabRunFlags};
+use crate::flags::{ColorChoice, CommonFlags, LabAction, LabFlags, LabRunFlags};
 use crate::output::{self, Progress};
 use crate::terminal::{Line, Look, Paint};
 
@@ -80,7 +80,7 @@ fn show(name: &str) -> Result<(), Failure> {
     let shipped = found.ok_or_else(|| no_such_plan(name, "these can be shown:"))?;
     let mut lines: Vec<Line> = Vec::new();
     lines.extend(shipped.text.lines().map(|line| Line::new().with(Paint::Plain, line)));
-    output::page(&lines, Look::of_stdout(crate::flags::ColorChoice::Never))
+    output::page(&lines, Look::of_stdout(ColorChoice::Never))
 }
 
 fn no_such_plan(name: &str, instead: &str) -> Failure {
@@ -133,7 +133,7 @@ async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Resu
         out: out.clone(),
     };
     let began = Instant::now();
-    let document = finish_or_stop(plan, job, !common.json).await?;
+    let document = finish_or_stop(plan, job, !common.json, common.color).await?;
     write(&document, &out)?;
     if common.json {
         output::object(&value(&document)?)?;
@@ -150,14 +150,19 @@ async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Resu
 }
 
 /// Runs the plan on threads of its own until it is done or Ctrl-C comes.
-async fn finish_or_stop(plan: Plan, job: Job, watched: bool) -> Result<Document, Failure> {
+async fn finish_or_stop(
+    plan: Plan,
+    job: Job,
+    watched: bool,
+    color: ColorChoice,
+) -> Result<Document, Failure> {
     let mut interruption = super::listen()?;
     let stop = Arc::new(AtomicBool::new(false));
     let (asked, out, is_live) = (stop.clone(), job.out.clone(), plan.is_live());
     let mut work = tokio::task::spawn_blocking(move || {
         let mut bar: Option<Progress> = None;
         let results = runner::run(&plan, &job, &asked, |now| match &bar {
-            None => bar = Some(Progress::of_runs(now.total, now.done, watched)),
+            None => bar = Some(Progress::of_runs(now.total, now.done, watched, color)),
             Some(bar) => bar.add(1),
         })?;
         let seeds = runner::seeds(&plan, job.seed);
@@ -183,7 +188,7 @@ async fn finish_or_stop(plan: Plan, job: Job, watched: bool) -> Result<Document,
             );
             if watched {
                 let line = Line::new().with(Paint::Plain, &kept);
-                output::aside(&[line], Look::of_stderr(crate::flags::ColorChoice::Auto));
+                output::aside(&[line], Look::of_stderr(color));
             }
             Err(Failure::new(kind, kept))
         }

@@ -17,7 +17,8 @@ const COLUMNS: usize = 6;
 /// The shipped plans.
 pub(super) fn plans(plans: &[Plan], look: Look) -> Vec<Line> {
     let row = |plan: &Plan| {
-        let amount = format!("{} × {}", plan.points.len(), plan.runs);
+        let times = if look.unicode { "×" } else { "x" };
+        let amount = format!("{} {times} {}", plan.points.len(), plan.runs);
         vec![
             (Paint::Command, plan.name.clone()),
             (Paint::Plain, amount),

@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use self::{files::Files, wanted::Wanted};
 use crate::failure::{Failure, Kind};
-use crate::flags::{CommonFlags, LoadFlags};
+use crate::flags::{ColorChoice, CommonFlags, LoadFlags};
 use crate::output::{self, Progress};
-use crate::terminal::Look;
+use crate::terminal::{self, Look};
 
 /// Puts the load on until it is over or Ctrl-C ends it, and tells what came of it.
 pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Failure> {
@@ -28,7 +28,7 @@ pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Fai
     let stop = Stop::default();
     let stopped = stop.clone();
     let work = tokio::task::spawn_blocking(move || {
-        let outcome = put_on(&wanted, &flags, &stopped, !common.json)?;
+        let outcome = put_on(&wanted, &flags, &stopped, !common.json, common.color)?;
         tell(&wanted, &outcome, &common)
     });
     tokio::pin!(work);
@@ -64,12 +64,13 @@ fn put_on(
     flags: &LoadFlags,
     stop: &Stop,
     watched: bool,
+    color: ColorChoice,
 ) -> Result<Outcome, Failure> {
     let mut files = Files::create(&flags.files)?;
-    let line = Progress::of_words(watched);
+    let line = Progress::of_words(watched, color);
     let mut unwritable = None;
     let outcome = load::run(&wanted.load, stop, |progress| {
-        line.say(page::live(progress));
+        line.say(page::live(progress, terminal::room()));
         if let Err(failure) = files.add(progress) {
             unwritable = Some(failure);
             stop.stop();

@@ -6,7 +6,10 @@ use eyas_http::without_password;
 use eyas_lab::load::{Percentiles, Progress, Summary};
 
 use super::wanted::Wanted;
-use crate::terminal::{Line, Look, Paint, count, table, table_of_numbers, time, wrapped};
+use crate::terminal::{Line, Look, Paint, columns, count, table, table_of_numbers, time, wrapped};
+
+/// Columns before the live line.
+const SPINNER: usize = 2;
 
 /// The times of the report, in the order in which they pass.
 const TIMES: [(&str, &str); 6] = [
@@ -18,30 +21,44 @@ const TIMES: [(&str, &str); 6] = [
     ("total", "whole response"),
 ];
 
-/// What happens now, in one line.
-pub(super) fn live(progress: &Progress<'_>) -> String {
+/// What happens now, in one line of so many columns: what matters least makes room first.
+pub(super) fn live(progress: &Progress<'_>, room: usize) -> String {
     let (account, total) = (progress.account, progress.total);
     let elapsed = time(Duration::from_secs(progress.elapsed.as_secs()));
     if progress.is_warming_up {
         return format!("{elapsed}  warming up, in flight {}", progress.in_flight);
     }
     let rate = account.answered as f64 / progress.interval.as_secs_f64().max(f64::MIN_POSITIVE);
-    let mut line = format!("{elapsed}  {rate:.0}/s");
+    let mut parts = vec![(0, elapsed), (1, format!("{rate:.0}/s"))];
     if let Some(times) = Percentiles::of(&account.times.total) {
         let [p50, p90, p99] = [times.p50, times.p90, times.p99].map(of_millis);
-        line += &format!("  median {p50}  90 % {p90}  99 % {p99}");
+        parts.extend([(4, format!("median {p50}")), (7, format!("90 % {p90}"))]);
+        parts.push((5, format!("99 % {p99}")));
     }
-    line += &format!("  in flight {}", progress.in_flight);
-    for (what, so_far) in [
-        ("failed", total.failed()),
-        ("status 400 and above", total.refused()),
-        ("dropped", total.dropped),
+    parts.push((6, format!("in flight {}", progress.in_flight)));
+    for (rank, what, so_far) in [
+        (2, "failed", total.failed()),
+        (3, "status 400 and above", total.refused()),
+        (3, "dropped", total.dropped),
     ] {
         if so_far > 0 {
-            line += &format!("  {what} {}", count(so_far));
+            parts.push((rank, format!("{what} {}", count(so_far))));
         }
     }
-    line
+    fitted(parts, room.saturating_sub(SPINNER))
+}
+
+/// The parts beside one another, without those of the highest numbers if there is no room for all.
+fn fitted(mut parts: Vec<(u8, String)>, room: usize) -> String {
+    loop {
+        let texts: Vec<&str> = parts.iter().map(|(_, text)| text.as_str()).collect();
+        let line = texts.join("  ");
+        let least = parts.iter().enumerate().max_by_key(|(_, (rank, _))| *rank);
+        match least.map(|(at, _)| at) {
+            Some(at) if columns(&line) > room && parts.len() > 1 => parts.remove(at),
+            _ => return line,
+        };
+    }
 }
 
 /// What came of the load.
@@ -179,4 +196,22 @@ fn troubles(summary: &Summary, look: Look) -> Vec<Line> {
 
 fn of_millis(millis: f64) -> String {
     time(Duration::from_secs_f64((millis / 1_000.0).max(0.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_matters_least_makes_room_first() {
+        let parts = || {
+            [(0, "59 s"), (1, "1000/s"), (4, "median 4.2 ms"), (7, "90 % 5.1 ms"), (2, "failed 3")]
+                .map(|(rank, text)| (rank, text.to_owned()))
+                .to_vec()
+        };
+        assert_eq!(fitted(parts(), 80), "59 s  1000/s  median 4.2 ms  90 % 5.1 ms  failed 3");
+        assert_eq!(fitted(parts(), 40), "59 s  1000/s  median 4.2 ms  failed 3");
+        assert_eq!(fitted(parts(), 30), "59 s  1000/s  failed 3");
+        assert_eq!(fitted(parts(), 0), "59 s");
+    }
 }
