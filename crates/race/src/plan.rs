@@ -168,13 +168,12 @@ pub fn plan(request: &PlanRequest<'_>) -> Plan {
     }
     let weighed = remembered::weigh(request, found.drafts);
     let mut dropped = found.dropped;
-    dropped.extend(weighed.dropped);
     dropped.extend(found.unroutable.into_iter().map(Draft::into_dropped));
     let mut notes = request.notes.to_vec();
     notes.extend(found.notes);
     let waits = again::waits(request);
     notes.extend(waits.note.clone());
-    let entries = schedule::entries(request.policy, &waits, weighed.blocks);
+    let entries = schedule::entries(request.policy, &waits, weighed);
     let (second_try_delay, is_lossy) = (waits.second_try_delay, waits.is_lossy);
     Plan { entries, dropped, notes, second_try_delay, is_lossy }
 }

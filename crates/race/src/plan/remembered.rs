@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::{Draft, Dropped, PlanRequest};
+use super::{Draft, PlanRequest};
 use crate::candidate::{Family, Transport};
 use crate::memory::{Verdict, path_port};
 use crate::reason::Reason;
@@ -24,12 +24,6 @@ pub(super) struct Weighed {
     standing: Standing,
 }
 
-/// The candidates in blocks to be run one after another, and those that the memory rules out.
-pub(super) struct Blocks {
-    pub(super) blocks: Vec<Vec<Weighed>>,
-    pub(super) dropped: Vec<Dropped>,
-}
-
 /// How the memory changes a place. The order is that of the plan, within and across priorities:
 /// see [`Weighed::key`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,35 +32,20 @@ enum Standing {
     Untried,
     Retest,
     Bad,
-    Out,
 }
 
-/// Asks the memory about each candidate.
-pub(super) fn weigh(request: &PlanRequest<'_>, drafts: Vec<Draft>) -> Blocks {
-    let exhaustive = request.policy.exhaustive;
+/// Asks the memory about each candidate. Gives them in blocks to be run one after another. Nothing is
+/// left out: what worked may not work any more, and what the network swallowed may come through.
+pub(super) fn weigh(request: &PlanRequest<'_>, drafts: Vec<Draft>) -> Vec<Vec<Weighed>> {
     let mut weighed: Vec<Weighed> =
         drafts.into_iter().map(|draft| Weighed::new(request, draft)).collect();
-    let any_good = weighed.iter().any(|one| one.standing == Standing::Good);
-    for one in &mut weighed {
-        let is_swallowed =
-            one.draft.reasons.iter().any(|reason| matches!(reason, Reason::NetworkSilent { .. }));
-        // What works stays in the plan, so it is never emptied by this.
-        if one.standing == Standing::Bad && is_swallowed && any_good && !exhaustive {
-            one.standing = Standing::Out;
-        }
-    }
     weighed.sort_by_key(|one| one.key());
-    if !exhaustive {
+    if !request.policy.exhaustive {
         mark_retests(&mut weighed);
         mark_more_wanted(&mut weighed);
     }
     let mut blocks: Vec<Vec<Weighed>> = Vec::new();
-    let mut dropped = Vec::new();
     for one in weighed {
-        if one.standing == Standing::Out {
-            dropped.push(one.draft.into_dropped());
-            continue;
-        }
         match blocks.last_mut() {
             Some(block) if block.last().is_some_and(|last| last.block() == one.block()) => {
                 block.push(one);
@@ -74,7 +53,7 @@ pub(super) fn weigh(request: &PlanRequest<'_>, drafts: Vec<Draft>) -> Blocks {
             _ => blocks.push(alloc::vec![one]),
         }
     }
-    Blocks { blocks, dropped }
+    blocks
 }
 
 impl Weighed {

@@ -203,17 +203,18 @@ fn when_everything_failed_everything_is_tried() {
 
 /// "QUIC to this network's UDP/443 has been silent": hosts that were never tried profit too.
 #[test]
-fn what_the_network_swallows_is_dropped_where_something_works() {
+fn what_the_network_swallows_goes_last() {
     let mut lesson = Lesson::new()
         .swallowed(Quic, "2001:db8::1")
         .swallowed(Quic, "192.0.2.1")
         .good(Tcp, "2001:db8::1", 20);
     lesson.ladder.seed = 2;
     let plan = lesson.plan_after(60);
-    assert_eq!(timetable(&plan), ["0 tcp 2001:db8::1", "100 tcp 192.0.2.1"]);
-    assert_eq!(plan.dropped.len(), 2);
+    let last =
+        ["0 tcp 2001:db8::1", "100 tcp 192.0.2.1", "350 quic 2001:db8::1", "450 quic 192.0.2.1"];
+    assert_eq!(timetable(&plan), last);
     assert_eq!(
-        plan.dropped[0].reasons[0].to_string(),
+        plan.entries[2].reasons[0].to_string(),
         "quic to port 443 over IPv6 has been silent on this network for 3 other hosts"
     );
 }

@@ -4,11 +4,11 @@ use core::time::Duration;
 
 use super::scene::*;
 use crate::candidate::Transport;
-use crate::evidence::{Cause, Level, NetworkId, Trust};
+use crate::evidence::{Cause, Evidence, Failure, Level, NetworkId, Trust};
 use crate::memory::{Config, Entry, Key, Memory, Outcome, PeerEntry};
 use crate::policy::Policy;
 use crate::race::{MAX_BACKGROUND, Setup};
-use crate::target::Service;
+use crate::target::{Host, Service};
 
 const TRANSPORTS: [Transport; 4] =
     [Transport::Quic, Transport::SctpUdp, Transport::Mptcp, Transport::Tcp];
@@ -78,4 +78,26 @@ fn the_addresses_of_one_way_take_turns() {
             tried.iter().filter(|line| line.starts_with("quic")).collect();
         assert_eq!(over_quic, [expected]);
     }
+}
+
+/// QUIC worked a moment ago and is silent now; TCP has been silent for others, and comes through.
+#[test]
+fn what_the_network_swallowed_has_its_turn_when_what_worked_is_silent() {
+    let mut memory = Memory::new(Config::default());
+    memory.learn(&good(Transport::Quic), &Trust::default());
+    for name in ["b.test", "c.test", "d.test"] {
+        let failure =
+            Failure { cause: Cause::Silent, reached: Level::Started, detail: "no answer".into() };
+        let silent = Evidence {
+            host: Host::Name(name.into()),
+            level: Level::Started,
+            failure: Some(failure),
+            ..good(Transport::Tcp)
+        };
+        memory.learn(&silent, &Trust::default());
+    }
+    let mut setup = setup(Policy::of_first_tries());
+    setup.view = memory.view(&setup.network.id, &setup.target.host, &Trust::default(), EPOCH);
+    let lines = Scene::with(setup, &[V4]).until(1_000);
+    assert_eq!(lines, ["0 start 0 quic 192.0.2.1", "50 start 1 tcp 192.0.2.1"]);
 }
