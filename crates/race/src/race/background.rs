@@ -34,48 +34,53 @@ impl Race {
     /// When something is to be tried beside the winner, and its place in the waiting list. Of
     /// several: what waited for no back-off in the order of the plan, then what has been due for
     /// longest. In any other order the first few, failing again in each race, would keep the rest
-    /// from ever being tried.
+    /// from ever being tried. The last attempt is kept for what could take the winner's
+    /// place, if there is such a one: it may have to wait longer, and no retest must take its turn.
     fn next_in_background(&self) -> Option<(Duration, usize)> {
         let Stage::Won { at, best } = self.stage else { return None };
         let policy = &self.setup.policy;
         if self.waiting.is_empty() || policy.exhaustive || !self.may_start() {
             return None;
         }
-        let paced = self.background_pace(at)?.max(self.now);
+        let left = MAX_BACKGROUND.checked_sub(self.started_in_background().count())?;
+        let paced = self.background_pace(at).max(self.now);
         let standing = self.rank(&self.attempts[index(best)]);
         let due = self.waiting.iter().enumerate().filter_map(|(place, waiting)| {
             let entry = &self.plan.entries[*waiting];
             let transport = entry.candidate.transport;
             let verdict = self.setup.view.verdict(&entry.candidate, self.planned_at);
-            let could_upgrade = policy.late_switch
-                && policy.rank(transport).is_some_and(|rank| rank < standing)
-                && matches!(verdict, Verdict::Good { .. } | Verdict::Unknown);
-            let due = if entry.retest {
-                paced
-            } else if could_upgrade {
-                paced.max(self.patience_end(transport))
-            } else {
-                return None;
+            let upgrade = policy.rank(transport).filter(|rank| {
+                let may_work = matches!(verdict, Verdict::Good { .. } | Verdict::Unknown);
+                policy.late_switch && *rank < standing && may_work && !entry.retest
+            });
+            let due = match upgrade {
+                Some(_) => paced.max(self.patience_end(transport)),
+                None if entry.retest => paced,
+                None => return None,
             };
-            Some((due, verdict.due_since(), place))
+            Some((upgrade.unwrap_or(usize::MAX), due, verdict.due_since(), place))
         });
-        due.min().map(|(due, _, place)| (due, place))
+        let next = match left {
+            0 => None,
+            1 => due.min(),
+            _ => due.min_by_key(|(_, due, since, place)| (*due, *since, *place)),
+        };
+        next.map(|(_, due, _, place)| (due, place))
     }
 
-    /// When the next attempt in the background may start at the earliest; `None` once there were
-    /// enough of them.
-    fn background_pace(&self, won_at: Duration) -> Option<Duration> {
-        let mut started = self.attempts.iter().filter(|attempt| attempt.background);
-        if started.clone().count() >= MAX_BACKGROUND {
-            return None;
-        }
+    /// Second tries are counted apart.
+    fn started_in_background(&self) -> impl DoubleEndedIterator<Item = &Attempt> {
+        self.attempts.iter().filter(|attempt| attempt.background && attempt.again_of.is_none())
+    }
+
+    /// When the next attempt in the background may start at the earliest.
+    fn background_pace(&self, won_at: Duration) -> Duration {
         let after = |attempt: Option<&Attempt>, delay: Duration| {
             attempt.map_or(won_at, |one| one.started.saturating_add(delay))
         };
         let after_last = after(self.attempts.last(), ATTEMPT_DELAY_FLOOR);
-        Some(
-            won_at.max(after_last).max(after(started.next_back(), self.setup.policy.attempt_delay)),
-        )
+        let last = self.started_in_background().next_back();
+        won_at.max(after_last).max(after(last, self.setup.policy.attempt_delay))
     }
 
     /// When everything under way over this transport has gone on for so long without progress that
