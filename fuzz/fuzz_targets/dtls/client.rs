@@ -1,0 +1,260 @@
+//! Clients of DTLS: one of ours, and one that speaks DTLS 1.2 alone.
+
+use std::cell::RefCell;
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
+
+use bytes::Bytes;
+use dimpl::{Config, Dtls, DtlsCertificate, Output};
+use eyas::Error as SetUpError;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+
+use crate::SERVER;
+use crate::dtls::{Acceptance, Identity, Outcome, Sessions, State, Trust};
+
+/// What the server shows, made once: to make a key takes longer than a run.
+static SHOWN: LazyLock<ServerIdentity> = LazyLock::new(|| {
+    let name = "peer.test".to_owned();
+    ServerIdentity::on_the_spot(vec![name.clone()], name).expect("an identity")
+});
+
+/// What `eyas::ServerIdentity` is to the sessions, which see its key.
+pub struct ServerIdentity {
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl ServerIdentity {
+    pub fn on_the_spot(names: Vec<String>, common: String) -> Result<Self, SetUpError> {
+        let unusable = |error: rcgen::Error| SetUpError::Identity(error.to_string());
+        let key = rcgen::KeyPair::generate().map_err(unusable)?;
+        let mut params = rcgen::CertificateParams::new(names).map_err(unusable)?;
+        params.distinguished_name.push(rcgen::DnType::CommonName, common);
+        let certificate = params.self_signed(&key).map_err(unusable)?.der().clone();
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+        Ok(Self { certificate, key })
+    }
+
+    pub fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    pub fn key(&self) -> &PrivateKeyDer<'static> {
+        &self.key
+    }
+}
+
+/// What clients have to show, which nobody asks for.
+static NOBODY: LazyLock<Identity> = LazyLock::new(|| Identity::nobody().expect("an identity"));
+
+/// The identity of the server.
+pub fn identity() -> Identity {
+    Identity::new(SHOWN.certificate(), SHOWN.key()).expect("a key of ECDSA")
+}
+
+/// Takes the certificate of the server, or none.
+#[derive(Debug)]
+struct Verifier {
+    accepts: bool,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.accepts && certificate == SHOWN.certificate() {
+            true => Ok(ServerCertVerified::assertion()),
+            false => Err(CertificateError::UnknownIssuer.into()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(CertificateError::BadSignature.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(CertificateError::BadSignature.into())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        Vec::new()
+    }
+}
+
+/// The settings of one that speaks DTLS 1.2 alone.
+static SETTINGS: LazyLock<Arc<Config>> = LazyLock::new(Arc::default);
+
+thread_local! {
+    /// Sessions of clients that are gone: to make the settings takes longer than a handshake.
+    static SPARE: RefCell<Vec<Sessions>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Who opens a session with the server.
+pub enum Client {
+    Ours(Box<Ours>),
+    Old(Box<Old>),
+}
+
+/// One of ours, that accepts the certificate of the server or none.
+pub struct Ours {
+    sessions: Option<Sessions>,
+    accepts: bool,
+}
+
+impl Ours {
+    pub fn sessions(&mut self) -> &mut Sessions {
+        self.sessions.as_mut().expect("there until it is dropped")
+    }
+}
+
+impl Drop for Ours {
+    fn drop(&mut self) {
+        let Some(mut sessions) = self.sessions.take() else { return };
+        sessions.close_all();
+        SPARE.with_borrow_mut(|spare| spare.push(sessions));
+    }
+}
+
+/// One that speaks DTLS 1.2 alone, and takes any certificate.
+pub struct Old {
+    dtls: Dtls,
+    state: State,
+    timeout: Option<Instant>,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    /// Opens a session, and gives the first flight.
+    pub fn open(now: Instant, is_old: bool, accepts: bool) -> (Self, Outcome) {
+        if is_old {
+            let certificate = DtlsCertificate {
+                certificate: SHOWN.certificate().to_vec(),
+                private_key: SHOWN.key().secret_der().to_vec(),
+            };
+            let mut dtls = Dtls::new_12(Arc::clone(&SETTINGS), certificate, now);
+            dtls.set_active(true);
+            let buffer = vec![0; 1 << 15];
+            let mut old = Old { dtls, state: State::Handshake, timeout: None, buffer };
+            let first = old.act(|dtls| dtls.handle_timeout(now));
+            return (Self::Old(Box::new(old)), first);
+        }
+        let spare = SPARE.with_borrow_mut(Vec::pop);
+        let mut sessions = spare.unwrap_or_else(|| Sessions::new(Acceptance::Nobody));
+        let name = ServerName::try_from("peer.test").expect("a name");
+        let trust = Trust { verifier: Arc::new(Verifier { accepts }), name };
+        let first = sessions.open(now, SERVER, &NOBODY, trust, None);
+        (Self::Ours(Box::new(Ours { sessions: Some(sessions), accepts })), first)
+    }
+
+    /// Where it stands.
+    pub fn state(&mut self) -> State {
+        match self {
+            Self::Ours(ours) => {
+                let state = ours.sessions().state(SERVER);
+                assert!(ours.accepts || !matches!(state, State::Up(_)), "up with nobody verified");
+                state
+            }
+            Self::Old(old) => old.state.clone(),
+        }
+    }
+
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Outcome {
+        match self {
+            Self::Ours(ours) => ours.sessions().handle_datagram(now, SERVER, datagram, || false),
+            Self::Old(old) => old.act(|dtls| {
+                dtls.handle_timeout(now)?;
+                dtls.handle_packet(datagram)
+            }),
+        }
+    }
+
+    pub fn send(&mut self, now: Instant, packet: &[u8]) -> Outcome {
+        match self {
+            Self::Ours(ours) => ours.sessions().send(now, SERVER, [packet].into_iter()),
+            Self::Old(old) if matches!(old.state, State::Up(_)) => {
+                old.act(|dtls| dtls.send_application_data(packet).map(drop))
+            }
+            Self::Old(_) => Outcome::default(),
+        }
+    }
+
+    pub fn close(&mut self) -> Outcome {
+        match self {
+            Self::Ours(ours) => ours.sessions().close(SERVER),
+            Self::Old(old) => {
+                let out = old.act(Dtls::close);
+                old.end();
+                out
+            }
+        }
+    }
+
+    /// When it wants to be called.
+    pub fn next_timeout(&mut self) -> Option<Instant> {
+        match self {
+            Self::Ours(ours) => ours.sessions().next_timeout(),
+            Self::Old(old) => old.timeout,
+        }
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) -> Vec<Outcome> {
+        match self {
+            Self::Ours(ours) => {
+                let sessions = ours.sessions();
+                let all = sessions.handle_timeout(now);
+                assert!(sessions.next_timeout().is_none_or(|at| at > now), "a client stands still");
+                all.into_iter().map(|(_, out)| out).collect()
+            }
+            Self::Old(old) => vec![old.act(|dtls| dtls.handle_timeout(now))],
+        }
+    }
+}
+
+impl Old {
+    fn act(&mut self, act: impl FnOnce(&mut Dtls) -> Result<(), dimpl::Error>) -> Outcome {
+        let mut out = Outcome::default();
+        if matches!(self.state, State::Over(_)) {
+            return out;
+        }
+        if act(&mut self.dtls).is_err() {
+            self.end();
+            return out;
+        }
+        loop {
+            match self.dtls.poll_output(&mut self.buffer) {
+                Output::Packet(datagram) => out.datagrams.push(Bytes::copy_from_slice(datagram)),
+                Output::ApplicationData(packet) => {
+                    out.packets.push(Bytes::copy_from_slice(packet));
+                }
+                Output::Connected => self.state = State::Up("DTLSv1.2"),
+                Output::CloseNotify => break self.end(),
+                Output::Timeout(at) => break self.timeout = Some(at),
+                Output::BufferTooSmall { needed } => self.buffer.resize(needed, 0),
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn end(&mut self) {
+        self.state = State::Over(crate::dtls::Ending::Closed);
+        self.timeout = None;
+    }
+}
