@@ -43,8 +43,9 @@ pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Fa
                 .unwrap_or_else(|_| Err(late(limit, flags)))?,
             None => fetch.await?,
         };
-        let Fetched { told, response, means } = fetched;
+        let Fetched { told, response, means, client } = fetched;
         linger(|| response.trace(), &means.memory).await;
+        drop(client);
         finish(&told, response.trace(), flags, common)
     };
     until_interrupted(run).await.map_err(|failure| unfinished.told(failure))
@@ -63,6 +64,8 @@ struct Fetched {
     told: Told,
     response: Response,
     means: Means,
+    /// What still runs of the race ends with it.
+    client: Client,
 }
 
 async fn fetch(
@@ -108,7 +111,7 @@ async fn fetch(
     };
     told.bytes = body(&mut response, sink, flags, common).await?;
     told.timings.total_ms = millis(began.elapsed());
-    Ok(Fetched { told, response, means })
+    Ok(Fetched { told, response, means, client })
 }
 
 fn finish(
