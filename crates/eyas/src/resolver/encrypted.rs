@@ -1,13 +1,19 @@
-//! DNS over TLS (RFC 7858) and over HTTPS (RFC 8484).
+//! Servers of DNS over TLS (RFC 7858) and over HTTPS (RFC 8484).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use hickory_resolver::TokioResolver;
+use futures_util::future::BoxFuture;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig};
 use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::RuntimeProvider;
+use hickory_resolver::net::tls::{TlsClientStream, tls_client_connect_with_bind_addr};
+use hickory_resolver::net::xfer::BufDnsStreamHandle;
+use hickory_resolver::{PoolContext, TokioResolver};
+use rustls_pki_types::ServerName;
 use url::{Host, Url};
 
+use super::connections::Runtime;
 use crate::Error;
 
 /// A DoH server as its URL names it.
@@ -51,4 +57,23 @@ pub(super) fn tls_server(address: SocketAddr, name: &str) -> NameServerConfig {
     let mut connection = ConnectionConfig::tls(name.into());
     connection.port = address.port();
     NameServerConfig::new(address.ip(), true, vec![connection])
+}
+
+/// A stream of messages inside TLS.
+type Tls = TlsClientStream<<Runtime as RuntimeProvider>::Tcp>;
+
+/// Such a stream, as soon as it is connected, and where its questions go.
+pub(super) fn over_tls(
+    server: SocketAddr,
+    local: Option<SocketAddr>,
+    name: &str,
+    pool: &PoolContext,
+    runtime: &Runtime,
+) -> Result<(BoxFuture<'static, Result<Tls, NetError>>, BufDnsStreamHandle), NetError> {
+    let name = ServerName::try_from(name).map_err(|error| NetError::from(error.to_string()))?;
+    let mut tls = pool.tls.clone();
+    // Who listens at a port for DNS has nothing to choose between.
+    tls.enable_sni = false;
+    let (name, tls) = (name.to_owned(), Arc::new(tls));
+    Ok(tls_client_connect_with_bind_addr(server, local, name, tls, runtime.clone()))
 }

@@ -10,18 +10,21 @@ use hickory_resolver::net::NetError;
 use hickory_resolver::proto::rr::{Name, RecordType as WireType};
 use tokio::sync::OnceCell;
 
+mod connections;
 #[cfg(feature = "encrypted-dns")]
 mod encrypted;
 mod failure;
-mod lenient;
+#[cfg(feature = "encrypted-dns")]
+mod https;
 mod overrides;
 mod records;
+mod service_parameters;
 
-use lenient::LenientProvider;
+use connections::Connections;
 use overrides::Overrides;
 
 /// What asks, and caches.
-type Client = hickory_resolver::Resolver<LenientProvider>;
+type Client = hickory_resolver::Resolver<Connections>;
 
 /// What a server that the caller names has to answer one query before it is asked again.
 const QUERY_TIME: Duration = Duration::from_secs(2);
@@ -153,7 +156,7 @@ impl Resolver {
 impl Shared {
     async fn connect(&self) -> Result<Client, NetError> {
         let mut builder = match &self.source {
-            Source::System => Client::builder(LenientProvider::default())?,
+            Source::System => Client::builder(Connections::default())?,
             Source::Server(address) => of_server(plain_server(*address)),
             #[cfg(feature = "encrypted-dns")]
             Source::Tls(address, name) => of_server(encrypted::tls_server(*address, name)),
@@ -189,9 +192,9 @@ fn plain_server(address: SocketAddr) -> NameServerConfig {
     NameServerConfig::new(address.ip(), true, connections)
 }
 
-fn of_server(server: NameServerConfig) -> hickory_resolver::ResolverBuilder<LenientProvider> {
+fn of_server(server: NameServerConfig) -> hickory_resolver::ResolverBuilder<Connections> {
     let config = ResolverConfig::from_name_servers(vec![server]);
-    let mut builder = Client::builder_with_config(config, LenientProvider::default());
+    let mut builder = Client::builder_with_config(config, Connections::default());
     builder.options_mut().timeout = QUERY_TIME;
     builder.options_mut().attempts = RETRIES;
     builder

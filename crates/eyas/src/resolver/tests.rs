@@ -85,21 +85,22 @@ async fn an_overridden_host_is_not_asked() {
     assert_eq!(https.records, Err(DnsFailure::NoData));
 }
 
-/// A DNS server for one question, which it answers with an HTTPS record of this data.
+/// A DNS server that answers every question with an HTTPS record of this data.
 async fn server_of(data: Vec<u8>) -> std::net::SocketAddr {
     let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();
     tokio::spawn(async move {
         let mut query = [0; 1500];
-        let (len, from) = socket.recv_from(&mut query).await.unwrap();
-        let name = query[12..len].iter().position(|octet| *octet == 0).unwrap();
-        let mut answer = query[..12 + name + 5].to_vec();
-        // A response to one question, with one answer and nothing else.
-        answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
-        answer.extend([0xc0, 12, 0, 65, 0, 1, 0, 0, 0, 60]);
-        answer.extend(u16::try_from(data.len()).unwrap().to_be_bytes());
-        answer.extend(data);
-        socket.send_to(&answer, from).await.unwrap();
+        while let Ok((len, from)) = socket.recv_from(&mut query).await {
+            let name = query[12..len].iter().position(|octet| *octet == 0).unwrap();
+            let mut answer = query[..12 + name + 5].to_vec();
+            // A response to one question, with one answer and nothing else.
+            answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
+            answer.extend([0xc0, 12, 0, 65, 0, 1, 0, 0, 0, 60]);
+            answer.extend(u16::try_from(data.len()).unwrap().to_be_bytes());
+            answer.extend(&data);
+            socket.send_to(&answer, from).await.unwrap();
+        }
     });
     address
 }
@@ -122,6 +123,53 @@ async fn an_identifier_that_is_no_text_spoils_nothing() {
     assert_eq!(answer.records, Ok(Records::Https(vec![expected])));
 }
 
+/// What a record of this data, behind priority and target, is to the client.
+async fn read(parameters: &[u8]) -> Result<Records, DnsFailure> {
+    let server = server_of([&[0, 1, 0], parameters].concat()).await;
+    let query =
+        Query { id: QueryId(1), name: "example.com".into(), record_type: RecordType::Https };
+    Resolver::server(server).query(&query, 443).await.records
+}
+
+#[tokio::test]
+async fn records_of_the_wrong_form_are_malformed() {
+    let wrong: &[(&str, &[u8])] = &[
+        ("a key before a lesser one", &[0, 3, 0, 2, 1, 187, 0, 1, 0, 3, 2, b'h', b'2']),
+        ("a key twice", &[0, 3, 0, 2, 1, 187, 0, 3, 0, 2, 1, 187]),
+        ("an end within a parameter", &[0, 3, 0, 2, 1]),
+        ("an end within a key", &[0, 3, 0, 2, 1, 187, 0]),
+        ("an ALPN set without identifiers", &[0, 1, 0, 0]),
+        ("an identifier that is longer than its set", &[0, 1, 0, 3, 3, b'h', b'2']),
+        ("an empty identifier", &[0, 1, 0, 4, 2, b'h', b'2', 0]),
+        ("a value of no-default-alpn", &[0, 1, 0, 3, 2, b'h', b'2', 0, 2, 0, 1, 0]),
+        ("a port of one octet", &[0, 3, 0, 1, 1]),
+        ("a port of three octets", &[0, 3, 0, 3, 1, 187, 0]),
+        ("no hints", &[0, 4, 0, 0]),
+        ("half a hint", &[0, 4, 0, 6, 192, 0, 2, 1, 192, 0]),
+        ("no hints of IPv6", &[0, 6, 0, 0]),
+        ("no mandatory keys", &[0, 0, 0, 0, 0, 3, 0, 2, 1, 187]),
+        ("mandatory keys that do not increase", &[0, 0, 0, 4, 0, 3, 0, 3, 0, 3, 0, 2, 1, 187]),
+    ];
+    for (what, parameters) in wrong {
+        assert_eq!(read(parameters).await, Err(DnsFailure::Malformed), "{what}");
+    }
+}
+
+/// ```text
+/// example.com HTTPS 1 . port=443 key77=\001\002 key65535=
+/// ```
+#[tokio::test]
+async fn unknown_keys_spoil_nothing() {
+    let records = read(&[0, 3, 0, 2, 1, 187, 0, 77, 0, 2, 1, 2, 0xff, 0xff, 0, 0]).await;
+    let expected = HttpsRecord {
+        priority: 1,
+        port: Some(443),
+        unknown_keys: vec![77, 0xffff],
+        ..HttpsRecord::default()
+    };
+    assert_eq!(records, Ok(Records::Https(vec![expected])));
+}
+
 #[test]
 fn a_message_that_ends_early_is_left_as_it_is() {
     let mut message = vec![0; 12];
@@ -131,9 +179,9 @@ fn a_message_that_ends_early_is_left_as_it_is() {
     message.extend([0, 0, 65, 0, 1, 0, 0, 0, 60, 0, 11, 0, 1, 0, 0, 1, 0, 4, 3, 0xff, 0xff, 0xff]);
     for len in 0..message.len() {
         let mut cut = message[..len].to_vec();
-        assert_eq!(super::lenient::mend(&mut cut), None);
+        assert_eq!(super::service_parameters::mend(&mut cut), None);
         assert_eq!(cut, message[..len]);
     }
-    assert_eq!(super::lenient::mend(&mut message), Some(()));
+    assert_eq!(super::service_parameters::mend(&mut message), Some(()));
     assert!(message.ends_with(&[0x7f; 3]));
 }

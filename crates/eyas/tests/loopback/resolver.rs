@@ -1,7 +1,7 @@
 //! What DNS servers say, and do not say.
 
 use eyas::Resolver;
-use eyas::race::dns::{DnsFailure, Query, QueryId, RecordType};
+use eyas::race::dns::{Answer, DnsFailure, HttpsRecord, Query, QueryId, RecordType, Records};
 
 use crate::common::dns::{self, Says};
 use crate::common::wait;
@@ -33,26 +33,50 @@ async fn an_answer_that_makes_no_sense_is_malformed() {
     assert_eq!(failure(Says::Nonsense).await, DnsFailure::Malformed);
 }
 
+/// `1 . alpn=h2,\255\254,h3`: the second identifier is no text, as identifiers may be.
+const NOT_TEXT: &[u8] = &[0, 1, 0, 0, 1, 0, 9, 2, b'h', b'2', 2, 0xff, 0xfe, 2, b'h', b'3'];
+
+/// Asks for the HTTPS records of a name.
+async fn ask_for_service(resolver: &Resolver) -> Answer {
+    let query =
+        Query { id: QueryId(1), name: "host.example".into(), record_type: RecordType::Https };
+    wait(resolver.query(&query, 443)).await
+}
+
+/// [`NOT_TEXT`], as it is taken over.
+fn what_is_text() -> Result<Records, DnsFailure> {
+    let alpn = vec!["h2".into(), "\u{7f}\u{7f}".into(), "h3".into()];
+    Ok(Records::Https(vec![HttpsRecord { priority: 1, alpn, ..HttpsRecord::default() }]))
+}
+
+#[tokio::test]
+async fn an_identifier_that_is_no_text_spoils_nothing_over_tcp() {
+    let server = dns::serve_over_tcp(NOT_TEXT).await;
+    let answer = ask_for_service(&Resolver::server(server.address)).await;
+    assert_eq!(answer.records, what_is_text());
+}
+
 #[cfg(feature = "encrypted-dns")]
 mod encrypted {
-    use eyas::race::dns::Records;
     use eyas::{ListenParameters, Listener, SecurityParameters, ServerIdentity};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
 
-    /// Answers one question over TLS with 192.0.2.7 (RFC 7858 §3.3: as over TCP).
-    async fn answer_one(listener: Listener) {
+    /// Makes answers of questions.
+    type Answers = fn(&[u8]) -> Vec<u8>;
+
+    fn an_address(question: &[u8]) -> Vec<u8> {
+        dns::answer_with_address(question, [192, 0, 2, 7])
+    }
+
+    fn a_service(question: &[u8]) -> Vec<u8> {
+        dns::answer_with_service(question, NOT_TEXT)
+    }
+
+    /// Answers one question over TLS (RFC 7858 §3.3: as over TCP).
+    async fn answer_one(listener: Listener, answer: Answers) {
         let mut asking = listener.accept().await;
-        let len = asking.read_u16().await.unwrap();
-        let mut question = vec![0; len.into()];
-        asking.read_exact(&mut question).await.unwrap();
-        let answer = dns::answer_with_address(&question, [192, 0, 2, 7]);
-        asking.write_u16(answer.len().try_into().unwrap()).await.unwrap();
-        asking.write_all(&answer).await.unwrap();
-        asking.flush().await.unwrap();
-        // The asking side closes.
-        let _ = asking.read_u8().await;
+        dns::answer_stream(&mut asking, answer).await;
     }
 
     fn query() -> Query {
@@ -65,13 +89,26 @@ mod encrypted {
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
         let listener = Listener::bind(parameters.security(identity.clone())).await.unwrap();
         let address = listener.local_addr();
-        let server = tokio::spawn(answer_one(listener));
+        let server = tokio::spawn(answer_one(listener, an_address));
         let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
         let resolver = Resolver::tls(address, "dns.example").with_security(trust);
         let answer = wait(resolver.query(&query(), 443)).await;
         assert_eq!(answer.records, Ok(Records::A(vec![[192, 0, 2, 7].into()])));
         assert!(answer.protected);
         drop(resolver);
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn an_identifier_that_is_no_text_spoils_nothing_over_tls() {
+        let identity = ServerIdentity::self_signed(["dns.example"]).unwrap();
+        let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
+        let listener = Listener::bind(parameters.security(identity.clone())).await.unwrap();
+        let address = listener.local_addr();
+        let server = tokio::spawn(answer_one(listener, a_service));
+        let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+        let resolver = Resolver::tls(address, "dns.example").with_security(trust);
+        assert_eq!(ask_for_service(&resolver).await.records, what_is_text());
         server.abort();
     }
 
@@ -86,8 +123,8 @@ mod encrypted {
         assert!(answer.records.is_err(), "{answer:?}");
     }
 
-    /// Answers every question over HTTP/2 with 192.0.2.7 (RFC 8484 §4).
-    async fn answer_over_https(listener: Listener) {
+    /// Answers every question over HTTP/2 (RFC 8484 §4).
+    async fn answer_over_https(listener: Listener, answer: Answers) {
         let asking = listener.accept().await;
         let mut asking = h2::server::handshake(asking).await.unwrap();
         while let Some(request) = asking.accept().await {
@@ -96,7 +133,7 @@ mod encrypted {
             assert_eq!(request.uri().path(), "/ask-me");
             assert_eq!(request.headers()["content-type"], "application/dns-message");
             let question = request.into_body().data().await.unwrap().unwrap();
-            let answer = dns::answer_with_address(&question, [192, 0, 2, 7]);
+            let answer = answer(&question);
             let head = http::Response::builder().header("content-type", "application/dns-message");
             let mut body = respond.send_response(head.body(()).unwrap(), false).unwrap();
             body.send_data(answer.into(), true).unwrap();
@@ -110,12 +147,26 @@ mod encrypted {
         let parameters = parameters.security(identity.clone()).alpn(["h2"]);
         let listener = Listener::bind(parameters).await.unwrap();
         let url = format!("https://{}/ask-me", listener.local_addr());
-        let server = tokio::spawn(answer_over_https(listener));
+        let server = tokio::spawn(answer_over_https(listener, an_address));
         let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
         let resolver = Resolver::https(&url).unwrap().with_security(trust);
         let answer = wait(resolver.query(&query(), 443)).await;
         assert_eq!(answer.records, Ok(Records::A(vec![[192, 0, 2, 7].into()])));
         assert!(answer.protected);
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn an_identifier_that_is_no_text_spoils_nothing_over_https() {
+        let identity = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
+        let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
+        let parameters = parameters.security(identity.clone()).alpn(["h2"]);
+        let listener = Listener::bind(parameters).await.unwrap();
+        let url = format!("https://{}/ask-me", listener.local_addr());
+        let server = tokio::spawn(answer_over_https(listener, a_service));
+        let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
+        let resolver = Resolver::https(&url).unwrap().with_security(trust);
+        assert_eq!(ask_for_service(&resolver).await.records, what_is_text());
         server.abort();
     }
 
@@ -126,7 +177,7 @@ mod encrypted {
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
         let listener = Listener::bind(parameters.security(identity).alpn(["h2"])).await.unwrap();
         let url = format!("https://{}/ask-me", listener.local_addr());
-        let server = tokio::spawn(answer_over_https(listener));
+        let server = tokio::spawn(answer_over_https(listener, an_address));
         let trust = SecurityParameters::platform().with_roots([other.certificate().clone()]);
         let resolver = Resolver::https(&url).unwrap().with_security(trust);
         let answer = wait(resolver.query(&query(), 443)).await;

@@ -1,0 +1,187 @@
+//! DNS over HTTPS (RFC 8484): a question is the body of a request, its answer that of the response.
+//!
+//! The library has this, too, but lets nobody see an answer before it has read it.
+
+use std::future::Future;
+use std::io;
+use std::net::Ipv6Addr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use h2::client::SendRequest;
+use hickory_resolver::PoolContext;
+use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::{RuntimeProvider, Spawn};
+use hickory_resolver::net::xfer::{DnsRequestSender, DnsResponseStream};
+use hickory_resolver::proto::op::{DnsRequest, DnsResponse};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, Request, Uri, Version};
+use rustls_pki_types::ServerName;
+use tokio_rustls::TlsConnector;
+
+use super::connections::Runtime;
+use super::service_parameters::mend;
+
+const MEDIA_TYPE: &str = "application/dns-message";
+
+/// The port of `https`.
+const PORT: u16 = 443;
+
+/// The longest DNS message (RFC 8484 §6), in octets.
+const MAX_MESSAGE: usize = 65_535;
+
+/// Connects to the server of this name and port, whose address `tcp` leads to.
+pub(super) fn connect<F>(
+    tcp: F,
+    (name, port): (&str, u16),
+    path: &str,
+    pool: &PoolContext,
+    runtime: &Runtime,
+) -> Result<impl Future<Output = Result<Https, NetError>> + use<F>, NetError>
+where
+    F: Future<Output = io::Result<<Runtime as RuntimeProvider>::Tcp>>,
+{
+    let head = head(name, port, path).map_err(|error| NetError::from(error.to_string()))?;
+    let proves = ServerName::try_from(name).map_err(|error| NetError::from(error.to_string()))?;
+    let proves = proves.to_owned();
+    let mut tls = pool.tls.clone();
+    tls.alpn_protocols = vec![b"h2".to_vec()];
+    let (limit, mut handle) = (pool.options.timeout, runtime.create_handle());
+    let connecting = async move {
+        let tls = TlsConnector::from(Arc::new(tls)).connect(proves, tcp.await?.0).await?;
+        let mut builder = h2::client::Builder::new();
+        let (requests, connection) = builder.enable_push(false).handshake(tls).await?;
+        handle.spawn_bg(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "the connection to a DNS server ended");
+            }
+        });
+        Ok(Https { requests, head, limit, ends: false })
+    };
+    Ok(async move { tokio::time::timeout(limit, connecting).await.map_err(|_| NetError::Timeout)? })
+}
+
+/// A request without its body.
+fn head(name: &str, port: u16, path: &str) -> Result<Request<()>, http::Error> {
+    let host = match name.parse::<Ipv6Addr>() {
+        Ok(address) => format!("[{address}]"),
+        Err(_) => name.to_owned(),
+    };
+    let authority = if port == PORT { host } else { format!("{host}:{port}") };
+    let uri = Uri::builder().scheme("https").authority(authority).path_and_query(path).build()?;
+    let head = Request::post(uri).version(Version::HTTP_2);
+    head.header(CONTENT_TYPE, MEDIA_TYPE).header(ACCEPT, MEDIA_TYPE).body(())
+}
+
+/// A connection to a DNS server.
+pub(super) struct Https {
+    requests: SendRequest<Bytes>,
+    head: Request<()>,
+    /// For each answer.
+    limit: Duration,
+    ends: bool,
+}
+
+impl DnsRequestSender for Https {
+    fn send_message(&mut self, mut question: DnsRequest) -> DnsResponseStream {
+        // The same question is to be the same request to a cache of HTTP (RFC 8484 §4.1).
+        question.metadata.id = 0;
+        let question = match question.to_vec() {
+            Ok(question) => Bytes::from(question),
+            Err(error) => return NetError::from(error).into(),
+        };
+        let mut head = self.head.clone();
+        head.headers_mut().insert(CONTENT_LENGTH, question.len().into());
+        let asked = ask(self.requests.clone(), head, question);
+        let asked = tokio::time::timeout(self.limit, asked);
+        Box::pin(async move { asked.await.map_err(|_| NetError::Timeout)? }).into()
+    }
+
+    fn shutdown(&mut self) {
+        self.ends = true;
+    }
+
+    fn is_shutdown(&self) -> bool {
+        self.ends
+    }
+}
+
+impl Stream for Https {
+    type Item = Result<(), NetError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.ends {
+            return Poll::Ready(None);
+        }
+        self.requests.poll_ready(cx).map(|ready| Some(ready.map_err(NetError::from)))
+    }
+}
+
+/// One question.
+async fn ask(
+    requests: SendRequest<Bytes>,
+    head: Request<()>,
+    question: Bytes,
+) -> Result<DnsResponse, NetError> {
+    let (response, mut body) = requests.ready().await?.send_request(head, false)?;
+    body.send_data(question, true)?;
+    let (response, mut body) = response.await?.into_parts();
+    if !response.status.is_success() {
+        return Err(format!("the DNS server says {}", response.status).into());
+    }
+    if !is_dns_message(&response.headers) {
+        return Err("the DNS server answers with something else than a DNS message".into());
+    }
+    let mut message = Vec::new();
+    while let Some(piece) = body.data().await.transpose()? {
+        if message.len() + piece.len() > MAX_MESSAGE {
+            return Err(NetError::RequestTooLarge);
+        }
+        body.flow_control().release_capacity(piece.len())?;
+        message.extend_from_slice(&piece);
+    }
+    mend(&mut message);
+    Ok(DnsResponse::from_buffer(message)?)
+}
+
+/// Whether the body is a DNS message; a server that does not say sends nothing else.
+fn is_dns_message(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).is_none_or(|media_type| {
+        let essence = media_type.as_bytes().split(|octet| *octet == b';').next();
+        essence.unwrap_or_default().trim_ascii().eq_ignore_ascii_case(MEDIA_TYPE.as_bytes())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_authority_is_that_of_the_url() {
+        let authority = |name, port| {
+            let head = head(name, port, "/dns-query").unwrap();
+            head.uri().authority().unwrap().to_string()
+        };
+        assert_eq!(authority("dns.example", 443), "dns.example");
+        assert_eq!(authority("192.0.2.1", 8443), "192.0.2.1:8443");
+        assert_eq!(authority("2001:db8::1", 443), "[2001:db8::1]");
+    }
+
+    #[test]
+    fn the_media_type_may_have_parameters() {
+        let of = |value: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            if let Some(value) = value {
+                headers.insert(CONTENT_TYPE, value.parse().unwrap());
+            }
+            is_dns_message(&headers)
+        };
+        assert!(of(None));
+        assert!(of(Some("Application/DNS-Message; charset=x")));
+        assert!(!of(Some("text/html")));
+    }
+}

@@ -1,0 +1,118 @@
+//! Service parameters where the DNS library and RFC 9460 disagree, set right before it reads them.
+//!
+//! An ALPN protocol identifier is any octets (§7.1.1); the library keeps text, and takes a message in
+//! which one is no UTF-8 for broken, with all good records in it. What no text can hold nobody here
+//! speaks, so its octets are replaced. The other way round it overlooks some values of the wrong form,
+//! for which a client has to reject all records of the answer (§2.2): those are made into what it
+//! refuses.
+
+/// Record types that carry service parameters: SVCB and HTTPS.
+const SERVICE_BINDINGS: [u16; 2] = [64, 65];
+
+/// `SvcParamKey` numbers (§14.3.2).
+const MANDATORY: u16 = 0;
+const ALPN: u16 = 1;
+const PORT: u16 = 3;
+const IPV4_HINT: u16 = 4;
+const IPV6_HINT: u16 = 6;
+
+/// Octets in front of the questions (RFC 1035 §4.1.1).
+const HEADER: usize = 12;
+
+/// Stands for each octet of an identifier that is no text; in no identifier that is registered.
+const REPLACEMENT: u8 = 0x7f;
+
+/// Replaces the octets of ALPN identifiers that are no text, and makes values of the wrong form
+/// evident. A message that does not read to its end is left to the library as far as it does not.
+pub(super) fn mend(message: &mut [u8]) -> Option<()> {
+    let count = |at: usize| Some(usize::from(u16_at(message, at)?));
+    let (questions, records) = (count(4)?, count(6)? + count(8)? + count(10)?);
+    let mut at = HEADER;
+    for _ in 0..questions {
+        at = after_name(message, at)? + 4;
+    }
+    for _ in 0..records {
+        let fixed = after_name(message, at)?;
+        let (record_type, len) = (u16_at(message, fixed)?, u16_at(message, fixed + 8)?);
+        let data = fixed + 10;
+        at = data + usize::from(len);
+        let data = message.get_mut(data..at)?;
+        if SERVICE_BINDINGS.contains(&record_type) {
+            mend_parameters(data)?;
+        }
+    }
+    Some(())
+}
+
+/// The data of one record: priority, target and parameters (RFC 9460 §2.2).
+fn mend_parameters(data: &mut [u8]) -> Option<()> {
+    let is_alias = u16_at(data, 0)? == 0;
+    let mut at = after_name(data, 2)?;
+    while at < data.len() {
+        let (key, len) = (u16_at(data, at)?, u16_at(data, at + 2)?);
+        let value = at + 4;
+        let end = value + usize::from(len);
+        if key == ALPN {
+            mend_identifiers(data.get_mut(value..end)?)?;
+        }
+        // Those of an alias are ignored (§2.4.2).
+        if !is_alias && !has_its_form(key, data.get(value..end)?) {
+            // No message is long enough for it.
+            data.get_mut(at + 2..value)?.fill(0xff);
+        }
+        at = end;
+    }
+    Some(())
+}
+
+/// Whether a value has the form of its key (§7, §8), in what the library does not look at.
+fn has_its_form(key: u16, value: &[u8]) -> bool {
+    match key {
+        MANDATORY => value.chunks_exact(2).is_sorted_by(|one, next| one < next),
+        ALPN => !has_empty_identifier(value),
+        PORT => value.len() == 2,
+        IPV4_HINT | IPV6_HINT => !value.is_empty(),
+        _ => true,
+    }
+}
+
+/// Identifiers have an octet at least (§7.1.1).
+fn has_empty_identifier(mut value: &[u8]) -> bool {
+    while let Some((len, rest)) = value.split_first() {
+        if *len == 0 {
+            return true;
+        }
+        value = rest.get(usize::from(*len)..).unwrap_or_default();
+    }
+    false
+}
+
+/// Identifiers, each after its length.
+fn mend_identifiers(mut value: &mut [u8]) -> Option<()> {
+    while let Some((len, rest)) = value.split_first_mut() {
+        let (identifier, rest) = rest.split_at_mut_checked(usize::from(*len))?;
+        if std::str::from_utf8(identifier).is_err() {
+            identifier.iter_mut().filter(|octet| !octet.is_ascii()).for_each(|octet| {
+                *octet = REPLACEMENT;
+            });
+        }
+        value = rest;
+    }
+    Some(())
+}
+
+/// Where a name ends that begins here: behind its root or its pointer (RFC 1035 §4.1.4).
+fn after_name(message: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match message.get(at)? {
+            0 => return Some(at + 1),
+            len @ 1..64 => at += 1 + usize::from(*len),
+            0xc0.. => return Some(at + 2),
+            _ => return None,
+        }
+    }
+}
+
+fn u16_at(message: &[u8], at: usize) -> Option<u16> {
+    message.get(at..at + 2)?.first_chunk().copied().map(u16::from_be_bytes)
+}
