@@ -10,7 +10,6 @@ use eyas_race::dns::{Answer, Query, Records};
 use eyas_race::evidence::{Evidence, Level};
 use eyas_race::io::{AttemptId, Input, NetworkChange, NetworkView, Output, RaceFailure};
 use eyas_race::race::{Race, Setup};
-use eyas_race::target::Host;
 use eyas_race::trace::Journal;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -18,6 +17,7 @@ use crate::attempt::{Attempt, Established, Event, Reporter, server_name};
 use crate::clock::Clock;
 use crate::initiation::{AbortOnDrop, Record};
 use crate::memory_store::Lesson;
+use crate::preconnection::Peer;
 use crate::tally::Tally;
 use crate::{Connection, Endpoint, Feedback};
 
@@ -46,7 +46,7 @@ pub(crate) enum Happening {
 struct Driver {
     endpoint: Endpoint,
     race: Race,
-    certificate_host: Option<Host>,
+    peer: Peer,
     clock: Clock,
     outlets: Outlets,
     /// Attempts under way; dropping one ends it.
@@ -66,19 +66,14 @@ struct Driver {
     first_address: Option<Duration>,
 }
 
-pub(crate) async fn run(
-    endpoint: Endpoint,
-    certificate_host: Option<Host>,
-    clock: Clock,
-    outlets: Outlets,
-) {
+pub(crate) async fn run(endpoint: Endpoint, peer: Peer, clock: Clock, outlets: Outlets) {
     let mut network = endpoint.network().changes();
     let (sender, mut happenings) = mpsc::channel(MAX_HAPPENINGS);
     complete_setup(&endpoint, &clock, &outlets.record).await;
     let mut driver = Driver {
         race: outlets.record.with(|journal| journal.race()),
         endpoint,
-        certificate_host,
+        peer,
         clock,
         outlets,
         attempts: BTreeMap::new(),
@@ -283,7 +278,7 @@ impl Driver {
         });
         self.endpoint.tally().started(candidate.transport);
         let setup = self.race.setup();
-        let host = self.certificate_host.as_ref().unwrap_or(&setup.target.host);
+        let host = self.peer.certificate_host.as_ref().unwrap_or(&setup.target.host);
         let attempt = Attempt {
             candidate,
             server_name: server_name(host),
@@ -293,6 +288,8 @@ impl Driver {
             until_first_byte: setup.policy.win_at >= Level::FirstByte,
             #[cfg(feature = "sctp")]
             go_on,
+            #[cfg(feature = "sctp")]
+            encapsulation_port: self.peer.encapsulation_port,
         };
         let reporter = Reporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();

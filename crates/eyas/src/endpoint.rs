@@ -311,6 +311,8 @@ impl Endpoint {
             until_first_byte: false,
             #[cfg(feature = "sctp")]
             go_on: None,
+            #[cfg(feature = "sctp")]
+            encapsulation_port: None,
         };
         let established = attempt.run(&self.shared.connector, &Reporter::none()).await?;
         Ok(Connection::new(

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use eyas_race::io::RaceFailure;
 use eyas_race::plan::Plan;
 use eyas_race::policy::Policy;
-use eyas_race::target::{Host, Target};
+use eyas_race::target::Target;
 use eyas_race::trace::{Journal, Trace};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
 use crate::driver::{self, Outlets};
-use crate::preconnection::setup;
+use crate::preconnection::{Peer, setup};
 use crate::{ConnectError, Connection, Endpoint};
 
 /// Better connections that wait for the caller; a race has few transports to climb.
@@ -92,7 +92,7 @@ impl Initiation {
     pub(crate) fn start(
         endpoint: Endpoint,
         target: Target,
-        certificate_host: Option<Host>,
+        peer: Peer,
         policy: Policy,
         seed: u64,
     ) -> Self {
@@ -100,13 +100,12 @@ impl Initiation {
         let (better_sender, better) = mpsc::channel(MAX_BETTER);
         let clock = Clock::start();
         let network = endpoint.network().glance();
-        let trust = endpoint.trust(&target.host, certificate_host.as_ref());
+        let trust = endpoint.trust(&target.host, peer.certificate_host.as_ref());
         let setup = setup(&endpoint, target, &trust, policy, seed, &network);
         let record = Record::new(Journal::new(Arc::new(setup), clock.now()));
         let outlets =
             Outlets { usable: Some(usable_sender), better: better_sender, record: record.clone() };
-        let task =
-            Some(AbortOnDrop::spawn(driver::run(endpoint, certificate_host, clock, outlets)));
+        let task = Some(AbortOnDrop::spawn(driver::run(endpoint, peer, clock, outlets)));
         Self { usable: Some(usable), better, kept: VecDeque::new(), record, task }
     }
 

@@ -26,12 +26,22 @@ pub struct Preconnection {
     target: Target,
     policy: Policy,
     seed: Option<u64>,
-    certificate_host: Option<Host>,
+    peer: Peer,
+}
+
+/// What is known of the peer beyond the target.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Peer {
+    /// Whom its certificate has to name, if that is not the target's host.
+    pub(crate) certificate_host: Option<Host>,
+    /// The UDP port at which it awaits SCTP, if that is not the one of the endpoint.
+    #[cfg(feature = "sctp")]
+    pub(crate) encapsulation_port: Option<u16>,
 }
 
 impl Preconnection {
     pub(crate) fn new(endpoint: Endpoint, target: Target) -> Self {
-        Self { endpoint, target, policy: Policy::default(), seed: None, certificate_host: None }
+        Self { endpoint, target, policy: Policy::default(), seed: None, peer: Peer::default() }
     }
 
     /// What the caller wants; [`Policy::default`] unless said. What users type in is first to be
@@ -51,7 +61,15 @@ impl Preconnection {
     /// is another than the target's: an alternative service must prove itself with the certificate
     /// of its origin (RFC 7838 §2.1). The memory still goes by the target.
     pub fn certificate_for(mut self, host: Host) -> Self {
-        self.certificate_host = Some(host);
+        self.peer.certificate_host = Some(host);
+        self
+    }
+
+    /// The UDP port at which this peer awaits SCTP inside UDP (RFC 6951), where it has said so; the
+    /// endpoint's unless said. The memory does not tell the ports apart.
+    #[cfg(feature = "sctp")]
+    pub fn sctp_encapsulation_port(mut self, port: u16) -> Self {
+        self.peer.encapsulation_port = Some(port);
         self
     }
 
@@ -70,7 +88,7 @@ impl Preconnection {
     /// Starts the race. Must be called inside a tokio runtime.
     pub fn initiate(self) -> Initiation {
         let seed = self.drawn_seed();
-        Initiation::start(self.endpoint, self.target, self.certificate_host, self.policy, seed)
+        Initiation::start(self.endpoint, self.target, self.peer, self.policy, seed)
     }
 
     /// What would be tried, in which order and why: DNS is asked, nothing is connected to.
@@ -78,7 +96,8 @@ impl Preconnection {
         let clock = Clock::start();
         let network = self.endpoint.network().view().await;
         let seed = self.drawn_seed();
-        let trust = self.endpoint.trust(&self.target.host, self.certificate_host.as_ref());
+        let named = self.peer.certificate_host.as_ref();
+        let trust = self.endpoint.trust(&self.target.host, named);
         let (target, policy) = (self.target.clone(), self.policy.clone());
         let setup = setup(&self.endpoint, target, &trust, policy, seed, &network);
         let mut resolution =

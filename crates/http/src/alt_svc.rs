@@ -21,6 +21,12 @@ pub use parse::{MAX_ALTERNATIVES, MAX_FIELD_BYTES, Malformed, parse};
 /// How long an alternative is fresh when the field does not say (RFC 7838 §3.1): 24 hours.
 pub const DEFAULT_MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The protocol that names the UDP port at which an origin awaits SCTP inside UDP (RFC 6951), where
+/// that is another than the usual one: `x-eyas-sctp-udp=":PORT"`. It is eyas's own and no application
+/// protocol; others pass over what they do not speak (§2.4). What is spoken there, and the SCTP port,
+/// are those of the origin.
+pub const SCTP_UDP: &str = "x-eyas-sctp-udp";
+
 /// What an `Alt-Svc` field says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AltSvc {
@@ -64,6 +70,12 @@ pub struct Service {
 }
 
 impl Service {
+    /// The UDP port at which an origin of this host awaits SCTP, if it is that what this names.
+    pub fn sctp_udp_port(&self, origin_host: &str) -> Option<u16> {
+        let is_own = self.host.as_deref().is_none_or(|host| host == origin_host);
+        (self.protocol == SCTP_UDP.as_bytes() && is_own).then_some(self.port)
+    }
+
     /// The value of the `Alt-Used` field (RFC 7838 §5) for an origin of this host.
     pub fn alt_used(&self, origin_host: &str) -> String {
         let host = self.host.as_deref().unwrap_or(origin_host);

@@ -72,7 +72,8 @@ pub(crate) struct ServeFlags {
     /// What such a line is
     #[arg(long, value_name = "FORMAT", requires = "log", default_value = "common")]
     pub(crate) log_format: LogFormat,
-    /// Alt-Svc header to send; 'none' sends none [default: h3 on the same port]
+    /// Alt-Svc header to send; 'none' sends none [default: h3 on the same port, and the port of SCTP
+    /// inside UDP where that is not 9899]
     #[arg(long, value_name = "VALUE")]
     pub(crate) alt_svc: Option<String>,
 }

@@ -86,6 +86,8 @@ fn a_server_says_who_has_its_port_for_sctp() {
     let other = Served::start(Eyas::new("serve --no-files --sctp-udp-port 0"));
     assert_eq!(other.object["sctp_missing"], Value::Null);
     let port = &other.object["sctp_udp_port"];
+    let announced = other.object["alt_svc"].as_str().expect("a field");
+    assert!(announced.contains(&format!("x-eyas-sctp-udp=\":{port}\"")), "{announced}");
     let line = format!("race sctp-udp://{} -k --json --sctp-udp-port {port}", other.address);
     assert_eq!(Eyas::new(&line).run().exits(0).json()["winner"]["transport"], "sctp-udp");
 }

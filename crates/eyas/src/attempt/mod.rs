@@ -71,6 +71,9 @@ pub(crate) struct Attempt {
     /// What it waits for once it was answered, if its transport waits there.
     #[cfg(feature = "sctp")]
     pub(crate) go_on: Option<oneshot::Receiver<()>>,
+    /// The UDP port at which the peer awaits SCTP, if that is not the one of the endpoint.
+    #[cfg(feature = "sctp")]
+    pub(crate) encapsulation_port: Option<u16>,
 }
 
 /// Carries what an attempt tells, in the order of happening.

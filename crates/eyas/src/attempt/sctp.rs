@@ -13,6 +13,7 @@ use crate::connection::ConnectionInfo;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io};
 use crate::sctp::carrier::{Access, access};
+use crate::sctp::client::Known;
 use crate::sctp::kernel;
 use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{SctpAssociation, SctpStream, of_attempt};
@@ -51,9 +52,10 @@ async fn associate(
 ) -> Result<SctpAssociation, Failure> {
     let candidate = &attempt.candidate;
     let start = Instant::now();
+    let known = Known { inside_udp_at: attempt.encapsulation_port, rtt: attempt.initial_rtt };
     let association = connector
         .sctp()
-        .open(candidate.transport, candidate.address, attempt.initial_rtt)
+        .open(candidate.transport, candidate.address, known)
         .await
         .map_err(|error| of_io(&error, Level::Started))?;
     come_up(&association, start, attempt, reporter, info).await?;

@@ -11,7 +11,7 @@ use super::{Attempt, Established, Reporter};
 use crate::byte_stream::Carrier;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io, of_tls};
-use crate::sctp::client::{Protected, Unprotected};
+use crate::sctp::client::{Known, Protected, Unprotected};
 use crate::sctp::dtls::{Ending, Trust};
 use crate::sctp::of_attempt;
 
@@ -28,9 +28,10 @@ pub(super) async fn run(
         .dtls()
         .map_err(|error| failure(Cause::Local, Level::Started, error.to_string()))?;
     let start = Instant::now();
+    let known = Known { inside_udp_at: attempt.encapsulation_port, rtt: attempt.initial_rtt };
     let opened = connector
         .sctp()
-        .open_dtls(attempt.candidate.address, attempt.initial_rtt, &own, Trust { verifier, name })
+        .open_dtls(attempt.candidate.address, known, &own, Trust { verifier, name })
         .await;
     let Protected { association, version } = opened.map_err(|error| of_unprotected(&error))?;
     let mut info = attempt.info();

@@ -70,6 +70,8 @@ impl Endpoint {
             until_first_byte: false,
             #[cfg(feature = "sctp")]
             go_on: None,
+            #[cfg(feature = "sctp")]
+            encapsulation_port: None,
         };
         let connector = self.connector();
         let quic = quic::early(&attempt, connector).await?;

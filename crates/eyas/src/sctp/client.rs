@@ -34,6 +34,15 @@ pub(crate) struct Clients {
     local_addresses: Vec<IpAddr>,
 }
 
+/// What is known of a peer before the first packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    /// The UDP port at which it awaits SCTP, if that is not the one of the endpoint.
+    pub(crate) inside_udp_at: Option<u16>,
+    /// The round trip that is to be expected.
+    pub(crate) rtt: Option<Duration>,
+}
+
 impl Default for Clients {
     fn default() -> Self {
         Self::new(ENCAPSULATION_PORT, AssociationConfig::default())
@@ -66,6 +75,10 @@ impl Clients {
         })
     }
 
+    fn udp_port(&self, known: Known) -> u16 {
+        known.inside_udp_at.unwrap_or(self.encapsulation_port)
+    }
+
     /// How associations behave.
     pub(crate) fn association(&self) -> &AssociationConfig {
         &self.association
@@ -81,12 +94,12 @@ impl Clients {
         &self,
         transport: Transport,
         address: SocketAddr,
-        initial_rtt: Option<Duration>,
+        known: Known,
     ) -> io::Result<SctpAssociation> {
         let (hub, port) = match transport {
             Transport::SctpUdp => {
                 let open = || async { hub(udp_wires(&self.local_addresses)?) };
-                (self.udp.get_or_try_init(open).await?, self.encapsulation_port)
+                (self.udp.get_or_try_init(open).await?, self.udp_port(known))
             }
             _ => {
                 let open = || async { hub(wires(&self.local_addresses, Wire::raw)?) };
@@ -98,7 +111,7 @@ impl Clients {
         let mut options = ConnectOptions::new(remote, address.port());
         options.hold_at_init_ack = true;
         options.association = self.association.clone();
-        if let Some(rtt) = initial_rtt {
+        if let Some(rtt) = known.rtt {
             options.association.rto_initial = first_timeout(rtt);
         }
         let id = hub.0.connect(options, self.opened.token())?;
@@ -116,17 +129,17 @@ impl Clients {
     pub(crate) async fn open_dtls(
         &self,
         address: SocketAddr,
-        initial_rtt: Option<Duration>,
+        known: Known,
         own: &Identity,
         trust: Trust,
     ) -> Result<Protected, Unprotected> {
         let mut remote = address;
-        remote.set_port(self.encapsulation_port);
+        remote.set_port(self.udp_port(known));
         let wire = Wire::dtls(SocketAddr::new(self.local_for(remote), 0))?;
         let sessions = wire.sessions().map(Arc::clone);
         let sessions = sessions.ok_or(io::Error::from(io::ErrorKind::Unsupported))?;
         let hub = Hub::start(EndpointConfig::default(), vec![wire], Homes::One, None)?;
-        let rto = initial_rtt.map(first_timeout);
+        let rto = known.rtt.map(first_timeout);
         sessions.open(remote, own, trust, rto);
         let version = match sessions.handshaken(remote).await {
             State::Up(version) => version,

@@ -13,7 +13,7 @@ use eyas_sctp::message::SendInfo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::client::Clients;
+use super::client::{Clients, Known};
 use super::*;
 use crate::test_ports::own_port;
 
@@ -35,7 +35,7 @@ fn clients_of(listener: &SctpListener) -> Clients {
 
 async fn open(clients: &Clients, ip: IpAddr) -> SctpAssociation {
     let address = SocketAddr::new(ip, 5000);
-    let opened = clients.open(Transport::SctpUdp, address, None).await.unwrap();
+    let opened = clients.open(Transport::SctpUdp, address, Known::default()).await.unwrap();
     timeout(SOON, opened.answered()).await.unwrap().unwrap();
     opened
 }
@@ -222,7 +222,7 @@ async fn an_abort_is_told_with_its_reason() {
 async fn a_host_without_sctp_refuses_at_once() {
     let clients = Clients::new(own_port(), AssociationConfig::default());
     let address = SocketAddr::new(V4, 5000);
-    let opened = clients.open(Transport::SctpUdp, address, None).await.unwrap();
+    let opened = clients.open(Transport::SctpUdp, address, Known::default()).await.unwrap();
     let refused = timeout(SOON, opened.answered()).await.unwrap();
     assert_eq!(refused, Err(SctpError::Lost(LossReason::Refused(Unreachable::Protocol))));
 }
@@ -240,7 +240,7 @@ async fn associations_pass_over_protocol_132() {
         assert!(listener.is_direct());
         let clients = Clients::default();
         let address = SocketAddr::new(ip, 5132);
-        let ours = clients.open(Transport::Sctp, address, None).await.unwrap();
+        let ours = clients.open(Transport::Sctp, address, Known::default()).await.unwrap();
         timeout(SOON, ours.answered()).await.unwrap().unwrap();
         timeout(SOON, ours.established()).await.unwrap().unwrap();
         let theirs = timeout(SOON, listener.accept()).await.unwrap();

@@ -264,6 +264,22 @@ fn alt_used_names_the_host_and_a_port_that_is_not_the_default() {
     assert_eq!(service(Some("b.example"), 8443).alt_used("a.example"), "b.example:8443");
 }
 
+#[test]
+fn the_port_of_sctp_is_that_of_the_origin_alone() {
+    let said = |field: &str| {
+        let (origin, mut cache) = (origin("a.example"), Cache::new());
+        cache.learn(&origin, field.as_bytes(), Duration::ZERO, Duration::ZERO);
+        let is_said = |service: &Service| service.sctp_udp_port("a.example").is_some();
+        cache.best(&origin, Duration::ZERO, is_said)?.sctp_udp_port("a.example")
+    };
+    assert_eq!(said(r#"h3=":443", x-eyas-sctp-udp=":9900""#), Some(9900));
+    assert_eq!(said(r#"x-eyas-sctp-udp="a.example:9900""#), Some(9900));
+    assert_eq!(said(r#"x-eyas-sctp-udp="b.example:9900""#), None);
+    assert_eq!(said(r#"x-eyas-sctp-udp=":53""#), None, "where other services are");
+    assert_eq!(said(r#"x-eyas-sctp-udp=":9900"; ma=0"#), None);
+    assert_eq!(said(r#"h3=":9900""#), None);
+}
+
 fn written(alternative: &Alternative) -> String {
     let protocol: String = alternative
         .protocol

@@ -18,14 +18,25 @@ const MAX_DIALLING: usize = 32;
 #[derive(Default)]
 pub(super) struct Dialling(Mutex<BTreeMap<Key, watch::Receiver<()>>>);
 
+/// Whether what this origin says of alternatives counts.
+pub(super) fn count(inner: &Inner, route: &Route) -> bool {
+    inner.config.policy.uses_alt_svc() && route.key.https && route.proxy.is_none()
+}
+
+/// Where the origin has said that it awaits SCTP inside UDP.
+pub(super) fn sctp_udp_port(inner: &Inner, route: &Route) -> Option<u16> {
+    if !count(inner, route) {
+        return None;
+    }
+    let port = |service: &Service| service.sctp_udp_port(&route.key.host);
+    let is_said = |service: &Service| port(service).is_some();
+    let said = inner.alternatives().best(&route.origin(), inner.now(), is_said);
+    said.as_ref().and_then(port)
+}
+
 /// Gives an alternative of the route's origin its chance, if there is one that is not in use.
 pub(super) async fn consult(inner: &Arc<Inner>, route: &Route) {
-    let policy = inner.config.policy;
-    if !policy.uses_alt_svc()
-        || !route.key.https
-        || route.proxy.is_some()
-        || inner.pool.has_http3(&route.key)
-    {
+    if !count(inner, route) || inner.pool.has_http3(&route.key) {
         return;
     }
     let wanted = |service: &Service| is_wanted(inner, route, service);
@@ -33,7 +44,7 @@ pub(super) async fn consult(inner: &Arc<Inner>, route: &Route) {
         return;
     };
     let Some(mut ended) = join(inner, route, service) else { return };
-    let wait = match policy {
+    let wait = match inner.config.policy {
         // The race has its own head start for QUIC; the alternative gets the same.
         HttpPolicy::RaceAltSvc => inner.config.race.head_start,
         _ => inner.config.alternative_wait,

@@ -216,7 +216,7 @@ fn request(
 
 /// Takes what the response says of alternative services.
 fn learn(inner: &Inner, route: &Route, report: &ConnectionReport, headers: &HeaderMap) {
-    if !inner.config.policy.uses_alt_svc() || !route.key.https || route.proxy.is_some() {
+    if !alternatives::count(inner, route) {
         return;
     }
     let fields: Vec<&[u8]> = headers.get_all(ALT_SVC).iter().map(HeaderValue::as_bytes).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Inner,
+    Inner, alternatives,
     dial::{Dialled, Later},
     route::Route,
 };
@@ -21,7 +21,10 @@ pub(super) async fn open(
     let Dialled { sender, report, later } = match &route.proxy {
         // Boxed, for it is large, and most requests go without a proxy.
         Some(proxy) => Box::pin(inner.dialler.through(proxy, route)).await?,
-        None => inner.dialler.dial(route).await?,
+        None => {
+            let sctp_udp = alternatives::sctp_udp_port(inner, route);
+            inner.dialler.dial(route, sctp_udp).await?
+        }
     };
     inner.watch_moves();
     inner.note(&route.key, &report);

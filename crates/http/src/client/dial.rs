@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas::{
-    ConnectError, Connection, Endpoint, Initiation, Recording,
+    ConnectError, Connection, Endpoint, Initiation, Preconnection, Recording,
     race::{
         candidate::{Alpn, Transport},
         evidence::Cause,
@@ -64,8 +64,13 @@ impl Later {
 }
 
 impl Dialler {
-    /// Connects under the client's policy.
-    pub(super) async fn dial(&self, route: &Route) -> Result<Dialled, Error> {
+    /// Connects under the client's policy. `sctp_udp` is where the origin awaits SCTP inside UDP, if it
+    /// has said so.
+    pub(super) async fn dial(
+        &self,
+        route: &Route,
+        sctp_udp: Option<u16>,
+    ) -> Result<Dialled, Error> {
         let turns: &[&[Transport]] = match self.policy {
             HttpPolicy::Race | HttpPolicy::RaceAltSvc => &[&Transport::ALL],
             HttpPolicy::AltSvc if self.versions.over_streams() => &[&STREAMS],
@@ -76,7 +81,7 @@ impl Dialler {
         for turn in turns {
             let target = route.target(self.versions);
             let Some(policy) = self.policy_of(turn, &target) else { continue };
-            match self.race(target, policy, None).await {
+            match self.race(self.preconnection(target, sctp_udp), policy).await {
                 Ok(dialled) => return Ok(dialled),
                 Err(error) => failed = Some(error),
             }
@@ -131,7 +136,8 @@ impl Dialler {
             .ok_or_else(|| Error::new(Kind::Connect, "its transport is not allowed"))?;
         policy.deadline = policy.deadline.min(ALTERNATIVE_DEADLINE);
         policy.late_switch = false;
-        let dialled = self.race(target, policy, Some(host.clone())).await?;
+        let preconnection = self.endpoint.preconnection(target).certificate_for(host.clone());
+        let dialled = self.race(preconnection, policy).await?;
         // RFC 7838 §2.4: what negotiates anything else has failed. No negotiation is HTTP/1.1.
         let negotiated = dialled.report.info().alpn.as_deref().unwrap_or("http/1.1");
         if negotiated != announced {
@@ -141,17 +147,16 @@ impl Dialler {
         Ok((dialled.sender, dialled.report.of_alternative(service)))
     }
 
-    async fn race(
-        &self,
-        target: Target,
-        policy: Policy,
-        identity: Option<Host>,
-    ) -> Result<Dialled, Error> {
-        let mut preconnection = self.endpoint.preconnection(target).policy(policy);
-        if let Some(identity) = identity {
-            preconnection = preconnection.certificate_for(identity);
+    fn preconnection(&self, target: Target, sctp_udp: Option<u16>) -> Preconnection {
+        let preconnection = self.endpoint.preconnection(target);
+        match sctp_udp {
+            Some(port) => preconnection.sctp_encapsulation_port(port),
+            None => preconnection,
         }
-        let mut initiation = preconnection.initiate();
+    }
+
+    async fn race(&self, preconnection: Preconnection, policy: Policy) -> Result<Dialled, Error> {
+        let mut initiation = preconnection.policy(policy).initiate();
         let connection = initiation.usable().await.map_err(connect_error)?;
         let (sender, report) = self.speak(connection, initiation.recording()).await?;
         let later = (!initiation.is_over()).then_some(Later { initiation });

@@ -1,14 +1,18 @@
-//! What the server says about its HTTP/3 side.
+//! What the server says about its other sides: HTTP/3, and SCTP where nobody would look for it.
 
 use std::time::Duration;
 
+use eyas::sctp::ENCAPSULATION_PORT;
 use http::HeaderValue;
+
+use crate::alt_svc::SCTP_UDP;
 
 /// The `Alt-Svc` field (RFC 7838 §3) of responses over HTTP/1 and HTTP/2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AltSvcPolicy {
-    /// `h3=":PORT"; ma=SECONDS`, with the port of the server, if it serves HTTP/3.
+    /// `h3=":PORT"; ma=SECONDS`, with the port of the server, if it serves HTTP/3, and with the
+    /// protocol [`SCTP_UDP`] the UDP port at which it awaits SCTP, if that is not the usual one.
     Announce {
         /// For how long a client may rely on it, in whole seconds.
         max_age: Duration,
@@ -20,14 +24,20 @@ pub enum AltSvcPolicy {
 }
 
 impl AltSvcPolicy {
-    /// The field for a server on this port that serves HTTP/3 or does not.
-    pub(super) fn field(&self, port: u16, with_http3: bool) -> Option<HeaderValue> {
+    /// The field for a server that serves HTTP/3 at this port, and SCTP inside UDP at that one.
+    pub(super) fn field(&self, http3: Option<u16>, sctp_udp: Option<u16>) -> Option<HeaderValue> {
         match self {
-            Self::Announce { max_age } if with_http3 => {
-                HeaderValue::try_from(format!("h3=\":{port}\"; ma={}", max_age.as_secs())).ok()
+            Self::Announce { max_age } => {
+                let http3 = http3.map(|port| ("h3", port));
+                let sctp_udp = sctp_udp.filter(|port| *port != ENCAPSULATION_PORT);
+                let said = http3.into_iter().chain(sctp_udp.map(|port| (SCTP_UDP, port)));
+                let seconds = max_age.as_secs();
+                let said = said.map(|(name, port)| format!("{name}=\":{port}\"; ma={seconds}"));
+                let said: Vec<_> = said.collect();
+                (!said.is_empty()).then(|| HeaderValue::try_from(said.join(", ")).ok()).flatten()
             }
             Self::Field(field) => Some(field.clone()),
-            Self::Announce { .. } | Self::Off => None,
+            Self::Off => None,
         }
     }
 }
@@ -45,9 +55,19 @@ mod tests {
 
     #[test]
     fn the_field_is_as_the_rfc_writes_it() {
-        let field = AltSvcPolicy::default().field(4433, true).unwrap();
+        let field = AltSvcPolicy::default().field(Some(4433), None).unwrap();
         assert_eq!(field, "h3=\":4433\"; ma=86400");
-        assert_eq!(AltSvcPolicy::Off.field(4433, true), None);
-        assert_eq!(AltSvcPolicy::default().field(4433, false), None);
+        assert_eq!(AltSvcPolicy::Off.field(Some(4433), Some(9900)), None);
+        assert_eq!(AltSvcPolicy::default().field(None, None), None);
+    }
+
+    #[test]
+    fn sctp_is_announced_where_nobody_would_look_for_it() {
+        let policy = AltSvcPolicy::default();
+        assert_eq!(policy.field(None, Some(ENCAPSULATION_PORT)), None);
+        let field = policy.field(None, Some(9900)).unwrap();
+        assert_eq!(field, "x-eyas-sctp-udp=\":9900\"; ma=86400");
+        let field = policy.field(Some(4433), Some(9900)).unwrap();
+        assert_eq!(field, "h3=\":4433\"; ma=86400, x-eyas-sctp-udp=\":9900\"; ma=86400");
     }
 }

@@ -227,6 +227,11 @@ impl ServerBuilder {
         };
         let addresses: Vec<SocketAddr> = bound.iter().map(|bound| bound.address).collect();
         let port = addresses.first().map_or(0, SocketAddr::port);
+        let sctp = self.bind_sctp(&addresses, identity.as_ref(), &limits)?;
+        // Without TLS nobody would believe it.
+        let listener = sctp.listener.as_ref().filter(|_| identity.is_some());
+        let sctp_udp = listener.and_then(|listener| listener.encapsulation_port());
+        let alt_svc = self.alt_svc.field(self.versions.http3.then_some(port), sctp_udp);
         let shared = Arc::new(Shared {
             admission: Admission::new(&limits),
             budget: Budget::new(&limits),
@@ -237,13 +242,13 @@ impl ServerBuilder {
             drain: CancellationToken::new(),
             abort: CancellationToken::new(),
             tasks: TaskTracker::new(),
-            alt_svc: self.alt_svc.field(port, self.versions.http3),
+            alt_svc,
             directory,
             early_data: self.early_data,
             fault: self.fault.take(),
             access_log: self.access_log.take(),
         });
-        let sctp = self.spawn_sctp(&shared, &addresses, identity.as_ref())?;
+        self.spawn_sctp(&shared, &sctp, identity.as_ref())?;
         let endpoints = self.spawn(&shared, bound, identity.as_ref())?;
         let metrics = match self.metrics {
             Some(address) => Some(metrics::start(address, &shared, sctp.listener.clone())?),
@@ -258,18 +263,26 @@ impl ServerBuilder {
         self.alpn.clone().unwrap_or_else(names)
     }
 
-    /// Serves SCTP at the addresses that the other transports have.
+    /// Listens for SCTP at the addresses that the other transports have.
+    fn bind_sctp(
+        &self,
+        addresses: &[SocketAddr],
+        identity: Option<&ServerIdentity>,
+        limits: &Limits,
+    ) -> Result<sctp::Bound, ServeError> {
+        match self.sctp.filter(|_| self.versions.http1) {
+            Some(service) => service.bind(addresses, identity, limits),
+            None => Ok(sctp::Bound::default()),
+        }
+    }
+
     fn spawn_sctp(
         &self,
         shared: &Arc<Shared>,
-        addresses: &[SocketAddr],
+        bound: &sctp::Bound,
         identity: Option<&ServerIdentity>,
-    ) -> Result<sctp::Bound, ServeError> {
-        let Some(service) = self.sctp.filter(|_| self.versions.http1) else {
-            return Ok(sctp::Bound::default());
-        };
-        let bound = service.bind(addresses, identity, &shared.limits)?;
-        let Some(listener) = &bound.listener else { return Ok(bound) };
+    ) -> Result<(), ServeError> {
+        let Some(listener) = &bound.listener else { return Ok(()) };
         let alpn = self.alpn_or(self.versions.sctp_alpn());
         let acceptor = match identity {
             Some(identity) => Some(stream::acceptor(identity, alpn)?),
@@ -278,7 +291,7 @@ impl ServerBuilder {
         let protocol = stream::Protocol::new(&shared.limits, Versions::HTTP_1, acceptor);
         let accepting = sctp::accept(Arc::clone(shared), protocol, Arc::clone(listener));
         shared.tasks.spawn(accepting);
-        Ok(bound)
+        Ok(())
     }
 
     fn spawn(
@@ -378,6 +391,11 @@ impl Running {
     /// Its certificate and key; none if it serves without TLS.
     pub fn identity(&self) -> Option<&ServerIdentity> {
         self.identity.as_ref()
+    }
+
+    /// The `Alt-Svc` field of its responses over HTTP/1 and HTTP/2, if they have one.
+    pub fn alt_svc(&self) -> Option<&HeaderValue> {
+        self.shared.alt_svc.as_ref()
     }
 
     /// What accepts SCTP, if the server does: its ports, and what it has counted.

@@ -180,16 +180,9 @@ fn sctp(running: &Running) -> Vec<String> {
 }
 
 fn object(flags: &ServeFlags, running: &Running, url: &str) -> Value {
-    let address = running.local_addr();
-    let http3 = !flags.no_h3 && !flags.plain;
-    let alt_svc = match flags.alt_svc.as_deref() {
-        _ if !http3 => None,
-        None => Some(format!("h3=\":{}\"", address.port())),
-        Some("none") => None,
-        Some(value) => Some(value.to_owned()),
-    };
+    let alt_svc = running.alt_svc().map(|field| String::from_utf8_lossy(field.as_bytes()));
     json!({
-        "address": address.to_string(),
+        "address": running.local_addr().to_string(),
         "url": url,
         "versions": versions(flags),
         "directory": (!flags.no_files).then(|| flags.directory.display().to_string()),

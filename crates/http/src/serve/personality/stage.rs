@@ -154,7 +154,7 @@ impl TestServer {
         let alt_svc = match faces.quic.reach {
             Reach::Refused => AltSvcPolicy::Off,
             _ => AltSvcPolicy::default()
-                .field(public.port(), true)
+                .field(Some(public.port()), None)
                 .map_or(AltSvcPolicy::Off, AltSvcPolicy::Field),
         };
         let mut builder =

@@ -23,11 +23,11 @@ pub(super) fn respond(shared: &Shared, link: &Link, version: Version) -> Reply {
     };
     let hint = match (version, &shared.alt_svc) {
         (Version::HTTP_3, _) => "UDP gets through: nothing faster is on offer here.",
-        (_, Some(_)) => {
+        (_, Some(field)) if field.as_bytes().windows(3).any(|three| three == b"h3=") => {
             "This server speaks HTTP/3 too and has said so with Alt-Svc. Load the page again: a \
              browser that trusts the certificate may come over QUIC then."
         }
-        (_, None) => "This server does not announce HTTP/3.",
+        _ => "This server does not announce HTTP/3.",
     };
     let class = protocol.replace(['/', '.'], "-").to_ascii_lowercase();
     let html = TEMPLATE

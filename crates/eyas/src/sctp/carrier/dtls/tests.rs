@@ -13,7 +13,7 @@ use rustls_pki_types::ServerName;
 use tokio::time::timeout;
 
 use super::{Shared, is_record};
-use crate::sctp::client::{Clients, Protected, Unprotected, over_dtls};
+use crate::sctp::client::{Clients, Known, Protected, Unprotected, over_dtls};
 use crate::sctp::dtls::{Acceptance, Ending, Identity, MAX_OVERHEAD, Trust};
 use crate::sctp::listener::Directly;
 use crate::sctp::{SctpListenParameters, SctpListener};
@@ -41,7 +41,9 @@ async fn open(
     let trust = Trust { verifier: parameters.server_verifier().expect("a verifier"), name };
     let own = Identity::nobody().expect("an identity");
     let address = SocketAddr::from(([127, 0, 0, 1], listener.port()));
-    timeout(PATIENCE, clients.open_dtls(address, None, &own, trust)).await.expect("in time")
+    timeout(PATIENCE, clients.open_dtls(address, Known::default(), &own, trust))
+        .await
+        .expect("in time")
 }
 
 fn identity() -> ServerIdentity {
@@ -116,7 +118,7 @@ async fn a_host_where_nobody_listens_refuses() {
     let trust = Trust { verifier: verifier.expect("a verifier"), name };
     let own = Identity::nobody().expect("an identity");
     let address = SocketAddr::from(([127, 0, 0, 1], 5_000));
-    let open = clients.open_dtls(address, None, &own, trust);
+    let open = clients.open_dtls(address, Known::default(), &own, trust);
     let refused = timeout(PATIENCE, open).await.expect("in time").expect_err("nobody is there");
     assert!(matches!(refused, Unprotected::Session(Ending::Refused)), "{refused:?}");
 }
