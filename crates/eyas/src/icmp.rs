@@ -1,8 +1,8 @@
 //! What routers and hosts say of packets that did not arrive, as Linux keeps it in the error queue of a
 //! socket (`IP_RECVERR`, `IPV6_RECVERR`).
 //!
-//! A UDP socket that is not connected hears of ICMP only so, and a connect of TCP over IPv6 ends at
-//! the first such message only so; without, it waits for its first retransmission. Whoever asks for
+//! A UDP socket that is not connected hears of ICMP only so. A connect of TCP learns only so who said
+//! what, and over IPv6 what came within the call (`attempt/tcp_connect.rs`). Whoever asks for
 //! reports has to reckon with [`is_a_report`]: the kernel also hands them out as the error of whatever
 //! call comes next.
 

@@ -1,5 +1,8 @@
 """Routers and hosts say by ICMP that something cannot be reached: it is heard at once, and believed."""
 
+import pathlib
+
+from ..far_router import BEHIND4, BEHIND6, FarRouter
 from ..network import REFUSING, ipv4, ipv6
 from ..world import World
 from .case import about
@@ -16,6 +19,10 @@ SAID = (
 # second try to show it.
 AT_ONCE = 900.0
 TRIES = 3
+# What follows where it is known who said so.
+NAMED = " (ICMP from "
+# There where the kernel speaks MPTCP.
+MPTCP = pathlib.Path("/proc/sys/net/mptcp/enabled")
 
 
 @about("router")
@@ -26,9 +33,20 @@ def case_unreachable(world: World) -> None:
         try:
             for address in (f"[{ipv6(REFUSING)}]", ipv4(REFUSING)):
                 for transport in ("quic", "tcp"):
-                    check(world, f"{transport}://{address}:443", cause, words)
+                    check(world, f"{transport}://{address}:443", cause, f"{words}{NAMED}")
         finally:
             world.network.stop_refusing()
+
+
+@about("router")
+def case_unreachable_far_away(world: World) -> None:
+    """A router that answers when the call to connect is over: MPTCP ends as soon, but knows not by whom."""
+    with FarRouter():
+        for address in (f"[{BEHIND6}]", BEHIND4):
+            told = f"no host answers to this address{NAMED}"
+            check(world, f"tcp://{address}:443", "unreachable", told)
+            if MPTCP.exists():
+                check(world, f"mptcp://{address}:443", "unreachable", "No route to host")
 
 
 def check(world: World, target: str, cause: str, words: str) -> None:
@@ -37,7 +55,7 @@ def check(world: World, target: str, cause: str, words: str) -> None:
         ran = world.eyas.run("race", target, "--json", "--memory", "none", *world.trust)
         attempts = ran.attempts
         good = ran.status != 0 and bool(attempts) and all(
-            str(it.get("reason")).startswith(f"{cause}: {words} (ICMP from ")
+            str(it.get("reason")).startswith(f"{cause}: {words}")
             and float(it.get("ended_ms") or AT_ONCE) < AT_ONCE
             for it in attempts
         )
@@ -47,4 +65,4 @@ def check(world: World, target: str, cause: str, words: str) -> None:
     world.report.check("router", f"{target}: {words}", good, said or str(ran))
 
 
-CASES = [case_unreachable]
+CASES = [case_unreachable, case_unreachable_far_away]

@@ -1,9 +1,14 @@
 //! The connect of a TCP socket, ended by the first thing that ICMP says of it.
 //!
-//! Linux ends a connect over IPv6 at the first ICMPv6 error only if the socket asked for reports, and
-//! otherwise at its first retransmission, after a second. A connection that is up must not hear
-//! them: the kernel would end its next call with what a router said of one packet (RFC 5461 §4).
-//! MPTCP sockets cannot ask, so their connect ends after a second, over IPv4 too.
+//! Linux ends a connect at a report that comes later than the call itself. One that comes within the
+//! call, from this host or from a namespace or a virtual machine on it, it notes, and ends the connect
+//! over IPv6 only if the socket asked for reports; otherwise at its first retransmission, after a
+//! second. A connection that is up must not hear them: the kernel would end its next call with what a
+//! router said of one packet (RFC 5461 §4).
+//!
+//! MPTCP sockets cannot ask (Linux 6.18: `EOPNOTSUPP`). What a router in the network says ends their
+//! connect at once, too, but without its name; what comes within the call ends it after a second, over
+//! IPv4 as well.
 
 use std::io;
 use std::net::SocketAddr;
