@@ -7,14 +7,51 @@ use std::time::Duration;
 use eyas_http::alt_svc::{AltSvc, Cache, MAX_ALTERNATIVES, Origin, is_port_allowed, parse};
 use libfuzzer_sys::fuzz_target;
 
+mod reach;
+
+use reach::Reach;
+
+static REACH: Reach<8> = Reach::new([
+    "alternatives are read",
+    "several alternatives are read",
+    "another host is read",
+    "what persists is read",
+    "a protocol in percent-encoding is read",
+    "clear is read",
+    "a field is malformed",
+    "a port of other services is left out",
+]);
+
 fuzz_target!(|field: &[u8]| {
+    REACH.begin();
     match parse(field) {
         Ok(AltSvc::Alternatives(list)) => {
             assert!(list.len() <= MAX_ALTERNATIVES);
             assert!(list.iter().all(|alternative| alternative.port != 0));
+            for alternative in &list {
+                REACH.hit("alternatives are read");
+                if alternative.host.is_some() {
+                    REACH.hit("another host is read");
+                }
+                if alternative.persist {
+                    REACH.hit("what persists is read");
+                }
+                if alternative.protocol.contains(&b'=') {
+                    REACH.hit("a protocol in percent-encoding is read");
+                }
+                if !is_port_allowed(443, alternative.port) {
+                    REACH.hit("a port of other services is left out");
+                }
+            }
+            if list.len() > 1 {
+                REACH.hit("several alternatives are read");
+            }
         }
-        Ok(AltSvc::Clear) => {}
-        Err(malformed) => assert!(malformed.at <= field.len()),
+        Ok(AltSvc::Clear) => REACH.hit("clear is read"),
+        Err(malformed) => {
+            assert!(malformed.at <= field.len());
+            REACH.hit("a field is malformed");
+        }
     }
     let origin = Origin { host: "a.example".to_owned(), port: 443 };
     let mut cache = Cache::new();

@@ -5,8 +5,21 @@
 use eyas_race::target::{Host, Target};
 use libfuzzer_sys::fuzz_target;
 
+mod reach;
+
+use reach::Reach;
+
+static REACH: Reach<4> =
+    Reach::new(["a name", "an IPv4 address", "an IPv6 address", "what is no host"]);
+
 fuzz_target!(|text: &str| {
-    let Ok(host) = Host::parse(text) else { return };
+    REACH.begin();
+    let Ok(host) = Host::parse(text) else { return REACH.hit("what is no host") };
+    REACH.hit(match &host {
+        Host::Name(_) => "a name",
+        Host::Literal(address, _) if address.is_ipv4() => "an IPv4 address",
+        Host::Literal(..) => "an IPv6 address",
+    });
     if let Some(name) = host.name() {
         assert!(name.len() <= 253);
         assert_eq!(Host::parse(name).as_ref(), Ok(&host));

@@ -8,6 +8,10 @@ use libfuzzer_sys::fuzz_target;
 #[path = "../../crates/http/src/quic_streams/frames.rs"]
 mod frames;
 
+mod reach;
+
+use reach::Reach;
+
 use frames::{FRAME_SLACK, FrameError, Frames};
 
 /// The longest head of a frame, which is all that is kept of a stream.
@@ -40,7 +44,40 @@ fn pass(mut frames: Frames, stream: &[u8], cuts: &[u8]) -> (Vec<u8>, Result<(), 
     (passed, end)
 }
 
+static REACH: Reach<7> = Reach::new([
+    "frames of a request are handed on",
+    "frames of the control stream are handed on",
+    "another stream is handed on",
+    "an empty DATA frame is left out",
+    "an empty frame of another kind is handed on",
+    "a frame is over the limit",
+    "a DATA frame is cut short",
+]);
+
+/// What a stream like this has reached.
+fn count(is_request: bool, stream: &[u8], passed: &(Vec<u8>, Result<(), FrameError>)) {
+    match passed {
+        (_, Err(FrameError::TooLong)) => REACH.hit("a frame is over the limit"),
+        (_, Err(FrameError::Truncated)) => REACH.hit("a DATA frame is cut short"),
+        (whole, Ok(())) if !whole.is_empty() => {
+            REACH.hit(match (is_request, stream) {
+                (true, _) => "frames of a request are handed on",
+                (false, [0, _, ..]) => "frames of the control stream are handed on",
+                (false, _) => "another stream is handed on",
+            });
+            if whole.len() < stream.len() {
+                REACH.hit("an empty DATA frame is left out");
+            }
+            if let (true, [1..64, 0, ..]) = (is_request, stream) {
+                REACH.hit("an empty frame of another kind is handed on");
+            }
+        }
+        _ => {}
+    }
+}
+
 fuzz_target!(|input: (bool, u16, Vec<u8>, &[u8])| {
+    REACH.begin();
     let (is_request, limit, cuts, stream) = input;
     let begin = || match is_request {
         true => Frames::request(u64::from(limit).min(FRAME_SLACK)),
@@ -48,6 +85,7 @@ fuzz_target!(|input: (bool, u16, Vec<u8>, &[u8])| {
     };
     let (whole, end) = pass(begin(), stream, &[]);
     assert!(whole.len() <= stream.len());
+    count(is_request, stream, &(whole.clone(), end));
     assert_eq!((whole.clone(), end), pass(begin(), stream, &cuts));
     assert_eq!((whole.clone(), end), pass(begin(), stream, &[1]));
     // What was handed on is handed on again as it is.

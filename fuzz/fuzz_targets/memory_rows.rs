@@ -9,6 +9,18 @@ use eyas_race::memory::{Config, Entry, Key, Memory, PathEntry, Record, View, for
 use eyas_race::target::Host;
 use libfuzzer_sys::fuzz_target;
 
+mod reach;
+
+use reach::Reach;
+
+static REACH: Reach<5> = Reach::new([
+    "a row about a peer",
+    "a row about a path",
+    "a row about a network",
+    "a line that is no row",
+    "a host is forgotten",
+]);
+
 const NOW: Duration = Duration::from_secs(1_800_000_000);
 
 fn candidate(transport: Transport) -> Candidate {
@@ -48,13 +60,22 @@ fn row(line: &[u8]) -> Option<(Key, Entry)> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
+    REACH.begin();
     let rows: Vec<(Key, Entry)> = bytes.split(|byte| *byte == b'\n').filter_map(row).collect();
+    if rows.len() < bytes.split(|byte| *byte == b'\n').count() {
+        REACH.hit("a line that is no row");
+    }
     let config = Config { max_rows: 64, max_rows_per_host: 8, ..Config::default() };
     let mut memory = Memory::new(config.clone());
     for (key, entry) in rows.clone() {
         // An address loses its flow label on its way through the text, and nothing else.
         let once: Key = key.to_string().parse().expect("the text form of a key is a key");
         assert_eq!(once.to_string().parse(), Ok(once));
+        REACH.hit(match &entry {
+            Entry::Peer(_) => "a row about a peer",
+            Entry::Path(_) => "a row about a path",
+            Entry::Network(_) => "a row about a network",
+        });
         memory.insert(key, entry);
         assert!(memory.len() <= config.max_rows);
     }
@@ -71,6 +92,7 @@ fuzz_target!(|bytes: &[u8]| {
         memory.view(&key.network, &host, &trust, NOW);
         forget_row(&key, entry, &host);
         memory.forget(&host);
+        REACH.hit("a host is forgotten");
         assert!(memory.records().all(|record| record.key.host() != Some(&host)));
     }
     for record in memory.records() {

@@ -16,6 +16,22 @@ use eyas_race::target::{Host, Target};
 use eyas_race::trace::{Recorder, replay};
 use libfuzzer_sys::fuzz_target;
 
+mod reach;
+
+use reach::Reach;
+
+static REACH: Reach<9> = Reach::new([
+    "a question",
+    "an attempt starts",
+    "an attempt closes",
+    "a connection is usable",
+    "a better connection",
+    "something is learnt",
+    "a race fails",
+    "a race ends",
+    "a timeout",
+]);
+
 const NOW: Duration = Duration::from_secs(1_800_000_000);
 /// Inputs of one run; more find nothing new.
 const MAX_EVENTS: usize = 200;
@@ -223,6 +239,22 @@ fn input(event: &Event) -> Option<Input> {
     })
 }
 
+fn count(output: &Output) {
+    REACH.hit(match output {
+        Output::Query(_) => "a question",
+        Output::Start { .. } => "an attempt starts",
+        Output::Close { .. } => "an attempt closes",
+        Output::Usable(_) => "a connection is usable",
+        Output::Better(_) => "a better connection",
+        Output::Learn(_) => "something is learnt",
+        Output::Failed(_) => "a race fails",
+        Output::Finished => "a race ends",
+        Output::Timeout(Some(_)) => "a timeout",
+        // No transport of these races waits for a word, and after the end nothing is due.
+        _ => return,
+    });
+}
+
 /// What the outputs of a race must keep to.
 #[derive(Default)]
 struct Referee {
@@ -236,6 +268,7 @@ impl Referee {
     fn see(&mut self, now: Duration, output: &Output, simultaneous: bool) {
         let is_silent = *output == Output::Timeout(None);
         assert!(is_silent || !self.is_finished, "something comes after the end");
+        count(output);
         match output {
             Output::Start { id, .. } => {
                 assert_eq!(id.0, self.starts);
@@ -260,6 +293,7 @@ impl Referee {
 }
 
 fuzz_target!(|run: Run| {
+    REACH.begin();
     let mut race = Recorder::new(run.setup(), NOW);
     let mut referee = Referee::default();
     let mut now = NOW;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use arbitrary::Arbitrary;
 use bytes::Bytes;
 use eyas_sctp::config::ConnectOptions;
+use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::{AssociationId, StreamId, VerificationTag};
 use eyas_sctp::io::Input;
 use eyas_sctp::message::{Reliability, SendInfo};
@@ -18,10 +19,41 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[path = "sctp/peer.rs"]
 mod peer;
+mod reach;
 mod sctp;
 
 use peer::{Deed, Peer};
+use reach::Reach;
 use sctp::{Host, PORT, association, socket};
+
+static REACH: Reach<9> = Reach::new([
+    "a handshake of ours comes up",
+    "a message is received",
+    "the peer shuts down",
+    "an association ends in order",
+    "the peer aborts",
+    "a silent peer is given up",
+    "a message is given up",
+    "streams are reset",
+    "the peer reports an error",
+]);
+
+/// What an event has reached.
+fn count(event: &Event) {
+    REACH.hit(match event {
+        Event::Up { by_peer: false, .. } => "a handshake of ours comes up",
+        Event::PeerShutdown => "the peer shuts down",
+        Event::Closed => "an association ends in order",
+        Event::Lost(LossReason::AbortedByPeer { .. }) => "the peer aborts",
+        Event::Lost(LossReason::NoAnswer | LossReason::PeerUnreachable) => {
+            "a silent peer is given up"
+        }
+        Event::SendFailed { .. } => "a message is given up",
+        Event::StreamsReset { .. } => "streams are reset",
+        Event::RemoteError { .. } => "the peer reports an error",
+        _ => return,
+    });
+}
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -188,7 +220,11 @@ impl Subject {
                 let data = Bytes::from(vec![b's'; usize::from(*length)]);
                 let _ = endpoint.send(now, id, &info, data);
             }
-            Step::Receive => drop(self.host.receive(now)),
+            Step::Receive => {
+                if !self.host.receive(now).is_empty() {
+                    REACH.hit("a message is received");
+                }
+            }
             Step::Shutdown => drop(endpoint.shutdown(now, id)),
             Step::Abort => drop(endpoint.abort(now, id, Bytes::from_static(b"so"))),
             Step::ResetStreams(outgoing, streams) => {
@@ -221,7 +257,7 @@ impl Subject {
             self.peer.learn(&packet);
             self.last = packet;
         }
-        self.host.events.clear();
+        self.host.events.drain(..).for_each(|(_, event)| count(&event));
     }
 
     /// Without another word from the peer, everything ends.
@@ -254,6 +290,7 @@ fn checked(mut packet: Vec<u8>) -> Bytes {
 }
 
 fuzz_target!(|run: Run| {
+    REACH.begin();
     let mut subject = Subject::new(&run);
     let region = Region::new(ALLOCATOR);
     for step in &run.steps {

@@ -22,7 +22,6 @@ use eyas_sctp::wire::{
 };
 use libfuzzer_sys::fuzz_target;
 
-#[path = "sctp/reach.rs"]
 mod reach;
 mod sctp;
 
@@ -376,6 +375,7 @@ impl Peer {
 }
 
 fuzz_target!(|input: &[u8]| {
+    REACH.begin();
     let Some((bits, steps)) = input.split_first() else { return };
     let mut subject = Subject::new(*bits);
     subject.settle();

@@ -5,12 +5,68 @@
 use bytes::{Bytes, BytesMut};
 use eyas_sctp::auth::AuthOffer;
 use eyas_sctp::wire::{
-    Cause, Causes, Checksum, Chunk, EncodeChunk, Header, Packet, PacketWriter, Parameter,
+    Cause, Causes, Checksum, Chunk, EncodeChunk, Header, Order, Packet, PacketWriter, Parameter,
     Parameters,
 };
 use libfuzzer_sys::fuzz_target;
 
+mod reach;
+
+use reach::Reach;
+
+static REACH: Reach<22> = Reach::new([
+    "DATA",
+    "I-DATA",
+    "INIT",
+    "INIT ACK",
+    "SACK",
+    "HEARTBEAT",
+    "ABORT",
+    "SHUTDOWN",
+    "ERROR",
+    "COOKIE ECHO",
+    "AUTH",
+    "ASCONF",
+    "ASCONF-ACK",
+    "RE-CONFIG",
+    "FORWARD TSN",
+    "I-FORWARD-TSN",
+    "PAD",
+    "a chunk that nobody knows",
+    "a chunk with the wrong form",
+    "a parameter",
+    "a parameter with the wrong form",
+    "a cause",
+]);
+
+/// The name of what a chunk has reached.
+fn name(chunk: &Chunk) -> Option<&'static str> {
+    Some(match chunk {
+        Chunk::Data(data) if matches!(data.order, Order::Ssn(_)) => "DATA",
+        Chunk::Data(_) => "I-DATA",
+        Chunk::Init(_) => "INIT",
+        Chunk::InitAck(_) => "INIT ACK",
+        Chunk::Sack(_) => "SACK",
+        Chunk::Heartbeat(_) => "HEARTBEAT",
+        Chunk::Abort(_) => "ABORT",
+        Chunk::Shutdown { .. } => "SHUTDOWN",
+        Chunk::Error(_) => "ERROR",
+        Chunk::CookieEcho(_) => "COOKIE ECHO",
+        Chunk::Auth(_) => "AUTH",
+        Chunk::Asconf(_) => "ASCONF",
+        Chunk::AsconfAck(_) => "ASCONF-ACK",
+        Chunk::Reconfig(_) => "RE-CONFIG",
+        Chunk::ForwardTsn(_) => "FORWARD TSN",
+        Chunk::IForwardTsn(_) => "I-FORWARD-TSN",
+        Chunk::Pad { .. } => "PAD",
+        Chunk::Unknown(_) => "a chunk that nobody knows",
+        Chunk::Malformed { .. } => "a chunk with the wrong form",
+        _ => return None,
+    })
+}
+
 fuzz_target!(|input: &[u8]| {
+    REACH.begin();
     let mut input = input.to_vec();
     // No search finds a checksum: none is asked for.
     if let Some(checksum) = input.get_mut(8..12) {
@@ -27,6 +83,9 @@ fuzz_target!(|input: &[u8]| {
     assert!(types <= chunks.len() && chunks.len() <= types + 1);
     assert!(types * 4 <= remaining + 3, "every chunk has a header");
     for chunk in chunks {
+        if let Some(name) = name(&chunk) {
+            REACH.hit(name);
+        }
         look_inside(&chunk);
         again(header, &chunk);
     }
@@ -61,10 +120,14 @@ fn look_inside(chunk: &Chunk) {
 fn check_parameters(parameters: &Parameters) {
     for parameter in parameters.iter() {
         match &parameter {
-            Parameter::Malformed { .. } => continue,
+            Parameter::Malformed { .. } => {
+                REACH.hit("a parameter with the wrong form");
+                continue;
+            }
             Parameter::ErrorCauseIndication { causes, .. } => check_causes(causes),
             _ => {}
         }
+        REACH.hit("a parameter");
         let written = Parameters::from_bytes(parameter.to_bytes());
         assert!(written.iter().eq([parameter]));
     }
@@ -77,6 +140,7 @@ fn check_causes(causes: &Causes) {
             Cause::UnrecognizedParameters(parameters) => check_parameters(parameters),
             _ => {}
         }
+        REACH.hit("a cause");
         let written = Causes::from(cause.clone());
         assert!(written.iter().eq([cause]));
     }

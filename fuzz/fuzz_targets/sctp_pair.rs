@@ -19,8 +19,10 @@ use eyas_sctp::io::Input;
 use eyas_sctp::message::{Message, SendInfo};
 use libfuzzer_sys::fuzz_target;
 
+mod reach;
 mod sctp;
 
+use reach::Reach;
 use sctp::{Host, PORT, association, socket};
 
 /// The most packets on their way; the oldest are lost beyond that.
@@ -34,6 +36,15 @@ const REPORTED_FROM: u8 = 128;
 
 /// How long a good network needs at most, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
+
+static REACH: Reach<6> = Reach::new([
+    "messages arrive",
+    "unordered messages arrive",
+    "a packet that was lost is reported",
+    "streams are reset",
+    "streams are added",
+    "both sides close",
+]);
 
 #[derive(Arbitrary, Debug)]
 enum Step {
@@ -236,6 +247,11 @@ impl Pair {
 
     fn receive(&mut self, side: usize) {
         for message in self.hosts[side].receive(self.now) {
+            REACH.hit(if message.unordered {
+                "unordered messages arrive"
+            } else {
+                "messages arrive"
+            });
             self.logs[side].take(message);
         }
     }
@@ -286,6 +302,7 @@ impl Pair {
                     let remote = socket(usize::from(*side), network);
                     let sender = &mut self.hosts[1 - usize::from(*side)];
                     if *which >= REPORTED_FROM {
+                        REACH.hit("a packet that was lost is reported");
                         sender.hear(now, remote, *which, Some(packet));
                     }
                 }
@@ -423,11 +440,20 @@ impl Pair {
                 .rev()
                 .find(|(_, event)| matches!(event, Event::Closed | Event::Lost(_)));
             assert!(matches!(last, Some((_, Event::Closed)) | None), "{last:?}");
+            for (_, event) in &host.events {
+                match event {
+                    Event::StreamsReset { .. } => REACH.hit("streams are reset"),
+                    Event::StreamsAdded { .. } => REACH.hit("streams are added"),
+                    _ => {}
+                }
+            }
         }
+        REACH.hit("both sides close");
     }
 }
 
 fuzz_target!(|run: Run| {
+    REACH.begin();
     let mut pair = Pair::new(&run);
     // Lost and late packets are few enough for nobody to give up.
     for step in run.steps.iter().take(400) {

@@ -5,7 +5,15 @@ use eyas_race::report::Report;
 use eyas_race::trace::{Header, HeaderVersion, Step, Trace, replay};
 use libfuzzer_sys::fuzz_target;
 
+mod reach;
+
+use reach::Reach;
+
+static REACH: Reach<3> =
+    Reach::new(["a recording replays", "a recording diverges", "a line that is no step"]);
+
 fuzz_target!(|bytes: &[u8]| {
+    REACH.begin();
     let mut lines = bytes.split(|byte| *byte == b'\n');
     let first = lines.next().unwrap_or_default();
     let Ok(version) = serde_json::from_slice::<HeaderVersion>(first) else { return };
@@ -13,7 +21,17 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let Ok(header) = serde_json::from_slice::<Header>(first) else { return };
-    let steps: Vec<Step> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let lines: Vec<&[u8]> = lines.collect();
+    let steps = lines.iter().filter_map(|line| serde_json::from_slice(line).ok());
+    let steps: Vec<Step> = steps.collect();
+    if steps.len() < lines.len() {
+        REACH.hit("a line that is no step");
+    }
+    let is_empty = steps.is_empty();
     let trace = Trace { header, steps };
-    assert_eq!(replay(&trace).is_ok(), Report::from_trace(&trace).is_ok());
+    let replays = replay(&trace).is_ok();
+    assert_eq!(replays, Report::from_trace(&trace).is_ok());
+    if !is_empty {
+        REACH.hit(if replays { "a recording replays" } else { "a recording diverges" });
+    }
 });

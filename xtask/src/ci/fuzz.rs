@@ -1,9 +1,9 @@
 //! Each fuzz target for some seconds, and what it reached.
 //!
 //! A target that finds nothing has looked everywhere, or nowhere. So each says how much of the code it
-//! has been through, and the structured ones what they have to reach (`to reach: NAME`) and have
-//! reached (`reached: NAME: COUNT`). The step fails where something was never reached, or where a
-//! target does not say what it went through.
+//! has been through, what it has to reach (`to reach: NAME`) and what it has reached
+//! (`reached: NAME: COUNT`). The step fails where something was never reached, or where a target does
+//! not say what it went through or what it is for.
 
 use std::collections::BTreeMap;
 
@@ -122,6 +122,9 @@ fn judge(told: &[(&str, Told)]) -> Result<Outcome, String> {
             }
             None => wrong.push(format!("{target} does not say what it went through")),
         }
+        if told.reached.is_empty() {
+            wrong.push(format!("{target} does not say what it has to reach"));
+        }
         wrong.extend(told.never().map(|name| format!("{target} never reached: {name}")));
     }
     match wrong.is_empty() {
@@ -161,6 +164,8 @@ Done 999 runs in 11 second(s)
         };
         assert!(run(Some((30, 31)), 1).is_ok());
         assert!(run(Some((30, 31)), 0).err().unwrap().contains("sctp never reached: ASCONF"));
+        let silent = judge(&[("sctp", Told { coverage: Some((30, 31)), ..Told::default() })]);
+        assert!(silent.err().unwrap().contains("does not say what it has to reach"));
         assert!(run(None, 1).err().unwrap().contains("does not say"));
     }
 }

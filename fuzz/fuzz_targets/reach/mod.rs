@@ -17,14 +17,18 @@ impl<const N: usize> Reach<N> {
         Self { names, counts: [const { AtomicU64::new(0) }; N], told: Once::new() }
     }
 
-    /// Counts that this was reached, and says so each time that there were ten times as many.
-    pub fn hit(&self, name: &str) {
+    /// Says once what there is to reach.
+    pub fn begin(&self) {
         self.told.call_once(|| {
             for name in self.names {
                 eprintln!("to reach: {name}");
             }
         });
-        let Some(index) = self.names.iter().position(|known| *known == name) else { return };
+    }
+
+    /// Counts that this was reached, and says so each time that there were ten times as many.
+    pub fn hit(&self, name: &str) {
+        let index = self.names.iter().position(|known| *known == name).expect("a name of the list");
         let count = self.counts[index].fetch_add(1, Ordering::Relaxed) + 1;
         if count.ilog10() != (count - 1).checked_ilog10().unwrap_or(u32::MAX) {
             eprintln!("reached: {name}: {count}");
