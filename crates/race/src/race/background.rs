@@ -68,9 +68,8 @@ impl Race {
         next.map(|(_, due, _, place)| (due, place))
     }
 
-    /// Second tries are counted apart.
     fn started_in_background(&self) -> impl DoubleEndedIterator<Item = &Attempt> {
-        self.attempts.iter().filter(|attempt| attempt.background && attempt.again_of.is_none())
+        self.attempts.iter().filter(|attempt| attempt.background)
     }
 
     /// When the next attempt in the background may start at the earliest.
