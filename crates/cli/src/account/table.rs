@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use eyas::CertificateFault;
 use eyas::race::evidence::{self, Level};
-use eyas::race::race::AttemptState;
 use eyas::race::report::{AttemptReport, Outcome};
 
 use super::Account;
@@ -36,7 +35,7 @@ impl Account {
         let said = self.failure().map(|failure| failure.message).unwrap_or_default();
         let mut sentences: Vec<String> = Vec::new();
         for attempt in self.race.attempts() {
-            if let AttemptState::Failed { failure, .. } = &attempt.state
+            if let Some(failure) = attempt.failure()
                 && CertificateFault::of(failure).is_some()
                 && !said.contains(&failure.detail)
                 && !sentences.contains(&failure.detail)
@@ -75,11 +74,7 @@ impl Account {
     }
 
     fn failed(&self, attempt: &AttemptReport) -> Option<&evidence::Failure> {
-        let found = self.race.attempts().iter().find(|one| one.id.0 == attempt.id)?;
-        match &found.state {
-            AttemptState::Failed { failure, .. } => Some(failure),
-            _ => None,
-        }
+        self.race.attempts().iter().find(|one| one.id.0 == attempt.id)?.failure()
     }
 }
 

@@ -7,7 +7,7 @@
 
 use core::time::Duration;
 
-use super::{Attempt, AttemptState, Purpose, Race, Stage};
+use super::{Attempt, Purpose, Race, Stage};
 use crate::candidate::Transport;
 use crate::evidence::Cause;
 use crate::plan::{WORK, known_patience};
@@ -132,8 +132,8 @@ impl Race {
     fn is_host_refusing(&self, attempt: &Attempt) -> bool {
         let ip = attempt.candidate.address.ip();
         self.attempts[self.first_here..].iter().any(|other| {
-            matches!(&other.state, AttemptState::Failed { failure, .. }
-                if failure.cause == Cause::Refused && other.candidate.address.ip() == ip)
+            other.candidate.address.ip() == ip
+                && other.failure().is_some_and(|failure| failure.cause == Cause::Refused)
         })
     }
 

@@ -236,7 +236,8 @@ impl Attempt {
         matches!(self.state, AttemptState::Closed { why: CloseReason::MadeRoom, .. })
     }
 
-    pub(super) fn failure(&self) -> Option<&Failure> {
+    /// Why it failed, if it did.
+    pub fn failure(&self) -> Option<&Failure> {
         match &self.state {
             AttemptState::Failed { failure, .. } => Some(failure),
             _ => None,
