@@ -41,4 +41,4 @@ pub use client::{
 };
 pub use error::{Error, Kind, text_without_password, without_password};
 pub use pool::PoolLimits;
-pub use version::Versions;
+pub use version::{Versions, version_name};

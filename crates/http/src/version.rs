@@ -2,6 +2,16 @@
 
 use http::Version;
 
+/// The version as it stands in status lines and JSON: `HTTP/2` and `HTTP/3` have no minor number.
+pub const fn version_name(version: Version) -> &'static str {
+    match version {
+        Version::HTTP_09 | Version::HTTP_10 => "HTTP/1.0",
+        Version::HTTP_2 => "HTTP/2",
+        Version::HTTP_3 => "HTTP/3",
+        _ => "HTTP/1.1",
+    }
+}
+
 /// A set of HTTP versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Versions {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use eyas::ConnectionInfo;
 use eyas::race::candidate::Family;
 use eyas::race::policy::Policy;
-use eyas_http::{Body, DirectConnection, Error};
+use eyas_http::{Body, DirectConnection, Error, version_name};
 use http::{HeaderMap, HeaderValue, Request, Version, header::CONNECTION, header::CONTENT_LENGTH};
 
 use super::account::{Answer, Opening, Trouble, Winner};
@@ -39,7 +39,8 @@ impl Running {
             let detail = format!("{bytes} bytes came, {} were announced", announced.unwrap_or(0));
             return Err(Trouble { kind: "body-length", detail });
         }
-        let version = version(head.version, lease.connection.version());
+        // An HTTP/1.0 server says so itself; the other versions are the connection's.
+        let version = version_name(head.version.min(lease.connection.version()));
         let winner = Winner { transport, family, security, version };
         let status = head.status.as_u16();
         Ok((Answer { status, winner, opening, first_byte, bytes }, lease))
@@ -120,16 +121,6 @@ fn opening(info: &ConnectionInfo) -> Opening {
 
 fn length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-/// An HTTP/1.0 server says so itself; the other versions are the connection's.
-fn version(said: Version, spoken: Version) -> &'static str {
-    match said.min(spoken) {
-        Version::HTTP_09 | Version::HTTP_10 => "HTTP/1.0",
-        Version::HTTP_2 => "HTTP/2",
-        Version::HTTP_3 => "HTTP/3",
-        _ => "HTTP/1.1",
-    }
 }
 
 fn trouble(error: Error) -> Trouble {

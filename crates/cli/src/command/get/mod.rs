@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use eyas::race::target::Target;
 use eyas::race::trace::Trace;
-use eyas_http::{Client, HttpPolicy, Proxy, Response, without_password};
+use eyas_http::{Client, HttpPolicy, Proxy, Response, version_name, without_password};
 use http::StatusCode;
 use url::Url;
 
@@ -101,7 +101,7 @@ async fn fetch(
         url: without_password(&url),
         final_url: without_password(response.url()),
         status: status.as_u16(),
-        version: tell::version(response.version()),
+        version: version_name(response.version()),
         headers: headers(&response),
         connection: tell::connection(response.connection()),
         output: output.map(|path| path.display().to_string()),

@@ -1,7 +1,7 @@
 //! What `eyas get` says about itself: on standard error with `-v`, as an object with `--json`.
 
 use eyas::ConnectionInfo;
-use eyas_http::{Redirect, Response};
+use eyas_http::{Redirect, Response, version_name};
 use http::{HeaderMap, StatusCode, Version};
 use serde_json::Value;
 
@@ -16,16 +16,6 @@ use crate::timeline;
 
 /// The object of a run, before its race is added.
 pub(super) type Told = GetShape;
-
-/// The version as it stands in status lines and JSON.
-pub(super) const fn version(version: Version) -> &'static str {
-    match version {
-        Version::HTTP_09 | Version::HTTP_10 => "HTTP/1.0",
-        Version::HTTP_2 => "HTTP/2",
-        Version::HTTP_3 => "HTTP/3",
-        _ => "HTTP/1.1",
-    }
-}
 
 /// What carried the request.
 pub(super) fn connection(info: &ConnectionInfo) -> ConnectionShape {
@@ -54,7 +44,7 @@ pub(super) fn heads(response: &Response) -> String {
 
 fn head_of(status: StatusCode, spoken: Version, headers: &HeaderMap) -> String {
     let reason = status.canonical_reason().unwrap_or_default();
-    let first = format!("{} {} {reason}", version(spoken), status.as_u16());
+    let first = format!("{} {} {reason}", version_name(spoken), status.as_u16());
     let mut text = format!("{}\r\n", first.trim_end());
     for (name, value) in headers {
         text.push_str(&format!("{name}: {}\r\n", String::from_utf8_lossy(value.as_bytes())));

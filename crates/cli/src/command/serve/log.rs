@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use eyas_http::serve::Access;
-use http::Version;
+use eyas_http::version_name;
 use serde_json::json;
 
 use crate::failure::{Failure, Kind};
@@ -158,16 +158,11 @@ fn escaped(text: &str) -> String {
 
 /// An object on a line.
 fn object(access: &Access) -> String {
-    let version = match access.version {
-        Version::HTTP_2 => "HTTP/2".to_owned(),
-        Version::HTTP_3 => "HTTP/3".to_owned(),
-        other => format!("{other:?}"),
-    };
     json!({
         "time": humantime::format_rfc3339_millis(access.at).to_string(),
         "remote": access.remote.to_string(),
         "transport": access.transport,
-        "version": version,
+        "version": version_name(access.version),
         "method": access.method.as_str(),
         "host": access.host,
         "target": access.target,
@@ -182,7 +177,7 @@ fn object(access: &Access) -> String {
 
 #[cfg(test)]
 mod tests {
-    use http::{Method, StatusCode};
+    use http::{Method, StatusCode, Version};
 
     use super::*;
 
