@@ -1,16 +1,31 @@
 //! All runs of a plan, on all cores; what is finished is kept, so that an interrupted experiment
 //! goes on where it stood.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `runner` | runs a plan, or a shard of it |
+//! | `shard` | which share of which runs an output directory holds |
+//! | `merge` | shards put together |
+
+mod merge;
+mod shard;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, Scope};
 
 use crate::live::{self, LiveError};
-use crate::plan::{Plan, Point, Situation};
+use crate::plan::{Options, Plan, PlanError, Point, Situation};
 use crate::results::{Results, ResultsError, RunResult, Store};
 use crate::simulation;
+
+pub use merge::{MergeError, Merged, merge};
+pub use shard::{NotAShard, Shard, ShardFile};
 
 /// How to run a plan.
 #[derive(Clone, Debug)]
@@ -26,7 +41,7 @@ pub struct Job {
 }
 
 /// How far it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Runs that are finished.
     pub done: usize,
@@ -46,6 +61,12 @@ pub enum RunError {
     /// The output directory.
     #[error(transparent)]
     Results(#[from] ResultsError),
+    /// The plan of a shard.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A live plan was to be run in shards.
+    #[error("a live experiment measures the machine that it runs on: it has no shards")]
+    LiveShard,
     /// A live run; what was finished before it is kept.
     #[error("{point}: {cause}")]
     Live {
@@ -70,42 +91,84 @@ pub fn run(
     plan: &Plan,
     job: &Job,
     stop: &AtomicBool,
-    mut progress: impl FnMut(Progress),
+    progress: impl FnMut(Progress),
 ) -> Result<Results, RunError> {
     let seeds = seeds(plan, job.seed);
+    let all = in_rounds(plan, &seeds).collect();
+    let (store, skipped) = work_off(plan, all, job, stop, progress)?;
+    let runs = |point: &Point| {
+        let runs = seeds.iter().filter_map(|seed| store.get(&point.id, *seed).cloned());
+        (point.id.clone(), runs.collect())
+    };
+    let points = plan.points.iter().map(runs).collect();
+    Ok(Results { points, skipped, at_once: at_once(plan, job) })
+}
+
+/// Runs the runs of one shard, and gives back how far it came. They stay in the output directory,
+/// for [`merge`].
+///
+/// # Errors
+/// If the plan is live, it was stopped, or the output directory is another shard's or cannot be
+/// written.
+pub fn run_shard(
+    text: &str,
+    options: &Options,
+    shard: Shard,
+    job: &Job,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(Progress),
+) -> Result<Progress, RunError> {
+    let plan = Plan::parse(text, options)?;
+    if plan.is_live() {
+        return Err(RunError::LiveShard);
+    }
+    let file = ShardFile {
+        shard,
+        name: plan.name.clone(),
+        version: job.version.clone(),
+        seed: job.seed,
+        options: options.clone(),
+        plan: text.to_owned(),
+    };
+    file.claim(&job.out)?;
+    let seeds = seeds(&plan, job.seed);
+    let dealt = in_rounds(&plan, &seeds).enumerate();
+    let mine = dealt.filter(|(place, _)| Shard::at(*place, shard.of()) == shard);
+    let mut last = Progress::default();
+    work_off(&plan, mine.map(|(_, run)| run).collect(), job, stop, |now| {
+        last = now;
+        progress(now);
+    })?;
+    Ok(last)
+}
+
+/// One run that is to be done: its point and its seed.
+type Run<'a> = (&'a Point, u64);
+/// Points that were left out, by what they would have needed.
+type Skipped = BTreeMap<String, BTreeSet<String>>;
+
+/// Does these runs, but for those that are found finished.
+fn work_off<'a>(
+    plan: &'a Plan,
+    runs: Vec<Run<'a>>,
+    job: &Job,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(Progress),
+) -> Result<(Store, Skipped), RunError> {
     let mut store = Store::open(&job.out, &job.version)?;
     for point in &plan.points {
         store.load(point);
     }
-    let open: Vec<(&Point, u64)> = in_rounds(plan, &seeds)
-        .filter(|(point, seed)| store.get(&point.id, *seed).is_none())
-        .collect();
-    let total = plan.points.len() * seeds.len();
+    let total = runs.len();
+    let is_open = |(point, seed): &Run<'_>| store.get(&point.id, *seed).is_none();
+    let open: Vec<Run<'_>> = runs.into_iter().filter(is_open).collect();
     let found = total - open.len();
     let mut now = Progress { done: found, found, total };
     progress(now);
-    let mut skipped: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let at_once = at_once(plan, job);
-    let next = AtomicUsize::new(0);
-    let (finished, results) = mpsc::channel::<(&str, u64, Result<RunResult, LiveError>)>();
+    let mut skipped = Skipped::new();
     thread::scope(|scope| -> Result<(), RunError> {
-        for _ in 0..at_once.min(open.len()) {
-            let (finished, open, next) = (finished.clone(), &open, &next);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let Some((point, seed)) = open.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                        break;
-                    };
-                    let result = one(&point.situation, *seed, stop);
-                    if finished.send((&point.id, *seed, result)).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(finished);
-        for (point, seed, result) in &results {
-            let result = match result {
+        for (point, seed, result) in begin(scope, &open, at_once(plan, job), stop) {
+            let kept = match result {
                 Ok(result) => store.keep(point, seed, result),
                 Err(LiveError::Stopped) => continue,
                 Err(LiveError::Missing(what)) => {
@@ -117,7 +180,7 @@ pub fn run(
                     return Err(RunError::Live { point: point.to_owned(), cause });
                 }
             };
-            if let Err(cause) = result {
+            if let Err(cause) = kept {
                 // Nobody needs the other runs any more.
                 stop.store(true, Ordering::Relaxed);
                 return Err(cause.into());
@@ -130,11 +193,36 @@ pub fn run(
     if now.done < total {
         return Err(RunError::Stopped(now));
     }
-    let runs = |point: &Point| {
-        let runs = seeds.iter().filter_map(|seed| store.get(&point.id, *seed).cloned());
-        (point.id.clone(), runs.collect())
-    };
-    Ok(Results { points: plan.points.iter().map(runs).collect(), skipped, at_once })
+    Ok((store, skipped))
+}
+
+/// What came of one run: its point, its seed, the result.
+type Ended<'a> = (&'a str, u64, Result<RunResult, LiveError>);
+
+/// Begins runs on so many threads; each takes the next one when it is done. The results come as they
+/// are finished, and end when no more are begun.
+fn begin<'scope, 'env: 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    open: &'env [Run<'env>],
+    at_once: usize,
+    stop: &'env AtomicBool,
+) -> mpsc::IntoIter<Ended<'env>> {
+    let (finished, results) = mpsc::channel();
+    let next = Arc::new(AtomicUsize::new(0));
+    for _ in 0..at_once.min(open.len()) {
+        let (finished, next) = (finished.clone(), Arc::clone(&next));
+        scope.spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some((point, seed)) = open.get(place) else { break };
+                let result = one(&point.situation, *seed, stop);
+                if finished.send((point.id.as_str(), *seed, result)).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    results.into_iter()
 }
 
 fn at_once(plan: &Plan, job: &Job) -> usize {
@@ -168,40 +256,4 @@ fn in_rounds<'a>(plan: &'a Plan, seeds: &'a [u64]) -> impl Iterator<Item = (&'a 
         scene(one).cmp(&scene(other)).then_with(|| one.x.total_cmp(&other.x))
     });
     seeds.iter().flat_map(move |seed| points.clone().into_iter().map(move |point| (point, *seed)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::plan::{Options, shipped};
-
-    #[test]
-    fn what_takes_its_time_from_the_machine_runs_alone() {
-        let jobs = |name: &str| {
-            let shipped = shipped().iter().find(|plan| plan.name == name).unwrap();
-            let job = Job { out: PathBuf::new(), jobs: 4, seed: 1, version: String::new() };
-            at_once(&Plan::parse(shipped.text, &Options::default()).unwrap(), &job)
-        };
-        assert_eq!(["h3-delay", "he-cost", "he-six", "h3-policies"].map(jobs), [1; 4]);
-        assert_eq!(["cmt-live", "cmt-delay"].map(jobs), [4; 2]);
-    }
-
-    #[test]
-    fn curves_at_one_place_follow_one_another() {
-        let text = "name = 'p'\ntitle = 't'\nabout = 'a'\nruns = 2
-            time = { warm_up = '1.1 s', duration = '8 s' }
-            path.A = { rate = '10 Mbit/s', delay = '10 ms' }
-            sweep = { parameter = 'association.buffer', values = ['1 KiB', '2 KiB'] }
-            scene = [{ id = 's' }, { id = 'a' }]
-            curve = [{ id = 'd' }, { id = 'c' }]";
-        let plan = Plan::parse(text, &Options::default()).unwrap();
-        let run = |point: &Point| format!("{}{}{}", point.scene, point.x, point.curve);
-        let order: Vec<String> = in_rounds(&plan, &[7, 8])
-            .map(|(point, seed)| format!("{}@{seed}", run(point)))
-            .collect();
-        let first = ["s1d@7", "s1c@7", "s2d@7", "s2c@7", "a1d@7", "a1c@7", "a2d@7", "a2c@7"];
-        assert_eq!(order[..8], first);
-        assert_eq!(order[8], "s1d@8");
-        assert_eq!(order.len(), 16);
-    }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use eyas_lab::runner::Shard;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -14,6 +15,8 @@ Examples:
   eyas lab show cmt-delay > my.toml  a plan to begin with
   eyas lab run my.toml               your own
   eyas lab report eyas-lab/my        write the report of finished runs again
+  eyas lab run cmt-delay --shard 1/4 --out a    a quarter of the runs, here
+  eyas lab merge a b c d             four quarters make the whole result
 
 Runs are kept: after Ctrl-C, the same command goes on where it stood.
 docs/lab.md explains how to write a plan.";
@@ -38,6 +41,8 @@ pub(crate) enum LabAction {
     },
     /// Run an experiment: all its points, simulated or live; judge its claims, write its report
     Run(LabRunFlags),
+    /// Put the shards of a run together: judge the claims, write the report
+    Merge(LabMergeFlags),
     /// Write the report of an output directory again, and print its claims
     Report {
         /// The output directory of an earlier run
@@ -71,6 +76,27 @@ pub(crate) struct LabRunFlags {
     /// Change a parameter of all points, such as path.B.delay='50 ms'
     #[arg(long, value_name = "PARAM=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Run one shard of several, such as 1/4, to be merged later; simulated experiments only
+    ///
+    /// Each shard runs wherever there is a machine for it, in an output directory of its own:
+    /// eyas-lab/NAME-shard-1-of-4 without --out. The merged result is that of a single run, byte for
+    /// byte. All shards must be run by the same build of eyas.
+    #[arg(long, value_name = "I/N", conflicts_with = "check")]
+    pub(crate) shard: Option<Shard>,
+    /// Fail if a claim is refused (exit code 112) or undecided (114)
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Flags of `eyas lab merge`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LabMergeFlags {
+    /// The output directories of all shards
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) directories: Vec<PathBuf>,
+    /// Where results go, instead of eyas-lab/NAME
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// Fail if a claim is refused (exit code 112) or undecided (114)
     #[arg(long)]
     pub(crate) check: bool,

@@ -27,7 +27,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 pub(crate) use choice::{ChoiceFlags, PolicyName, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
 pub(crate) use generate::ManFlags;
-pub(crate) use lab::{LabAction, LabFlags, LabRunFlags};
+pub(crate) use lab::{LabAction, LabFlags, LabMergeFlags, LabRunFlags};
 pub(crate) use listen::{LogFormat, ServeFlags};
 pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags, LoadPolicy};
 pub(crate) use netem::NetemFlags;

@@ -90,6 +90,45 @@ fn shipped_plans_are_listed_and_can_be_begun_with() {
     assert!(said.contains("these can be shown: cmt-delay"), "{said}");
 }
 
+#[test]
+fn shards_make_the_result_of_a_single_run() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let run = plan(directory.path(), PLAN);
+    let place = |name: &str| directory.path().join(name).display().to_string();
+    Eyas::new(&format!("lab {run}")).arg("--out").arg(place("whole")).run().exits(0);
+    for part in 1..=4 {
+        let line = format!("lab {run} --shard {part}/4 --json");
+        let object =
+            Eyas::new(&line).arg("--out").arg(place(&part.to_string())).run().exits(0).json();
+        validate("lab", &object);
+        assert_eq!(object["runs"], 1);
+    }
+    let merge = |parts: &[&str]| {
+        let named = parts.iter().fold(Eyas::new("lab merge"), |line, part| line.arg(place(part)));
+        named.arg("--out").arg(place("merged"))
+    };
+    let said = merge(&["4", "1", "2"]).run().exits(26).err;
+    assert!(said.contains("1 of 4 runs are missing: shard 3/4 is not among them"), "{said}");
+    assert!(!directory.path().join("merged").exists());
+    let shown = merge(&["4", "1", "3", "2"]).arg("--check").run().exits(0).out;
+    assert!(shown.contains("accepted") && shown.contains("report.html"), "{shown}");
+    for file in ["result.json", "result.csv", "report.html"] {
+        let read = |part: &str| fs::read(directory.path().join(part).join(file)).expect(file);
+        assert!(read("merged") == read("whole"), "{file} differs");
+    }
+}
+
+#[test]
+fn what_cannot_be_a_shard_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let said = lab(directory.path(), "run cmt-delay --shard 5/4").run().exits(2).err;
+    assert!(said.contains("write 1/4 for the first of four"), "{said}");
+    let said = lab(directory.path(), "run h3-delay --shard 1/4").run().exits(2).err;
+    assert!(said.contains("a live experiment"), "{said}");
+    let said = Eyas::new("lab merge /nowhere").run().exits(26).err;
+    assert!(said.contains("--shard"), "{said}");
+}
+
 /// Runs that are kept in a directory. Every file there must be whole.
 #[cfg(unix)]
 fn kept_runs(directory: &Path) -> usize {

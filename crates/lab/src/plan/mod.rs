@@ -61,7 +61,7 @@ pub use situation::Situation;
 pub struct PlanError(pub(crate) String);
 
 /// How a plan is to be run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// How much is run.
     pub extent: Extent,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::store::{io, write_whole};
+use super::store::{read_file, write_whole};
 use super::{Results, ResultsError, RunResult};
 use crate::claim::{self, Outcome, Verdict};
 use crate::measure::Measure;
@@ -151,7 +151,7 @@ impl Document {
     /// If there is none, or it is of another version of eyas.
     pub fn read(out: &Path) -> Result<Self, ResultsError> {
         let path = out.join(FILE);
-        let text = std::fs::read(&path).map_err(|cause| io(&path, cause))?;
+        let text = read_file(&path)?;
         let refused = |cause: String| ResultsError::Content { path: path.clone(), cause };
         let value: serde_json::Value =
             serde_json::from_slice(&text).map_err(|cause| refused(cause.to_string()))?;

@@ -25,7 +25,7 @@ use crate::plan::Plan;
 pub use csv::to_csv;
 pub use document::{ChoiceRow, Document, PointRow, RunInfo, SCHEMA_VERSION};
 pub use store::Store;
-pub(crate) use store::write_whole;
+pub(crate) use store::{create_directory, read_file, write_whole};
 
 /// Why results could not be read or written.
 #[derive(Debug, thiserror::Error)]

@@ -38,8 +38,14 @@ impl Store {
     /// If it cannot be made.
     pub fn open(out: &Path, version: &str) -> Result<Self, ResultsError> {
         let directory = out.join(RUNS);
-        fs::create_dir_all(&directory).map_err(|cause| io(&directory, cause))?;
+        create_directory(&directory)?;
         Ok(Self { directory, version: version.to_owned(), points: BTreeMap::new() })
+    }
+
+    /// The runs in an output directory, to be read alone.
+    pub(crate) fn at(out: &Path, version: &str) -> Self {
+        let directory = out.join(RUNS);
+        Self { directory, version: version.to_owned(), points: BTreeMap::new() }
     }
 
     /// Looks for runs of this point from earlier on. A file that cannot be read, or is of another
@@ -68,9 +74,21 @@ impl Store {
     /// # Errors
     /// If it cannot be written.
     pub fn keep(&mut self, point: &str, seed: u64, run: RunResult) -> Result<(), ResultsError> {
+        self.keep_all(point, [(seed, run)])
+    }
+
+    /// Keeps finished runs of a point that was loaded, by their seeds. The file is whole at any time.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep_all(
+        &mut self,
+        point: &str,
+        runs: impl IntoIterator<Item = (u64, RunResult)>,
+    ) -> Result<(), ResultsError> {
         let path = self.file(point);
         let Some(file) = self.points.get_mut(point) else { return Ok(()) };
-        file.runs.insert(seed, run);
+        file.runs.extend(runs);
         let text = serde_json::to_string(file).map_err(|cause| ResultsError::Content {
             path: path.clone(),
             cause: cause.to_string(),
@@ -92,6 +110,16 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), ResultsError> {
     fs::rename(&beside, path).map_err(|cause| io(path, cause))
 }
 
-pub(crate) fn io(path: &Path, cause: std::io::Error) -> ResultsError {
+/// Makes a directory, unless it is there.
+pub(crate) fn create_directory(path: &Path) -> Result<(), ResultsError> {
+    fs::create_dir_all(path).map_err(|cause| io(path, cause))
+}
+
+/// Reads a file whole.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, ResultsError> {
+    fs::read(path).map_err(|cause| io(path, cause))
+}
+
+fn io(path: &Path, cause: std::io::Error) -> ResultsError {
     ResultsError::Io { path: path.to_owned(), cause }
 }

@@ -3,31 +3,32 @@
 //! | file | job |
 //! | --- | --- |
 //! | `mod` | list, show, run, report |
+//! | `work` | runs until they are done or Ctrl-C comes |
+//! | `shard` | the runs of a plan on several machines |
 //! | `page` | claims and figures on a terminal |
 
 mod page;
+mod shard;
+mod work;
 
 use std::fs;
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::Instant;
 
 use eyas_lab::claim::Outcome;
-use eyas_lab::live::LiveError;
 use eyas_lab::plan::{Extent, Options, Plan, shipped};
 use eyas_lab::results::{Document, ResultsError, to_csv};
-use eyas_lab::runner::{self, Job, RunError};
+use eyas_lab::runner::{self, Job};
 use eyas_lab::{report, results};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
 use crate::flags::{ColorChoice, CommonFlags, LabAction, LabFlags, LabRunFlags};
-use crate::output::{self, Progress};
+use crate::output;
 use crate::terminal::{Line, Look, Paint};
-
-/// How long a live run may take to remove its hosts and links once it is interrupted.
-const TIME_TO_TAKE_DOWN: Duration = Duration::from_secs(5);
+use shard::Assignment;
+use work::Watcher;
 
 /// The commit that this program was built from, or `unknown`.
 const COMMIT: &str = env!("EYAS_COMMIT");
@@ -38,8 +39,17 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
         LabAction::List => list(&common),
         LabAction::Show { name } => show(&name),
         LabAction::Report { directory } => report_again(&directory, &common),
+        LabAction::Merge(flags) => shard::merge(&flags, &common),
         LabAction::Run(flags) => {
-            let plan = plan(&flags)?;
+            let text = text(&flags.plan)?;
+            let options =
+                Options { extent: extent(&flags), runs: flags.runs, set: flags.set.clone() };
+            let plan = plan(&flags.plan, &text, &options)?;
+            if let Some(shard) = flags.shard {
+                let assignment = Assignment { text, options, shard };
+                let job = job(&flags, || shard::directory(&plan.name, plan.extent, shard));
+                return super::on_runtime(assignment.run(job, common));
+            }
             if plan.is_live() {
                 // Before the runtime, which has threads.
                 make_networks_possible()?;
@@ -110,115 +120,82 @@ const fn extent(flags: &LabRunFlags) -> Extent {
 }
 
 /// The plan that is to be run.
-fn plan(flags: &LabRunFlags) -> Result<Plan, Failure> {
-    let options = Options { extent: extent(flags), runs: flags.runs, set: flags.set.clone() };
-    Plan::parse(&text(&flags.plan)?, &options).map_err(|cause| {
-        Failure::new(Kind::Usage, format!("{}: {cause}", flags.plan))
+fn plan(name: &str, text: &str, options: &Options) -> Result<Plan, Failure> {
+    Plan::parse(text, options).map_err(|cause| {
+        Failure::new(Kind::Usage, format!("{name}: {cause}"))
             .hint("docs/lab.md explains every key; 'eyas lab show cmt-delay' is an example")
     })
 }
 
-async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Result<(), Failure> {
-    let out = flags.out.clone().unwrap_or_else(|| {
-        let name = match extent(&flags).name() {
-            Some(extent) => format!("{}-{extent}", plan.name),
-            None => plan.name.clone(),
-        };
-        PathBuf::from("eyas-lab").join(name)
-    });
-    let job = Job {
+/// Where results go if nothing is said.
+fn directory(name: &str, extent: Extent) -> PathBuf {
+    let name = match extent.name() {
+        Some(extent) => format!("{name}-{extent}"),
+        None => name.to_owned(),
+    };
+    PathBuf::from("eyas-lab").join(name)
+}
+
+fn job(flags: &LabRunFlags, out: impl FnOnce() -> PathBuf) -> Job {
+    Job {
         jobs: flags.jobs.map_or_else(cores, usize::from),
         seed: flags.seed,
         version: code_version(),
+        out: flags.out.clone().unwrap_or_else(out),
+    }
+}
+
+async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Result<(), Failure> {
+    let job = job(&flags, || directory(&plan.name, plan.extent));
+    let (began, out) = (Instant::now(), job.out.clone());
+    let watcher = Watcher {
         out: out.clone(),
+        watched: !common.json,
+        color: common.color,
+        is_live: plan.is_live(),
     };
-    let began = Instant::now();
-    let document = finish_or_stop(plan, job, !common.json, common.color).await?;
-    write(&document, &out)?;
-    if common.json {
-        output::object(&value(&document)?)?;
-    } else {
-        let look = Look::of_stdout(common.color);
-        let mut lines = page::document(&document, look);
-        lines.extend(page::places(&out, began.elapsed()));
-        output::page(&lines, look)?;
-    }
-    match flags.check {
-        true => check(&document),
-        false => Ok(()),
-    }
-}
-
-/// Runs the plan on threads of its own until it is done or Ctrl-C comes.
-async fn finish_or_stop(
-    plan: Plan,
-    job: Job,
-    watched: bool,
-    color: ColorChoice,
-) -> Result<Document, Failure> {
-    let mut interruption = super::listen()?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let (asked, out, is_live) = (stop.clone(), job.out.clone(), plan.is_live());
-    let mut work = tokio::task::spawn_blocking(move || {
-        let mut bar: Option<Progress> = None;
-        let results = runner::run(&plan, &job, &asked, |now| match &bar {
-            None => bar = Some(Progress::of_runs(now.total, now.done, watched, color)),
-            Some(bar) => bar.add(1),
-        })?;
+    let work = watcher.finish_or_stop(move |stop, progress| {
+        let results = runner::run(&plan, &job, stop, progress)?;
         let seeds = runner::seeds(&plan, job.seed);
-        Ok::<_, RunError>(Document::new(&plan, &results, COMMIT, seeds))
+        Ok(Document::new(&plan, &results, COMMIT, seeds))
     });
-    tokio::select! {
-        finished = &mut work => match finished {
-            Ok(Ok(document)) => Ok(document),
-            Ok(Err(RunError::Results(cause))) => Err(refused(&cause)),
-            Ok(Err(cause @ RunError::Live { .. })) => Err(not_emulated(&cause)),
-            Ok(Err(other)) => Err(Failure::new(Kind::Interrupted, other.to_string())),
-            Err(cause) => Err(Failure::new(Kind::Interrupted, cause.to_string())),
-        },
-        kind = interruption.next() => {
-            stop.store(true, Ordering::Relaxed);
-            if is_live {
-                // What was set up is taken down in good order.
-                let _ = tokio::time::timeout(TIME_TO_TAKE_DOWN, work).await;
-            }
-            let kept = format!(
-                "interrupted; finished runs are in {}, the same command goes on from there",
-                out.display(),
-            );
-            if watched {
-                let line = Line::new().with(Paint::Plain, &kept);
-                output::aside(&[line], Look::of_stderr(color));
-            }
-            Err(Failure::new(kind, kept))
-        }
-    }
+    let document = work.await?;
+    publish(&document, &out, began, &common)?;
+    check_if(flags.check, &document)
 }
 
-fn not_emulated(cause: &RunError) -> Failure {
-    let kind = match cause {
-        RunError::Live { cause: LiveError::Bed(_), .. } => Kind::Emulator,
-        _ => Kind::Connect,
-    };
-    Failure::new(kind, cause.to_string())
-        .hint("finished runs are kept: the same command goes on with the run that failed")
+/// Writes the result's files and shows it.
+fn publish(
+    document: &Document,
+    out: &Path,
+    began: Instant,
+    common: &CommonFlags,
+) -> Result<(), Failure> {
+    write(document, out)?;
+    if common.json {
+        return output::object(&value(document)?);
+    }
+    let look = Look::of_stdout(common.color);
+    let mut lines = page::document(document, look);
+    lines.extend(page::places(out, began.elapsed()));
+    output::page(&lines, look)
 }
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Names the code that runs: its commit, and the program file, which changes when the code was
-/// changed without a commit.
+/// Names the code that runs: its commit, and the contents of the program file, which change when the
+/// code was changed without a commit, and are the same on all machines that have the same program.
 fn code_version() -> String {
-    let file = std::env::current_exe().and_then(fs::metadata);
-    let built = file
-        .and_then(|file| Ok((file.len(), file.modified()?)))
-        .ok()
-        .and_then(|(length, time)| Some((length, time.duration_since(UNIX_EPOCH).ok()?)));
-    match built {
-        Some((length, time)) => format!("{COMMIT} {length} {}", time.as_nanos()),
-        None => COMMIT.to_owned(),
+    match std::env::current_exe().and_then(fs::read) {
+        Ok(program) => {
+            // The hash need be the same within one program alone.
+            let mut hasher = DefaultHasher::new();
+            hasher.write(&program);
+            format!("{COMMIT} {:016x}", hasher.finish())
+        }
+        Err(_) => COMMIT.to_owned(),
     }
 }
 
@@ -256,6 +233,10 @@ fn report_again(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
     let mut lines = page::document(&document, look);
     lines.extend(page::report_place(directory));
     output::page(&lines, look)
+}
+
+fn check_if(asked: bool, document: &Document) -> Result<(), Failure> {
+    if asked { check(document) } else { Ok(()) }
 }
 
 /// What `--check` says. What was not measured, as with `--quick`, is told on the page and fails

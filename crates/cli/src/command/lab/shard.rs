@@ -1,0 +1,90 @@
+//! `eyas lab run --shard` and `eyas lab merge`: the runs of a plan on several machines.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use eyas_lab::plan::{Extent, Options};
+use eyas_lab::results::Document;
+use eyas_lab::runner::{self, Job, MergeError, Shard};
+use serde_json::json;
+
+use super::{COMMIT, Watcher, refused};
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, LabMergeFlags};
+use crate::output;
+use crate::terminal::{Line, Look, Paint, time};
+
+/// Which runs of which plan.
+pub(super) struct Assignment {
+    /// The plan's text.
+    pub(super) text: String,
+    pub(super) options: Options,
+    pub(super) shard: Shard,
+}
+
+impl Assignment {
+    /// Runs it to the end, and says what there is to merge.
+    pub(super) async fn run(self, job: Job, common: CommonFlags) -> Result<(), Failure> {
+        let (began, out, shard) = (Instant::now(), job.out.clone(), self.shard);
+        let watcher = Watcher {
+            out: out.clone(),
+            watched: !common.json,
+            color: common.color,
+            is_live: false,
+        };
+        let work = watcher.finish_or_stop(move |stop, progress| {
+            runner::run_shard(&self.text, &self.options, shard, &job, stop, progress)
+        });
+        let ended = work.await?;
+        if common.json {
+            return output::object(&json!({
+                "shard": shard, "runs": ended.total, "out": out.display().to_string(),
+            }));
+        }
+        let look = Look::of_stdout(common.color);
+        output::page(&told(shard, ended.total, &out, began.elapsed()), look)
+    }
+}
+
+/// Where a shard goes if nothing is said.
+pub(super) fn directory(name: &str, extent: Extent, shard: Shard) -> PathBuf {
+    let mut directory = super::directory(name, extent).into_os_string();
+    directory.push(format!("-shard-{}", shard.to_string().replace('/', "-of-")));
+    directory.into()
+}
+
+fn told(shard: Shard, runs: usize, out: &Path, took: Duration) -> Vec<Line> {
+    let place = out.display();
+    let ended = format!("shard {shard}: {runs} runs in {}, kept in {place}", time(took));
+    let next = "eyas lab merge with the directories of all shards makes the result";
+    vec![Line::new().with(Paint::Plain, ended), Line::new().with(Paint::Dim, next)]
+}
+
+/// Puts shards together and reports as one run would have.
+pub(super) fn merge(flags: &LabMergeFlags, common: &CommonFlags) -> Result<(), Failure> {
+    let began = Instant::now();
+    let version = super::code_version();
+    let merged = runner::merge(&flags.directories, &version).map_err(|cause| not_merged(&cause))?;
+    let usual = || super::directory(&merged.plan.name, merged.plan.extent);
+    let out = flags.out.clone().unwrap_or_else(usual);
+    merged.keep(&out, &version).map_err(|cause| refused(&cause))?;
+    let document = Document::new(&merged.plan, &merged.results, COMMIT, merged.seeds);
+    super::publish(&document, &out, began, common)?;
+    super::check_if(flags.check, &document)
+}
+
+fn not_merged(cause: &MergeError) -> Failure {
+    let hint = match cause {
+        MergeError::OtherCode { .. } => {
+            "run all shards, and merge them, with the same build of eyas"
+        }
+        MergeError::Incomplete { .. } => {
+            "run what is missing with --shard and the same options; finished runs are not run again"
+        }
+        MergeError::Contradiction { .. } => {
+            "a run is determined by its seed: one of the machines computes wrongly, or a file was changed"
+        }
+        _ => "name the output directories of all shards of one 'eyas lab run --shard'",
+    };
+    Failure::new(Kind::Read, cause.to_string()).hint(hint)
+}

@@ -1,0 +1,94 @@
+//! Runs on threads of their own, until they are done or Ctrl-C comes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use eyas_lab::live::LiveError;
+use eyas_lab::runner::{self, RunError};
+
+use super::refused;
+use crate::command;
+use crate::failure::{Failure, Kind};
+use crate::flags::ColorChoice;
+use crate::output::{self, Progress};
+use crate::terminal::{Line, Look, Paint};
+
+/// How long a live run may take to remove its hosts and links once it is interrupted.
+const TIME_TO_TAKE_DOWN: Duration = Duration::from_secs(5);
+
+/// How runs are watched.
+pub(super) struct Watcher {
+    /// Where finished runs are kept.
+    pub(super) out: PathBuf,
+    /// Whether progress is shown.
+    pub(super) watched: bool,
+    pub(super) color: ColorChoice,
+    /// Whether there are hosts and links to be taken down.
+    pub(super) is_live: bool,
+}
+
+impl Watcher {
+    /// Does this work to its end, unless it is interrupted. It is given what tells it to stop, and
+    /// whom to tell how far it is.
+    pub(super) async fn finish_or_stop<T: Send + 'static>(
+        self,
+        work: impl FnOnce(&AtomicBool, &mut dyn FnMut(runner::Progress)) -> Result<T, RunError>
+        + Send
+        + 'static,
+    ) -> Result<T, Failure> {
+        let mut interruption = command::listen()?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (asked, watched, color) = (stop.clone(), self.watched, self.color);
+        let mut work = tokio::task::spawn_blocking(move || {
+            let mut bar: Option<Progress> = None;
+            work(&asked, &mut |now| match &bar {
+                None => bar = Some(Progress::of_runs(now.total, now.done, watched, color)),
+                Some(bar) => bar.add(1),
+            })
+        });
+        tokio::select! {
+            finished = &mut work => match finished {
+                Ok(finished) => finished.map_err(|cause| not_run(&cause)),
+                Err(cause) => Err(Failure::new(Kind::Interrupted, cause.to_string())),
+            },
+            kind = interruption.next() => {
+                stop.store(true, Ordering::Relaxed);
+                if self.is_live {
+                    // What was set up is taken down in good order.
+                    let _ = tokio::time::timeout(TIME_TO_TAKE_DOWN, work).await;
+                }
+                Err(self.interrupted(kind))
+            }
+        }
+    }
+
+    fn interrupted(&self, kind: Kind) -> Failure {
+        let kept = format!(
+            "interrupted; finished runs are in {}, the same command goes on from there",
+            self.out.display(),
+        );
+        if self.watched {
+            let line = Line::new().with(Paint::Plain, &kept);
+            output::aside(&[line], Look::of_stderr(self.color));
+        }
+        Failure::new(kind, kept)
+    }
+}
+
+fn not_run(cause: &RunError) -> Failure {
+    let kind = match cause {
+        RunError::Results(cause) => return refused(cause),
+        RunError::Plan(_) => return Failure::new(Kind::Usage, cause.to_string()),
+        RunError::LiveShard => {
+            return Failure::new(Kind::Usage, cause.to_string())
+                .hint("run it whole on each machine that is to be measured");
+        }
+        RunError::Live { cause: LiveError::Bed(_), .. } => Kind::Emulator,
+        RunError::Live { .. } => Kind::Connect,
+        _ => return Failure::new(Kind::Interrupted, cause.to_string()),
+    };
+    Failure::new(kind, cause.to_string())
+        .hint("finished runs are kept: the same command goes on with the run that failed")
+}

@@ -1,0 +1,218 @@
+//! Shards put together: the same results as if one program had run everything.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::shard::{Shard, ShardFile};
+use super::{in_rounds, seeds};
+use crate::plan::{Plan, PlanError, Point};
+use crate::results::{Results, ResultsError, RunResult, Store};
+
+/// Why shards were not put together. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// A directory, or a file in it.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+    /// A plan that this code cannot read.
+    #[error("{}: {cause}", directory.display())]
+    Plan {
+        /// Whose.
+        directory: PathBuf,
+        /// Why.
+        cause: PlanError,
+    },
+    /// A shard that other code has run: what it measured need not be what this code measures.
+    #[error("{} was run by another eyas ({version}); this one is {here}", directory.display())]
+    OtherCode {
+        /// Where.
+        directory: PathBuf,
+        /// The code that ran it.
+        version: String,
+        /// This code.
+        here: String,
+    },
+    /// A shard of something else.
+    #[error("{} and {} are not shards of the same runs: {difference}", first.display(), other.display())]
+    OtherRuns {
+        /// Where the first shard is.
+        first: PathBuf,
+        /// Where the one is that does not belong to it.
+        other: PathBuf,
+        /// What differs, with the values of both.
+        difference: String,
+    },
+    /// A run that two shards have with different numbers.
+    #[error("{} and {} differ in the run of {point} with seed {seed}", first.display(), other.display())]
+    Contradiction {
+        /// One directory.
+        first: PathBuf,
+        /// The other one.
+        other: PathBuf,
+        /// Of which point.
+        point: String,
+        /// Its seed.
+        seed: u64,
+    },
+    /// Runs that no shard has.
+    #[error("{missing} of {total} runs are missing: {}", told.join("; "))]
+    Incomplete {
+        /// How many.
+        missing: usize,
+        /// Of how many.
+        total: usize,
+        /// Which shards lack them, a text for each.
+        told: Vec<String>,
+    },
+}
+
+/// All runs of a plan, from its shards.
+#[derive(Debug)]
+pub struct Merged {
+    /// The plan that was run.
+    pub plan: Plan,
+    /// Of the runs of each point.
+    pub seeds: Vec<u64>,
+    /// What came out.
+    pub results: Results,
+}
+
+/// A shard's directory.
+struct Holding {
+    directory: PathBuf,
+    file: ShardFile,
+}
+
+/// Puts shards together. `version` names the code, as in [`Job`](super::Job).
+///
+/// # Errors
+/// If a directory holds no shard, shards are of other code or other runs, or runs are missing.
+pub fn merge(directories: &[PathBuf], version: &str) -> Result<Merged, MergeError> {
+    let holdings = holdings(directories, version)?;
+    let Some(first) = holdings.first() else {
+        return Err(MergeError::Incomplete { missing: 0, total: 0, told: Vec::new() });
+    };
+    let plan = first
+        .file
+        .parse()
+        .map_err(|cause| MergeError::Plan { directory: first.directory.clone(), cause })?;
+    let seeds = seeds(&plan, first.file.seed);
+    let runs = collect(&plan, &seeds, &holdings)?;
+    let missing = missing(&plan, &seeds, &runs, &holdings);
+    if let Some(missing) = missing {
+        return Err(missing);
+    }
+    let of_point = |point: &Point| {
+        let runs = seeds.iter().filter_map(|seed| runs.get(&(point.id.as_str(), *seed)));
+        (point.id.clone(), runs.map(|(_, run)| run.clone()).collect())
+    };
+    let points = plan.points.iter().map(of_point).collect();
+    let results = Results { points, ..Results::default() };
+    Ok(Merged { seeds, results, plan })
+}
+
+impl Merged {
+    /// Keeps the runs in an output directory, where the whole plan would have kept them: more runs
+    /// can be added to them later.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep(&self, out: &Path, version: &str) -> Result<(), ResultsError> {
+        let mut store = Store::open(out, version)?;
+        for point in &self.plan.points {
+            store.load(point);
+            let runs = self.results.points.get(&point.id).into_iter().flatten().cloned();
+            store.keep_all(&point.id, self.seeds.iter().copied().zip(runs))?;
+        }
+        Ok(())
+    }
+}
+
+/// The shards, if they belong together.
+fn holdings(directories: &[PathBuf], version: &str) -> Result<Vec<Holding>, MergeError> {
+    let mut holdings: Vec<Holding> = Vec::new();
+    for directory in directories {
+        let file = ShardFile::read(directory)?;
+        if file.version != version {
+            return Err(MergeError::OtherCode {
+                directory: directory.clone(),
+                version: file.version,
+                here: version.to_owned(),
+            });
+        }
+        if let Some(first) = holdings.first()
+            && let Some(difference) = first.file.difference(&file)
+        {
+            return Err(MergeError::OtherRuns {
+                first: first.directory.clone(),
+                other: directory.clone(),
+                difference,
+            });
+        }
+        holdings.push(Holding { directory: directory.clone(), file });
+    }
+    Ok(holdings)
+}
+
+/// Every run that there is, with the directory it is from.
+type Runs<'a> = BTreeMap<(&'a str, u64), (&'a Path, RunResult)>;
+
+fn collect<'a>(
+    plan: &'a Plan,
+    seeds: &[u64],
+    holdings: &'a [Holding],
+) -> Result<Runs<'a>, MergeError> {
+    let mut runs = Runs::new();
+    for holding in holdings {
+        let mut store = Store::at(&holding.directory, &holding.file.version);
+        for point in &plan.points {
+            store.load(point);
+            for seed in seeds {
+                let Some(run) = store.get(&point.id, *seed) else { continue };
+                let found = runs
+                    .entry((point.id.as_str(), *seed))
+                    .or_insert_with(|| (holding.directory.as_path(), run.clone()));
+                if found.1 != *run {
+                    return Err(MergeError::Contradiction {
+                        first: found.0.to_owned(),
+                        other: holding.directory.clone(),
+                        point: point.id.clone(),
+                        seed: *seed,
+                    });
+                }
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// Says which shards lack runs; none if all are there.
+fn missing(
+    plan: &Plan,
+    seeds: &[u64],
+    runs: &Runs<'_>,
+    holdings: &[Holding],
+) -> Option<MergeError> {
+    let of = holdings.first()?.file.shard.of();
+    let mut lacking: BTreeMap<Shard, (usize, usize)> = BTreeMap::new();
+    for (place, (point, seed)) in in_rounds(plan, seeds).enumerate() {
+        let (lacks, all) = lacking.entry(Shard::at(place, of)).or_default();
+        *all += 1;
+        *lacks += usize::from(!runs.contains_key(&(point.id.as_str(), seed)));
+    }
+    let missing: usize = lacking.values().map(|(lacks, _)| lacks).sum();
+    let total = lacking.values().map(|(_, all)| all).sum();
+    let tell = |(shard, (lacks, all)): (&Shard, &(usize, usize))| match holdings
+        .iter()
+        .find(|holding| holding.file.shard == *shard)
+    {
+        Some(holding) => {
+            let place = holding.directory.display();
+            format!("{place} (shard {shard}) lacks {lacks} of {all}")
+        }
+        None => format!("shard {shard} is not among them"),
+    };
+    let told = lacking.iter().filter(|(_, (lacks, _))| *lacks > 0).map(tell).collect();
+    (missing > 0).then_some(MergeError::Incomplete { missing, total, told })
+}

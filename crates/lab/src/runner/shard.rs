@@ -1,0 +1,196 @@
+//! Shards: equal shares of a plan's runs, each run by a program of its own, wherever that is.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Options, Plan, PlanError};
+use crate::results::{ResultsError, create_directory, read_file, write_whole};
+
+/// In the output directory of a shard.
+const FILE: &str = "shard.json";
+/// More than any cluster has tasks.
+const MOST: u32 = 1_000_000;
+
+/// One of several equal shares of a plan's runs, written `1/4`: the first of four.
+///
+/// Runs are dealt like cards, in the order in which they would be run, so all shards get about as
+/// many of each point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Shard {
+    /// Which, from 1 on.
+    number: u32,
+    /// How many there are.
+    of: u32,
+}
+
+/// Why a text is no [`Shard`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no shard: write 1/4 for the first of four")]
+pub struct NotAShard(String);
+
+impl Shard {
+    /// The shard with this number, from 1 on.
+    #[must_use]
+    pub const fn new(number: u32, of: u32) -> Option<Self> {
+        if number >= 1 && number <= of && of <= MOST { Some(Self { number, of }) } else { None }
+    }
+
+    /// How many shards there are.
+    #[must_use]
+    pub const fn of(self) -> u32 {
+        self.of
+    }
+
+    /// The shard that a run belongs to, by its place in the order of all runs.
+    #[must_use]
+    pub const fn at(place: usize, of: u32) -> Self {
+        Self { number: (place % of as usize) as u32 + 1, of }
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = NotAShard;
+
+    fn from_str(text: &str) -> Result<Self, NotAShard> {
+        let refused = || NotAShard(text.to_owned());
+        let (number, of) = text.split_once('/').ok_or_else(refused)?;
+        let number_of = |part: &str| part.parse::<u32>().map_err(|_| refused());
+        Self::new(number_of(number)?, number_of(of)?).ok_or_else(refused)
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = NotAShard;
+
+    fn try_from(text: String) -> Result<Self, NotAShard> {
+        text.parse()
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> Self {
+        shard.to_string()
+    }
+}
+
+/// `shard.json`: which shard of which runs an output directory holds. It has all that is needed to
+/// put the shards together again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShardFile {
+    /// Which part.
+    pub shard: Shard,
+    /// The plan's name.
+    pub name: String,
+    /// The code that runs it.
+    pub version: String,
+    /// Of the first run of each point.
+    pub seed: u64,
+    /// How the plan is run.
+    pub options: Options,
+    /// The plan's text.
+    pub plan: String,
+}
+
+impl ShardFile {
+    /// Reads the one in an output directory.
+    ///
+    /// # Errors
+    /// If there is none, or it is none.
+    pub fn read(out: &Path) -> Result<Self, ResultsError> {
+        let path = out.join(FILE);
+        let text = read_file(&path)?;
+        serde_json::from_slice(&text)
+            .map_err(|cause| ResultsError::Content { path, cause: cause.to_string() })
+    }
+
+    /// Takes possession of an output directory, or finds it in possession.
+    ///
+    /// # Errors
+    /// If it is another shard's, which would lose its runs, or cannot be written.
+    pub(super) fn claim(&self, out: &Path) -> Result<(), ResultsError> {
+        let path = out.join(FILE);
+        if let Ok(other) = Self::read(out)
+            && other.shard != self.shard
+        {
+            let cause = format!(
+                "the directory is that of shard {}; give shard {} one of its own",
+                other.shard, self.shard
+            );
+            return Err(ResultsError::Content { path, cause });
+        }
+        create_directory(out)?;
+        let text = serde_json::to_string_pretty(self).map_err(|cause| ResultsError::Content {
+            path: path.clone(),
+            cause: cause.to_string(),
+        })?;
+        write_whole(&path, &(text + "\n"))
+    }
+
+    /// The plan, as it was run.
+    ///
+    /// # Errors
+    /// If this code cannot read it.
+    pub fn parse(&self) -> Result<Plan, PlanError> {
+        Plan::parse(&self.plan, &self.options)
+    }
+
+    /// In what these are not shards of the same runs; none if they are.
+    pub(super) fn difference(&self, other: &Self) -> Option<String> {
+        let pairs = [
+            ("the plan", self.name.clone(), other.name.clone()),
+            ("the number of shards", self.shard.of.to_string(), other.shard.of.to_string()),
+            ("--seed", self.seed.to_string(), other.seed.to_string()),
+            ("the extent", extent(&self.options), extent(&other.options)),
+            ("--runs", runs(&self.options), runs(&other.options)),
+            ("--set", self.options.set.join(" "), other.options.set.join(" ")),
+        ];
+        let told = pairs.into_iter().find(|(_, one, other)| one != other);
+        match told {
+            Some((what, one, other)) => Some(format!("{what} is {one:?} here and {other:?} there")),
+            None if self.plan != other.plan => {
+                Some(format!("the text of the plan {} was changed", self.name))
+            }
+            None => None,
+        }
+    }
+}
+
+fn extent(options: &Options) -> String {
+    options.extent.name().unwrap_or("full").to_owned()
+}
+
+fn runs(options: &Options) -> String {
+    options.runs.map_or_else(|| "not given".to_owned(), |runs| runs.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_written_as_people_write_them() {
+        let shard: Shard = "2/4".parse().unwrap();
+        assert_eq!(Some(shard), Shard::new(2, 4));
+        assert_eq!(shard.to_string(), "2/4");
+        for text in ["", "0/4", "5/4", "1/0", "1", "1/2/3", "-1/4", "1/9999999", "a/b"] {
+            let said = text.parse::<Shard>().unwrap_err().to_string();
+            assert!(said.contains("1/4"), "{said}");
+        }
+    }
+
+    #[test]
+    fn runs_are_dealt_like_cards() {
+        let dealt: Vec<String> = (0..5).map(|place| Shard::at(place, 3).to_string()).collect();
+        assert_eq!(dealt, ["1/3", "2/3", "3/3", "1/3", "2/3"]);
+    }
+}

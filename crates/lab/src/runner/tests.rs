@@ -1,0 +1,136 @@
+//! In which order runs are done, and shards that come to the same.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::plan::{Options, shipped};
+use crate::results::Document;
+
+#[test]
+fn what_takes_its_time_from_the_machine_runs_alone() {
+    let jobs = |name: &str| {
+        let shipped = shipped().iter().find(|plan| plan.name == name).unwrap();
+        let job = Job { out: PathBuf::new(), jobs: 4, seed: 1, version: String::new() };
+        at_once(&Plan::parse(shipped.text, &Options::default()).unwrap(), &job)
+    };
+    assert_eq!(["h3-delay", "he-cost", "he-six", "h3-policies"].map(jobs), [1; 4]);
+    assert_eq!(["cmt-live", "cmt-delay"].map(jobs), [4; 2]);
+}
+
+#[test]
+fn curves_at_one_place_follow_one_another() {
+    let text = "name = 'p'\ntitle = 't'\nabout = 'a'\nruns = 2
+        time = { warm_up = '1.1 s', duration = '8 s' }
+        path.A = { rate = '10 Mbit/s', delay = '10 ms' }
+        sweep = { parameter = 'association.buffer', values = ['1 KiB', '2 KiB'] }
+        scene = [{ id = 's' }, { id = 'a' }]
+        curve = [{ id = 'd' }, { id = 'c' }]";
+    let plan = Plan::parse(text, &Options::default()).unwrap();
+    let run = |point: &Point| format!("{}{}{}", point.scene, point.x, point.curve);
+    let order: Vec<String> =
+        in_rounds(&plan, &[7, 8]).map(|(point, seed)| format!("{}@{seed}", run(point))).collect();
+    let first = ["s1d@7", "s1c@7", "s2d@7", "s2c@7", "a1d@7", "a1c@7", "a2d@7", "a2c@7"];
+    assert_eq!(order[..8], first);
+    assert_eq!(order[8], "s1d@8");
+    assert_eq!(order.len(), 16);
+}
+
+/// Four points of two runs each, ended in an instant.
+const SMALL: &str = "name = 'small'\ntitle = 't'\nabout = 'a'\nruns = 2
+    time = { warm_up = '1.1 s', duration = '1 s' }
+    path.A = { rate = '10 Mbit/s', delay = '10 ms' }
+    sweep = { parameter = 'association.buffer', values = ['8 KiB', '16 KiB'] }
+    curve = [{ id = 'c' }, { id = 'd', set.path.A.delay = '3 ms' }]";
+
+fn job(out: &Path, version: &str) -> Job {
+    Job { out: out.to_owned(), jobs: 2, seed: 3, version: version.to_owned() }
+}
+
+/// Runs one shard of the small plan, into a directory of its own.
+fn shard(root: &Path, name: &str) -> PathBuf {
+    let out = root.join(name.replace('/', "-"));
+    let (shard, options) = (name.parse().unwrap(), Options::default());
+    let stop = AtomicBool::new(false);
+    run_shard(SMALL, &options, shard, &job(&out, "v"), &stop, |_| {}).unwrap();
+    out
+}
+
+#[test]
+fn shards_come_to_the_same_as_one_program() {
+    let root = tempfile::tempdir().unwrap();
+    let shards: Vec<PathBuf> =
+        ["2/3", "1/3", "3/3"].iter().map(|name| shard(root.path(), name)).collect();
+    let merged = merge(&shards, "v").unwrap();
+    let plan = Plan::parse(SMALL, &Options::default()).unwrap();
+    let stop = AtomicBool::new(false);
+    let whole = run(&plan, &job(&root.path().join("whole"), "v"), &stop, |_| {}).unwrap();
+    assert_eq!(merged.results.points, whole.points);
+    let document = |plan, results, seeds: &[u64]| {
+        let document = Document::new(plan, results, "c", seeds.to_vec());
+        serde_json::to_string(&document).unwrap()
+    };
+    assert_eq!(
+        document(&merged.plan, &merged.results, &merged.seeds),
+        document(&plan, &whole, &[3, 4])
+    );
+    // What was merged is kept as if it had been run there.
+    merged.keep(&root.path().join("kept"), "v").unwrap();
+    let mut found = Progress::default();
+    run(&plan, &job(&root.path().join("kept"), "v"), &stop, |now| found = now).unwrap();
+    assert_eq!(found, Progress { done: 8, found: 8, total: 8 });
+}
+
+#[test]
+fn a_shard_that_is_not_there_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let shards = ["1/3", "3/3"].map(|name| shard(root.path(), name));
+    let said = merge(&shards, "v").unwrap_err().to_string();
+    assert_eq!(said, "3 of 8 runs are missing: shard 2/3 is not among them");
+    fs::remove_dir_all(shards[1].join("runs")).unwrap();
+    let said = merge(&shards, "v").unwrap_err().to_string();
+    assert!(said.contains("5 of 8") && said.contains("3-3 (shard 3/3) lacks 2 of 2"), "{said}");
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused_by_name() {
+    let root = tempfile::tempdir().unwrap();
+    let [one, two, four] = ["1/2", "2/2", "2/4"].map(|name| shard(root.path(), name));
+    let said = |directories: &[&PathBuf], version: &str| {
+        let directories: Vec<PathBuf> = directories.iter().map(|one| (*one).clone()).collect();
+        merge(&directories, version).unwrap_err().to_string()
+    };
+    let other = said(&[&one, &four], "v");
+    assert!(other.contains("the number of shards is \"2\" here and \"4\" there"), "{other}");
+    assert!(said(&[&one, &two], "w").contains("another eyas (v)"));
+    assert!(said(&[&root.path().join("nowhere")], "v").contains("shard.json"));
+    // Simulated runs are pure: with the same seed they cannot differ.
+    let again = root.path().join("again");
+    let options = Options::default();
+    run_shard(SMALL, &options, Shard::new(1, 2).unwrap(), &job(&again, "v"), &false.into(), |_| {})
+        .unwrap();
+    for file in fs::read_dir(again.join("runs")).unwrap().flatten() {
+        let text = fs::read_to_string(file.path()).unwrap();
+        fs::write(file.path(), text.replace("\"events\":", "\"events\":1")).unwrap();
+    }
+    assert!(said(&[&one, &again], "v").contains("differ in the run of"));
+}
+
+#[test]
+fn a_directory_belongs_to_one_shard() {
+    let root = tempfile::tempdir().unwrap();
+    let out = shard(root.path(), "1/2");
+    let (second, stop) = (Shard::new(2, 2).unwrap(), AtomicBool::new(false));
+    let said = run_shard(SMALL, &Options::default(), second, &job(&out, "v"), &stop, |_| {});
+    assert!(said.unwrap_err().to_string().contains("that of shard 1/2"));
+}
+
+#[test]
+fn live_experiments_have_no_shards() {
+    let root = tempfile::tempdir().unwrap();
+    let live = shipped().iter().find(|plan| plan.name == "h3-delay").unwrap();
+    let (first, stop) = (Shard::new(1, 2).unwrap(), AtomicBool::new(false));
+    let job = job(root.path(), "v");
+    let said = run_shard(live.text, &Options::default(), first, &job, &stop, |_| {});
+    assert!(matches!(said, Err(RunError::LiveShard)));
+}
