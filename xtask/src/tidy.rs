@@ -6,6 +6,7 @@
 //! | `definitions` | a test or a bound that a document names with its file is there |
 //! | `conformance` | a clause of `docs/conformance/` names its test, or says why it has none |
 //! | `dependencies` | which of our crates may depend on which |
+//! | `layers`, `modules` | which modules of a crate may name which, and no circles |
 //! | `text` | length of files, tabs, trailing spaces, marks, paths of a machine |
 //! | `tokens` | length of functions, macros and attributes that mean "not done" |
 //! | `purity` | pure crates: no unsafe code, no operating system, no hash maps |
@@ -14,10 +15,13 @@ mod conformance;
 mod definitions;
 mod dependencies;
 mod documents;
+mod layers;
+mod modules;
 mod purity;
 mod text;
 mod tokens;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -56,6 +60,7 @@ pub(crate) fn main() -> Result<(), String> {
     let places = documents::places(&files);
     let index = fs::read_to_string(root.join(conformance::INDEX)).unwrap_or_default();
     let mut findings = dependencies::check()?;
+    let mut sources = BTreeMap::new();
     for file in &files {
         // A deleted file is listed until the deletion is committed.
         let Ok(bytes) = fs::read(root.join(file)) else { continue };
@@ -68,7 +73,11 @@ pub(crate) fn main() -> Result<(), String> {
             findings.extend(conformance::check(file, &text, &index));
         }
         findings.extend(documents::check_map(file, &text, &places));
+        if file.ends_with(".rs") {
+            sources.insert(file.clone(), text);
+        }
     }
+    findings.extend(layers::check(&sources));
     findings.sort();
     for finding in &findings {
         let kind = if finding.warning { "warning" } else { "error" };

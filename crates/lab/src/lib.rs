@@ -11,17 +11,22 @@
 //!
 //! | module | job |
 //! | --- | --- |
-//! | [`plan`] | experiments as data; the shipped ones |
-//! | [`simulation`] | one run: hosts, routers, links, a saturated sender, a sink that measures |
-//! | [`runner`] | all runs, on all cores, resumed where they stood |
-//! | [`measure`] | the numbers of a run |
+//! | [`units`] | amounts with units, queues and losses, as people write them |
 //! | [`statistics`] | means, confidence intervals, straight lines |
-//! | [`live`] | one run on real sockets: hosts, servers, clients, trials |
 //! | `emulator` | bad networks in real time, between network namespaces (Linux) |
 //! | `load` | load on real servers: open-loop arrivals over any transport (Linux, feature `load`) |
+//! | [`situation`] | what is simulated or emulated: every set-up and its check; runs nothing |
+//! | [`run`] | what a run gives back |
+//! | [`measure`] | the numbers of a run |
 //! | [`claim`] | what is claimed, as expressions with bounds |
+//! | [`plan`] | experiments as data; the shipped ones |
+//! | [`simulation`] | one run: hosts, routers, links, a saturated sender, a sink that measures |
+//! | [`live`] | one run on real sockets: hosts, servers, clients, trials |
 //! | [`results`] | `result.json`, `result.csv`, finished runs |
+//! | [`runner`] | all runs, on all cores, resumed where they stood, or a shard of them |
 //! | [`report`] | one HTML page with pictures |
+//!
+//! Each module knows only those above it in this table; `cargo xtask tidy` holds them to it.
 
 pub mod claim;
 #[cfg(target_os = "linux")]
@@ -33,6 +38,9 @@ pub mod measure;
 pub mod plan;
 pub mod report;
 pub mod results;
+pub mod run;
 pub mod runner;
 pub mod simulation;
+pub mod situation;
 pub mod statistics;
+pub mod units;

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::plan::{Setup, Situation};
-use crate::results::RunResult;
+use crate::run::RunResult;
+use crate::situation::{Setup, Situation, live};
 use crate::statistics::Statistic;
 
 /// One number of a run.
@@ -133,7 +133,7 @@ impl Measure {
             Self::Dropped(name) => format!("Dropped on path {name} [%]"),
             Self::Rival(name) => format!("Payload of {name} [Mbit/s]"),
             Self::Gap => "Longest time without a message [ms]".to_owned(),
-            Self::Column(statistic, column) => crate::live::column_label(*statistic, column),
+            Self::Column(statistic, column) => column_label(*statistic, column),
         }
     }
 
@@ -194,5 +194,23 @@ impl Measure {
             Self::Gap => run.longest_gap_ms,
             Self::Column(..) => f64::NAN,
         }
+    }
+}
+
+/// What people read at an axis of a column's statistic, with the unit.
+fn column_label(statistic: Statistic, column: &str) -> String {
+    let of = match statistic {
+        Statistic::Mean => "mean".to_owned(),
+        Statistic::Deviation => "standard deviation".to_owned(),
+        Statistic::Count => "trials".to_owned(),
+        Statistic::Least => "least".to_owned(),
+        Statistic::Most => "most".to_owned(),
+        Statistic::Percentile(50) => "median".to_owned(),
+        Statistic::Percentile(percent) => format!("{percent}th percentile"),
+    };
+    let what = live::columns().find(|(name, _)| *name == column);
+    match what {
+        Some((_, label)) => format!("{label}, {of}"),
+        None => format!("{column}, {of}"),
     }
 }

@@ -20,9 +20,11 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, Scope};
 
 use crate::live::{self, LiveError};
-use crate::plan::{Options, Plan, PlanError, Point, Situation};
-use crate::results::{Results, ResultsError, RunResult, Store};
+use crate::plan::{Options, Plan, PlanError};
+use crate::results::{ResultsError, Store};
+use crate::run::{Results, RunResult};
 use crate::simulation;
+use crate::situation::{Point, Situation};
 
 pub use merge::{MergeError, Merged, merge};
 pub use shard::{NotAShard, Shard, ShardFile};
@@ -49,6 +51,20 @@ pub struct Progress {
     pub found: usize,
     /// All runs.
     pub total: usize,
+}
+
+/// What a caller is told while runs go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// How far it is: at the beginning, and after each run.
+    Progress(Progress),
+    /// A run was left out, for this machine lacks what it needs.
+    LeftOut {
+        /// The point that it belongs to.
+        point: &'a str,
+        /// What is lacking, in words.
+        lacking: &'a str,
+    },
 }
 
 /// Why a plan was not run to its end.
@@ -80,10 +96,10 @@ pub enum RunError {
 /// Of all runs of a point, in their order.
 #[must_use]
 pub fn seeds(plan: &Plan, first: u64) -> Vec<u64> {
-    (0..u64::from(plan.runs)).map(|run| first.wrapping_add(run)).collect()
+    (0..u64::from(plan.grid.runs)).map(|run| first.wrapping_add(run)).collect()
 }
 
-/// Runs a plan. `progress` is called after each run; when `stop` is set, no more are begun.
+/// Runs a plan. `tell` is called after each run; when `stop` is set, no more are begun.
 ///
 /// # Errors
 /// If it was stopped, or the output directory cannot be written.
@@ -91,16 +107,16 @@ pub fn run(
     plan: &Plan,
     job: &Job,
     stop: &AtomicBool,
-    progress: impl FnMut(Progress),
+    tell: impl FnMut(Event<'_>),
 ) -> Result<Results, RunError> {
     let seeds = seeds(plan, job.seed);
     let all = in_rounds(plan, &seeds).collect();
-    let (store, skipped) = work_off(plan, all, job, stop, progress)?;
+    let (store, skipped) = work_off(plan, all, job, stop, tell)?;
     let runs = |point: &Point| {
         let runs = seeds.iter().filter_map(|seed| store.get(&point.id, *seed).cloned());
         (point.id.clone(), runs.collect())
     };
-    let points = plan.points.iter().map(runs).collect();
+    let points = plan.grid.points.iter().map(runs).collect();
     Ok(Results { points, skipped, at_once: at_once(plan, job) })
 }
 
@@ -116,7 +132,7 @@ pub fn run_shard(
     shard: Shard,
     job: &Job,
     stop: &AtomicBool,
-    mut progress: impl FnMut(Progress),
+    mut tell: impl FnMut(Event<'_>),
 ) -> Result<Progress, RunError> {
     let plan = Plan::parse(text, options)?;
     if plan.is_live() {
@@ -135,9 +151,11 @@ pub fn run_shard(
     let dealt = in_rounds(&plan, &seeds).enumerate();
     let mine = dealt.filter(|(place, _)| Shard::at(*place, shard.of()) == shard);
     let mut last = Progress::default();
-    work_off(&plan, mine.map(|(_, run)| run).collect(), job, stop, |now| {
-        last = now;
-        progress(now);
+    work_off(&plan, mine.map(|(_, run)| run).collect(), job, stop, |event| {
+        if let Event::Progress(now) = event {
+            last = now;
+        }
+        tell(event);
     })?;
     Ok(last)
 }
@@ -153,10 +171,10 @@ fn work_off<'a>(
     runs: Vec<Run<'a>>,
     job: &Job,
     stop: &AtomicBool,
-    mut progress: impl FnMut(Progress),
+    mut tell: impl FnMut(Event<'_>),
 ) -> Result<(Store, Skipped), RunError> {
     let mut store = Store::open(&job.out, &job.version)?;
-    for point in &plan.points {
+    for point in &plan.grid.points {
         store.load(point);
     }
     let total = runs.len();
@@ -164,15 +182,17 @@ fn work_off<'a>(
     let open: Vec<Run<'_>> = runs.into_iter().filter(is_open).collect();
     let found = total - open.len();
     let mut now = Progress { done: found, found, total };
-    progress(now);
+    tell(Event::Progress(now));
     let mut skipped = Skipped::new();
     thread::scope(|scope| -> Result<(), RunError> {
         for (point, seed, result) in begin(scope, &open, at_once(plan, job), stop) {
             let kept = match result {
                 Ok(result) => store.keep(point, seed, result),
                 Err(LiveError::Stopped) => continue,
-                Err(LiveError::Missing(what)) => {
-                    leave_out(&mut skipped, point, what);
+                // Nothing is kept, for what is lacking may be there the next time.
+                Err(LiveError::Missing(lacking)) => {
+                    tell(Event::LeftOut { point, lacking: &lacking });
+                    skipped.entry(lacking).or_default().insert(point.to_owned());
                     Ok(())
                 }
                 Err(cause) => {
@@ -186,7 +206,7 @@ fn work_off<'a>(
                 return Err(cause.into());
             }
             now.done += 1;
-            progress(now);
+            tell(Event::Progress(now));
         }
         Ok(())
     })?;
@@ -226,17 +246,10 @@ fn begin<'scope, 'env: 'scope>(
 }
 
 fn at_once(plan: &Plan, job: &Job) -> usize {
-    match plan.points.iter().any(|point| point.situation.runs_alone()) {
+    match plan.grid.points.iter().any(|point| point.situation.runs_alone()) {
         true => 1,
         false => job.jobs.max(1),
     }
-}
-
-/// Says aloud that a point is left out. Nothing is kept, for what is missing may be there the next
-/// time.
-fn leave_out(skipped: &mut BTreeMap<String, BTreeSet<String>>, point: &str, what: String) {
-    eprintln!("SKIPPED {point}: {what}");
-    skipped.entry(what).or_default().insert(point.to_owned());
 }
 
 fn one(situation: &Situation, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
@@ -250,8 +263,8 @@ fn one(situation: &Situation, seed: u64, stop: &AtomicBool) -> Result<RunResult,
 /// early. What is compared, the curves at one place, follows one another: a machine is not as fast at
 /// all times.
 fn in_rounds<'a>(plan: &'a Plan, seeds: &'a [u64]) -> impl Iterator<Item = (&'a Point, u64)> {
-    let scene = |point: &Point| plan.scenes.iter().position(|scene| scene.id == point.scene);
-    let mut points: Vec<&Point> = plan.points.iter().collect();
+    let scene = |point: &Point| plan.grid.scenes.iter().position(|scene| scene.id == point.scene);
+    let mut points: Vec<&Point> = plan.grid.points.iter().collect();
     points.sort_by(|one, other| {
         scene(one).cmp(&scene(other)).then_with(|| one.x.total_cmp(&other.x))
     });

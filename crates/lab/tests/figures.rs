@@ -24,9 +24,9 @@ fn table_of(name: &str, values: &str, points: &[&str], measures: &[&str]) -> Str
     let plan = shipped().iter().find(|shipped| shipped.name == name).expect("a shipped plan");
     let options = Options { runs: Some(1), set, ..Options::default() };
     let mut plan = Plan::parse(plan.text, &options).expect("a plan");
-    let wanted: Vec<f64> = plan.points.iter().map(|point| point.x).collect();
+    let wanted: Vec<f64> = plan.grid.points.iter().map(|point| point.x).collect();
     let places: Vec<f64> = wanted.into_iter().filter(|x| values.contains(&x.to_string())).collect();
-    plan.points.retain(|point| {
+    plan.grid.points.retain(|point| {
         let is_wanted = |name: &&str| point.id.starts_with(name);
         points.iter().any(is_wanted) || (points.is_empty() && places.contains(&point.x))
     });
@@ -39,7 +39,7 @@ fn table_of(name: &str, values: &str, points: &[&str], measures: &[&str]) -> Str
     for measure in &measures {
         let _ = write!(text, "{:>14}", measure.to_string());
     }
-    for point in &plan.points {
+    for point in &plan.grid.points {
         let _ = write!(text, "\n{:<24}", point.id);
         for measure in &measures {
             let _ = write!(

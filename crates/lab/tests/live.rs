@@ -4,9 +4,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use eyas_lab::live::{self, LiveError, Setup};
+use eyas_lab::live::{self, LiveError};
 use eyas_lab::plan::{Extent, Options, Plan, shipped};
-use eyas_lab::results::RunResult;
+use eyas_lab::run::RunResult;
+use eyas_lab::situation::live::Setup;
 
 /// One run of one point of a shipped plan, in small; none where that is not allowed.
 fn run(name: &str, point: &str, set: &[&str], stop: bool) -> Option<Result<RunResult, LiveError>> {
@@ -18,7 +19,7 @@ fn run(name: &str, point: &str, set: &[&str], stop: bool) -> Option<Result<RunRe
     let set = set.iter().map(|text| (*text).to_owned()).collect();
     let options = Options { extent: Extent::Quick, runs: None, set };
     let plan = Plan::parse(shipped.text, &options).unwrap();
-    let point = plan.points.iter().find(|one| one.id == point).unwrap();
+    let point = plan.grid.points.iter().find(|one| one.id == point).unwrap();
     let setup: &Setup = point.situation.live().unwrap();
     Some(live::run(setup, 1, &AtomicBool::new(stop)))
 }

@@ -109,6 +109,14 @@ impl Progress {
         }
     }
 
+    /// Prints something else, with the bar out of the way.
+    pub(crate) fn beside(&self, print: impl FnOnce()) {
+        match &self.0 {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
     /// Takes the bar away.
     pub(crate) fn clear(&self) {
         if let Some(bar) = &self.0 {

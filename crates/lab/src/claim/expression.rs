@@ -1,7 +1,9 @@
 //! What a claim computes: measures at points or along curves, and a little arithmetic.
 
+use super::basis::Basis;
+use super::read::Read;
 use crate::measure::Measure;
-use crate::plan::{Plan, Point};
+use crate::situation::{Grid, Point};
 use crate::statistics::Line;
 
 /// Something that can be computed of one run of every point.
@@ -151,19 +153,16 @@ impl Series {
     }
 }
 
-/// A measure of one run of the point with this identifier, if there is one.
-pub(crate) type Read<'a> = dyn Fn(&str, &Measure) -> Option<f64> + 'a;
-
 impl Expression {
     /// Computes it; none if something was not measured.
-    pub(crate) fn evaluate(&self, plan: &Plan, read: &Read<'_>) -> Option<Series> {
+    pub(crate) fn evaluate(&self, basis: Basis<'_>, read: &Read<'_>) -> Option<Series> {
         match self {
             Self::Number(number) => Some(Series::number(*number)),
             Self::Read { measure, scene, curve, span } => {
-                let points: Vec<&Point> = plan.along(scene, curve).collect();
+                let points: Vec<&Point> = basis.grid.along(scene, curve).collect();
                 series(&points, *span, &|point| {
                     let number = read(&point.id, measure)?;
-                    let counts = match &plan.judged {
+                    let counts = match basis.judged {
                         Some(rule) => rule.counts(&point.id, read)?,
                         None => true,
                     };
@@ -171,13 +170,13 @@ impl Expression {
                 })
             }
             Self::Both(operator, left, right) => {
-                let (left, right) = (left.evaluate(plan, read)?, right.evaluate(plan, read)?);
+                let (left, right) = (left.evaluate(basis, read)?, right.evaluate(basis, read)?);
                 left.with(&right, |left, right| operator.apply(left, right))
             }
             Self::Call(function, arguments) => {
                 let arguments: Vec<Series> = arguments
                     .iter()
-                    .map(|argument| argument.evaluate(plan, read))
+                    .map(|argument| argument.evaluate(basis, read))
                     .collect::<Option<_>>()?;
                 call(*function, &arguments)
             }
@@ -199,14 +198,14 @@ impl Expression {
     /// Shows each measure of each point that it reads.
     pub(super) fn for_each_read<'a>(
         &'a self,
-        plan: &'a Plan,
+        grid: &'a Grid,
         show: &mut dyn FnMut(&'a Point, &Measure),
     ) {
         let mut reads = Vec::new();
         self.collect_reads(&mut reads);
         for read in reads {
             let Self::Read { measure, scene, curve, .. } = read else { continue };
-            plan.along(scene, curve).for_each(|point| show(point, measure));
+            grid.along(scene, curve).for_each(|point| show(point, measure));
         }
     }
 

@@ -2,11 +2,10 @@
 
 use serde::Deserialize;
 
-use super::expression::Read;
-use crate::live;
+use super::read::Read;
 use crate::measure::Measure;
-use crate::plan::{Named, Plan, PlanError, Point};
-use crate::results::Results;
+use crate::run::Results;
+use crate::situation::{Grid, Named, Point, live};
 
 /// `[judged]` of a plan: claims leave out the points at which this does not hold.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -22,25 +21,25 @@ pub struct Judged {
 
 impl Judged {
     /// # Errors
-    /// If there is no such measure, or nobody is told what it means.
-    pub(crate) fn check(&self) -> Result<(), PlanError> {
+    /// If there is no such measure, or nobody is told what it means: in words.
+    pub(crate) fn check(&self) -> Result<(), String> {
         let is_known = match &self.measure {
             Measure::Column(_, column) => live::columns().any(|(name, _)| name == column),
             _ => false,
         };
         if !is_known {
-            return Err(PlanError(format!(
+            return Err(format!(
                 "judged.measure: {} is not a column of live runs, such as mean.late",
                 self.measure
-            )));
+            ));
         }
         if !self.at_most.is_finite() {
-            return Err(PlanError("judged.at_most must be a number".to_owned()));
+            return Err("judged.at_most must be a number".to_owned());
         }
         if self.otherwise.trim().is_empty() {
-            return Err(PlanError(
-                "judged.otherwise is empty: say what it means if the measure is more".to_owned(),
-            ));
+            return Err(
+                "judged.otherwise is empty: say what it means if the measure is more".to_owned()
+            );
         }
         Ok(())
     }
@@ -51,17 +50,17 @@ impl Judged {
     }
 
     /// What is left out, for readers; none if nothing is.
-    pub(crate) fn left_out(&self, plan: &Plan, results: &Results) -> Option<String> {
+    pub(crate) fn left_out(&self, grid: &Grid, results: &Results) -> Option<String> {
         let of_scene = |scene| {
-            plan.curves.iter().filter_map(move |curve| self.of(plan, results, scene, curve))
+            grid.curves.iter().filter_map(move |curve| self.of(grid, results, scene, curve))
         };
-        let parts: Vec<String> = plan.scenes.iter().flat_map(of_scene).collect();
+        let parts: Vec<String> = grid.scenes.iter().flat_map(of_scene).collect();
         (!parts.is_empty())
             .then(|| format!("No claim is judged by {}: {}.", parts.join("; "), self.otherwise))
     }
 
     /// What is left out of one curve.
-    fn of(&self, plan: &Plan, results: &Results, scene: &Named, curve: &Named) -> Option<String> {
+    fn of(&self, grid: &Grid, results: &Results, scene: &Named, curve: &Named) -> Option<String> {
         let is_left_out = |point: &&Point| {
             let read = |id: &str, measure: &Measure| {
                 let number = measure.of(&point.situation, &results.pooled(id));
@@ -69,13 +68,13 @@ impl Judged {
             };
             self.counts(&point.id, &read) == Some(false)
         };
-        let points = plan.along(&scene.id, &curve.id).filter(is_left_out);
+        let points = grid.along(&scene.id, &curve.id).filter(is_left_out);
         let places: Vec<String> = points.map(|point| point.x.to_string()).collect();
         let name = match scene.label.as_str() {
             "" => curve.label.clone(),
             label => format!("{label}, {}", curve.label),
         };
-        let text = format!("{name} at {} {}", places.join(", "), plan.axis.unit);
+        let text = format!("{name} at {} {}", places.join(", "), grid.axis.unit);
         (!places.is_empty()).then(|| text.trim_end().to_owned())
     }
 }

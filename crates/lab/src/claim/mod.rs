@@ -3,14 +3,18 @@
 //! | file | job |
 //! | --- | --- |
 //! | `mod` | claims and their verdicts |
+//! | `basis` | the points that claims are about |
 //! | `expression` | what is computed |
 //! | `judged` | which points claims are judged by |
+//! | `read` | how they get at what was measured |
 //! | `reader` | expressions as text |
 //! | `trials` | expressions over the trials of live runs |
 //! | `verdict` | how claims and checks came out |
 
+mod basis;
 mod expression;
 mod judged;
+mod read;
 mod reader;
 mod trials;
 mod verdict;
@@ -20,11 +24,12 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Plan, PlanError};
-use crate::results::Results;
+use crate::run::Results;
+use crate::situation::Grid;
 use crate::statistics::Summary;
 use verdict::Estimate;
 
+pub(crate) use basis::Basis;
 pub use expression::{Expression, Function, Operator, Series, Span};
 pub use judged::Judged;
 pub(crate) use trials::summaries;
@@ -156,17 +161,16 @@ impl Bounds {
 }
 
 impl Claim {
-    pub(crate) fn parse(text: ClaimText, plan: &Plan) -> Result<Self, PlanError> {
-        let refused = |cause: String| PlanError(format!("claim {:?}: {cause}", text.id));
-        if plan.claims.iter().any(|other| other.id == text.id) {
-            return Err(refused("there is another one of this id".to_owned()));
-        }
+    /// # Errors
+    /// What cannot be understood, in words.
+    pub(crate) fn parse(text: ClaimText, grid: &Grid) -> Result<Self, String> {
+        let refused = |cause: String| format!("claim {:?}: {cause}", text.id);
         let judged = text.check.iter().any(|check| !check.bounds().is_empty());
         if !judged {
             return Err(refused("no check has bounds: at_least, at_most, above, below".to_owned()));
         }
         let check = |check: &CheckText| {
-            let value = Expression::parse(&check.value, plan)
+            let value = Expression::parse(&check.value, grid)
                 .map_err(|cause| refused(format!("{}: {cause}", check.value)))?;
             Ok(Check {
                 text: check.value.clone(),
@@ -176,15 +180,14 @@ impl Claim {
                 bounds: check.bounds(),
             })
         };
-        let checks = text.check.iter().map(check).collect::<Result<_, PlanError>>()?;
+        let checks = text.check.iter().map(check).collect::<Result<_, String>>()?;
         let ClaimText { id, text, published, note, .. } = text;
         Ok(Self { id, text, published, note, checks })
     }
 
     /// Judges it.
-    #[must_use]
-    pub fn judge(&self, plan: &Plan, results: &Results) -> Verdict {
-        let checks: Vec<_> = self.checks.iter().map(|check| check.judge(plan, results)).collect();
+    pub(crate) fn judge(&self, basis: Basis<'_>, results: &Results) -> Verdict {
+        let checks: Vec<_> = self.checks.iter().map(|check| check.judge(basis, results)).collect();
         Verdict {
             id: self.id.clone(),
             text: self.text.clone(),
@@ -199,11 +202,11 @@ impl Claim {
 }
 
 impl Check {
-    fn judge(&self, plan: &Plan, results: &Results) -> CheckVerdict {
-        let estimate = if plan.is_live() {
-            trials::measure(&self.value, plan, results)
+    fn judge(&self, basis: Basis<'_>, results: &Results) -> CheckVerdict {
+        let estimate = if basis.grid.is_live() {
+            trials::measure(&self.value, basis, results)
         } else {
-            self.over_runs(plan, results)
+            self.over_runs(basis, results)
         };
         CheckVerdict {
             value: self.text.clone(),
@@ -217,11 +220,11 @@ impl Check {
     }
 
     /// Computed for each run, then averaged.
-    fn over_runs(&self, plan: &Plan, results: &Results) -> Option<Estimate> {
-        let samples: Option<Vec<f64>> = (0..plan.runs as usize)
+    fn over_runs(&self, basis: Basis<'_>, results: &Results) -> Option<Estimate> {
+        let samples: Option<Vec<f64>> = (0..basis.grid.runs as usize)
             .map(|run| {
-                let read = |point: &str, measure: &_| results.value(plan, point, measure, run);
-                self.value.evaluate(plan, &read)?.single()
+                let read = |point: &str, measure: &_| basis.value(results, point, measure, run);
+                self.value.evaluate(basis, &read)?.single()
             })
             .collect();
         let Summary { value, interval, .. } = Summary::of(&samples?)?;

@@ -2,18 +2,19 @@
 
 use super::expression::{Expression, Function, Operator, Span};
 use crate::measure::Measure;
-use crate::plan::{Plan, parse_amount};
+use crate::situation::{Grid, Named};
+use crate::units::parse_amount;
 
 /// The deepest that brackets may be in one another.
 const DEEPEST: usize = 32;
 
 impl Expression {
-    /// Reads an expression about a plan.
+    /// Reads an expression about these points.
     ///
     /// # Errors
     /// What cannot be understood, in words.
-    pub fn parse(text: &str, plan: &Plan) -> Result<Self, String> {
-        let mut reader = Reader { rest: text, plan, depth: 0 };
+    pub fn parse(text: &str, grid: &Grid) -> Result<Self, String> {
+        let mut reader = Reader { rest: text, grid, depth: 0 };
         let expression = reader.sum()?;
         match reader.peek() {
             None => Ok(expression),
@@ -24,7 +25,7 @@ impl Expression {
 
 struct Reader<'a> {
     rest: &'a str,
-    plan: &'a Plan,
+    grid: &'a Grid,
     depth: usize,
 }
 
@@ -137,7 +138,7 @@ impl<'a> Reader<'a> {
         let inside = self.word(|c| c != ']');
         self.expect(']')?;
         let mut parts: Vec<&str> = inside.split(',').map(str::trim).collect();
-        let without_scenes = self.plan.scenes.iter().all(|scene| scene.id.is_empty());
+        let without_scenes = self.grid.scenes.iter().all(|scene| scene.id.is_empty());
         if without_scenes {
             parts.insert(0, "");
         }
@@ -145,11 +146,11 @@ impl<'a> Reader<'a> {
             let form = if without_scenes { "[curve, where]" } else { "[scene, curve, where]" };
             return Err(format!("wants {name}{form}, not [{inside}]"));
         };
-        let known = |names: &[crate::plan::Named], id: &str| names.iter().any(|name| name.id == id);
-        if !known(&self.plan.scenes, scene) {
+        let known = |names: &[Named], id: &str| names.iter().any(|name| name.id == id);
+        if !known(&self.grid.scenes, scene) {
             return Err(format!("there is no scene {scene:?}"));
         }
-        if !known(&self.plan.curves, curve) {
+        if !known(&self.grid.curves, curve) {
             return Err(format!("there is no curve {curve:?}"));
         }
         let span = span(place)?;

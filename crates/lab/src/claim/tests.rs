@@ -3,7 +3,8 @@
 use super::{Bounds, Expression, Outcome};
 use crate::measure::Measure;
 use crate::plan::{Options, Plan};
-use crate::results::{Document, Results, RunResult, StreamResult};
+use crate::results::Document;
+use crate::run::{Results, RunResult, StreamResult};
 use crate::statistics::Method;
 
 const PLAN: &str = "name = 'p'\ntitle = 't'\nabout = 'a'\nruns = 2
@@ -23,16 +24,16 @@ fn results(plan: &Plan) -> Results {
         RunResult { streams: vec![stream], ..RunResult::default() }
     };
     let runs = |x: f64| vec![run(3.0 * x), run(3.0 * x + 1.0)];
-    let points = plan.points.iter().map(|point| (point.id.clone(), runs(point.x)));
+    let points = plan.grid.points.iter().map(|point| (point.id.clone(), runs(point.x)));
     Results { points: points.collect(), ..Results::default() }
 }
 
 fn compute(text: &str, run: usize) -> Option<f64> {
     let plan = plan("");
     let results = results(&plan);
-    let expression = Expression::parse(text, &plan).unwrap();
-    let read = |point: &str, measure: &Measure| results.value(&plan, point, measure, run);
-    expression.evaluate(&plan, &read)?.single()
+    let expression = Expression::parse(text, &plan.grid).unwrap();
+    let read = |point: &str, measure: &Measure| plan.basis().value(&results, point, measure, run);
+    expression.evaluate(plan.basis(), &read)?.single()
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn partly_late() -> (Plan, Results) {
     };
     let is_late = |curve: &str, x: f64| x > 2.5 || (x > 1.5 && curve == "d");
     let late = |curve: &str, x: f64| if is_late(curve, x) { 100.1 } else { 100.0 };
-    let points = plan.points.iter();
+    let points = plan.grid.points.iter();
     let points = points.map(|point| (point.id.clone(), run(point.x, late(&point.curve, point.x))));
     let results = Results { points: points.collect(), ..Results::default() };
     (plan, results)
@@ -82,8 +83,8 @@ fn partly_late() -> (Plan, Results) {
 fn what_is_not_judged_is_left_out_of_series() {
     let (plan, results) = partly_late();
     let compute = |text: &str| {
-        let expression = Expression::parse(text, &plan).unwrap();
-        super::trials::measure(&expression, &plan, &results).map(|estimate| estimate.value)
+        let expression = Expression::parse(text, &plan.grid).unwrap();
+        super::trials::measure(&expression, plan.basis(), &results).map(|estimate| estimate.value)
     };
     assert_eq!(compute("most(mean.cpu[c, ..])"), Some(2.0));
     assert_eq!(compute("mean(mean.cpu[c, ..])"), Some(1.5));
@@ -101,12 +102,12 @@ fn what_is_not_judged_is_left_out_of_series() {
 #[test]
 fn readers_are_told_what_is_not_judged() {
     let (plan, results) = partly_late();
-    let said = plan.judged.as_ref().unwrap().left_out(&plan, &results);
+    let said = plan.judged.as_ref().unwrap().left_out(&plan.grid, &results);
     assert_eq!(said.unwrap(), "No claim is judged by C at 3; D at 2, 3: too late.");
     let none = Plan { judged: None, ..plan };
     let verdict = |plan: &Plan| {
-        let expression = Expression::parse("most(mean.cpu[d, ..])", plan).unwrap();
-        super::trials::measure(&expression, plan, &results).map(|estimate| estimate.value)
+        let expression = Expression::parse("most(mean.cpu[d, ..])", &plan.grid).unwrap();
+        super::trials::measure(&expression, plan.basis(), &results).map(|estimate| estimate.value)
     };
     assert_eq!(verdict(&none), Some(3.0), "without the rule everything is");
 }
@@ -133,7 +134,7 @@ fn shares(missed: usize) -> (Plan, Results) {
     let columns = [("adopted", adopted), ("late", vec![0.0]), ("packets", vec![12.0])];
     let columns = columns.map(|(name, trials)| (name.to_owned(), trials));
     let run = RunResult { columns: columns.into_iter().collect(), ..RunResult::default() };
-    let points = plan.points.iter().map(|point| (point.id.clone(), vec![run.clone()]));
+    let points = plan.grid.points.iter().map(|point| (point.id.clone(), vec![run.clone()]));
     let results = Results { points: points.collect(), ..Results::default() };
     (plan, results)
 }
@@ -142,8 +143,8 @@ fn shares(missed: usize) -> (Plan, Results) {
 fn each_quantity_has_one_interval() {
     let (plan, results) = shares(4);
     let estimate = |text: &str| {
-        let expression = Expression::parse(text, &plan).unwrap();
-        super::trials::measure(&expression, &plan, &results).unwrap()
+        let expression = Expression::parse(text, &plan.grid).unwrap();
+        super::trials::measure(&expression, plan.basis(), &results).unwrap()
     };
     let share = estimate("mean.adopted[c, 1]").interval.unwrap();
     assert_eq!(share.method, Method::Wilson);
@@ -164,8 +165,8 @@ fn each_quantity_has_one_interval() {
 fn shares_of_all_trials_leave_doubt() {
     let (plan, results) = shares(0);
     let text = "mean.adopted[c, 1] - mean.adopted[d, 1]";
-    let expression = Expression::parse(text, &plan).unwrap();
-    let estimate = super::trials::measure(&expression, &plan, &results).unwrap();
+    let expression = Expression::parse(text, &plan.grid).unwrap();
+    let estimate = super::trials::measure(&expression, plan.basis(), &results).unwrap();
     let interval = estimate.interval.unwrap();
     assert_eq!((estimate.value, interval.method), (0.0, Method::Bootstrap));
     assert!(interval.low < -1.0 && interval.high > 1.0, "{interval:?}");
@@ -174,7 +175,7 @@ fn shares_of_all_trials_leave_doubt() {
 #[test]
 fn what_cannot_be_understood() {
     let plan = plan("");
-    let said = |text: &str| Expression::parse(text, &plan).unwrap_err();
+    let said = |text: &str| Expression::parse(text, &plan.grid).unwrap_err();
     assert!(said("speed[c, 1 KiB]").contains("there are throughput,"));
     assert!(said("throughput[e, 1 KiB]").contains("no curve \"e\""));
     assert!(said("throughput[c]").contains("[curve, where]"));
@@ -192,7 +193,7 @@ fn verdicts_come_from_the_interval_of_the_mean_over_the_runs() {
         let plan = plan(&format!(
             "[[claim]]\nid = '1'\ntext = 't'\npublished = 'p'\n[[claim.check]]\nvalue = '{value}'\n{bounds}"
         ));
-        plan.claims[0].judge(&plan, &results(&plan))
+        plan.claims[0].judge(plan.basis(), &results(&plan))
     };
     let verdict = claim("at_least = 6.5\nbelow = 6.6", "throughput[c, 2 KiB]");
     assert_eq!((verdict.measured, verdict.outcome), (Some(6.5), Outcome::Undecided));

@@ -7,23 +7,23 @@
 
 use std::collections::BTreeMap;
 
+use super::basis::Basis;
 use super::expression::Expression;
 use super::verdict::Estimate;
-use crate::live;
 use crate::measure::Measure;
-use crate::plan::{Plan, Situation};
-use crate::results::{Results, RunResult};
+use crate::run::{Results, RunResult};
+use crate::situation::{Grid, Situation, live};
 use crate::statistics::{
     DRAWS, Interval, Method, Statistic, Summary, plausible_share, resample, seed_of,
 };
 
 /// What it comes to and how sure that is; none if something was not measured.
-pub(super) fn measure(value: &Expression, plan: &Plan, results: &Results) -> Option<Estimate> {
-    let pools = Pools::of(value, plan, results);
-    let measured = pools.evaluate(value, plan, Draw::AsMeasured)?;
+pub(super) fn measure(value: &Expression, basis: Basis<'_>, results: &Results) -> Option<Estimate> {
+    let pools = Pools::of(value, basis.grid, results);
+    let measured = pools.evaluate(value, basis, Draw::AsMeasured)?;
     let interval = match value.only_read() {
-        Some(measure) if is_share(measure) => pools.wilson(value, plan),
-        _ => pools.bootstrap(value, plan),
+        Some(measure) if is_share(measure) => pools.wilson(value, basis),
+        _ => pools.bootstrap(value, basis),
     };
     Some(Estimate { value: measured, interval })
 }
@@ -76,9 +76,9 @@ enum Draw {
 struct Pools<'a>(BTreeMap<&'a str, Pool<'a>>);
 
 impl<'a> Pools<'a> {
-    fn of(value: &'a Expression, plan: &'a Plan, results: &Results) -> Self {
+    fn of(value: &'a Expression, grid: &'a Grid, results: &Results) -> Self {
         let mut pools = BTreeMap::new();
-        value.for_each_read(plan, &mut |point, _| {
+        value.for_each_read(grid, &mut |point, _| {
             let pool = || Pool {
                 id: &point.id,
                 situation: &point.situation,
@@ -89,23 +89,23 @@ impl<'a> Pools<'a> {
         Self(pools)
     }
 
-    fn evaluate(&self, value: &Expression, plan: &Plan, draw: Draw) -> Option<f64> {
+    fn evaluate(&self, value: &Expression, basis: Basis<'_>, draw: Draw) -> Option<f64> {
         let read = |id: &str, measure: &Measure| self.0.get(id)?.read(measure, draw);
-        value.evaluate(plan, &read)?.single().filter(|number| number.is_finite())
+        value.evaluate(basis, &read)?.single().filter(|number| number.is_finite())
     }
 
     /// The expression reads one share; where that ends, the expression does.
-    fn wilson(&self, value: &Expression, plan: &Plan) -> Option<Interval> {
+    fn wilson(&self, value: &Expression, basis: Basis<'_>) -> Option<Interval> {
         let ends: [fn(Interval) -> f64; 2] = [|share| share.low, |share| share.high];
-        let [one, other] = ends.map(|end| self.evaluate(value, plan, Draw::End(end)));
+        let [one, other] = ends.map(|end| self.evaluate(value, basis, Draw::End(end)));
         let (one, other) = (one?, other?);
         Some(Interval { low: one.min(other), high: one.max(other), method: Method::Wilson })
     }
 
     /// None if no column has two trials: then nothing tells how much they vary.
-    fn bootstrap(&self, value: &Expression, plan: &Plan) -> Option<Interval> {
+    fn bootstrap(&self, value: &Expression, basis: Basis<'_>) -> Option<Interval> {
         let mut most = 0;
-        value.for_each_read(plan, &mut |point, measure| {
+        value.for_each_read(basis.grid, &mut |point, measure| {
             let pool = self.0.get(point.id.as_str());
             if let (Some(pool), Measure::Column(_, column)) = (pool, measure) {
                 most = pool.all.columns.get(column).map_or(0, Vec::len).max(most);
@@ -114,7 +114,7 @@ impl<'a> Pools<'a> {
         if most < 2 {
             return None;
         }
-        let replicate = |draw| self.evaluate(value, plan, Draw::Again(draw));
+        let replicate = |draw| self.evaluate(value, basis, Draw::Again(draw));
         Interval::bootstrap((0..DRAWS).map(replicate).collect::<Option<_>>()?)
     }
 }

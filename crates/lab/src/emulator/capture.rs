@@ -11,7 +11,7 @@ use std::time::Duration;
 use eyas_netem::capture::{Capture, CaptureInterface};
 
 use super::error::EmulatorError;
-use super::topology::Host;
+use super::host::Host;
 use destination::Destination;
 
 /// Bytes that are gathered before they go to the file's thread.

@@ -16,8 +16,8 @@ use super::capture::Recorder;
 use super::counters::Counters;
 use super::device::{Arrival, Scratch};
 use super::error::EmulatorError;
+use super::host::Host;
 use super::path::{PathRun, Surroundings};
-use super::topology::Host;
 
 /// Packets that are read from one device before the others, and what is due, have their turn.
 const BATCH: usize = 32;

@@ -11,8 +11,6 @@ use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
 use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
 use eyas_netem::packet::protocol;
 
-use super::topology::{Host, PathTopology};
-
 /// The most bytes of what a box looks for that its rule shows.
 const LONGEST_TEXT: usize = 24;
 
@@ -115,12 +113,17 @@ impl MiddleboxConfig {
         }
     }
 
-    /// The boxes themselves, each with the family of addresses that it is for.
-    pub(super) fn build(&self, path: &PathTopology) -> Vec<(Family, BoxedMiddlebox)> {
+    /// The boxes themselves, each with the family of addresses that it is for. A NAT needs the address
+    /// that it shows, and what answers for a router those of the server.
+    pub(super) fn build(
+        &self,
+        nat_address: Option<Ipv4Addr>,
+        server: &[IpAddr],
+    ) -> Vec<(Family, BoxedMiddlebox)> {
         match self {
             Self::Firewall(policy) => vec![(Family::Any, Box::new(Firewall::new(policy.clone())))],
             Self::Nat { sctp, idle, idle_tcp } => {
-                let Some(address) = path.nat_address() else { return Vec::new() };
+                let Some(address) = nat_address else { return Vec::new() };
                 let (sctp, idle, idle_tcp) = (*sctp, *idle, *idle_tcp);
                 let config = NatConfig { sctp, idle, idle_tcp, ..NatConfig::new(address.into()) };
                 vec![(Family::V4, Box::new(Nat::new(config)))]
@@ -130,7 +133,7 @@ impl MiddleboxConfig {
                     let answer = if *answers { Answer::TooBig(address) } else { Answer::Nothing };
                     (Family::of(address), Box::new(MtuLimit::new(*mtu, answer)))
                 };
-                path.addresses(Host::Server).into_iter().map(limit).collect()
+                server.iter().copied().map(limit).collect()
             }
             Self::IdleTimeout { after, revival } => {
                 vec![(Family::Any, Box::new(IdleTimeout::new(*after, *revival)))]

@@ -67,7 +67,9 @@ mod engine;
 mod error;
 mod frame;
 mod guard;
+mod host;
 mod kernel;
+mod link_spec;
 mod middlebox;
 mod namespace;
 mod path;
@@ -75,7 +77,6 @@ mod receiver;
 mod scenario;
 mod topology;
 mod user_namespace;
-mod wish;
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -91,12 +92,13 @@ pub use eyas_netem::link::{
 };
 pub use eyas_netem::middlebox::ByProtocol;
 pub use eyas_netem::world::Direction;
+pub use host::Host;
+pub use link_spec::{LinkSpec, NotALink};
 pub use middlebox::MiddleboxConfig;
 pub use namespace::{Inside, Namespace};
 pub use scenario::{Scenario, ScenarioEvent, direction};
-pub use topology::{DEFAULT_MTU, Host, MAX_PATHS, PathTopology, Topology};
+pub use topology::{DEFAULT_MTU, MAX_PATHS, PathTopology, Topology};
 pub use user_namespace::become_root;
-pub use wish::{LinkWish, NotALink};
 
 use device::Device;
 use engine::{Engine, Mailbox, Request};
@@ -216,14 +218,14 @@ impl Emulator {
         &self,
         path: &str,
         direction: Direction,
-        wish: &LinkWish,
+        spec: &LinkSpec,
     ) -> Result<(), EmulatorError> {
         let number = self.number(path)?;
         let counters = self.mailbox.count()?;
         let mut config = counters.paths[number].direction(direction).config.clone();
-        wish.apply(&mut config);
+        spec.apply(&mut config);
         self.change(path, direction, config)?;
-        match wish.up() {
+        match spec.up() {
             Some(true) => self.change_link(path, direction, LinkChange::Up),
             Some(false) => self.change_link(path, direction, LinkChange::Down),
             None => Ok(()),

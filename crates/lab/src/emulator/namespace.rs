@@ -13,7 +13,8 @@ use rustix::process::Pid;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::error::EmulatorError;
-use super::topology::{Host, Topology};
+use super::host::Host;
+use super::topology::Topology;
 use super::user_namespace::not_allowed;
 use super::{kernel, receiver};
 

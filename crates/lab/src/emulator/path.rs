@@ -14,8 +14,9 @@ use super::counters::{DirectionCounters, MiddleboxCounters, PathCounters};
 use super::device::Device;
 use super::error::EmulatorError;
 use super::frame::Frame;
+use super::host::Host;
 use super::middlebox::{BoxedMiddlebox, Family, MiddleboxConfig};
-use super::topology::{Host, PathTopology};
+use super::topology::PathTopology;
 
 /// The kind of entity of [`random::derive`] that a direction of a path is.
 const DIRECTION: u64 = 3;
@@ -81,7 +82,7 @@ impl PathRun {
         };
         let (mut boxes, mut configs) = (Vec::new(), Vec::new());
         for config in &topology.middleboxes {
-            let built = config.build(topology);
+            let built = config.build(topology.nat_address(), &topology.addresses(Host::Server));
             configs.push((config.clone(), built.len()));
             boxes.extend(built);
         }

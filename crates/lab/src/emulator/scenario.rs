@@ -37,10 +37,10 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::error::EmulatorError;
+use super::link_spec::{LinkSpec, NotALink};
 use super::middlebox::MiddleboxConfig;
 use super::topology::{PathTopology, Topology};
-use super::wish::{LinkWish, NotALink};
-use crate::plan::{Size, Time};
+use crate::units::{Size, Time};
 
 /// Both directions.
 const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
@@ -64,7 +64,7 @@ pub struct ScenarioEvent {
     /// In which directions.
     pub directions: Vec<Direction>,
     /// To what.
-    pub wish: LinkWish,
+    pub spec: LinkSpec,
 }
 
 #[derive(Deserialize)]
@@ -248,15 +248,15 @@ fn read_path(
     if take(place, &mut table, "ipv6")? == Some(false) {
         path.ipv6 = None;
     }
-    let mut wish = LinkWish::default();
-    wish.read_table(&table).map_err(wrong)?;
-    wish.apply(&mut path.forward);
-    wish.apply(&mut path.backward);
+    let mut spec = LinkSpec::default();
+    spec.read_table(&table).map_err(wrong)?;
+    spec.apply(&mut path.forward);
+    spec.apply(&mut path.backward);
     for one in own {
         let (direction, table) = one?;
-        let mut wish = LinkWish::default();
-        wish.read_table(&table).map_err(wrong)?;
-        wish.apply(path.link_mut(direction));
+        let mut spec = LinkSpec::default();
+        spec.read_table(&table).map_err(wrong)?;
+        spec.apply(path.link_mut(direction));
     }
     Ok(path)
 }
@@ -275,12 +275,12 @@ fn read_event(topology: &Topology, mut table: Table) -> Result<ScenarioEvent, Em
         None | Some("both") => BOTH.to_vec(),
         Some(name) => vec![direction(name).map_err(|cause| refused(place, cause))?],
     };
-    let mut wish = LinkWish::default();
-    wish.read_table(&table).map_err(|cause| refused(place, cause))?;
-    if wish.is_empty() {
+    let mut spec = LinkSpec::default();
+    spec.read_table(&table).map_err(|cause| refused(place, cause))?;
+    if spec.is_empty() {
         return Err(refused(place, "it changes nothing: give loss, delay, rate, up, …"));
     }
-    Ok(ScenarioEvent { at: at.0, path, directions, wish })
+    Ok(ScenarioEvent { at: at.0, path, directions, spec })
 }
 
 /// A direction by its name.
@@ -337,7 +337,7 @@ mod tests {
         let times: Vec<u64> = scenario.events.iter().map(|event| event.at.as_secs()).collect();
         assert_eq!(times, [5, 10], "sorted");
         assert_eq!(scenario.events[0].directions, [Direction::Forward]);
-        assert_eq!(scenario.events[0].wish.up(), Some(false));
+        assert_eq!(scenario.events[0].spec.up(), Some(false));
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Two hosts and the paths between them, as data.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use eyas_netem::link::LinkConfig;
 use eyas_netem::world::Direction;
 
 use super::error::EmulatorError;
+use super::host::Host;
 use super::middlebox::MiddleboxConfig;
+
 /// The most paths of a topology: their numbers are a byte of their addresses.
 pub const MAX_PATHS: usize = 32;
 /// The longest name of a path, in letters: what a line of a table has room for.
@@ -17,35 +18,6 @@ const LONGEST_NAME: usize = 32;
 pub const DEFAULT_MTU: u32 = 1500;
 /// The least MTU of IPv6 (RFC 8200 §5), and the most that an interface can have.
 const MTUS: std::ops::RangeInclusive<u32> = 1280..=65_535;
-
-/// One of the two hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Host {
-    /// Whose network is emulated: behind the middleboxes, where the command runs.
-    Client,
-    /// The far side.
-    Server,
-}
-
-impl Host {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Client, Self::Server];
-
-    /// The other one.
-    #[must_use]
-    pub const fn opposite(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
-        }
-    }
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if *self == Self::Client { "client" } else { "server" })
-    }
-}
 
 /// One path between the hosts: an interface in each, and what is between them.
 ///

@@ -4,14 +4,8 @@
 //! again: the more often a handshake passes from one thread to another, the longer it seems to
 //! take. So the kernel is asked for cores that wake up at once, as cyclictest asks it.
 
-/// What a reader must know.
-pub(super) const TOLD: &str = "While trials run the kernel is asked for cores that do not sleep (PM \
-                               QoS), so that no time is that of waking up a core; where this user \
-                               may not ask, they sleep.";
-
 /// Keeps them awake until what it gives is dropped, or the process ends. Where this user may not
 /// ask, and on a kernel that cannot, they sleep as they like.
-#[cfg(all(target_os = "linux", feature = "load"))]
 #[must_use]
 pub(super) fn keep() -> Option<std::fs::File> {
     use std::io::Write;

@@ -1,108 +1,102 @@
-//! How long until a connection can carry a request, and over what (Matsuzawa and Ichikawa 2022).
-//!
-//! A trial starts with no connection; its clock stops when the connection can carry a request: the
-//! QUIC handshake done, or those of TCP and TLS. Then the request goes out, and some time after its
-//! response a second one, to see whether that goes over HTTP/3.
-//!
-//! Trials start one after another at a steady pace and go on side by side: where there is no queue
-//! each packet is delayed and lost on its own, so they do not notice each other. Nothing but the
-//! link is between client and server.
+//! A run: its trials, side by side.
 
-#[cfg(all(target_os = "linux", feature = "load"))]
-mod run;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-#[cfg(all(target_os = "linux", feature = "load"))]
-pub(super) use run::run;
+use eyas::Resolver;
+use eyas::race::policy::Policy;
 
-use serde::{Deserialize, Serialize};
+use super::server_kind::Kind;
+use super::servers::Servers;
+use super::testbed::Testbed;
+use super::trial::{OBJECT, Outcome, Trial, runtime, side_by_side};
+use super::{LiveError, Run, Traffic, awake};
+use crate::run::RunResult;
+use crate::situation::live::{ConnectSetup, LinkSetup, Memory};
+use crate::units::Part;
 
-use super::{LinkSetup, Memory, Way, awake};
-use crate::plan::Time;
+/// The pause that makes the second column of second requests.
+const LONG_PAUSE: Duration = Duration::from_secs(10);
 
-/// What a run measures, and what people read at an axis.
-pub(crate) const COLUMNS: [(&str, &str); 12] = [
-    ("time", "until the connection can carry a request [ms]"),
-    ("adopted", "first request over HTTP/3 [%]"),
-    ("failed", "no connection [%]"),
-    ("second", "second request over HTTP/3 [%]"),
-    ("second-10s", "second request over HTTP/3, 10 s later [%]"),
-    ("second-at-once", "second request over HTTP/3, at once [%]"),
-    ("wrong", "second request not over the best that works [%]"),
-    ("wasted", "attempts of a trial that carried nothing"),
-    ("arrival", "until HTTP/3 can be used [ms]"),
-    ("attempts", "connection attempts of a trial"),
-    ("packets", "packets of a trial, both ways"),
-    ("bytes", "bytes of a trial, both ways"),
-];
-
-/// Those of the columns that say of each trial whether it was so: 0 or 100.
-pub(super) const SHARES: [&str; 6] =
-    ["adopted", "failed", "second", "second-10s", "second-at-once", "wrong"];
-
-/// One situation: a way to connect, over a link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ConnectSetup {
-    /// The link.
-    #[serde(default)]
-    pub link: LinkSetup,
-    /// How the client comes to its connection.
-    pub way: Way,
-    /// How often the race of eyas tries again what nobody answers, instead of its default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub second_tries: Option<u32>,
-    /// What HTTP/3 gets before the old HTTP starts in the race of eyas, instead of its default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head_start: Option<Time>,
-    /// What it remembers at the start.
-    #[serde(default)]
-    pub memory: Memory,
-    /// Trials of a run.
-    pub trials: u32,
-    /// From the start of one trial to the start of the next.
-    pub pace: Time,
-    /// From the first response to the second request; trials take them in turn.
-    pub second_after: Vec<Time>,
-    /// When a trial is given up.
-    pub give_up: Time,
+impl Run for ConnectSetup {
+    fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
+        let learnt_over = match self.memory {
+            // What the network loses is to be learnt from what it loses.
+            Memory::Network => self.link,
+            Memory::Empty | Memory::Warm => LinkSetup { loss: Part::default(), ..self.link },
+        };
+        let _awake = awake::keep();
+        let bed = Testbed::start(learnt_over, seed)?;
+        let servers = Servers::start(&bed, &[Kind::Http3])?;
+        let trial = Trial {
+            way: self.way,
+            policy: policy(self),
+            give_up: self.give_up.0,
+            url: format!("https://{}{OBJECT}", servers.addresses()[0]),
+            security: servers.trusted(),
+            resolver: Resolver::system(),
+        };
+        let (outcomes, traffic) = bed.in_client(|| {
+            runtime()?.block_on(async {
+                let pace = self.pace.0;
+                let memories = self.memory.of_trials(self.trials, &trial, pace, stop).await?;
+                bed.change(self.link)?;
+                let before = bed.traffic()?;
+                let pauses = self.second_after.iter().cycle();
+                let trials = memories
+                    .into_iter()
+                    .zip(pauses)
+                    .map(|(memory, pause)| trial.clone().run(memory, pause.0));
+                let outcomes = side_by_side(trials, self.pace.0, stop).await?;
+                Ok::<_, LiveError>((outcomes, bed.traffic()?.since(before)))
+            })
+        })??;
+        Ok(sum_up(self, &outcomes, traffic))
+    }
 }
 
-/// The most trials of one run: each keeps some sockets open.
-const MAX_TRIALS: u32 = 500;
-
-impl ConnectSetup {
-    pub(super) fn check(&self) -> Result<(), String> {
-        if !(1..=MAX_TRIALS).contains(&self.trials) {
-            return Err(format!("live.trials: from 1 to {MAX_TRIALS}"));
-        }
-        if self.second_after.is_empty() {
-            return Err("live.second_after: name at least one pause".to_owned());
-        }
-        Ok(())
+/// The policy of the client's races.
+fn policy(setup: &ConnectSetup) -> Policy {
+    let mut policy = setup.way.race(setup.give_up.0);
+    policy.second_tries = setup.second_tries.unwrap_or(policy.second_tries);
+    match setup.head_start {
+        Some(head_start) => policy.with_head_start(head_start.0),
+        None => policy,
     }
+}
 
-    pub(super) fn emulated(&self) -> Vec<String> {
-        vec![
-            format!(
-                "Trials start {} apart and run side by side. Each has an endpoint, a UDP socket and \
-                 a memory of its own. There is no queue, so each packet is delayed and lost on its \
-                 own, whatever else is under way.",
-                self.pace,
-            ),
-            "The clock of a trial runs from the call until the race hands over the connection: the \
-             QUIC handshake complete, or those of TCP and TLS 1.3. Names are not looked up."
-                .to_owned(),
-            "Server: eyas-http with HTTP/1.1, 2 and 3 on one port; a self-signed certificate of \
-             ECDSA P-256. Sessions are not resumed, and there is no 0-RTT."
-                .to_owned(),
-            "TCP is this kernel's: a SYN is sent again after 1 s, a segment after no less than \
-             200 ms. The paper's client and server were others (Docker, NGINX with quiche), so its \
-             numbers without delay and loss are not comparable to the millisecond."
-                .to_owned(),
-            awake::TOLD.to_owned(),
-            "Packets and bytes are counted on the link, over the whole trial with both requests \
-             and what closes the connections, IP headers included."
-                .to_owned(),
-        ]
+fn sum_up(setup: &ConnectSetup, outcomes: &[(usize, Outcome)], traffic: Traffic) -> RunResult {
+    let mut run = RunResult::default();
+    let mut put = |column: &str, number: f64| {
+        run.columns.entry(column.to_owned()).or_default().push(number);
+    };
+    let percent = |yes: bool| if yes { 100.0 } else { 0.0 };
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    for (number, outcome) in outcomes {
+        let pause = setup.second_after[number % setup.second_after.len()].0;
+        put("failed", percent(outcome.first.is_none()));
+        let Some(first) = &outcome.first else { continue };
+        put("time", milliseconds(first.usable));
+        put("adopted", percent(first.over_http3));
+        put("attempts", f64::from(first.attempts));
+        if let Some(over_http3) = outcome.second_over_http3 {
+            put(second_column(pause), percent(over_http3));
+        }
+        if let Some(arrival) = outcome.arrival {
+            put("arrival", milliseconds(arrival));
+        }
+    }
+    let trials = outcomes.len().max(1) as f64;
+    put("packets", (traffic.packets_in + traffic.packets_out) as f64 / trials);
+    put("bytes", (traffic.bytes_in + traffic.bytes_out) as f64 / trials);
+    run
+}
+
+/// The column of the trial that waits so long.
+fn second_column(pause: Duration) -> &'static str {
+    match pause {
+        Duration::ZERO => "second-at-once",
+        pause if pause >= LONG_PAUSE => "second-10s",
+        _ => "second",
     }
 }

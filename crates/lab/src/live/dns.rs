@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use tokio::net::UdpSocket;
 
-use super::servers::Kind;
+use super::server_kind::Kind;
 
 /// The port of the name server, on the server's host.
 pub(super) const PORT: u16 = 53;

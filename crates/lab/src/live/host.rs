@@ -18,11 +18,11 @@ mod used;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::bed::{Bed, CLIENT_CORE, SERVER_CORE};
-use super::times::Times;
+use super::testbed::{CLIENT_CORE, SERVER_CORE, Testbed};
 use super::{LiveError, Traffic};
 use crate::emulator::{Host, Topology, stay_on};
 use crate::load::{self, Load, Outcome, Stop};
+use crate::situation::live::Times;
 
 pub(super) use server::{Identity, Serve};
 
@@ -49,7 +49,7 @@ pub(super) fn run(
     serve: &Serve,
     times: Times,
     stop: &AtomicBool,
-    load: impl FnOnce(&Bed) -> Result<Load, LiveError>,
+    load: impl FnOnce(&Testbed) -> Result<Load, LiveError>,
 ) -> Result<Seen, LiveError> {
     if std::thread::available_parallelism().map_or(1, usize::from) <= SERVER_CORE {
         return Err(LiveError::Missing("a core each for client and server, two in all".to_owned()));
@@ -59,7 +59,7 @@ pub(super) fn run(
     topology.server_core = Some(SERVER_CORE);
     // The client needs its core, too.
     topology.awake = false;
-    let bed = Bed::of(&topology)?;
+    let bed = Testbed::of(&topology)?;
     let server = Server::start(bed.emulator(), serve, SERVER_CORE)?;
     let load = load(&bed)?;
     kernel_memory::give_back();
@@ -100,7 +100,7 @@ fn put_on(load: &Load, ending: &Stop) -> Result<Outcome, LiveError> {
 fn watch(
     times: Times,
     server: &Server,
-    bed: &Bed,
+    bed: &Testbed,
     stop: &AtomicBool,
 ) -> Result<(Vec<Used>, Traffic), LiveError> {
     let begin = Instant::now();

@@ -1,79 +1,88 @@
-//! What a client meets while the servers go over to HTTP/3.
-//!
-//! A share of the servers speaks HTTP/3, and a share of the networks swallows UDP. Each trial is one
-//! visitor of one server: two requests, with nothing remembered of the server before. Some of what
-//! its races try comes to nothing: a refused or swallowed QUIC, a TCP that was not needed. And some
-//! choices are wrong: the second request goes over the old HTTP where HTTP/3 works.
+//! A run: its visitors, side by side.
 
-#[cfg(all(target_os = "linux", feature = "load"))]
-mod run;
+use std::sync::atomic::AtomicBool;
 
-use serde::{Deserialize, Serialize};
+use eyas::Resolver;
+use eyas_netem::random::derive;
 
-use super::{LinkSetup, Memory, Way, awake};
-use crate::plan::{Part, Time};
+use super::server_kind::Kind;
+use super::servers::{NAME, Servers};
+use super::testbed::Testbed;
+use super::trial::{OBJECT, Outcome, Trial, runtime, side_by_side};
+use super::{LiveError, Run, awake, dns};
+use crate::run::RunResult;
+use crate::situation::live::{ClientStrategy, PoliciesSetup};
+use crate::units::Part;
 
-#[cfg(all(target_os = "linux", feature = "load"))]
-pub(super) use run::run;
-
-/// One situation: a way to connect, and what there is to connect to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PoliciesSetup {
-    /// The link.
-    #[serde(default)]
-    pub link: LinkSetup,
-    /// How the client comes to its connection.
-    pub way: Way,
-    /// Servers that speak HTTP/3.
-    pub http3: Part,
-    /// Visitors whose network swallows UDP.
-    pub swallowed: Part,
-    /// What a visitor remembers at the start.
-    #[serde(default)]
-    pub memory: Memory,
-    /// Trials of a run.
-    pub trials: u32,
-    /// From the start of one trial to the start of the next.
-    pub pace: Time,
-    /// From the first response to the second request.
-    pub second_after: Time,
-    /// When a trial is given up.
-    pub give_up: Time,
+/// The server of a trial.
+fn kind(setup: &PoliciesSetup, seed: u64, trial: u32) -> Kind {
+    let chance = |purpose: u64, share: Part| {
+        let drawn = derive(seed, purpose, u64::from(trial)) >> 11;
+        (drawn as f64) < share.0 * (1_u64 << 53) as f64
+    };
+    match (chance(1, setup.http3), chance(2, setup.swallowed)) {
+        (true, false) => Kind::Http3,
+        (true, true) => Kind::Http3Swallowed,
+        (false, false) => Kind::Old,
+        (false, true) => Kind::OldSwallowed,
+    }
 }
 
-/// The most trials of one run: each keeps some sockets open.
-const MAX_TRIALS: u32 = 500;
-
-impl PoliciesSetup {
-    pub(super) fn check(&self) -> Result<(), String> {
-        if self.memory == Memory::Warm {
-            return Err(
-                "live.memory: empty or network; each visitor is new to its server".to_owned()
-            );
+impl Run for PoliciesSetup {
+    fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
+        let _awake = awake::keep();
+        let bed = Testbed::start(self.link, seed)?;
+        let servers = Servers::start(&bed, &Kind::ALL)?;
+        let name_server = (bed.server_address()?, dns::PORT).into();
+        let name = match self.way {
+            ClientStrategy::HttpsRecords => format!("{}.{NAME}", dns::WITH_RECORDS),
+            _ => NAME.to_owned(),
+        };
+        let kinds: Vec<Kind> = (0..self.trials).map(|trial| kind(self, seed, trial)).collect();
+        let trial = |kind: Kind| Trial {
+            way: self.way,
+            policy: self.way.race(self.give_up.0),
+            give_up: self.give_up.0,
+            url: format!("https://{name}:{}{OBJECT}", kind.port()),
+            security: servers.trusted(),
+            // One of its own remembers no answers.
+            resolver: Resolver::server(name_server),
+        };
+        let (outcomes, traffic) = bed.in_client(|| {
+            runtime()?.block_on(async {
+                let (pace, earlier) = (self.pace.0, trial(Kind::Http3));
+                let memories = self.memory.of_trials(self.trials, &earlier, pace, stop).await?;
+                let before = bed.traffic()?;
+                let trials = kinds.iter().zip(memories);
+                let trials =
+                    trials.map(|(kind, memory)| trial(*kind).run(memory, self.second_after.0));
+                let outcomes = side_by_side(trials, pace, stop).await?;
+                Ok::<_, LiveError>((outcomes, bed.traffic()?.since(before)))
+            })
+        })??;
+        let mut run = RunResult::default();
+        for (number, outcome) in &outcomes {
+            put(&mut run, kinds[*number], outcome);
         }
-        match (1..=MAX_TRIALS).contains(&self.trials) {
-            true => Ok(()),
-            false => Err(format!("live.trials: from 1 to {MAX_TRIALS}")),
-        }
+        let trials = outcomes.len().max(1) as f64;
+        let packets = (traffic.packets_in + traffic.packets_out) as f64 / trials;
+        run.columns.entry("packets".to_owned()).or_default().push(packets);
+        Ok(run)
     }
+}
 
-    pub(super) fn emulated(&self) -> Vec<String> {
-        vec![
-            format!(
-                "Each trial draws its server and its network: {} of the networks swallow UDP, \
-                 except DNS. A server without HTTP/3 refuses UDP with ICMP.",
-                self.swallowed,
-            ),
-            "Four servers of eyas-http stand for all: with and without HTTP/3, and both behind a \
-             network that swallows UDP. Their name is looked up at a name server beside them, by \
-             all; it has HTTPS records for one curve alone."
-                .to_owned(),
-            awake::TOLD.to_owned(),
-            "The clock runs from the call until the race hands over the connection, lookup \
-             included. Nothing is remembered from one trial to the next; what some \
-             remember of the network comes from 32 connections before, to a server with HTTP/3."
-                .to_owned(),
-        ]
+fn put(run: &mut RunResult, kind: Kind, outcome: &Outcome) {
+    let mut put = |column: &str, number: f64| {
+        run.columns.entry(column.to_owned()).or_default().push(number);
+    };
+    let percent = |yes: bool| if yes { 100.0 } else { 0.0 };
+    put("failed", percent(outcome.first.is_none()));
+    let Some(first) = &outcome.first else { return };
+    put("time", first.usable.as_secs_f64() * 1e3);
+    put("adopted", percent(first.over_http3));
+    put("wasted", f64::from(first.attempts.saturating_sub(first.used)));
+    if let Some(over_http3) = outcome.second_over_http3 {
+        put("second", percent(over_http3));
+        put("wrong", percent(over_http3 != (kind == Kind::Http3)));
     }
 }

@@ -7,8 +7,9 @@ use eyas::race::memory::{Config, Handshakes, Record};
 use eyas::{MemoryStore, Resolver, SecurityParameters};
 use tokio::task::JoinSet;
 
+use super::LiveError;
 use super::trial::{OBJECT, Trial};
-use super::{LiveError, Memory};
+use crate::situation::live::Memory;
 
 /// Hosts from which a network is known: as many as are kept of a path.
 const HOSTS: usize = Handshakes::MOST as usize;

@@ -10,45 +10,8 @@ use eyas_http::serve::{AltSvcPolicy, Limits, Running, Server, ServerIdentity};
 use http::HeaderValue;
 use tokio::sync::oneshot;
 
-use super::{Bed, LiveError, dns};
-
-/// How a server and the path to it treat HTTP/3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// It speaks HTTP/3, and the path lets it through.
-    Http3,
-    /// It speaks HTTP/3 and announces it, but the path swallows UDP.
-    Http3Swallowed,
-    /// It speaks no HTTP/3: UDP is refused.
-    Old,
-    /// It speaks no HTTP/3, and the path swallows UDP.
-    OldSwallowed,
-}
-
-impl Kind {
-    /// All of them.
-    pub(super) const ALL: [Self; 4] =
-        [Self::Http3, Self::Http3Swallowed, Self::Old, Self::OldSwallowed];
-
-    /// Its port; the host is the server's own, so all ports are free.
-    pub(super) const fn port(self) -> u16 {
-        match self {
-            Self::Http3 => 4431,
-            Self::Http3Swallowed => 4432,
-            Self::Old => 4433,
-            Self::OldSwallowed => 4434,
-        }
-    }
-
-    /// Whether the server speaks HTTP/3.
-    pub(super) const fn speaks_http3(self) -> bool {
-        matches!(self, Self::Http3 | Self::Http3Swallowed)
-    }
-
-    const fn swallows_udp(self) -> bool {
-        matches!(self, Self::Http3Swallowed | Self::OldSwallowed)
-    }
-}
+use super::server_kind::Kind;
+use super::{LiveError, Testbed, dns};
 
 /// The name that all servers go by.
 pub(super) const NAME: &str = "server.test";
@@ -66,7 +29,7 @@ pub(super) struct Servers {
 
 impl Servers {
     /// Starts one of each of these.
-    pub(super) fn start(bed: &Bed, kinds: &[Kind]) -> Result<Self, LiveError> {
+    pub(super) fn start(bed: &Testbed, kinds: &[Kind]) -> Result<Self, LiveError> {
         let ip = bed.server_address()?;
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
         let identity = ServerIdentity::self_signed([

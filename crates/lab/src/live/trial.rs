@@ -11,7 +11,8 @@ use eyas_http::{Client, Error, Proxy, Response};
 use http::Version;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{LiveError, Way};
+use super::LiveError;
+use crate::situation::live::ClientStrategy;
 
 /// What is asked for.
 pub(super) const OBJECT: &str = "/bytes/100";
@@ -25,7 +26,7 @@ const TIME_TO_STOP: Duration = Duration::from_millis(200);
 /// What a client needs to know.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
-    pub(super) way: Way,
+    pub(super) way: ClientStrategy,
     pub(super) policy: Policy,
     pub(super) give_up: Duration,
     pub(super) url: String,
@@ -151,7 +152,7 @@ impl Trial {
         let second = timeout(self.give_up, self.request(&client)).await;
         let mut second = second.ok().and_then(Result::ok);
         outcome.second_over_http3 = second.as_ref().map(is_over_http3);
-        if self.way == Way::PublishedAltSvc && pause.is_zero() {
+        if self.way == ClientStrategy::PublishedAltSvc && pause.is_zero() {
             second = self.look_for_http3(&client, second).await;
         }
         let race = Journey::of(&response.trace());

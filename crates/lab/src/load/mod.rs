@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | `arrivals`, `draw` | when requests arrive, and what chance decides of each: pure |
 //! | `account` | what happened, counted: pure, of bounded size |
+//! | `attempts` | what became of the attempts |
 //! | `outcome` | the sum of a run, and as data |
 //! | `prepare` | what follows from a load |
 //! | `worker`, `request` | one thread: begins requests, carries them, counts how they end |
@@ -35,6 +36,7 @@
 
 mod account;
 mod arrivals;
+mod attempts;
 mod draw;
 mod histogram_log;
 mod kept;
@@ -61,9 +63,10 @@ use url::Url;
 
 pub use account::{Account, Answer, Exchange, Opening, Times, Trouble, Troubles, Winner};
 pub use arrivals::{Arrivals, Extent, Rate, Schedule, Spacing};
+pub use attempts::Attempts;
 pub use draw::{Draw, Draws};
 pub use histogram_log::HistogramLog;
-pub use outcome::{Attempts, Outcome, Percentiles, Summary, TroubleRow, WinnerRow};
+pub use outcome::{Outcome, Percentiles, Summary, TroubleRow, WinnerRow};
 pub use series::Series;
 
 use prepare::Prepared;

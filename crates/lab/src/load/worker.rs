@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::account::{Account, Exchange, Trouble};
 use super::arrivals::{Extent, Schedule};
+use super::attempts::Attempts;
 use super::draw::{Draw, Draws};
 use super::kept::Kept;
-use super::outcome::Attempts;
 use super::prepare::Prepared;
 use super::wake::Wake;
 

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::layers::{self, Layer};
-use super::quantity::{self, Kind};
 use super::shorter::Shorter;
-use super::{
-    AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Extent, Mode, Named,
-    Options, PathSetup, Plan, PlanError, Point, RivalSetup, Setup, Situation, Times,
-};
+use super::{Extent, Options, Plan, PlanError};
 use crate::claim::{Claim, ClaimText, Judged};
-use crate::live;
 use crate::measure::Measure;
+use crate::situation::{
+    AccessSetup, ApplicationSetup, AssociationSetup, Axis, EventSetup, Grid, Mode, Named,
+    PathSetup, Point, RivalSetup, Setup, Situation, Times, live,
+};
+use crate::units::{self, Kind};
 
 /// Everything that a file may hold. The parts of a situation are read here for the sake of
 /// messages with lines; they are read again once all layers are on one another.
@@ -224,42 +224,55 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         file.quick.take_all_points();
         file.standard.take_all_points();
     }
-    let mut plan = Plan {
+    let grid = Grid {
         points: points(&file, &table, &set, options)?,
         axis: axis(&file.sweep)?,
         scenes: scenes(&file),
         curves: file.curve.iter().map(|curve| named(&curve.id, &curve.label)).collect(),
+        runs: runs(&file, options)?,
+    };
+    check_figures(&file.figure, &grid)?;
+    file.judged.iter().try_for_each(Judged::check).map_err(PlanError)?;
+    Ok(Plan {
         name: file.name,
         title: file.title,
         about: file.about,
         sources: file.sources,
         notes: file.notes,
-        runs: match options.extent {
-            Extent::Quick => file.quick.runs.unwrap_or(1),
-            Extent::Standard => file.standard.runs.unwrap_or(file.runs),
-            Extent::Full => file.runs,
-        },
         figures: file.figure,
         tables: file.table,
-        claims: Vec::new(),
+        claims: claims(file.claim, &grid)?,
         judged: file.judged,
         set: options.set.clone(),
         extent: options.extent,
+        grid,
+    })
+}
+
+/// How many runs each point gets.
+fn runs(file: &File, options: &Options) -> Result<u32, PlanError> {
+    let runs = match options.extent {
+        Extent::Quick => file.quick.runs.unwrap_or(1),
+        Extent::Standard => file.standard.runs.unwrap_or(file.runs),
+        Extent::Full => file.runs,
     };
-    if let Some(runs) = options.runs {
-        plan.runs = runs;
+    match options.runs.unwrap_or(runs) {
+        0 => Err(PlanError("runs must be at least 1".to_owned())),
+        runs => Ok(runs),
     }
-    if plan.runs == 0 {
-        return Err(PlanError("runs must be at least 1".to_owned()));
+}
+
+fn claims(texts: Vec<ClaimText>, grid: &Grid) -> Result<Vec<Claim>, PlanError> {
+    let mut claims: Vec<Claim> = Vec::new();
+    for text in texts {
+        let claim = Claim::parse(text, grid).map_err(PlanError)?;
+        if claims.iter().any(|other| other.id == claim.id) {
+            let message = format!("claim {:?}: there is another one of this id", claim.id);
+            return Err(PlanError(message));
+        }
+        claims.push(claim);
     }
-    check_figures(&plan)?;
-    plan.judged.iter().try_for_each(Judged::check)?;
-    plan.claims = file
-        .claim
-        .into_iter()
-        .map(|claim| Claim::parse(claim, &plan))
-        .collect::<Result<_, PlanError>>()?;
-    Ok(plan)
+    Ok(claims)
 }
 
 fn named(id: &str, label: &Option<String>) -> Named {
@@ -304,7 +317,7 @@ fn amount(value: &Value) -> Result<(f64, Kind), PlanError> {
         Value::Float(number) => Ok((*number, Kind::Number)),
         Value::String(text) => {
             let (amount, kind) =
-                quantity::parse(text).map_err(|error| PlanError(format!("sweep: {error}")))?;
+                units::parse_amount(text).map_err(|error| PlanError(format!("sweep: {error}")))?;
             Ok((amount / kind.display_unit().1, kind))
         }
         other => Err(PlanError(format!("sweep: {other} is neither a number nor an amount"))),
@@ -457,11 +470,11 @@ fn check_shorter(file: &File) -> Result<(), PlanError> {
     file.standard.check("standard", &scenes, &curves, &values)
 }
 
-fn check_figures(plan: &Plan) -> Result<(), PlanError> {
-    for figure in &plan.figures {
+fn check_figures(figures: &[Figure], grid: &Grid) -> Result<(), PlanError> {
+    for figure in figures {
         let known = |names: &[Named], id: &String| names.iter().any(|named| named.id == *id);
-        let scene = figure.scenes.iter().find(|id| !known(&plan.scenes, id));
-        let curve = figure.curves.iter().find(|id| !known(&plan.curves, id));
+        let scene = figure.scenes.iter().find(|id| !known(&grid.scenes, id));
+        let curve = figure.curves.iter().find(|id| !known(&grid.curves, id));
         if let Some(id) = scene.or(curve) {
             let title = &figure.title;
             return Err(PlanError(format!("figure {title:?}: there is no scene or curve {id:?}")));

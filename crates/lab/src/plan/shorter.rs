@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::{PlanError, Time, layers};
+use super::{PlanError, layers};
+use crate::units::Time;
 
 /// What is different from the whole plan.
 #[derive(Default, Deserialize)]

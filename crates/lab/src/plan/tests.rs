@@ -1,9 +1,10 @@
 //! The shipped plans, and what is said of a file that is wrong.
 
-use super::{Extent, Mapping, Options, Plan, Point, Size, shipped};
+use super::{Extent, Options, Plan, shipped};
 use crate::claim::Outcome;
-use crate::live;
-use crate::results::{Results, RivalResult, RunResult, StreamResult};
+use crate::run::{Results, RivalResult, RunResult, StreamResult};
+use crate::situation::{Mapping, Point, live};
+use crate::units::Size;
 
 fn quick(set: &[&str]) -> Options {
     let set = set.iter().map(|text| (*text).to_owned()).collect();
@@ -56,12 +57,12 @@ fn every_claim_can_be_measured() {
             }
         };
         let runs = |(index, point): (usize, &Point)| {
-            (point.id.clone(), vec![run((index, point)); plan.runs as usize])
+            (point.id.clone(), vec![run((index, point)); plan.grid.runs as usize])
         };
-        let points = plan.points.iter().enumerate().map(runs).collect();
+        let points = plan.grid.points.iter().enumerate().map(runs).collect();
         let results = Results { points, ..Results::default() };
         for claim in &plan.claims {
-            let verdict = claim.judge(&plan, &results);
+            let verdict = claim.judge(plan.basis(), &results);
             assert_ne!(
                 verdict.outcome,
                 Outcome::NotMeasured,
@@ -77,9 +78,9 @@ fn every_claim_can_be_measured() {
 fn live_plans_lay_their_settings_over_one_another() {
     let options = Options { extent: Extent::Standard, ..Options::default() };
     let plan = plan("h3-loss", &options);
-    assert!(plan.is_live() && plan.runs == 1);
+    assert!(plan.is_live() && plan.grid.runs == 1);
     let setup = |id: &str| {
-        let point = plan.points.iter().find(|point| point.id == id).unwrap();
+        let point = plan.grid.points.iter().find(|point| point.id == id).unwrap();
         match point.situation.live().unwrap() {
             live::Setup::Connect(setup) => setup.clone(),
             other => panic!("{other:?}"),
@@ -90,8 +91,11 @@ fn live_plans_lay_their_settings_over_one_another() {
         (far.link.delay.to_string(), far.link.loss.to_string()),
         ("100 ms".into(), "25 %".into())
     );
-    assert_eq!((far.memory, far.way, far.trials), (live::Memory::Warm, live::Way::Race, 200));
-    assert_eq!(setup("near_published-race_3pc").way, live::Way::PublishedRace);
+    assert_eq!(
+        (far.memory, far.way, far.trials),
+        (live::Memory::Warm, live::ClientStrategy::Race, 200)
+    );
+    assert_eq!(setup("near_published-race_3pc").way, live::ClientStrategy::PublishedRace);
     let refused = |set: &str| {
         let options = Options { set: vec![set.to_owned()], ..Options::default() };
         let text = shipped().iter().find(|one| one.name == "h3-loss").unwrap().text;
@@ -112,14 +116,14 @@ fn a_shorter_run_takes_groups_of_points() {
             live::Setup::Cost(setup) => (point.x, setup.rate),
             other => panic!("{other:?}"),
         };
-        plan.along(scene, curve).map(rate).collect()
+        plan.grid.along(scene, curve).map(rate).collect()
     };
     let some = hit(&[]);
     assert_eq!(rates(&some, "plain-1", "he-tcp").len(), 6);
     assert_eq!(rates(&some, "tls-1", "he-tcp"), [(0.0, 400.0), (80.0, 400.0)]);
     assert_eq!(rates(&some, "tls-1", "he-50"), []);
     let all = hit(&["standard.points=[]"]);
-    assert_eq!(all.points.len(), plan("he-cache", &Options::default()).points.len());
+    assert_eq!(all.grid.points.len(), plan("he-cache", &Options::default()).grid.points.len());
     assert_eq!(rates(&all, "tls-1", "he-tcp")[0], (0.0, 1000.0));
     let chosen = hit(&["sweep.values=[\"30 %\"]"]);
     assert_eq!(rates(&chosen, "tls-35", "he-50"), [(30.0, 1000.0)]);
@@ -143,21 +147,21 @@ fn the_thirteen_rows_are_all_there() {
 #[test]
 fn scenes_curves_and_the_sweep_lie_over_the_plan() {
     let plan = plan("cmt-delay", &Options::default());
-    assert_eq!(plan.runs, 24);
-    let point = plan.points.iter().find(|point| point.id == "dB75_fixed_224KiB").unwrap();
+    assert_eq!(plan.grid.runs, 24);
+    let point = plan.grid.points.iter().find(|point| point.id == "dB75_fixed_224KiB").unwrap();
     assert_eq!(point.situation.simulated().unwrap().path["B"].delay.to_string(), "75 ms");
     assert_eq!(point.situation.simulated().unwrap().association.buffer, Some(Size(224 * 1024)));
     let table = Mapping::Table(vec!["A".to_owned(), "B".to_owned()]);
     assert_eq!(point.situation.simulated().unwrap().association.mapping, Some(table));
-    assert_eq!((point.x, plan.axis.unit.as_str()), (224.0, "KiB"));
+    assert_eq!((point.x, plan.grid.axis.unit.as_str()), (224.0, "KiB"));
 }
 
 #[test]
 fn what_is_set_beats_the_rest() {
     let options = quick(&["path.B.delay=33 ms", "time.duration=5 s", "sweep.values=[\"64 KiB\"]"]);
     let plan = plan("cmt-delay", &options);
-    assert_eq!(plan.points.len(), 6);
-    for point in &plan.points {
+    assert_eq!(plan.grid.points.len(), 6);
+    for point in &plan.grid.points {
         assert_eq!(point.situation.simulated().unwrap().path["B"].delay.to_string(), "33 ms");
         assert_eq!(point.situation.simulated().unwrap().time.duration.to_string(), "5 s");
     }
@@ -199,5 +203,5 @@ fn the_plan_of_the_manual_can_be_read() {
     let begins = manual.find("```toml\n").unwrap() + "```toml\n".len();
     let length = manual[begins..].find("```").unwrap();
     let plan = Plan::parse(&manual[begins..begins + length], &Options::default()).unwrap();
-    assert_eq!((plan.points.len(), plan.claims.len()), (8, 1));
+    assert_eq!((plan.grid.points.len(), plan.claims.len()), (8, 1));
 }

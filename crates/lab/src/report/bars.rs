@@ -5,8 +5,8 @@ use super::chart::COLOURS;
 use super::markup::{escape, estimate, number};
 use super::scale::step;
 use crate::measure::Measure;
-use crate::plan::Named;
 use crate::results::Document;
+use crate::situation::Named;
 use crate::statistics::Summary;
 
 /// Of a bar with the space below it, of a name that stands above its bar, and of the heading of a

@@ -3,8 +3,8 @@
 use super::markup::{escape, number};
 use super::picture::axis_label;
 use crate::measure::Measure;
-use crate::plan::{Bound, LinkBound, Named, Phase, Setup};
 use crate::results::{Document, PointRow};
+use crate::situation::{Bound, LinkBound, Named, Phase, Setup};
 
 /// Curves of which the share of the bound is shown: those named first in the plan.
 const CURVES_SHOWN: usize = 2;

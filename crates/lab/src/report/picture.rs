@@ -5,8 +5,9 @@ use super::chart::{self, COLOURS, Dash, Labels, Line, Marker, Place, Scale};
 use super::markup::{escape, number};
 use super::{medians, trials};
 use crate::measure::Measure;
-use crate::plan::{Axis, Drawing, Figure, Named};
+use crate::plan::{Drawing, Figure};
 use crate::results::Document;
+use crate::situation::{Axis, Named};
 
 /// Of a picture for a page, and of one for a phone: width and height.
 const WIDE: (u32, u32) = (760, 400);

@@ -2,7 +2,8 @@
 
 use super::page;
 use crate::plan::{Extent, Options, Plan, shipped};
-use crate::results::{Document, Results, RunResult, StreamResult};
+use crate::results::Document;
+use crate::run::{Results, RunResult, StreamResult};
 
 /// A document of a shipped plan with made-up numbers that grow with the buffers.
 fn document(name: &str) -> Document {
@@ -14,7 +15,7 @@ fn document(name: &str) -> Document {
         RunResult { streams: vec![stream; 7], ..RunResult::default() }
     };
     let runs = |x: f64| vec![run(x, 0), run(x, 50_000_000)];
-    let points = plan.points.iter().map(|point| (point.id.clone(), runs(point.x))).collect();
+    let points = plan.grid.points.iter().map(|point| (point.id.clone(), runs(point.x))).collect();
     Document::new(&plan, &Results { points, ..Results::default() }, "<commit>", vec![1, 2])
 }
 
@@ -72,7 +73,7 @@ fn published_curves_stand_beside_ours() {
         let columns = columns.map(|(name, trials)| (name.to_owned(), trials));
         vec![RunResult { columns: columns.into_iter().collect(), ..RunResult::default() }]
     };
-    let points = plan.points.iter().map(|point| (point.id.clone(), run(point.x))).collect();
+    let points = plan.grid.points.iter().map(|point| (point.id.clone(), run(point.x))).collect();
     let document =
         Document::new(&plan, &Results { points, ..Results::default() }, "commit", vec![1]);
     let page = page(&document);

@@ -4,8 +4,8 @@ use super::chart::{self, Dash, Line, Marker, Place};
 use super::frame::Frame;
 use super::scale;
 use crate::measure::Measure;
-use crate::plan::Named;
 use crate::results::{Document, PointRow};
+use crate::situation::Named;
 
 /// Percentiles that a box shows: whiskers, box, median.
 const BOX: [usize; 5] = [10, 25, 50, 75, 90];

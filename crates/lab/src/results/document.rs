@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use eyas_sctp::config::{Choice, Profile};
 use serde::{Deserialize, Serialize};
 
+use super::ResultsError;
 use super::store::{read_file, write_whole};
-use super::{Results, ResultsError, RunResult};
 use crate::claim::{self, Outcome, Verdict};
 use crate::measure::Measure;
-use crate::plan::{
-    Axis, Extent, Figure, Mapping, Mode, Named, Plan, Point, ProfileName, PublishedTable, Setup,
-    Situation,
-};
+use crate::plan::{Extent, Figure, Plan, PublishedTable};
+use crate::run::{Results, RunResult};
+use crate::simulation::ACCESS_QUEUE;
+use crate::situation::{Axis, Mapping, Mode, Named, Point, ProfileName, Setup, Situation, live};
 use crate::statistics::{Method, Statistic, Summary, percentile};
 
 /// Of `result.json`; a reader refuses another one.
@@ -112,6 +113,17 @@ pub struct PointRow {
     pub percentiles: BTreeMap<String, Vec<f64>>,
 }
 
+impl ChoiceRow {
+    fn of(choice: &Choice) -> Self {
+        Self {
+            name: choice.name.to_owned(),
+            value: choice.value.to_owned(),
+            source: choice.source.to_owned(),
+            fitted: choice.fitted,
+        }
+    }
+}
+
 impl Document {
     /// Sums up.
     #[must_use]
@@ -129,19 +141,19 @@ impl Document {
                 commit: commit.to_owned(),
                 extent: plan.extent,
                 set: plan.set.clone(),
-                runs: plan.runs,
+                runs: plan.grid.runs,
                 seeds,
                 events,
             },
             emulated: emulated(plan),
             choices: choices(plan),
-            axis: plan.axis.clone(),
-            scenes: plan.scenes.clone(),
-            curves: plan.curves.clone(),
+            axis: plan.grid.axis.clone(),
+            scenes: plan.grid.scenes.clone(),
+            curves: plan.grid.curves.clone(),
             figures: plan.figures.clone(),
             tables: plan.tables.clone(),
-            points: plan.points.iter().map(|point| row(point, results)).collect(),
-            claims: plan.claims.iter().map(|claim| claim.judge(plan, results)).collect(),
+            points: plan.grid.points.iter().map(|point| row(point, results)).collect(),
+            claims: plan.claims.iter().map(|claim| claim.judge(plan.basis(), results)).collect(),
         }
     }
 
@@ -242,7 +254,7 @@ fn notes(plan: &Plan, results: &Results) -> Vec<String> {
         let points: Vec<&str> = points.iter().map(String::as_str).collect();
         format!("Left out: {}. {what}.", points.join(", "))
     });
-    let unjudged = plan.judged.as_ref().and_then(|rule| rule.left_out(plan, results));
+    let unjudged = plan.judged.as_ref().and_then(|rule| rule.left_out(&plan.grid, results));
     let shared = (plan.is_live() && results.at_once > 1)
         .then(|| format!("Up to {} runs at a time shared the machine.", results.at_once));
     plan.notes.iter().cloned().chain(skipped).chain(unjudged).chain(shared).collect()
@@ -304,10 +316,11 @@ fn measures(setup: &Setup) -> Vec<Measure> {
 fn emulated(plan: &Plan) -> Vec<String> {
     if plan.is_live() {
         return plan
+            .grid
             .points
             .iter()
             .find_map(|point| point.situation.live())
-            .map_or_else(Vec::new, crate::live::Setup::emulated);
+            .map_or_else(Vec::new, live::Setup::emulated);
     }
     let mut said = vec![
         "Network: simulated in virtual time (eyas-netem); integer nanoseconds, one random stream \
@@ -321,14 +334,12 @@ fn emulated(plan: &Plan) -> Vec<String> {
         "Hosts: as fast as they like; no time passes between a packet's arrival and the answer."
             .to_owned(),
     ];
-    if let Some(setup) = plan.points.first().and_then(|point| point.situation.simulated()) {
+    if let Some(setup) = plan.grid.points.first().and_then(|point| point.situation.simulated()) {
         let (access, time) = (setup.access, setup.time);
         said.push(format!(
             "Access links: {} and {} each, with a queue of {} packets; bottlenecks as the \
              parameters of each point say.",
-            access.rate,
-            access.delay,
-            crate::simulation::ACCESS_QUEUE,
+            access.rate, access.delay, ACCESS_QUEUE,
         ));
         said.push(format!(
             "Application: saturated, ordered messages of {} bytes; opened between {} and {}, \
@@ -342,7 +353,7 @@ fn emulated(plan: &Plan) -> Vec<String> {
 /// What packets of a simulated plan are.
 fn packets(plan: &Plan) -> &'static str {
     let has = |mode| {
-        let mut setups = plan.points.iter().filter_map(|point| point.situation.simulated());
+        let mut setups = plan.grid.points.iter().filter_map(|point| point.situation.simulated());
         setups.any(|setup| setup.mode == mode)
     };
     match (has(Mode::Wire), has(Mode::Struct)) {
@@ -358,6 +369,7 @@ fn packets(plan: &Plan) -> &'static str {
 /// What the profiles in use choose, each once.
 fn choices(plan: &Plan) -> Vec<ChoiceRow> {
     let profiles: BTreeSet<&str> = plan
+        .grid
         .points
         .iter()
         .filter_map(|point| point.situation.simulated())
@@ -366,9 +378,10 @@ fn choices(plan: &Plan) -> Vec<ChoiceRow> {
         .collect();
     let mut rows = Vec::new();
     if !profiles.is_empty() {
-        rows.extend(crate::simulation::profile_choices());
+        rows.extend(Profile::Pfldnet2010.choices().iter().map(ChoiceRow::of));
     }
     let fixed = plan
+        .grid
         .points
         .iter()
         .filter_map(|point| point.situation.simulated())

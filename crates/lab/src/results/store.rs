@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ResultsError, RunResult};
-use crate::plan::{Point, Situation};
+use super::ResultsError;
+use crate::run::RunResult;
+use crate::situation::{Point, Situation};
 
 /// The directory of finished runs within the output directory.
 const RUNS: &str = "runs";

@@ -2,8 +2,10 @@
 
 use std::fs;
 
-use super::{Document, Results, RunResult, Store, StreamResult, to_csv};
-use crate::plan::{Options, Plan, Situation};
+use super::{Document, Store, to_csv};
+use crate::plan::{Options, Plan};
+use crate::run::{Results, RunResult, StreamResult};
+use crate::situation::Situation;
 
 const PLAN: &str = "name = 'p'\ntitle = 't'\nabout = 'a'\nruns = 2
     time = { warm_up = '1.1 s', duration = '8 s' }
@@ -30,7 +32,7 @@ fn delays_are_means_of_the_streams_on_which_something_came() {
 fn runs_are_found_again_unless_something_changed() {
     let directory = tempfile::tempdir().unwrap();
     let plan = plan();
-    let point = &plan.points[0];
+    let point = &plan.grid.points[0];
     let open = |version: &str| {
         let mut store = Store::open(directory.path(), version).unwrap();
         store.load(point);
@@ -56,7 +58,7 @@ fn runs_are_found_again_unless_something_changed() {
 fn document() -> Document {
     let plan = plan();
     let runs = vec![some_run(1_000_000), some_run(3_000_000)];
-    let points = plan.points.iter().map(|point| (point.id.clone(), runs.clone())).collect();
+    let points = plan.grid.points.iter().map(|point| (point.id.clone(), runs.clone())).collect();
     Document::new(&plan, &Results { points, ..Results::default() }, "abc", vec![1, 2])
 }
 

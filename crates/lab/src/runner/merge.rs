@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::shard::{Shard, ShardFile};
 use super::{in_rounds, seeds};
-use crate::plan::{Plan, PlanError, Point};
-use crate::results::{Results, ResultsError, RunResult, Store};
+use crate::plan::{Plan, PlanError};
+use crate::results::{ResultsError, Store};
+use crate::run::{Results, RunResult};
+use crate::situation::Point;
 
 /// Why shards were not put together. Nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +109,7 @@ pub fn merge(directories: &[PathBuf], version: &str) -> Result<Merged, MergeErro
         let runs = seeds.iter().filter_map(|seed| runs.get(&(point.id.as_str(), *seed)));
         (point.id.clone(), runs.map(|(_, run)| run.clone()).collect())
     };
-    let points = plan.points.iter().map(of_point).collect();
+    let points = plan.grid.points.iter().map(of_point).collect();
     let results = Results { points, ..Results::default() };
     Ok(Merged { seeds, results, plan })
 }
@@ -120,7 +122,7 @@ impl Merged {
     /// If it cannot be written.
     pub fn keep(&self, out: &Path, version: &str) -> Result<(), ResultsError> {
         let mut store = Store::open(out, version)?;
-        for point in &self.plan.points {
+        for point in &self.plan.grid.points {
             store.load(point);
             let runs = self.results.points.get(&point.id).into_iter().flatten().cloned();
             store.keep_all(&point.id, self.seeds.iter().copied().zip(runs))?;
@@ -166,7 +168,7 @@ fn collect<'a>(
     let mut runs = Runs::new();
     for holding in holdings {
         let mut store = Store::at(&holding.directory, &holding.file.version);
-        for point in &plan.points {
+        for point in &plan.grid.points {
             store.load(point);
             for seed in seeds {
                 let Some(run) = store.get(&point.id, *seed) else { continue };

@@ -7,8 +7,8 @@ use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::message::{Message, SendInfo};
 
-use crate::plan::{ApplicationSetup, QueueInfo};
-use crate::results::StreamResult;
+use crate::run::StreamResult;
+use crate::situation::{ApplicationSetup, QueueInfo};
 
 /// Bytes at the front of each message that say when it was handed in.
 const STAMP: usize = 8;

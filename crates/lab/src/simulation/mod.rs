@@ -25,8 +25,8 @@ mod tests;
 
 use std::time::Duration;
 
-use crate::plan::Setup;
-use crate::results::{ChoiceRow, PathResult, RivalResult, RunResult};
+use crate::run::{PathResult, RivalResult, RunResult};
+use crate::situation::Setup;
 
 use network::Network;
 
@@ -77,15 +77,4 @@ fn measure(network: &mut Network, setup: &Setup) -> RunResult {
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e6
-}
-
-/// What the published profile chooses.
-pub(crate) fn profile_choices() -> Vec<ChoiceRow> {
-    let row = |choice: &eyas_sctp::config::Choice| ChoiceRow {
-        name: choice.name.to_owned(),
-        value: choice.value.to_owned(),
-        source: choice.source.to_owned(),
-        fitted: choice.fitted,
-    };
-    eyas_sctp::config::Profile::Pfldnet2010.choices().iter().map(row).collect()
 }

@@ -16,8 +16,9 @@ use super::application::{SaturatedSender, Sink};
 use super::host::{Host, Interface, PORT, Role, Station};
 use super::options;
 use super::payload::{self, Payload};
-use crate::plan::{ApplicationSetup, AssociationSetup, PathSetup, Queue, Setup, Times};
-use crate::results::PathResult;
+use crate::run::PathResult;
+use crate::situation::{ApplicationSetup, AssociationSetup, PathSetup, Setup, Times};
+use crate::units::Queue;
 
 /// Packets that an access link queues: more than a sender's bursts.
 pub const ACCESS_QUEUE: usize = 1000;

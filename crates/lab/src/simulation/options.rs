@@ -7,7 +7,7 @@ use eyas_sctp::config::{
 };
 use eyas_sctp::identifier::StreamId;
 
-use crate::plan::{
+use crate::situation::{
     AssociationSetup, BurstName, CucName, LossDetectionName, Mapping, NrSackPolicyName,
     PathOrderName, ProfileName, ReceiveOrderName, ReschedulingName, RtxPolicyName, SackPathName,
     SchedulerName, SplittingName,

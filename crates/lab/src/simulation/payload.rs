@@ -6,7 +6,7 @@ use bytes::Bytes;
 use eyas_sctp::config::PacketForm;
 use eyas_sctp::wire::StructPacket;
 
-use crate::plan::Mode;
+use crate::situation::Mode;
 
 /// An SCTP packet.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 mod modes;
 
 use super::run;
-use crate::plan::{QueueInfo, Setup};
+use crate::situation::{QueueInfo, Setup};
 
 /// One path of 10 Mbit/s and 10 ms; what is added may replace nothing.
 fn one_path(more: &str) -> Setup {

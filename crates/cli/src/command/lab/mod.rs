@@ -75,8 +75,8 @@ fn list(common: &CommonFlags) -> Result<(), Failure> {
     if common.json {
         let row = |plan: &Plan| {
             json!({
-                "name": plan.name, "title": plan.title, "points": plan.points.len(),
-                "runs": plan.runs, "claims": plan.claims.len(),
+                "name": plan.name, "title": plan.title, "points": plan.grid.points.len(),
+                "runs": plan.grid.runs, "claims": plan.claims.len(),
             })
         };
         return output::object(&json!({ "plans": plans.iter().map(row).collect::<Vec<_>>() }));

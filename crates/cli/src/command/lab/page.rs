@@ -18,7 +18,7 @@ const COLUMNS: usize = 6;
 pub(super) fn plans(plans: &[Plan], look: Look) -> Vec<Line> {
     let row = |plan: &Plan| {
         let times = if look.unicode { "×" } else { "x" };
-        let amount = format!("{} {times} {}", plan.points.len(), plan.runs);
+        let amount = format!("{} {times} {}", plan.grid.points.len(), plan.grid.runs);
         vec![
             (Paint::Command, plan.name.clone()),
             (Paint::Plain, amount),

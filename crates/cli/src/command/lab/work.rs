@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use eyas_lab::live::LiveError;
-use eyas_lab::runner::{self, RunError};
+use eyas_lab::runner::{Event, RunError};
 
 use super::refused;
 use crate::command;
@@ -34,7 +34,7 @@ impl Watcher {
     /// whom to tell how far it is.
     pub(super) async fn finish_or_stop<T: Send + 'static>(
         self,
-        work: impl FnOnce(&AtomicBool, &mut dyn FnMut(runner::Progress)) -> Result<T, RunError>
+        work: impl FnOnce(&AtomicBool, &mut dyn FnMut(Event<'_>)) -> Result<T, RunError>
         + Send
         + 'static,
     ) -> Result<T, Failure> {
@@ -43,9 +43,20 @@ impl Watcher {
         let (asked, watched, color) = (stop.clone(), self.watched, self.color);
         let mut work = tokio::task::spawn_blocking(move || {
             let mut bar: Option<Progress> = None;
-            work(&asked, &mut |now| match &bar {
-                None => bar = Some(Progress::of_runs(now.total, now.done, watched, color)),
-                Some(bar) => bar.add(1),
+            work(&asked, &mut |event| match (event, &bar) {
+                (Event::Progress(now), None) => {
+                    bar = Some(Progress::of_runs(now.total, now.done, watched, color));
+                }
+                (Event::Progress(_), Some(bar)) => bar.add(1),
+                (Event::LeftOut { point, lacking }, bar) => {
+                    let line =
+                        Line::new().with(Paint::Plain, format!("SKIPPED {point}: {lacking}"));
+                    let tell = || output::aside(&[line], Look::of_stderr(color));
+                    match bar {
+                        Some(bar) => bar.beside(tell),
+                        None => tell(),
+                    }
+                }
             })
         });
         tokio::select! {
@@ -85,7 +96,7 @@ fn not_run(cause: &RunError) -> Failure {
             return Failure::new(Kind::Usage, cause.to_string())
                 .hint("run it whole on each machine that is to be measured");
         }
-        RunError::Live { cause: LiveError::Bed(_), .. } => Kind::Emulator,
+        RunError::Live { cause: LiveError::Testbed(_), .. } => Kind::Emulator,
         RunError::Live { .. } => Kind::Connect,
         _ => return Failure::new(Kind::Interrupted, cause.to_string()),
     };

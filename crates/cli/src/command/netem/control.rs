@@ -9,15 +9,15 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
-use eyas_lab::emulator::{Direction, Emulator, Host, LinkWish};
+use eyas_lab::emulator::{Direction, Emulator, Host, LinkSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::network::Wishes;
-use super::{done, page, wish};
+use super::network::LinkSpecs;
+use super::{done, page, spec};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LinkState, NetemChangeFlags, WhichRun};
 use crate::output;
@@ -75,10 +75,10 @@ fn change_links(
     let names = emulator.topology().paths.iter().map(|path| path.name.as_str());
     let names: Vec<&str> = path.map_or_else(|| names.collect(), |name| vec![name]);
     for (direction, own) in [Direction::Forward, Direction::Backward].into_iter().zip(each) {
-        let mut wish = LinkWish::default();
-        wish.read(both).and_then(|()| wish.read(own)).map_err(|cause| cause.to_string())?;
-        for name in names.iter().filter(|_| !wish.is_empty()) {
-            emulator.apply(name, direction, &wish).map_err(|cause| cause.to_string())?;
+        let mut spec = LinkSpec::default();
+        spec.read(both).and_then(|()| spec.read(own)).map_err(|cause| cause.to_string())?;
+        for name in names.iter().filter(|_| !spec.is_empty()) {
+            emulator.apply(name, direction, &spec).map_err(|cause| cause.to_string())?;
         }
     }
     Ok(())
@@ -155,16 +155,15 @@ async fn hear(mut stream: tokio::net::UnixStream, questions: mpsc::Sender<Questi
 /// `eyas netem change`.
 pub(super) fn change(flags: &NetemChangeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // What cannot be understood is said here, not by the run.
-    let wishes = Wishes::of(&flags.link)?;
+    let specs = LinkSpecs::of(&flags.link)?;
     let mut both: Vec<String> =
         flags.link.pairs().map(|(key, value)| format!("{key}={value}")).collect();
     if let Some(state) = flags.state {
         both.push(format!("up={}", if state == LinkState::Up { "yes" } else { "no" }));
     }
     let both = both.join(",");
-    let is_empty = wish("--state", &both)?.is_empty()
-        && wishes.forward.is_empty()
-        && wishes.backward.is_empty();
+    let is_empty =
+        spec("--state", &both)?.is_empty() && specs.forward.is_empty() && specs.backward.is_empty();
     if is_empty {
         return Err(Failure::new(Kind::Usage, "nothing is to be changed")
             .hint("for example: eyas netem change --loss 20%"));

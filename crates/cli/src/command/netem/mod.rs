@@ -19,7 +19,7 @@ use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use eyas_lab::emulator::{
-    self, Counters, Emulator, EmulatorError, Host, LinkWish, Scenario, ScenarioEvent,
+    self, Counters, Emulator, EmulatorError, Host, LinkSpec, Scenario, ScenarioEvent,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -220,7 +220,7 @@ fn pass_on(child: &Child, signal: Signal) {
 
 fn happen(emulator: &Emulator, event: &ScenarioEvent) -> Result<(), Failure> {
     let apply = |direction: &emulator::Direction| {
-        emulator.apply(&event.path, *direction, &event.wish).map_err(refused)
+        emulator.apply(&event.path, *direction, &event.spec).map_err(refused)
     };
     event.directions.iter().try_for_each(apply)
 }
@@ -259,11 +259,11 @@ fn tell(
     Ok(())
 }
 
-/// A wish in words, or what is wrong with it.
-fn wish(flag: &str, text: &str) -> Result<LinkWish, Failure> {
-    let mut wish = LinkWish::default();
-    wish.read(text).map_err(|cause| wrong(flag, &cause))?;
-    Ok(wish)
+/// A spec in words, or what is wrong with it.
+fn spec(flag: &str, text: &str) -> Result<LinkSpec, Failure> {
+    let mut spec = LinkSpec::default();
+    spec.read(text).map_err(|cause| wrong(flag, &cause))?;
+    Ok(spec)
 }
 
 fn wrong(flag: &str, cause: &dyn std::fmt::Display) -> Failure {

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use eyas_lab::emulator::{Direction, LinkWish, PathTopology, Scenario, Topology};
+use eyas_lab::emulator::{Direction, LinkSpec, PathTopology, Scenario, Topology};
 
-use super::{refused, wish, wrong};
+use super::{refused, spec, wrong};
 use crate::failure::Failure;
 use crate::flags::{LinkFlags, NetemRunFlags};
 
@@ -12,20 +12,20 @@ use crate::flags::{LinkFlags, NetemRunFlags};
 const ONLY: &str = "path";
 
 /// What the flags want of links: in both directions, and of each.
-pub(super) struct Wishes {
-    pub(super) both: LinkWish,
-    pub(super) forward: LinkWish,
-    pub(super) backward: LinkWish,
+pub(super) struct LinkSpecs {
+    pub(super) both: LinkSpec,
+    pub(super) forward: LinkSpec,
+    pub(super) backward: LinkSpec,
 }
 
-impl Wishes {
+impl LinkSpecs {
     pub(super) fn of(flags: &LinkFlags) -> Result<Self, Failure> {
-        let mut both = LinkWish::default();
+        let mut both = LinkSpec::default();
         for (key, value) in flags.pairs() {
             both.set(key, value).map_err(|cause| wrong(&format!("--{key}"), &cause.reason))?;
         }
-        let forward = wish("--forward", flags.forward.as_deref().unwrap_or_default())?;
-        let backward = wish("--backward", flags.backward.as_deref().unwrap_or_default())?;
+        let forward = spec("--forward", flags.forward.as_deref().unwrap_or_default())?;
+        let backward = spec("--backward", flags.backward.as_deref().unwrap_or_default())?;
         Ok(Self { both, forward, backward })
     }
 
@@ -53,8 +53,8 @@ pub(super) fn scenario(flags: &NetemRunFlags) -> Result<Scenario, Failure> {
         }
         None => Scenario { topology: paths(&flags.path)?, events: Vec::new() },
     };
-    let wishes = Wishes::of(&flags.link)?;
-    scenario.topology.paths.iter_mut().for_each(|path| wishes.apply(path));
+    let specs = LinkSpecs::of(&flags.link)?;
+    scenario.topology.paths.iter_mut().for_each(|path| specs.apply(path));
     if flags.topology.is_none() {
         // What is said of one path goes before what is said of all.
         for (path, text) in scenario.topology.paths.iter_mut().zip(&flags.path) {
@@ -87,8 +87,8 @@ fn own(path: &mut PathTopology, text: &str) -> Result<(), Failure> {
             Some(("backward", pair)) => (&[Direction::Backward], pair),
             _ => (&[Direction::Forward, Direction::Backward], pair),
         };
-        let wish = wish("--path", pair)?;
-        directions.iter().for_each(|direction| wish.apply(path.link_mut(*direction)));
+        let spec = spec("--path", pair)?;
+        directions.iter().for_each(|direction| spec.apply(path.link_mut(*direction)));
     }
     Ok(())
 }

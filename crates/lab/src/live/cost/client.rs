@@ -10,10 +10,10 @@ use eyas::race::policy::Policy;
 use eyas::{Endpoint, MemoryStore, SecurityParameters};
 use eyas_http::Versions;
 
-use super::{CostSetup, Outcome, SctpIn, Trying};
 use crate::emulator::{Emulator, Host};
 use crate::live::LiveError;
 use crate::load::{Arrivals, Extent, Load};
+use crate::situation::live::{CostSetup, Outcome, SctpIn, Trying};
 
 /// Addresses that connections leave from in turn: at 1,000 a second those in TIME-WAIT, 60 s each,
 /// are more than one address has ports.
@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Gives the client's host the addresses, and the ports of the paper's Table 1.
 pub(super) fn addresses(emulator: &Emulator, path: &str) -> Result<Vec<IpAddr>, LiveError> {
-    let refused = |cause: &dyn std::fmt::Display| LiveError::Bed(format!("addresses: {cause}"));
+    let refused = |cause: &dyn std::fmt::Display| LiveError::Testbed(format!("addresses: {cause}"));
     let address = emulator.address(path, Host::Client);
     let (Some(IpAddr::V4(own)), Some(device)) = (address, emulator.topology().interface(path))
     else {
@@ -141,7 +141,7 @@ impl CostSetup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Size, Time};
+    use crate::units::{Size, Time};
 
     fn setup(trying: Trying, outcome: Outcome) -> CostSetup {
         let second = Time(Duration::from_secs(1));

@@ -2,8 +2,8 @@
 
 use super::Seen;
 use crate::live::Traffic;
-use crate::live::load_columns::COLUMNS;
-use crate::results::RunResult;
+use crate::run::RunResult;
+use crate::situation::live::LOAD_COLUMNS;
 
 /// Quantiles of the times of a run that stand for them in its columns.
 const QUANTILES: u32 = 200;
@@ -79,7 +79,7 @@ impl Seen {
             false => 0,
         };
         put("request-completed", (unused + beside) as f64 / intended);
-        for (name, _) in COLUMNS.iter().filter(|(name, _)| name.starts_with("won-")) {
+        for (name, _) in LOAD_COLUMNS.iter().filter(|(name, _)| name.starts_with("won-")) {
             let winners = account.winners.iter();
             let over = winners.filter(|(winner, _)| name[4..] == *winner.transport.name());
             let won: u64 = over.map(|(_, count)| count).sum();

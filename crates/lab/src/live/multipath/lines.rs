@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 use std::thread::JoinHandle;
 
-use super::MultipathSetup;
 use crate::emulator::{Direction, Emulator, Host, LinkChange, Namespace, Topology};
 use crate::live::LiveError;
 use crate::simulation::bottleneck;
+use crate::situation::live::MultipathSetup;
 
 /// Two hosts and the paths between them; gone when it is dropped.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Lines {
     /// The server's address that a client connects to.
     pub(super) fn server(&self) -> Result<IpAddr, LiveError> {
         let first = self.addresses_of(Host::Server).first().copied();
-        first.ok_or_else(|| LiveError::Bed("there is no path".to_owned()))
+        first.ok_or_else(|| LiveError::Testbed("there is no path".to_owned()))
     }
 
     pub(super) fn namespace(&self, host: Host) -> &Namespace {
@@ -78,7 +78,7 @@ impl Lines {
                     work();
                 }
             })
-            .map_err(|cause| LiveError::Bed(cause.to_string()))
+            .map_err(|cause| LiveError::Testbed(cause.to_string()))
     }
 
     /// From now on nothing passes this path.
@@ -113,12 +113,12 @@ impl Lines {
     ) -> Result<(), LiveError> {
         let told = || format!("{program} {}", words.join(" "));
         let output = self.namespace(host).command(program).args(words).output();
-        let output = output.map_err(|cause| LiveError::Bed(format!("{}: {cause}", told())))?;
+        let output = output.map_err(|cause| LiveError::Testbed(format!("{}: {cause}", told())))?;
         match output.status.success() {
             true => Ok(()),
             false => {
                 let said = String::from_utf8_lossy(&output.stderr);
-                Err(LiveError::Bed(format!("{}: {}", told(), said.trim())))
+                Err(LiveError::Testbed(format!("{}: {}", told(), said.trim())))
             }
         }
     }

@@ -8,11 +8,11 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket};
 
+use super::course::{Course, Pair, work};
 use super::lines::Lines;
-use super::run::{Course, Pair, work};
-use super::{MultipathSetup, Stack};
 use crate::emulator::Host;
 use crate::live::LiveError;
+use crate::situation::live::{MultipathSetup, Stack};
 
 const PORT: u16 = 5001;
 /// Bytes that are handed over at a time.

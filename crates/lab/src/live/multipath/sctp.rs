@@ -15,13 +15,13 @@ use eyas::sctp::protocol::message::SendInfo;
 use eyas::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
 use eyas::{Endpoint, MemoryStore};
 
+use super::course::{Course, Pair, work};
 use super::lines::Lines;
-use super::run::{Course, Pair, work};
-use super::{MultipathSetup, Stack};
 use crate::emulator::Host;
 use crate::live::LiveError;
-use crate::plan::QueueInfo;
 use crate::simulation;
+use crate::situation::QueueInfo;
+use crate::situation::live::{MultipathSetup, Stack};
 
 /// The SCTP port.
 pub(super) const PORT: u16 = 5000;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::meter::{Meter, PARTS};
-use super::{MultipathSetup, Stack};
+use crate::situation::live::{MultipathSetup, Stack};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -14,36 +14,6 @@ fn setup(more: &str) -> MultipathSetup {
         B = {{ rate = '20 Mbit/s', delay = '10 ms' }}"
     );
     toml::from_str(&text).unwrap()
-}
-
-#[test]
-fn ceilings_are_those_of_full_packets() {
-    let mut setup = setup("");
-    let near = |ceiling: f64, wanted: f64| (ceiling - wanted).abs() < 1e-9;
-    assert!(near(setup.ceiling(), 30.0 * 1452.0 / 1500.0));
-    setup.stack = Stack::EyasUdp;
-    assert_eq!(setup.message(), 1444);
-    assert!(near(setup.ceiling(), 30.0 * 1444.0 / 1500.0));
-    setup.stack = Stack::Mptcp;
-    assert!(near(setup.ceiling(), 30.0 * 1424.0 / 1500.0));
-    setup.stack = Stack::Tcp;
-    assert!(near(setup.ceiling(), 10.0 * 1448.0 / 1500.0));
-}
-
-#[test]
-fn what_dies_or_comes_counts_for_half_of_the_time() {
-    let [before, after] = setup("dies = 'B'").ceilings();
-    assert!((before / after - 3.0).abs() < 1e-9);
-    let [before, after] = setup("comes = 'A'").ceilings();
-    assert!((after / before - 1.5).abs() < 1e-9);
-    let order = setup("comes = 'A'");
-    assert_eq!(order.used().map(|(name, _)| name).collect::<Vec<_>>(), ["B", "A"]);
-}
-
-#[test]
-fn what_makes_no_sense_is_said() {
-    assert!(setup("dies = 'X'").check().unwrap_err().contains("live.dies"));
-    assert_eq!(setup("").check(), Ok(()));
 }
 
 #[test]

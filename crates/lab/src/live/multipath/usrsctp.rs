@@ -7,28 +7,17 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use super::MultipathSetup;
+use super::course::{Course, Pair, Program};
 use super::lines::Lines;
-use super::run::{Course, Pair};
 use super::sctp::PORT;
 use crate::emulator::Host;
 use crate::live::LiveError;
+use crate::situation::live::MultipathSetup;
 
 /// Names the program.
 pub(super) const VARIABLE: &str = "EYAS_USRSCTP_PEER";
 /// The buffers where the plan says nothing of an association's, in bytes.
 const BUFFER: usize = 4 << 20;
-
-/// A program on one of the hosts; killed when it is dropped.
-#[derive(Debug)]
-pub(super) struct Program(Child);
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// A receiver on the server's host; it listens when this returns.
 pub(super) fn receive(
@@ -118,7 +107,7 @@ fn begin(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
-        .map_err(|cause| LiveError::Bed(format!("usrsctp's peer: {cause}")))
+        .map_err(|cause| LiveError::Testbed(format!("usrsctp's peer: {cause}")))
 }
 
 /// Addresses with commas between.

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 
 use super::super::measure;
 use super::super::network::Network;
-use crate::plan::{Mode, Options, Plan, Setup, shipped};
-use crate::results::RunResult;
+use crate::plan::{Options, Plan, shipped};
+use crate::run::RunResult;
+use crate::situation::{Mode, Setup};
 
 /// More than happens in any of these runs.
 const RECORDS: usize = 4_000_000;
@@ -50,8 +51,8 @@ fn shipped_plans() {
     for plan in shipped().iter().filter(|shipped| shipped.name.starts_with("cmt-")) {
         let options = Options { set: set.clone(), ..Options::default() };
         let plan = Plan::parse(plan.text, &options).expect("a plan");
-        for curve in &plan.curves {
-            let mut of_curve = plan.points.iter().filter(|point| point.curve == curve.id);
+        for curve in &plan.grid.curves {
+            let mut of_curve = plan.grid.points.iter().filter(|point| point.curve == curve.id);
             let point = of_curve.next().expect("a curve has points");
             let Some(setup) = point.situation.simulated() else { continue };
             assert!(assert_alike(setup, 1) > 100, "{}: nothing happened", point.id);
@@ -158,7 +159,8 @@ fn a_plan_says_which() {
         let set = vec![set.to_owned()];
         Plan::parse(text, &Options { set, ..Options::default() })
     };
-    let mode = |set: &str| plan(set).expect("a plan").points[0].situation.simulated().unwrap().mode;
+    let mode =
+        |set: &str| plan(set).expect("a plan").grid.points[0].situation.simulated().unwrap().mode;
     assert_eq!(mode("mode=struct"), Mode::Struct);
     assert_eq!(mode("mode=wire"), Mode::Wire);
     assert_eq!(mode("time.warm_up=19 s"), Mode::Wire);

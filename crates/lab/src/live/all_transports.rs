@@ -10,13 +10,12 @@ use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_netem::middlebox::firewall::Policy as Firewall;
 use eyas_netem::packet::protocol;
 
-use super::{Between, RaceOf, Secured, SixSetup};
+use super::host::{self, Identity, Serve};
+use super::{LiveError, Run, testbed};
 use crate::emulator::{Host, MiddleboxConfig, Topology};
-use crate::live::LiveError;
-use crate::live::bed;
-use crate::live::host::{self, Identity, Serve};
 use crate::load::{Arrivals, Extent, Load};
-use crate::results::RunResult;
+use crate::run::RunResult;
+use crate::situation::live::{AllTransportsSetup, Between, RaceOf, Secured};
 
 /// The web's; the host is the server's own.
 const PORT: u16 = 443;
@@ -29,24 +28,21 @@ const TRANSPORTS: [Transport; 5] =
 /// When a request is given up.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One run.
-pub(in crate::live) fn run(
-    setup: &SixSetup,
-    seed: u64,
-    stop: &AtomicBool,
-) -> Result<RunResult, LiveError> {
-    let topology = topology(setup, seed);
-    let server = topology.paths.first().map(|path| path.addresses(Host::Server));
-    let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
-    let serve = Serve { listen, identity: Identity::Ecdsa, http3: true };
-    let seen = host::run(topology, &serve, setup.times(), stop, |_| {
-        load(setup, server.unwrap_or_default(), seed)
-    })?;
-    Ok(seen.result())
+impl Run for AllTransportsSetup {
+    fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
+        let topology = topology(self, seed);
+        let server = topology.paths.first().map(|path| path.addresses(Host::Server));
+        let listen = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), PORT);
+        let serve = Serve { listen, identity: Identity::Ecdsa, http3: true };
+        let seen = host::run(topology, &serve, self.times(), stop, |_| {
+            load(self, server.unwrap_or_default(), seed)
+        })?;
+        Ok(seen.result())
+    }
 }
 
-fn topology(setup: &SixSetup, seed: u64) -> Topology {
-    let topology = bed::topology(bed::PATH, setup.link, seed);
+fn topology(setup: &AllTransportsSetup, seed: u64) -> Topology {
+    let topology = testbed::topology(testbed::PATH, setup.link, seed);
     let firewall = |policy| MiddleboxConfig::Firewall(policy);
     match setup.middlebox {
         Between::Nothing => topology,
@@ -59,7 +55,7 @@ fn topology(setup: &SixSetup, seed: u64) -> Topology {
     }
 }
 
-fn load(setup: &SixSetup, server: Vec<IpAddr>, seed: u64) -> Result<Load, LiveError> {
+fn load(setup: &AllTransportsSetup, server: Vec<IpAddr>, seed: u64) -> Result<Load, LiveError> {
     let url = format!("https://{NAME}:{PORT}/bytes/100");
     let url = url.parse().map_err(|cause| LiveError::Inside(format!("{url}: {cause}")))?;
     let mut load = Load::new(url);
@@ -81,7 +77,7 @@ fn load(setup: &SixSetup, server: Vec<IpAddr>, seed: u64) -> Result<Load, LiveEr
     Ok(load)
 }
 
-impl SixSetup {
+impl AllTransportsSetup {
     /// The candidates, and how they are tried.
     fn policy(&self) -> Policy {
         let count = self.candidates.div_ceil(2);
@@ -113,8 +109,8 @@ mod tests {
     use super::*;
 
     fn policy(candidates: usize) -> Policy {
-        let second = crate::plan::Time(Duration::from_secs(1));
-        let setup = SixSetup {
+        let second = crate::units::Time(Duration::from_secs(1));
+        let setup = AllTransportsSetup {
             link: Default::default(),
             candidates,
             race: RaceOf::Naive,

@@ -1,15 +1,13 @@
 //! One situation, ready to be simulated: the network, the association, the application, the times.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use eyas_netem::link::{GilbertElliott, LossConfig};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 
 use super::association::AssociationSetup;
 use super::mode::Mode;
-use super::quantity::{Kind, NotAnAmount, Part, Rate, Size, Time, parse};
 use super::queue_info::QueueInfo;
+use crate::units::{Framing, Loss, Queue, Rate, Time};
 
 /// One situation. It and a seed determine a run, to the last packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,119 +82,6 @@ pub struct PathSetup {
     /// When both hosts learn of it (RFC 5061); from the start if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joins: Option<Time>,
-}
-
-/// Bytes that a link adds to each packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Framing(pub Size);
-
-/// How much may wait, and what is done before there is too much.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Queue {
-    /// First come, first served, so many packets at most.
-    Packets(usize),
-    /// First come, first served, so many bytes at most.
-    Bytes(usize),
-    /// Random early detection (Floyd and Jacobson 1993), so many packets at most.
-    Red(usize),
-    /// Controlled delay (RFC 8289), so many packets at most.
-    CoDel(usize),
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        Self::Packets(100)
-    }
-}
-
-impl std::str::FromStr for Queue {
-    type Err = NotAQueue;
-
-    fn from_str(text: &str) -> Result<Self, NotAQueue> {
-        let refused = |_: NotAnAmount| NotAQueue(text.to_owned());
-        let (amount, discipline) = match text.trim().rsplit_once(' ') {
-            Some((amount, "red")) => (amount, Self::Red as fn(usize) -> Self),
-            Some((amount, "codel")) => (amount, Self::CoDel as fn(usize) -> Self),
-            _ => (text, Self::Packets as fn(usize) -> Self),
-        };
-        match parse(amount).map_err(refused)? {
-            (count, Kind::Packets) if count >= 1.0 => Ok(discipline(count as usize)),
-            (count, Kind::Size) if count >= 1.0 && amount == text => {
-                Ok(Self::Bytes(count as usize))
-            }
-            _ => Err(NotAQueue(text.to_owned())),
-        }
-    }
-}
-
-/// A text that names no queue.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is not a queue, such as \"100 packets\", \"64 KiB\", \"100 packets red\" or \
-     \"1000 packets codel\""
-)]
-pub struct NotAQueue(String);
-
-impl fmt::Display for Queue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Packets(count) => write!(f, "{count} packets"),
-            Self::Bytes(count) => Size(*count).fmt(f),
-            Self::Red(count) => write!(f, "{count} packets red"),
-            Self::CoDel(count) => write!(f, "{count} packets codel"),
-        }
-    }
-}
-
-impl Serialize for Queue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Queue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
-    }
-}
-
-/// What a path loses at random.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Loss {
-    /// Of the packets, each for itself. In the two-state model: while things are good.
-    #[serde(default)]
-    pub probability: Part,
-    /// Of the packets while things are bad (Gilbert and Elliott).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub while_bad: Option<Part>,
-    /// That things get bad, at each packet.
-    #[serde(default)]
-    pub worsens: Part,
-    /// That things get good again, at each packet.
-    #[serde(default)]
-    pub recovers: Part,
-    /// Bit errors: of all bits, this part is wrong.
-    #[serde(default)]
-    pub bit_errors: f64,
-}
-
-impl Loss {
-    /// Which packets a link loses, its bit errors left out.
-    #[must_use]
-    pub fn model(&self) -> LossConfig {
-        match self.while_bad {
-            Some(while_bad) => LossConfig::GilbertElliott(GilbertElliott {
-                to_bad: self.worsens.0,
-                to_good: self.recovers.0,
-                loss_good: self.probability.0,
-                loss_bad: while_bad.0,
-            }),
-            None if self.probability.0 > 0.0 => LossConfig::Probability(self.probability.0),
-            None => LossConfig::None,
-        }
-    }
 }
 
 /// The links between a host and the bottlenecks.
@@ -335,16 +220,6 @@ impl Setup {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn queues() {
-        for text in ["100 packets", "64 KiB", "100 packets red", "1000 packets codel"] {
-            assert_eq!(text.parse::<Queue>().unwrap().to_string(), text);
-        }
-        for text in ["100", "64 KiB codel", "0 packets", "red"] {
-            assert!(text.parse::<Queue>().is_err(), "{text}");
-        }
-    }
 
     fn setup(text: &str) -> Setup {
         toml::from_str(text).unwrap()

@@ -3,14 +3,15 @@
 use std::net::IpAddr;
 use std::thread::JoinHandle;
 
-use super::{LinkSetup, LiveError, Traffic};
+use super::{LiveError, Traffic};
 use crate::emulator::{
     Direction, Emulator, EmulatorError, Host, LinkConfig, LossConfig, Topology, stay_on,
 };
+use crate::situation::live::LinkSetup;
 
 /// A client's host, a server's host, and the link between them.
 #[derive(Debug)]
-pub struct Bed {
+pub struct Testbed {
     emulator: Emulator,
     /// The name of the first path.
     path: String,
@@ -23,7 +24,7 @@ pub(super) const CLIENT_CORE: usize = 0;
 /// Of the server.
 pub(super) const SERVER_CORE: usize = 1;
 
-impl Bed {
+impl Testbed {
     /// Makes the hosts and the link.
     ///
     /// # Errors
@@ -53,7 +54,7 @@ impl Bed {
     /// Never, as long as its path has one.
     pub fn server_address(&self) -> Result<IpAddr, LiveError> {
         let address = self.emulator.address(&self.path, Host::Server);
-        address.ok_or_else(|| LiveError::Bed("the server has no address".to_owned()))
+        address.ok_or_else(|| LiveError::Testbed("the server has no address".to_owned()))
     }
 
     /// Runs this on a thread of the client's host, to its end, on a core of its own if there is one.
@@ -85,7 +86,7 @@ impl Bed {
                     work();
                 }
             })
-            .map_err(|cause| LiveError::Bed(cause.to_string()))
+            .map_err(|cause| LiveError::Testbed(cause.to_string()))
     }
 
     /// Changes the link while it runs.
@@ -118,7 +119,7 @@ impl From<EmulatorError> for LiveError {
     fn from(cause: EmulatorError) -> Self {
         match cause {
             EmulatorError::Receivers(_) => Self::Missing(cause.to_string()),
-            _ => Self::Bed(cause.to_string()),
+            _ => Self::Testbed(cause.to_string()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is measured of a load on a server.
 
 /// Their names, and what people read at an axis.
-pub(super) const COLUMNS: [(&str, &str); 23] = [
+pub(crate) const COLUMNS: [super::Column; 23] = [
     ("cpu", "CPU of the server's host [% of a core]"),
     ("cpu-user", "server process, own code [% of a core]"),
     ("cpu-kernel", "server process, in the kernel [% of a core]"),

@@ -1,4 +1,4 @@
-//! What a way means for the HTTP client and its races.
+//! What a client's strategy means for the HTTP client and its races.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas_http::HttpPolicy;
 
-use super::Way;
+use crate::situation::live::ClientStrategy;
 
 /// How long before the old HTTP the paper starts HTTP/3.
 const PUBLISHED_HEAD_START: Duration = Duration::from_millis(10);
 
-impl Way {
+impl ClientStrategy {
     /// The policy of the HTTP client.
-    pub(in crate::live) const fn http(self) -> HttpPolicy {
+    pub(super) const fn http(self) -> HttpPolicy {
         match self {
             Self::PublishedRace | Self::Race | Self::HttpsRecords => HttpPolicy::Race,
             Self::PublishedAltSvc => HttpPolicy::AltSvc,
@@ -22,7 +22,7 @@ impl Way {
     }
 
     /// The policy of its races, given up after this time.
-    pub(in crate::live) fn race(self, give_up: Duration) -> Policy {
+    pub(super) fn race(self, give_up: Duration) -> Policy {
         let policy = Policy { deadline: give_up, ..Policy::default() };
         match self {
             Self::PublishedRace => Policy {

@@ -5,7 +5,7 @@ use std::fmt;
 use eyas_sctp::config::CongestionControlKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::quantity::{Size, Time};
+use crate::units::{Size, Time};
 
 /// How an association behaves. What is not given is the profile's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
-//! The link between two hosts: what it is like, and what has gone over it.
+//! What the link between two hosts is like.
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Part, Time};
+use crate::units::{Part, Time};
 
 /// The link between client and server, as the paper has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,32 +15,6 @@ pub struct LinkSetup {
     /// client.
     #[serde(default)]
     pub loss: Part,
-}
-
-/// Packets that went over the link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Packets that the client sent.
-    pub packets_out: u64,
-    /// Their bytes, IP headers included.
-    pub bytes_out: u64,
-    /// Packets that the server sent, the lost ones among them.
-    pub packets_in: u64,
-    /// Their bytes, IP headers included.
-    pub bytes_in: u64,
-}
-
-impl Traffic {
-    /// What has gone over it since an earlier count.
-    #[must_use]
-    pub const fn since(self, earlier: Self) -> Self {
-        Self {
-            packets_out: self.packets_out - earlier.packets_out,
-            bytes_out: self.bytes_out - earlier.bytes_out,
-            packets_in: self.packets_in - earlier.packets_in,
-            bytes_in: self.bytes_in - earlier.bytes_in,
-        }
-    }
 }
 
 /// What a reader must know.

@@ -8,18 +8,18 @@ use std::time::Duration;
     not(all(target_os = "linux", feature = "load")),
     expect(dead_code, reason = "checked everywhere, run on Linux alone")
 )]
-pub(super) struct Times {
+pub(crate) struct Times {
     /// Before anything counts.
-    pub(super) warm_up: Duration,
+    pub(crate) warm_up: Duration,
     /// For how long it counts.
-    pub(super) duration: Duration,
+    pub(crate) duration: Duration,
     /// From one look to the next.
-    pub(super) sample: Duration,
+    pub(crate) sample: Duration,
 }
 
 impl Times {
     /// What makes no sense of them and of a load of so many requests a second, in words.
-    pub(super) fn check(self, rate: f64) -> Result<(), String> {
+    pub(crate) fn check(self, rate: f64) -> Result<(), String> {
         if !(rate.is_finite() && rate > 0.0) {
             return Err("live.rate: above 0 requests a second".to_owned());
         }
@@ -31,7 +31,7 @@ impl Times {
 
     /// How many looks there are after the first.
     #[cfg(all(target_os = "linux", feature = "load"))]
-    pub(super) fn samples(self) -> u32 {
+    pub(crate) fn samples(self) -> u32 {
         let samples = self.duration.as_nanos() / self.sample.as_nanos().max(1);
         u32::try_from(samples).unwrap_or(u32::MAX)
     }

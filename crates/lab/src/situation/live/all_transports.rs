@@ -3,22 +3,16 @@
 //! The future work of Papastergiou et al. (2016): IPv4 and IPv6, TCP, SCTP, SCTP inside UDP, secured
 //! by TLS or DTLS, through middleboxes; and QUIC and MPTCP beside them.
 
-#[cfg(all(target_os = "linux", feature = "load"))]
-mod run;
-
-#[cfg(all(target_os = "linux", feature = "load"))]
-pub(super) use run::run;
-
 use serde::{Deserialize, Serialize};
 
-use super::LinkSetup;
 use super::times::Times;
-use crate::plan::Time;
+use super::{Column, Experiment, LinkSetup, link, load_columns};
+use crate::units::Time;
 
 /// One situation: candidates, a race of them, and what stands between.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SixSetup {
+pub struct AllTransportsSetup {
     /// The link.
     #[serde(default)]
     pub link: LinkSetup,
@@ -85,12 +79,16 @@ pub enum Between {
 /// Transports with both families.
 const MOST_CANDIDATES: usize = 10;
 
-impl SixSetup {
-    const fn times(&self) -> Times {
+impl AllTransportsSetup {
+    pub(crate) const fn times(&self) -> Times {
         Times { warm_up: self.warm_up.0, duration: self.duration.0, sample: self.sample.0 }
     }
+}
 
-    pub(super) fn check(&self) -> Result<(), String> {
+impl Experiment for AllTransportsSetup {
+    const COLUMNS: &'static [Column] = &load_columns::COLUMNS;
+
+    fn check(&self) -> Result<(), String> {
         let is_number = self.candidates == 1 || self.candidates.is_multiple_of(2);
         if !(1..=MOST_CANDIDATES).contains(&self.candidates) || !is_number {
             return Err(format!("live.candidates: 1, or an even number to {MOST_CANDIDATES}"));
@@ -98,8 +96,8 @@ impl SixSetup {
         self.times().check(self.rate)
     }
 
-    pub(super) fn emulated(&self) -> Vec<String> {
-        vec![
+    fn emulated(&self) -> Vec<String> {
+        let own = [
             "One candidate is TCP over IPv4. Then come, each over IPv6 and IPv4 and wanted more \
              than those before it: TCP, SCTP inside UDP, SCTP directly over IP, QUIC; and MPTCP, \
              which is wanted more than TCP alone. All \
@@ -119,6 +117,7 @@ impl SixSetup {
              Packets and bytes are those that the client's host and the server's sent, IP headers \
              included, also those that a middlebox dropped."
                 .to_owned(),
-        ]
+        ];
+        link::emulated().into_iter().chain(own).collect()
     }
 }

@@ -15,7 +15,8 @@
 use std::collections::BTreeMap;
 
 use super::queue_info::QueueInfo;
-use super::setup::{Loss, PathSetup, Setup};
+use super::setup::{PathSetup, Setup};
+use crate::units::Loss;
 
 /// Bytes of IPv4 header, SCTP header and DATA header before a message in a packet of its own.
 const HEADERS: usize = 20 + 12 + 16;

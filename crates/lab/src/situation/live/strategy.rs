@@ -1,14 +1,11 @@
 //! How a client comes to its connection.
 
-#[cfg(all(target_os = "linux", feature = "load"))]
-mod policy;
-
 use serde::{Deserialize, Serialize};
 
 /// How a client comes to its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum ClientStrategy {
     /// The paper's Happy Eyeballs: HTTP/3 starts 10 ms before the old HTTP, the first complete
     /// handshake wins, and HTTP/3 is used from then on if it completes later.
     PublishedRace,

@@ -8,7 +8,7 @@ use eyas_netem::link::{
 };
 use toml::{Table, Value};
 
-use crate::plan::{Loss, Part, Queue, Rate, Size, Time};
+use crate::units::{Loss, Part, Queue, Rate, Size, Time};
 
 /// Every key that is understood, in the order of telling.
 const KEYS: [&str; 11] = [
@@ -43,7 +43,7 @@ const KEYS: [&str; 11] = [
 /// | `bit-errors` | `1e-6` | the part of the bits that are wrong; such packets are dropped |
 /// | `up` | `yes`, `no` | whether packets pass |
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LinkWish {
+pub struct LinkSpec {
     changes: Vec<Change>,
     up: Option<bool>,
 }
@@ -76,7 +76,7 @@ fn refused(key: &str, reason: impl fmt::Display) -> NotALink {
     NotALink { key: key.to_owned(), reason: reason.to_string() }
 }
 
-impl LinkWish {
+impl LinkSpec {
     /// Whether nothing is wanted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -109,7 +109,7 @@ impl LinkWish {
     /// If it cannot be understood.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), NotALink> {
         let none = matches!(value, "none" | "0");
-        let wrong = |cause: crate::plan::NotAnAmount| refused(key, cause);
+        let wrong = |cause: crate::units::NotAnAmount| refused(key, cause);
         let share = || -> Result<f64, NotALink> {
             if none { Ok(0.0) } else { Ok(value.parse::<Part>().map_err(wrong)?.0) }
         };
@@ -233,9 +233,9 @@ mod tests {
     use super::*;
 
     fn link(text: &str) -> LinkConfig {
-        let (mut wish, mut link) = (LinkWish::default(), LinkConfig::default());
-        wish.read(text).unwrap();
-        wish.apply(&mut link);
+        let (mut spec, mut link) = (LinkSpec::default(), LinkConfig::default());
+        spec.read(text).unwrap();
+        spec.apply(&mut link);
         link
     }
 
@@ -254,20 +254,20 @@ mod tests {
 
     #[test]
     fn what_is_not_wanted_stays_and_none_takes_away() {
-        let mut wish = LinkWish::default();
-        wish.read("loss=none,rate=none,up=no").unwrap();
+        let mut spec = LinkSpec::default();
+        spec.read("loss=none,rate=none,up=no").unwrap();
         let mut link = link("rate=1kbit,delay=1s,loss=1%");
-        wish.apply(&mut link);
+        spec.apply(&mut link);
         assert_eq!((link.rate, link.delay.as_secs()), (None, 1));
-        assert_eq!((link.loss, wish.up()), (LossConfig::None, Some(false)));
+        assert_eq!((link.loss, spec.up()), (LossConfig::None, Some(false)));
     }
 
     #[test]
     fn tables_know_bursts() {
         let text = "rate = '1 Mbit/s'\nqueue = 7\nloss = { while_bad = '30 %', worsens = '1 %', recovers = '20 %' }";
-        let (mut wish, mut link) = (LinkWish::default(), LinkConfig::default());
-        wish.read_table(&toml::from_str(text).unwrap()).unwrap();
-        wish.apply(&mut link);
+        let (mut spec, mut link) = (LinkSpec::default(), LinkConfig::default());
+        spec.read_table(&toml::from_str(text).unwrap()).unwrap();
+        spec.apply(&mut link);
         assert_eq!(link.queue, QueueConfig::Packets(7));
         let LossConfig::GilbertElliott(model) = link.loss else { panic!("{:?}", link.loss) };
         assert_eq!((model.to_bad, model.to_good, model.loss_bad), (0.01, 0.2, 0.3));
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        let said = |text: &str| LinkWish::default().read(text).unwrap_err().to_string();
+        let said = |text: &str| LinkSpec::default().read(text).unwrap_err().to_string();
         assert_eq!(said("delay=fast"), "delay: \"fast\" is not a time, such as \"50 ms\"");
         assert_eq!(said("delay"), "delay: write KEY=VALUE, such as delay=10ms");
         assert!(said("latency=1ms").starts_with("latency: there are rate, delay, "));
@@ -287,7 +287,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "[a-z0-9=,.% -]{0,40}") {
-            let _ = LinkWish::default().read(&text);
+            let _ = LinkSpec::default().read(&text);
         }
     }
 }

@@ -1,0 +1,29 @@
+//! What claims are judged by: the points that they are about, and which of these count.
+
+use super::judged::Judged;
+use crate::measure::Measure;
+use crate::run::Results;
+use crate::situation::Grid;
+
+/// What claims are judged by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Basis<'a> {
+    /// The points.
+    pub(crate) grid: &'a Grid,
+    /// Which of them count; all, if nothing is said.
+    pub(crate) judged: Option<&'a Judged>,
+}
+
+impl Basis<'_> {
+    /// A measure of one run of one point.
+    pub(super) fn value(
+        self,
+        results: &Results,
+        point: &str,
+        measure: &Measure,
+        run: usize,
+    ) -> Option<f64> {
+        let result = results.points.get(point)?.get(run)?;
+        Some(measure.of(&self.grid.point(point)?.situation, result))
+    }
+}

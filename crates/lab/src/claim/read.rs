@@ -1,0 +1,6 @@
+//! How expressions get at what was measured.
+
+use crate::measure::Measure;
+
+/// A measure of one run of the point with this identifier, if there is one.
+pub(crate) type Read<'a> = dyn Fn(&str, &Measure) -> Option<f64> + 'a;

@@ -1,0 +1,124 @@
+//! What sender, receiver and the run itself share.
+
+use std::fmt::Display;
+use std::process::Child;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::meter::Meter;
+use crate::live::trial;
+use crate::situation::live::MultipathSetup;
+
+/// How soon a run notices that it is over.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+
+/// What sender, receiver and the run itself share.
+#[derive(Debug)]
+pub(super) struct Course {
+    started: Instant,
+    meter: Mutex<Meter>,
+    over: AtomicBool,
+    /// Why one of them could not go on.
+    failure: Mutex<Option<String>>,
+}
+
+impl Course {
+    pub(super) fn new(setup: &MultipathSetup) -> Self {
+        Self {
+            started: Instant::now(),
+            meter: Mutex::new(Meter::new(setup.warm_up.0, setup.duration.0)),
+            over: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        }
+    }
+
+    /// How long ago it began.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// So many bytes have just arrived at the receiving application.
+    pub(super) fn arrived(&self, bytes: usize) {
+        self.meter().take(self.elapsed(), bytes);
+    }
+
+    pub(super) fn meter(&self) -> MutexGuard<'_, Meter> {
+        self.meter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing more is wanted.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Ends once nothing more is wanted.
+    pub(super) async fn until_over(&self) {
+        while !self.is_over() {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// One of them cannot go on. Once nothing more is wanted, nobody minds.
+    pub(super) fn fail(&self, who: &str, cause: &dyn Display) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_over() {
+            failure.get_or_insert_with(|| format!("{who}: {cause}"));
+        }
+    }
+
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Runs this on a runtime of the calling thread until it ends or nothing more is wanted.
+pub(super) fn work<E: Display>(
+    course: &Course,
+    who: &str,
+    doing: impl Future<Output = Result<(), E>>,
+) {
+    let runtime = match trial::runtime() {
+        Ok(runtime) => runtime,
+        Err(cause) => return course.fail(who, &cause),
+    };
+    let done = runtime.block_on(async {
+        tokio::select! {
+            done = doing => done,
+            () = course.until_over() => Ok(()),
+        }
+    });
+    if let Err(cause) = done {
+        course.fail(who, &cause);
+    }
+}
+
+/// Sender and receiver at work; both end when it is dropped.
+pub(super) struct Pair {
+    pub(super) course: Arc<Course>,
+    pub(super) threads: Vec<JoinHandle<()>>,
+    pub(super) programs: Vec<Program>,
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        self.course.over.store(true, Ordering::Relaxed);
+        // The programs first, for threads read what they say until they end.
+        self.programs.clear();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A program on one of the hosts; killed when it is dropped.
+#[derive(Debug)]
+pub(super) struct Program(pub(super) Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

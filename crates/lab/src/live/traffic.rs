@@ -1,0 +1,27 @@
+//! What has gone over the link between two hosts.
+
+/// Packets that went over the link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets that the client sent.
+    pub packets_out: u64,
+    /// Their bytes, IP headers included.
+    pub bytes_out: u64,
+    /// Packets that the server sent, the lost ones among them.
+    pub packets_in: u64,
+    /// Their bytes, IP headers included.
+    pub bytes_in: u64,
+}
+
+impl Traffic {
+    /// What has gone over it since an earlier count.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            packets_out: self.packets_out - earlier.packets_out,
+            bytes_out: self.bytes_out - earlier.bytes_out,
+            packets_in: self.packets_in - earlier.packets_in,
+            bytes_in: self.bytes_in - earlier.bytes_in,
+        }
+    }
+}

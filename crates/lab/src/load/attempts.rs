@@ -1,0 +1,42 @@
+//! What became of the attempts of a load.
+
+use eyas::AttemptCounts;
+use serde::{Deserialize, Serialize};
+
+/// What became of the attempts over one transport.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempts {
+    /// Attempts started.
+    pub started: u64,
+    /// Attempts whose handshakes were all complete, whether they won or not.
+    pub completed: u64,
+    /// Attempts that became a connection.
+    pub used: u64,
+    /// Attempts that failed by themselves.
+    pub failed: u64,
+}
+
+impl From<AttemptCounts> for Attempts {
+    fn from(counts: AttemptCounts) -> Self {
+        let AttemptCounts { started, completed, used, failed, .. } = counts;
+        Self { started, completed, used, failed }
+    }
+}
+
+impl Attempts {
+    pub(super) fn since(&self, before: &Self) -> Self {
+        Self {
+            started: self.started.saturating_sub(before.started),
+            completed: self.completed.saturating_sub(before.completed),
+            used: self.used.saturating_sub(before.used),
+            failed: self.failed.saturating_sub(before.failed),
+        }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.started += other.started;
+        self.completed += other.completed;
+        self.used += other.used;
+        self.failed += other.failed;
+    }
+}

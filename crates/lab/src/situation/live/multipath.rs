@@ -1,0 +1,298 @@
+//! How much one connection gets out of several paths, and what a path that dies costs it.
+//!
+//! One sender has always more to send, in messages of one packet each; one receiver notes what comes
+//! when. Between them are some paths, each with its rate, delay, queue and loss. Who speaks over
+//! them differs: our SCTP, the kernel's MPTCP, usrsctp, or our SCTP in the simulator, over the very
+//! same paths in virtual time. In the middle of what is measured a path may die, or come.
+//!
+//! The ceiling is what the paths could carry at most, computed from rates and headers alone: full
+//! packets without a gap, nothing but data, less what is lost at random.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Column, Experiment};
+use crate::situation::{
+    AccessSetup, ApplicationSetup, AssociationSetup, EventSetup, PathSetup, Setup, Times,
+};
+use crate::units::{Rate, Time};
+
+/// One situation: who speaks, and over what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MultipathSetup {
+    /// Who sends and who receives.
+    pub stack: Stack,
+    /// How long the connection may settle after its first message.
+    pub warm_up: Time,
+    /// How long is measured.
+    pub duration: Time,
+    /// The paths, by name; they are numbered in the order of their names.
+    pub path: BTreeMap<String, PathSetup>,
+    /// How the association behaves, where it is ours.
+    #[serde(default)]
+    pub association: AssociationSetup,
+    /// What is sent. A message that does not fit in a packet together with the headers of a
+    /// stack is made shorter there.
+    #[serde(default)]
+    pub application: ApplicationSetup,
+    /// The congestion control of TCP, by the kernel's name.
+    #[serde(default = "reno")]
+    pub tcp: String,
+    /// The path that dies in the middle of what is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dies: Option<String>,
+    /// The path of which both hosts learn in the middle of what is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comes: Option<String>,
+}
+
+fn reno() -> String {
+    "reno".to_owned()
+}
+
+/// Who sends and who receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stack {
+    /// Our SCTP on both sides, directly over IP.
+    Eyas,
+    /// Our SCTP on both sides, inside UDP (RFC 6951).
+    EyasUdp,
+    /// Our SCTP on both sides, in the simulator.
+    Simulator,
+    /// The kernel's Multipath TCP (RFC 8684).
+    Mptcp,
+    /// The kernel's TCP, over the first path alone.
+    Tcp,
+    /// usrsctp on both sides, with CMT-SCTP switched on.
+    Usrsctp,
+    /// We send, usrsctp receives.
+    EyasToUsrsctp,
+}
+
+/// Bytes of the headers that stand in front of a message, each in a packet of its own.
+const IP: usize = 20;
+const UDP: usize = 8;
+/// SCTP's common header and that of DATA (RFC 9260 §3.1, §3.3.1).
+const SCTP: usize = 12 + 16;
+/// What I-DATA has more than DATA (RFC 8260 §2.1).
+const I_DATA_MORE: usize = 4;
+/// TCP's header with time stamps (RFC 7323 §3.2), padded.
+const TCP: usize = 20 + 12;
+/// The Data Sequence Signal with an acknowledgement of 4 bytes and a mapping with a sequence number
+/// of 8, without checksum (RFC 8684 §3.3.1): 4 + 4 + 8 + 4 + 2, padded. It is in every full segment.
+const DSS: usize = 24;
+/// Of the paths.
+pub(crate) const MTU: usize = 1500;
+
+impl MultipathSetup {
+    /// The paths that are used, in the order of their numbers: the one that comes later is the last.
+    pub(crate) fn used(&self) -> impl Iterator<Item = (&str, &PathSetup)> {
+        let comes = |name: &str| self.comes.as_deref() == Some(name);
+        let used = || self.path.iter().filter(|(name, _)| self.association.uses(name));
+        let early = used().filter(move |(name, _)| !comes(name));
+        let late = used().filter(move |(name, _)| comes(name));
+        let count = if self.stack == Stack::Tcp { 1 } else { usize::MAX };
+        early.chain(late).map(|(name, path)| (name.as_str(), path)).take(count)
+    }
+
+    /// Bytes of headers in front of a full packet's payload.
+    fn headers(&self) -> usize {
+        let more = match self.association.interleaving {
+            Some(false) => 0,
+            _ => I_DATA_MORE,
+        };
+        IP + match self.stack {
+            Stack::Eyas | Stack::Simulator => SCTP + more,
+            Stack::EyasUdp => UDP + SCTP + more,
+            Stack::EyasToUsrsctp | Stack::Usrsctp => SCTP,
+            Stack::Mptcp => TCP + DSS,
+            Stack::Tcp => TCP,
+        }
+    }
+
+    /// Bytes of a message: what the plan says, if that fits in a packet.
+    pub(crate) fn message(&self) -> usize {
+        match self.stack {
+            // A stream of bytes has no packets of its own.
+            Stack::Mptcp | Stack::Tcp => self.application.message,
+            _ => self.application.message.min((MTU - self.headers()) / 4 * 4),
+        }
+    }
+
+    /// The most payload that can pass, in Mbit/s: before the change in the middle, and after it.
+    #[cfg(any(test, all(target_os = "linux", feature = "load")))]
+    pub(crate) fn ceilings(&self) -> [f64; 2] {
+        let headers = self.headers();
+        let payload = match self.stack {
+            Stack::Mptcp | Stack::Tcp => MTU - headers,
+            _ => self.message(),
+        };
+        let of = |path: &PathSetup| {
+            // Chunks are padded to four bytes; segments are not.
+            let packet = headers + payload.next_multiple_of(4) + path.framing.0.0;
+            path.rate.0 as f64 / 1e6 * payload as f64 / packet as f64 * (1.0 - path.loss.average())
+        };
+        let sum = |without: &Option<String>| {
+            self.used()
+                .filter(|(name, _)| without.as_deref() != Some(name))
+                .map(|(_, path)| of(path))
+                .sum()
+        };
+        [sum(&self.comes), sum(&self.dies)]
+    }
+
+    /// The most payload that can pass on average, in Mbit/s.
+    #[cfg(any(test, all(target_os = "linux", feature = "load")))]
+    pub(crate) fn ceiling(&self) -> f64 {
+        let [before, after] = self.ceilings();
+        f64::midpoint(before, after)
+    }
+
+    /// The same paths, association and application, to be simulated.
+    pub(crate) fn simulation(&self) -> Setup {
+        let time =
+            Times { start: [Time::default(); 2], warm_up: self.warm_up, duration: self.duration };
+        let middle = Time(self.warm_up.0 + self.duration.0 / 2);
+        let mut path = self.path.clone();
+        for (name, path) in &mut path {
+            if self.comes.as_ref() == Some(name) {
+                path.joins = Some(middle);
+            }
+        }
+        let event = self.dies.iter().map(|path| EventSetup {
+            at: middle,
+            path: path.clone(),
+            rate: None,
+            delay: None,
+            up: Some(false),
+        });
+        let message = self.message();
+        Setup {
+            mode: Default::default(),
+            time,
+            access: Self::access(),
+            path,
+            association: self.association.clone(),
+            application: ApplicationSetup { message, ..self.application },
+            rival: Default::default(),
+            event: event.collect(),
+        }
+    }
+
+    /// Access links as short and quick as there are none.
+    const fn access() -> AccessSetup {
+        AccessSetup { rate: Rate(100_000_000_000), delay: Time(std::time::Duration::ZERO) }
+    }
+}
+
+impl Experiment for MultipathSetup {
+    const COLUMNS: &'static [Column] = &[
+        ("goodput", "payload at the receiving application [Mbit/s]"),
+        ("ceiling", "ceiling of the payload [Mbit/s]"),
+        ("share", "payload, of its ceiling [%]"),
+        ("before", "payload before the change [Mbit/s]"),
+        ("after", "payload in the last quarter [Mbit/s]"),
+        ("gap", "longest time without anything new [ms]"),
+        ("on-A", "over path A [Mbit/s of IP packets]"),
+        ("on-B", "over path B [Mbit/s of IP packets]"),
+        ("on-C", "over path C [Mbit/s of IP packets]"),
+        ("dropped", "packets that the paths dropped [%]"),
+    ];
+    // What several paths carry is neither, and takes less than half a core.
+    const RUNS_ALONE: bool = false;
+
+    fn check(&self) -> Result<(), String> {
+        let known = |name: &Option<String>, key: &str| match name {
+            Some(name) if !self.path.contains_key(name) => {
+                Err(format!("live.{key} names path {name:?}, which is not there"))
+            }
+            _ => Ok(()),
+        };
+        known(&self.dies, "dies")?;
+        known(&self.comes, "comes")?;
+        if self.path.values().any(|path| path.through.is_some() || path.joins.is_some()) {
+            return Err("live.path: through and joins are for simulations; see live.comes".into());
+        }
+        if self.used().next().is_none() {
+            return Err("live.association.only leaves no path".to_owned());
+        }
+        self.simulation().check()
+    }
+
+    fn emulated(&self) -> Vec<String> {
+        vec![
+            "Two network namespaces of one machine and eyas-netem between them in real time: the \
+             rates count IP packets, each path has a queue of its own in front of each direction, and \
+             loses in both. Interfaces pass packets of 1,500 bytes. Sender, receiver and paths share \
+             the machine's cores; what it had to do besides is not known to this page."
+                .to_owned(),
+            format!(
+                "The sender has always more to send; the receiver reads at once. Measuring begins \
+                 {} after the first message has arrived and lasts {}. The trials of a point are the \
+                 twelve equal parts of that time.",
+                self.warm_up, self.duration,
+            ),
+            "Ceiling: full packets of 1,500 bytes and nothing else on every path, less what is lost at \
+             random. SCTP: 20 bytes of IP, 12 of SCTP, 16 of DATA, and 8 of UDP where it is inside; \
+             MPTCP: 20 of IP, 20 of TCP, 12 of time stamps and 24 of the data sequence signal."
+                .to_owned(),
+            "MPTCP is this kernel's, with its default scheduler and path manager and its own idea of \
+             buffers; the server signals its further addresses. usrsctp has CMT-SCTP, NR-SACK and DAC \
+             switched on, buffers of 4 MiB and its default timers. Without a peer program for it \
+             (EYAS_USRSCTP_PEER names it, interop/install builds it) its points are left out."
+                .to_owned(),
+            "Simulator: the same association over the same paths, with hosts that take no time, opened \
+             about 1 s before the warm-up begins."
+                .to_owned(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup(more: &str) -> MultipathSetup {
+        let text = format!(
+            "stack = 'eyas'\nwarm_up = '1 s'\nduration = '12 s'\n{more}
+            association = {{ interleaving = false }}
+            [path]
+            A = {{ rate = '10 Mbit/s', delay = '10 ms' }}
+            B = {{ rate = '20 Mbit/s', delay = '10 ms' }}"
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn ceilings_are_those_of_full_packets() {
+        let mut setup = setup("");
+        let near = |ceiling: f64, wanted: f64| (ceiling - wanted).abs() < 1e-9;
+        assert!(near(setup.ceiling(), 30.0 * 1452.0 / 1500.0));
+        setup.stack = Stack::EyasUdp;
+        assert_eq!(setup.message(), 1444);
+        assert!(near(setup.ceiling(), 30.0 * 1444.0 / 1500.0));
+        setup.stack = Stack::Mptcp;
+        assert!(near(setup.ceiling(), 30.0 * 1424.0 / 1500.0));
+        setup.stack = Stack::Tcp;
+        assert!(near(setup.ceiling(), 10.0 * 1448.0 / 1500.0));
+    }
+
+    #[test]
+    fn what_dies_or_comes_counts_for_half_of_the_time() {
+        let [before, after] = setup("dies = 'B'").ceilings();
+        assert!((before / after - 3.0).abs() < 1e-9);
+        let [before, after] = setup("comes = 'A'").ceilings();
+        assert!((after / before - 1.5).abs() < 1e-9);
+        let order = setup("comes = 'A'");
+        assert_eq!(order.used().map(|(name, _)| name).collect::<Vec<_>>(), ["B", "A"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_said() {
+        assert!(setup("dies = 'X'").check().unwrap_err().contains("live.dies"));
+        assert_eq!(setup("").check(), Ok(()));
+    }
+}

@@ -1,0 +1,68 @@
+//! What is simulated or emulated: every set-up as plans and results write it, its check, and what it
+//! measures. Nothing here runs anything.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | one situation, simulated or live |
+//! | `grid` | situations side by side and along an axis |
+//! | `setup`, `association` | one to be simulated |
+//! | `mode` | what travels: bytes or values |
+//! | `bound` | the most that a situation allows |
+//! | `queue_info` | what the application asks of its streams |
+//! | [`live`] | one on real sockets |
+
+mod association;
+mod bound;
+mod grid;
+pub mod live;
+mod mode;
+mod queue_info;
+mod setup;
+
+use serde::{Deserialize, Serialize};
+
+pub use association::{
+    AssociationSetup, BurstName, CongestionName, CucName, LossDetectionName, Mapping,
+    NrSackPolicyName, PathOrderName, ProfileName, ReceiveOrderName, ReschedulingName,
+    RtxPolicyName, SackPathName, SchedulerName, SplittingName,
+};
+pub use bound::{Bound, LinkBound, Phase};
+pub use grid::{Axis, Grid, Named, Point};
+pub use mode::Mode;
+pub use queue_info::QueueInfo;
+pub use setup::{AccessSetup, ApplicationSetup, EventSetup, PathSetup, RivalSetup, Setup, Times};
+
+/// One situation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Situation {
+    /// On real sockets, between network namespaces.
+    Live(Box<live::Setup>),
+    /// In virtual time.
+    Simulated(Box<Setup>),
+}
+
+impl Situation {
+    /// What is simulated; none if it is live.
+    #[must_use]
+    pub fn simulated(&self) -> Option<&Setup> {
+        match self {
+            Self::Simulated(setup) => Some(setup),
+            Self::Live(_) => None,
+        }
+    }
+
+    /// What is live; none if it is simulated.
+    #[must_use]
+    pub fn live(&self) -> Option<&live::Setup> {
+        match self {
+            Self::Live(setup) => Some(setup),
+            Self::Simulated(_) => None,
+        }
+    }
+
+    /// Whether nothing else may run meanwhile.
+    pub(crate) fn runs_alone(&self) -> bool {
+        self.live().is_some_and(live::Setup::runs_alone)
+    }
+}

@@ -1,0 +1,98 @@
+//! What waits before a link, and how much.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::quantity::{Kind, NotAnAmount, Size, parse};
+
+/// Bytes that a link adds to each packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Framing(pub Size);
+
+/// How much may wait, and what is done before there is too much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Queue {
+    /// First come, first served, so many packets at most.
+    Packets(usize),
+    /// First come, first served, so many bytes at most.
+    Bytes(usize),
+    /// Random early detection (Floyd and Jacobson 1993), so many packets at most.
+    Red(usize),
+    /// Controlled delay (RFC 8289), so many packets at most.
+    CoDel(usize),
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self::Packets(100)
+    }
+}
+
+impl FromStr for Queue {
+    type Err = NotAQueue;
+
+    fn from_str(text: &str) -> Result<Self, NotAQueue> {
+        let refused = |_: NotAnAmount| NotAQueue(text.to_owned());
+        let (amount, discipline) = match text.trim().rsplit_once(' ') {
+            Some((amount, "red")) => (amount, Self::Red as fn(usize) -> Self),
+            Some((amount, "codel")) => (amount, Self::CoDel as fn(usize) -> Self),
+            _ => (text, Self::Packets as fn(usize) -> Self),
+        };
+        match parse(amount).map_err(refused)? {
+            (count, Kind::Packets) if count >= 1.0 => Ok(discipline(count as usize)),
+            (count, Kind::Size) if count >= 1.0 && amount == text => {
+                Ok(Self::Bytes(count as usize))
+            }
+            _ => Err(NotAQueue(text.to_owned())),
+        }
+    }
+}
+
+/// A text that names no queue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not a queue, such as \"100 packets\", \"64 KiB\", \"100 packets red\" or \
+     \"1000 packets codel\""
+)]
+pub struct NotAQueue(String);
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packets(count) => write!(f, "{count} packets"),
+            Self::Bytes(count) => Size(*count).fmt(f),
+            Self::Red(count) => write!(f, "{count} packets red"),
+            Self::CoDel(count) => write!(f, "{count} packets codel"),
+        }
+    }
+}
+
+impl Serialize for Queue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Queue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues() {
+        for text in ["100 packets", "64 KiB", "100 packets red", "1000 packets codel"] {
+            assert_eq!(text.parse::<Queue>().unwrap().to_string(), text);
+        }
+        for text in ["100", "64 KiB codel", "0 packets", "red"] {
+            assert!(text.parse::<Queue>().is_err(), "{text}");
+        }
+    }
+}
