@@ -95,8 +95,9 @@ impl Interval {
         let middle = (share + square / (2.0 * count)) / (1.0 + square / count);
         let variance = share * (1.0 - share) / count + square / (4.0 * count * count);
         let half = NORMAL * variance.sqrt() / (1.0 + square / count);
-        // At the ends the formula gives 0 and 1 but for rounding.
-        let (low, high) = ((middle - half).max(0.0), (middle + half).min(1.0));
+        // At the ends the formula gives 0 and 1 but for rounding, which must refuse no claim.
+        let low = if share == 0.0 { 0.0 } else { middle - half };
+        let high = if share == 1.0 { 1.0 } else { middle + half };
         Some(Self { low: 100.0 * low, high: 100.0 * high, method: Method::Wilson })
     }
 
@@ -185,9 +186,11 @@ mod tests {
         let some = Interval::wilson(&share(81, 263)).unwrap();
         assert!((some.low - 25.53).abs() < 0.01 && (some.high - 36.62).abs() < 0.01, "{some:?}");
         let none = Interval::wilson(&share(0, 20)).unwrap();
-        assert!(none.low.abs() < 1e-9 && (none.high - 16.11).abs() < 0.01, "{none:?}");
+        assert!(none.low == 0.0 && (none.high - 16.11).abs() < 0.01, "{none:?}");
         let all = Interval::wilson(&share(20, 20)).unwrap();
-        assert!((all.low - 83.89).abs() < 0.01 && (all.high - 100.0).abs() < 1e-9, "{all:?}");
+        assert!((all.low - 83.89).abs() < 0.01 && all.high == 100.0, "{all:?}");
+        // 0 of 200 came to 2e-16 by the formula, which refused "at most 0".
+        assert_eq!(Interval::wilson(&share(0, 200)).unwrap().low, 0.0);
         assert_eq!(Interval::wilson(&[]), None);
     }
 
