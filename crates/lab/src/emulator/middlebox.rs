@@ -22,7 +22,7 @@ pub enum MiddleboxConfig {
     /// Lets protocols or ports through, or not.
     Firewall(Policy),
     /// Translates addresses and ports of IPv4 to an address of its own (see
-    /// [`PathTopology::nat_address`]); lets IPv6 pass, as such boxes do.
+    /// [`PathTopology::nat_address`](super::PathTopology::nat_address)); lets IPv6 pass, as such boxes do.
     Nat {
         /// What becomes of protocol 132.
         sctp: SctpTranslation,
