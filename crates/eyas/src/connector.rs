@@ -29,6 +29,9 @@ pub(crate) struct Connector {
     quic: Quic,
     #[cfg(feature = "sctp")]
     sctp: crate::sctp::client::Clients,
+    /// The one that all the configurations have, too.
+    #[cfg(feature = "sctp")]
+    verifier: Arc<dyn ServerCertVerifier>,
     #[cfg(feature = "sctp")]
     security: SecurityParameters,
     refusals: Arc<Refusals>,
@@ -57,13 +60,14 @@ impl Connector {
         mptcp: bool,
         local_addresses: LocalAddresses,
     ) -> Result<Self, Error> {
+        let verifier = security.server_verifier()?;
         Ok(Self {
-            stream_tls: security.stream_config()?,
+            stream_tls: security.stream_config(Arc::clone(&verifier))?,
             stream_offers: Offers::default(),
             #[cfg(feature = "quic")]
             quic: Quic {
                 // Of its own, for a session of TLS over TCP must not be resumed over QUIC.
-                tls: security.client_config()?,
+                tls: security.client_config(Arc::clone(&verifier))?,
                 offers: Default::default(),
                 tokens: security.quic_tokens(),
                 early_data: security.allows_early_data(),
@@ -72,6 +76,8 @@ impl Connector {
             },
             #[cfg(feature = "sctp")]
             sctp: crate::sctp::client::Clients::default(),
+            #[cfg(feature = "sctp")]
+            verifier,
             #[cfg(feature = "sctp")]
             security: security.clone(),
             refusals: security.refusals(),
@@ -132,7 +138,7 @@ impl Connector {
     /// What checks the server's certificate under DTLS, and what is shown to servers that ask.
     #[cfg(feature = "sctp")]
     pub(crate) fn dtls(&self) -> Result<(Arc<dyn ServerCertVerifier>, Identity), Error> {
-        Ok((self.security.server_verifier()?, self.security.dtls_identity()?))
+        Ok((Arc::clone(&self.verifier), self.security.dtls_identity()?))
     }
 
     /// Opens associations in this way.

@@ -181,7 +181,11 @@ impl SecurityParameters {
     }
 
     /// A configuration without ALPN for streams; each call makes a resumption store of its own.
-    pub(crate) fn stream_config(&self) -> Result<ClientConfig, Error> {
+    /// `verifier` is what [`server_verifier`](Self::server_verifier) gave.
+    pub(crate) fn stream_config(
+        &self,
+        verifier: Arc<dyn ServerCertVerifier>,
+    ) -> Result<ClientConfig, Error> {
         let mut provider = rustls::crypto::ring::default_provider();
         if !self.suites.is_empty() {
             provider.cipher_suites.clone_from(&self.suites);
@@ -190,23 +194,25 @@ impl SecurityParameters {
             true => rustls::DEFAULT_VERSIONS,
             false => &self.versions,
         };
-        self.config(provider, versions)
+        self.config(provider, versions, verifier)
     }
 
     /// The same for what chooses versions and suites by itself: QUIC, encrypted DNS.
     #[cfg(any(feature = "quic", feature = "encrypted-dns"))]
-    pub(crate) fn client_config(&self) -> Result<ClientConfig, Error> {
-        self.config(rustls::crypto::ring::default_provider(), rustls::DEFAULT_VERSIONS)
+    pub(crate) fn client_config(
+        &self,
+        verifier: Arc<dyn ServerCertVerifier>,
+    ) -> Result<ClientConfig, Error> {
+        self.config(rustls::crypto::ring::default_provider(), rustls::DEFAULT_VERSIONS, verifier)
     }
 
     fn config(
         &self,
         provider: CryptoProvider,
         versions: &[&'static SupportedProtocolVersion],
+        verifier: Arc<dyn ServerCertVerifier>,
     ) -> Result<ClientConfig, Error> {
-        let provider = Arc::new(provider);
-        let verifier = self.verifier(&provider)?;
-        let builder = ClientConfig::builder_with_provider(provider)
+        let builder = ClientConfig::builder_with_provider(Arc::new(provider))
             .with_protocol_versions(versions)?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
@@ -225,10 +231,12 @@ impl SecurityParameters {
         Ok(config)
     }
 
-    /// What checks the certificates of servers outside rustls.
-    #[cfg(feature = "sctp")]
+    /// What checks the certificates of servers, whatever carries them. Making it reads and parses
+    /// every root: once is enough for an endpoint.
     pub(crate) fn server_verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, Error> {
-        self.verifier(&Arc::new(rustls::crypto::ring::default_provider()))
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let inner = self.verifier_of_trust(&provider)?;
+        Ok(Arc::new(refusal::Witness::of(inner, &self.refusals)))
     }
 
     /// What a client shows to a DTLS server that asks.
@@ -246,14 +254,6 @@ impl SecurityParameters {
     /// What was wrong with certificates that were not accepted under these parameters.
     pub(crate) fn refusals(&self) -> Arc<Refusals> {
         Arc::clone(&self.refusals)
-    }
-
-    fn verifier(
-        &self,
-        provider: &Arc<CryptoProvider>,
-    ) -> Result<Arc<dyn ServerCertVerifier>, Error> {
-        let inner = self.verifier_of_trust(provider)?;
-        Ok(Arc::new(refusal::Witness::of(inner, &self.refusals)))
     }
 
     fn verifier_of_trust(

@@ -166,7 +166,8 @@ impl Shared {
         adjust(builder.options_mut());
         #[cfg(feature = "encrypted-dns")]
         if self.source.is_protected() {
-            let trust = self.security.client_config();
+            let verifier = self.security.server_verifier();
+            let trust = verifier.and_then(|verifier| self.security.client_config(verifier));
             let trust = trust.map_err(|error| NetError::Msg(error.to_string()))?;
             builder = builder.with_tls_config(trust);
         }
