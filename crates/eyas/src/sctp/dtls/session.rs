@@ -1,6 +1,7 @@
 //! One DTLS session: handshake, verification of the peer, packets in and out.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -19,6 +20,12 @@ const DATAGRAM: usize = 1280 - 40 - 8;
 const ROOM: usize = 1500 - 20 - 8;
 /// The most that a record can hold (RFC 9147 §4), and so all that the library can ask room for.
 const MAX_RECORD: usize = 1 << 15;
+/// First timeouts differ by this.
+const RTO_STEP: Duration = Duration::from_millis(25);
+/// The longest is one second (RFC 9147 §5.8.2).
+const MAX_RTO_STEPS: u128 = 40;
+/// The settings made so far, by their timeout in steps.
+static MADE: Mutex<BTreeMap<u32, Arc<Config>>> = Mutex::new(BTreeMap::new());
 /// The content type of an alert in clear (RFC 9147 §4).
 const ALERT: u8 = 21;
 
@@ -80,8 +87,16 @@ pub(super) struct Session {
     buffer: Vec<u8>,
 }
 
-/// Settings of all sessions of one side; `initial_rto` is when a first flight is sent again.
+/// Settings of sessions whose first flight is sent again after `initial_rto`, rounded up to the next
+/// [`RTO_STEP`]. Each is made once: the library tries out all of its cryptography before it gives one.
 pub(super) fn config(initial_rto: Duration) -> Arc<Config> {
+    let steps = initial_rto.as_micros().div_ceil(RTO_STEP.as_micros()).clamp(1, MAX_RTO_STEPS);
+    let steps = u32::try_from(steps).unwrap_or(u32::MAX);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(made.entry(steps).or_insert_with(|| new_config(RTO_STEP.saturating_mul(steps))))
+}
+
+fn new_config(initial_rto: Duration) -> Arc<Config> {
     let config = Config::builder()
         .with_crypto_provider(doorkeeper::provider())
         .mtu(DATAGRAM)
