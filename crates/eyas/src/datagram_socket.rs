@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use eyas_race::candidate::Family;
 use socket2::{SockRef, Socket};
 use tokio::io::Interest;
 #[cfg(feature = "sctp")]
@@ -33,7 +34,8 @@ pub(crate) struct DatagramSocket {
 impl DatagramSocket {
     /// Asks for reports. Must be called inside a tokio runtime.
     pub(crate) fn new(socket: Socket) -> io::Result<Self> {
-        icmp::ask_for_reports(&socket)?;
+        let family = if socket.local_addr()?.is_ipv4() { Family::V4 } else { Family::V6 };
+        icmp::ask_for_reports(&socket, family)?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket: UdpSocket::from_std(socket.into())? })
     }

@@ -11,10 +11,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use bytes::Bytes;
+use eyas_race::candidate::Family;
 use nix::libc;
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockaddrLike, SockaddrStorage, getsockname,
-    recvmsg, setsockopt, sockopt,
+    ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
 };
 
 /// ICMP: destination unreachable (RFC 792).
@@ -79,25 +79,23 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// Asks the kernel to keep reports for us.
+/// Asks the kernel to keep reports for us, of a socket of this family.
 ///
 /// # Errors
 /// MPTCP sockets know no such option (seen up to Linux 6.18).
-pub(crate) fn ask_for_reports(socket: &impl AsFd) -> io::Result<()> {
-    set_reports(socket, true)
+pub(crate) fn ask_for_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
+    set_reports(socket, family, true)
 }
 
 /// Takes [`ask_for_reports`] back; what was not read yet is gone.
-pub(crate) fn stop_reports(socket: &impl AsFd) -> io::Result<()> {
-    set_reports(socket, false)
+pub(crate) fn stop_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
+    set_reports(socket, family, false)
 }
 
-fn set_reports(socket: &impl AsFd, wanted: bool) -> io::Result<()> {
-    let local: SockaddrStorage = getsockname(socket.as_fd().as_raw_fd())?;
-    if local.family() == Some(AddressFamily::Inet) {
-        setsockopt(socket, sockopt::Ipv4RecvErr, &wanted)?;
-    } else {
-        setsockopt(socket, sockopt::Ipv6RecvErr, &wanted)?;
+fn set_reports(socket: &impl AsFd, family: Family, wanted: bool) -> io::Result<()> {
+    match family {
+        Family::V4 => setsockopt(socket, sockopt::Ipv4RecvErr, &wanted)?,
+        Family::V6 => setsockopt(socket, sockopt::Ipv6RecvErr, &wanted)?,
     }
     Ok(())
 }

@@ -13,9 +13,11 @@
 use std::io;
 use std::net::SocketAddr;
 
+use eyas_race::candidate::Family;
 use eyas_race::evidence::{Failure, Level};
 use nix::libc;
 use socket2::Socket;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use crate::failure::{of_connect, of_io, of_report};
@@ -24,7 +26,8 @@ use crate::icmp::{self, Report};
 /// Connects a socket that does not block.
 pub(super) async fn connect(socket: Socket, to: SocketAddr) -> Result<TcpStream, Failure> {
     let local = |error: io::Error| of_io(&error, Level::Started);
-    let hears = icmp::ask_for_reports(&socket).is_ok();
+    let family = Family::of(to.ip());
+    let hears = icmp::ask_for_reports(&socket, family).is_ok();
     match socket.connect(&to.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
             return Err(of_connect(&error));
@@ -32,16 +35,20 @@ pub(super) async fn connect(socket: Socket, to: SocketAddr) -> Result<TcpStream,
         Ok(()) | Err(_) => {}
     }
     let stream = TcpStream::from_std(socket.into()).map_err(local)?;
-    stream.writable().await.map_err(local)?;
-    let error = stream.take_error().map_err(local)?;
-    let said = if hears { said(&stream) } else { None };
-    if let Some(error) = error
-        && !(icmp::is_a_report(&error) && stream.peer_addr().is_ok())
-    {
-        return Err(said.map_or_else(|| of_connect(&error), |report| of_report(&report)));
+    let ready = stream.ready(Interest::WRITABLE | Interest::ERROR).await.map_err(local)?;
+    // Where there is an error or a report, the runtime was told that there is.
+    let is_told = ready.is_error() || ready.is_write_closed();
+    if is_told || !hears {
+        let error = stream.take_error().map_err(local)?;
+        let said = if hears { said(&stream) } else { None };
+        if let Some(error) = error
+            && !(icmp::is_a_report(&error) && stream.peer_addr().is_ok())
+        {
+            return Err(said.map_or_else(|| of_connect(&error), |report| of_report(&report)));
+        }
     }
     if hears {
-        deafen(stream, said.is_some()).map_err(|error| of_connect(&error))
+        deafen(stream, family, is_told).map_err(|error| of_connect(&error))
     } else {
         Ok(stream)
     }
@@ -59,8 +66,8 @@ fn said(stream: &TcpStream) -> Option<Report> {
 }
 
 /// A connection to which ICMP is what it is to any other: a reason to wait for.
-fn deafen(stream: TcpStream, mut heard: bool) -> io::Result<TcpStream> {
-    icmp::stop_reports(&stream)?;
+fn deafen(stream: TcpStream, family: Family, mut heard: bool) -> io::Result<TcpStream> {
+    icmp::stop_reports(&stream, family)?;
     // What came before that is still the error of the next call.
     if let Some(error) = stream.take_error()? {
         if !icmp::is_a_report(&error) {

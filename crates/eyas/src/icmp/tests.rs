@@ -42,7 +42,7 @@ fn reports_mean_what_the_rfcs_say() {
 fn who_said_it_and_about_what_is_told() {
     for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         let socket = UdpSocket::bind((ip, 0)).unwrap();
-        ask_for_reports(&socket).unwrap();
+        ask_for_reports(&socket, Family::of(ip)).unwrap();
         // The discard port of this host, where nobody listens.
         let nobody = SocketAddr::new(ip, 9);
         socket.send_to(b"hello", nobody).unwrap();
@@ -53,7 +53,7 @@ fn who_said_it_and_about_what_is_told() {
         let wanted = Report { remote: nobody, said: Said::PortUnreachable, by: Some(ip), quoted };
         assert_eq!(report, wanted);
         assert_eq!(report.to_string(), format!("nobody listens at this port (ICMP from {ip})"));
-        stop_reports(&socket).unwrap();
+        stop_reports(&socket, Family::of(ip)).unwrap();
         assert_eq!(read(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 }
