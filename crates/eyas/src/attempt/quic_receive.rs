@@ -57,7 +57,8 @@ impl Trains {
             array::from_fn(|_| IoSliceMut::new(memory.next().map_or(&mut [], |one| &mut one[..])));
         let count = state.recv(socket.into(), &mut slices[..room], &mut meta[..room])?;
         let trains = meta.iter().take(count).enumerate();
-        self.waiting = trains.map(|(memory, meta)| Train { memory, at: 0, meta: *meta }).collect();
+        self.waiting.clear();
+        self.waiting.extend(trains.map(|(memory, meta)| Train { memory, at: 0, meta: *meta }));
         if count == room && room < MAX_TRAINS {
             self.memory.extend(iter::repeat_with(train).take(room));
         }

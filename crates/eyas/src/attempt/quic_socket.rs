@@ -27,6 +27,8 @@ const MAX_REPORTS: usize = 32;
 #[derive(Debug)]
 pub(super) struct QuicSocket {
     socket: Arc<DatagramSocket>,
+    /// Where it is bound; every connection asks.
+    local: SocketAddr,
     state: UdpSocketState,
     /// Whether it took no packet when it was last given one.
     full: AtomicBool,
@@ -39,6 +41,7 @@ impl QuicSocket {
     /// Must be called inside a tokio runtime.
     pub(super) fn new(socket: Socket, unanswered: Arc<Unanswered>) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
+        let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
         let socket = Arc::new(DatagramSocket::new(socket)?);
         let reports = {
             let (socket, unanswered) = (Arc::clone(&socket), Arc::clone(&unanswered));
@@ -49,6 +52,7 @@ impl QuicSocket {
         };
         Ok(Self {
             socket,
+            local,
             state,
             full: AtomicBool::new(false),
             received: Mutex::default(),
@@ -107,7 +111,7 @@ impl AsyncUdpSocket for QuicSocket {
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.get().local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported.into())
+        Ok(self.local)
     }
 
     fn may_fragment(&self) -> bool {
