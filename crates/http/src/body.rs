@@ -61,6 +61,11 @@ impl Body {
         Self::from_stream(tokio_util::io::ReaderStream::with_capacity(reader, READ_CHUNK))
     }
 
+    /// Whether there is none, not even one that turns out to be empty.
+    pub(crate) const fn is_none(&self) -> bool {
+        matches!(self.0, Content::Empty)
+    }
+
     /// Another body with the same octets, if this one is in memory.
     pub fn try_clone(&self) -> Option<Self> {
         match &self.0 {

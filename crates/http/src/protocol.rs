@@ -7,6 +7,7 @@ mod fields;
 mod h1;
 mod h2;
 mod h3;
+mod queued_body;
 mod wire_body;
 
 use http::{Request, Response, Version};
@@ -18,8 +19,10 @@ use crate::{Body, Error, Kind};
 /// The largest response head that is read, in bytes, over any version.
 pub(crate) const MAX_HEAD_BYTES: usize = 256 * 1024;
 
-/// The most header fields that a response head may have.
-pub(crate) const MAX_HEAD_FIELDS: usize = 512;
+/// The most header fields that a response head may have over HTTP/1: hyper's own limit, up to which it
+/// needs no memory but the stack. For more it takes two arrays of the heap for a moment, and leaves
+/// holes there that add up to half of what an idle connection holds.
+pub(crate) const MAX_HEAD_FIELDS: usize = 100;
 
 /// The most informational responses that are read before the final one (RFC 9110 §15.2), over any
 /// version.

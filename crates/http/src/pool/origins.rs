@@ -133,6 +133,8 @@ impl Origins {
             return match origin.shared {
                 Some(_) => vec![connection],
                 None => {
+                    // Most origins have one, and a vector that grows by itself begins with four.
+                    origin.idle.reserve_exact(1);
                     origin.idle.push(connection);
                     Vec::new()
                 }

@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use futures_util::FutureExt;
 use http::{Request, Response, Version};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
@@ -14,14 +15,14 @@ use tokio::{
 };
 
 use super::{
-    MAX_HEAD_BYTES, MAX_HEAD_FIELDS, MAX_INFORMATIONAL, SendFailure, TooManyInformational, fields,
-    wire_body,
+    MAX_HEAD_BYTES, MAX_INFORMATIONAL, SendFailure, TooManyInformational, fields,
+    queued_body::QueuedBody, wire_body,
 };
 use crate::{Body, Error, Kind};
 
 /// One HTTP/1.1 connection; one request at a time.
 pub(crate) struct Http1 {
-    sender: http1::SendRequest<Body>,
+    sender: http1::SendRequest<QueuedBody>,
     /// Requests carry the whole URI, as a proxy wants it (RFC 9112 §3.2.2).
     to_proxy: bool,
 }
@@ -34,15 +35,15 @@ impl Http1 {
     {
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(MAX_HEAD_BYTES)
-            .max_headers(MAX_HEAD_FIELDS)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Error::from_source(Kind::Protocol, error))?;
-        tokio::spawn(async move {
-            if let Err(error) = connection.with_upgrades().await {
+        // No block with an `await`: it would have room for the connection twice.
+        tokio::spawn(connection.with_upgrades().map(|ended| {
+            if let Err(error) = ended {
                 tracing::debug!(%error, "HTTP/1.1 connection ended");
             }
-        });
+        }));
         Ok(Self { sender, to_proxy })
     }
 
@@ -82,12 +83,12 @@ impl Http1 {
             () = too_many.notified() => {
                 return Err(SendFailure::new(TooManyInformational.into()));
             }
-            sent = self.sender.try_send_request(request) => sent,
+            sent = self.sender.try_send_request(request.map(QueuedBody::from)) => sent,
         };
         match sent {
             Ok(response) => Ok(response),
             Err(mut failure) => {
-                let unsent = failure.take_message().map(Request::into_body);
+                let unsent = failure.take_message().map(|request| request.into_body().into());
                 let error = wire_body::request_error(failure.into_error());
                 Err(SendFailure { error, unsent, unprocessed: false })
             }

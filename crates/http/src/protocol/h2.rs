@@ -2,13 +2,14 @@
 
 mod informational;
 
+use futures_util::FutureExt;
 use http::{Request, Response, Version};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use self::informational::Followed;
-use super::{MAX_HEAD_BYTES, SendFailure, fields, wire_body};
+use super::{MAX_HEAD_BYTES, SendFailure, fields, queued_body::QueuedBody, wire_body};
 use crate::{Body, Error, Kind};
 
 /// What a stream may have under way towards us, in bytes: the receiver's buffer is bounded by it.
@@ -20,7 +21,7 @@ const CONNECTION_WINDOW: u32 = 5 * 1024 * 1024;
 /// One HTTP/2 connection; clones share it.
 #[derive(Clone)]
 pub(crate) struct Http2 {
-    sender: http2::SendRequest<Body>,
+    sender: http2::SendRequest<QueuedBody>,
 }
 
 impl Http2 {
@@ -39,11 +40,12 @@ impl Http2 {
         let (sender, connection) = Box::pin(builder.handshake(TokioIo::new(Followed::new(stream))))
             .await
             .map_err(|error| Error::from_source(Kind::Protocol, error))?;
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
+        // No block with an `await`: it would have room for the connection twice.
+        tokio::spawn(connection.map(|ended| {
+            if let Err(error) = ended {
                 tracing::debug!(%error, "HTTP/2 connection ended");
             }
-        });
+        }));
         Ok(Self { sender })
     }
 
@@ -57,10 +59,10 @@ impl Http2 {
     ) -> Result<Response<Body>, SendFailure> {
         fields::strip_connection_fields(request.headers_mut());
         *request.version_mut() = Version::HTTP_2;
-        match self.sender.try_send_request(request).await {
+        match self.sender.try_send_request(request.map(QueuedBody::from)).await {
             Ok(response) => Ok(response.map(wire_body::from_hyper)),
             Err(mut failure) => {
-                let unsent = failure.take_message().map(Request::into_body);
+                let unsent = failure.take_message().map(|request| request.into_body().into());
                 let error = failure.into_error();
                 let unprocessed = wire_body::is_unprocessed(&error);
                 Err(SendFailure { error: wire_body::request_error(error), unsent, unprocessed })

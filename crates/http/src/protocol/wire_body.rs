@@ -5,7 +5,7 @@ use std::{error::Error as StdError, io};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use super::TooManyInformational;
+use super::{MAX_HEAD_BYTES, MAX_HEAD_FIELDS, TooManyInformational};
 use crate::{Body, Error, Kind};
 
 pub(super) fn from_hyper(body: Incoming) -> Body {
@@ -44,6 +44,14 @@ pub(super) fn request_error(error: hyper::Error) -> Error {
         }
         Some(io::ErrorKind::ConnectionReset) => {
             Error::new(Kind::Protocol, "the peer reset the connection before it answered")
+        }
+        _ if error.is_parse_too_large() => {
+            let kib = MAX_HEAD_BYTES / 1024;
+            let why = format!(
+                "the head of its response has more than {MAX_HEAD_FIELDS} fields or {kib} KiB, \
+                 and that is all that is read over HTTP/1.1"
+            );
+            Error::new(Kind::Protocol, why)
         }
         _ => Error::from_source(Kind::Protocol, error),
     }

@@ -101,6 +101,21 @@ async fn a_head_without_end_is_not_read_to_its_end() {
     fails(client.get(format!("http://a.example:{port}/")), Kind::Protocol).await;
 }
 
+#[tokio::test]
+async fn a_head_may_have_a_hundred_fields() {
+    let head = |fields| {
+        let fields = (0..fields).map(|number| format!("x-{number}: y\r\n")).collect::<String>();
+        format!("HTTP/1.1 204 No Content\r\n{fields}\r\n").into_bytes().leak()
+    };
+    let ports = [speak(head(100)).await, speak(head(101)).await];
+    let client = builder_for(&ports, &[]).build().expect("a client");
+    let url = |port| format!("http://a.example:{port}/");
+    let response = client.get(url(ports[0])).send().await.expect("a response");
+    assert_eq!(response.headers().len(), 100);
+    let error = fails(client.get(url(ports[1])), Kind::Protocol).await;
+    assert!(error.to_string().contains("100 fields"), "{error}");
+}
+
 async fn speak(reply: &'static [u8]) -> u16 {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let port = own_port();
