@@ -1,4 +1,5 @@
-//! `cargo xtask bench race`: instructions per operation of the race engine, counted by callgrind.
+//! `cargo xtask bench race`: instructions per operation of the race engine, and of a whole connect
+//! with it, counted by callgrind.
 //!
 //! A count is the same from run to run on a machine that is busy with other things, which a time
 //! is not. Each case runs with two numbers of repetitions; the difference is free of start-up.
@@ -12,7 +13,8 @@ use crate::run::{command, output, works};
 
 /// Repetitions of the longer run over the shorter one.
 const REPETITIONS: u64 = 50;
-const BENCH: [&str; 4] = ["-p", "eyas-race", "--bench", "instructions"];
+/// The programs with the cases: package and name.
+const BENCHES: [(&str, &str); 2] = [("eyas-race", "instructions"), ("eyas", "connect")];
 
 /// Runs the benchmark and writes its table.
 pub(super) fn main(words: &[&str]) -> Result<(), String> {
@@ -20,28 +22,30 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     if !works("valgrind", &["--version"]) {
         return Err("valgrind is missing (Debian: valgrind)".into());
     }
-    let binary = build()?;
-    let cases = output(&mut command(&binary.to_string_lossy(), &["list"]))?;
     let mut text = page::circumstances("cargo xtask bench race");
     text.push_str("\n| case | instructions per operation |\n| --- | ---: |\n");
-    for case in cases.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        let base = instructions(&binary, case, 1)?;
-        let more = instructions(&binary, case, 1 + REPETITIONS)?;
-        let each = more.saturating_sub(base) / REPETITIONS;
-        println!("{case}: {each}");
-        text.push_str(&format!("| {case} | {} |\n", grouped(each)));
+    for (package, bench) in BENCHES {
+        let binary = build(package, bench)?;
+        let cases = output(&mut command(&binary.to_string_lossy(), &["list"]))?;
+        for case in cases.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let base = instructions(&binary, case, 1)?;
+            let more = instructions(&binary, case, 1 + REPETITIONS)?;
+            let each = more.saturating_sub(base) / REPETITIONS;
+            println!("{case}: {each}");
+            text.push_str(&format!("| {case} | {} |\n", grouped(each)));
+        }
     }
     page::publish("race", &text, options.dry)
 }
 
 /// Builds the benchmark; cargo says where it is.
-fn build() -> Result<PathBuf, String> {
-    let words = [&["bench", "--no-run", "--message-format=json"][..], &BENCH].concat();
+fn build(package: &str, bench: &str) -> Result<PathBuf, String> {
+    let words = ["bench", "--no-run", "--message-format=json", "-p", package, "--bench", bench];
     let messages = output(&mut command("cargo", &words))?;
     let executable = messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["target"]["name"] == "instructions")
+        .filter(|message| message["target"]["name"] == bench)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from));
     executable.ok_or_else(|| "cargo says nothing of the benchmark's executable".into())
 }
