@@ -100,8 +100,9 @@ pub enum Purpose {
     /// To learn whether what failed works again. Closed as silent at this time, unless it has
     /// been answered.
     Retest(Duration),
-    /// To learn whether it is silent: it stood before the winner and had not been answered. Closed
-    /// at its first answer, or as silent at this time.
+    /// To learn whether it is silent: it stood before the winner and had not been answered, or not
+    /// by the application where the winner's had spoken. Closed at its first answer, or as silent at
+    /// this time.
     Silence(Duration),
     /// To end on its own, so that there is evidence; closed at this time.
     Evidence(Duration),
@@ -187,13 +188,19 @@ impl Attempt {
     /// Whether so much time lay between the first answer and the end of the handshakes that a later
     /// flight must have been sent again: well more than its round trips. QUIC comes with one flight,
     /// or two for a long certificate chain (RFC 9000 §8.1), and knows the round trip by then, so its
-    /// probe timeout is three of them.
+    /// probe timeout is three of them. What waits for the application, and TCP without security, which
+    /// is complete with the first answer, tells nothing by coming later.
     fn was_completed_late(&self) -> bool {
+        let (transport, security) = (self.candidate.transport, self.candidate.security);
+        let is_tcp = matches!(transport, Transport::Tcp | Transport::Mptcp);
+        if self.level >= Level::FirstByte || (is_tcp && security == Security::None) {
+            return false;
+        }
         let (Some(answered), Some(done)) = (self.answered_at, self.completion()) else {
             return false;
         };
         let Some(rtt) = self.rtt.or(self.initial_rtt) else { return false };
-        let (round_trips, late) = match self.candidate.transport {
+        let (round_trips, late) = match transport {
             Transport::Quic => (2, BUSY),
             Transport::Tcp | Transport::Mptcp => (2, RETRANSMISSION),
             Transport::Sctp | Transport::SctpUdp => (4, RETRANSMISSION),

@@ -145,6 +145,10 @@ impl Race {
         let (late_switch, losers) = (policy.late_switch && !policy.exhaustive, policy.losers);
         let late_until = self.now.saturating_add(policy.late_switch_for);
         let best = self.rank(&self.attempts[index(winner)]);
+        self.heard_from = match self.attempts[index(winner)].level {
+            Level::FirstByte | Level::FullPacket => Level::FirstByte,
+            _ => Level::Answered,
+        };
         for loser in 0..self.attempts.len() {
             let attempt = &self.attempts[loser];
             if attempt.id == winner {
@@ -162,7 +166,7 @@ impl Race {
                 (AttemptState::UnderWay(Purpose::Win), Losers::Cancel)
                     if late_switch
                         && loser < index(winner)
-                        && !attempt.is_answered()
+                        && !self.is_heard(attempt)
                         && !is_outdone =>
                 {
                     self.attempts[loser].state =
@@ -194,7 +198,7 @@ impl Race {
         match attempt.state {
             AttemptState::Complete(_) => true,
             AttemptState::UnderWay(Purpose::Upgrade(_)) => self.rank(attempt) >= standing,
-            AttemptState::UnderWay(Purpose::Silence(_)) => attempt.is_answered(),
+            AttemptState::UnderWay(Purpose::Silence(_)) => self.is_heard(attempt),
             _ => false,
         }
     }

@@ -50,7 +50,7 @@ impl Race {
     pub(super) fn end_budgets(&mut self) {
         for index in 0..self.attempts.len() {
             let attempt = &self.attempts[index];
-            if budget_end(attempt).is_none_or(|end| self.now < end) {
+            if self.budget_end(attempt).is_none_or(|end| self.now < end) {
                 continue;
             }
             if !matches!(attempt.purpose(), Some(Purpose::Evidence(_))) {
@@ -61,7 +61,19 @@ impl Race {
     }
 
     pub(super) fn next_budget_end(&self) -> Option<Duration> {
-        self.attempts.iter().filter_map(budget_end).min()
+        self.attempts.iter().filter_map(|attempt| self.budget_end(attempt)).min()
+    }
+
+    /// When this attempt has had its time after the win. One that has been heard of is left to the
+    /// deadline, unless nobody hopes for it.
+    fn budget_end(&self, attempt: &Attempt) -> Option<Duration> {
+        match attempt.purpose()? {
+            Purpose::Evidence(end) => Some(end),
+            Purpose::Upgrade(end) | Purpose::Retest(end) | Purpose::Silence(end) => {
+                (!self.is_heard(attempt)).then_some(end)
+            }
+            Purpose::Win => None,
+        }
     }
 
     /// Ends everything at the deadline.
@@ -209,17 +221,5 @@ impl Race {
     fn end(&mut self) {
         self.outbox.push_back(Output::Finished);
         self.stage = Stage::Over;
-    }
-}
-
-/// When this attempt has had its time after the win. One that has been answered is left to the
-/// deadline, unless nobody hopes for it.
-fn budget_end(attempt: &Attempt) -> Option<Duration> {
-    match attempt.purpose()? {
-        Purpose::Evidence(end) => Some(end),
-        Purpose::Upgrade(end) | Purpose::Retest(end) | Purpose::Silence(end) => {
-            (!attempt.is_answered()).then_some(end)
-        }
-        Purpose::Win => None,
     }
 }

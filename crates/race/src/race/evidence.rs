@@ -86,6 +86,7 @@ impl Race {
     /// The elected attempt failed or stalled: everything else may win again.
     pub(super) fn reopen(&mut self) {
         self.stage = Stage::Racing;
+        self.heard_from = Level::Answered;
         self.lookup.invalidate_plan();
         for attempt in &mut self.attempts {
             if attempt.is_under_way() {
@@ -146,7 +147,7 @@ impl Race {
             .unwrap_or_else(|| winner.ended().unwrap_or(self.now).saturating_sub(winner.started));
         let patience = round_trip.saturating_mul(SILENT_ROUND_TRIPS).max(SILENT_LEAST);
         let waited = self.now.saturating_sub(attempt.started);
-        meant_to_tell && !attempt.is_answered() && !self.is_outdone(attempt) && waited >= patience
+        meant_to_tell && !self.is_heard(attempt) && !self.is_outdone(attempt) && waited >= patience
     }
 
     fn learn(&mut self, index: usize, failure: Option<Failure>, rtt: Option<Duration>) {

@@ -110,6 +110,7 @@ use serde::{Deserialize, Serialize};
 pub use attempt::{Attempt, AttemptState, Purpose};
 pub use background::MAX_BACKGROUND;
 
+use crate::evidence::Level;
 use crate::io::{AttemptId, Input, NetworkView, Output};
 use crate::memory::View;
 use crate::plan::Plan;
@@ -175,6 +176,9 @@ pub struct Race {
     /// The first attempt that runs on the present network.
     first_here: usize,
     slots: Slots,
+    /// What an attempt has to have come to beside the winner to count as heard of: the first byte
+    /// where the winner's application has spoken, or else any answer.
+    heard_from: Level,
     settled: bool,
     /// When the next decision is due without an input, as of the last time everything was settled.
     wake_at: Option<Duration>,
@@ -199,6 +203,7 @@ impl Race {
             attempts: Vec::new(),
             first_here: 0,
             slots: Slots::default(),
+            heard_from: Level::Answered,
             settled: false,
             wake_at: None,
         }
@@ -252,6 +257,11 @@ impl Race {
     /// Whether [`Output::Finished`] has been decided.
     pub fn is_over(&self) -> bool {
         self.stage == Stage::Over
+    }
+
+    /// Whether an attempt came as far as it has to, beside the winner, for its silence to say nothing.
+    fn is_heard(&self, attempt: &Attempt) -> bool {
+        attempt.level >= self.heard_from
     }
 
     fn advance(&mut self, now: Duration) {

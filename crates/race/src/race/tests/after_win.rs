@@ -381,3 +381,44 @@ fn the_first_byte_is_remembered_too() {
     scene.reaches(1, Level::FirstByte, None);
     assert_eq!(scene.until(90), ["90 learn tcp good at FirstByte"]);
 }
+
+/// ```text
+/// 10    tcp over IPv6 ◀── up, and then nothing more
+/// 270   tcp over IPv4 ◀── the first byte: usable
+/// 3270  tcp over IPv6: silent beside who spoke, remembered and closed
+/// ```
+#[test]
+fn who_is_connected_and_silent_is_remembered_where_another_one_spoke() {
+    let transports = alloc::vec![Transport::Tcp];
+    let policy = Policy { transports, win_at: Level::FirstByte, ..Policy::of_first_tries() };
+    let mut scene = Scene::new(&[V6, V4], policy);
+    scene.until(10);
+    scene.reaches(0, Level::Transport, None);
+    scene.until(270);
+    scene.reaches(1, Level::FirstByte, None);
+    scene.ready(1);
+    let lines = [
+        "270 learn tcp good at FirstByte",
+        "270 usable 1",
+        "3270 learn tcp deadline at Transport",
+        "3270 close 0 BudgetSpent",
+        "3270 finished",
+    ];
+    assert_eq!(scene.until(60_000), lines);
+}
+
+/// As above, but it says something after all.
+#[test]
+fn who_speaks_later_than_the_winner_is_not_silent() {
+    let transports = alloc::vec![Transport::Tcp];
+    let policy = Policy { transports, win_at: Level::FirstByte, ..Policy::of_first_tries() };
+    let mut scene = Scene::new(&[V6, V4], policy);
+    scene.until(10);
+    scene.reaches(0, Level::Transport, None);
+    scene.until(270);
+    scene.reaches(1, Level::FirstByte, None);
+    scene.ready(1);
+    scene.until(500);
+    scene.reaches(0, Level::FirstByte, None);
+    assert_eq!(scene.until(60_000), ["500 close 0 Lost", "500 finished"]);
+}
