@@ -63,6 +63,11 @@ pub struct Timings {
     pub transport: Option<Duration>,
     /// The security layer was up.
     pub security: Option<Duration>,
+    /// The opening had gone out, in a race that was [won by who answers
+    /// it](crate::Preconnection::until_spoken). Without it the caller has to say it.
+    pub opened: Option<Duration>,
+    /// The peer's application had spoken, in such a race.
+    pub spoke: Option<Duration>,
 }
 
 /// A connection over whichever transport won.

@@ -13,11 +13,12 @@ use eyas_race::race::{Race, Setup};
 use eyas_race::trace::Journal;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::attempt::opening::OpeningOfRace;
 use crate::attempt::{Attempt, Established, Event, Reporter, server_name};
 use crate::clock::Clock;
 use crate::initiation::{AbortOnDrop, Record};
 use crate::memory_store::Lesson;
-use crate::preconnection::Peer;
+use crate::preconnection::{Allowed, Peer};
 use crate::tally::Tally;
 use crate::{Connection, Endpoint, Feedback};
 
@@ -34,6 +35,14 @@ pub(crate) struct Outlets {
     pub(crate) record: Record,
 }
 
+/// How the attempts of a race are made, beyond what the race itself decides.
+pub(crate) struct Ways {
+    pub(crate) peer: Peer,
+    /// What they say first, if the race goes on until a peer has spoken.
+    pub(crate) opening: Option<OpeningOfRace>,
+    pub(crate) allowed: Option<Allowed>,
+}
+
 /// What happens to a race from outside.
 pub(crate) enum Happening {
     Attempt(AttemptId, Event),
@@ -46,7 +55,7 @@ pub(crate) enum Happening {
 struct Driver {
     endpoint: Endpoint,
     race: Race,
-    peer: Peer,
+    ways: Ways,
     clock: Clock,
     outlets: Outlets,
     /// Attempts under way; dropping one ends it.
@@ -66,14 +75,14 @@ struct Driver {
     first_address: Option<Duration>,
 }
 
-pub(crate) async fn run(endpoint: Endpoint, peer: Peer, clock: Clock, outlets: Outlets) {
+pub(crate) async fn run(endpoint: Endpoint, ways: Ways, clock: Clock, outlets: Outlets) {
     let mut network = endpoint.network().changes();
     let (sender, mut happenings) = mpsc::channel(MAX_HAPPENINGS);
     complete_setup(&endpoint, &clock, &outlets.record).await;
     let mut driver = Driver {
         race: outlets.record.with(|journal| journal.race()),
         endpoint,
-        peer,
+        ways,
         clock,
         outlets,
         attempts: BTreeMap::new(),
@@ -255,15 +264,22 @@ impl Driver {
 
     fn ask(&mut self, query: Query) {
         let port = self.race.setup().target.port;
+        let allowed = self.ways.allowed.clone();
+        let sift = move |mut answer: Answer| {
+            if let Some(allowed) = &allowed {
+                allowed.sift(&mut answer);
+            }
+            answer
+        };
         if let Some(answer) = self.endpoint.resolver().known(&query, port) {
-            self.known.push(answer);
+            self.known.push(sift(answer));
             return;
         }
         self.queries.retain(|query| !query.is_finished());
         let resolver = self.endpoint.resolver().clone();
         let sender = self.sender.clone();
         self.queries.push(AbortOnDrop::spawn(async move {
-            let answer = resolver.query(&query, port).await;
+            let answer = sift(resolver.query(&query, port).await);
             // A driver that is gone needs no answer.
             let _ = sender.send(Happening::Answer(answer)).await;
         }));
@@ -278,7 +294,7 @@ impl Driver {
         });
         self.endpoint.tally().started(candidate.transport);
         let setup = self.race.setup();
-        let host = self.peer.certificate_host.as_ref().unwrap_or(&setup.target.host);
+        let host = self.ways.peer.certificate_host.as_ref().unwrap_or(&setup.target.host);
         let attempt = Attempt {
             candidate,
             server_name: server_name(host),
@@ -286,10 +302,11 @@ impl Driver {
             origin: self.clock.origin(),
             alone: false,
             until_first_byte: setup.policy.win_at >= Level::FirstByte,
+            opening: self.ways.opening.clone(),
             #[cfg(feature = "sctp")]
             go_on,
             #[cfg(feature = "sctp")]
-            encapsulation_port: self.peer.encapsulation_port,
+            encapsulation_port: self.ways.peer.encapsulation_port,
         };
         let reporter = Reporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();

@@ -3,17 +3,17 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use eyas_race::io::RaceFailure;
 use eyas_race::plan::Plan;
-use eyas_race::policy::Policy;
-use eyas_race::target::Target;
 use eyas_race::trace::{Journal, Trace};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::attempt::opening::{Opening, OpeningOfRace};
 use crate::clock::Clock;
-use crate::driver::{self, Outlets};
-use crate::preconnection::{Peer, setup};
+use crate::driver::{self, Outlets, Ways};
+use crate::preconnection::Wanted;
 use crate::{ConnectError, Connection, Endpoint};
 
 /// Better connections that wait for the caller; a race has few transports to climb.
@@ -24,12 +24,31 @@ const MAX_BETTER: usize = 4;
 #[derive(Debug)]
 pub struct Initiation {
     usable: Option<oneshot::Receiver<Result<Connection, RaceFailure>>>,
+    /// What came while [`transport_up`](Self::transport_up) was awaited.
+    outcome: Option<Connection>,
     /// Boxed, for the channel has room for many, and few races send even one.
     better: mpsc::Receiver<Box<Connection>>,
     /// What came while [`finished`](Self::finished) was awaited; as few as there are transports.
     kept: VecDeque<Box<Connection>>,
     record: Record,
     task: Option<AbortOnDrop>,
+    conversation: Option<Conversation>,
+}
+
+/// What is said by all attempts of a race that goes on until the peer has spoken.
+#[derive(Debug)]
+struct Conversation {
+    opening: watch::Sender<Opening>,
+    is_up: watch::Sender<bool>,
+}
+
+impl Conversation {
+    fn new() -> (Self, OpeningOfRace) {
+        let opening = watch::Sender::new(Opening::Awaited);
+        let is_up = watch::Sender::new(false);
+        let of_race = OpeningOfRace { opening: opening.subscribe(), is_up: is_up.clone() };
+        (Self { opening, is_up }, of_race)
+    }
 }
 
 /// How the race has run so far, written by its driver.
@@ -89,24 +108,75 @@ impl Drop for AbortOnDrop {
 }
 
 impl Initiation {
-    pub(crate) fn start(
-        endpoint: Endpoint,
-        target: Target,
-        peer: Peer,
-        policy: Policy,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn start(endpoint: Endpoint, wanted: Wanted) -> Self {
         let (usable_sender, usable) = oneshot::channel();
         let (better_sender, better) = mpsc::channel(MAX_BETTER);
+        let (opening, opening_of_race) = Conversation::new();
         let clock = Clock::start();
-        let network = endpoint.network().glance();
-        let trust = endpoint.trust(&target.host, peer.certificate_host.as_ref());
-        let setup = setup(&endpoint, target, &trust, policy, seed, &network);
-        let record = Record::new(Journal::new(Arc::new(setup), clock.now()));
+        let record = Record::new(Journal::new(Arc::new(wanted.setup), clock.now()));
         let outlets =
             Outlets { usable: Some(usable_sender), better: better_sender, record: record.clone() };
-        let task = Some(AbortOnDrop::spawn(driver::run(endpoint, peer, clock, outlets)));
-        Self { usable: Some(usable), better, kept: VecDeque::new(), record, task }
+        let ways = Ways {
+            peer: wanted.peer,
+            opening: wanted.until_spoken.then_some(opening_of_race),
+            allowed: wanted.allowed,
+        };
+        let task = Some(AbortOnDrop::spawn(driver::run(endpoint, ways, clock, outlets)));
+        let conversation = wanted.until_spoken.then_some(opening);
+        let usable = Some(usable);
+        Self { usable, outcome: None, better, kept: VecDeque::new(), record, task, conversation }
+    }
+
+    /// Waits until the transport of some attempt is up, or all have failed, in a race that goes on
+    /// [until the peer has spoken](crate::Preconnection::until_spoken). Cancel-safe.
+    ///
+    /// # Errors
+    /// Names every candidate and its cause.
+    pub async fn transport_up(&mut self) -> Result<(), ConnectError> {
+        // Both live as long as this.
+        let up = self.conversation.as_ref().map(|conversation| conversation.is_up.subscribe());
+        let is_up = async {
+            match up {
+                Some(mut up) => _ = up.wait_for(|is_up| *is_up).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = is_up => Ok(()),
+            decided = self.decided() => decided,
+        }
+    }
+
+    /// Waits until the race is won, for [`usable`](Self::usable) to give the connection at once, or
+    /// lost. Cancel-safe.
+    ///
+    /// # Errors
+    /// Names every candidate and its cause.
+    pub async fn decided(&mut self) -> Result<(), ConnectError> {
+        if self.outcome.is_none() {
+            self.outcome = Some(self.usable().await?);
+        }
+        Ok(())
+    }
+
+    /// Every attempt is to say this once its transport and its security are up, and the first whose
+    /// peer answers wins. It has to be as good said to several. Does nothing unless the race goes on
+    /// [until the peer has spoken](crate::Preconnection::until_spoken). The connection's
+    /// [`opened`](crate::Timings::opened) says whether it has been said.
+    pub fn open_with(&self, opening: Bytes) {
+        self.settle(Opening::Said(opening));
+    }
+
+    /// There is nothing that could be said to several: the race is won as any other.
+    pub fn open_without(&self) {
+        self.settle(Opening::Nothing);
+    }
+
+    fn settle(&self, opening: Opening) {
+        if let Some(conversation) = &self.conversation {
+            conversation.opening.send_replace(opening);
+        }
     }
 
     /// Waits for the first connection that works; once it was given, there is no other.
@@ -115,6 +185,9 @@ impl Initiation {
     /// # Errors
     /// Names every candidate and its cause.
     pub async fn usable(&mut self) -> Result<Connection, ConnectError> {
+        if let Some(connection) = self.outcome.take() {
+            return Ok(connection);
+        }
         let outcome = match &mut self.usable {
             // The driver only leaves without a word if the runtime is being shut down.
             Some(usable) => usable.await.unwrap_or(Err(RaceFailure::Cancelled)),

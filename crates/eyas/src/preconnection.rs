@@ -1,7 +1,12 @@
 //! What is wanted, before anything is done about it (RFC 9622 §6).
 
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use eyas_race::candidate::Security;
+use eyas_race::dns::{Answer, Records};
 use eyas_race::evidence::Trust;
 use eyas_race::io::NetworkView;
 use eyas_race::plan::{Plan, PlanRequest, plan};
@@ -27,6 +32,8 @@ pub struct Preconnection {
     policy: Policy,
     seed: Option<u64>,
     peer: Peer,
+    until_spoken: bool,
+    allowed: Option<Allowed>,
 }
 
 /// What is known of the peer beyond the target.
@@ -41,7 +48,15 @@ pub(crate) struct Peer {
 
 impl Preconnection {
     pub(crate) fn new(endpoint: Endpoint, target: Target) -> Self {
-        Self { endpoint, target, policy: Policy::default(), seed: None, peer: Peer::default() }
+        Self {
+            endpoint,
+            target,
+            policy: Policy::default(),
+            seed: None,
+            peer: Peer::default(),
+            until_spoken: false,
+            allowed: None,
+        }
     }
 
     /// What the caller wants; [`Policy::default`] unless said. What users type in is first to be
@@ -73,6 +88,25 @@ impl Preconnection {
         self
     }
 
+    /// An attempt wins not when its transport and its security are up, but when its peer's application
+    /// speaks: what accepts connections and then stays silent does not win. Where the caller has to
+    /// speak first, [`Initiation::open_with`] gives what every attempt is to say, which has to be as
+    /// good said to several; [`Initiation::open_without`] says that there is no such thing, and then
+    /// the race is won as any other. One of them has to be called, unless the peer speaks first. This
+    /// is for targets without security, where the caller's own is in what it says; under the security
+    /// of a target [`Policy::win_at`] does the like, and this does nothing.
+    pub fn until_spoken(mut self) -> Self {
+        self.until_spoken = true;
+        self
+    }
+
+    /// Leaves out addresses that DNS gives and that this does not allow, as if it had not given them.
+    /// A target that is an address itself is the caller's to judge.
+    pub fn allowing(mut self, allowed: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
+        self.allowed = Some(Allowed(Arc::new(allowed)));
+        self
+    }
+
     /// Races to the target, and gives the first connection that works. What the race goes on to
     /// try only teaches the memory; [`initiate`](Self::initiate) gives the better connection too.
     ///
@@ -88,7 +122,13 @@ impl Preconnection {
     /// Starts the race. Must be called inside a tokio runtime.
     pub fn initiate(self) -> Initiation {
         let seed = self.drawn_seed();
-        Initiation::start(self.endpoint, self.target, self.peer, self.policy, seed)
+        let trust = self.endpoint.trust(&self.target.host, self.peer.certificate_host.as_ref());
+        let network = self.endpoint.network().glance();
+        let until_spoken = self.until_spoken && self.target.security == Security::None;
+        let setup = setup(&self.endpoint, self.target, &trust, self.policy, seed, &network);
+        let Self { endpoint, peer, allowed, .. } = self;
+        let wanted = Wanted { setup, peer, until_spoken, allowed };
+        Initiation::start(endpoint, wanted)
     }
 
     /// What would be tried, in which order and why: DNS is asked, nothing is connected to.
@@ -129,6 +169,42 @@ impl Preconnection {
 
     fn drawn_seed(&self) -> u64 {
         self.seed.unwrap_or_else(draw)
+    }
+}
+
+/// What a race is started with.
+pub(crate) struct Wanted {
+    pub(crate) setup: Setup,
+    pub(crate) peer: Peer,
+    pub(crate) until_spoken: bool,
+    pub(crate) allowed: Option<Allowed>,
+}
+
+/// Which addresses may be connected to.
+#[derive(Clone)]
+pub(crate) struct Allowed(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
+
+impl Allowed {
+    /// Leaves out what is not allowed.
+    pub(crate) fn sift(&self, answer: &mut Answer) {
+        let keep = |ip: IpAddr| (self.0)(ip);
+        match &mut answer.records {
+            Ok(Records::A(addresses)) => addresses.retain(|ip| keep((*ip).into())),
+            Ok(Records::Aaaa(addresses)) => addresses.retain(|ip| keep((*ip).into())),
+            Ok(Records::Https(records)) => {
+                for record in records {
+                    record.ipv4_hint.retain(|ip| keep((*ip).into()));
+                    record.ipv6_hint.retain(|ip| keep((*ip).into()));
+                }
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+impl fmt::Debug for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Allowed")
     }
 }
 

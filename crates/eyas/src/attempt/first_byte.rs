@@ -1,5 +1,7 @@
 //! Waiting until the peer's application says something.
 
+use std::io;
+
 use bytes::{Bytes, BytesMut};
 use eyas_race::evidence::{Cause, Failure, Level};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -9,7 +11,7 @@ use crate::byte_stream::Carrier;
 use crate::failure::{failure, of_io};
 
 /// The most that is read ahead of the caller: one TLS record.
-const MAX_AHEAD: usize = 16 * 1024;
+pub(super) const MAX_AHEAD: usize = 16 * 1024;
 /// quinn tells what has come, but not when: it is asked so often.
 #[cfg(feature = "quic")]
 const ASK_AGAIN: std::time::Duration = std::time::Duration::from_millis(2);
@@ -39,12 +41,23 @@ pub(super) async fn wait(established: &mut Established) -> Result<(), Failure> {
 
 async fn read_some(stream: &mut (impl AsyncRead + Unpin)) -> Result<Bytes, Failure> {
     let mut said = BytesMut::with_capacity(MAX_AHEAD);
-    match stream.read_buf(&mut said).await {
+    let read = stream.read_buf(&mut said).await;
+    spoke(read, said, Level::Security)
+}
+
+/// What the peer said, if this reading of it gave something.
+pub(super) fn spoke(
+    read: io::Result<usize>,
+    said: BytesMut,
+    reached: Level,
+) -> Result<Bytes, Failure> {
+    match read {
         Ok(0) => {
             let detail = "the peer closed the connection before it said anything";
-            Err(failure(Cause::Reset, Level::Security, detail))
+            Err(failure(Cause::Reset, reached, detail))
         }
-        Ok(_) => Ok(said.freeze()),
-        Err(error) => Err(of_io(&error, Level::Security)),
+        // The room that was made for it is not kept with it.
+        Ok(_) => Ok(Bytes::copy_from_slice(&said)),
+        Err(error) => Err(of_io(&error, reached)),
     }
 }

@@ -19,9 +19,11 @@ use crate::connection::{ConnectionInfo, Timings};
 use crate::connector::Connector;
 use crate::driver::Happening;
 use crate::failure::failure;
+use opening::OpeningOfRace;
 
 mod first_byte;
 pub(crate) mod mptcp;
+pub(crate) mod opening;
 #[cfg(feature = "quic")]
 pub(crate) mod quic;
 #[cfg(feature = "quic")]
@@ -68,6 +70,8 @@ pub(crate) struct Attempt {
     pub(crate) alone: bool,
     /// It is complete only when the peer's application has said something.
     pub(crate) until_first_byte: bool,
+    /// It is complete only when the peer has answered this, if there is to be something to answer.
+    pub(crate) opening: Option<OpeningOfRace>,
     /// What it waits for once it was answered, if its transport waits there.
     #[cfg(feature = "sctp")]
     pub(crate) go_on: Option<oneshot::Receiver<()>>,
@@ -119,13 +123,17 @@ impl Attempt {
         connector: &Connector,
         reporter: &Reporter,
     ) -> Result<Established, Failure> {
-        let until_first_byte = self.until_first_byte;
+        let (until_first_byte, origin) = (self.until_first_byte, self.origin);
         let name = self.server_name.clone();
-        let mut established = self
+        let mut attempt = self;
+        let opening = attempt.opening.take();
+        let mut established = attempt
             .establish(connector, reporter)
             .await
             .map_err(|failure| connector.refusals().tell(failure, &name))?;
-        if until_first_byte {
+        if let Some(opening) = opening {
+            opening.hold(&mut established, origin, reporter).await?;
+        } else if until_first_byte {
             reporter.progress(Level::Security, established.info.rtt).await;
             first_byte::wait(&mut established).await?;
             reporter.progress(Level::FirstByte, established.info.rtt).await;

@@ -68,6 +68,7 @@ impl Endpoint {
             origin: Instant::now(),
             alone: true,
             until_first_byte: false,
+            opening: None,
             #[cfg(feature = "sctp")]
             go_on: None,
             #[cfg(feature = "sctp")]
