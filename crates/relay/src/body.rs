@@ -1,0 +1,197 @@
+//! Where the body of a request ends (RFC 9112 §6, §7.1).
+
+/// How much of what follows a request's head belongs to it. Pure, and of a fixed size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body(State);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// So many bytes are still to come.
+    Length(u64),
+    Chunked(Chunked),
+    /// It makes no sense from here on.
+    Broken,
+}
+
+/// What comes next in a chunked body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Chunked {
+    /// Digits of a chunk's size: the value so far, and how many there were.
+    Size { value: u64, digits: u8 },
+    /// The rest of the line of a chunk's size, and how long it has become.
+    Extension { value: u64, length: usize },
+    /// The end of the line of a chunk's size.
+    SizeEnd(u64),
+    /// So many bytes of a chunk.
+    Data(u64),
+    /// The end of the line behind a chunk, from its first or second byte.
+    DataEnd(bool),
+    /// Trailer fields: how long the line and how long all of them have become.
+    Trailer { line: usize, all: usize },
+    /// The end of a line of the trailers.
+    TrailerEnd { line: usize, all: usize },
+    /// All has come.
+    Done,
+}
+
+/// Bytes of extensions of one chunk, and of all trailers.
+const MAX_EXTRA: usize = 8 * 1024;
+/// Digits of a chunk's size: 2⁶⁰ bytes are enough for everybody.
+const MAX_DIGITS: u8 = 15;
+
+impl Body {
+    /// There is none.
+    pub(crate) const fn none() -> Self {
+        Self(State::Length(0))
+    }
+
+    /// It is so long.
+    pub(crate) const fn of_length(length: u64) -> Self {
+        Self(State::Length(length))
+    }
+
+    /// It comes in chunks.
+    pub(crate) const fn chunked() -> Self {
+        Self(State::Chunked(Chunked::Size { value: 0, digits: 0 }))
+    }
+
+    /// Whether all of it has come.
+    pub fn is_complete(&self) -> bool {
+        matches!(self.0, State::Length(0) | State::Chunked(Chunked::Done))
+    }
+
+    /// Whether it makes no sense.
+    pub fn is_broken(&self) -> bool {
+        self.0 == State::Broken
+    }
+
+    /// How many of these bytes, which come next, belong to it.
+    pub fn take(&mut self, bytes: &[u8]) -> usize {
+        let mut taken = 0;
+        while taken < bytes.len() && !self.is_complete() && !self.is_broken() {
+            let rest = &bytes[taken..];
+            taken += match &mut self.0 {
+                State::Length(left) | State::Chunked(Chunked::Data(left)) => {
+                    let some = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
+                    *left -= some as u64;
+                    some
+                }
+                State::Chunked(chunked) => match chunked.next(rest[0]) {
+                    Some(next) => {
+                        *chunked = next;
+                        1
+                    }
+                    None => {
+                        self.0 = State::Broken;
+                        0
+                    }
+                },
+                State::Broken => 0,
+            };
+            if self.0 == State::Chunked(Chunked::Data(0)) {
+                self.0 = State::Chunked(Chunked::DataEnd(true));
+            }
+        }
+        taken
+    }
+}
+
+impl Chunked {
+    /// What comes after this byte; `None` if it must not stand here.
+    fn next(&self, byte: u8) -> Option<Self> {
+        Some(match (self, byte) {
+            (Self::Size { value, digits }, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                let digit = char::from(byte).to_digit(16)?;
+                if *digits >= MAX_DIGITS {
+                    return None;
+                }
+                Self::Size { value: value << 4 | u64::from(digit), digits: digits + 1 }
+            }
+            (Self::Size { value, digits: 1.. }, b'\r') => Self::SizeEnd(*value),
+            (Self::Size { value, digits: 1.. }, b';' | b' ' | b'\t') => {
+                Self::Extension { value: *value, length: 0 }
+            }
+            (Self::Extension { value, .. }, b'\r') => Self::SizeEnd(*value),
+            (Self::Extension { value, length }, b'\t' | b' '..=b'~' | 0x80..) => {
+                if *length >= MAX_EXTRA {
+                    return None;
+                }
+                Self::Extension { value: *value, length: length + 1 }
+            }
+            (Self::SizeEnd(0), b'\n') => Self::Trailer { line: 0, all: 0 },
+            (Self::SizeEnd(length), b'\n') => Self::Data(*length),
+            (Self::DataEnd(true), b'\r') => Self::DataEnd(false),
+            (Self::DataEnd(false), b'\n') => Self::Size { value: 0, digits: 0 },
+            (Self::Trailer { line, all }, b'\r') => Self::TrailerEnd { line: *line, all: *all },
+            (Self::Trailer { line, all }, b'\t' | b' '..=b'~' | 0x80..) => {
+                if *all >= MAX_EXTRA {
+                    return None;
+                }
+                Self::Trailer { line: line + 1, all: all + 1 }
+            }
+            (Self::TrailerEnd { line: 0, .. }, b'\n') => Self::Done,
+            (Self::TrailerEnd { all, .. }, b'\n') => Self::Trailer { line: 0, all: *all },
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn taken(mut body: Body, bytes: &[u8]) -> (usize, bool, bool) {
+        let taken = body.take(bytes);
+        (taken, body.is_complete(), body.is_broken())
+    }
+
+    #[test]
+    fn a_body_ends_where_its_length_says() {
+        assert_eq!(taken(Body::none(), b"GET"), (0, true, false));
+        assert_eq!(taken(Body::of_length(3), b"abcGET"), (3, true, false));
+        assert_eq!(taken(Body::of_length(9), b"abc"), (3, false, false));
+    }
+
+    #[test]
+    fn a_chunked_body_ends_behind_its_trailers() {
+        let whole = b"5;a=\"b\"\r\nhello\r\nA \r\n0123456789\r\n0\r\nX: y\r\n\r\n";
+        let with_more = [whole, &b"GET / HTTP/1.1\r\n"[..]].concat();
+        assert_eq!(taken(Body::chunked(), &with_more), (whole.len(), true, false));
+    }
+
+    #[test]
+    fn what_two_readers_could_see_differently_is_broken() {
+        for bytes in [
+            &b"5\nhello"[..],
+            b"\r\nhello",
+            b"x\r\n",
+            b"0x5\r\n",
+            b"-1\r\n",
+            b"1\r\nab\r\n",
+            b"fffffffffffffffff\r\n",
+            b"0\r\nX: y\n\n",
+            b"1;\na\r\n",
+        ] {
+            assert!(taken(Body::chunked(), bytes).2, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_change_nothing(bytes: Vec<u8>, digits in "[0-9a-f]{0,2}", cut in 0..64_usize) {
+            let bytes = [digits.as_bytes(), b"\r\n", &bytes].concat();
+            let cut = cut.min(bytes.len());
+            let mut parts = Body::chunked();
+            let mut count = parts.take(&bytes[..cut]);
+            if count == cut {
+                count += parts.take(&bytes[cut..]);
+            }
+            prop_assert_eq!(
+                (count, parts.is_complete(), parts.is_broken()),
+                taken(Body::chunked(), &bytes)
+            );
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! From a destination to a connection: a race, won by who speaks where that can be had.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use eyas::race::candidate::Security;
+use eyas::race::target::Target;
+use eyas::{ByteStream, ConnectError, Connection, Initiation, Preconnection, Recording};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+use crate::client_hello::{FirstFlight, MAX_CLIENT_HELLO, first_flight};
+use crate::handshake::{Destination, Refusal};
+use crate::report::WonBy;
+use crate::rules::{Verdict, Why};
+use crate::server::Shared;
+
+/// How long a client that has been told that it is connected may keep silent before it is taken to
+/// wait for the server. The race would start its next attempt after 250 ms.
+const CLIENT_SPEAKS: Duration = Duration::from_millis(200);
+/// The same where TLS is spoken from the start, or has been begun: there the server never speaks
+/// first, and some clients set up their TLS only then.
+const TLS_CLIENT_SPEAKS: Duration = Duration::from_secs(3);
+/// Ports at which TLS is spoken from the start (RFC 8314 §3, IANA's service names).
+const TLS_PORTS: [u16; 11] = [443, 465, 563, 636, 853, 989, 990, 993, 995, 5061, 8443];
+
+/// A connection, and what it came from.
+pub(crate) struct Connected {
+    pub(crate) stream: ByteStream,
+    pub(crate) won_by: WonBy,
+    /// What the client has said that the destination has not been told.
+    pub(crate) unsaid: Bytes,
+    /// Bytes that it has been told.
+    pub(crate) said: u64,
+}
+
+/// Why there is none.
+pub(crate) enum Missed {
+    /// The client is to be told.
+    Refused(Refusal),
+    /// The client has been told that there is one.
+    Unanswered(Refusal),
+    /// The client has left.
+    Left,
+}
+
+/// A race to be run for a client.
+pub(crate) struct Wish<'a> {
+    preconnection: Preconnection,
+    shared: &'a Shared,
+    destination: &'a Destination,
+    /// Whether the rules took an address away.
+    sifted: Arc<AtomicBool>,
+}
+
+impl<'a> Wish<'a> {
+    /// A race to this destination, if this client may go there.
+    pub(crate) fn new(
+        shared: &'a Arc<Shared>,
+        destination: &'a Destination,
+        client: SocketAddr,
+    ) -> Result<Self, Refusal> {
+        let Destination { host, port } = destination.clone();
+        let client = client.ip();
+        let verdict = shared.rules.of_destination(destination, client);
+        let transports = shared.policy.transports.clone();
+        let target = Target::plain(host, port, transports, Security::None);
+        let mut preconnection = shared.endpoint.preconnection(target).policy(shared.policy.clone());
+        let sifted = Arc::<AtomicBool>::default();
+        match verdict {
+            Verdict::Denied(why) => return Err(not_allowed(why)),
+            Verdict::Allowed => {}
+            Verdict::ByAddress => {
+                let (shared, sifted) = (Arc::clone(shared), Arc::clone(&sifted));
+                preconnection = preconnection.allowing(move |ip| {
+                    let may = shared.rules.of_address(ip, port, client).is_ok();
+                    if !may {
+                        sifted.store(true, Ordering::Relaxed);
+                    }
+                    may
+                });
+            }
+        }
+        Ok(Self { preconnection, shared, destination, sifted })
+    }
+
+    /// Races until a transport is up, tells the client so, and then, if it begins with a ClientHello,
+    /// until a server answers that. `rest` is what the client has said already.
+    pub(crate) async fn conversation(
+        self,
+        client: &mut TcpStream,
+        (rest, granted): (Bytes, Bytes),
+        race: &mut Option<Recording>,
+    ) -> Result<Connected, Missed> {
+        let mut initiation = self.preconnection.clone().until_spoken().initiate();
+        *race = Some(initiation.recording());
+        tokio::select! {
+            up = initiation.transport_up() => {
+                up.map_err(|error| Missed::Refused(self.refusal(&error)))?;
+            }
+            () = left(client, rest.is_empty()) => return Err(Missed::Left),
+        }
+        client.write_all(&granted).await.map_err(|_| Missed::Left)?;
+        let mut first = BytesMut::from(&rest[..]);
+        self.hear(client, &mut first, &mut initiation).await?;
+        let first = first.freeze();
+        let is_hello = first_flight(&first) == FirstFlight::ClientHello;
+        if is_hello {
+            initiation.open_with(first.clone());
+        } else {
+            initiation.open_without();
+        }
+        let connection = tokio::select! {
+            usable = initiation.usable() => {
+                usable.map_err(|error| Missed::Unanswered(self.refusal(&error)))?
+            }
+            () = left(client, is_hello) => return Err(Missed::Left),
+        };
+        initiation.detach();
+        let timings = connection.info().timings;
+        let won_by = if timings.spoke.is_some() { WonBy::FirstByte } else { WonBy::Transport };
+        let (unsaid, said) = match timings.opened {
+            Some(_) => (Bytes::new(), first.len() as u64),
+            None => (first, 0),
+        };
+        Ok(Connected { stream: stream(connection)?, won_by, unsaid, said })
+    }
+
+    /// Reads what the client says first, until it is known what that is, or it is clear that it says
+    /// nothing, or the server speaks.
+    async fn hear(
+        &self,
+        client: &mut TcpStream,
+        first: &mut BytesMut,
+        initiation: &mut Initiation,
+    ) -> Result<(), Missed> {
+        let began = Instant::now();
+        while first_flight(first) == FirstFlight::Partial {
+            let is_tls = !first.is_empty() || TLS_PORTS.contains(&self.destination.port);
+            let patience = if is_tls { TLS_CLIENT_SPEAKS } else { CLIENT_SPEAKS };
+            first.reserve(MAX_CLIENT_HELLO + 1 - first.len());
+            let read = tokio::select! {
+                read = timeout_at(began + patience, client.read_buf(first)) => read,
+                over = initiation.decided() => {
+                    return over.map_err(|error| Missed::Unanswered(self.refusal(&error)));
+                }
+            };
+            match read {
+                // It listens, or has said all that it will say.
+                Err(_) | Ok(Ok(0)) => return Ok(()),
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) => return Err(Missed::Left),
+            }
+        }
+        Ok(())
+    }
+
+    /// Races until a transport is up.
+    pub(crate) async fn transport(
+        self,
+        race: &mut Option<Recording>,
+    ) -> Result<ByteStream, Missed> {
+        let mut initiation = self.preconnection.clone().initiate();
+        *race = Some(initiation.recording());
+        let usable = initiation.usable().await;
+        let connection = usable.map_err(|error| Missed::Refused(self.refusal(&error)))?;
+        initiation.detach();
+        stream(connection)
+    }
+
+    fn refusal(&self, error: &ConnectError) -> Refusal {
+        match Refusal::from(error) {
+            Refusal::NoAddress(_) if self.sifted.load(Ordering::Relaxed) => {
+                // Which rule it was depends on the address; that it was one does not.
+                let text = format!("{} leads only to where clients may not go", self.destination);
+                Refusal::NotAllowed(text)
+            }
+            Refusal::TimedOut(_) if error.attempts().is_empty() => {
+                let after = self.shared.limits.connect_time;
+                let text = format!("DNS gave no address of {} in {after:?}", self.destination.host);
+                Refusal::TimedOut(text)
+            }
+            other => other,
+        }
+    }
+}
+
+fn not_allowed(why: Why) -> Refusal {
+    Refusal::NotAllowed(why.to_string())
+}
+
+/// Only QUIC connections that are closed cannot become one, and there are none of them.
+fn stream(connection: Connection) -> Result<ByteStream, Missed> {
+    connection.into_stream().map_err(|_| {
+        Missed::Unanswered(Refusal::Failed("the connection was closed at once".to_owned()))
+    })
+}
+
+/// Waits until a client has left, if it `awaits` an answer; otherwise the end of what it says may just
+/// be that. One that says more is not watched any further.
+async fn left(client: &TcpStream, awaits: bool) {
+    if !awaits || matches!(client.peek(&mut [0]).await, Ok(1..)) {
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,274 @@
+//! The life of one client.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::{Bytes, BytesMut};
+use eyas::race::evidence::{Cause, Failure, Level};
+use eyas::{ByteStream, Recording};
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::admission::Permit;
+use crate::connect::{Connected, Missed, Wish};
+use crate::copy::{self, End, Passed, Until};
+use crate::handshake::{Handshake, Refusal, Request, Step};
+use crate::report::{Ending, Report, WonBy};
+use crate::requester::Requester;
+use crate::server::Shared;
+
+/// Bytes read at once before the client's destination is known.
+const READ: usize = 4 * 1024;
+/// For a client that was refused to read why.
+const READS_WHY: Duration = Duration::from_secs(2);
+
+/// Serves a client to its end, and tells of it.
+pub(crate) async fn serve(shared: Arc<Shared>, tcp: TcpStream, client: SocketAddr, permit: Permit) {
+    let began = Instant::now();
+    let mut life = Life::new(client);
+    // Small messages of a handshake must not wait for one another's acknowledgement.
+    let _ = tcp.set_nodelay(true);
+    let ending = tokio::select! {
+        ending = life.run(&shared, tcp) => ending,
+        () = shared.abort.cancelled() => Ending::Stopped,
+    };
+    drop(permit);
+    shared.tell(Report {
+        at: life.at,
+        took: began.elapsed(),
+        client,
+        user: life.user,
+        protocol: life.protocol,
+        destination: life.destination,
+        connection: life.connection,
+        won_by: life.won_by,
+        race: life.race,
+        sent: life.passed.sent,
+        received: life.passed.received,
+        end: ending,
+    });
+}
+
+/// What has become of a client so far.
+struct Life {
+    at: SystemTime,
+    client: SocketAddr,
+    user: Option<String>,
+    protocol: Option<crate::handshake::Protocol>,
+    destination: Option<crate::handshake::Destination>,
+    connection: Option<Arc<eyas::ConnectionInfo>>,
+    won_by: Option<WonBy>,
+    race: Option<Recording>,
+    passed: Passed,
+}
+
+impl Life {
+    fn new(client: SocketAddr) -> Self {
+        Self {
+            at: SystemTime::now(),
+            client,
+            user: None,
+            protocol: None,
+            destination: None,
+            connection: None,
+            won_by: None,
+            race: None,
+            passed: Passed::default(),
+        }
+    }
+
+    async fn run(&mut self, shared: &Arc<Shared>, mut tcp: TcpStream) -> Ending {
+        let mut handshake = Handshake::new(shared.users.clone());
+        let introduction = introduce(&mut tcp, &mut handshake);
+        let asked = tokio::select! {
+            asked = timeout(shared.limits.handshake_time, introduction) => asked,
+            () = shared.drain.cancelled() => return Ending::Stopped,
+        };
+        self.protocol = handshake.protocol();
+        self.user = handshake.user().map(str::to_owned);
+        let request = match asked {
+            Ok(Ok(request)) => request,
+            Ok(Err(ending)) => {
+                if let Ending::Refused(_) = ending {
+                    let _ = timeout(READS_WHY, take_leave(&mut tcp)).await;
+                }
+                return ending;
+            }
+            Err(_) => {
+                let why = "it has not said in time where it wants to go".to_owned();
+                return Ending::Refused(Refusal::TimedOut(why));
+            }
+        };
+        self.destination = Some(request.destination().clone());
+        let ended = match request.clone() {
+            Request::Connect(_) => self.converse(shared, &mut tcp, &request, handshake).await,
+            Request::Forward { head, body, .. } => {
+                self.forward(shared, &mut tcp, &request, (head, body, handshake)).await
+            }
+        };
+        match ended {
+            Ok(ending) | Err(ending) => {
+                if is_broken(&ending) {
+                    // A stream that was cut must not look like one that has ended.
+                    let _ = SockRef::from(&tcp).set_linger(Some(Duration::ZERO));
+                }
+                ending
+            }
+        }
+    }
+
+    /// A stream of bytes for a client that asked for one.
+    async fn converse(
+        &mut self,
+        shared: &Arc<Shared>,
+        tcp: &mut TcpStream,
+        request: &Request,
+        handshake: Handshake,
+    ) -> Result<Ending, Ending> {
+        let granted = handshake.granted(None);
+        let refused = |why: &Refusal| handshake.refused(why);
+        let wish = match Wish::new(shared, request.destination(), self.client) {
+            Ok(wish) => wish,
+            Err(why) => return Err(refuse(tcp, refused(&why), why).await),
+        };
+        let rest = handshake.rest();
+        let connected = match wish.conversation(tcp, (rest, granted), &mut self.race).await {
+            Ok(connected) => connected,
+            Err(Missed::Refused(why)) => return Err(refuse(tcp, refused(&why), why).await),
+            Err(Missed::Unanswered(why)) => return Err(Ending::Unanswered(why)),
+            Err(Missed::Left) => return Err(Ending::Left),
+        };
+        drop(handshake);
+        let Connected { mut stream, won_by, unsaid, said } = connected;
+        self.take_note(&stream, won_by);
+        self.passed.sent = said;
+        self.say(&mut stream, &unsaid).await?;
+        let kind = (Until::Both, shared.limits.idle_time);
+        let end = copy::both_ways(tcp, &mut stream, kind, &mut self.passed).await;
+        Ok(self.ending(end, &stream))
+    }
+
+    /// A request for a client that asked for a URL.
+    async fn forward(
+        &mut self,
+        shared: &Arc<Shared>,
+        tcp: &mut TcpStream,
+        request: &Request,
+        (head, body, handshake): (Bytes, crate::body::Body, Handshake),
+    ) -> Result<Ending, Ending> {
+        let refused = |why: &Refusal| handshake.refused(why);
+        let wish = match Wish::new(shared, request.destination(), self.client) {
+            Ok(wish) => wish,
+            Err(why) => return Err(refuse(tcp, refused(&why), why).await),
+        };
+        let mut stream = tokio::select! {
+            connected = wish.transport(&mut self.race) => match connected {
+                Ok(stream) => stream,
+                Err(Missed::Refused(why) | Missed::Unanswered(why)) => {
+                    return Err(refuse(tcp, refused(&why), why).await);
+                }
+                Err(Missed::Left) => return Err(Ending::Left),
+            },
+            () = broke(tcp) => return Err(Ending::Left),
+        };
+        self.take_note(&stream, WonBy::Transport);
+        self.say(&mut stream, &head).await?;
+        let mut requester = Requester::new(tcp, handshake.into_rest(), body);
+        let kind = (Until::Destination, shared.limits.idle_time);
+        let end = copy::both_ways(&mut requester, &mut stream, kind, &mut self.passed).await;
+        Ok(self.ending(end, &stream))
+    }
+
+    fn take_note(&mut self, stream: &ByteStream, won_by: WonBy) {
+        self.connection = Some(Arc::new(stream.info().clone()));
+        self.won_by = Some(won_by);
+    }
+
+    /// Says to the destination what is not part of the copy.
+    async fn say(&mut self, stream: &mut ByteStream, bytes: &[u8]) -> Result<(), Ending> {
+        self.passed.sent += bytes.len() as u64;
+        let said = stream.write_all(bytes).await;
+        said.map_err(|error| Ending::Destination(error.to_string()))
+    }
+
+    fn ending(&self, end: End, stream: &ByteStream) -> Ending {
+        match end {
+            End::Both => Ending::Done,
+            End::Idle => Ending::Idle,
+            End::Client(error) => Ending::Client(error.to_string()),
+            End::Destination(error) => {
+                if self.passed.received == 0 {
+                    // It accepted the connection, and broke it without a word.
+                    stream.feedback().broke(Failure {
+                        cause: Cause::Reset,
+                        reached: Level::Transport,
+                        detail: error.to_string(),
+                    });
+                }
+                Ending::Destination(error.to_string())
+            }
+        }
+    }
+}
+
+/// Talks with the client until it has said what it wants.
+async fn introduce(tcp: &mut TcpStream, handshake: &mut Handshake) -> Result<Request, Ending> {
+    let mut read = BytesMut::with_capacity(READ);
+    loop {
+        match handshake.step() {
+            Step::More => {
+                read.clear();
+                match tcp.read_buf(&mut read).await {
+                    Ok(0) | Err(_) => return Err(Ending::Left),
+                    Ok(_) => handshake.put(&read),
+                }
+            }
+            Step::Say(bytes) => tcp.write_all(&bytes).await.map_err(|_| Ending::Left)?,
+            Step::Ask(request) => return Ok(request),
+            Step::Leave(bytes, why) => {
+                tcp.write_all(&bytes).await.map_err(|_| Ending::Left)?;
+                return Err(Ending::Refused(why));
+            }
+        }
+    }
+}
+
+/// Tells the client why it gets nothing.
+async fn refuse(tcp: &mut TcpStream, say: Bytes, why: Refusal) -> Ending {
+    let telling = async {
+        tcp.write_all(&say).await?;
+        take_leave(tcp).await
+    };
+    // Who has gone need not know.
+    let _ = timeout(READS_WHY, telling).await;
+    Ending::Refused(why)
+}
+
+/// Closes so that what was said last arrives: with bytes unread the system would reset the connection.
+async fn take_leave(tcp: &mut TcpStream) -> std::io::Result<()> {
+    const MOST: usize = 256 * 1024;
+    tcp.shutdown().await?;
+    let (mut scratch, mut read) = ([0; READ], 0);
+    while read < MOST {
+        match tcp.read(&mut scratch).await? {
+            0 => return Ok(()),
+            some => read += some,
+        }
+    }
+    Ok(())
+}
+
+/// Waits until a client has broken its connection.
+async fn broke(tcp: &TcpStream) {
+    // An error that cannot be waited for is none yet.
+    if tcp.ready(tokio::io::Interest::ERROR).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+const fn is_broken(ending: &Ending) -> bool {
+    matches!(ending, Ending::Unanswered(_) | Ending::Destination(_) | Ending::Idle)
+}

@@ -1,0 +1,243 @@
+//! Bytes both ways between two streams, until both have ended.
+//!
+//! Each direction ends by itself: the end of what one side sends is passed on as an end, and the other
+//! direction goes on. A connection without anything under way holds no buffer.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, sleep_until};
+
+/// Bytes read at once. What the other side does not take of them at once waits for it.
+const PIECE: usize = 64 * 1024;
+/// Pieces passed on in one direction before the other one has its turn.
+const TURN: usize = 16;
+
+thread_local! {
+    /// Shared by all connections of a thread: nothing stays in it.
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; PIECE].into_boxed_slice());
+}
+
+/// What passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passed {
+    /// Bytes from the client to the destination.
+    pub(crate) sent: u64,
+    /// Bytes from the destination to the client.
+    pub(crate) received: u64,
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// Both sides were done.
+    Both,
+    /// The client broke the connection.
+    Client(io::Error),
+    /// The destination did.
+    Destination(io::Error),
+    /// Nothing moved for so long.
+    Idle,
+}
+
+/// What an end of a copy reads from and writes to.
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+
+#[derive(Debug, Default)]
+struct Way {
+    /// Read and not taken yet.
+    waiting: Vec<u8>,
+    taken: usize,
+    /// The end was read.
+    ended: bool,
+    /// The end was passed on.
+    done: bool,
+    bytes: u64,
+}
+
+/// Which side an error is of.
+enum Fault {
+    Reading(io::Error),
+    Writing(io::Error),
+}
+
+/// When a copy is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Both directions have ended.
+    Both,
+    /// The destination has said everything.
+    Destination,
+}
+
+/// Copies until all is said, one side breaks, or nothing moves for `idle`.
+pub(crate) async fn both_ways(
+    client: &mut impl Duplex,
+    destination: &mut impl Duplex,
+    (until, idle): (Until, Duration),
+    passed: &mut Passed,
+) -> End {
+    let (mut out, mut back) = (Way::default(), Way::default());
+    let mut moved_at = Instant::now();
+    let mut timer = pin!(sleep_until(moved_at + idle));
+    let before = *passed;
+    poll_fn(|cx| {
+        loop {
+            let moved = (out.bytes, back.bytes, out.done, back.done);
+            let sent = out.poll(cx, client, destination);
+            let received = back.poll(cx, destination, client);
+            passed.sent = before.sent + out.bytes;
+            passed.received = before.received + back.bytes;
+            match (sent, received) {
+                (Poll::Ready(Err(Fault::Reading(error))), _)
+                | (_, Poll::Ready(Err(Fault::Writing(error)))) => {
+                    return Poll::Ready(End::Client(error));
+                }
+                (Poll::Ready(Err(Fault::Writing(error))), _)
+                | (_, Poll::Ready(Err(Fault::Reading(error)))) => {
+                    return Poll::Ready(End::Destination(error));
+                }
+                (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => return Poll::Ready(End::Both),
+                (_, Poll::Ready(Ok(()))) if until == Until::Destination => {
+                    return Poll::Ready(End::Both);
+                }
+                _ => {}
+            }
+            if (out.bytes, back.bytes, out.done, back.done) != moved {
+                moved_at = Instant::now();
+            }
+            ready!(timer.as_mut().poll(cx));
+            // The timer is set again only when it has run out, and not with each byte.
+            if moved_at + idle <= Instant::now() {
+                return Poll::Ready(End::Idle);
+            }
+            timer.as_mut().reset(moved_at + idle);
+        }
+    })
+    .await
+}
+
+impl Way {
+    /// Passes on what there is. Ready once the end was passed on.
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: &mut impl Duplex,
+        to: &mut impl Duplex,
+    ) -> Poll<Result<(), Fault>> {
+        for _ in 0..TURN {
+            ready!(self.poll_waiting(cx, to)).map_err(Fault::Writing)?;
+            if self.ended {
+                if !self.done {
+                    ready!(Pin::new(&mut *to).poll_shutdown(cx)).map_err(Fault::Writing)?;
+                    self.done = true;
+                }
+                return Poll::Ready(Ok(()));
+            }
+            ready!(self.poll_piece(cx, from, to))?;
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn poll_waiting(&mut self, cx: &mut Context<'_>, to: &mut impl Duplex) -> Poll<io::Result<()>> {
+        while self.taken < self.waiting.len() {
+            let some = ready!(Pin::new(&mut *to).poll_write(cx, &self.waiting[self.taken..]))?;
+            if some == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.taken += some;
+        }
+        (self.waiting, self.taken) = (Vec::new(), 0);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads a piece and passes on what the other side takes of it.
+    fn poll_piece(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: &mut impl Duplex,
+        to: &mut impl Duplex,
+    ) -> Poll<Result<(), Fault>> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let mut piece = ReadBuf::new(scratch);
+            ready!(Pin::new(from).poll_read(cx, &mut piece)).map_err(Fault::Reading)?;
+            let mut rest = piece.filled();
+            self.ended = rest.is_empty();
+            self.bytes += rest.len() as u64;
+            while !rest.is_empty() {
+                match Pin::new(&mut *to).poll_write(cx, rest).map_err(Fault::Writing)? {
+                    Poll::Ready(0) => {
+                        let error = io::ErrorKind::WriteZero.into();
+                        return Poll::Ready(Err(Fault::Writing(error)));
+                    }
+                    Poll::Ready(some) => rest = &rest[some..],
+                    Poll::Pending => break,
+                }
+            }
+            self.waiting.extend_from_slice(rest);
+            Poll::Ready(Ok(()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    #[tokio::test]
+    async fn one_direction_ends_before_the_other() {
+        let (mut client, mut near) = duplex(1000);
+        let (mut far, mut server) = duplex(1000);
+        let copying = tokio::spawn(async move {
+            let mut passed = Passed::default();
+            (both_ways(&mut near, &mut far, (Until::Both, LONG), &mut passed).await, passed)
+        });
+        client.write_all(b"question").await.unwrap();
+        client.shutdown().await.unwrap();
+        let mut asked = String::new();
+        server.read_to_string(&mut asked).await.unwrap();
+        assert_eq!(asked, "question");
+        let answer = vec![7; 1_000_000];
+        let wanted = answer.clone();
+        let answering = tokio::spawn(async move {
+            server.write_all(&answer).await.unwrap();
+        });
+        let mut read = Vec::new();
+        client.read_to_end(&mut read).await.unwrap();
+        assert!(read == wanted);
+        answering.await.unwrap();
+        let (end, passed) = copying.await.unwrap();
+        assert!(matches!(end, End::Both), "{end:?}");
+        assert_eq!(passed, Passed { sent: 8, received: 1_000_000 });
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_idle_ends_and_what_moves_goes_on() {
+        let (mut client, mut near) = duplex(1000);
+        let (mut far, mut server) = duplex(1000);
+        let copying = tokio::spawn(async move {
+            let mut passed = Passed::default();
+            let idle = (Until::Both, Duration::from_secs(10));
+            (both_ways(&mut near, &mut far, idle, &mut passed).await, passed)
+        });
+        for _ in 0..5 {
+            tokio::time::sleep(Duration::from_secs(7)).await;
+            client.write_all(b"x").await.unwrap();
+            server.read_u8().await.unwrap();
+        }
+        let (end, passed) = copying.await.unwrap();
+        assert!(matches!(end, End::Idle), "{end:?}");
+        assert_eq!(passed.sent, 5);
+    }
+}

@@ -1,0 +1,213 @@
+//! HTTP/1 to a proxy: CONNECT (RFC 9110 §9.3.6), and requests with a URL (RFC 9112 §3.2.2).
+//!
+//! A connection serves one request: what goes on to the destination says `Connection: close`, and so
+//! nothing that follows the request can be taken for another one by anybody.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::{Destination, MAX_HEAD, Protocol, Read, Refusal, Request};
+use crate::body::Body;
+use crate::users::Users;
+
+/// Header fields of one request.
+const MAX_FIELDS: usize = 100;
+
+/// What says something about the connection to the proxy, and not to the destination (RFC 9110
+/// §7.6.1), beside what `Connection` names.
+const HOP_BY_HOP: [&str; 8] = [
+    "connection",
+    "proxy-connection",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-authenticate",
+    "te",
+    "upgrade",
+    "host",
+];
+
+pub(super) fn read(bytes: &[u8], users: Option<&Users>, user: &mut Option<String>) -> Read {
+    let Some(length) = head_length(bytes) else {
+        return match bytes.len() < MAX_HEAD {
+            true => Read::Partial,
+            false => refused(Refusal::TooLong),
+        };
+    };
+    match request(&bytes[..length], users, user) {
+        Ok((protocol, request)) => Read::Request(length, protocol, request),
+        Err(why) => refused(why),
+    }
+}
+
+fn refused(why: Refusal) -> Read {
+    Read::Refused(refusal(&why), why)
+}
+
+/// Up to the empty line, if it is there and early enough.
+fn head_length(bytes: &[u8]) -> Option<usize> {
+    const END: &[u8] = b"\r\n\r\n";
+    let head = &bytes[..bytes.len().min(MAX_HEAD)];
+    Some(head.windows(END.len()).position(|window| window == END)? + END.len())
+}
+
+fn request(
+    head: &[u8],
+    users: Option<&Users>,
+    user: &mut Option<String>,
+) -> Result<(Protocol, Request), Refusal> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+    let mut parsed = httparse::Request::new(&mut fields);
+    match parsed.parse(head) {
+        Ok(httparse::Status::Complete(length)) if length == head.len() => {}
+        Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooLong),
+        Ok(_) => return Err(Refusal::Malformed("a line of its request ends wrongly".to_owned())),
+        Err(cause) => return Err(Refusal::Malformed(format!("its request is no HTTP: {cause}"))),
+    }
+    let (method, target) = (parsed.method.unwrap_or_default(), parsed.path.unwrap_or_default());
+    if let Some(users) = users {
+        let shown = only(parsed.headers, "proxy-authorization").and_then(basic);
+        let (name, password) = shown.ok_or(Refusal::NoUser)?;
+        if !users.know(&name, &password) {
+            return Err(Refusal::NoUser);
+        }
+        *user = Some(String::from_utf8_lossy(&name).into_owned());
+    }
+    if method == "CONNECT" {
+        let (host, port) = target.rsplit_once(':').ok_or_else(|| no_port(target))?;
+        let port = port.parse().map_err(|_| no_port(target))?;
+        let destination = Destination::parse(host, port)?;
+        return Ok((Protocol::Connect, Request::Connect(destination)));
+    }
+    let (destination, authority, path) = absolute(target)?;
+    let body = body(parsed.headers)?;
+    let head = rewritten(method, &path, authority, parsed.headers);
+    Ok((Protocol::Http, Request::Forward { destination, head, body }))
+}
+
+fn no_port(target: &str) -> Refusal {
+    Refusal::Malformed(format!("CONNECT wants host:port, and not {target:?}"))
+}
+
+/// Destination, authority and path of a URL.
+fn absolute(target: &str) -> Result<(Destination, &str, String), Refusal> {
+    let Some((scheme, rest)) = target.split_once("://") else {
+        let why = "this is a proxy: a request to it has a whole URL, such as http://example.org/";
+        return Err(Refusal::Malformed(why.to_owned()));
+    };
+    if !scheme.eq_ignore_ascii_case("http") {
+        return Err(Refusal::Unsupported(format!("{scheme}:// goes through a proxy by CONNECT")));
+    }
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, authority)| authority);
+    let path = path.split('#').next().unwrap_or_default();
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+    let (host, port) = match authority.rsplit_once(':') {
+        // In brackets a colon belongs to the address.
+        Some((host, port)) if !port.ends_with(']') => {
+            let number = if port.is_empty() { Ok(80) } else { port.parse() };
+            (host, number.map_err(|_| Refusal::Malformed(format!("{port:?} is no port")))?)
+        }
+        _ => (authority, 80),
+    };
+    Ok((Destination::parse(host, port)?, authority, path))
+}
+
+/// The value of a field that may stand once.
+fn only<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a [u8]> {
+    let mut found = fields.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
+    let value = found.next()?.value;
+    found.next().is_none().then_some(value)
+}
+
+/// Name and password (RFC 7617).
+fn basic(value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let text = std::str::from_utf8(value).ok()?;
+    let (scheme, coded) = text.trim().split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let mut plain = STANDARD.decode(coded.trim()).ok()?;
+    let colon = plain.iter().position(|byte| *byte == b':')?;
+    let password = plain.split_off(colon + 1);
+    plain.pop();
+    Some((plain, password))
+}
+
+/// How the body ends (RFC 9112 §6.3). What two readers could see differently is refused (§11.2).
+fn body(fields: &[httparse::Header<'_>]) -> Result<Body, Refusal> {
+    let values = |name: &'static str| {
+        fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|f| f.value)
+    };
+    let malformed = |why: &str| Err(Refusal::Malformed(why.to_owned()));
+    let mut codings = values("transfer-encoding");
+    let mut lengths = values("content-length");
+    match (codings.next(), lengths.next()) {
+        (None, None) => Ok(Body::none()),
+        (Some(_), Some(_)) => malformed("its body has a length and a transfer coding"),
+        (Some(coding), None) => {
+            match codings.next().is_none() && coding.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                true => Ok(Body::chunked()),
+                false => {
+                    let why = "no transfer coding but chunked is known here".to_owned();
+                    Err(Refusal::Unsupported(why))
+                }
+            }
+        }
+        (None, Some(length)) => {
+            let text = std::str::from_utf8(length.trim_ascii()).unwrap_or_default();
+            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            match text.parse() {
+                Ok(length) if is_number && lengths.next().is_none() => Ok(Body::of_length(length)),
+                _ => malformed("the length of its body is no single number"),
+            }
+        }
+    }
+}
+
+/// The head as the destination is to see it (RFC 9112 §3.2.1, RFC 9110 §7.6.1).
+fn rewritten(method: &str, path: &str, authority: &str, fields: &[httparse::Header<'_>]) -> Bytes {
+    let named: Vec<String> = fields
+        .iter()
+        .filter(|field| field.name.eq_ignore_ascii_case("connection"))
+        .flat_map(|field| field.value.split(|byte| *byte == b','))
+        .map(|name| String::from_utf8_lossy(name.trim_ascii()).to_ascii_lowercase())
+        // Without these the destination could not find the end of the request.
+        .filter(|name| name != "content-length" && name != "transfer-encoding")
+        .collect();
+    let mut head = BytesMut::new();
+    head.put_slice(format!("{method} {path} HTTP/1.1\r\nHost: {authority}\r\n").as_bytes());
+    for field in fields {
+        let name = field.name.to_ascii_lowercase();
+        if HOP_BY_HOP.contains(&name.as_str()) || named.contains(&name) {
+            continue;
+        }
+        head.put_slice(field.name.as_bytes());
+        head.put_slice(b": ");
+        head.put_slice(field.value);
+        head.put_slice(b"\r\n");
+    }
+    head.put_slice(b"Connection: close\r\n\r\n");
+    head.freeze()
+}
+
+/// The answer to a CONNECT that is granted.
+pub(super) fn established() -> Bytes {
+    Bytes::from_static(b"HTTP/1.1 200 Connection established\r\n\r\n")
+}
+
+/// A response that says why not, in plain text.
+pub(super) fn refusal(why: &Refusal) -> Bytes {
+    let (status, reason) = why.http();
+    let text = format!("eyas proxy: {why}\n");
+    let challenge = match why {
+        Refusal::NoUser => "Proxy-Authenticate: Basic realm=\"eyas proxy\"\r\n",
+        _ => "",
+    };
+    Bytes::from(format!(
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n\
+         Content-Length: {}\r\n{challenge}Connection: close\r\n\r\n{text}",
+        text.len()
+    ))
+}

@@ -1,0 +1,276 @@
+//! What a client of a proxy says before its own bytes flow: SOCKS5, SOCKS4, SOCKS4a and HTTP, told
+//! apart by their first byte.
+//!
+//! A [`Handshake`] is pure: bytes in, [`Step`]s out, no socket and no clock. What it makes of a client
+//! does not depend on how the bytes were cut, and it keeps no more of them than [`MAX_HEAD`] beyond
+//! what was put in with the last call.
+//!
+//! | first byte | protocol | source |
+//! | --- | --- | --- |
+//! | 5 | SOCKS5, with a user's name and password where they are asked for | RFC 1928, RFC 1929 |
+//! | 4 | SOCKS4, and SOCKS4a where the address is `0.0.0.x` | the notes of Y.-D. Lee |
+//! | a capital letter | HTTP/1: CONNECT, or any method with a URL | RFC 9110 §9.3.6, RFC 9112 §3.2.2 |
+
+mod http;
+mod reply;
+mod socks4;
+mod socks5;
+#[cfg(test)]
+mod tests;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes, BytesMut};
+use eyas::race::target::Host;
+
+pub use reply::Refusal;
+
+use crate::body::Body;
+use crate::users::Users;
+
+/// Bytes of one message of a client before its destination is known. SOCKS has 515 at most; HTTP has
+/// heads of 16 KiB, of which a longer one is answered 431.
+pub const MAX_HEAD: usize = 16 * 1024;
+
+/// Where a client wants to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// The host, by name or by address.
+    pub host: Host,
+    /// The port, never 0.
+    pub port: u16,
+}
+
+impl Destination {
+    fn parse(host: &str, port: u16) -> Result<Self, Refusal> {
+        let host = Host::parse(host).map_err(|cause| Refusal::Malformed(cause.to_string()))?;
+        Self::of(host, port)
+    }
+
+    fn of(host: Host, port: u16) -> Result<Self, Refusal> {
+        match port {
+            0 => Err(Refusal::Malformed("port 0 cannot be connected to".to_owned())),
+            port => Ok(Self { host, port }),
+        }
+    }
+
+    fn literal(ip: IpAddr, port: u16) -> Result<Self, Refusal> {
+        Self::of(Host::Literal(ip.to_canonical(), 0), port)
+    }
+}
+
+impl std::fmt::Display for Destination {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// What a client speaks to the proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Protocol {
+    /// SOCKS version 5.
+    Socks5,
+    /// SOCKS version 4, with names or without.
+    Socks4,
+    /// HTTP CONNECT.
+    Connect,
+    /// HTTP/1.1 with a URL in the request line.
+    Http,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Socks5, Self::Socks4, Self::Connect, Self::Http];
+
+    /// As it is called in lines and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Socks5 => "socks5",
+            Self::Socks4 => "socks4",
+            Self::Connect => "connect",
+            Self::Http => "http",
+        }
+    }
+}
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A stream of bytes to this destination.
+    Connect(Destination),
+    /// This destination is to get `head`, and then so much of what follows as belongs to the body.
+    Forward {
+        /// Where the URL leads.
+        destination: Destination,
+        /// The request as the destination is to see it.
+        head: Bytes,
+        /// How the body ends.
+        body: Body,
+    },
+}
+
+impl Request {
+    /// Where it leads.
+    pub fn destination(&self) -> &Destination {
+        match self {
+            Self::Connect(destination) | Self::Forward { destination, .. } => destination,
+        }
+    }
+}
+
+/// What a [`Handshake`] wants next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// More bytes of the client.
+    More,
+    /// The client is to be told this.
+    Say(Bytes),
+    /// The client has said what it wants; [`Handshake::granted`] or [`Handshake::refused`] is what
+    /// it is to be told.
+    Ask(Request),
+    /// The client is to be told this, which may be nothing, and to be left.
+    Leave(Bytes, Refusal),
+}
+
+/// The state of one client, up to its request.
+#[derive(Debug)]
+pub struct Handshake {
+    users: Option<Arc<Users>>,
+    stage: Stage,
+    protocol: Option<Protocol>,
+    user: Option<String>,
+    unread: BytesMut,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    First,
+    Socks5(socks5::Stage),
+    Socks4,
+    Http,
+    Asked,
+    Over,
+}
+
+/// What one message came to.
+enum Read {
+    /// It is not whole.
+    Partial,
+    /// It was so long; this is to be said, and what comes next is of that stage.
+    Next(usize, Bytes, Stage),
+    /// It was so long, and it is the request.
+    Request(usize, Protocol, Request),
+    /// The client is to be told this and left.
+    Refused(Bytes, Refusal),
+}
+
+impl Handshake {
+    /// Of a client that has said nothing yet. Where there are users, it has to be one of them.
+    pub fn new(users: Option<Arc<Users>>) -> Self {
+        let unread = BytesMut::new();
+        Self { users, stage: Stage::First, protocol: None, user: None, unread }
+    }
+
+    /// Takes bytes of the client in; ask [`Self::step`] what to do about them.
+    pub fn put(&mut self, bytes: &[u8]) {
+        if self.stage != Stage::Over {
+            self.unread.extend_from_slice(bytes);
+        }
+    }
+
+    /// What to do next; to be called until it says [`Step::More`] or ends.
+    pub fn step(&mut self) -> Step {
+        let read = match self.stage {
+            Stage::First => return self.tell_apart(),
+            Stage::Socks5(stage) => {
+                socks5::read(&self.unread, stage, self.users.as_deref(), &mut self.user)
+            }
+            Stage::Socks4 => socks4::read(&self.unread, self.users.is_some()),
+            Stage::Http => http::read(&self.unread, self.users.as_deref(), &mut self.user),
+            Stage::Asked | Stage::Over => return Step::More,
+        };
+        match read {
+            Read::Partial => Step::More,
+            Read::Next(length, say, stage) => {
+                self.unread.advance(length);
+                self.stage = stage;
+                Step::Say(say)
+            }
+            Read::Request(length, protocol, request) => {
+                self.unread.advance(length);
+                self.stage = Stage::Asked;
+                self.protocol = Some(protocol);
+                Step::Ask(request)
+            }
+            Read::Refused(say, refusal) => self.leave(say, refusal),
+        }
+    }
+
+    fn tell_apart(&mut self) -> Step {
+        let (stage, protocol) = match self.unread.first() {
+            None => return Step::More,
+            Some(5) => (Stage::Socks5(socks5::Stage::Greeting), Protocol::Socks5),
+            Some(4) => (Stage::Socks4, Protocol::Socks4),
+            Some(b'A'..=b'Z') => (Stage::Http, Protocol::Http),
+            Some(22) => {
+                let why =
+                    "it speaks TLS to the proxy: the proxy's URL begins with http:// or socks5://";
+                return self.leave(Bytes::new(), Refusal::Malformed(why.to_owned()));
+            }
+            Some(_) => {
+                let why = "it speaks neither SOCKS nor HTTP/1";
+                return self.leave(Bytes::new(), Refusal::Malformed(why.to_owned()));
+            }
+        };
+        (self.stage, self.protocol) = (stage, Some(protocol));
+        self.step()
+    }
+
+    fn leave(&mut self, say: Bytes, refusal: Refusal) -> Step {
+        self.stage = Stage::Over;
+        self.unread = BytesMut::new();
+        Step::Leave(say, refusal)
+    }
+
+    /// What the client speaks, once that is known.
+    pub fn protocol(&self) -> Option<Protocol> {
+        self.protocol
+    }
+
+    /// The user that the client has shown to be.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// What tells the client that it is connected: `bound` is the address that the proxy connects
+    /// from. Nothing, where the answer is the destination's own.
+    pub fn granted(&self, bound: Option<SocketAddr>) -> Bytes {
+        match self.protocol {
+            Some(Protocol::Socks5) => socks5::reply(socks5::SUCCEEDED, bound),
+            Some(Protocol::Socks4) => socks4::reply(socks4::GRANTED),
+            Some(Protocol::Connect) => http::established(),
+            Some(Protocol::Http) | None => Bytes::new(),
+        }
+    }
+
+    /// What tells the client why it is not.
+    pub fn refused(&self, why: &Refusal) -> Bytes {
+        match self.protocol {
+            Some(Protocol::Socks5) => socks5::reply(why.socks5(), None),
+            Some(Protocol::Socks4) => socks4::reply(socks4::REJECTED),
+            Some(Protocol::Connect | Protocol::Http) => http::refusal(why),
+            None => Bytes::new(),
+        }
+    }
+
+    /// What the client has sent beyond its request so far.
+    pub fn rest(&self) -> Bytes {
+        Bytes::copy_from_slice(&self.unread)
+    }
+
+    /// The same, without a copy.
+    pub fn into_rest(self) -> Bytes {
+        self.unread.freeze()
+    }
+}

@@ -1,0 +1,147 @@
+//! Why a client does not get what it wants, in the codes of each protocol.
+
+use std::fmt;
+
+use eyas::ConnectError;
+use eyas::race::dns::DnsFailure;
+use eyas::race::evidence::Cause;
+use eyas::race::io::RaceFailure;
+
+/// Why a client does not get what it wants. The text is for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The client breaks its protocol, or asks for what makes no sense.
+    Malformed(String),
+    /// Its message is too long.
+    TooLong,
+    /// It has not shown that it may use the proxy.
+    NoUser,
+    /// The proxy does not do what it asks for.
+    Unsupported(String),
+    /// The kind of address that it names is not known.
+    AddressKind(u8),
+    /// The rules of the proxy do not let it go there.
+    NotAllowed(String),
+    /// Nobody listens there.
+    Refused(String),
+    /// There is no way to the host.
+    HostUnreachable(String),
+    /// This machine has no network.
+    NetworkUnreachable(String),
+    /// DNS does not know the host, or does not answer.
+    NoAddress(String),
+    /// Nothing answered in time.
+    TimedOut(String),
+    /// Something else went wrong.
+    Failed(String),
+}
+
+impl Refusal {
+    /// The field REP of a reply (RFC 1928 §6).
+    pub(super) const fn socks5(&self) -> u8 {
+        match self {
+            Self::NotAllowed(_) | Self::NoUser => 2,
+            Self::NetworkUnreachable(_) => 3,
+            Self::HostUnreachable(_) | Self::NoAddress(_) => 4,
+            Self::Refused(_) => 5,
+            // "TTL expired" is the only one that speaks of time.
+            Self::TimedOut(_) => 6,
+            Self::Unsupported(_) => 7,
+            Self::AddressKind(_) => 8,
+            Self::Malformed(_) | Self::TooLong | Self::Failed(_) => 1,
+        }
+    }
+
+    /// Status and reason of a response (RFC 9110 §15).
+    pub(super) const fn http(&self) -> (u16, &'static str) {
+        match self {
+            Self::Malformed(_) | Self::AddressKind(_) => (400, "Bad Request"),
+            Self::TooLong => (431, "Request Header Fields Too Large"),
+            Self::NoUser => (407, "Proxy Authentication Required"),
+            Self::Unsupported(_) => (501, "Not Implemented"),
+            Self::NotAllowed(_) => (403, "Forbidden"),
+            Self::TimedOut(_) => (504, "Gateway Timeout"),
+            Self::Refused(_)
+            | Self::HostUnreachable(_)
+            | Self::NetworkUnreachable(_)
+            | Self::NoAddress(_)
+            | Self::Failed(_) => (502, "Bad Gateway"),
+        }
+    }
+
+    /// All names, in the order of the variants.
+    pub const NAMES: [&str; 12] = [
+        "malformed",
+        "too-long",
+        "no-user",
+        "unsupported",
+        "address-kind",
+        "not-allowed",
+        "refused",
+        "host-unreachable",
+        "network-unreachable",
+        "dns",
+        "timeout",
+        "failed",
+    ];
+
+    /// The name used in JSON and metrics.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed",
+            Self::TooLong => "too-long",
+            Self::NoUser => "no-user",
+            Self::Unsupported(_) => "unsupported",
+            Self::AddressKind(_) => "address-kind",
+            Self::NotAllowed(_) => "not-allowed",
+            Self::Refused(_) => "refused",
+            Self::HostUnreachable(_) => "host-unreachable",
+            Self::NetworkUnreachable(_) => "network-unreachable",
+            Self::NoAddress(_) => "dns",
+            Self::TimedOut(_) => "timeout",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
+impl From<&ConnectError> for Refusal {
+    fn from(error: &ConnectError) -> Self {
+        let text = error.to_string();
+        match error.failure() {
+            RaceFailure::NoAddress(failures) => {
+                let all_late = failures.iter().all(|(_, why)| *why == DnsFailure::Timeout);
+                if all_late { Self::TimedOut(text) } else { Self::NoAddress(text) }
+            }
+            RaceFailure::NoNetwork => Self::NetworkUnreachable(text),
+            RaceFailure::Deadline(_) => Self::TimedOut(text),
+            _ => match error.cause() {
+                Some(Cause::Refused) => Self::Refused(text),
+                Some(Cause::Unreachable) => Self::HostUnreachable(text),
+                Some(Cause::Silent | Cause::Deadline) => Self::TimedOut(text),
+                _ => Self::Failed(text),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong => f.write_str("the head of the request is too long"),
+            Self::NoUser => {
+                f.write_str("a user's name and password are needed, and were not right")
+            }
+            Self::AddressKind(kind) => write!(f, "SOCKS5 has no address of kind {kind}"),
+            Self::Malformed(text)
+            | Self::Unsupported(text)
+            | Self::NotAllowed(text)
+            | Self::Refused(text)
+            | Self::HostUnreachable(text)
+            | Self::NetworkUnreachable(text)
+            | Self::NoAddress(text)
+            | Self::TimedOut(text)
+            | Self::Failed(text) => f.write_str(text),
+        }
+    }
+}

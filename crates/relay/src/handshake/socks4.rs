@@ -1,0 +1,70 @@
+//! SOCKS version 4, and 4A, in which the proxy asks DNS. Neither has passwords.
+
+use std::net::Ipv4Addr;
+
+use bytes::Bytes;
+
+use super::{Destination, Protocol, Read, Refusal, Request};
+
+const CONNECT: u8 = 1;
+/// The field CD of a reply that grants.
+pub(super) const GRANTED: u8 = 90;
+/// The same of one that does not.
+pub(super) const REJECTED: u8 = 91;
+/// Octets of the user's name, and of the host's.
+const MAX_TEXT: usize = 255;
+
+pub(super) fn read(bytes: &[u8], with_users: bool) -> Read {
+    request(bytes, with_users).unwrap_or(Read::Partial)
+}
+
+/// `None` as long as the message is not whole.
+fn request(bytes: &[u8], with_users: bool) -> Option<Read> {
+    let refused = |why: Refusal| Some(Read::Refused(reply(REJECTED), why));
+    let fixed = bytes.get(..8)?;
+    let port = u16::from_be_bytes([fixed[2], fixed[3]]);
+    let ip = Ipv4Addr::new(fixed[4], fixed[5], fixed[6], fixed[7]);
+    let after_user = match text(bytes, 8)? {
+        Ok((_, after)) => after,
+        Err(why) => return refused(why),
+    };
+    let names_host = matches!(ip.octets(), [0, 0, 0, host] if host != 0);
+    let (destination, length) = if names_host {
+        match text(bytes, after_user)? {
+            Ok((name, after)) => match std::str::from_utf8(name) {
+                Ok(name) => (Destination::parse(name, port), after),
+                Err(_) => (Err(Refusal::Malformed("the host is no text".to_owned())), after),
+            },
+            Err(why) => return refused(why),
+        }
+    } else {
+        (Destination::literal(ip.into(), port), after_user)
+    };
+    if with_users {
+        return refused(Refusal::NoUser);
+    }
+    if fixed[1] != CONNECT {
+        return refused(Refusal::Unsupported("of SOCKS4 only CONNECT is done here".to_owned()));
+    }
+    match destination {
+        Ok(destination) => {
+            Some(Read::Request(length, Protocol::Socks4, Request::Connect(destination)))
+        }
+        Err(why) => refused(why),
+    }
+}
+
+/// What stands before the next zero, and where it ends.
+fn text(bytes: &[u8], from: usize) -> Option<Result<(&[u8], usize), Refusal>> {
+    let rest = bytes.get(from..)?;
+    let end = rest.iter().take(MAX_TEXT + 1).position(|byte| *byte == 0);
+    match end {
+        Some(end) => Some(Ok((&rest[..end], from + end + 1))),
+        None if rest.len() > MAX_TEXT => Some(Err(Refusal::TooLong)),
+        None => None,
+    }
+}
+
+pub(super) fn reply(code: u8) -> Bytes {
+    Bytes::copy_from_slice(&[0, code, 0, 0, 0, 0, 0, 0])
+}

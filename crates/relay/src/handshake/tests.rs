@@ -1,0 +1,255 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn users() -> Option<Arc<Users>> {
+    Some(Arc::new(Users::parse("ada:lace\n").expect("users")))
+}
+
+/// All that a handshake said, how it ended, and what was left unread.
+#[derive(Debug, PartialEq)]
+struct Talk {
+    said: Vec<u8>,
+    asked: Option<Request>,
+    left: Option<Refusal>,
+    rest: Option<Bytes>,
+}
+
+fn talk(users: Option<Arc<Users>>, pieces: &[&[u8]]) -> Talk {
+    let mut handshake = Handshake::new(users);
+    let mut talk = Talk { said: Vec::new(), asked: None, left: None, rest: None };
+    for piece in pieces {
+        handshake.put(piece);
+        loop {
+            match handshake.step() {
+                Step::More => break,
+                Step::Say(bytes) => talk.said.extend(bytes),
+                Step::Ask(request) => talk.asked = Some(request),
+                Step::Leave(bytes, why) => {
+                    talk.said.extend(bytes);
+                    talk.left = Some(why);
+                }
+            }
+        }
+        assert!(handshake.unread.len() <= MAX_HEAD + piece.len() || talk.asked.is_some());
+    }
+    talk.rest = talk.asked.is_some().then(|| handshake.into_rest());
+    talk
+}
+
+fn asks(bytes: &[u8]) -> (Request, Vec<u8>) {
+    let talk = talk(None, &[bytes]);
+    (
+        talk.asked.unwrap_or_else(|| panic!("{:?}", talk.left)),
+        talk.rest.unwrap_or_default().to_vec(),
+    )
+}
+
+fn leaves(users: Option<Arc<Users>>, bytes: &[u8]) -> (Vec<u8>, Refusal) {
+    let talk = talk(users, &[bytes]);
+    (talk.said, talk.left.expect("it is left"))
+}
+
+fn to(destination: &str) -> Request {
+    let (host, port) = destination.rsplit_once(':').expect("a port");
+    Request::Connect(Destination::parse(host, port.parse().expect("a port")).expect("a host"))
+}
+
+#[test]
+fn socks5_names_and_addresses() {
+    let greeting = [5, 2, 0, 2];
+    let cases: [(&[u8], &str); 4] = [
+        (&[5, 1, 0, 1, 192, 0, 2, 1, 1, 187], "192.0.2.1:443"),
+        (b"\x05\x01\x00\x03\x0bexample.org\x00\x50", "example.org:80"),
+        (b"\x05\x01\x00\x03\x09192.0.2.1\x00\x50", "192.0.2.1:80"),
+        (
+            &[5, 1, 0, 4, 0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 22],
+            "[2001:db8::1]:22",
+        ),
+    ];
+    for (request, wanted) in cases {
+        let talk = talk(None, &[&greeting, request, b"more"]);
+        assert_eq!(talk.said, [5, 0]);
+        assert_eq!(talk.asked, Some(to(wanted)));
+        assert_eq!(talk.rest.as_deref(), Some(&b"more"[..]));
+    }
+}
+
+#[test]
+fn socks5_asks_for_a_password_where_there_are_users() {
+    let request = b"\x05\x01\x00\x03\x01a\x00\x50";
+    let right = talk(users(), &[&[5, 1, 2], b"\x01\x03ada\x04lace", request]);
+    assert_eq!((right.said, right.asked), (vec![5, 2, 1, 0], Some(to("a:80"))));
+    let wrong = leaves(users(), b"\x05\x01\x02\x01\x03ada\x04lack");
+    assert_eq!(wrong, (vec![5, 2, 1, 1], Refusal::NoUser));
+    assert_eq!(leaves(users(), &[5, 1, 0]), (vec![5, 0xff], Refusal::NoUser));
+}
+
+#[test]
+fn socks5_says_what_it_does_not_do() {
+    let code = |request: &[u8]| {
+        let (said, why) = leaves(None, &[&[5, 1, 0][..], request].concat());
+        (said[3], why.name())
+    };
+    assert_eq!(code(&[5, 2, 0, 1, 1, 1, 1, 1, 0, 80]), (7, "unsupported"));
+    assert_eq!(code(&[5, 1, 0, 9]), (8, "address-kind"));
+    assert_eq!(code(&[5, 1, 0, 1, 1, 1, 1, 1, 0, 0]), (1, "malformed"));
+    assert_eq!(code(b"\x05\x01\x00\x03\x02\xff\xff\x00\x50"), (1, "malformed"));
+}
+
+#[test]
+fn refusals_have_the_codes_of_rfc_1928() {
+    let mut handshake = Handshake::new(None);
+    handshake.put(b"\x05\x01\x00\x05\x01\x00\x03\x01a\x00\x50");
+    while !matches!(handshake.step(), Step::Ask(_)) {}
+    let text = String::new;
+    for (why, code) in [
+        (Refusal::NotAllowed(text()), 2),
+        (Refusal::NetworkUnreachable(text()), 3),
+        (Refusal::HostUnreachable(text()), 4),
+        (Refusal::Refused(text()), 5),
+        (Refusal::TimedOut(text()), 6),
+        (Refusal::Failed(text()), 1),
+    ] {
+        assert_eq!(handshake.refused(&why)[..], [5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
+    }
+    let bound = "[2001:db8::7]:258".parse().ok();
+    assert_eq!(handshake.granted(bound)[..4], [5, 0, 0, 4]);
+    assert_eq!(handshake.granted(bound)[19..], [7, 1, 2]);
+}
+
+#[test]
+fn socks4_and_4a() {
+    assert_eq!(asks(b"\x04\x01\x00\x50\xc0\x00\x02\x01me\0x"), (to("192.0.2.1:80"), b"x".to_vec()));
+    assert_eq!(asks(b"\x04\x01\x01\xbb\0\0\0\x07me\0example.org\0").0, to("example.org:443"));
+    assert_eq!(leaves(None, b"\x04\x02\x00\x50\xc0\x00\x02\x01\0").0[..2], [0, 91]);
+    assert_eq!(leaves(users(), b"\x04\x01\x00\x50\xc0\x00\x02\x01ada\0").1, Refusal::NoUser);
+    let long = [b"\x04\x01\x00\x50\xc0\x00\x02\x01", &[b'a'; 300][..]].concat();
+    assert_eq!(leaves(None, &long).1, Refusal::TooLong);
+}
+
+#[test]
+fn connect_takes_host_and_port() {
+    let head = b"CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\nhello";
+    assert_eq!(asks(head), (to("example.org:443"), b"hello".to_vec()));
+    assert_eq!(asks(b"CONNECT [::1]:22 HTTP/1.0\r\n\r\n").0, to("[::1]:22"));
+    for target in ["example.org", "example.org:", "example.org:99999", ":443", "http://a/"] {
+        let (said, why) = leaves(None, format!("CONNECT {target} HTTP/1.1\r\n\r\n").as_bytes());
+        assert_eq!(why.name(), "malformed", "{target}");
+        assert!(said.starts_with(b"HTTP/1.1 400 Bad Request\r\n"), "{target}");
+    }
+}
+
+#[test]
+fn a_url_is_asked_of_its_host() {
+    let request = b"POST http://u:p@example.org:8080?q=1#top HTTP/1.1\r\nHost: elsewhere\r\n\
+        Proxy-Connection: keep-alive\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\n\
+        Proxy-Authorization: Basic eA==\r\nAccept: */*\r\nContent-Length: 2\r\n\r\nhi";
+    let (request, rest) = asks(request);
+    let Request::Forward { destination, head, body } = request else { panic!("{request:?}") };
+    assert_eq!(destination.to_string(), "example.org:8080");
+    assert_eq!(
+        String::from_utf8_lossy(&head),
+        "POST /?q=1 HTTP/1.1\r\nHost: example.org:8080\r\nAccept: */*\r\nContent-Length: 2\r\n\
+         Connection: close\r\n\r\n"
+    );
+    assert_eq!((body, rest), (Body::of_length(2), b"hi".to_vec()));
+    let Request::Forward { destination, .. } = asks(b"GET http://[::1]/x HTTP/1.1\r\n\r\n").0
+    else {
+        panic!("it is to be forwarded");
+    };
+    assert_eq!(destination.to_string(), "[::1]:80");
+}
+
+#[test]
+fn requests_that_two_readers_could_see_differently_are_refused() {
+    for fields in [
+        "Content-Length: 1\r\nContent-Length: 1",
+        "Content-Length: 1, 1",
+        "Content-Length: +1",
+        "Content-Length: 1\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        "Content-Length : 1",
+        " folded: 1",
+    ] {
+        let head = format!("POST http://a/ HTTP/1.1\r\n{fields}\r\n\r\n");
+        let (said, _) = leaves(None, head.as_bytes());
+        assert!(
+            said.starts_with(b"HTTP/1.1 400 ") || said.starts_with(b"HTTP/1.1 501 "),
+            "{fields}"
+        );
+    }
+}
+
+#[test]
+fn http_asks_for_a_password_where_there_are_users() {
+    let with = |field: &str| format!("CONNECT a:1 HTTP/1.1\r\n{field}\r\n").into_bytes();
+    let right = talk(users(), &[&with("Proxy-Authorization: basic YWRhOmxhY2U=\r\n")]);
+    assert_eq!(right.asked, Some(to("a:1")));
+    for field in ["", "Proxy-Authorization: Basic YWRhOmxhY2s=\r\n", "Proxy-Authorization: x\r\n"] {
+        let (said, why) = leaves(users(), &with(field));
+        assert_eq!(why, Refusal::NoUser);
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(
+            said.starts_with("HTTP/1.1 407 ") && said.contains("\r\nProxy-Authenticate: Basic")
+        );
+    }
+}
+
+#[test]
+fn a_long_head_is_not_kept() {
+    let (said, why) = leaves(None, &[b'A'; MAX_HEAD]);
+    assert_eq!(why, Refusal::TooLong);
+    assert!(said.starts_with(b"HTTP/1.1 431 "));
+    let fields = "A: b\r\n".repeat(101);
+    let head = format!("CONNECT a:1 HTTP/1.1\r\n{fields}\r\n");
+    assert_eq!(leaves(None, head.as_bytes()).1, Refusal::TooLong);
+}
+
+#[test]
+fn who_speaks_something_else_is_left() {
+    assert_eq!(leaves(None, &[22, 3, 1]).0, b"");
+    assert_eq!(leaves(None, b"\0").1.name(), "malformed");
+    assert!(leaves(None, b"GET / HTTP/1.1\r\n\r\n").1.to_string().contains("this is a proxy"));
+    assert_eq!(leaves(None, b"GET https://a/ HTTP/1.1\r\n\r\n").1.name(), "unsupported");
+}
+
+fn first_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let seeds: Vec<Vec<u8>> = vec![
+        b"\x05\x02\x00\x02\x05\x01\x00\x03\x0bexample.org\x00\x50hello".to_vec(),
+        b"\x05\x01\x02\x01\x03ada\x04lace\x05\x01\x00\x01\x01\x02\x03\x04\x00\x50".to_vec(),
+        b"\x04\x01\x01\xbb\0\0\0\x07me\0example.org\0hello".to_vec(),
+        b"CONNECT a:1 HTTP/1.1\r\nProxy-Authorization: Basic YWRhOmxhY2U=\r\n\r\nhello".to_vec(),
+        b"PUT http://a:1/x HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello".to_vec(),
+    ];
+    (prop::sample::select(seeds), prop::option::of((any::<prop::sample::Index>(), any::<u8>())))
+        .prop_map(|(mut bytes, change)| {
+            if let Some((at, byte)) = change {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            bytes
+        })
+}
+
+proptest! {
+    #[test]
+    fn cuts_change_nothing(
+        bytes in prop_oneof![first_bytes(), any::<Vec<u8>>()],
+        cuts in prop::collection::vec(1..9_usize, 1..8),
+        with_users: bool,
+    ) {
+        let users = || with_users.then(users).flatten();
+        let whole = talk(users(), &[&bytes]);
+        let mut pieces = Vec::new();
+        let (mut rest, mut lengths) = (&bytes[..], cuts.iter().cycle());
+        while !rest.is_empty() {
+            let length = lengths.next().map_or(1, |length| (*length).min(rest.len()));
+            let (piece, after) = rest.split_at(length);
+            pieces.push(piece);
+            rest = after;
+        }
+        prop_assert_eq!(talk(users(), &pieces), whole);
+    }
+}

@@ -1,0 +1,48 @@
+//! A proxy for programs that know nothing of eyas: SOCKS and HTTP in front, a race behind.
+//!
+//! | module or type | job | source |
+//! | --- | --- | --- |
+//! | [`handshake`] | what a client says before its own bytes flow; pure | RFC 1928, RFC 1929, RFC 9110 §9.3.6 |
+//! | [`body`] | where the body of a request ends; pure | RFC 9112 §6, §7.1 |
+//! | [`client_hello`] | whether a client's first bytes may be said to several servers; pure | RFC 8446 §4.1.2 |
+//! | [`rules`] | where clients may go; pure | RFC 6890 |
+//! | [`users`] | who may use a proxy | RFC 1929, RFC 7617 |
+//! | [`Proxy`] | sockets, clients, races, copies | |
+//! | [`Report`], [`Stats`] | what became of a client, and of all | |
+//!
+//! ```no_run
+//! use eyas::{Endpoint, MemoryStore};
+//! use eyas_relay::Proxy;
+//!
+//! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+//! let endpoint = Endpoint::builder().memory(MemoryStore::default()).build()?;
+//! let running = Proxy::builder(endpoint).start()?;
+//! println!("export ALL_PROXY=socks5h://{}", running.local_addr());
+//! # tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+//! running.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod admission;
+pub mod body;
+pub mod client_hello;
+mod connect;
+mod connection;
+mod copy;
+pub mod handshake;
+mod limits;
+mod metrics;
+mod report;
+mod requester;
+pub mod rules;
+mod server;
+mod stats;
+pub mod users;
+
+pub use limits::Limits;
+pub use report::{Ending, Report, WonBy};
+pub use server::{Proxy, ProxyBuilder, ProxyError, Running};
+pub use stats::Stats;

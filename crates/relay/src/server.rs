@@ -1,0 +1,330 @@
+//! The proxy: sockets, clients, the end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use eyas::Endpoint;
+use eyas::race::candidate::Transport;
+use eyas::race::policy::Policy;
+use eyas::sockets::{self, StreamProtocol, Wanted};
+use nix::libc;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::admission::Admission;
+use crate::rules::Rules;
+use crate::stats::{Counters, Stats};
+use crate::users::Users;
+use crate::{Limits, Report, connection, metrics};
+
+/// After a failed accept nothing is accepted for this long.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// What goes wrong again and again is said this often.
+const SAY_AGAIN: Duration = Duration::from_secs(10);
+
+/// What is to be started: see [`Proxy::builder`].
+#[derive(Debug)]
+pub struct Proxy;
+
+impl Proxy {
+    /// A proxy that connects by this endpoint, with its memory.
+    pub fn builder(endpoint: Endpoint) -> ProxyBuilder {
+        ProxyBuilder {
+            endpoint,
+            addresses: Vec::new(),
+            policy: Policy { transports: vec![Transport::Tcp], ..Policy::default() },
+            rules: Rules::default(),
+            users: None,
+            limits: Limits::default(),
+            metrics: None,
+            told: Told::default(),
+        }
+    }
+}
+
+/// A proxy before its start.
+#[derive(Debug)]
+#[must_use]
+pub struct ProxyBuilder {
+    endpoint: Endpoint,
+    addresses: Vec<SocketAddr>,
+    policy: Policy,
+    rules: Rules,
+    users: Option<Arc<Users>>,
+    limits: Limits,
+    metrics: Option<SocketAddr>,
+    told: Told,
+}
+
+type Tell<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
+
+/// Whom to tell what happens.
+#[derive(Clone, Default)]
+struct Told {
+    reports: Tell<Report>,
+    notices: Tell<String>,
+}
+
+impl std::fmt::Debug for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Told").finish_non_exhaustive()
+    }
+}
+
+/// Why a proxy cannot start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ProxyError {
+    /// Everybody could use it.
+    #[error(
+        "{0} can be reached from elsewhere, and without users anybody there could use the proxy: \
+         name them, or listen on 127.0.0.1"
+    )]
+    Open(SocketAddr),
+    /// It cannot listen.
+    #[error(transparent)]
+    Listen(#[from] eyas::sockets::BindError),
+}
+
+impl ProxyBuilder {
+    /// Listens on this address, too: 127.0.0.1 and a free port unless said.
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.addresses.push(address);
+        self
+    }
+
+    /// How destinations are raced. The transports are those of [`Transport`] that carry bytes without
+    /// more ado: TCP, unless said, and MPTCP.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Where clients may go.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Who may use it. Without users it listens on loopback alone.
+    pub fn users(mut self, users: Users) -> Self {
+        self.users = Some(Arc::new(users));
+        self
+    }
+
+    /// What clients may take.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Tells at this address, in the text format of Prometheus, what the proxy does:
+    /// `http://ADDRESS/metrics`. Whoever reaches the address can read it.
+    pub fn metrics(mut self, address: SocketAddr) -> Self {
+        self.metrics = Some(address);
+        self
+    }
+
+    /// Tells what became of each client. It is called by the tasks that serve, so it must not wait.
+    pub fn reports(mut self, tell: impl Fn(Report) + Send + Sync + 'static) -> Self {
+        self.told.reports = Some(Arc::new(tell));
+        self
+    }
+
+    /// Tells what is wrong with the proxy itself, such as descriptors that have run out, at most every
+    /// ten seconds.
+    pub fn notices(mut self, tell: impl Fn(String) + Send + Sync + 'static) -> Self {
+        self.told.notices = Some(Arc::new(tell));
+        self
+    }
+
+    /// Binds the sockets and starts to serve. To be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// If it would be open to everybody, or cannot listen.
+    pub fn start(mut self) -> Result<Running, ProxyError> {
+        if self.addresses.is_empty() {
+            self = self.listen((std::net::Ipv4Addr::LOCALHOST, 0).into());
+        }
+        let is_open = |address: &&SocketAddr| !address.ip().to_canonical().is_loopback();
+        if self.users.is_none()
+            && let Some(address) = self.addresses.iter().find(is_open)
+        {
+            return Err(ProxyError::Open(*address));
+        }
+        let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
+        let bound = sockets::bind(&self.addresses, wanted)?;
+        let addresses = bound.iter().map(|one| one.address).collect();
+        let mut policy = self.policy;
+        policy.deadline = self.limits.connect_time;
+        let shared = Arc::new(Shared {
+            endpoint: self.endpoint,
+            policy,
+            rules: self.rules,
+            users: self.users,
+            admission: Admission::new(&self.limits),
+            limits: self.limits,
+            counters: Counters::default(),
+            told: self.told,
+            drain: CancellationToken::new(),
+            abort: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        let metrics = match self.metrics {
+            Some(address) => Some(metrics::start(address, &shared)?),
+            None => None,
+        };
+        for listener in bound.into_iter().filter_map(|one| one.tcp) {
+            shared.tasks.spawn(accept(Arc::clone(&shared), listener));
+        }
+        Ok(Running { shared, addresses, metrics })
+    }
+}
+
+/// What all clients share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) policy: Policy,
+    pub(crate) rules: Rules,
+    pub(crate) users: Option<Arc<Users>>,
+    pub(crate) limits: Limits,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) counters: Counters,
+    told: Told,
+    /// Cancelled when no new clients are wanted.
+    pub(crate) drain: CancellationToken,
+    /// Cancelled when everything is to end now.
+    pub(crate) abort: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+impl Shared {
+    /// What it has done so far.
+    pub(crate) fn stats(&self) -> Stats {
+        self.counters.snapshot(self.admission.open())
+    }
+
+    pub(crate) fn tell(&self, report: Report) {
+        self.counters.note(&report);
+        if let Some(tell) = &self.told.reports {
+            tell(report);
+        }
+    }
+
+    fn say(&self, notice: String) {
+        if let Some(tell) = &self.told.notices {
+            tell(notice);
+        }
+    }
+}
+
+/// Accepts clients until the proxy stops.
+async fn accept(shared: Arc<Shared>, listener: TcpListener) {
+    let mut said_at: Option<Instant> = None;
+    loop {
+        let accepted = tokio::select! {
+            () = shared.drain.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let (tcp, client) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) if is_of_one_client(&error) => continue,
+            Err(error) => {
+                if said_at.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
+                    said_at = Some(Instant::now());
+                    shared.say(exhausted(&error));
+                }
+                sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        shared.counters.accepted();
+        match shared.admission.admit(client.ip()) {
+            Ok(permit) => {
+                let serving = connection::serve(Arc::clone(&shared), tcp, client, permit);
+                shared.tasks.spawn(serving);
+            }
+            Err(why) => {
+                shared.counters.turned_away();
+                if said_at.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
+                    said_at = Some(Instant::now());
+                    shared.say(format!("{client} was turned away: {why}"));
+                }
+            }
+        }
+    }
+}
+
+/// An error of one connection that was gone before it was accepted is no reason to wait.
+fn is_of_one_client(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused)
+}
+
+fn exhausted(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => format!(
+            "no descriptors are left ({error}): new clients wait until others have gone; raise the \
+             limit (ulimit -n), or lower that on connections"
+        ),
+        _ => format!("cannot accept clients: {error}; it is tried again"),
+    }
+}
+
+/// A proxy that runs. Dropping it stops it at once.
+#[derive(Debug)]
+pub struct Running {
+    shared: Arc<Shared>,
+    addresses: Vec<SocketAddr>,
+    metrics: Option<SocketAddr>,
+}
+
+impl Running {
+    /// The first address it listens on, with the port that was chosen.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.addresses[0]
+    }
+
+    /// All addresses it listens on.
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Where its metrics are, if it tells them.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> Stats {
+        self.shared.stats()
+    }
+
+    /// Takes no new clients, lets those that are there finish for as long as the limits say, and then
+    /// cuts what is left. Gives how many were cut.
+    pub async fn shutdown(self) -> usize {
+        self.shared.drain.cancel();
+        self.shared.tasks.close();
+        let cut = match timeout(self.shared.limits.grace, self.shared.tasks.wait()).await {
+            Ok(()) => 0,
+            Err(_) => self.shared.admission.open(),
+        };
+        self.shared.abort.cancel();
+        self.shared.tasks.wait().await;
+        cut
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shared.drain.cancel();
+        self.shared.abort.cancel();
+        self.shared.tasks.close();
+    }
+}

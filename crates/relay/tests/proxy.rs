@@ -1,0 +1,366 @@
+//! The proxy as its clients meet it, on loopback.
+
+#[path = "../../eyas/tests/ports/mod.rs"]
+mod ports;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use eyas::race::candidate::{Security, Transport};
+use eyas::race::target::{Host, Target};
+use eyas::{Endpoint, Resolver};
+use eyas_relay::rules::Rules;
+use eyas_relay::users::Users;
+use eyas_relay::{Ending, Limits, Proxy, ProxyBuilder, ProxyError, Report, Running, WonBy};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Nothing here takes so long; what does hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+struct Stage {
+    running: Running,
+    reports: Receiver<Report>,
+    endpoint: Endpoint,
+}
+
+impl Stage {
+    /// A proxy that knows `name.test` at this port by both addresses of loopback.
+    fn new(port: u16, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Self {
+        let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
+        let resolver = Resolver::system().overriding("name.test", port, both);
+        let endpoint = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
+        let (sender, reports) = channel();
+        let builder = Proxy::builder(endpoint.clone()).reports(move |report| {
+            // A test that is over does not listen.
+            let _ = sender.send(report);
+        });
+        let running = set(builder).start().expect("a proxy");
+        Self { running, reports, endpoint }
+    }
+
+    async fn client(&self) -> TcpStream {
+        TcpStream::connect(self.running.local_addr()).await.expect("the proxy listens")
+    }
+
+    /// A client that has asked for `name.test` by SOCKS5, and what it was told.
+    async fn socks(&self, port: u16) -> (TcpStream, u8) {
+        let mut client = self.client().await;
+        let mut request = b"\x05\x01\x00\x05\x01\x00\x03\x09name.test".to_vec();
+        request.extend(port.to_be_bytes());
+        client.write_all(&request).await.expect("writes");
+        let mut reply = [0; 12];
+        client.read_exact(&mut reply).await.expect("a reply");
+        assert_eq!(reply[..3], [5, 0, 5]);
+        (client, reply[3])
+    }
+
+    fn report(&self) -> Report {
+        self.reports.recv_timeout(HANGS).expect("a report")
+    }
+}
+
+/// Listeners on both addresses of loopback, at one port.
+async fn both() -> (TcpListener, TcpListener, u16) {
+    let port = ports::own_port();
+    let six = TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await.expect("IPv6 on loopback");
+    let four = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.expect("the port is ours");
+    (six, four, port)
+}
+
+/// Answers the first bytes of everybody with `says` and what they were, and then ends.
+fn answering(listener: TcpListener, says: &'static [u8]) {
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut heard = vec![0; 4096];
+                let length = stream.read(&mut heard).await.expect("reads");
+                stream.write_all(&[says, &heard[..length]].concat()).await.expect("writes");
+                stream.shutdown().await.expect("ends");
+                // What is still to come is read, or the system would reset the connection.
+                let _ = stream.read_to_end(&mut heard).await;
+            });
+        }
+    });
+}
+
+/// Accepts everybody and says nothing, until they leave.
+fn silent(listener: TcpListener) {
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let _ = stream.read_to_end(&mut Vec::new()).await;
+            });
+        }
+    });
+}
+
+/// A ClientHello without extensions.
+fn client_hello() -> Vec<u8> {
+    let mut message = vec![1, 0, 0, 41, 3, 3];
+    message.extend([7; 32]);
+    message.extend([0, 0, 2, 0x13, 0x01, 1, 0]);
+    let mut flight = vec![22, 3, 1, 0, u8::try_from(message.len()).expect("short")];
+    flight.extend(message);
+    flight
+}
+
+async fn read_all(client: &mut TcpStream) -> Vec<u8> {
+    let mut read = Vec::new();
+    tokio::time::timeout(HANGS, client.read_to_end(&mut read)).await.expect("ends").expect("reads");
+    read
+}
+
+#[tokio::test]
+async fn a_client_of_socks5_reaches_its_destination() {
+    let (six, _four, port) = both().await;
+    answering(six, b"heard ");
+    let stage = Stage::new(port, |proxy| proxy);
+    let (mut client, code) = stage.socks(port).await;
+    assert_eq!(code, 0);
+    client.write_all(b"hello").await.unwrap();
+    assert_eq!(read_all(&mut client).await, b"heard hello");
+    drop(client);
+    let report = stage.report();
+    assert_eq!((report.sent, report.received, report.end), (5, 11, Ending::Done));
+    assert_eq!(report.won_by, Some(WonBy::Transport));
+    assert_eq!(stage.running.stats().protocols, [1, 0, 0, 0]);
+}
+
+/// ```text
+/// 0      ::1 ──▶       accepts, hears the ClientHello, and says nothing
+/// 250    127.0.0.1 ──▶ accepts, hears the same, and answers: it wins
+/// later  ::1           is remembered as one that stays silent
+/// ```
+#[tokio::test]
+async fn who_accepts_and_stays_silent_does_not_win() {
+    let (six, four, port) = both().await;
+    silent(six);
+    answering(four, b"");
+    let stage = Stage::new(port, |proxy| proxy);
+    let (mut client, code) = stage.socks(port).await;
+    assert_eq!(code, 0);
+    client.write_all(&client_hello()).await.unwrap();
+    assert_eq!(read_all(&mut client).await, client_hello());
+    drop(client);
+    let report = stage.report();
+    assert_eq!((report.won_by, report.end), (Some(WonBy::FirstByte), Ending::Done));
+    assert_eq!(report.sent, client_hello().len() as u64);
+    assert!(report.connection.expect("a connection").remote.is_ipv4());
+    let name = Host::parse("name.test").expect("a name");
+    let target = Target::plain(name, port, vec![Transport::Tcp], Security::None);
+    let began = std::time::Instant::now();
+    loop {
+        let plan = stage.endpoint.preconnection(target.clone()).plan().await;
+        if plan.entries[0].candidate.address.is_ipv4() {
+            break;
+        }
+        assert!(began.elapsed() < HANGS, "nothing was learnt: {:?}", plan.entries);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test]
+async fn without_a_client_hello_whose_transport_is_up_wins() {
+    let (six, four, port) = both().await;
+    answering(six, b"six ");
+    answering(four, b"four ");
+    let stage = Stage::new(port, |proxy| proxy);
+    let early_data = [
+        &[22, 3, 1, 0, 51, 1, 0, 0, 47, 3, 3][..],
+        &[7; 32],
+        &[0, 0, 2, 0x13, 1, 1, 0],
+        &[0, 4, 0, 42, 0, 0],
+    ]
+    .concat();
+    for first in [&b"EHLO me\r\n"[..], &early_data] {
+        let (mut client, _) = stage.socks(port).await;
+        client.write_all(first).await.unwrap();
+        assert_eq!(read_all(&mut client).await, [&b"six "[..], first].concat());
+        drop(client);
+        assert_eq!(stage.report().won_by, Some(WonBy::Transport));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_first_wins() {
+    let (six, _four, port) = both().await;
+    tokio::spawn(async move {
+        let (mut stream, _) = six.accept().await.expect("accepts");
+        stream.write_all(b"220 ready\r\n").await.expect("writes");
+        let mut heard = Vec::new();
+        stream.read_to_end(&mut heard).await.expect("reads");
+        stream.write_all(&heard).await.expect("writes");
+    });
+    let stage = Stage::new(port, |proxy| proxy);
+    let (mut client, _) = stage.socks(port).await;
+    let mut greeting = [0; 11];
+    client.read_exact(&mut greeting).await.unwrap();
+    assert_eq!(&greeting, b"220 ready\r\n");
+    client.write_all(b"QUIT").await.unwrap();
+    client.shutdown().await.unwrap();
+    assert_eq!(read_all(&mut client).await, b"QUIT");
+    assert_eq!(stage.report().end, Ending::Done);
+}
+
+#[tokio::test]
+async fn who_is_told_no_is_told_why() {
+    let (six, four, port) = both().await;
+    drop((six, four));
+    let stage = Stage::new(port, |proxy| proxy);
+    assert_eq!(stage.socks(port).await.1, 5, "nobody listens");
+    let mut client = stage.client().await;
+    let request = format!("CONNECT name.test:{port} HTTP/1.1\r\n\r\n");
+    client.write_all(request.as_bytes()).await.unwrap();
+    let said = String::from_utf8(read_all(&mut client).await).expect("text");
+    assert!(said.starts_with("HTTP/1.1 502 Bad Gateway\r\n") && said.contains("refused"), "{said}");
+    let rules = Rules { deny: vec!["*".parse().expect("a pattern")], ..Rules::default() };
+    let stage = Stage::new(port, |proxy| proxy.rules(rules));
+    assert_eq!(stage.socks(port).await.1, 2, "by its addresses");
+    let rules = Rules { deny: vec!["name.test".parse().expect("a pattern")], ..Rules::default() };
+    let stage = Stage::new(port, |proxy| proxy.rules(rules));
+    assert_eq!(stage.socks(port).await.1, 2, "by its name");
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_ends_the_race() {
+    let (six, four, port) = both().await;
+    drop(four);
+    let stage = Stage::new(port, |proxy| proxy);
+    let (mut client, _) = stage.socks(port).await;
+    client.write_all(&client_hello()).await.unwrap();
+    let (mut server, _) = six.accept().await.unwrap();
+    let mut heard = vec![0; client_hello().len()];
+    server.read_exact(&mut heard).await.unwrap();
+    drop(client);
+    assert_eq!(stage.report().end, Ending::Left);
+    assert_eq!(tokio::time::timeout(HANGS, server.read(&mut heard)).await.unwrap().unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_request_with_a_url_goes_on_and_nothing_behind_it() {
+    let (six, _four, port) = both().await;
+    tokio::spawn(async move {
+        let (mut stream, _) = six.accept().await.expect("accepts");
+        let mut heard = Vec::new();
+        while !heard.ends_with(b"hi") {
+            stream.read_buf(&mut heard).await.expect("reads");
+        }
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+        stream.write_all(&[answer, &heard[..]].concat()).await.expect("writes");
+    });
+    let stage = Stage::new(port, |proxy| proxy);
+    let mut client = stage.client().await;
+    let request = format!(
+        "POST http://name.test:{port}/x HTTP/1.1\r\nHost: y\r\nContent-Length: 2\r\n\r\nhi\
+         GET http://elsewhere.test/ HTTP/1.1\r\n\r\n"
+    );
+    client.write_all(request.as_bytes()).await.unwrap();
+    let said = String::from_utf8(read_all(&mut client).await).expect("text");
+    let heard = format!(
+        "okPOST /x HTTP/1.1\r\nHost: name.test:{port}\r\nContent-Length: 2\r\n\
+         Connection: close\r\n\r\nhi"
+    );
+    assert!(said.ends_with(&heard), "{said}");
+    drop(client);
+    assert_eq!(stage.report().end, Ending::Done);
+}
+
+#[tokio::test]
+async fn a_destination_that_breaks_is_not_taken_for_one_that_ended() {
+    let (six, _four, port) = both().await;
+    tokio::spawn(async move {
+        let (mut stream, _) = six.accept().await.expect("accepts");
+        stream.read_u8().await.expect("reads");
+        stream.write_all(b"half").await.expect("writes");
+        stream.set_zero_linger().expect("can be reset");
+    });
+    let stage = Stage::new(port, |proxy| proxy);
+    let (mut client, _) = stage.socks(port).await;
+    client.write_all(b"x").await.unwrap();
+    let mut read = Vec::new();
+    let error = client.read_to_end(&mut read).await.expect_err("a reset");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    assert!(matches!(stage.report().end, Ending::Destination(_)));
+}
+
+#[tokio::test]
+async fn clients_have_limits() {
+    let (six, _four, port) = both().await;
+    silent(six);
+    let limits = Limits {
+        connections: 2,
+        handshake_time: Duration::from_millis(50),
+        idle_time: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let stage = Stage::new(port, |proxy| proxy.limits(limits));
+    let mut slow = stage.client().await;
+    slow.write_all(b"\x05").await.unwrap();
+    assert_eq!(read_all(&mut slow).await, b"");
+    assert!(matches!(stage.report().end, Ending::Refused(_)));
+    let (mut idle, _) = stage.socks(port).await;
+    idle.write_all(b"x").await.unwrap();
+    assert!(idle.read(&mut [0]).await.is_err(), "it is reset");
+    assert_eq!(stage.report().end, Ending::Idle);
+    let stage =
+        Stage::new(port, |proxy| proxy.limits(Limits { connections: 2, ..Limits::default() }));
+    let (_first, _) = stage.socks(port).await;
+    let (_second, _) = stage.socks(port).await;
+    let mut third = stage.client().await;
+    assert!(matches!(third.read(&mut [0]).await, Ok(0) | Err(_)));
+    assert_eq!(stage.running.stats().turned_away, 1);
+}
+
+#[tokio::test]
+async fn an_open_proxy_does_not_start() {
+    let endpoint = Endpoint::builder().build().expect("an endpoint");
+    let everywhere: SocketAddr = "0.0.0.0:0".parse().expect("an address");
+    let refused = Proxy::builder(endpoint.clone()).listen(everywhere).start();
+    assert!(matches!(refused, Err(ProxyError::Open(_))), "{refused:?}");
+    let users = Users::parse("ada:lace\n").expect("users");
+    let running = Proxy::builder(endpoint).listen(everywhere).users(users).start();
+    assert_eq!(running.expect("a proxy").shutdown().await, 0);
+}
+
+#[tokio::test]
+async fn a_proxy_that_stops_lets_clients_finish_and_then_cuts_them() {
+    let (six, _four, port) = both().await;
+    silent(six);
+    let limits = Limits { grace: Duration::from_millis(200), ..Limits::default() };
+    let stage = Stage::new(port, |proxy| proxy.limits(limits));
+    let (mut client, _) = stage.socks(port).await;
+    client.write_all(b"x").await.unwrap();
+    let address = stage.running.local_addr();
+    assert_eq!(stage.running.shutdown().await, 1);
+    assert!(TcpStream::connect(address).await.is_err());
+    assert!(matches!(client.read(&mut [0]).await, Ok(0) | Err(_)));
+}
+
+#[tokio::test]
+async fn metrics_say_what_was_done() {
+    let (six, _four, port) = both().await;
+    answering(six, b"");
+    let local: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+    let stage = Stage::new(port, |proxy| proxy.metrics(local));
+    let (mut client, _) = stage.socks(port).await;
+    client.write_all(b"hello").await.unwrap();
+    read_all(&mut client).await;
+    drop(client);
+    stage.report();
+    let mut scraper = TcpStream::connect(stage.running.metrics_addr().expect("an address"))
+        .await
+        .expect("it listens");
+    scraper.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").await.unwrap();
+    let page = String::from_utf8(read_all(&mut scraper).await).expect("text");
+    for row in [
+        "eyas_proxy_connections_accepted_total 1",
+        "eyas_proxy_clients_total{protocol=\"socks5\"} 1",
+        "eyas_proxy_ended_total{end=\"done\"} 1",
+        "eyas_proxy_races_won_total{by=\"transport\"} 1",
+        "eyas_proxy_bytes_total{direction=\"received\"} 5",
+    ] {
+        assert!(page.contains(row), "{row}: {page}");
+    }
+}
