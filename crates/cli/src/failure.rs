@@ -199,9 +199,9 @@ impl Kind {
             }
             Self::Emulator => "The emulator cannot be made (subcommands netem and lab).",
             Self::NotExecutable => {
-                "The command is there and cannot be run (netem), as a shell says it: no permission, a directory."
+                "The command is there and cannot be run (netem, proxy), as a shell says it: no permission, a directory."
             }
-            Self::NotFound => "The command was not found (netem), as a shell says it.",
+            Self::NotFound => "The command was not found (netem, proxy), as a shell says it.",
             Self::HungUp => "SIGHUP: the terminal has gone. nohup is respected.",
             Self::Interrupted => "Ctrl-C.",
             Self::BrokenPipe => "Nobody reads the output any more; nothing is said.",

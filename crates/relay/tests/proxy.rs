@@ -112,7 +112,7 @@ async fn read_all(client: &mut TcpStream) -> Vec<u8> {
     read
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_of_socks5_reaches_its_destination() {
     let (six, _four, port) = both().await;
     answering(six, b"heard ");
@@ -133,7 +133,7 @@ async fn a_client_of_socks5_reaches_its_destination() {
 /// 250    127.0.0.1 ──▶ accepts, hears the same, and answers: it wins
 /// later  ::1           is remembered as one that stays silent
 /// ```
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_accepts_and_stays_silent_does_not_win() {
     let (six, four, port) = both().await;
     silent(six);
@@ -161,7 +161,7 @@ async fn who_accepts_and_stays_silent_does_not_win() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_client_hello_whose_transport_is_up_wins() {
     let (six, four, port) = both().await;
     answering(six, b"six ");
@@ -183,7 +183,7 @@ async fn without_a_client_hello_whose_transport_is_up_wins() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_speaks_first_wins() {
     let (six, _four, port) = both().await;
     tokio::spawn(async move {
@@ -204,7 +204,7 @@ async fn a_server_that_speaks_first_wins() {
     assert_eq!(stage.report().end, Ending::Done);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_is_told_no_is_told_why() {
     let (six, four, port) = both().await;
     drop((six, four));
@@ -223,7 +223,7 @@ async fn who_is_told_no_is_told_why() {
     assert_eq!(stage.socks(port).await.1, 2, "by its name");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_leaves_ends_the_race() {
     let (six, four, port) = both().await;
     drop(four);
@@ -238,7 +238,7 @@ async fn a_client_that_leaves_ends_the_race() {
     assert_eq!(tokio::time::timeout(HANGS, server.read(&mut heard)).await.unwrap().unwrap(), 0);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_with_a_url_goes_on_and_nothing_behind_it() {
     let (six, _four, port) = both().await;
     tokio::spawn(async move {
@@ -267,7 +267,7 @@ async fn a_request_with_a_url_goes_on_and_nothing_behind_it() {
     assert_eq!(stage.report().end, Ending::Done);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_destination_that_breaks_is_not_taken_for_one_that_ended() {
     let (six, _four, port) = both().await;
     tokio::spawn(async move {
@@ -285,7 +285,7 @@ async fn a_destination_that_breaks_is_not_taken_for_one_that_ended() {
     assert!(matches!(stage.report().end, Ending::Destination(_)));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_have_limits() {
     let (six, _four, port) = both().await;
     silent(six);
@@ -313,7 +313,7 @@ async fn clients_have_limits() {
     assert_eq!(stage.running.stats().turned_away, 1);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_open_proxy_does_not_start() {
     let endpoint = Endpoint::builder().build().expect("an endpoint");
     let everywhere: SocketAddr = "0.0.0.0:0".parse().expect("an address");
@@ -324,7 +324,7 @@ async fn an_open_proxy_does_not_start() {
     assert_eq!(running.expect("a proxy").shutdown().await, 0);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_proxy_that_stops_lets_clients_finish_and_then_cuts_them() {
     let (six, _four, port) = both().await;
     silent(six);
@@ -338,7 +338,7 @@ async fn a_proxy_that_stops_lets_clients_finish_and_then_cuts_them() {
     assert!(matches!(client.read(&mut [0]).await, Ok(0) | Err(_)));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn metrics_say_what_was_done() {
     let (six, _four, port) = both().await;
     answering(six, b"");

@@ -1,6 +1,6 @@
 """The cases, in the order of running. A case is a function with the peer that it is about."""
 
-from . import browser, downloads, fetching, names, planning, swallowed, unreachable
+from . import browser, downloads, fetching, names, planning, proxied, swallowed, unreachable
 
 CASES = [
     *fetching.CASES,
@@ -8,6 +8,7 @@ CASES = [
     *planning.CASES,
     *swallowed.CASES,
     *unreachable.CASES,
+    *proxied.CASES,
     *downloads.CASES,
     *browser.CASES,
 ]

@@ -1,5 +1,7 @@
 //! One file for each subcommand, and what they share: targets, settings, Ctrl-C.
 
+#[cfg(unix)]
+mod child;
 mod demo;
 mod generate;
 mod get;
@@ -14,6 +16,8 @@ mod netem;
 mod paths;
 mod pipe;
 mod plan;
+#[cfg(unix)]
+mod proxy;
 mod race;
 mod replay;
 mod serve;
@@ -37,6 +41,10 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Netem(flags) => return netem::run(flags, &common),
         #[cfg(not(target_os = "linux"))]
         Command::Netem(_) => Err(Failure::new(Kind::Emulator, "network namespaces are Linux's")),
+        #[cfg(unix)]
+        Command::Proxy(flags) => return on_runtime(proxy::run(&flags, &common)),
+        #[cfg(not(unix))]
+        Command::Proxy(_) => Err(Failure::new(Kind::Listen, "there is no proxy on this system")),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man(flags) => generate::man(&flags),
         Command::Memory(flags) => memory::run(&flags, &common),

@@ -21,7 +21,7 @@ use eyas_http::Versions;
 use super::target::with_company;
 use crate::failure::{Failure, Kind};
 use crate::flags::{
-    ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, PolicyName,
+    Addresses, ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, PolicyName,
     ReachFlags, TrustFlags, VersionFlags,
 };
 use crate::output;
@@ -71,7 +71,7 @@ impl Means {
         target: &Target,
         builder: EndpointBuilder,
     ) -> Result<Self, Failure> {
-        let memory = memory(choice)?;
+        let memory = memory(choice.memory.as_ref(), choice.retest_after)?;
         let builder = builder
             .security(security(trust)?)
             .memory(memory.clone())
@@ -98,7 +98,7 @@ pub(crate) async fn reaching(
     reach: &ReachFlags,
     target: &Target,
 ) -> Result<EndpointBuilder, Failure> {
-    let mut resolver = resolver(reach)?;
+    let mut resolver = resolver(reach.dns_server.as_ref(), reach.doh_url.as_ref(), &reach.resolve)?;
     let mut builder = builder.sctp_encapsulation_port(reach.sctp_udp_port);
     if let Some(rule) = reach.connect_to.iter().find(|rule| applies(rule, target)) {
         let port = rule.to_port.unwrap_or(target.port);
@@ -233,24 +233,31 @@ fn unusable(path: &Path, cause: &eyas::Error) -> Failure {
 }
 
 /// Whom to ask for names, and what not to ask.
-fn resolver(reach: &ReachFlags) -> Result<Resolver, Failure> {
-    let mut resolver = match (&reach.dns_server, &reach.doh_url) {
+pub(crate) fn resolver(
+    server: Option<&DnsServer>,
+    url: Option<&url::Url>,
+    overrides: &[Addresses],
+) -> Result<Resolver, Failure> {
+    let mut resolver = match (server, url) {
         (Some(DnsServer::Plain(address)), _) => Resolver::server(*address),
         (Some(DnsServer::Tls(address, name)), _) => Resolver::tls(*address, name),
         (None, Some(url)) => Resolver::https(url.as_str())
             .map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?,
         (None, None) => Resolver::system(),
     };
-    for known in &reach.resolve {
+    for known in overrides {
         resolver = resolver.overriding(&known.host, known.port, known.addresses.clone());
     }
     Ok(resolver)
 }
 
 /// The memory that the flags choose.
-fn memory(choice: &ChoiceFlags) -> Result<MemoryStore, Failure> {
-    let config = memory::Config { retest_after: choice.retest_after, ..Default::default() };
-    match memory_path(choice.memory.as_ref())? {
+pub(crate) fn memory(
+    choice: Option<&MemoryChoice>,
+    retest_after: Option<Duration>,
+) -> Result<MemoryStore, Failure> {
+    let config = memory::Config { retest_after, ..Default::default() };
+    match memory_path(choice)? {
         None => Ok(MemoryStore::none()),
         Some(path) => Ok(MemoryStore::open(&path, config)),
     }

@@ -10,6 +10,7 @@ mod load;
 mod netem;
 mod paths;
 mod pipe;
+mod proxy;
 mod reach;
 mod remember;
 mod shortcut;
@@ -37,9 +38,12 @@ pub(crate) use netem::{
 };
 pub(crate) use paths::PathFlags;
 pub(crate) use pipe::{MessageFlags, PipeFlags};
+pub(crate) use proxy::ProxyFlags;
+#[cfg(unix)]
+pub(crate) use proxy::{ProxyAction, ProxyRunFlags, ProxyWayFlags};
 pub(crate) use reach::{ReachFlags, TrustFlags};
 pub(crate) use remember::{MemoryAction, MemoryChoice, MemoryFlags};
-pub(crate) use values::{ConnectTo, DnsServer};
+pub(crate) use values::{Addresses, ConnectTo, DnsServer};
 
 /// Connect over the best transport that the network really lets through.
 ///
@@ -91,6 +95,7 @@ Examples:
   eyas netem run --delay 40ms --loss 5% -- COMMAND
                                     a command behind a bad network
   eyas serve                        an HTTP/1.1, 2 and 3 server to try it on
+  eyas proxy run COMMAND            any program, over what really gets through
 
 'eyas help COMMAND' explains one command, with examples. Exit codes are curl's
 where curl has one: 6 DNS, 7 connect, 28 timeout, 35 TLS, 60 certificate.";
@@ -157,6 +162,9 @@ pub(crate) enum Command {
     /// Serve files and test bodies over HTTP/1.1, 2 and 3 on one port
     #[command(after_help = listen::EXAMPLES)]
     Serve(ServeFlags),
+    /// Let any program connect as eyas does: a SOCKS and HTTP proxy
+    #[command(after_help = proxy::EXAMPLES)]
+    Proxy(Box<ProxyFlags>),
     /// Put load on a server: requests that arrive when they are due, over any transport
     #[command(after_help = load::EXAMPLES)]
     Load(Box<LoadFlags>),

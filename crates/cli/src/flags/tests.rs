@@ -136,6 +136,7 @@ fn help_reads_well_on_eighty_columns() {
         "plan",
         "memory",
         "serve",
+        "proxy",
         "load",
         "lab",
         "netem",

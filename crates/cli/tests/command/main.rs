@@ -13,6 +13,8 @@ mod output;
 mod pipe;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
+#[cfg(unix)]
+mod proxy;
 mod race;
 mod sctp;
 mod serve;

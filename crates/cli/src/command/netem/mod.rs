@@ -13,20 +13,18 @@ mod page;
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use eyas_lab::emulator::{
     self, Counters, Emulator, EmulatorError, Host, LinkSpec, Scenario, ScenarioEvent,
 };
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::json;
 use tokio::process::{Child, Command};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::child::{PassingOn, code, not_run, pass_on};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, NetemAction, NetemFlags, NetemRunFlags};
 use crate::output;
@@ -35,12 +33,8 @@ use control::Control;
 
 /// How long the command waits for the server to listen, at most.
 const SERVER_STARTS: Duration = Duration::from_secs(5);
-/// How long the command may take to end once it was told to by SIGTERM; then it is killed.
-const COMMAND_ENDS: Duration = Duration::from_secs(5);
 /// How long the server may take to end when it is asked to; then it is killed.
 const SERVER_ENDS: Duration = Duration::from_secs(2);
-/// What a shell adds to the number of a signal that ended a command.
-const SIGNALLED: i32 = 128;
 
 /// Runs a command, changes a run, or shows it.
 pub(super) fn run(flags: NetemFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
@@ -126,27 +120,6 @@ fn spawn(
     command.kill_on_drop(true).spawn()
 }
 
-/// Why the command could not be run, with the exit codes of a shell.
-fn not_run(program: &OsStr, cause: &io::Error) -> Failure {
-    let name = program.to_string_lossy();
-    let is_path = name.contains('/');
-    let said = |kind, why: &str| Failure::new(kind, format!("cannot run {name}: {why}"));
-    match cause.kind() {
-        // The kernel says the same of a script whose first line names a program that is not there.
-        io::ErrorKind::NotFound if is_path && Path::new(program).exists() => {
-            said(Kind::NotExecutable, "the interpreter that it names is not there")
-                .hint("its first line, or its ELF header, names a program that is not installed")
-        }
-        io::ErrorKind::NotFound if is_path => said(Kind::NotFound, "there is no such file")
-            .hint("the path is taken from where eyas was started"),
-        io::ErrorKind::NotFound => said(Kind::NotFound, "command not found in PATH")
-            .hint("the command comes after --, each argument a word; a line for the shell: -- sh -c 'LINE'"),
-        io::ErrorKind::PermissionDenied => said(Kind::NotExecutable, "it is not executable")
-            .hint("a file needs chmod +x; a directory cannot be run"),
-        _ => said(Kind::NotExecutable, &cause.to_string()),
-    }
-}
-
 /// Starts the server, and waits until it listens.
 async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<Child, Failure> {
     let server = spawn(emulator, Host::Server, "sh".as_ref(), &["-c", line], common);
@@ -174,31 +147,14 @@ async fn accompany(
     events: &[ScenarioEvent],
 ) -> Result<ExitStatus, Failure> {
     let failed = |cause| Failure::new(Kind::Emulator, format!("cannot wait for it: {cause}"));
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    let mut hang_up = signal(SignalKind::hangup()).map_err(failed)?;
+    let mut signals = PassingOn::listen().map_err(failed)?;
     let (started, mut events) = (Instant::now(), events.iter());
     let mut next = events.next();
-    let mut last_chance = None;
     loop {
         let due = next.map(|event| started + event.at);
         tokio::select! {
             status = child.wait() => return status.map_err(failed),
-            // A terminal tells the command itself.
-            _ = interrupt.recv() => {
-                if !std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-                    pass_on(child, Signal::INT);
-                }
-            }
-            _ = terminate.recv() => {
-                pass_on(child, Signal::TERM);
-                last_chance.get_or_insert_with(|| Instant::now() + COMMAND_ENDS);
-            }
-            () = sleep_until(last_chance.unwrap_or(started)), if last_chance.is_some() => {
-                last_chance = None;
-                child.start_kill().map_err(failed)?;
-            }
-            _ = hang_up.recv() => pass_on(child, Signal::HUP),
+            next = signals.next() => next.tell(child),
             () = sleep_until(due.unwrap_or(started)), if due.is_some() => {
                 if let Some(event) = next {
                     happen(emulator, event)?;
@@ -207,14 +163,6 @@ async fn accompany(
             }
             Some(question) = control.next() => question.answer(emulator),
         }
-    }
-}
-
-fn pass_on(child: &Child, signal: Signal) {
-    let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    if let Some(id) = id {
-        // It may have ended meanwhile.
-        let _ = kill_process(id, signal);
     }
 }
 
@@ -231,12 +179,6 @@ async fn end(server: &mut Child) {
         // If it cannot be killed here, it is with its namespace.
         let _ = server.kill().await;
     }
-}
-
-/// The exit code, as a shell gives it.
-fn code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
 fn tell(

@@ -1,0 +1,121 @@
+//! A command that is run for the user: why it could not be, what its end was, and signals for it.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::Child;
+use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
+use tokio::time::{Instant, sleep_until};
+
+use crate::failure::{Failure, Kind};
+
+/// How long the command may take to end once it was told to by SIGTERM; then it is killed.
+const COMMAND_ENDS: Duration = Duration::from_secs(5);
+/// What a shell adds to the number of a signal that ended a command.
+const SIGNALLED: i32 = 128;
+
+/// Why the command could not be run, with the exit codes of a shell.
+pub(super) fn not_run(program: &OsStr, cause: &io::Error) -> Failure {
+    let name = program.to_string_lossy();
+    let is_path = name.contains('/');
+    let said = |kind, why: &str| Failure::new(kind, format!("cannot run {name}: {why}"));
+    match cause.kind() {
+        // The kernel says the same of a script whose first line names a program that is not there.
+        io::ErrorKind::NotFound if is_path && Path::new(program).exists() => {
+            said(Kind::NotExecutable, "the interpreter that it names is not there")
+                .hint("its first line, or its ELF header, names a program that is not installed")
+        }
+        io::ErrorKind::NotFound if is_path => said(Kind::NotFound, "there is no such file")
+            .hint("the path is taken from where eyas was started"),
+        io::ErrorKind::NotFound => said(Kind::NotFound, "command not found in PATH")
+            .hint("the command comes after --, each argument a word; a line for the shell: -- sh -c 'LINE'"),
+        io::ErrorKind::PermissionDenied => said(Kind::NotExecutable, "it is not executable")
+            .hint("a file needs chmod +x; a directory cannot be run"),
+        _ => said(Kind::NotExecutable, &cause.to_string()),
+    }
+}
+
+/// The exit code, as a shell gives it.
+pub(super) fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+pub(super) fn pass_on(child: &Child, signal: Signal) {
+    let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    if let Some(id) = id {
+        // It may have ended meanwhile.
+        let _ = kill_process(id, signal);
+    }
+}
+
+/// Signals of this process go to the command, which decides what they mean; only SIGTERM it cannot
+/// ignore for ever.
+pub(super) struct PassingOn {
+    interrupt: Signals,
+    terminate: Signals,
+    hang_up: Signals,
+    last_chance: Option<Instant>,
+}
+
+impl PassingOn {
+    /// Hears of signals from now on.
+    pub(super) fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            last_chance: None,
+        })
+    }
+
+    /// Waits for the next thing to do about the command. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Next {
+        let last = self.last_chance.unwrap_or_else(Instant::now);
+        let signal = tokio::select! {
+            // A terminal tells the command itself.
+            _ = self.interrupt.recv() => {
+                let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stdin());
+                (!is_terminal).then_some(Signal::INT)
+            }
+            _ = self.terminate.recv() => {
+                self.last_chance.get_or_insert_with(|| Instant::now() + COMMAND_ENDS);
+                Some(Signal::TERM)
+            }
+            _ = self.hang_up.recv() => Some(Signal::HUP),
+            () = sleep_until(last), if self.last_chance.is_some() => {
+                self.last_chance = None;
+                Some(Signal::KILL)
+            }
+        };
+        Next(signal)
+    }
+
+    /// Waits for the end of the command, and passes on what comes meanwhile.
+    pub(super) async fn until_end(mut self, child: &mut Child) -> io::Result<ExitStatus> {
+        loop {
+            let next = tokio::select! {
+                status = child.wait() => return status,
+                next = self.next() => next,
+            };
+            next.tell(child);
+        }
+    }
+}
+
+/// A signal for the command, if it is to have one.
+pub(super) struct Next(Option<Signal>);
+
+impl Next {
+    /// Sends it.
+    pub(super) fn tell(self, child: &Child) {
+        if let Some(signal) = self.0 {
+            pass_on(child, signal);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! A line for each connection, written by a thread of its own, so that no connection waits for a
+//! terminal, a disk or for who reads a pipe.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use eyas::race::evidence::Level;
+use eyas::race::report::{AttemptReport, Outcome, Report as RaceReport};
+use eyas_relay::{Ending, ProxyBuilder, Report, WonBy};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, ProxyWayFlags};
+use crate::terminal::{Line, Look, Paint, count, time};
+
+/// Lines that may wait for their place.
+const WAITING: usize = 1024;
+/// How long the last lines may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where lines go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Output,
+    Error,
+}
+
+/// What a line is.
+#[derive(Clone, Copy)]
+enum Form {
+    Words(Look),
+    Object,
+}
+
+enum Message {
+    Report(Box<Report>),
+    End,
+}
+
+/// Lines that are being written, if any are wanted.
+pub(super) struct Lines {
+    messages: Option<SyncSender<Message>>,
+    ended: Receiver<()>,
+    /// Lines that found no room.
+    left_out: Arc<AtomicU64>,
+}
+
+impl Lines {
+    pub(super) fn start(
+        way: &ProxyWayFlags,
+        common: &CommonFlags,
+        place: Place,
+    ) -> Result<Self, Failure> {
+        let (end, ended) = channel();
+        let left_out = Arc::default();
+        if !way.explain && !common.json {
+            return Ok(Self { messages: None, ended, left_out });
+        }
+        let form = match (common.json, place) {
+            (true, _) => Form::Object,
+            (false, Place::Output) => Form::Words(Look::of_stdout(common.color)),
+            (false, Place::Error) => Form::Words(Look::of_stderr(common.color)),
+        };
+        let (messages, waiting) = sync_channel(WAITING);
+        thread::Builder::new()
+            .name("eyas-proxy-lines".to_owned())
+            .spawn(move || {
+                let written = match place {
+                    Place::Output => write(io::stdout(), &waiting, form),
+                    Place::Error => write(io::stderr(), &waiting, form),
+                };
+                // The proxy goes on without lines when nobody reads them.
+                drop(written);
+                let _ = end.send(());
+            })
+            .map_err(|cause| Failure::new(Kind::Write, format!("cannot write lines: {cause}")))?;
+        Ok(Self { messages: Some(messages), ended, left_out })
+    }
+
+    /// A proxy that tells of each connection.
+    pub(super) fn heard_by(&self, proxy: ProxyBuilder) -> ProxyBuilder {
+        let Some(messages) = self.messages.clone() else { return proxy };
+        let left_out = Arc::clone(&self.left_out);
+        proxy.reports(move |report| {
+            if messages.try_send(Message::Report(Box::new(report))).is_err() {
+                left_out.fetch_add(1, Relaxed);
+            }
+        })
+    }
+
+    /// Writes what waits, and says what is missing.
+    pub(super) fn finish(self) {
+        let Some(messages) = self.messages else { return };
+        // A thread of its own, for a full queue that nobody empties takes no message.
+        thread::spawn(move || messages.send(Message::End));
+        if self.ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("eyas: the last lines are missing: nobody reads them");
+        }
+        let missing = self.left_out.load(Relaxed);
+        if missing > 0 {
+            eprintln!("eyas: {missing} connections have no line: they were not read fast enough");
+        }
+    }
+}
+
+/// Writes until the end, and what is there at once, so that who follows the lines sees them.
+fn write(mut out: impl Write, messages: &Receiver<Message>, form: Form) -> io::Result<()> {
+    loop {
+        let mut text = String::new();
+        let mut next = messages.recv().ok();
+        let mut is_over = next.is_none();
+        while let Some(message) = next {
+            match message {
+                Message::Report(report) => {
+                    text.push_str(&match form {
+                        Form::Words(look) => words(&report).to_text(look.colour),
+                        Form::Object => shape(&report).to_string(),
+                    });
+                    text.push('\n');
+                }
+                Message::End => {
+                    is_over = true;
+                    break;
+                }
+            }
+            next = messages.try_recv().ok();
+        }
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+        if is_over {
+            return Ok(());
+        }
+    }
+}
+
+/// Writes an object on one line of standard output.
+pub(super) fn object(value: &Value) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{value}")
+        .and_then(|()| out.flush())
+        .map_err(|cause| Failure::write("standard output", &cause))
+}
+
+fn words(report: &Report) -> Line {
+    let mut line = Line::new().with(Paint::Dim, report.client.to_string());
+    let protocol = report.protocol.map_or("?", |protocol| protocol.name());
+    line.push(Paint::Dim, format!(" {protocol:<7} "));
+    match &report.destination {
+        Some(destination) => line.push(Paint::Head, destination.to_string()),
+        None => line.push(Paint::Dim, "nowhere"),
+    }
+    if let Some(info) = &report.connection {
+        let timings = &info.timings;
+        let (reached, how) = match report.won_by {
+            Some(WonBy::FirstByte) => (timings.spoke, "the server spoke"),
+            Some(WonBy::Transport) | None => (timings.transport, "connected"),
+        };
+        line.push(Paint::Plain, format!("  {} {}", info.transport, info.remote));
+        let after = time(reached.unwrap_or_default());
+        line.push(Paint::Good, format!("  {how} after {after}"));
+        let (sent, received) = (count(report.sent), count(report.received));
+        let took = time(report.took);
+        line.push(Paint::Dim, format!("  {sent} bytes sent, {received} received in {took}"));
+    }
+    match (&report.end, report.end.detail()) {
+        (Ending::Done, _) => {}
+        (end, None) => line.push(Paint::Warn, format!("  {}", end.name())),
+        (end, Some(why)) => line.push(Paint::Bad, format!("  {}: {why}", end.name())),
+    }
+    let others: Vec<String> = attempts(report).iter().filter_map(told).collect();
+    if !others.is_empty() {
+        line.push(Paint::Dim, format!("  (also tried {})", others.join(", ")));
+    }
+    line
+}
+
+fn attempts(report: &Report) -> Vec<AttemptReport> {
+    let trace = report.race.as_ref().map(|race| race.trace());
+    let race = trace.and_then(|trace| RaceReport::from_trace(&trace).ok());
+    race.map(|race| race.attempts).unwrap_or_default()
+}
+
+/// What became of an attempt that did not win.
+fn told(attempt: &AttemptReport) -> Option<String> {
+    let what = match (attempt.outcome, attempt.level) {
+        (Outcome::Won | Outcome::Upgraded, _) => return None,
+        (Outcome::Failed, _) => attempt.reason.as_str(),
+        (_, Level::Started) => "not answered",
+        (_, Level::FirstByte | Level::FullPacket) => "slower",
+        _ => "connected and said nothing",
+    };
+    Some(format!("{} {}: {what}", attempt.transport, attempt.address))
+}
+
+fn shape(report: &Report) -> Value {
+    let millis = |time: Duration| time.as_micros() as f64 / 1_000.0;
+    let info = report.connection.as_deref();
+    let timings = info.map(|info| &info.timings);
+    let connection = info.map(|info| {
+        json!({
+            "transport": info.transport.name(),
+            "address": info.remote.to_string(),
+            "from_memory": info.from_memory,
+            "connected_ms": timings.and_then(|timings| timings.transport).map(millis),
+            "spoke_ms": timings.and_then(|timings| timings.spoke).map(millis),
+        })
+    });
+    let attempts = attempts(report);
+    let attempts: Vec<Value> = attempts
+        .iter()
+        .map(|attempt| {
+            json!({
+                "transport": attempt.transport.name(),
+                "address": attempt.address,
+                "started_ms": attempt.started_ms,
+                "ended_ms": attempt.ended_ms,
+                "level": attempt.level,
+                "outcome": attempt.outcome.name(),
+                "reason": attempt.reason,
+            })
+        })
+        .collect();
+    json!({
+        "time": humantime::format_rfc3339_millis(report.at).to_string(),
+        "client": report.client.to_string(),
+        "user": report.user,
+        "protocol": report.protocol.map(|protocol| protocol.name()),
+        "destination": report.destination.as_ref().map(ToString::to_string),
+        "connection": connection,
+        "won_by": report.won_by.map(|won_by| won_by.name()),
+        "attempts": attempts,
+        "sent": report.sent,
+        "received": report.received,
+        "took_ms": millis(report.took),
+        "end": report.end.name(),
+        "refusal": match &report.end {
+            Ending::Refused(why) | Ending::Unanswered(why) => Some(why.name()),
+            _ => None,
+        },
+        "detail": report.end.detail(),
+    })
+}

@@ -1,0 +1,172 @@
+//! `eyas proxy`: SOCKS and HTTP in front, a race behind.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | the proxy, and where it says that it is |
+//! | `run` | a command with a proxy of its own |
+//! | `lines` | a line for each connection |
+
+mod lines;
+mod run;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use eyas::Endpoint;
+use eyas::race::candidate::{Family, Transport};
+use eyas::race::policy::Policy;
+use eyas_relay::rules::Rules;
+use eyas_relay::users::Users;
+use eyas_relay::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
+use serde_json::json;
+
+use self::lines::{Lines, Place};
+use super::setting;
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, ProxyAction, ProxyFlags, ProxyWayFlags};
+use crate::output;
+use crate::terminal::{Line, Look, Paint};
+
+/// Attempts in flight at once, over all connections. Each takes a descriptor.
+const ATTEMPTS: usize = 1024;
+
+/// Serves until Ctrl-C, or until a command has ended.
+pub(super) async fn run(flags: &ProxyFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
+    match &flags.action {
+        Some(ProxyAction::Run(flags)) => run::run(flags, common).await,
+        None => serve(flags, common).await.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> {
+    // Before anybody can know that it runs, so that nobody can stop it too early.
+    let mut interruption = super::listen()?;
+    let limits = Limits {
+        connections: flags.max_connections as usize,
+        connections_per_client: flags.max_per_client as usize,
+        ..limits(&flags.way)
+    };
+    let lines = Lines::start(&flags.way, common, Place::Output)?;
+    let mut builder = lines.heard_by(builder(&flags.way, common)?.limits(limits));
+    for address in &flags.listen {
+        builder = builder.listen(*address);
+    }
+    if let Some(path) = &flags.users {
+        builder = builder.users(users(path, common)?);
+    }
+    if let Some(address) = flags.metrics {
+        builder = builder.metrics(address);
+    }
+    let running = builder.start().map_err(|cause| failure(&cause))?;
+    announce(flags, common, &running)?;
+    interruption.next().await;
+    if !common.json {
+        aside(common, Paint::Dim, "stopping once the connections have ended");
+    }
+    tokio::select! {
+        _ = running.shutdown() => {}
+        _ = interruption.next() => {}
+    }
+    lines.finish();
+    Ok(())
+}
+
+/// A proxy that goes this way.
+fn builder(way: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder, Failure> {
+    let memory = setting::memory(way.memory.as_ref(), None)?;
+    let resolver = setting::resolver(way.dns_server.as_ref(), way.doh_url.as_ref(), &way.resolve)?;
+    let endpoint = Endpoint::builder()
+        .memory(memory)
+        .resolver(resolver)
+        .max_attempts_in_flight(ATTEMPTS)
+        .build()
+        .map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
+    for warning in endpoint.memory().warnings() {
+        aside(common, Paint::Warn, &format!("eyas: memory: {warning}"));
+    }
+    let mut policy = Policy { transports: vec![Transport::Tcp], ..Policy::default() };
+    if way.mptcp {
+        policy.transports.insert(0, Transport::Mptcp);
+    }
+    policy.only_family = match (way.ipv4, way.ipv6) {
+        (true, _) => Some(Family::V4),
+        (false, true) => Some(Family::V6),
+        (false, false) => None,
+    };
+    policy.deadline = way.connect_timeout;
+    let policy =
+        policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?;
+    let rules = Rules { allow: way.allow.clone(), deny: way.deny.clone() };
+    let color = common.color;
+    let notice = move |text: String| {
+        let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+        output::aside(&[line], Look::of_stderr(color));
+    };
+    Ok(Proxy::builder(endpoint).policy(policy).rules(rules).limits(limits(way)).notices(notice))
+}
+
+fn limits(way: &ProxyWayFlags) -> Limits {
+    Limits { connect_time: way.connect_timeout, idle_time: way.idle_time, ..Limits::default() }
+}
+
+fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
+    let place = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|cause| Failure::read(&place, &cause))?;
+    let is_open = |mode: u32| mode & 0o077 != 0;
+    if fs::metadata(path).is_ok_and(|found| is_open(found.permissions().mode())) {
+        let text = format!("eyas: others can read the passwords in {place}: chmod 600 {place}");
+        aside(common, Paint::Warn, &text);
+    }
+    Users::parse(&text).map_err(|cause| Failure::new(Kind::Usage, format!("{place}: {cause}")))
+}
+
+fn failure(cause: &ProxyError) -> Failure {
+    match cause {
+        ProxyError::Open(address) => {
+            let text =
+                format!("{address} can be reached from elsewhere: everybody could use the proxy");
+            Failure::new(Kind::Usage, text).hint(
+                "name who may with --users FILE (NAME:PASSWORD, one a line), or listen on 127.0.0.1",
+            )
+        }
+        _ => Failure::new(Kind::Listen, cause.to_string()),
+    }
+}
+
+fn aside(common: &CommonFlags, paint: Paint, text: &str) {
+    output::aside(&[Line::new().with(paint, text)], Look::of_stderr(common.color));
+}
+
+/// Says where the proxy listens, once it does.
+fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Result<(), Failure> {
+    let addresses: Vec<String> = running.local_addrs().iter().map(SocketAddr::to_string).collect();
+    let metrics = running.metrics_addr().map(|address| format!("http://{address}/metrics"));
+    if common.json {
+        return lines::object(&json!({
+            "address": addresses[0],
+            "addresses": addresses,
+            "users": flags.users.is_some(),
+            "metrics": metrics,
+        }));
+    }
+    let mut lines =
+        vec![Line::new().with(Paint::Good, "proxy on ").with(Paint::Head, addresses.join(", "))];
+    let mut say = |what: &str, paint: Paint, value: String| {
+        let label = format!("  {what:<12}");
+        lines.push(Line::new().with(Paint::Dim, label).with(paint, value));
+    };
+    say("speaks", Paint::Plain, "SOCKS5, SOCKS4a, HTTP CONNECT and HTTP".to_owned());
+    if let Some(path) = &flags.users {
+        say("users", Paint::Plain, path.display().to_string());
+    }
+    if let Some(url) = metrics {
+        say("metrics", Paint::Plain, url);
+    }
+    let who = if flags.users.is_some() { "NAME:PASSWORD@" } else { "" };
+    let command = format!("curl -x socks5h://{who}{} https://example.org/", addresses[0]);
+    say("try", Paint::Command, command);
+    output::page(&lines, Look::of_stdout(common.color))
+}

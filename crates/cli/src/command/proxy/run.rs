@@ -1,0 +1,106 @@
+//! `eyas proxy run`: a command with a proxy of its own.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+use eyas_relay::Limits;
+use tokio::process::Command;
+
+use super::lines::{Lines, Place};
+use super::{builder, failure, limits};
+use crate::command::child::{PassingOn, code, not_run};
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, ProxyRunFlags};
+
+/// What programs read to find a proxy for URLs: curl, wget, git, pip, Go, Cargo, Deno and many more.
+/// curl heeds the first one in small letters alone.
+const URL_VARIABLES: [&str; 6] =
+    ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+/// What stands above the files of a user in which npm, yarn and pip may find another proxy.
+const OVERRIDING: [&str; 5] = [
+    "npm_config_proxy",
+    "npm_config_https_proxy",
+    "YARN_HTTP_PROXY",
+    "YARN_HTTPS_PROXY",
+    "PIP_PROXY",
+];
+
+/// What its connections get to end once the command has.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Runs the command to its end.
+pub(super) async fn run(flags: &ProxyRunFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
+    let failed = |cause| Failure::new(Kind::Connect, format!("cannot wait for it: {cause}"));
+    // Before there is anything to be ended.
+    let signals = PassingOn::listen().map_err(failed)?;
+    let place = if common.json { Place::Output } else { Place::Error };
+    let lines = Lines::start(&flags.way, common, place)?;
+    let limits = Limits { grace: GRACE, ..limits(&flags.way) };
+    let proxy = lines.heard_by(builder(&flags.way, common)?.limits(limits));
+    let running = proxy.start().map_err(|cause| failure(&cause))?;
+    let (program, arguments) = flags.command.split_first().ok_or_else(|| {
+        Failure::new(Kind::Usage, "there is no command").hint("eyas proxy run -- COMMAND")
+    })?;
+    let mut command = Command::new(program);
+    command.args(arguments).envs(environment(running.local_addr())).kill_on_drop(true);
+    if common.json {
+        // Standard output is for the objects alone.
+        command.stdout(Stdio::from(std::io::stderr()));
+    }
+    let mut child = command.spawn().map_err(|cause| not_run(program, &cause))?;
+    let status = signals.until_end(&mut child).await.map_err(failed)?;
+    // What the command has left open would not be read by anybody.
+    running.shutdown().await;
+    lines.finish();
+    Ok(ExitCode::from(code(status)))
+}
+
+/// The variables by which the command finds the proxy.
+fn environment(proxy: SocketAddr) -> Vec<(&'static str, OsString)> {
+    let url = OsString::from(format!("http://{proxy}"));
+    let mut variables: Vec<_> =
+        URL_VARIABLES.into_iter().chain(OVERRIDING).map(|name| (name, url.clone())).collect();
+    variables.push(("NODE_USE_ENV_PROXY", "1".into()));
+    variables.push(("RSYNC_PROXY", proxy.to_string().into()));
+    variables.push(("EYAS_PROXY", url));
+    variables.push(("JAVA_TOOL_OPTIONS", java(proxy, std::env::var_os("JAVA_TOOL_OPTIONS"))));
+    variables
+}
+
+/// Options of a Java machine, behind those that it has already.
+fn java(proxy: SocketAddr, given: Option<OsString>) -> OsString {
+    let mut options = given.unwrap_or_default();
+    for scheme in ["http", "https"] {
+        if !options.is_empty() {
+            options.push(" ");
+        }
+        let (host, port) = (proxy.ip(), proxy.port());
+        options.push(format!("-D{scheme}.proxyHost={host} -D{scheme}.proxyPort={port}"));
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn java_keeps_the_options_it_has() {
+        let proxy = "127.0.0.1:7".parse().expect("an address");
+        let ours = "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=7 \
+                    -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=7";
+        assert_eq!(java(proxy, None), ours);
+        assert_eq!(java(proxy, Some("-Xmx1g".into())), format!("-Xmx1g {ours}").as_str());
+    }
+
+    #[test]
+    fn every_variable_is_set_once() {
+        let variables = environment("127.0.0.1:7".parse().expect("an address"));
+        let mut names: Vec<_> = variables.iter().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), variables.len());
+    }
+}

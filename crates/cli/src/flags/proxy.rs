@@ -1,0 +1,151 @@
+//! Flags of `eyas proxy`.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use eyas_relay::rules::Pattern;
+
+use super::remember::MemoryChoice;
+use super::values::{self, Addresses, DnsServer};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  eyas proxy run npm ci                  a command, and all that it fetches
+  eyas proxy run -- curl -v https://example.org/
+  eyas proxy                             for programs that are told of it:
+  curl -x socks5h://127.0.0.1:1080 https://example.org/
+  https_proxy=http://127.0.0.1:1080 git clone https://example.org/x.git
+  eyas proxy --explain                   a line for each connection
+  eyas proxy -l 192.0.2.1:1080 --users users.txt --metrics 9464
+  eyas proxy --deny '*' --allow '*.example.org:443'
+
+One port speaks SOCKS5, SOCKS4, SOCKS4a, HTTP CONNECT and HTTP with whole URLs.
+Every destination is raced over its addresses, and what is learnt is kept in the
+memory of this machine. Where the client begins with TLS, the race is won by the
+first server that answers it, and not by one that accepts and stays silent.
+docs/proxy.md has the details.";
+
+pub(super) const RUN_EXAMPLES: &str = "\
+Examples:
+  eyas proxy run npm ci
+  eyas proxy run -- sh -c 'git pull && cargo fetch'
+  eyas proxy run --explain pip download requests
+
+The proxy has a free port of 127.0.0.1 and ends with the command, whose exit
+status is passed on: 128 and the number for a signal, 127 says that it was not
+found, 126 that it cannot be run. The command is told of the proxy by the
+variables that curl, wget, git, pip, npm, yarn, Node, Deno, Go, Java, Cargo and
+rsync read; what reads none of them goes its own way.";
+
+/// Flags of `eyas proxy`.
+#[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ProxyFlags {
+    /// Address and port; a port alone means 127.0.0.1, port 0 any free one. May be given again
+    #[arg(long, short = 'l', value_name = "ADDR:PORT", default_value = "127.0.0.1:1080",
+          value_parser = values::listen)]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// Serve only who shows one of the names and passwords in FILE: NAME:PASSWORD, one a line
+    ///
+    /// Without it the proxy listens on loopback alone. SOCKS4 has no passwords and is refused.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) users: Option<PathBuf>,
+    /// Clients connected at once
+    #[arg(long, value_name = "NUMBER", default_value_t = 4096, help_heading = "Limits",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_connections: u32,
+    /// Clients connected at once from one address elsewhere, or one IPv6 /64
+    #[arg(long, value_name = "NUMBER", default_value_t = 256, help_heading = "Limits",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_per_client: u32,
+    /// Tell what the proxy does at http://ADDR:PORT/metrics, for Prometheus; a port alone means
+    /// 127.0.0.1
+    #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen)]
+    pub(crate) metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) way: ProxyWayFlags,
+    /// What else to do.
+    #[command(subcommand)]
+    pub(crate) action: Option<ProxyAction>,
+}
+
+/// What else a proxy is good for.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum ProxyAction {
+    /// Run a command whose connections go through a proxy of its own
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Box<ProxyRunFlags>),
+}
+
+/// Flags of `eyas proxy run`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ProxyRunFlags {
+    #[command(flatten)]
+    pub(crate) way: ProxyWayFlags,
+    /// The command, and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// How destinations are reached, and which.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ProxyWayFlags {
+    /// Say for each connection where it went and what was tried, a line each
+    ///
+    /// On standard output, or on standard error beside a command. With --json the line is an object.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Let clients go there, whatever else is said: a host, *.DOMAIN, a network such as 10.0.0.0/8,
+    /// or *, with :PORT or without
+    ///
+    /// Clients that are not on this machine get nowhere near it unless this says so: not to its own
+    /// addresses, its link, or private networks.
+    #[arg(long, value_name = "WHERE", help_heading = "Destinations")]
+    pub(crate) allow: Vec<Pattern>,
+    /// Let no client go there
+    #[arg(long, value_name = "WHERE", help_heading = "Destinations")]
+    pub(crate) deny: Vec<Pattern>,
+    /// Race MPTCP beside TCP
+    #[arg(long, help_heading = "Reaching")]
+    pub(crate) mptcp: bool,
+    /// Use only IPv4 addresses, through a NAT64 if nothing else leads there
+    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Reaching")]
+    pub(crate) ipv4: bool,
+    /// Send only IPv6, to IPv4 addresses as well where a NAT64 translates
+    #[arg(short = '6', long, help_heading = "Reaching")]
+    pub(crate) ipv6: bool,
+    /// Use these addresses for HOST:PORT instead of asking DNS
+    #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]", value_parser = values::resolve,
+          help_heading = "Reaching")]
+    pub(crate) resolve: Vec<Addresses>,
+    /// Ask this DNS server: ADDR, ADDR:PORT or tls://ADDR#NAME
+    #[arg(long, value_name = "SERVER", value_parser = values::dns_server,
+          conflicts_with = "doh_url", help_heading = "Reaching")]
+    pub(crate) dns_server: Option<DnsServer>,
+    /// Ask DNS over HTTPS at this URL
+    #[arg(long, value_name = "URL", help_heading = "Reaching")]
+    pub(crate) doh_url: Option<url::Url>,
+    /// Give up a destination after this time
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "30s",
+          help_heading = "Limits")]
+    pub(crate) connect_timeout: Duration,
+    /// Close a connection on which nothing has moved for this time
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "1h",
+          help_heading = "Limits")]
+    pub(crate) idle_time: Duration,
+    /// Where to remember what works: a file, or none for a private run
+    ///
+    /// Without it $EYAS_MEMORY, then $XDG_STATE_HOME/eyas/memory.sqlite, then
+    /// ~/.local/state/eyas/memory.sqlite. With none nothing is read and nothing is written.
+    #[arg(
+        long,
+        value_name = "FILE|none",
+        env = "EYAS_MEMORY",
+        hide_env_values = true,
+        help_heading = "Reaching"
+    )]
+    pub(crate) memory: Option<MemoryChoice>,
+}

@@ -1,0 +1,237 @@
+//! `eyas proxy`: alone, and with programs that know nothing of it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::stage::{Eyas, Served, validate};
+
+/// Nothing here takes so long; what does hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// The objects that were printed, one a line.
+fn objects(out: &str) -> Vec<Value> {
+    let read = |line| serde_json::from_str(line).unwrap_or_else(|cause| panic!("{cause}: {out}"));
+    let objects: Vec<Value> = out.lines().map(read).collect();
+    for object in &objects {
+        validate("proxy-connection", object);
+    }
+    objects
+}
+
+/// Whether a program is there; said aloud if it is not.
+fn is_there(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !found {
+        eprintln!("skipped: there is no {program} here");
+    }
+    found
+}
+
+/// A proxy in a process of its own, ended when dropped.
+struct Proxy {
+    child: Child,
+    address: SocketAddr,
+    object: Value,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Proxy {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it");
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let line = lines.next().expect("it says where it listens").expect("reads");
+        let object: Value = serde_json::from_str(&line).expect("an object");
+        validate("proxy", &object);
+        let address = object["address"].as_str().expect("an address").parse().expect("parses");
+        Self { child, address, object, lines }
+    }
+
+    fn with(flags: &str) -> Self {
+        Self::start(Eyas::new(&format!("proxy --json -l 127.0.0.1:0 {flags}")).command())
+    }
+
+    fn next(&mut self) -> Value {
+        let line = self.lines.next().expect("a line").expect("reads");
+        objects(&line).remove(0)
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).expect("it listens");
+        stream.set_read_timeout(Some(HANGS)).expect("a time");
+        stream
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.child.kill().expect("a child");
+        self.child.wait().expect("a child");
+    }
+}
+
+#[test]
+fn a_command_has_a_proxy_of_its_own() {
+    if !is_there("curl") {
+        return;
+    }
+    let served = Served::start(Eyas::new("serve --no-files"));
+    let plain = Served::start(Eyas::new("serve --plain --no-files --no-sctp"));
+    let fetch = |url: &str, won_by: &str, protocol: &str| {
+        let run = Eyas::new("proxy run --json -- curl -sSk").arg(url).run().exits(0);
+        assert_eq!(run.err.len(), 5, "{}", run.err);
+        let [line] = &objects(&run.out)[..] else { panic!("{}", run.out) };
+        assert_eq!((&line["protocol"], &line["won_by"]), (&protocol.into(), &won_by.into()));
+        assert_eq!(line["connection"]["transport"], "tcp");
+    };
+    fetch(&format!("https://{}/bytes/5", served.address), "first-byte", "connect");
+    fetch(&format!("http://{}/bytes/5", plain.address), "transport", "http");
+}
+
+#[test]
+fn python_finds_the_proxy() {
+    if !is_there("python3") {
+        return;
+    }
+    let plain = Served::start(Eyas::new("serve --plain --no-files --no-sctp"));
+    let url = format!("http://{}/bytes/5", plain.address);
+    let program = format!("import urllib.request as r; print(len(r.urlopen('{url}').read()))");
+    let run = Eyas::new("proxy run --explain python3 -c").arg(program).run().exits(0);
+    assert_eq!(run.out, "5\n");
+    assert!(run.err.contains(&format!("{}  tcp", plain.address)), "{}", run.err);
+}
+
+/// ```text
+/// ::1        accepts, and stays silent
+/// 127.0.0.1  answers
+/// ```
+#[test]
+fn curl_gets_past_a_server_that_accepts_and_stays_silent() {
+    if !is_there("curl") {
+        return;
+    }
+    let served = Served::start(Eyas::new("serve --no-files --no-h3 --no-sctp"));
+    let port = served.address.port();
+    let _silent = TcpListener::bind(("::1", port)).expect("nobody else has it");
+    let run = Eyas::new("proxy run --json --resolve")
+        .arg(format!("name.test:{port}:::1,127.0.0.1"))
+        .arg("curl")
+        .arg("-sSk")
+        .arg(format!("https://name.test:{port}/bytes/5"))
+        .run()
+        .exits(0);
+    let [line] = &objects(&run.out)[..] else { panic!("{}", run.out) };
+    assert_eq!(line["connection"]["address"], format!("127.0.0.1:{port}"));
+    assert_eq!(line["won_by"], "first-byte");
+    let silent = &line["attempts"][0];
+    assert_eq!(
+        (&silent["address"], &silent["level"]),
+        (&format!("[::1]:{port}").into(), &"transport".into())
+    );
+}
+
+#[test]
+fn the_exit_status_is_the_commands() {
+    for (command, code) in
+        [("true", 0), ("exit 7", 7), ("kill -9 $$", 137), ("test -n \"$EYAS_PROXY\"", 0)]
+    {
+        Eyas::new("proxy run -- sh -c").arg(command).run().exits(code);
+    }
+    Eyas::new("proxy run /no/such/command").run().exits(127);
+    Eyas::new("proxy run /").run().exits(126);
+    Eyas::new("proxy run").run().exits(2);
+}
+
+#[test]
+fn signals_go_to_the_command() {
+    let running = Eyas::new("proxy run -- sh -c")
+        .arg("trap 'exit 5' TERM; echo up >&2; while :; do sleep 0.05; done")
+        .start();
+    running.hears("up");
+    running.signal("TERM");
+    running.end().exits(5);
+}
+
+#[test]
+fn an_open_proxy_is_refused() {
+    let refused = Eyas::new("proxy -l 0.0.0.0:0").run().exits(2);
+    assert!(refused.err.contains("--users FILE"), "{}", refused.err);
+    let place = tempfile::tempdir().expect("a directory");
+    let users = place.path().join("users");
+    std::fs::write(&users, "nobody\n").expect("writes");
+    let refused = Eyas::new("proxy -l 0.0.0.0:0 --users").arg(&users).run().exits(2);
+    assert!(refused.err.contains("line 1 is not NAME:PASSWORD"), "{}", refused.err);
+    Eyas::new("proxy --users /no/such/file").run().exits(26);
+}
+
+#[test]
+fn users_show_who_they_are() {
+    let place = tempfile::tempdir().expect("a directory");
+    let users = place.path().join("users");
+    std::fs::write(&users, "ada:lace\n").expect("writes");
+    let mut proxy = Proxy::with(&format!("--users {}", users.display()));
+    assert_eq!(proxy.object["users"], true);
+    let mut nobody = proxy.connect();
+    nobody.write_all(b"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n").expect("writes");
+    let mut said = String::new();
+    nobody.read_to_string(&mut said).expect("reads");
+    assert!(said.starts_with("HTTP/1.1 407 "), "{said}");
+    drop(nobody);
+    assert_eq!(proxy.next()["refusal"], "no-user");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let mut ada = proxy.connect();
+    ada.write_all(b"\x05\x01\x02\x01\x03ada\x04lace\x05\x01\x00\x01\x7f\x00\x00\x01")
+        .expect("writes");
+    ada.write_all(&port.to_be_bytes()).expect("writes");
+    let mut reply = [0; 14];
+    ada.read_exact(&mut reply).expect("a reply");
+    assert_eq!(reply[..6], [5, 2, 1, 0, 5, 0]);
+    ada.write_all(b"x").expect("writes");
+    let (mut far, _) = listener.accept().expect("it connects");
+    far.read_exact(&mut [0]).expect("what ada says");
+    drop((ada, far));
+    let line = proxy.next();
+    assert_eq!((&line["user"], &line["sent"]), (&"ada".into(), &1.into()));
+}
+
+#[test]
+fn it_stops_when_it_is_told_to() {
+    let proxy = Proxy::with("");
+    let id = proxy.child.id().to_string();
+    Command::new("kill").args(["-s", "TERM", &id]).status().expect("kill is there");
+    let mut proxy = proxy;
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = proxy.child.try_wait().expect("a child") {
+            break status;
+        }
+        assert!(began.elapsed() < HANGS, "it goes on");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn descriptors_that_run_out_are_waited_for() {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -n 32; exec \"$0\" proxy --json -l 127.0.0.1:0"])
+        .arg(env!("CARGO_BIN_EXE_eyas"))
+        .env("EYAS_MEMORY", "none");
+    let mut proxy = Proxy::start(command);
+    let greedy: Vec<TcpStream> = (0..40).map(|_| proxy.connect()).collect();
+    let mut said = BufReader::new(proxy.child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("reads");
+    assert!(line.contains("no descriptors are left"), "{line}");
+    drop(greedy);
+    let mut client = proxy.connect();
+    client.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("writes");
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("reads");
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+}

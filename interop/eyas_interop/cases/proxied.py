@@ -1,0 +1,133 @@
+"""Programs of others through `eyas proxy run`, where IPv6 is dead, and where it accepts and stays silent."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import zipfile
+
+from ..network import DNS, EYAS, NOBODY, ipv4, ipv6
+from ..process import Peer
+from ..report import Skip
+from ..world import World
+from .case import about
+
+NAME = "proxied.eyas.test"
+URL = f"https://{NAME}"
+# Where a connection is accepted, and nothing follows.
+SILENT = ipv6(DNS)
+WAYS = (("dead IPv6", ipv6(NOBODY)), ("IPv6 that accepts and stays silent", SILENT))
+LISTENS = "import socket, time; s = socket.create_server(('{}', 443), family=socket.AF_INET6); time.sleep(3600)"
+MODULE = "example.org/thing"
+# From this version on Node reads the variables for proxies.
+NODE_READS = (22, 21)
+
+
+def curl(_: pathlib.Path) -> tuple[list[str], str]:
+    return ["curl", "-sS", f"{URL}/page.html"], "loaded from eyas"
+
+
+def git(files: pathlib.Path) -> tuple[list[str], str]:
+    repository = files / "repository.git"
+    if not repository.exists():
+        setting = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        for command in (
+            ["git", "init", "-q", "--bare", str(repository)],
+            ["git", "-C", str(repository), *setting, "commit-tree", "-m", "x",
+             "4b825dc642cb6eb9a060e54bf8d69288fbee4904"],
+        ):
+            made = subprocess.run(command, capture_output=True, text=True, check=True)
+        tree = ["git", "-C", str(repository)]
+        subprocess.run([*tree, "update-ref", "refs/heads/main", made.stdout.strip()], check=True)
+        subprocess.run([*tree, "update-server-info"], check=True)
+    return ["git", "ls-remote", f"{URL}/repository.git"], "refs/heads/main"
+
+
+def python(_: pathlib.Path) -> tuple[list[str], str]:
+    program = f"import urllib.request as r; print(r.urlopen('{URL}/page.html').read())"
+    return [sys.executable, "-c", program], "loaded from eyas"
+
+
+def node(_: pathlib.Path) -> tuple[list[str], str]:
+    said = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
+    version = tuple(int(part) for part in said.strip().lstrip("v").split(".")[:2])
+    if version < NODE_READS:
+        raise Skip(f"node {said.strip()} reads no proxy from its environment: 22.21 does")
+    return ["node", "-e", f"fetch('{URL}/page.html').then(r => r.text()).then(console.log)"], "loaded"
+
+
+def npm(files: pathlib.Path) -> tuple[list[str], str]:
+    package = {"name": "thing", "dist-tags": {"latest": "1.2.3"}, "versions": {
+        "1.2.3": {"name": "thing", "version": "1.2.3", "dist": {"tarball": f"{URL}/thing.tgz"}}}}
+    (files / "thing").write_text(json.dumps(package))
+    return ["npm", "view", "thing", "version", "--registry", f"{URL}/"], "1.2.3"
+
+
+def go(files: pathlib.Path) -> tuple[list[str], str]:
+    versions = files / MODULE / "@v"
+    versions.mkdir(parents=True, exist_ok=True)
+    (versions / "v1.0.0.info").write_text('{"Version":"v1.0.0"}')
+    (versions / "v1.0.0.mod").write_text(f"module {MODULE}\n")
+    with zipfile.ZipFile(versions / "v1.0.0.zip", "w") as archive:
+        archive.writestr(f"{MODULE}@v1.0.0/go.mod", f"module {MODULE}\n")
+    return ["go", "mod", "download", "-json", f"{MODULE}@v1.0.0"], '"Version": "v1.0.0"'
+
+
+def wget(_: pathlib.Path) -> tuple[list[str], str]:
+    return ["wget", "-qO-", f"{URL}/page.html"], "loaded from eyas"
+
+
+PROGRAMS = (curl, git, python, node, npm, go, wget)
+
+
+def environment(world: World, home: pathlib.Path) -> dict[str, str]:
+    """What makes every program trust the server, and find nothing of the user's."""
+    home.mkdir()
+    kept = ("PATH", "LANG", "GOROOT")
+    trust = ("CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "npm_config_cafile")
+    found = {name: os.environ[name] for name in kept if name in os.environ}
+    found |= {name: str(world.authority.file) for name in trust}
+    found |= {"HOME": str(home), "GOPROXY": URL, "GOSUMDB": "off", "GOTOOLCHAIN": "local"}
+    # A module is not in the cache of an earlier run.
+    return found | {"GOPATH": str(home / "go"), "GOFLAGS": "-modcacherw"}
+
+
+@about("proxy")
+def case_programs(world: World) -> None:
+    """Each program once on each of the two networks, without a memory."""
+    world.server("eyas")
+    silent = Peer("silent", world.network.on_server([sys.executable, "-c", LISTENS.format(SILENT)]),
+                  world.directory / "silent.log")
+    try:
+        for program in PROGRAMS:
+            for way, six in WAYS:
+                name = f"{program.__name__} past {way}"
+                try:
+                    world.report.check("proxy", name, *through(world, program, six))
+                except Skip as why:
+                    world.report.skip("proxy", name, str(why))
+    finally:
+        silent.stop()
+
+
+def through(world: World, program, six: str) -> tuple[bool, str]:
+    """Runs it; whether it got what it asked for, over IPv4."""
+    if program is not python and shutil.which(program.__name__) is None:
+        raise Skip(f"{program.__name__} is not installed")
+    command, wanted = program(world.directory / "files")
+    proxy = [str(world.eyas_binary), "proxy", "run", "--json", "--memory", "none",
+             "--resolve", f"{NAME}:443:{six},{ipv4(EYAS)}", "--", *command]
+    home = world.file("home")
+    ran = subprocess.run(proxy, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                         timeout=60, env=environment(world, home), cwd=home, check=False)
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    reached = [line["connection"] for line in lines if line["connection"]]
+    good = ran.returncode == 0 and wanted in ran.stderr and bool(reached)
+    good = good and all(it["address"] == f"{ipv4(EYAS)}:443" for it in reached)
+    times = ", ".join(f"{it['spoke_ms']} ms" for it in reached)
+    return good, f"status {ran.returncode}, answered after {times or 'nothing'}" + ("" if good else f"; {ran.stderr[-300:]}")
+
+
+CASES = [case_programs]
