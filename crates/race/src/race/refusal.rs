@@ -65,7 +65,9 @@ impl Race {
         let patience = self.setup.policy.refused_host_patience.max(second_try.unwrap_or_default());
         let ends = self.refusals_beside(attempt).map(|refusal| {
             let patience = match refusal.is_certificate {
-                true => patience.min(PATIENCE_BESIDE_CERTIFICATE),
+                // A remembered round trip is no lost packet.
+                true => patience
+                    .min(PATIENCE_BESIDE_CERTIFICATE.max(attempt.initial_rtt.unwrap_or_default())),
                 false => patience,
             };
             let could_have_answered = attempt.started.saturating_add(refusal.after);

@@ -192,6 +192,24 @@ fn a_distant_host_gets_the_time_that_its_remembered_round_trip_needs() {
     assert!(ended - quic < ms(6_000), "given up after {:?}", ended - quic);
 }
 
+/// What shows the bad certificate may be near, and what works may be far behind it.
+#[test]
+fn a_remembered_round_trip_is_waited_for_beside_a_certificate() {
+    use crate::memory::{Config, Memory};
+    let mut world = World { addresses: vec![V4.parse().unwrap()], ..World::default() };
+    let address = "192.0.2.1:443".parse().unwrap();
+    world.fates.insert((Transport::Quic, address), Fate::Works(ms(330)));
+    let mut memory = Memory::new(Config::default());
+    let first = world.run(setup(Policy::of_first_tries()), EPOCH, None);
+    first.learnt().for_each(|seen| memory.learn(seen, &Trust::default()));
+    world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Certificate, ms(10)));
+    let later = EPOCH + ms(10_000);
+    let view = memory.view(&network("home").id, &target().host, &Trust::default(), later);
+    let again = crate::race::Setup { view, ..setup(Policy::of_first_tries()) };
+    let run = world.run(again, later, None);
+    assert_eq!(run.last_transport(), Some(Transport::Quic), "{:?}", run.outputs);
+}
+
 /// Nobody there, three times over: UDP is not swallowed for that.
 #[test]
 fn a_refusing_host_says_nothing_about_the_network() {
