@@ -338,6 +338,8 @@ fn setup(dice: &mut Dice, kind: &Kind) -> Setup {
         simultaneous: dice.one_in(8),
         late_switch: !dice.one_in(4),
         exhaustive: dice.one_in(6),
+        // Given, so that a change of the default is no difference of each world.
+        head_start: 50_u64.ms(),
         grace: dice.pick(&[0, 0, 100, 300]).ms(),
         win_at: dice.pick(&[Level::Security, Level::Security, Level::Answered, Level::FirstByte]),
         losers: if dice.one_in(4) { Losers::Finish(dice.time(300)) } else { Losers::Cancel },

@@ -18,6 +18,14 @@ pub(super) enum Cause {
     ClosedAtDeadline,
     /// A second try beside a connection that works says so.
     Background,
+    /// A second try comes at another time, or not at all.
+    SecondTry,
+    /// An attempt that is connected and silent goes on beside a peer that has spoken, to be remembered
+    /// as that.
+    Silent,
+    /// Something else is tried beside the winner: the last attempt there is kept for what could take
+    /// its place.
+    Beside,
     /// None of these.
     Unexplained,
 }
@@ -31,6 +39,9 @@ impl Cause {
             Self::AfterTheEnd => "nothing comes after the end",
             Self::ClosedAtDeadline => "complete attempts below `win_at` close at the deadline",
             Self::Background => "a second try beside the winner is in the background",
+            Self::SecondTry => "second tries come at other times, and end with the win",
+            Self::Silent => "who is connected and silent beside a peer that spoke is remembered",
+            Self::Beside => "the last attempt beside a winner is kept for what could replace it",
             Self::Unexplained => "unexplained",
         }
     }
@@ -79,11 +90,23 @@ fn classify(old: &World, new: &World, place: usize) -> Cause {
     if same_instant(new, "MadeRoom") || starts("start ") && is_crowded(new, before) {
         return Cause::Turns;
     }
+    if is_second_try(old, place) || is_second_try(new, place) {
+        return Cause::SecondTry;
+    }
     // Giving up on a refusing host begins with what is learnt.
     let is_verdict = ["usable ", "better ", "proceed ", "close "].iter().any(|what| starts(what))
         || is.is_some_and(|is| is.contains("HostRefused"));
     if is_verdict && at < time(was) {
         return Cause::WokenUp;
+    }
+    let is_silence = |line: &str| {
+        [" deadline Answered ", " silent Answered "].iter().any(|what| line.contains(what))
+    };
+    if was.is_some_and(|was| was.ends_with(" Lost")) || is.is_some_and(is_silence) {
+        return Cause::Silent;
+    }
+    if [was, is].into_iter().flatten().any(|line| line.ends_with(" background")) {
+        return Cause::Beside;
     }
     Cause::Unexplained
 }
@@ -104,6 +127,16 @@ fn is_of_the_plan(old: &World, new: &World, place: usize) -> bool {
     let asks =
         |world: &World| world.lines.get(place).is_some_and(|line| said(line).starts_with("ask "));
     asks(old) || asks(new) || plans(old) != plans(new)
+}
+
+/// Whether an attempt starts here at a candidate that had been started before.
+fn is_second_try(world: &World, place: usize) -> bool {
+    let started = |line: &String| {
+        let mut words = said(line).split(' ');
+        (words.next() == Some("start")).then(|| words.nth(1).map(str::to_owned)).flatten()
+    };
+    let Some(candidate) = world.lines.get(place).and_then(started) else { return false };
+    world.lines[..place].iter().filter_map(started).any(|other| other == candidate)
 }
 
 /// Whether as many attempts had started as may be in flight.
@@ -148,6 +181,14 @@ mod tests {
         let background = "0 start 0 tcp@192.0.2.1:443 background";
         assert_eq!(cause(&[start], &[background]), Some(Cause::Background));
         assert_eq!(cause(&[start, "0 plan a+0"], &[start, "0 plan b+0"]), Some(Cause::Plan));
+        let again = ["250 start 1 tcp@192.0.2.1:443", "300 start 1 tcp@192.0.2.1:443"];
+        assert_eq!(cause(&[start, again[0]], &[start, again[1]]), Some(Cause::SecondTry));
+        let other = "250 start 1 tcp@192.0.2.2:443";
+        assert_eq!(cause(&[start, other], &[start, "300 learn x"]), Some(Cause::Unexplained));
+        let lost = "550 close 0 Lost";
+        assert_eq!(cause(&[start, lost], &[start, "3550 learn x"]), Some(Cause::Silent));
+        let beside = "550 start 2 quic@192.0.2.3:443 background";
+        assert_eq!(cause(&[start, beside], &[start, "600 learn x"]), Some(Cause::Beside));
         let finished = "9 finished";
         assert_eq!(cause(&[finished, "10 learn x"], &[finished]), Some(Cause::AfterTheEnd));
     }
