@@ -115,15 +115,13 @@ fuzz_target!(|input: (Vec<Service>, Option<(u16, u8)>, Option<u16>)| {
     mend(&mut again);
     assert_eq!(again, mended);
     let (before, after) = (Message::from_vec(&message).is_ok(), Message::from_vec(&mended).is_ok());
-    if damage.is_none() && cut.is_none() {
-        if services.iter().all(|service| service.odd.is_none()) {
-            assert!(is_whole && after, "{mended:?}");
-            if !services.is_empty() {
-                REACH.hit("records of the right form are read");
-            }
-            if mended != message {
-                REACH.hit("an identifier that is no text is replaced");
-            }
+    if damage.is_none() && cut.is_none() && services.iter().all(|service| service.odd.is_none()) {
+        assert!(is_whole && after, "{mended:?}");
+        if !services.is_empty() {
+            REACH.hit("records of the right form are read");
+        }
+        if mended != message {
+            REACH.hit("an identifier that is no text is replaced");
         }
     }
     match (before, after) {
