@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import signal
 import socket
 import subprocess
 import threading
@@ -41,7 +42,14 @@ def start(eyas: pathlib.Path, *arguments: str) -> subprocess.Popen:
     return subprocess.Popen(
         [str(eyas), *arguments], env=environment, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=_heed_signals,
     )
+
+
+def _heed_signals() -> None:
+    """What nohup and a shell's background ignore would be ignored by the command, too, as it should."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def ended(process: subprocess.Popen) -> tuple[int | None, str]:

@@ -10,7 +10,8 @@ import time
 import _answers
 from eyas_interop.hostile.stage import Stage, main
 
-BODY = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n"
+# More than arrives on any machine before the signal: a gigabyte did, in less than a second.
+BODY = b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000000000\r\n\r\n"
 # What a process that was told to end may take, in seconds: its own second, and a busy machine's.
 SOON = 10
 
