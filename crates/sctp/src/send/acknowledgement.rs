@@ -222,10 +222,10 @@ impl Sender {
         match self.denial(&report, &known) {
             Denial::None if self.reported.doubted => merge(&mut report, &known),
             Denial::None => {}
-            Denial::Repeated => self.renege(batch.now, &report, &known, paths),
+            Denial::Repeated => self.renege(batch.now, &report, &known, true, paths),
             Denial::Certain => {
                 let all = (self.outstanding.first(), self.outstanding.next().previous());
-                self.renege(batch.now, &report, &[all], paths);
+                self.renege(batch.now, &report, &[all], false, paths);
             }
         }
         (self.reported.arrived, self.reported.spare) = (report, known);
@@ -267,12 +267,24 @@ impl Sender {
         }
     }
 
-    /// What the peer dropped is under way again.
-    fn renege(&mut self, now: Duration, report: &[Range], known: &[Range], paths: &mut Paths) {
+    /// What the peer dropped is under way again. `trusting` leaves out what it has said that it will
+    /// not drop (NR-SACK): reports of that have overtaken each other.
+    fn renege(
+        &mut self,
+        now: Duration,
+        report: &[Range],
+        known: &[Range],
+        trusting: bool,
+        paths: &mut Paths,
+    ) {
         self.reported.doubted = false;
         gap_blocks::difference(known, report, |first, last| {
             for offset in 0..=last.distance_from(first) {
-                self.take_back(now, first.plus(offset), paths);
+                let tsn = first.plus(offset);
+                if trusting && self.outstanding.get(tsn).is_some_and(|chunk| chunk.released) {
+                    continue;
+                }
+                self.take_back(now, tsn, paths);
             }
         });
     }
