@@ -42,6 +42,18 @@ pub fn speaks_mptcp(stream: &TcpStream) -> bool {
     mptcp::is_in_use(stream)
 }
 
+/// The address that counts as one peer where places are shared out: a subscriber of IPv6 has a /64 at
+/// least, and an IPv4 address that is written as IPv6 is that IPv4 address. Loopback stays as it is.
+pub fn subscriber(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) if !v6.is_loopback() => {
+            let [a, b, c, d, ..] = v6.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        other => other,
+    }
+}
+
 /// The sockets of one address.
 #[derive(Debug)]
 pub struct Bound {

@@ -1,8 +1,10 @@
 //! Who may open one more connection.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use eyas::sockets::subscriber;
 
 use crate::Limits;
 
@@ -69,17 +71,6 @@ impl Drop for Permit {
                 open.by_client.remove(&self.client);
             }
         }
-    }
-}
-
-/// The address that counts as one client: an IPv6 subscriber has a /64 at least.
-fn subscriber(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) if !v6.is_loopback() => {
-            let [a, b, c, d, ..] = v6.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-        other => other,
     }
 }
 

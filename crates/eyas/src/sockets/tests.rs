@@ -50,3 +50,13 @@ async fn multipath_tcp_serves_where_the_kernel_can_and_tcp_elsewhere() {
     let bound = bind(&addresses(["127.0.0.1:0"]), wanted).unwrap();
     std::net::TcpStream::connect(bound[0].address).unwrap();
 }
+
+#[test]
+fn one_subscriber_is_one_peer() {
+    let of = |text: &str| subscriber(text.parse().expect("an address"));
+    assert_eq!(of("2001:db8:0:7::1"), of("2001:db8:0:7:ffff::2"));
+    assert_ne!(of("2001:db8:0:7::1"), of("2001:db8:0:8::1"));
+    assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+    assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+    assert!(of("::1").is_loopback());
+}

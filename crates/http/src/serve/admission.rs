@@ -2,9 +2,11 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
+
+use eyas::sockets::subscriber;
 
 use super::Limits;
 
@@ -127,17 +129,6 @@ impl Drop for Permit {
                 open.by_peer.remove(&self.peer);
             }
         }
-    }
-}
-
-/// The address that counts as one peer: an IPv6 subscriber has a /64 at least.
-fn subscriber(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => {
-            let [a, b, c, d, ..] = v6.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-        v4 => v4,
     }
 }
 

@@ -1,7 +1,9 @@
 //! What one peer may have of the sessions and handshakes, so that it cannot take all of them.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
+
+use crate::sockets::subscriber;
 
 /// Sessions that clients opened at one socket.
 const MAX_SESSIONS: usize = 16_384;
@@ -71,17 +73,6 @@ impl Shares {
         if *has == 0 {
             self.sessions_of.remove(&peer);
         }
-    }
-}
-
-/// The address that counts as one peer: an IPv6 subscriber has a /64 at least.
-fn subscriber(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => {
-            let [a, b, c, d, ..] = v6.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-        v4 => v4,
     }
 }
 
