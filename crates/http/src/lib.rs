@@ -9,6 +9,7 @@
 //! | [`Error`], [`Kind`] | what went wrong, with which candidate, and what to do next | |
 //! | [`alt_svc`] | alternative services: parser, cache, what was found broken | RFC 7838 |
 //! | [`serve`] | a server of all versions on one port | |
+//! | [`metrics`] | a page for Prometheus at an address of its own | |
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), eyas_http::Error> {
@@ -24,6 +25,7 @@
 //! without TLS, server push, and HTTP/2 ALTSVC frames, which the HTTP/2 library does not show.
 
 pub mod alt_svc;
+pub mod metrics;
 pub mod serve;
 
 mod body;

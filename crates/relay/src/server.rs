@@ -9,6 +9,7 @@ use eyas::Endpoint;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::sockets::{self, StreamProtocol, Wanted};
+use eyas_http::metrics;
 use nix::libc;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -20,7 +21,7 @@ use crate::admission::Admission;
 use crate::rules::Rules;
 use crate::stats::{Counters, Stats};
 use crate::users::Users;
-use crate::{Limits, Report, connection, metrics};
+use crate::{Limits, Report, connection};
 
 /// After a failed accept nothing is accepted for this long.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -176,7 +177,11 @@ impl ProxyBuilder {
             tasks: TaskTracker::new(),
         });
         let metrics = match self.metrics {
-            Some(address) => Some(metrics::start(address, &shared)?),
+            Some(address) => {
+                let of_page = Arc::clone(&shared);
+                let page = move || crate::metrics::render(&of_page.stats());
+                Some(metrics::start(address, page, &shared.tasks, &shared.drain)?)
+            }
             None => None,
         };
         for listener in bound.into_iter().filter_map(|one| one.tcp) {

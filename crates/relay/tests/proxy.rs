@@ -349,11 +349,7 @@ async fn metrics_say_what_was_done() {
     read_all(&mut client).await;
     drop(client);
     stage.report();
-    let mut scraper = TcpStream::connect(stage.running.metrics_addr().expect("an address"))
-        .await
-        .expect("it listens");
-    scraper.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").await.unwrap();
-    let page = String::from_utf8(read_all(&mut scraper).await).expect("text");
+    let page = scrape(stage.running.metrics_addr().expect("an address")).await;
     for row in [
         "eyas_proxy_connections_accepted_total 1",
         "eyas_proxy_clients_total{protocol=\"socks5\"} 1",
@@ -363,4 +359,24 @@ async fn metrics_say_what_was_done() {
     ] {
         assert!(page.contains(row), "{row}: {page}");
     }
+}
+
+async fn scrape(metrics: SocketAddr) -> String {
+    let mut scraper = TcpStream::connect(metrics).await.expect("it listens");
+    let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    scraper.write_all(request).await.unwrap();
+    let read = tokio::time::timeout(HANGS, read_all(&mut scraper)).await.expect("an answer");
+    String::from_utf8(read).expect("text")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_sits_at_the_metrics_keeps_nobody_out() {
+    let local: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+    let stage = Stage::new(1, |proxy| proxy.metrics(local));
+    let metrics = stage.running.metrics_addr().expect("an address");
+    let mut idle = Vec::new();
+    for _ in 0..40 {
+        idle.push(TcpStream::connect(metrics).await.expect("it listens"));
+    }
+    assert!(scrape(metrics).await.contains("eyas_proxy_connections 0\n"));
 }

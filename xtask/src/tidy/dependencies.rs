@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("eyas-cli", &["eyas-lab", "eyas-relay", "eyas-http", "eyas"]),
     ("eyas-lab", &["eyas-http", "eyas", "eyas-netem", "eyas-race", "eyas-sctp"]),
     ("eyas-http", &["eyas"]),
-    ("eyas-relay", &["eyas"]),
+    ("eyas-relay", &["eyas-http", "eyas"]),
     ("eyas", &["eyas-race", "eyas-sctp"]),
     ("eyas-race", &[]),
     ("eyas-sctp", &[]),

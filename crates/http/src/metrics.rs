@@ -1,0 +1,107 @@
+//! A page of metrics, in the text format of Prometheus (version 0.0.4), at an address of its own: a
+//! server's load is nobody's business but its owner's.
+//!
+//! Whoever reaches the address can read it, without TLS; none is asked for who they are. Few may be
+//! there at once, and there is always room for one more: whoever has most of them leaves.
+
+mod page;
+mod places;
+
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+
+use eyas::sockets::{self, BindError, StreamProtocol, Wanted};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{net::TcpListener, time::sleep};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub use self::page::Page;
+use self::places::Places;
+
+/// For a request's head.
+const HEADER_READ_TIME: Duration = Duration::from_secs(5);
+
+/// After a failed accept nothing is accepted for this long.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+const CONTENT_TYPE: HeaderValue =
+    HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+
+/// Tells at `http://ADDRESS/metrics` what `render` gives, in tasks of `tasks`, until `stop` is
+/// cancelled. Returns the address, with the port that was chosen. Must be called inside a tokio
+/// runtime.
+///
+/// # Errors
+/// If it cannot listen there.
+pub fn start(
+    address: SocketAddr,
+    render: impl Fn() -> String + Send + Sync + 'static,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) -> Result<SocketAddr, BindError> {
+    let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
+    let bound = sockets::bind(&[address], wanted)?;
+    let at = bound.first().map_or(address, |one| one.address);
+    let render = Arc::new(render);
+    for listener in bound.into_iter().filter_map(|one| one.tcp) {
+        tasks.spawn(accept(listener, Arc::clone(&render), tasks.clone(), stop.clone()));
+    }
+    Ok(at)
+}
+
+async fn accept<R>(
+    listener: TcpListener,
+    render: Arc<R>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+) where
+    R: Fn() -> String + Send + Sync + 'static,
+{
+    let places = Arc::<Places>::default();
+    loop {
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((tcp, remote)) = accepted else {
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let place = places.take(remote.ip());
+        let (render, stop) = (Arc::clone(&render), stop.clone());
+        tasks.spawn(async move {
+            let service = service_fn(|request: Request<Incoming>| {
+                let response = respond(request.method(), request.uri().path(), &*render);
+                async move { Ok::<_, Infallible>(response) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_READ_TIME)
+                .serve_connection(TokioIo::new(tcp), service);
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = place.leave.cancelled() => {}
+                // Who hangs up before the answer is told nothing.
+                _ = connection => {}
+            }
+        });
+    }
+}
+
+fn respond(method: &Method, path: &str, render: impl Fn() -> String) -> Response<Full<Bytes>> {
+    let (status, text) = match (method, path) {
+        (&Method::GET | &Method::HEAD, "/metrics") => (StatusCode::OK, render()),
+        (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned()),
+        _ => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n".to_owned()),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, CONTENT_TYPE);
+    response
+}

@@ -1,0 +1,68 @@
+//! What Prometheus reads: families of samples, one after the other.
+
+use std::fmt::{Display, Write as _};
+
+/// A page in the making. Each family is announced by [`counter`](Self::counter) or
+/// [`gauge`](Self::gauge), and its samples follow.
+#[derive(Debug, Default)]
+pub struct Page {
+    text: String,
+    family: &'static str,
+}
+
+// Writing to a string does not fail.
+impl Page {
+    /// A family of numbers that only grow; by convention `name` ends in `_total`.
+    pub fn counter(&mut self, name: &'static str, help: &str) {
+        self.announce(name, "counter", help);
+    }
+
+    /// A family of numbers that come and go.
+    pub fn gauge(&mut self, name: &'static str, help: &str) {
+        self.announce(name, "gauge", help);
+    }
+
+    fn announce(&mut self, name: &'static str, kind: &str, help: &str) {
+        self.family = name;
+        let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    /// The only sample of a family.
+    pub fn row(&mut self, value: impl Display) {
+        let _ = writeln!(self.text, "{} {value}", self.family);
+    }
+
+    /// A sample for each value of a label.
+    pub fn rows<'a, V: Display>(
+        &mut self,
+        label: &str,
+        rows: impl IntoIterator<Item = (&'a str, V)>,
+    ) {
+        for (name, value) in rows {
+            let _ = writeln!(self.text, "{}{{{label}=\"{name}\"}} {value}", self.family);
+        }
+    }
+
+    /// The page.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_and_samples() {
+        let mut page = Page::default();
+        page.gauge("open", "Open now.");
+        page.row(3);
+        page.counter("seen_total", "Seen.");
+        page.rows("kind", [("a", 1), ("b", 2)]);
+        let wanted = "# HELP open Open now.\n# TYPE open gauge\nopen 3\n\
+             # HELP seen_total Seen.\n# TYPE seen_total counter\n\
+             seen_total{kind=\"a\"} 1\nseen_total{kind=\"b\"} 2\n";
+        assert_eq!(page.into_text(), wanted);
+    }
+}
