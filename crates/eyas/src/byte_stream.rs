@@ -19,7 +19,7 @@ use crate::sctp::{SctpStream, secured::Secured};
 /// An ordered, reliable stream of bytes both ways: TCP, MPTCP, one pair of SCTP streams, TLS over
 /// these, or one bidirectional QUIC stream. The first byte that the peer sends is told to the memory.
 pub struct ByteStream {
-    carrier: Carrier,
+    transport: ByteTransport,
     info: Arc<ConnectionInfo>,
     feedback: Feedback,
     /// What the peer said before the caller had the stream, and the caller has not read.
@@ -27,8 +27,8 @@ pub struct ByteStream {
     read_any: bool,
 }
 
-/// What carries the bytes.
-pub(crate) enum Carrier {
+/// The transport below a stream of bytes.
+pub(crate) enum ByteTransport {
     Tcp(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
     #[cfg(feature = "sctp")]
@@ -41,23 +41,23 @@ pub(crate) enum Carrier {
 
 impl ByteStream {
     pub(crate) fn new(
-        carrier: Carrier,
+        transport: ByteTransport,
         info: Arc<ConnectionInfo>,
         feedback: Feedback,
         said: Bytes,
     ) -> Self {
-        Self { carrier, info, feedback, said, read_any: false }
+        Self { transport, info, feedback, said, read_any: false }
     }
 
     #[cfg(any(feature = "quic", feature = "sctp"))]
-    pub(crate) fn carrier(&self) -> &Carrier {
-        &self.carrier
+    pub(crate) fn transport(&self) -> &ByteTransport {
+        &self.transport
     }
 
     #[cfg(feature = "sctp")]
     pub(crate) fn into_sctp(self) -> Result<Box<SctpStream>, Self> {
         match self {
-            Self { carrier: Carrier::Sctp(stream), .. } => Ok(stream),
+            Self { transport: ByteTransport::Sctp(stream), .. } => Ok(stream),
             other => Err(other),
         }
     }
@@ -94,15 +94,15 @@ impl AsyncRead for ByteStream {
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();
-        ready!(match &mut self.carrier {
-            Carrier::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buf),
-            Carrier::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
+        ready!(match &mut self.transport {
+            ByteTransport::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buf),
+            ByteTransport::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
             #[cfg(feature = "sctp")]
-            Carrier::Sctp(sctp) => Pin::new(sctp).poll_read(cx, buf),
+            ByteTransport::Sctp(sctp) => Pin::new(sctp).poll_read(cx, buf),
             #[cfg(feature = "sctp")]
-            Carrier::SctpTls(secured) => Pin::new(&mut secured.tls).poll_read(cx, buf),
+            ByteTransport::SctpTls(secured) => Pin::new(&mut secured.tls).poll_read(cx, buf),
             #[cfg(feature = "quic")]
-            Carrier::Quic(quic) => Pin::new(quic).poll_read(cx, buf),
+            ByteTransport::Quic(quic) => Pin::new(quic).poll_read(cx, buf),
         })?;
         if !self.read_any && buf.filled().len() > before {
             self.read_any = true;
@@ -118,41 +118,41 @@ impl AsyncWrite for ByteStream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.carrier {
-            Carrier::Tcp(tcp) => Pin::new(tcp).poll_write(cx, buf),
-            Carrier::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
+        match &mut self.transport {
+            ByteTransport::Tcp(tcp) => Pin::new(tcp).poll_write(cx, buf),
+            ByteTransport::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
             #[cfg(feature = "sctp")]
-            Carrier::Sctp(sctp) => Pin::new(sctp).poll_write(cx, buf),
+            ByteTransport::Sctp(sctp) => Pin::new(sctp).poll_write(cx, buf),
             #[cfg(feature = "sctp")]
-            Carrier::SctpTls(secured) => Pin::new(&mut secured.tls).poll_write(cx, buf),
+            ByteTransport::SctpTls(secured) => Pin::new(&mut secured.tls).poll_write(cx, buf),
             #[cfg(feature = "quic")]
-            Carrier::Quic(quic) => Pin::new(quic).poll_write(cx, buf),
+            ByteTransport::Quic(quic) => Pin::new(quic).poll_write(cx, buf),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.carrier {
-            Carrier::Tcp(tcp) => Pin::new(tcp).poll_flush(cx),
-            Carrier::Tls(tls) => Pin::new(tls).poll_flush(cx),
+        match &mut self.transport {
+            ByteTransport::Tcp(tcp) => Pin::new(tcp).poll_flush(cx),
+            ByteTransport::Tls(tls) => Pin::new(tls).poll_flush(cx),
             #[cfg(feature = "sctp")]
-            Carrier::Sctp(sctp) => Pin::new(sctp).poll_flush(cx),
+            ByteTransport::Sctp(sctp) => Pin::new(sctp).poll_flush(cx),
             #[cfg(feature = "sctp")]
-            Carrier::SctpTls(secured) => Pin::new(&mut secured.tls).poll_flush(cx),
+            ByteTransport::SctpTls(secured) => Pin::new(&mut secured.tls).poll_flush(cx),
             #[cfg(feature = "quic")]
-            Carrier::Quic(quic) => Pin::new(quic).poll_flush(cx),
+            ByteTransport::Quic(quic) => Pin::new(quic).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.carrier {
-            Carrier::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            Carrier::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+        match &mut self.transport {
+            ByteTransport::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            ByteTransport::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
             #[cfg(feature = "sctp")]
-            Carrier::Sctp(sctp) => Pin::new(sctp).poll_shutdown(cx),
+            ByteTransport::Sctp(sctp) => Pin::new(sctp).poll_shutdown(cx),
             #[cfg(feature = "sctp")]
-            Carrier::SctpTls(secured) => Pin::new(&mut secured.tls).poll_shutdown(cx),
+            ByteTransport::SctpTls(secured) => Pin::new(&mut secured.tls).poll_shutdown(cx),
             #[cfg(feature = "quic")]
-            Carrier::Quic(quic) => Pin::new(quic).poll_shutdown(cx),
+            ByteTransport::Quic(quic) => Pin::new(quic).poll_shutdown(cx),
         }
     }
 
@@ -161,28 +161,30 @@ impl AsyncWrite for ByteStream {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.carrier {
-            Carrier::Tcp(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
-            Carrier::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
+        match &mut self.transport {
+            ByteTransport::Tcp(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
+            ByteTransport::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
             #[cfg(feature = "sctp")]
-            Carrier::Sctp(sctp) => Pin::new(sctp).poll_write_vectored(cx, bufs),
+            ByteTransport::Sctp(sctp) => Pin::new(sctp).poll_write_vectored(cx, bufs),
             #[cfg(feature = "sctp")]
-            Carrier::SctpTls(secured) => Pin::new(&mut secured.tls).poll_write_vectored(cx, bufs),
+            ByteTransport::SctpTls(secured) => {
+                Pin::new(&mut secured.tls).poll_write_vectored(cx, bufs)
+            }
             #[cfg(feature = "quic")]
-            Carrier::Quic(quic) => Pin::new(quic).poll_write_vectored(cx, bufs),
+            ByteTransport::Quic(quic) => Pin::new(quic).poll_write_vectored(cx, bufs),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.carrier {
-            Carrier::Tcp(tcp) => tcp.is_write_vectored(),
-            Carrier::Tls(tls) => tls.is_write_vectored(),
+        match &self.transport {
+            ByteTransport::Tcp(tcp) => tcp.is_write_vectored(),
+            ByteTransport::Tls(tls) => tls.is_write_vectored(),
             #[cfg(feature = "sctp")]
-            Carrier::Sctp(sctp) => sctp.is_write_vectored(),
+            ByteTransport::Sctp(sctp) => sctp.is_write_vectored(),
             #[cfg(feature = "sctp")]
-            Carrier::SctpTls(secured) => secured.tls.is_write_vectored(),
+            ByteTransport::SctpTls(secured) => secured.tls.is_write_vectored(),
             #[cfg(feature = "quic")]
-            Carrier::Quic(_) => false,
+            ByteTransport::Quic(_) => false,
         }
     }
 }

@@ -181,7 +181,7 @@ fn no_address(f: &mut fmt::Formatter<'_>, failures: &[(RecordType, DnsFailure)])
     f.write_str("DNS gave no address")?;
     for (n, (record_type, failure)) in failures.iter().enumerate() {
         f.write_str(if n == 0 { ": " } else { ", " })?;
-        write!(f, "{} {}", record_name(*record_type), said(failure))?;
+        write!(f, "{} {}", record_name(*record_type), dns_text(failure))?;
     }
     let has = |wanted: DnsFailure| failures.iter().any(|(_, failure)| *failure == wanted);
     f.write_str(if has(DnsFailure::NoSuchName) {
@@ -201,7 +201,7 @@ fn record_name(record_type: RecordType) -> &'static str {
     }
 }
 
-fn said(failure: &DnsFailure) -> &'static str {
+fn dns_text(failure: &DnsFailure) -> &'static str {
     match failure {
         DnsFailure::NoData => "has no record",
         DnsFailure::NoSuchName => "says there is no such name",

@@ -13,7 +13,7 @@ use eyas_race::evidence::{Failure, Level};
 use rustls_pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf};
 
-use crate::byte_stream::{ByteStream, Carrier};
+use crate::byte_stream::{ByteStream, ByteTransport};
 pub use crate::feedback::Feedback;
 
 /// What a connection is, where it runs, and why it was chosen.
@@ -83,12 +83,12 @@ pub struct Connection {
 impl Connection {
     /// `said` is what the peer has said already.
     pub(crate) fn new(
-        carrier: Carrier,
+        transport: ByteTransport,
         info: ConnectionInfo,
         feedback: Feedback,
         said: Bytes,
     ) -> Self {
-        Self { stream: ByteStream::new(carrier, Arc::new(info), feedback, said) }
+        Self { stream: ByteStream::new(transport, Arc::new(info), feedback, said) }
     }
 
     /// What the connection is, where it runs, and why it was chosen.
@@ -104,8 +104,8 @@ impl Connection {
     /// The QUIC connection, if this is one. It can be cloned and outlives `self`.
     #[cfg(feature = "quic")]
     pub fn quic(&self) -> Option<&quinn::Connection> {
-        match self.stream.carrier() {
-            Carrier::Quic(stream) => Some(stream.connection()),
+        match self.stream.transport() {
+            ByteTransport::Quic(stream) => Some(stream.connection()),
             _ => None,
         }
     }
@@ -115,9 +115,9 @@ impl Connection {
     /// [`sctp_stream`](Self::sctp_stream) has.
     #[cfg(feature = "sctp")]
     pub fn sctp(&self) -> Option<&crate::sctp::SctpAssociation> {
-        match self.stream.carrier() {
-            Carrier::Sctp(stream) => Some(stream.association()),
-            Carrier::SctpTls(secured) => Some(secured.association()),
+        match self.stream.transport() {
+            ByteTransport::Sctp(stream) => Some(stream.association()),
+            ByteTransport::SctpTls(secured) => Some(secured.association()),
             _ => None,
         }
     }
@@ -146,19 +146,19 @@ impl Connection {
         &self,
         stream: crate::sctp::protocol::identifier::StreamId,
     ) -> Option<Result<ByteStream, Failure>> {
-        let carrier = match self.stream.carrier() {
-            Carrier::Sctp(own) => own
+        let transport = match self.stream.transport() {
+            ByteTransport::Sctp(own) => own
                 .association()
                 .stream(stream)
-                .map(|stream| Carrier::Sctp(Box::new(stream)))
+                .map(|stream| ByteTransport::Sctp(Box::new(stream)))
                 .map_err(|error| crate::sctp::of_attempt(&error, Level::Transport)),
-            Carrier::SctpTls(own) => {
-                own.further(stream).await.map(|secured| Carrier::SctpTls(Box::new(secured)))
+            ByteTransport::SctpTls(own) => {
+                own.further(stream).await.map(|secured| ByteTransport::SctpTls(Box::new(secured)))
             }
             _ => return None,
         };
         let (info, feedback) = (self.stream.info_arc(), self.feedback());
-        Some(carrier.map(|carrier| ByteStream::new(carrier, info, feedback, Bytes::new())))
+        Some(transport.map(|transport| ByteStream::new(transport, info, feedback, Bytes::new())))
     }
 
     /// The connection as one stream of bytes; over QUIC one bidirectional stream of it.

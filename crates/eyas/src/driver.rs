@@ -23,7 +23,7 @@ use crate::tally::Tally;
 use crate::{Connection, Endpoint, Feedback};
 
 /// Events of attempts and answers of DNS that wait for the driver; who is faster waits.
-const MAX_HAPPENINGS: usize = 64;
+const MAX_EVENTS: usize = 64;
 /// Inputs taken in before the race is asked again what to do.
 const MAX_BURST: usize = 32;
 
@@ -44,7 +44,7 @@ pub(crate) struct Ways {
 }
 
 /// What happens to a race from outside.
-pub(crate) enum Happening {
+pub(crate) enum DriverEvent {
     Attempt(AttemptId, Event),
     Answer(Answer),
     Network(Arc<NetworkView>),
@@ -67,7 +67,7 @@ struct Driver {
     waiting: BTreeMap<AttemptId, oneshot::Sender<()>>,
     /// Complete, and not handed out.
     complete: Vec<(AttemptId, Box<Established>)>,
-    sender: mpsc::Sender<Happening>,
+    sender: mpsc::Sender<DriverEvent>,
     /// Tells when an attempt of any race has ended, once that matters.
     freed: Option<watch::Receiver<()>>,
     /// How many the race takes to be left, by what it was told and what it has started since.
@@ -77,7 +77,7 @@ struct Driver {
 
 pub(crate) async fn run(endpoint: Endpoint, ways: Ways, clock: Clock, outlets: Outlets) {
     let mut network = endpoint.network().changes();
-    let (sender, mut happenings) = mpsc::channel(MAX_HAPPENINGS);
+    let (sender, mut events) = mpsc::channel(MAX_EVENTS);
     complete_setup(&endpoint, &clock, &outlets.record).await;
     let mut driver = Driver {
         race: outlets.record.with(|journal| journal.race()),
@@ -96,16 +96,16 @@ pub(crate) async fn run(endpoint: Endpoint, ways: Ways, clock: Clock, outlets: O
         first_address: None,
     };
     driver.tell_slots();
-    while !driver.run_here(&mut network, &mut happenings).await {
+    while !driver.run_here(&mut network, &mut events).await {
         if let Some(view) = network.borrow_and_update().clone() {
-            driver.take_in(Happening::Network(view));
+            driver.handle(DriverEvent::Network(view));
         }
     }
     driver.outlets.record.with(Journal::close);
     driver.endpoint.memory().settle().await;
 }
 
-/// The race was set up with what could be told at a glance.
+/// The race was set up with what could be told without waiting.
 async fn complete_setup(endpoint: &Endpoint, clock: &Clock, record: &Record) {
     let network = endpoint.network().view().await;
     record.with(|journal| {
@@ -134,7 +134,7 @@ impl Driver {
     async fn run_here(
         &mut self,
         network: &mut watch::Receiver<Option<Arc<NetworkView>>>,
-        happenings: &mut mpsc::Receiver<Happening>,
+        events: &mut mpsc::Receiver<DriverEvent>,
     ) -> bool {
         // Both live through the turns of the loop, in most of which neither has anything to say.
         let mut changed = pin!(network.changed());
@@ -148,17 +148,17 @@ impl Driver {
             {
                 timer.as_mut().reset(time.into());
             }
-            let mut happening = tokio::select! {
-                Some(happening) = happenings.recv() => happening,
+            let mut event = tokio::select! {
+                Some(event) = events.recv() => event,
                 _ = &mut changed => return false,
-                () = notice(self.freed.as_mut()) => Happening::SlotFreed,
-                () = std::future::ready(()), if is_due => Happening::TimeCame,
-                () = &mut timer, if wake_at.is_some() && !is_due => Happening::TimeCame,
+                () = notice(self.freed.as_mut()) => DriverEvent::SlotFreed,
+                () = std::future::ready(()), if is_due => DriverEvent::TimeCame,
+                () = &mut timer, if wake_at.is_some() && !is_due => DriverEvent::TimeCame,
             };
             for _ in 0..MAX_BURST {
-                self.take_in(happening);
-                match happenings.try_recv() {
-                    Ok(next) => happening = next,
+                self.handle(event);
+                match events.try_recv() {
+                    Ok(next) => event = next,
                     Err(_) => break,
                 }
             }
@@ -205,20 +205,20 @@ impl Driver {
     fn tell_known(&mut self, now: Duration) {
         for answer in std::mem::take(&mut self.known) {
             self.note_address(&answer);
-            self.put_in_at(now, Input::Answer(answer));
+            self.feed_at(now, Input::Answer(answer));
         }
     }
 
-    fn take_in(&mut self, happening: Happening) {
-        let input = match happening {
-            Happening::TimeCame => Input::Tick,
+    fn handle(&mut self, event: DriverEvent) {
+        let input = match event {
+            DriverEvent::TimeCame => Input::Tick,
             // What is free is told before the race is asked.
-            Happening::SlotFreed => return,
-            Happening::Answer(answer) => {
+            DriverEvent::SlotFreed => return,
+            DriverEvent::Answer(answer) => {
                 self.note_address(&answer);
                 Input::Answer(answer)
             }
-            Happening::Network(network) => {
+            DriverEvent::Network(network) => {
                 let setup = self.race.setup();
                 let (host, trust) = (&setup.target.host, setup.view.trust());
                 let view = self.endpoint.memory().view(&network.id, host, trust);
@@ -226,16 +226,16 @@ impl Driver {
                 Input::NetworkChanged(Box::new(NetworkChange { network, view }))
             }
             // What a closed attempt still had to say is of no interest any more.
-            Happening::Attempt(id, _) if !self.attempts.contains_key(&id) => return,
-            Happening::Attempt(id, Event::Progress { level, rtt }) => {
+            DriverEvent::Attempt(id, _) if !self.attempts.contains_key(&id) => return,
+            DriverEvent::Attempt(id, Event::Progress { level, rtt }) => {
                 Input::Progress { id, level, rtt }
             }
-            Happening::Attempt(id, Event::Failed(failure)) => {
+            DriverEvent::Attempt(id, Event::Failed(failure)) => {
                 self.count(id, Tally::failed);
                 self.attempts.remove(&id);
                 Input::Failed { id, failure }
             }
-            Happening::Attempt(id, Event::Ready(established)) => {
+            DriverEvent::Attempt(id, Event::Ready(established)) => {
                 self.count(id, Tally::completed);
                 self.attempts.remove(&id);
                 let info = &established.info;
@@ -244,7 +244,7 @@ impl Driver {
                 Input::Ready { id, alpn, rtt, fell_back }
             }
         };
-        self.put_in(input);
+        self.feed(input);
     }
 
     fn count(&self, id: AttemptId, outcome: impl Fn(&Tally, Transport)) {
@@ -253,11 +253,11 @@ impl Driver {
         }
     }
 
-    fn put_in(&mut self, input: Input) {
-        self.put_in_at(self.clock.now(), input);
+    fn feed(&mut self, input: Input) {
+        self.feed_at(self.clock.now(), input);
     }
 
-    fn put_in_at(&mut self, now: Duration, input: Input) {
+    fn feed_at(&mut self, now: Duration, input: Input) {
         self.outlets.record.with(|journal| journal.note_input(now, &input));
         self.race.handle_input(now, input);
     }
@@ -281,7 +281,7 @@ impl Driver {
         self.queries.push(AbortOnDrop::spawn(async move {
             let answer = sift(resolver.query(&query, port).await);
             // A driver that is gone needs no answer.
-            let _ = sender.send(Happening::Answer(answer)).await;
+            let _ = sender.send(DriverEvent::Answer(answer)).await;
         }));
     }
 
@@ -350,7 +350,7 @@ impl Driver {
         let free = limit.free();
         if self.slots_told != Some(free) {
             self.slots_told = Some(free);
-            self.put_in(Input::Slots(free));
+            self.feed(Input::Slots(free));
         }
     }
 
@@ -390,7 +390,7 @@ impl Driver {
     fn connection(&mut self, id: AttemptId) -> Option<Connection> {
         let at = self.complete.iter().position(|(complete, _)| *complete == id)?;
         let (_, established) = self.complete.swap_remove(at);
-        let Established { carrier, mut info, said } = *established;
+        let Established { transport, mut info, said } = *established;
         let attempt = self.race.attempt(id)?;
         self.endpoint.tally().used(attempt.candidate.transport);
         info.timings.dns = self.first_address;
@@ -400,7 +400,7 @@ impl Driver {
         if info.fell_back {
             candidate.transport = Transport::Tcp;
         }
-        Some(Connection::new(carrier, info, self.feedback(candidate), said))
+        Some(Connection::new(transport, info, self.feedback(candidate), said))
     }
 
     fn feedback(&self, candidate: Candidate) -> Feedback {

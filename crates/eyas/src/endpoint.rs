@@ -317,7 +317,7 @@ impl Endpoint {
         };
         let established = attempt.run(&self.shared.connector, &Reporter::none()).await?;
         Ok(Connection::new(
-            established.carrier,
+            established.transport,
             established.info,
             Feedback::none(),
             established.said,

@@ -7,7 +7,7 @@ use eyas_race::evidence::{Cause, Failure, Level};
 use nix::libc;
 use rustls::{AlertDescription, InvalidMessage};
 
-use crate::icmp::{Report, Said};
+use crate::icmp::{IcmpCause, Report};
 use crate::security::verdict;
 
 pub(crate) fn failure(cause: Cause, reached: Level, detail: impl Into<String>) -> Failure {
@@ -48,11 +48,12 @@ pub(crate) fn of_connect(error: &io::Error) -> Failure {
 
 /// What ICMP said of an attempt that nobody had answered.
 pub(crate) fn of_report(report: &Report) -> Failure {
-    let cause = match report.said {
-        Said::PortUnreachable | Said::ProtocolUnreachable => Cause::Refused,
-        Said::NoRoute | Said::Prohibited | Said::AddressUnreachable | Said::TooBig(_) => {
-            Cause::Unreachable
-        }
+    let cause = match report.cause {
+        IcmpCause::PortUnreachable | IcmpCause::ProtocolUnreachable => Cause::Refused,
+        IcmpCause::NoRoute
+        | IcmpCause::Prohibited
+        | IcmpCause::AddressUnreachable
+        | IcmpCause::TooBig(_) => Cause::Unreachable,
     };
     failure(cause, Level::Started, report.to_string())
 }

@@ -32,7 +32,7 @@ const PEEKED: usize = 20;
 pub(crate) struct Report {
     /// Where the packet in question was going.
     pub(crate) remote: SocketAddr,
-    pub(crate) said: Said,
+    pub(crate) cause: IcmpCause,
     /// The router or host that says so; `None` if this host itself does.
     pub(crate) by: Option<IpAddr>,
     /// How the packet begins behind the header of IP or UDP, as far as it is quoted; `None` for what
@@ -42,7 +42,7 @@ pub(crate) struct Report {
 
 /// What a report says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum IcmpCause {
     /// No route leads there.
     NoRoute,
     /// A filter or a policy forbids it.
@@ -57,7 +57,7 @@ pub(crate) enum Said {
     TooBig(u16),
 }
 
-impl std::fmt::Display for Said {
+impl std::fmt::Display for IcmpCause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NoRoute => f.write_str("no route leads there"),
@@ -73,8 +73,8 @@ impl std::fmt::Display for Said {
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.by {
-            Some(by) => write!(f, "{} (ICMP from {by})", self.said),
-            None => write!(f, "{} (by this host)", self.said),
+            Some(by) => write!(f, "{} (ICMP from {by})", self.cause),
+            None => write!(f, "{} (by this host)", self.cause),
         }
     }
 }
@@ -138,7 +138,7 @@ pub(crate) fn read(socket: &impl AsFd) -> io::Result<Option<Report>> {
         MsgFlags::MSG_ERRQUEUE,
     )?;
     let Some(remote) = message.address.as_ref().and_then(to_address) else { return Ok(None) };
-    let (mut said, mut by, mut from_here) = (None, None, false);
+    let (mut cause, mut by, mut from_here) = (None, None, false);
     for one in message.cmsgs()? {
         let error = match one {
             ControlMessageOwned::Ipv4RecvErr(error, offender) => {
@@ -151,14 +151,14 @@ pub(crate) fn read(socket: &impl AsFd) -> io::Result<Option<Report>> {
             }
             _ => continue,
         };
-        said = meaning(&error);
+        cause = meaning(&error);
         from_here = error.ee_origin == libc::SO_EE_ORIGIN_LOCAL;
     }
     let length = message.bytes;
     let quoted = packet.get(..length).unwrap_or(&packet);
     let quoted = (!from_here).then(|| Bytes::copy_from_slice(quoted));
     let by = by.filter(|by| !from_here && !by.is_unspecified());
-    Ok(said.map(|said| Report { remote, said, by, quoted }))
+    Ok(cause.map(|cause| Report { remote, cause, by, quoted }))
 }
 
 fn to_address(address: &SockaddrStorage) -> Option<SocketAddr> {
@@ -168,36 +168,36 @@ fn to_address(address: &SockaddrStorage) -> Option<SocketAddr> {
 }
 
 /// What a report says, if it is about the path.
-fn meaning(error: &libc::sock_extended_err) -> Option<Said> {
+fn meaning(error: &libc::sock_extended_err) -> Option<IcmpCause> {
     let errno = i32::try_from(error.ee_errno).ok()?;
     if errno == libc::EMSGSIZE {
         let mtu = u16::try_from(error.ee_info).unwrap_or(u16::MAX);
-        return (mtu > 0).then_some(Said::TooBig(mtu));
+        return (mtu > 0).then_some(IcmpCause::TooBig(mtu));
     }
-    let said = match (error.ee_origin, error.ee_type, error.ee_code) {
+    let cause = match (error.ee_origin, error.ee_type, error.ee_code) {
         (libc::SO_EE_ORIGIN_ICMP, ICMP_UNREACHABLE, code) => match code {
-            1 | 7 | 8 => Said::AddressUnreachable,
-            2 => Said::ProtocolUnreachable,
-            3 => Said::PortUnreachable,
-            9 | 10 | 13..=15 => Said::Prohibited,
-            _ => Said::NoRoute,
+            1 | 7 | 8 => IcmpCause::AddressUnreachable,
+            2 => IcmpCause::ProtocolUnreachable,
+            3 => IcmpCause::PortUnreachable,
+            9 | 10 | 13..=15 => IcmpCause::Prohibited,
+            _ => IcmpCause::NoRoute,
         },
         (libc::SO_EE_ORIGIN_ICMP6, ICMP6_UNREACHABLE, code) => match code {
-            1 | 5 | 6 => Said::Prohibited,
-            3 => Said::AddressUnreachable,
-            4 => Said::PortUnreachable,
-            _ => Said::NoRoute,
+            1 | 5 | 6 => IcmpCause::Prohibited,
+            3 => IcmpCause::AddressUnreachable,
+            4 => IcmpCause::PortUnreachable,
+            _ => IcmpCause::NoRoute,
         },
-        (libc::SO_EE_ORIGIN_ICMP6, ICMP6_PARAMETER_PROBLEM, 1) => Said::ProtocolUnreachable,
+        (libc::SO_EE_ORIGIN_ICMP6, ICMP6_PARAMETER_PROBLEM, 1) => IcmpCause::ProtocolUnreachable,
         (libc::SO_EE_ORIGIN_LOCAL, ..) => match errno {
-            libc::EHOSTUNREACH => Said::AddressUnreachable,
-            libc::ENETUNREACH => Said::NoRoute,
-            libc::EACCES => Said::Prohibited,
+            libc::EHOSTUNREACH => IcmpCause::AddressUnreachable,
+            libc::ENETUNREACH => IcmpCause::NoRoute,
+            libc::EACCES => IcmpCause::Prohibited,
             _ => return None,
         },
         _ => return None,
     };
-    Some(said)
+    Some(cause)
 }
 
 #[cfg(test)]

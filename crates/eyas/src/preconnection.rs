@@ -123,7 +123,7 @@ impl Preconnection {
     pub fn initiate(self) -> Initiation {
         let seed = self.drawn_seed();
         let trust = self.endpoint.trust(&self.target.host, self.peer.certificate_host.as_ref());
-        let network = self.endpoint.network().glance();
+        let network = self.endpoint.network().view_without_waiting();
         let until_spoken = self.until_spoken && self.target.security == Security::None;
         let setup = setup(&self.endpoint, self.target, &trust, self.policy, seed, &network);
         let Self { endpoint, peer, allowed, .. } = self;

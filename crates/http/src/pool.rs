@@ -21,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub(crate) use self::{
     checkout::{Checkout, Permit},
-    connection::{Hold, Leased},
+    connection::{Leased, UseGuard},
 };
 use self::{connection::Connection, origins::Origins};
 use crate::{client::ConnectionReport, protocol::Sender};

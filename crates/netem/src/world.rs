@@ -19,7 +19,7 @@ use core::time::Duration;
 use bytes::Bytes;
 
 pub use action::{Action, NodeChange, WorldChange};
-pub use observation::{Happening, Record, TapPoint};
+pub use observation::{Observation, Record, TapPoint};
 
 use crate::link::{DropCause, Link, LinkChange, LinkConfig, LinkCounters};
 use crate::node::{Node, NodeInput, NodeOutput};
@@ -290,7 +290,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
     /// Changes one direction of a link, or both, now.
     pub fn change_link(&mut self, id: LinkId, direction: Option<Direction>, change: &LinkChange) {
         let now = self.now();
-        self.observers.record(now, Happening::Changed(id));
+        self.observers.record(now, Observation::Changed(id));
         for one in [Direction::Forward, Direction::Backward] {
             if direction.is_none_or(|wanted| wanted == one) {
                 let slot = Self::slot(id, one);
@@ -333,7 +333,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         let input = if slot.started { NodeInput::Timer } else { NodeInput::Start };
         slot.started = true;
         self.counters.events += 1;
-        self.observers.record(Duration::from_nanos(self.now), Happening::Timer(NodeId(node)));
+        self.observers.record(Duration::from_nanos(self.now), Observation::Timer(NodeId(node)));
         self.hand_over(node, input);
     }
 

@@ -33,17 +33,17 @@ use crate::resolve::ServiceInfo;
 use crate::target::Target;
 
 mod address;
-mod again;
 mod candidates;
 mod destination;
 mod interleave;
 mod remembered;
 mod schedule;
+mod second_try;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use again::{WORK, known_patience};
+pub(crate) use second_try::{WORK, known_patience};
 
 pub use crate::reason::{AddressRule, Reason, RecordFault};
 
@@ -171,7 +171,7 @@ pub fn plan(request: &PlanRequest<'_>) -> Plan {
     dropped.extend(found.unroutable.into_iter().map(Draft::into_dropped));
     let mut notes = request.notes.to_vec();
     notes.extend(found.notes);
-    let waits = again::waits(request);
+    let waits = second_try::waits(request);
     notes.extend(waits.note.clone());
     let entries = schedule::entries(request.policy, &waits, weighed);
     let (second_try_delay, is_lossy) = (waits.second_try_delay, waits.is_lossy);

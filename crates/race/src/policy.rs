@@ -115,7 +115,7 @@ pub struct Policy {
     pub deadline: Duration,
     /// How long DNS is still read after the win, for the memory: 1 s.
     pub dns_after_win: Duration,
-    /// Try every candidate to its end and crown the best (`eyas race --all`).
+    /// Try every candidate to its end and elect the best (`eyas race --all`).
     pub exhaustive: bool,
     /// Ignore what the memory says; outcomes are still learnt.
     pub ignore_memory: bool,

@@ -49,7 +49,7 @@ pub(crate) enum Missed {
 }
 
 /// A race to be run for a client.
-pub(crate) struct Wish<'a> {
+pub(crate) struct DestinationRace<'a> {
     preconnection: Preconnection,
     shared: &'a Shared,
     destination: &'a Destination,
@@ -57,7 +57,7 @@ pub(crate) struct Wish<'a> {
     sifted: Arc<AtomicBool>,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> DestinationRace<'a> {
     /// A race to this destination, if this client may go there.
     pub(crate) fn new(
         shared: &'a Arc<Shared>,

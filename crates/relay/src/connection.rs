@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::admission::Permit;
-use crate::connect::{Connected, Missed, Wish};
+use crate::connect::{Connected, DestinationRace, Missed};
 use crate::copy::{self, End, Passed, Until};
 use crate::handshake::{Handshake, Refusal, Request, Step};
 use crate::report::{Ending, Report, WonBy};
@@ -36,7 +36,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, tcp: TcpStream, client: SocketAdd
         () = shared.abort.cancelled() => Ending::Stopped,
     };
     drop(permit);
-    shared.tell(Report {
+    shared.report(Report {
         at: life.at,
         took: began.elapsed(),
         client,
@@ -130,12 +130,12 @@ impl Life {
     ) -> Result<Ending, Ending> {
         let granted = handshake.granted(None);
         let refused = |why: &Refusal| handshake.refused(why);
-        let wish = match Wish::new(shared, request.destination(), self.client) {
-            Ok(wish) => wish,
+        let race = match DestinationRace::new(shared, request.destination(), self.client) {
+            Ok(race) => race,
             Err(why) => return Err(refuse(tcp, refused(&why), why).await),
         };
         let rest = handshake.rest();
-        let connected = match wish.conversation(tcp, (rest, granted), &mut self.race).await {
+        let connected = match race.conversation(tcp, (rest, granted), &mut self.race).await {
             Ok(connected) => connected,
             Err(Missed::Refused(why)) => return Err(refuse(tcp, refused(&why), why).await),
             Err(Missed::Unanswered(why)) => return Err(Ending::Unanswered(why)),
@@ -145,7 +145,7 @@ impl Life {
         let Connected { mut stream, won_by, unsaid, said } = connected;
         self.take_note(&stream, won_by);
         self.passed.sent = said;
-        self.say(&mut stream, &unsaid).await?;
+        self.write(&mut stream, &unsaid).await?;
         let kind = (Until::Both, shared.limits.idle_time);
         let end = copy::both_ways(tcp, &mut stream, kind, &mut self.passed).await;
         Ok(self.ending(end, &stream))
@@ -160,12 +160,12 @@ impl Life {
         (head, body, handshake): (Bytes, crate::body::Body, Handshake),
     ) -> Result<Ending, Ending> {
         let refused = |why: &Refusal| handshake.refused(why);
-        let wish = match Wish::new(shared, request.destination(), self.client) {
-            Ok(wish) => wish,
+        let race = match DestinationRace::new(shared, request.destination(), self.client) {
+            Ok(race) => race,
             Err(why) => return Err(refuse(tcp, refused(&why), why).await),
         };
         let mut stream = tokio::select! {
-            connected = wish.transport(&mut self.race) => match connected {
+            connected = race.transport(&mut self.race) => match connected {
                 Ok(stream) => stream,
                 Err(Missed::Refused(why) | Missed::Unanswered(why)) => {
                     return Err(refuse(tcp, refused(&why), why).await);
@@ -175,7 +175,7 @@ impl Life {
             () = broke(tcp) => return Err(Ending::Left),
         };
         self.take_note(&stream, WonBy::Transport);
-        self.say(&mut stream, &head).await?;
+        self.write(&mut stream, &head).await?;
         let mut requester = Requester::new(tcp, handshake.into_rest(), body);
         let kind = (Until::Destination, shared.limits.idle_time);
         let end = copy::both_ways(&mut requester, &mut stream, kind, &mut self.passed).await;
@@ -188,7 +188,7 @@ impl Life {
     }
 
     /// Says to the destination what is not part of the copy.
-    async fn say(&mut self, stream: &mut ByteStream, bytes: &[u8]) -> Result<(), Ending> {
+    async fn write(&mut self, stream: &mut ByteStream, bytes: &[u8]) -> Result<(), Ending> {
         self.passed.sent += bytes.len() as u64;
         let said = stream.write_all(bytes).await;
         said.map_err(|error| Ending::Destination(error.to_string()))

@@ -50,7 +50,7 @@ pub(crate) trait Duplex: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
 
 #[derive(Debug, Default)]
-struct Way {
+struct OneDirection {
     /// Read and not taken yet.
     waiting: Vec<u8>,
     taken: usize,
@@ -83,7 +83,7 @@ pub(crate) async fn both_ways(
     (until, idle): (Until, Duration),
     passed: &mut Passed,
 ) -> End {
-    let (mut out, mut back) = (Way::default(), Way::default());
+    let (mut out, mut back) = (OneDirection::default(), OneDirection::default());
     let mut moved_at = Instant::now();
     let mut timer = pin!(sleep_until(moved_at + idle));
     let before = *passed;
@@ -123,7 +123,7 @@ pub(crate) async fn both_ways(
     .await
 }
 
-impl Way {
+impl OneDirection {
     /// Passes on what there is. Ready once the end was passed on.
     fn poll(
         &mut self,

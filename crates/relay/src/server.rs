@@ -43,7 +43,7 @@ impl Proxy {
             users: None,
             limits: Limits::default(),
             metrics: None,
-            told: Told::default(),
+            observers: Observers::default(),
         }
     }
 }
@@ -59,21 +59,21 @@ pub struct ProxyBuilder {
     users: Option<Arc<Users>>,
     limits: Limits,
     metrics: Option<SocketAddr>,
-    told: Told,
+    observers: Observers,
 }
 
-type Tell<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
+type Observer<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
 
-/// Whom to tell what happens.
+/// Who is called when something happens.
 #[derive(Clone, Default)]
-struct Told {
-    reports: Tell<Report>,
-    notices: Tell<String>,
+struct Observers {
+    reports: Observer<Report>,
+    notices: Observer<String>,
 }
 
-impl std::fmt::Debug for Told {
+impl std::fmt::Debug for Observers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Told").finish_non_exhaustive()
+        f.debug_struct("Observers").finish_non_exhaustive()
     }
 }
 
@@ -132,15 +132,15 @@ impl ProxyBuilder {
     }
 
     /// Tells what became of each client. It is called by the tasks that serve, so it must not wait.
-    pub fn reports(mut self, tell: impl Fn(Report) + Send + Sync + 'static) -> Self {
-        self.told.reports = Some(Arc::new(tell));
+    pub fn reports(mut self, observer: impl Fn(Report) + Send + Sync + 'static) -> Self {
+        self.observers.reports = Some(Arc::new(observer));
         self
     }
 
     /// Tells what is wrong with the proxy itself, such as descriptors that have run out, at most every
     /// ten seconds.
-    pub fn notices(mut self, tell: impl Fn(String) + Send + Sync + 'static) -> Self {
-        self.told.notices = Some(Arc::new(tell));
+    pub fn notices(mut self, observer: impl Fn(String) + Send + Sync + 'static) -> Self {
+        self.observers.notices = Some(Arc::new(observer));
         self
     }
 
@@ -171,7 +171,7 @@ impl ProxyBuilder {
             admission: Admission::new(&self.limits),
             limits: self.limits,
             counters: Counters::default(),
-            told: self.told,
+            observers: self.observers,
             drain: CancellationToken::new(),
             abort: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -201,7 +201,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
     pub(crate) counters: Counters,
-    told: Told,
+    observers: Observers,
     /// Cancelled when no new clients are wanted.
     pub(crate) drain: CancellationToken,
     /// Cancelled when everything is to end now.
@@ -215,16 +215,16 @@ impl Shared {
         self.counters.snapshot(self.admission.open())
     }
 
-    pub(crate) fn tell(&self, report: Report) {
+    pub(crate) fn report(&self, report: Report) {
         self.counters.note(&report);
-        if let Some(tell) = &self.told.reports {
-            tell(report);
+        if let Some(observer) = &self.observers.reports {
+            observer(report);
         }
     }
 
-    fn say(&self, notice: String) {
-        if let Some(tell) = &self.told.notices {
-            tell(notice);
+    fn notify(&self, notice: String) {
+        if let Some(observer) = &self.observers.notices {
+            observer(notice);
         }
     }
 }
@@ -243,7 +243,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
             Err(error) => {
                 if said_at.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
                     said_at = Some(Instant::now());
-                    shared.say(exhausted(&error));
+                    shared.notify(exhausted(&error));
                 }
                 sleep(ACCEPT_PAUSE).await;
                 continue;
@@ -259,7 +259,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
                 shared.counters.turned_away();
                 if said_at.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
                     said_at = Some(Instant::now());
-                    shared.say(format!("{client} was turned away: {why}"));
+                    shared.notify(format!("{client} was turned away: {why}"));
                 }
             }
         }

@@ -10,7 +10,7 @@ pub use crate::auth::{KeyError, SharedKeys};
 pub use crate::cmt::{
     BufferSplitting, BurstLimit, Choice, ChunkRescheduling, Cuc, FlightCap, IdleWindow,
     InitialThreshold, InitialWindow, Multipath, NrSackPolicy, PathOrder, Profile, RttSampling,
-    RtxPolicy, SackPath, StreamMapping, StreamWish, WindowAccounting,
+    RtxPolicy, SackPath, StreamMapping, StreamPreference, WindowAccounting,
 };
 use crate::identifier::StreamId;
 

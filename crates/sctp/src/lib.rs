@@ -57,7 +57,7 @@
 //! | §3.2 | unknown chunks and parameters | `wire/action.rs`, `association/report.rs` |
 //! | §3.3 | chunks | `wire/chunk/`, one file each |
 //! | §3.2.1, §3.3.2.1 | parameters | `wire/parameter/` |
-//! | §3.3.2.1.5 | kinds of addresses | `association/introduction.rs`, `endpoint/init.rs` |
+//! | §3.3.2.1.5 | kinds of addresses | `association/init_params.rs`, `endpoint/init.rs` |
 //! | §3.3.10 | error causes | `wire/cause.rs` |
 //! | §4 | states | `association/state.rs` |
 //! | §5.1 | the handshake | `association/handshake.rs`, `endpoint/init.rs`, `endpoint/cookie_echo.rs` |
@@ -65,7 +65,7 @@
 //! | §5.1.3 | the cookie | `endpoint/cookie.rs` |
 //! | §5.2 | collisions and restarts | `association/collision.rs`, `endpoint/init.rs` |
 //! | §5.2.6 | stale cookies | `association/handshake.rs` |
-//! | §5.3 | streams agreed on | `association/introduction/reading.rs` |
+//! | §5.3 | streams agreed on | `association/init_params/reading.rs` |
 //! | §5.4 | verification of addresses | `path/verification.rs`, `path/heartbeat.rs` |
 //! | §6.1 | sending data | `send/fill.rs`, `path/allowance.rs` |
 //! | §6.1 A | zero-window probes | `send/peer_window.rs` |

@@ -7,7 +7,7 @@ use eyas_race::evidence::{Cause, Failure, Level};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::Established;
-use crate::byte_stream::Carrier;
+use crate::byte_stream::ByteTransport;
 use crate::failure::{failure, of_io};
 
 /// The most that is read ahead of the caller: one TLS record.
@@ -18,15 +18,15 @@ const ASK_AGAIN: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// Waits for the first byte. Over TCP it is kept for the caller; over QUIC it stays in its stream.
 pub(super) async fn wait(established: &mut Established) -> Result<(), Failure> {
-    match &mut established.carrier {
-        Carrier::Tcp(tcp) => established.said = read_some(tcp).await?,
-        Carrier::Tls(tls) => established.said = read_some(tls).await?,
+    match &mut established.transport {
+        ByteTransport::Tcp(tcp) => established.said = read_some(tcp).await?,
+        ByteTransport::Tls(tls) => established.said = read_some(tls).await?,
         #[cfg(feature = "sctp")]
-        Carrier::Sctp(sctp) => established.said = read_some(sctp).await?,
+        ByteTransport::Sctp(sctp) => established.said = read_some(sctp).await?,
         #[cfg(feature = "sctp")]
-        Carrier::SctpTls(secured) => established.said = read_some(&mut secured.tls).await?,
+        ByteTransport::SctpTls(secured) => established.said = read_some(&mut secured.tls).await?,
         #[cfg(feature = "quic")]
-        Carrier::Quic(stream) => {
+        ByteTransport::Quic(stream) => {
             let connection = stream.connection();
             while connection.stats().frame_rx.stream == 0 {
                 if let Some(reason) = connection.close_reason() {

@@ -14,10 +14,10 @@ use tokio::sync::mpsc;
 #[cfg(feature = "sctp")]
 use tokio::sync::oneshot;
 
-use crate::byte_stream::Carrier;
+use crate::byte_stream::ByteTransport;
 use crate::connection::{ConnectionInfo, Timings};
 use crate::connector::Connector;
-use crate::driver::Happening;
+use crate::driver::DriverEvent;
 use crate::failure::failure;
 use opening::OpeningOfRace;
 
@@ -53,7 +53,7 @@ pub(crate) enum Event {
 
 /// An attempt that is complete.
 pub(crate) struct Established {
-    pub(crate) carrier: Carrier,
+    pub(crate) transport: ByteTransport,
     pub(crate) info: ConnectionInfo,
     /// What the peer has said already.
     pub(crate) said: Bytes,
@@ -82,7 +82,7 @@ pub(crate) struct Attempt {
 
 /// Carries what an attempt tells, in the order of happening.
 pub(crate) struct Reporter {
-    to: Option<(AttemptId, mpsc::Sender<Happening>)>,
+    to: Option<(AttemptId, mpsc::Sender<DriverEvent>)>,
 }
 
 impl Reporter {
@@ -91,14 +91,14 @@ impl Reporter {
         Self { to: None }
     }
 
-    pub(crate) const fn new(id: AttemptId, to: mpsc::Sender<Happening>) -> Self {
+    pub(crate) const fn new(id: AttemptId, to: mpsc::Sender<DriverEvent>) -> Self {
         Self { to: Some((id, to)) }
     }
 
     pub(crate) async fn report(&self, event: Event) {
         if let Some((id, sender)) = &self.to {
             // A driver that is gone has dropped the attempt too, or is about to.
-            let _ = sender.send(Happening::Attempt(*id, event)).await;
+            let _ = sender.send(DriverEvent::Attempt(*id, event)).await;
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::first_byte::{MAX_AHEAD, spoke};
 use super::{Established, Reporter};
-use crate::byte_stream::Carrier;
+use crate::byte_stream::ByteTransport;
 use crate::failure::of_io;
 
 /// What the caller says first.
@@ -57,15 +57,15 @@ impl OpeningOfRace {
         reporter.progress(reached, established.info.rtt).await;
         self.is_up.send_replace(true);
         let opening = &mut self.opening;
-        let talk = match &mut established.carrier {
-            Carrier::Tcp(tcp) => talk(tcp, opening, reached).await?,
-            Carrier::Tls(tls) => talk(tls, opening, reached).await?,
+        let talk = match &mut established.transport {
+            ByteTransport::Tcp(tcp) => talk(tcp, opening, reached).await?,
+            ByteTransport::Tls(tls) => talk(tls, opening, reached).await?,
             #[cfg(feature = "sctp")]
-            Carrier::Sctp(sctp) => talk(sctp, opening, reached).await?,
+            ByteTransport::Sctp(sctp) => talk(sctp, opening, reached).await?,
             #[cfg(feature = "sctp")]
-            Carrier::SctpTls(secured) => talk(&mut secured.tls, opening, reached).await?,
+            ByteTransport::SctpTls(secured) => talk(&mut secured.tls, opening, reached).await?,
             #[cfg(feature = "quic")]
-            Carrier::Quic(quic) => talk(quic, opening, reached).await?,
+            ByteTransport::Quic(quic) => talk(quic, opening, reached).await?,
         };
         let timings = &mut established.info.timings;
         timings.opened = talk.opened.map(|at| at.saturating_duration_since(origin));

@@ -13,7 +13,7 @@ use rustls_pki_types::CertificateDer;
 use super::quic_sockets::Shared;
 use super::quic_unanswered::Listening;
 use super::{Attempt, Established, Reporter, quic_failure};
-use crate::byte_stream::Carrier;
+use crate::byte_stream::ByteTransport;
 use crate::connection::ConnectionInfo;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io};
@@ -102,8 +102,8 @@ fn established(
     info.security = Security::Tls;
     info.protocol = Some("TLSv1.3");
     describe(&mut info, &connection);
-    let carrier = Carrier::Quic(Box::new(QuicStream::new(connection, Role::Client)));
-    Established { carrier, info, said: Bytes::new() }
+    let transport = ByteTransport::Quic(Box::new(QuicStream::new(connection, Role::Client)));
+    Established { transport, info, said: Bytes::new() }
 }
 
 /// A connection on which data can be sent before its handshake is complete (RFC 9001 §4.6).

@@ -8,7 +8,7 @@ use eyas_race::evidence::Failure;
 use tokio::sync::oneshot;
 
 use crate::failure::of_report;
-use crate::icmp::{Report, Said};
+use crate::icmp::{IcmpCause, Report};
 
 /// The least that a path has to carry for QUIC, without the headers of IP and UDP (RFC 9000 §14).
 const LEAST_DATAGRAM: u16 = 1200;
@@ -53,7 +53,7 @@ impl Unanswered {
     pub(super) fn reported(&self, report: &Report) {
         let headers = HEADERS[usize::from(report.remote.is_ipv6())];
         // Routers may take less than we sent as long as it is enough.
-        if !matches!(report.said, Said::TooBig(mtu) if mtu >= LEAST_DATAGRAM + headers) {
+        if !matches!(report.cause, IcmpCause::TooBig(mtu) if mtu >= LEAST_DATAGRAM + headers) {
             self.fail(report.remote, &of_report(report));
         }
     }

@@ -8,7 +8,7 @@ use eyas_race::evidence::{Cause, Failure, Level};
 use eyas_sctp::identifier::StreamId;
 
 use super::{Attempt, Established, Reporter, tls};
-use crate::byte_stream::Carrier;
+use crate::byte_stream::ByteTransport;
 use crate::connection::ConnectionInfo;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io};
@@ -58,12 +58,12 @@ async fn associate(
         .open(candidate.transport, candidate.address, known)
         .await
         .map_err(|error| of_io(&error, Level::Started))?;
-    come_up(&association, start, attempt, reporter, info).await?;
+    establish(&association, start, attempt, reporter, info).await?;
     Ok(association)
 }
 
 /// Waits for the INIT ACK, for the race, and for the end of the handshake.
-pub(super) async fn come_up(
+pub(super) async fn establish(
     association: &SctpAssociation,
     start: Instant,
     attempt: &mut Attempt,
@@ -95,8 +95,8 @@ async fn secure(
     mut info: ConnectionInfo,
 ) -> Result<Established, Failure> {
     if attempt.candidate.security == Security::None {
-        let carrier = Carrier::Sctp(Box::new(stream));
-        return Ok(Established { carrier, info, said: Bytes::new() });
+        let transport = ByteTransport::Sctp(Box::new(stream));
+        return Ok(Established { transport, info, said: Bytes::new() });
     }
     let config = connector.stream_tls(&attempt.candidate.alpn);
     let name = attempt
@@ -107,8 +107,8 @@ async fn secure(
     let tls = role.secure(stream).await?;
     info.timings.security = Some(attempt.origin.elapsed());
     tls::describe(&mut info, tls.get_ref().1);
-    let carrier = Carrier::SctpTls(Box::new(Secured::new(tls, role)));
-    Ok(Established { carrier, info, said: Bytes::new() })
+    let transport = ByteTransport::SctpTls(Box::new(Secured::new(tls, role)));
+    Ok(Established { transport, info, said: Bytes::new() })
 }
 
 /// Where the kernel speaks SCTP it does so alone, and tells nothing of the INIT ACK.

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{Cause, Failure, Level};
 
-use super::sctp::{STREAM, come_up};
+use super::sctp::{STREAM, establish};
 use super::{Attempt, Established, Reporter};
-use crate::byte_stream::Carrier;
+use crate::byte_stream::ByteTransport;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io, of_tls};
 use crate::sctp::client::{Known, Protected, Unprotected};
@@ -38,10 +38,10 @@ pub(super) async fn run(
     info.timings.security = Some(attempt.origin.elapsed());
     info.security = Security::Dtls;
     info.protocol = Some(version);
-    come_up(&association, start, &mut attempt, reporter, &mut info).await?;
+    establish(&association, start, &mut attempt, reporter, &mut info).await?;
     let stream =
         association.stream(STREAM).map_err(|error| of_attempt(&error, Level::Transport))?;
-    Ok(Established { carrier: Carrier::Sctp(Box::new(stream)), info, said: Bytes::new() })
+    Ok(Established { transport: ByteTransport::Sctp(Box::new(stream)), info, said: Bytes::new() })
 }
 
 fn of_unprotected(error: &Unprotected) -> Failure {

@@ -10,7 +10,7 @@ use eyas_race::evidence::{Failure, Level};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
 use super::{Attempt, Established, Reporter, mptcp, tcp_connect, tls};
-use crate::byte_stream::Carrier;
+use crate::byte_stream::ByteTransport;
 use crate::connector::Connector;
 use crate::failure::of_io;
 use crate::local_addresses::LocalAddresses;
@@ -53,15 +53,15 @@ pub(super) async fn run(
     reporter.progress(reached, rtt).await;
     match attempt.candidate.security {
         Security::None | Security::Dtls => {
-            Ok(Established { carrier: Carrier::Tcp(stream), info, said: Bytes::new() })
+            Ok(Established { transport: ByteTransport::Tcp(stream), info, said: Bytes::new() })
         }
         Security::Tls => {
             let config = connector.stream_tls(&attempt.candidate.alpn);
             let stream = tls::connect(stream, config, &attempt, reached).await?;
             info.timings.security = Some(attempt.origin.elapsed());
             tls::describe(&mut info, stream.get_ref().1);
-            let carrier = Carrier::Tls(Box::new(stream.into()));
-            Ok(Established { carrier, info, said: Bytes::new() })
+            let transport = ByteTransport::Tls(Box::new(stream.into()));
+            Ok(Established { transport, info, said: Bytes::new() })
         }
     }
 }

@@ -40,11 +40,11 @@ pub(super) async fn connect(socket: Socket, to: SocketAddr) -> Result<TcpStream,
     let is_told = ready.is_error() || ready.is_write_closed();
     if is_told || !hears {
         let error = stream.take_error().map_err(local)?;
-        let said = if hears { said(&stream) } else { None };
+        let report = if hears { icmp_report(&stream) } else { None };
         if let Some(error) = error
             && !(icmp::is_a_report(&error) && stream.peer_addr().is_ok())
         {
-            return Err(said.map_or_else(|| of_connect(&error), |report| of_report(&report)));
+            return Err(report.map_or_else(|| of_connect(&error), |report| of_report(&report)));
         }
     }
     if hears {
@@ -55,7 +55,7 @@ pub(super) async fn connect(socket: Socket, to: SocketAddr) -> Result<TcpStream,
 }
 
 /// The first report that says something.
-fn said(stream: &TcpStream) -> Option<Report> {
+fn icmp_report(stream: &TcpStream) -> Option<Report> {
     loop {
         match icmp::read(stream) {
             Ok(None) => {}

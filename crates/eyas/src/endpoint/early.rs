@@ -44,7 +44,7 @@ impl Early {
         let Self { quic, refusals, server_name } = self;
         let confirmed = quic.confirmed().await;
         let (done, accepted) = confirmed.map_err(|failure| refusals.tell(failure, &server_name))?;
-        let connection = Connection::new(done.carrier, done.info, Feedback::none(), done.said);
+        let connection = Connection::new(done.transport, done.info, Feedback::none(), done.said);
         Ok((connection, accepted))
     }
 }

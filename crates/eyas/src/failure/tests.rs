@@ -5,7 +5,7 @@ use nix::libc;
 use rustls::{AlertDescription, CertificateError};
 
 use super::{of_connect, of_io, of_report, of_tls};
-use crate::icmp::{Report, Said};
+use crate::icmp::{IcmpCause, Report};
 
 fn cause(code: i32, reached: Level) -> Cause {
     of_io(&io::Error::from_raw_os_error(code), reached).cause
@@ -26,16 +26,21 @@ fn what_the_kernel_says() {
 
 #[test]
 fn what_icmp_says() {
-    let of = |said| {
+    let of = |cause| {
         let remote = ([192, 0, 2, 1], 443).into();
-        of_report(&Report { remote, said, by: Some([198, 51, 100, 1].into()), quoted: None })
+        of_report(&Report { remote, cause, by: Some([198, 51, 100, 1].into()), quoted: None })
     };
-    assert_eq!(of(Said::PortUnreachable).cause, Cause::Refused);
-    assert_eq!(of(Said::ProtocolUnreachable).cause, Cause::Refused);
-    for said in [Said::NoRoute, Said::Prohibited, Said::AddressUnreachable, Said::TooBig(1000)] {
-        assert_eq!(of(said).cause, Cause::Unreachable);
+    assert_eq!(of(IcmpCause::PortUnreachable).cause, Cause::Refused);
+    assert_eq!(of(IcmpCause::ProtocolUnreachable).cause, Cause::Refused);
+    for cause in [
+        IcmpCause::NoRoute,
+        IcmpCause::Prohibited,
+        IcmpCause::AddressUnreachable,
+        IcmpCause::TooBig(1000),
+    ] {
+        assert_eq!(of(cause).cause, Cause::Unreachable);
     }
-    assert_eq!(of(Said::NoRoute).detail, "no route leads there (ICMP from 198.51.100.1)");
+    assert_eq!(of(IcmpCause::NoRoute).detail, "no route leads there (ICMP from 198.51.100.1)");
 }
 
 #[test]

@@ -18,20 +18,20 @@ fn error(origin: u8, errno: i32, kind: u8, code: u8, info: u32) -> libc::sock_ex
 fn reports_mean_what_the_rfcs_say() {
     let (v4, v6) = (libc::SO_EE_ORIGIN_ICMP, libc::SO_EE_ORIGIN_ICMP6);
     let cases = [
-        (error(v4, libc::ENETUNREACH, 3, 0, 0), Some(Said::NoRoute)),
-        (error(v4, libc::EHOSTUNREACH, 3, 1, 0), Some(Said::AddressUnreachable)),
-        (error(v4, libc::ENOPROTOOPT, 3, 2, 0), Some(Said::ProtocolUnreachable)),
-        (error(v4, libc::ECONNREFUSED, 3, 3, 0), Some(Said::PortUnreachable)),
-        (error(v4, libc::EMSGSIZE, 3, 4, 1400), Some(Said::TooBig(1400))),
+        (error(v4, libc::ENETUNREACH, 3, 0, 0), Some(IcmpCause::NoRoute)),
+        (error(v4, libc::EHOSTUNREACH, 3, 1, 0), Some(IcmpCause::AddressUnreachable)),
+        (error(v4, libc::ENOPROTOOPT, 3, 2, 0), Some(IcmpCause::ProtocolUnreachable)),
+        (error(v4, libc::ECONNREFUSED, 3, 3, 0), Some(IcmpCause::PortUnreachable)),
+        (error(v4, libc::EMSGSIZE, 3, 4, 1400), Some(IcmpCause::TooBig(1400))),
         (error(v4, libc::EMSGSIZE, 3, 4, 0), None),
-        (error(v4, libc::EHOSTUNREACH, 3, 13, 0), Some(Said::Prohibited)),
-        (error(v6, libc::ENETUNREACH, 1, 0, 0), Some(Said::NoRoute)),
-        (error(v6, libc::EACCES, 1, 1, 0), Some(Said::Prohibited)),
-        (error(v6, libc::EHOSTUNREACH, 1, 3, 0), Some(Said::AddressUnreachable)),
-        (error(v6, libc::ECONNREFUSED, 1, 4, 0), Some(Said::PortUnreachable)),
-        (error(v6, libc::EPROTO, 4, 1, 0), Some(Said::ProtocolUnreachable)),
+        (error(v4, libc::EHOSTUNREACH, 3, 13, 0), Some(IcmpCause::Prohibited)),
+        (error(v6, libc::ENETUNREACH, 1, 0, 0), Some(IcmpCause::NoRoute)),
+        (error(v6, libc::EACCES, 1, 1, 0), Some(IcmpCause::Prohibited)),
+        (error(v6, libc::EHOSTUNREACH, 1, 3, 0), Some(IcmpCause::AddressUnreachable)),
+        (error(v6, libc::ECONNREFUSED, 1, 4, 0), Some(IcmpCause::PortUnreachable)),
+        (error(v6, libc::EPROTO, 4, 1, 0), Some(IcmpCause::ProtocolUnreachable)),
         (error(v6, libc::EHOSTUNREACH, 3, 0, 0), None),
-        (error(libc::SO_EE_ORIGIN_LOCAL, libc::ENETUNREACH, 0, 0, 0), Some(Said::NoRoute)),
+        (error(libc::SO_EE_ORIGIN_LOCAL, libc::ENETUNREACH, 0, 0, 0), Some(IcmpCause::NoRoute)),
     ];
     for (given, wanted) in cases {
         assert_eq!(meaning(&given), wanted, "{given:?}");
@@ -39,7 +39,7 @@ fn reports_mean_what_the_rfcs_say() {
 }
 
 #[test]
-fn who_said_it_and_about_what_is_told() {
+fn a_report_has_its_cause_its_sender_and_its_subject() {
     for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         let socket = UdpSocket::bind((ip, 0)).unwrap();
         ask_for_reports(&socket, Family::of(ip)).unwrap();
@@ -50,7 +50,8 @@ fn who_said_it_and_about_what_is_told() {
         socket.set_nonblocking(true).unwrap();
         let report = read(&socket).unwrap().unwrap();
         let quoted = Some(Bytes::from_static(b"hello"));
-        let wanted = Report { remote: nobody, said: Said::PortUnreachable, by: Some(ip), quoted };
+        let wanted =
+            Report { remote: nobody, cause: IcmpCause::PortUnreachable, by: Some(ip), quoted };
         assert_eq!(report, wanted);
         assert_eq!(report.to_string(), format!("nobody listens at this port (ICMP from {ip})"));
         stop_reports(&socket, Family::of(ip)).unwrap();

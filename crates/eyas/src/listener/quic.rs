@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
 use crate::attempt::quic::describe;
-use crate::byte_stream::Carrier;
+use crate::byte_stream::ByteTransport;
 use crate::connection::{ConnectionInfo, Timings};
 use crate::quic_stream::{QuicStream, Role};
 use crate::{Connection, Error, Feedback};
@@ -83,6 +83,6 @@ async fn shake(incoming: quinn::Incoming, port: u16) -> Result<Connection, quinn
         peer_certificates: Vec::new(),
     };
     describe(&mut info, &connection);
-    let carrier = Carrier::Quic(Box::new(QuicStream::new(connection, Role::Server)));
-    Ok(Connection::new(carrier, info, Feedback::none(), Bytes::new()))
+    let transport = ByteTransport::Quic(Box::new(QuicStream::new(connection, Role::Server)));
+    Ok(Connection::new(transport, info, Feedback::none(), Bytes::new()))
 }

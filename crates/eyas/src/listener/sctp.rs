@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
 use crate::attempt::tls;
-use crate::byte_stream::Carrier;
+use crate::byte_stream::ByteTransport;
 use crate::connection::{ConnectionInfo, Timings};
 use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
@@ -141,13 +141,13 @@ async fn shake(association: SctpAssociation, guard: Guard) -> io::Result<Connect
         if matches!(guard, Guard::Dtls) {
             info.security = Security::Dtls;
         }
-        let carrier = Carrier::Sctp(Box::new(stream));
-        return Ok(Connection::new(carrier, info, Feedback::none(), Bytes::new()));
+        let transport = ByteTransport::Sctp(Box::new(stream));
+        return Ok(Connection::new(transport, info, Feedback::none(), Bytes::new()));
     };
     let role = Role::Server(acceptor);
     let tls = role.secure(stream).await.map_err(io::Error::other)?;
     info.timings.security = since(start);
     tls::describe(&mut info, tls.get_ref().1);
-    let carrier = Carrier::SctpTls(Box::new(Secured::new(tls, role)));
-    Ok(Connection::new(carrier, info, Feedback::none(), Bytes::new()))
+    let transport = ByteTransport::SctpTls(Box::new(Secured::new(tls, role)));
+    Ok(Connection::new(transport, info, Feedback::none(), Bytes::new()))
 }

@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::{HANDSHAKE_TIME, Reception, since};
 use crate::attempt::{mptcp, tls};
-use crate::byte_stream::Carrier;
+use crate::byte_stream::ByteTransport;
 use crate::connection::{ConnectionInfo, Timings};
 use crate::{Connection, Feedback};
 
@@ -92,11 +92,16 @@ async fn shake(
         peer_certificates: Vec::new(),
     };
     let Some(acceptor) = tls else {
-        return Ok(Connection::new(Carrier::Tcp(stream), info, Feedback::none(), Bytes::new()));
+        return Ok(Connection::new(
+            ByteTransport::Tcp(stream),
+            info,
+            Feedback::none(),
+            Bytes::new(),
+        ));
     };
     let stream = acceptor.accept(stream).await?;
     info.timings.security = since(start);
     tls::describe(&mut info, stream.get_ref().1);
-    let carrier = Carrier::Tls(Box::new(stream.into()));
-    Ok(Connection::new(carrier, info, Feedback::none(), Bytes::new()))
+    let transport = ByteTransport::Tls(Box::new(stream.into()));
+    Ok(Connection::new(transport, info, Feedback::none(), Bytes::new()))
 }

@@ -86,7 +86,7 @@ impl File {
         config: &Config,
         now: Duration,
     ) -> Result<Option<String>, Trouble> {
-        let found = place::look(&self.path)?;
+        let found = place::inspect(&self.path)?;
         let place = match found {
             Found::Nothing => place::make(&self.path)?,
             Found::Usable(place) => place,

@@ -103,7 +103,7 @@ pub(super) enum Found {
 }
 
 /// Looks without changing anything.
-pub(super) fn look(path: &Path) -> Result<Found, Trouble> {
+pub(super) fn inspect(path: &Path) -> Result<Found, Trouble> {
     let Some(path) = without_links_above(path)? else { return Ok(Found::Nothing) };
     let metadata = match std::fs::symlink_metadata(&path) {
         Ok(metadata) => metadata,
@@ -150,7 +150,7 @@ pub(super) fn make(path: &Path) -> Result<Place, Trouble> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error.into()),
     }
-    match look(path)? {
+    match inspect(path)? {
         Found::Usable(place) => Ok(place),
         Found::Nothing => Err(Trouble::Unusable("it vanished as soon as it was made".into())),
     }

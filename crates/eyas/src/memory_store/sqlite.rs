@@ -33,7 +33,7 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens a file that was [looked at](super::place::look). An empty one gets its tables and this
+    /// Opens a file that was [inspected](super::place::inspect). An empty one gets its tables and this
     /// secret.
     pub(super) fn open(
         path: &Path,

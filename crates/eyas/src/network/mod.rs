@@ -51,8 +51,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     seen: Option<Seen>,
-    /// What was seen at a glance while nothing was known, until it is looked at in full.
-    glanced: Option<(Identity, NetworkView)>,
+    /// What was seen without waiting while nothing was known, until it is looked at in full.
+    quick: Option<(Identity, NetworkView)>,
     /// Ends with the endpoint.
     watching: Option<AbortOnDrop>,
     /// What the kernel said of sources, since it last gave notice of a change.
@@ -78,12 +78,12 @@ impl Network {
         if let Some(view) = self.known() {
             return view;
         }
-        self.look().await
+        self.refresh().await
     }
 
     /// The network as far as it can be told without asking anybody: NAT64 prefixes may be missing.
     /// Called within a runtime.
-    pub(crate) fn glance(&self) -> Arc<NetworkView> {
+    pub(crate) fn view_without_waiting(&self) -> Arc<NetworkView> {
         let mut state = self.lock();
         if let Some(seen) = state.seen.as_ref() {
             return Arc::clone(&seen.view);
@@ -91,7 +91,7 @@ impl Network {
         // First of all, so that what changes from now on is noticed.
         let is_watched = self.is_watched(&mut state);
         let (identity, view) = read(&self.shared.secret);
-        state.glanced = is_watched.then(|| (identity, view.clone()));
+        state.quick = is_watched.then(|| (identity, view.clone()));
         Arc::new(view)
     }
 
@@ -157,9 +157,9 @@ impl Network {
         }
     }
 
-    async fn look(&self) -> Arc<NetworkView> {
-        let glanced = self.lock().glanced.take();
-        let (identity, mut view) = glanced.unwrap_or_else(|| read(&self.shared.secret));
+    async fn refresh(&self) -> Arc<NetworkView> {
+        let quick = self.lock().quick.take();
+        let (identity, mut view) = quick.unwrap_or_else(|| read(&self.shared.secret));
         view.pref64 = pref64::discover(&view, &self.shared.resolver).await;
         let mut state = self.lock();
         state.sources.clear();
@@ -203,12 +203,12 @@ impl Network {
                     let network = Self { shared };
                     let mut state = network.lock();
                     state.sources.clear();
-                    state.glanced = None;
+                    state.quick = None;
                 }
                 tokio::time::sleep(SETTLE_TIME).await;
                 watcher.drain();
                 let Some(shared) = shared.upgrade() else { return };
-                Self { shared }.look().await;
+                Self { shared }.refresh().await;
             }
         }))
     }

@@ -224,7 +224,7 @@ impl Hub {
 
 impl State {
     /// Hands in what came in at the sockets; from those that others share, only what is ours.
-    pub(super) fn take_in(&mut self, now: Duration, input: Input, is_shared: bool) {
+    pub(super) fn handle(&mut self, now: Duration, input: Input, is_shared: bool) {
         if let Input::Packets(received) = &input {
             let is_strange = is_shared && !self.ports.is_ours(received);
             if is_strange || self.ports.is_belated_answer(received) {
@@ -275,7 +275,7 @@ impl State {
             self.welcome(now, id);
         }
         let Some(slot) = self.slots.get_mut(&id) else { return };
-        slot.take_in(event);
+        slot.handle(event);
         if slot.is_orphan {
             self.serve_orphan(now, id);
         }

@@ -79,14 +79,14 @@ impl Watch {
         self.look_at.get_or_insert_with(|| Instant::now() + SETTLE_TIME);
     }
 
-    /// When to call `look` at the latest.
+    /// When to call `due_addresses` at the latest.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.look_at
     }
 
     /// The addresses, if it is time to look. Routes may have changed even if the addresses have
     /// not.
-    pub(super) fn look(&mut self, now: Instant) -> Option<Vec<IpAddr>> {
+    pub(super) fn due_addresses(&mut self, now: Instant) -> Option<Vec<IpAddr>> {
         if self.look_at.is_none_or(|time| time > now) {
             return None;
         }

@@ -119,7 +119,7 @@ impl Slot {
     }
 
     /// Notes what the protocol tells. Reading is up to the readers.
-    pub(super) fn take_in(&mut self, event: Event) {
+    pub(super) fn handle(&mut self, event: Event) {
         match &event {
             Event::Answered => self.stage = Stage::Answered,
             Event::Up { .. } => self.stage = Stage::Up,

@@ -47,7 +47,8 @@ pub(super) async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option
     let mut source = None;
     loop {
         hub.wires.iter().for_each(|wire| wire.handle_timeout(Instant::now()));
-        if let Some(present) = watch.as_mut().and_then(|watch| watch.look(Instant::now())) {
+        if let Some(present) = watch.as_mut().and_then(|watch| watch.due_addresses(Instant::now()))
+        {
             arrivals.push(Input::LocalAddresses(present));
         }
         let next = {
@@ -55,7 +56,7 @@ pub(super) async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option
             let mut state = hub.lock();
             let is_shared = source.is_some_and(|wire: usize| hub.wires[wire].is_shared());
             for input in arrivals.drain(..) {
-                state.take_in(now, input, is_shared);
+                state.handle(now, input, is_shared);
             }
             state.drain(now, &mut outbox)
         };

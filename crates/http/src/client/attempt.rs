@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Body, Error, Kind,
-    pool::{Checkout, Hold, Leased},
+    pool::{Checkout, Leased, UseGuard},
     protocol::SendFailure,
 };
 
@@ -29,7 +29,7 @@ const ALT_USED: http::HeaderName = http::HeaderName::from_static("alt-used");
 pub(super) struct Answered {
     pub(super) response: Response<Body>,
     pub(super) report: Arc<ConnectionReport>,
-    pub(super) hold: Hold,
+    pub(super) hold: UseGuard,
     pub(super) version: Version,
     pub(super) reused: bool,
 }

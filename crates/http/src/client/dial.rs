@@ -93,7 +93,7 @@ impl Dialler {
 
     /// Connects by this race, whatever the client's policy. The race goes on without the caller, to
     /// learn.
-    pub(super) async fn apart(
+    pub(super) async fn connect_unpooled(
         &self,
         target: Target,
         race: &Policy,

@@ -72,7 +72,7 @@ impl Direct {
     /// # Errors
     /// As a request of [`Client`](crate::Client) that finds no connection.
     pub async fn open(&self, race: &Policy) -> Result<DirectConnection, Error> {
-        let opened = self.0.dialler.apart(self.0.target.clone(), race).await;
+        let opened = self.0.dialler.connect_unpooled(self.0.target.clone(), race).await;
         let (sender, report) = opened.map_err(|error| error.at(&self.0.url))?;
         Ok(DirectConnection { sender, report: Arc::new(report), direct: self.clone() })
     }

@@ -87,8 +87,8 @@ pub(super) async fn open(
     let Ok(sender) = Http3::start(early.quic().clone()).await else { return Err(permit) };
     let report =
         ConnectionReport::new(Arc::new(early.info().clone()), feedback.clone(), recording.clone());
-    let apart = permit.apart(Sender::Http3(sender.clone()), Arc::new(report.sent_early()));
-    let Some(leased) = apart else { return Err(permit) };
+    let unshared = permit.unshared(Sender::Http3(sender.clone()), Arc::new(report.sent_early()));
+    let Some(leased) = unshared else { return Err(permit) };
     confirm(inner, permit, early, sender, (recording, feedback));
     Ok(leased)
 }

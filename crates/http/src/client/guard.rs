@@ -18,7 +18,7 @@ use tokio::{
 use url::Url;
 
 use super::ConnectionReport;
-use crate::{Body, Error, Kind, pool::Hold};
+use crate::{Body, Error, Kind, pool::UseGuard};
 
 /// Limits on how a body may arrive.
 pub(super) struct Limits {
@@ -38,7 +38,7 @@ pub(super) struct Guarded {
     url: Url,
     report: Arc<ConnectionReport>,
     /// Let go of at the end, so that the connection counts as idle from then on.
-    hold: Option<Hold>,
+    hold: Option<UseGuard>,
     ended: bool,
 }
 
@@ -48,7 +48,7 @@ impl Guarded {
         expected: Option<u64>,
         limits: &Limits,
         (url, report): (Url, Arc<ConnectionReport>),
-        hold: Hold,
+        hold: UseGuard,
     ) -> Self {
         let sleep = |duration| Box::pin(tokio::time::sleep(duration));
         Self {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{
     Key, Leased, Pool, WeakPool,
     connection::Connection,
-    origins::{Look, Next},
+    origins::{Conditions, Next},
 };
 use crate::{client::ConnectionReport, protocol::Sender};
 
@@ -35,11 +35,11 @@ impl Pool {
     pub(crate) async fn checkout(&self, key: &Key) -> Checkout {
         let mut patient = true;
         loop {
-            // Made before the look, so that no change in between is missed.
+            // Made before the pool is asked, so that no change in between is missed.
             let changed = Arc::clone(&self.0.changed).notified_owned();
             let mut closing = Vec::new();
-            let look = Look { limits: &self.0.limits, now: Instant::now(), patient };
-            let next = self.0.lock().next(key, &look, &mut closing);
+            let conditions = Conditions { limits: &self.0.limits, now: Instant::now(), patient };
+            let next = self.0.lock().next(key, &conditions, &mut closing);
             drop(closing);
             match next {
                 Next::Use(leased) => return Checkout::Ready(leased),
@@ -82,8 +82,8 @@ impl Permit {
         &self.key
     }
 
-    /// A hold on a new connection that no other request is to share.
-    pub(crate) fn apart(&self, sender: Sender, report: Arc<ConnectionReport>) -> Option<Leased> {
+    /// The use of a new connection that no other request is to share.
+    pub(crate) fn unshared(&self, sender: Sender, report: Arc<ConnectionReport>) -> Option<Leased> {
         let pool = self.pool.upgrade()?;
         let connection = Connection::new(sender, report, pool.0.slot(&self.key));
         let mut leased = connection.into_lease();
@@ -91,7 +91,7 @@ impl Permit {
         Some(leased)
     }
 
-    /// Makes the new connection known and gives a hold on it.
+    /// Makes the new connection known and gives the use of it.
     pub(crate) fn opened(self, sender: Sender, report: Arc<ConnectionReport>) -> Option<Leased> {
         let pool = self.pool.upgrade()?;
         let connection = Connection::new(sender, report, pool.0.slot(&self.key));

@@ -100,7 +100,7 @@ impl Connection {
 /// A request's hold on a connection.
 pub(crate) struct Leased {
     pub(crate) sender: Sender,
-    hold: Hold,
+    hold: UseGuard,
     /// Whether an earlier request had used the connection: it may have gone stale.
     pub(crate) reused: bool,
     /// Whether what is sent goes out before the handshake is complete.
@@ -109,7 +109,7 @@ pub(crate) struct Leased {
 
 /// Keeps a connection counted as in use. The response's body carries it.
 #[derive(Clone)]
-pub(crate) struct Hold(Arc<Use>);
+pub(crate) struct UseGuard(Arc<Use>);
 
 struct Use(Arc<State>);
 
@@ -117,7 +117,7 @@ impl Leased {
     fn new(sender: Sender, state: Arc<State>) -> Self {
         state.in_flight.fetch_add(1, Ordering::AcqRel);
         let reused = state.used.swap(true, Ordering::AcqRel);
-        Self { sender, hold: Hold(Arc::new(Use(state))), reused, early: false }
+        Self { sender, hold: UseGuard(Arc::new(Use(state))), reused, early: false }
     }
 
     /// What there is to say about the connection.
@@ -129,7 +129,7 @@ impl Leased {
         self.state().version
     }
 
-    pub(crate) fn hold(&self) -> Hold {
+    pub(crate) fn hold(&self) -> UseGuard {
         self.hold.clone()
     }
 

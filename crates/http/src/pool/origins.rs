@@ -50,8 +50,8 @@ pub(super) enum Next {
     WaitBriefly,
 }
 
-/// What a look for a connection depends on.
-pub(super) struct Look<'a> {
+/// What decides whether a connection can be had now.
+pub(super) struct Conditions<'a> {
     pub(super) limits: &'a PoolLimits,
     pub(super) now: Instant,
     /// Whether to wait for what is about to come back.
@@ -83,16 +83,16 @@ impl Origins {
     pub(super) fn next(
         &mut self,
         key: &Key,
-        look: &Look<'_>,
+        conditions: &Conditions<'_>,
         closing: &mut Vec<Connection>,
     ) -> Next {
-        let limits = look.limits;
+        let limits = conditions.limits;
         let origin = self.origins.entry(key.clone()).or_default();
         origin.drop_closed(closing);
-        if let Some(leased) = origin.ready(look, closing) {
+        if let Some(leased) = origin.ready(conditions, closing) {
             return Next::Use(leased);
         }
-        if look.patient && origin.is_about_to_return() {
+        if conditions.patient && origin.is_about_to_return() {
             return Next::WaitBriefly;
         }
         let others = origin.dialling;
@@ -224,13 +224,17 @@ impl Origin {
     }
 
     /// The shared connection, or the idle one that was used last.
-    fn ready(&mut self, look: &Look<'_>, closing: &mut Vec<Connection>) -> Option<Leased> {
+    fn ready(
+        &mut self,
+        conditions: &Conditions<'_>,
+        closing: &mut Vec<Connection>,
+    ) -> Option<Leased> {
         if let Some(leased) = self.shared.as_ref().and_then(Connection::share) {
             return Some(leased);
         }
         let newest = self.idle.pop()?;
         let since = newest.last_used();
-        if look.now.saturating_duration_since(since) >= look.limits.idle_timeout {
+        if conditions.now.saturating_duration_since(since) >= conditions.limits.idle_timeout {
             // The newest is too old, so all are.
             closing.push(newest);
             closing.append(&mut self.idle);

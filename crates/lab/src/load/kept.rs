@@ -55,11 +55,11 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) connection: DirectConnection,
-    hold: Hold,
+    tenure: Tenure,
 }
 
 #[derive(Debug)]
-enum Hold {
+enum Tenure {
     /// The connection ends with the request.
     Alone,
     /// It goes back when the request is over.
@@ -102,18 +102,18 @@ impl Kept {
     /// Takes in what was opened by right of a place.
     pub(super) fn opened(self: &Arc<Self>, connection: DirectConnection, place: Place) -> Lease {
         if connection.version() < Version::HTTP_2 {
-            return Lease { connection, hold: Hold::Turns(place) };
+            return Lease { connection, tenure: Tenure::Turns(place) };
         }
         let Some(handle) = connection.share() else {
-            return Lease { connection, hold: Hold::Turns(place) };
+            return Lease { connection, tenure: Tenure::Turns(place) };
         };
         place.keep();
         let mut state = self.lock();
         state.number += 1;
         let number = state.number;
         state.shared.push(Shared { connection, number, in_flight: 1 });
-        let hold = Hold::Shared { _part: Part { kept: Arc::clone(self), number } };
-        let lease = Lease { connection: handle, hold };
+        let tenure = Tenure::Shared { _part: Part { kept: Arc::clone(self), number } };
+        let lease = Lease { connection: handle, tenure };
         self.serve_waiting(state);
         lease
     }
@@ -123,7 +123,7 @@ impl Kept {
         while let Some(connection) = state.idle.pop() {
             let place = self.place();
             if !connection.is_closed() {
-                return Some(Turn::Use(Lease { connection, hold: Hold::Turns(place) }));
+                return Some(Turn::Use(Lease { connection, tenure: Tenure::Turns(place) }));
             }
             // The lock is held: the place is given back by hand.
             place.keep();
@@ -139,7 +139,7 @@ impl Kept {
         {
             shared.in_flight += 1;
             let part = Part { kept: Arc::clone(self), number: shared.number };
-            return Some(Turn::Use(Lease { connection, hold: Hold::Shared { _part: part } }));
+            return Some(Turn::Use(Lease { connection, tenure: Tenure::Shared { _part: part } }));
         }
         if state.open < self.most {
             state.open += 1;
@@ -207,18 +207,18 @@ impl Drop for Part {
 impl Lease {
     /// For a connection that ends with its request.
     pub(super) fn alone(connection: DirectConnection) -> Self {
-        Self { connection, hold: Hold::Alone }
+        Self { connection, tenure: Tenure::Alone }
     }
 
     /// The response was read to its end: another request may have the connection.
     pub(super) async fn give_back(mut self) {
-        if matches!(self.hold, Hold::Turns(_)) && self.connection.ready().await {
+        if matches!(self.tenure, Tenure::Turns(_)) && self.connection.ready().await {
             self.put_back();
         }
     }
 
     fn put_back(self) {
-        if let Lease { connection, hold: Hold::Turns(mut place) } = self
+        if let Lease { connection, tenure: Tenure::Turns(mut place) } = self
             && let Some(kept) = place.kept.take()
         {
             let mut state = kept.lock();

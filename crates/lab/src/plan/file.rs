@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use super::extract::Extract;
 use super::layers::{self, Layer};
-use super::shorter::Shorter;
 use super::{Extent, Options, Plan, PlanError};
 use crate::claim::{Claim, ClaimText, Judged};
 use crate::measure::Measure;
@@ -62,14 +62,14 @@ struct File {
     claim: Vec<ClaimText>,
     judged: Option<Judged>,
     #[serde(default)]
-    quick: Shorter,
+    quick: Extract,
     #[serde(default)]
-    standard: Shorter,
+    standard: Extract,
 }
 
 impl File {
     /// What is different from the whole plan.
-    fn shorter(&self, extent: Extent) -> Option<&Shorter> {
+    fn extract(&self, extent: Extent) -> Option<&Extract> {
         match extent {
             Extent::Quick => Some(&self.quick),
             Extent::Standard => Some(&self.standard),
@@ -368,9 +368,9 @@ fn values<'a>(
     options: &Options,
 ) -> Vec<&'a Value> {
     let all = curve.values.as_ref().or(scene.values.as_ref()).unwrap_or(&file.sweep.values);
-    let shorter = file.shorter(options.extent);
-    let runs_at = |shorter: &Shorter, value| shorter.runs_at(&scene.id, &curve.id, value);
-    all.iter().filter(|value| shorter.is_none_or(|shorter| runs_at(shorter, value))).collect()
+    let extract = file.extract(options.extent);
+    let runs_at = |extract: &Extract, value| extract.runs_at(&scene.id, &curve.id, value);
+    all.iter().filter(|value| extract.is_none_or(|extract| runs_at(extract, value))).collect()
 }
 
 fn point(
@@ -382,13 +382,13 @@ fn point(
     options: &Options,
 ) -> Result<Point, PlanError> {
     let mut table = base.clone();
-    let shorter = file.shorter(options.extent);
-    if let Some(shorter) = shorter {
-        layers::merge(&mut table, &shorter.below());
+    let extract = file.extract(options.extent);
+    if let Some(extract) = extract {
+        layers::merge(&mut table, &extract.below());
     }
     layers::merge(&mut table, &scene.set);
     layers::merge(&mut table, &curve.set);
-    if let Some(above) = shorter.and_then(|shorter| shorter.above(&scene.id, &curve.id, value)) {
+    if let Some(above) = extract.and_then(|extract| extract.above(&scene.id, &curve.id, value)) {
         layers::merge(&mut table, above);
     }
     layers::merge(&mut table, &layers::nest(&file.sweep.parameter, value.clone()));

@@ -8,14 +8,14 @@
 //! | --- | --- |
 //! | `mod` | the plan as it is read, its points |
 //! | `file` | the keys of the file |
-//! | `shorter` | what a shorter run takes of it |
+//! | `extract` | what a shorter run takes of it |
 //! | `layers` | scene, curve, sweep and `--set`, laid over one another |
 //! | `shipped` | the plans that come with eyas |
 
+mod extract;
 mod file;
 mod layers;
 mod shipped;
-mod shorter;
 
 #[cfg(test)]
 mod tests;

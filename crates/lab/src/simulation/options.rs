@@ -3,7 +3,7 @@
 use eyas_sctp::config::{
     AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, FlightCap,
     LossDetection, Multipath, NrSackPolicy, PathOrder, Profile, ReceiveOrder, RtxPolicy, SackPath,
-    SchedulerKind, StreamMapping, StreamWish,
+    SchedulerKind, StreamMapping, StreamPreference,
 };
 use eyas_sctp::identifier::StreamId;
 
@@ -47,7 +47,7 @@ pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> 
         config.receive_order = receive_order(name, &setup.priorities);
     }
     if let Some(multipath) = config.multipath.as_mut() {
-        multipath.wishes = wishes(setup);
+        multipath.preferences = preferences(setup);
         choose(multipath, setup, streams, paths);
     }
     if setup.multipath == Some(false) {
@@ -106,14 +106,14 @@ fn choose(multipath: &mut Multipath, setup: &AssociationSetup, streams: u16, pat
     }
 }
 
-/// What streams wish for, in the order of their numbers.
-fn wishes(setup: &AssociationSetup) -> Vec<(StreamId, StreamWish)> {
+/// What streams ask for, in the order of their numbers.
+fn preferences(setup: &AssociationSetup) -> Vec<(StreamId, StreamPreference)> {
     let count = setup.priorities.len().max(setup.deadlines.len());
-    let wish = |stream: usize| StreamWish {
+    let preference = |stream: usize| StreamPreference {
         priority: setup.priorities.get(stream).copied().unwrap_or(0),
         deadline: setup.deadlines.get(stream).map(|time| time.0).filter(|time| !time.is_zero()),
     };
-    (0..count).map(|stream| (StreamId(stream as u16), wish(stream))).collect()
+    (0..count).map(|stream| (StreamId(stream as u16), preference(stream))).collect()
 }
 
 fn receive_order(name: ReceiveOrderName, priorities: &[u16]) -> ReceiveOrder {

@@ -35,13 +35,13 @@ pub struct Record {
     /// When.
     pub time: Duration,
     /// What.
-    pub happening: Happening,
+    pub observation: Observation,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Happening {
+pub enum Observation {
     /// A packet was given to a link, which took or dropped it.
     Offered {
         /// Which link.
@@ -80,20 +80,20 @@ impl fmt::Display for Record {
         let (seconds, nanoseconds) = (self.time.as_secs(), self.time.subsec_nanos());
         write!(f, "{seconds}.{nanoseconds:09} ")?;
         let arrow = |direction| if direction == Direction::Forward { "→" } else { "←" };
-        match self.happening {
-            Happening::Offered { link, direction, protocol, bytes, result } => {
+        match self.observation {
+            Observation::Offered { link, direction, protocol, bytes, result } => {
                 write!(f, "link {} {} sent {bytes} of {protocol}", link.0, arrow(direction))?;
                 match result {
                     Ok(()) => Ok(()),
                     Err(cause) => write!(f, ": {cause}"),
                 }
             }
-            Happening::Arrived { link, direction, protocol, bytes, ecn } => {
+            Observation::Arrived { link, direction, protocol, bytes, ecn } => {
                 let arrow = arrow(direction);
                 write!(f, "link {} {arrow} arrived {bytes} of {protocol} ecn {ecn}", link.0)
             }
-            Happening::Timer(node) => write!(f, "node {} timer", node.0),
-            Happening::Changed(link) => write!(f, "link {} changed", link.0),
+            Observation::Timer(node) => write!(f, "node {} timer", node.0),
+            Observation::Changed(link) => write!(f, "link {} changed", link.0),
         }
     }
 }
@@ -132,10 +132,10 @@ impl Observers {
         }
     }
 
-    pub(super) fn record(&mut self, time: Duration, happening: Happening) {
+    pub(super) fn record(&mut self, time: Duration, observation: Observation) {
         if let Some(records) = &mut self.records {
             if records.kept.len() < records.limit {
-                records.kept.push(Record { time, happening });
+                records.kept.push(Record { time, observation });
             } else {
                 records.missed += 1;
             }
@@ -175,8 +175,8 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         let interface = self.links[slot as usize].tap.sender;
         self.observers.packet(time, interface, packet, result);
         let (protocol, bytes) = (packet.protocol, packet.len());
-        let happening = Happening::Offered { link, direction, protocol, bytes, result };
-        self.observers.record(time, happening);
+        let observation = Observation::Offered { link, direction, protocol, bytes, result };
+        self.observers.record(time, observation);
     }
 
     pub(super) fn observe_arrival(&mut self, slot: u32, packet: &Packet<B>) {
@@ -184,8 +184,8 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         let interface = self.links[slot as usize].tap.receiver;
         self.observers.packet(time, interface, packet, Ok(()));
         let (protocol, bytes, ecn) = (packet.protocol, packet.len(), packet.ecn);
-        let happening = Happening::Arrived { link, direction, protocol, bytes, ecn };
-        self.observers.record(time, happening);
+        let observation = Observation::Arrived { link, direction, protocol, bytes, ecn };
+        self.observers.record(time, observation);
     }
 
     const fn direction(slot: u32) -> (LinkId, Direction) {

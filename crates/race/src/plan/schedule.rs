@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::again::{WORK, Waits};
 use super::remembered::Weighed;
+use super::second_try::{WORK, Waits};
 use super::{Draft, Entry, Reason};
 use crate::candidate::{Security, Transport};
 use crate::policy::{ATTEMPT_DELAY_FLOOR, Policy};

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::crown::index;
+use super::winner::index;
 use super::{Attempt, Purpose, Race, Stage};
 use crate::candidate::Transport;
 use crate::memory::Verdict;

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::time::Duration;
 
-use super::crown::index;
+use super::winner::index;
 use super::{Attempt, AttemptState, Purpose, Race, Stage, attempt::Completion};
 use crate::candidate::Alpn;
 use crate::evidence::{Cause, Doubt, Evidence, Failure, Level};

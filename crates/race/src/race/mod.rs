@@ -85,19 +85,19 @@
 //! come. Then the most wanted transport among those that completed is `Usable`; within one
 //! transport the quickest handshake counts.
 
-mod again;
 mod attempt;
 mod background;
-mod crown;
 mod ending;
 mod evidence;
-mod hold;
 mod inbox;
+mod init_ack_gate;
 mod lookup;
 mod refusal;
 mod rules;
 mod schedule;
+mod second_try;
 mod turns;
+mod winner;
 
 #[cfg(test)]
 mod tests;

@@ -28,7 +28,7 @@ struct Rule {
 const RULES: [Rule; 12] = [
     Rule { due: Race::election_end, apply: Race::reopen },
     Rule { due: Race::next_lookup, apply: Race::look_up },
-    Rule { due: Race::next_verdict, apply: Race::crown },
+    Rule { due: Race::next_verdict, apply: Race::hand_over_winner },
     Rule { due: Race::next_upgrade, apply: Race::upgrade },
     Rule { due: Race::next_budget_end, apply: Race::end_budgets },
     Rule { due: Race::next_giving_up, apply: Race::give_up_on_refusing_hosts },

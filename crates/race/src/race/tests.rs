@@ -1,9 +1,8 @@
 //! Tests of the race, by topic. See [`scene`] for the vocabulary.
 
 mod after_win;
-mod again;
 mod endings;
-mod hold;
+mod init_ack_gate;
 mod limits;
 mod loss;
 mod networks;
@@ -11,6 +10,7 @@ mod properties;
 mod refusals;
 mod retests;
 mod scene;
+mod second_try;
 mod timing;
 mod wake_ups;
 mod winning;

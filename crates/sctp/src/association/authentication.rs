@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use bytes::Bytes;
 
 use super::Association;
-use super::introduction::Introduction;
+use super::init_params::InitParams;
 use crate::auth::{Authentication, KeyError, SharedKeys, Verification};
 use crate::config::AssociationConfig;
 use crate::counters::Counters;
@@ -40,8 +40,8 @@ pub(crate) enum KeyChange {
 /// The authentication that both sides agreed on. `before` is that of the association before a
 /// restart, whose shared keys go on.
 pub(super) fn agree(
-    own: &Introduction,
-    peer: &Introduction,
+    own: &InitParams,
+    peer: &InitParams,
     agreed: Agreed,
     config: &AssociationConfig,
     before: Option<&Authentication>,

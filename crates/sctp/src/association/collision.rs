@@ -4,7 +4,7 @@
 use core::net::IpAddr;
 use core::time::Duration;
 
-use super::introduction::Introduction;
+use super::init_params::InitParams;
 use super::state::State;
 use super::{Arrival, Association};
 use crate::counters::Counters;
@@ -17,7 +17,7 @@ use crate::wire::{Cause, Chunk, ErrorChunk};
 #[derive(Debug)]
 pub(crate) enum InitVerdict {
     /// Our own INIT is under way: the INIT ACK says the same as that did (§5.2.1).
-    Collision(Introduction),
+    Collision(InitParams),
     /// It may have restarted: a new tag, and the cookie remembers the old ones (§5.2.2).
     Restart {
         /// Ours and the peer's.
@@ -79,13 +79,13 @@ impl Association {
         match (ours, theirs) {
             (false, false) if tied => self.restart(now, cookie, arrival, counters),
             (true, false) if self.state.is_opening() => {
-                self.meet(&cookie.own, &cookie.peer);
+                self.adopt_peer(&cookie.own, &cookie.peer);
                 self.add_listed(&cookie.peer.addresses, cookie.remote);
-                self.come_up(now, arrival, counters);
+                self.establish_again(now, arrival, counters);
                 CookieVerdict::Taken
             }
             (true, true) => {
-                self.come_up(now, arrival, counters);
+                self.establish_again(now, arrival, counters);
                 CookieVerdict::Taken
             }
             _ => {
@@ -96,7 +96,7 @@ impl Association {
     }
 
     /// Rows B and D: the peer is up, so this side is.
-    fn come_up(&mut self, now: Duration, arrival: &Arrival, counters: &mut Counters) {
+    fn establish_again(&mut self, now: Duration, arrival: &Arrival, counters: &mut Counters) {
         if matches!(self.state, State::Closed) {
             return;
         }
@@ -154,7 +154,7 @@ impl Association {
         self.waiting.control.clear();
         self.waiting.alone.clear();
         self.renew_paths();
-        self.meet(&cookie.own, &cookie.peer);
+        self.adopt_peer(&cookie.own, &cookie.peer);
         self.state = if ending { State::ShutdownPending } else { State::Established };
         self.notify(Event::Restarted);
         self.acknowledge_cookie(now, arrival, counters);

@@ -18,7 +18,7 @@ use core::net::IpAddr;
 use crate::serial::{AsconfNumber, Tsn};
 
 pub(crate) use answering::{Answer, Answering, PeerAddresses, PeerChange};
-pub(crate) use asking::{AddressWish, Asking, Settled};
+pub(crate) use asking::{AsconfRequest, Asking, Settled};
 
 /// The state of both directions.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use alloc::{boxed::Box, vec::Vec};
 use bytes::Bytes;
 use core::{net::IpAddr, time::Duration};
 
-use super::introduction::{Introduction, Reading, Refusal};
+use super::init_params::{InitParams, Reading, Refusal};
 use super::state::{CookieEchoed, CookieWait, Held, Retry, State};
 use super::{Arrival, Association, Ending};
 use crate::counters::Counters;
@@ -59,9 +59,9 @@ impl Association {
         let State::CookieWait(wait) = &self.state else { return };
         let (own, t1) = (wait.own.clone(), wait.t1.clone());
         let (hold, stale, shutdown) = (wait.hold, wait.stale, wait.shutdown);
-        let listed = self.usable(&reading.introduction.addresses, &own.addresses, counters);
+        let listed = self.usable(&reading.params.addresses, &own.addresses, counters);
         self.settle_paths(now, arrival, &t1, &listed);
-        self.meet(&own, &reading.introduction);
+        self.adopt_peer(&own, &reading.params);
         for whole in reading.unrecognized {
             let causes = [Cause::UnrecognizedParameters(Parameters::from_bytes(whole))]
                 .into_iter()
@@ -186,7 +186,7 @@ impl Association {
     fn echo_cookie(
         &mut self,
         now: Duration,
-        own: Introduction,
+        own: InitParams,
         cookie: Bytes,
         stale: u32,
         shutdown: bool,

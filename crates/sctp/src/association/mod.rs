@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `state` | states, and what only they need | RFC 9260 §4 |
 //! | `dispatch` | which procedure a chunk is for | |
-//! | `introduction` | INIT and INIT ACK, read and written | RFC 9260 §3.3.2, §3.3.3 |
+//! | `init_params` | INIT and INIT ACK, read and written | RFC 9260 §3.3.2, §3.3.3 |
 //! | `handshake` | INIT to COOKIE ACK, T1-init and T1-cookie | RFC 9260 §5.1 |
 //! | `collision` | INIT and COOKIE ECHO where an association is already | RFC 9260 §5.2 |
 //! | `addresses` | which of a peer's addresses are believed | RFC 9260 §5.1.2 |
@@ -32,7 +32,7 @@ pub(crate) mod dynamic_address;
 #[cfg(test)]
 mod footprint;
 mod handshake;
-pub(crate) mod introduction;
+pub(crate) mod init_params;
 mod lingering;
 mod notifications;
 mod output;
@@ -70,7 +70,7 @@ use crate::send::{Sender, Terms};
 
 use control::Waiting;
 use dynamic_address::DynamicAddress;
-use introduction::Introduction;
+use init_params::InitParams;
 use lingering::Lingering;
 use notifications::Notifications;
 use reconfiguration::Reconfiguration;
@@ -124,7 +124,7 @@ pub(crate) struct Association {
 
 /// What an association is called by and set up with, whichever side opened it.
 #[derive(Debug)]
-pub(crate) struct Foundation {
+pub(crate) struct AssociationSeed {
     pub(crate) id: AssociationId,
     pub(crate) config: Arc<AssociationConfig>,
     pub(crate) local_port: u16,
@@ -135,9 +135,9 @@ pub(crate) struct Foundation {
 
 impl Association {
     fn new(
-        base: Foundation,
-        own: &Introduction,
-        peer: &Introduction,
+        base: AssociationSeed,
+        own: &InitParams,
+        peer: &InitParams,
         mut paths: Paths,
         state: State,
     ) -> Self {
@@ -177,8 +177,8 @@ impl Association {
     /// the peer.
     pub(crate) fn open(
         now: Duration,
-        base: Foundation,
-        own: Introduction,
+        base: AssociationSeed,
+        own: InitParams,
         remotes: &[SocketAddr],
         local: Option<IpAddr>,
         hold: bool,
@@ -195,7 +195,7 @@ impl Association {
         // The user knows them.
         while paths.poll_change().is_some() {}
         let t1 = Retry::new(now, config.rto_initial, paths.primary());
-        let unknown = Introduction::unknown();
+        let unknown = InitParams::unknown();
         let state = State::CookieWait(Box::new(CookieWait {
             own: own.clone(),
             t1,
@@ -212,7 +212,7 @@ impl Association {
     /// One that a peer opened, from the cookie that it brought back: it is up.
     pub(crate) fn accept(
         now: Duration,
-        base: Foundation,
+        base: AssociationSeed,
         cookie: &Cookie,
         arrival: &Arrival,
         counters: &mut Counters,
@@ -315,7 +315,7 @@ impl Association {
 
     /// Takes over what the peer says of itself. Both halves of the transfer begin anew; messages of
     /// which nothing was sent are kept.
-    fn meet(&mut self, own: &Introduction, peer: &Introduction) {
+    fn adopt_peer(&mut self, own: &InitParams, peer: &InitParams) {
         let agreed = own.offers.and(peer.offers);
         self.agreed = agreed;
         self.peer_tag = peer.tag;
@@ -343,14 +343,14 @@ impl Association {
 }
 
 /// The slow-start threshold to begin with, if that is the peer's window.
-fn begin_with_threshold(paths: &mut Paths, peer: &Introduction, config: &AssociationConfig) {
+fn begin_with_threshold(paths: &mut Paths, peer: &InitParams, config: &AssociationConfig) {
     if config.initial_threshold == InitialThreshold::PeerWindow && peer.window > 0 {
         paths.begin_with_threshold(peer.window as usize);
     }
 }
 
 /// What the sending half goes by.
-fn terms(own: &Introduction, peer: &Introduction, agreed: Agreed, reserved: usize) -> Terms {
+fn terms(own: &InitParams, peer: &InitParams, agreed: Agreed, reserved: usize) -> Terms {
     Terms {
         initial_tsn: own.initial_tsn,
         peer_window: peer.window,

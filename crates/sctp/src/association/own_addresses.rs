@@ -5,9 +5,9 @@ use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
 use super::dynamic_address::{
-    AddressWish, Answer, DynamicAddress, PeerAddresses, PeerChange, Settled,
+    Answer, AsconfRequest, DynamicAddress, PeerAddresses, PeerChange, Settled,
 };
-use super::introduction::Introduction;
+use super::init_params::InitParams;
 use super::state::State;
 use super::{Arrival, Association, addresses};
 use crate::auth::Verification;
@@ -24,8 +24,8 @@ const MAX_LOOKED_AT: usize = 8;
 
 /// The state of an association in which both sides know ASCONF.
 pub(super) fn agree(
-    own: &Introduction,
-    peer: &Introduction,
+    own: &InitParams,
+    peer: &InitParams,
     agreed: Agreed,
 ) -> Option<Box<DynamicAddress>> {
     let (first, peers) = (own.initial_tsn, peer.initial_tsn);
@@ -37,17 +37,17 @@ impl Association {
     pub(crate) fn change_own_address(
         &mut self,
         now: Duration,
-        wish: AddressWish,
+        request: AsconfRequest,
         counters: &mut Counters,
     ) -> Result<(), Error> {
         if !matches!(self.state, State::Established) {
             return Err(Error::WrongState);
         }
-        if !addresses::is_unicast(wish.address()) {
+        if !addresses::is_unicast(request.address()) {
             return Err(Error::BadAddress);
         }
         let dynamic = self.dynamic_address.as_mut().ok_or(Error::NotSupported)?;
-        dynamic.asking.wish(wish)?;
+        dynamic.asking.request(request)?;
         self.send_asconf(now, counters);
         Ok(())
     }
@@ -158,8 +158,8 @@ impl Association {
             Settled::Illegal => self.abort_for_violation(Cause::IllegalAsconfAck),
             Settled::Answered { path, results } => {
                 self.paths.on_answer(path);
-                for (wish, refused) in results {
-                    self.tell_settled(wish, refused);
+                for (request, refused) in results {
+                    self.tell_settled(request, refused);
                 }
                 self.send_asconf(now, counters);
             }
@@ -168,9 +168,9 @@ impl Association {
 
     /// The peer does not know the chunk (RFC 5061 §5.1, A9).
     pub(super) fn handle_asconf_unknown(&mut self) {
-        let wishes = self.dynamic_address.as_mut().map(|dynamic| dynamic.asking.give_up());
-        for wish in wishes.into_iter().flatten() {
-            self.tell_settled(wish, Some(CauseCode::UNRECOGNIZED_CHUNK_TYPE));
+        let requests = self.dynamic_address.as_mut().map(|dynamic| dynamic.asking.give_up());
+        for request in requests.into_iter().flatten() {
+            self.tell_settled(request, Some(CauseCode::UNRECOGNIZED_CHUNK_TYPE));
         }
         self.dynamic_address = None;
         self.agreed.dynamic_addresses = false;
@@ -256,13 +256,13 @@ impl Association {
         usual
     }
 
-    fn tell_settled(&mut self, wish: AddressWish, refused: Option<CauseCode>) {
-        let change = match wish {
-            AddressWish::Add(_) => OwnAddressChange::Added,
-            AddressWish::Delete(_) => OwnAddressChange::Removed,
-            AddressWish::SetPrimary(_) => OwnAddressChange::MadePrimary,
+    fn tell_settled(&mut self, request: AsconfRequest, refused: Option<CauseCode>) {
+        let change = match request {
+            AsconfRequest::Add(_) => OwnAddressChange::Added,
+            AsconfRequest::Delete(_) => OwnAddressChange::Removed,
+            AsconfRequest::SetPrimary(_) => OwnAddressChange::MadePrimary,
         };
-        let address = wish.address();
+        let address = request.address();
         if change == OwnAddressChange::Removed && refused.is_none() {
             self.stop_sending_from(address);
         }

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use bytes::Bytes;
 use core::time::Duration;
 
-use super::introduction::Introduction;
+use super::init_params::InitParams;
 use crate::config::AssociationConfig;
 use crate::endpoint::AssociationState;
 use crate::identifier::PathId;
@@ -38,7 +38,7 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct CookieWait {
     /// What our INIT says.
-    pub(crate) own: Introduction,
+    pub(crate) own: InitParams,
     /// T1-init.
     pub(crate) t1: Retry,
     /// Whether to wait for the user once the INIT ACK came.
@@ -56,7 +56,7 @@ pub(crate) struct CookieWait {
 #[derive(Debug)]
 pub(crate) struct Held {
     /// What our INIT said.
-    pub(crate) own: Introduction,
+    pub(crate) own: InitParams,
     /// The peer's.
     pub(crate) cookie: Bytes,
     /// How many cookies were stale.
@@ -67,7 +67,7 @@ pub(crate) struct Held {
 #[derive(Debug)]
 pub(crate) struct CookieEchoed {
     /// What our INIT said, in case the cookie is stale.
-    pub(crate) own: Introduction,
+    pub(crate) own: InitParams,
     /// The peer's.
     pub(crate) cookie: Bytes,
     /// T1-cookie.

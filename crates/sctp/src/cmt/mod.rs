@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | `multipath` | all choices of one association | |
 //! | `stream_mapping` | which path a stream's messages take | Dreibholz et al., PFLDNeT 2010 §4 |
-//! | `stream_wish` | priorities and deadlines for the automatic mapping | |
+//! | `stream_preference` | priorities and deadlines for the automatic mapping | |
 //! | `path_order` | which path is served first | |
 //! | `buffer_splitting` | how much of the buffers one path may take | Dreibholz et al., GLOBECOM 2010 |
 //! | `cuc` | when the window of a path may grow | Iyengar et al. 2006 §3.2 |
@@ -39,7 +39,7 @@ mod rtt_sampling;
 mod rtx_policy;
 mod sack_path;
 mod stream_mapping;
-mod stream_wish;
+mod stream_preference;
 mod window_accounting;
 mod window_start;
 
@@ -56,6 +56,6 @@ pub use rtt_sampling::RttSampling;
 pub use rtx_policy::RtxPolicy;
 pub use sack_path::SackPath;
 pub use stream_mapping::StreamMapping;
-pub use stream_wish::StreamWish;
+pub use stream_preference::StreamPreference;
 pub use window_accounting::WindowAccounting;
 pub use window_start::{IdleWindow, InitialThreshold, InitialWindow};

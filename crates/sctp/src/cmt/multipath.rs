@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::{
     BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, FlightCap, NrSackPolicy, PathOrder,
-    RtxPolicy, SackPath, StreamMapping, StreamWish,
+    RtxPolicy, SackPath, StreamMapping, StreamPreference,
 };
 
 use crate::identifier::StreamId;
@@ -19,8 +19,8 @@ use crate::identifier::StreamId;
 pub struct Multipath {
     /// Which path a stream's messages take.
     pub mapping: StreamMapping,
-    /// What streams wish of the automatic mapping; those that are not named wish nothing.
-    pub wishes: Vec<(StreamId, StreamWish)>,
+    /// What streams ask of the automatic mapping; those that are not named ask nothing.
+    pub preferences: Vec<(StreamId, StreamPreference)>,
     /// Which path is served first.
     pub path_order: PathOrder,
     /// How much of the send buffer one path may take.
@@ -54,7 +54,7 @@ impl Default for Multipath {
     fn default() -> Self {
         Self {
             mapping: StreamMapping::Automatic,
-            wishes: Vec::new(),
+            preferences: Vec::new(),
             path_order: PathOrder::EarliestArrival,
             sender_splitting: BufferSplitting::None,
             receiver_splitting: BufferSplitting::None,

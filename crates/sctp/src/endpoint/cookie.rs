@@ -12,7 +12,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::random::Random;
-use crate::association::introduction::Introduction;
+use crate::association::init_params::InitParams;
 use crate::auth::AuthOffer;
 use crate::endpoint::Agreed;
 use crate::identifier::VerificationTag;
@@ -45,9 +45,9 @@ pub(crate) struct Cookie {
     /// §5.2.2). Zero if there was none.
     pub(crate) tie_tags: (u32, u32),
     /// What the peer said.
-    pub(crate) peer: Introduction,
+    pub(crate) peer: InitParams,
     /// What we answered.
-    pub(crate) own: Introduction,
+    pub(crate) own: InitParams,
 }
 
 /// Why a cookie is not taken.
@@ -162,8 +162,8 @@ impl Cookie {
             out.put_u32(self.tie_tags.0);
             out.put_u32(self.tie_tags.1);
         }
-        put_introduction(out, &self.peer);
-        put_introduction(out, &self.own);
+        put_params(out, &self.peer);
+        put_params(out, &self.own);
     }
 
     /// Reads what was written at `now` or before.
@@ -183,8 +183,8 @@ impl Cookie {
                 0 => (0, 0),
                 _ => (from.try_get_u32()?, from.try_get_u32()?),
             },
-            peer: get_introduction(&mut from)?,
-            own: get_introduction(&mut from)?,
+            peer: get_params(&mut from)?,
+            own: get_params(&mut from)?,
         })
     }
 }
@@ -216,7 +216,7 @@ fn get_address(from: &mut Bytes) -> Result<Option<IpAddr>, TryGetError> {
     })
 }
 
-fn put_introduction(out: &mut BytesMut, of: &Introduction) {
+fn put_params(out: &mut BytesMut, of: &InitParams) {
     out.put_u32(of.tag.0);
     out.put_u32(of.window);
     out.put_u16(of.outbound);
@@ -238,8 +238,8 @@ fn put_introduction(out: &mut BytesMut, of: &Introduction) {
     out.put_slice(&authentication[..usize::from(length)]);
 }
 
-fn get_introduction(from: &mut Bytes) -> Result<Introduction, TryGetError> {
-    let mut introduction = Introduction {
+fn get_params(from: &mut Bytes) -> Result<InitParams, TryGetError> {
+    let mut params = InitParams {
         tag: VerificationTag(from.try_get_u32()?),
         window: from.try_get_u32()?,
         outbound: from.try_get_u16()?,
@@ -251,10 +251,10 @@ fn get_introduction(from: &mut Bytes) -> Result<Introduction, TryGetError> {
     };
     let shape = from.try_get_u16()?;
     for _ in 0..shape >> 1 {
-        introduction.addresses.extend(get_address(from)?);
+        params.addresses.extend(get_address(from)?);
     }
     if shape & 1 == 0 {
-        return Ok(introduction);
+        return Ok(params);
     }
     let length = usize::from(from.try_get_u16()?);
     if length > from.len() {
@@ -262,9 +262,8 @@ fn get_introduction(from: &mut Bytes) -> Result<Introduction, TryGetError> {
     }
     // A copy: the association must not keep the packet of the cookie alive.
     let authentication = Bytes::copy_from_slice(&from.split_to(length));
-    introduction.authentication =
-        AuthOffer::from_parameters(&Parameters::from_bytes(authentication));
-    Ok(introduction)
+    params.authentication = AuthOffer::from_parameters(&Parameters::from_bytes(authentication));
+    Ok(params)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::Endpoint;
 use super::cookie::{BadCookie, Cookie};
-use crate::association::{Arrival, Association, CookieVerdict, Foundation, authentication};
+use crate::association::{Arrival, Association, AssociationSeed, CookieVerdict, authentication};
 use crate::auth::Verification;
 use crate::wire::{AuthChunk, Cause, Chunk, ChunkType, Chunks, ErrorChunk, Header};
 
@@ -143,7 +143,7 @@ impl Endpoint {
         let (local_port, remote_port) = (cookie.local_port, cookie.remote_port);
         let counters = &mut self.counters;
         let (slot, _) = self.registry.insert(|id| {
-            let base = Foundation { id, config, local_port, remote_port, seed };
+            let base = AssociationSeed { id, config, local_port, remote_port, seed };
             Association::accept(now, base, cookie, arrival, counters)
         });
         self.give_share(slot);

@@ -4,7 +4,7 @@ use core::{net::IpAddr, time::Duration};
 
 use super::Endpoint;
 use super::cookie::Cookie;
-use crate::association::introduction::{Introduction, Reading, Refusal};
+use crate::association::init_params::{InitParams, Reading, Refusal};
 use crate::association::{Arrival, InitVerdict, addresses};
 use crate::config::AssociationConfig;
 use crate::identifier::VerificationTag;
@@ -49,7 +49,7 @@ impl Endpoint {
             }
         };
         // Who sees it listed takes it as agreed on (RFC 8260 §2.2.1).
-        own.offers.interleaving &= reading.introduction.offers.interleaving;
+        own.offers.interleaving &= reading.params.offers.interleaving;
         self.acknowledge(arrival, header, reading, own, tie_tags);
     }
 
@@ -61,9 +61,9 @@ impl Endpoint {
         header: &Header,
         reading: &Reading,
         config: &AssociationConfig,
-    ) -> Option<(Introduction, (u32, u32))> {
+    ) -> Option<(InitParams, (u32, u32))> {
         let association = &mut self.registry.entry_mut(slot)?.association;
-        let listed = &reading.introduction.addresses;
+        let listed = &reading.params.addresses;
         let source = arrival.remote.ip();
         let verdict = association.judge_init(listed, source, &mut self.counters);
         self.touch(slot);
@@ -75,7 +75,7 @@ impl Endpoint {
             InitVerdict::NewAddresses => {
                 let new = listed.iter().map(|address| Parameter::Address(*address)).collect();
                 let cause = Some(Cause::RestartWithNewAddresses(new));
-                self.refuse(arrival, header, reading.introduction.tag, cause);
+                self.refuse(arrival, header, reading.params.tag, cause);
                 None
             }
             InitVerdict::Ending => None,
@@ -89,9 +89,9 @@ impl Endpoint {
         to: IpAddr,
         reading: &Reading,
         config: &AssociationConfig,
-    ) -> Introduction {
+    ) -> InitParams {
         let mut own = self.introduce(config, to);
-        let peer = &reading.introduction;
+        let peer = &reading.params;
         own.offers = own.offers.and(peer.offers);
         own.addresses.retain(|address| reading.types.allows(*address));
         own.outbound = own.outbound.min(peer.inbound);
@@ -107,14 +107,14 @@ impl Endpoint {
         arrival: &Arrival,
         header: &Header,
         reading: Reading,
-        own: Introduction,
+        own: InitParams,
         tie_tags: (u32, u32),
     ) {
         if !self.init_acks.allows(self.now, arrival.remote.ip()) {
             self.counters.answers_withheld += 1;
             return;
         }
-        let peer = reading.introduction;
+        let peer = reading.params;
         let tag = peer.tag;
         let cookie = Cookie {
             created: self.now,

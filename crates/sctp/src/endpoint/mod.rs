@@ -43,9 +43,9 @@ use core::{
     time::Duration,
 };
 
-use crate::association::introduction::Introduction;
+use crate::association::init_params::InitParams;
 use crate::association::reconfiguration::Request;
-use crate::association::{Association, Foundation, addresses};
+use crate::association::{Association, AssociationSeed, addresses};
 use crate::auth::{AuthOffer, RANDOM_LEN};
 use crate::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use crate::counters::Counters;
@@ -159,7 +159,7 @@ impl Endpoint {
         let (now, remotes, local) = (self.now, options.remotes.as_slice(), options.local);
         let (remote_port, hold) = (options.remote_port, options.hold_at_init_ack);
         let (slot, id) = self.registry.insert(|id| {
-            let base = Foundation { id, config, local_port, remote_port, seed };
+            let base = AssociationSeed { id, config, local_port, remote_port, seed };
             Association::open(now, base, own, remotes, local, hold)
         });
         self.give_share(slot);
@@ -407,8 +407,8 @@ impl Endpoint {
     }
 
     /// What our INIT or INIT ACK says to a peer at this address.
-    fn introduce(&mut self, config: &AssociationConfig, peer: IpAddr) -> Introduction {
-        Introduction {
+    fn introduce(&mut self, config: &AssociationConfig, peer: IpAddr) -> InitParams {
+        InitParams {
             tag: self.draw_tag(),
             window: u32::try_from(config.receive_buffer).unwrap_or(u32::MAX),
             outbound: config.outbound_streams.max(1),

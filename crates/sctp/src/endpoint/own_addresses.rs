@@ -4,7 +4,7 @@ use core::net::IpAddr;
 use core::time::Duration;
 
 use super::Endpoint;
-use crate::association::dynamic_address::AddressWish;
+use crate::association::dynamic_address::AsconfRequest;
 use crate::error::Error;
 use crate::identifier::AssociationId;
 
@@ -20,7 +20,7 @@ impl Endpoint {
         id: AssociationId,
         address: IpAddr,
     ) -> Result<(), Error> {
-        self.wish(now, id, AddressWish::Add(address))
+        self.request(now, id, AsconfRequest::Add(address))
     }
 
     /// Takes back an address of this host (RFC 5061 §4.2.2). The event
@@ -34,7 +34,7 @@ impl Endpoint {
         id: AssociationId,
         address: IpAddr,
     ) -> Result<(), Error> {
-        self.wish(now, id, AddressWish::Delete(address))
+        self.request(now, id, AsconfRequest::Delete(address))
     }
 
     /// Asks the peer to send to this address of ours first (`SCTP_SET_PEER_PRIMARY_ADDR`,
@@ -48,12 +48,17 @@ impl Endpoint {
         id: AssociationId,
         address: IpAddr,
     ) -> Result<(), Error> {
-        self.wish(now, id, AddressWish::SetPrimary(address))
+        self.request(now, id, AsconfRequest::SetPrimary(address))
     }
 
-    fn wish(&mut self, now: Duration, id: AssociationId, wish: AddressWish) -> Result<(), Error> {
+    fn request(
+        &mut self,
+        now: Duration,
+        id: AssociationId,
+        request: AsconfRequest,
+    ) -> Result<(), Error> {
         self.with(now, id, |association, now, counters| {
-            association.change_own_address(now, wish, counters)
+            association.change_own_address(now, request, counters)
         })
     }
 }

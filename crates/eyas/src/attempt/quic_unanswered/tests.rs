@@ -8,8 +8,8 @@ fn peer(last: u8) -> SocketAddr {
     ([192, 0, 2, last], 443).into()
 }
 
-fn report(remote: SocketAddr, said: Said) -> Report {
-    Report { remote, said, by: Some([198, 51, 100, 1].into()), quoted: None }
+fn report(remote: SocketAddr, cause: IcmpCause) -> Report {
+    Report { remote, cause, by: Some([198, 51, 100, 1].into()), quoted: None }
 }
 
 /// What an attempt has heard by now, if it has ended by it.
@@ -26,14 +26,14 @@ async fn a_report_ends_the_attempts_that_it_is_about() {
     let all = Arc::new(Unanswered::default());
     let (mut one, mut again, mut other) =
         (all.begin(peer(1)), all.begin(peer(1)), all.begin(peer(2)));
-    all.reported(&report(peer(1), Said::PortUnreachable));
+    all.reported(&report(peer(1), IcmpCause::PortUnreachable));
     for attempt in [&mut one, &mut again] {
         let failure = heard(attempt).await.unwrap();
         assert_eq!(failure.cause, Cause::Refused);
         assert!(failure.detail.contains("198.51.100.1"), "{failure}");
     }
     assert_eq!(heard(&mut other).await, None);
-    all.reported(&report(peer(2), Said::Prohibited));
+    all.reported(&report(peer(2), IcmpCause::Prohibited));
     assert_eq!(heard(&mut other).await.unwrap().cause, Cause::Unreachable);
 }
 
@@ -43,7 +43,7 @@ async fn who_was_answered_is_ended_by_no_report() {
     let mut attempt = all.begin(peer(1));
     all.answered(peer(2));
     all.answered(peer(1));
-    all.reported(&report(peer(1), Said::PortUnreachable));
+    all.reported(&report(peer(1), IcmpCause::PortUnreachable));
     assert_eq!(heard(&mut attempt).await, None);
 }
 
@@ -51,9 +51,9 @@ async fn who_was_answered_is_ended_by_no_report() {
 async fn a_path_that_is_large_enough_is_no_reason_to_end() {
     let all = Arc::new(Unanswered::default());
     let mut attempt = all.begin(peer(1));
-    all.reported(&report(peer(1), Said::TooBig(1228)));
+    all.reported(&report(peer(1), IcmpCause::TooBig(1228)));
     assert_eq!(heard(&mut attempt).await, None);
-    all.reported(&report(peer(1), Said::TooBig(1227)));
+    all.reported(&report(peer(1), IcmpCause::TooBig(1227)));
     assert_eq!(heard(&mut attempt).await.unwrap().cause, Cause::Unreachable);
 }
 
@@ -61,7 +61,7 @@ async fn a_path_that_is_large_enough_is_no_reason_to_end() {
 async fn what_is_complete_is_not_overtaken() {
     let all = Arc::new(Unanswered::default());
     let mut attempt = all.begin(peer(1));
-    all.reported(&report(peer(1), Said::NoRoute));
+    all.reported(&report(peer(1), IcmpCause::NoRoute));
     assert_eq!(attempt.unless_ended(ready(7)).await, Ok(7));
     drop(attempt);
     assert!(all.lock().attempts.is_empty());

@@ -89,7 +89,7 @@ impl Shared {
                 Input::Packets(received) => {
                     let (records, clear): (Vec<_>, Vec<_>) =
                         segments(&received).partition(|one| is_record(one, port));
-                    inner.take_in(&received, &records, || !is_in_clear(received.remote));
+                    inner.handle(&received, &records, || !is_in_clear(received.remote));
                     arrivals.extend(clear.into_iter().map(|one| alone(&received, one)));
                 }
                 input => {
@@ -104,13 +104,13 @@ impl Shared {
     }
 
     /// Takes in all of what came in at a socket where nothing is in clear.
-    fn take_in(&self, arrivals: Arrivals) {
+    fn handle(&self, arrivals: Arrivals) {
         let mut inner = self.lock();
         for input in arrivals {
             match input {
                 Input::Packets(received) => {
                     let records: Vec<_> = segments(&received).collect();
-                    inner.take_in(&received, &records, || true);
+                    inner.handle(&received, &records, || true);
                 }
                 input => drop(inner.report(&input)),
             }
@@ -155,7 +155,7 @@ impl Shared {
 
 impl Inner {
     /// Takes in datagrams, of a session or of somebody who may open one.
-    fn take_in(&mut self, from: &Received, datagrams: &[Bytes], may_open: impl Fn() -> bool) {
+    fn handle(&mut self, from: &Received, datagrams: &[Bytes], may_open: impl Fn() -> bool) {
         let (now, remote) = (Instant::now(), from.remote);
         for datagram in datagrams {
             let out = self.sessions.handle_datagram(now, remote, datagram, &may_open);
@@ -272,7 +272,7 @@ impl DtlsCarrier {
         let mut datagrams = Arrivals::new();
         let received = self.udp.receive(socket, buffers, &mut datagrams);
         // What belongs to no session is nobody's: in clear nothing is taken in here.
-        self.shared.take_in(datagrams);
+        self.shared.handle(datagrams);
         self.take_inbox(socket, arrivals);
         received
     }

@@ -5,20 +5,22 @@ use std::net::SocketAddr;
 
 use eyas_sctp::io::{Input, Unreachable};
 
-use crate::icmp::{Report, Said};
+use crate::icmp::{IcmpCause, Report};
 
 /// What a report tells the core; a raw socket knows no ports.
 pub(super) fn input(report: Report, is_udp: bool) -> Input {
-    let Report { remote, said, quoted, .. } = report;
+    let Report { remote, cause, quoted, .. } = report;
     let remote = if is_udp { remote } else { SocketAddr::new(remote.ip(), 0) };
-    Input::Unreachable { remote, reason: reason(said), quoted }
+    Input::Unreachable { remote, reason: reason(cause), quoted }
 }
 
-fn reason(said: Said) -> Unreachable {
-    match said {
+fn reason(cause: IcmpCause) -> Unreachable {
+    match cause {
         // Inside UDP nobody speaks SCTP where nobody listens at the port (RFC 6951 §5.5).
-        Said::PortUnreachable | Said::ProtocolUnreachable => Unreachable::Protocol,
-        Said::NoRoute | Said::Prohibited | Said::AddressUnreachable => Unreachable::Route,
-        Said::TooBig(mtu) => Unreachable::TooBig(mtu),
+        IcmpCause::PortUnreachable | IcmpCause::ProtocolUnreachable => Unreachable::Protocol,
+        IcmpCause::NoRoute | IcmpCause::Prohibited | IcmpCause::AddressUnreachable => {
+            Unreachable::Route
+        }
+        IcmpCause::TooBig(mtu) => Unreachable::TooBig(mtu),
     }
 }

@@ -261,14 +261,14 @@ impl Shared {
     pub(super) fn end(&self, reason: LossReason) {
         let mut state = self.lock();
         if !matches!(state.slot.stage, Stage::Ended(_)) {
-            state.slot.take_in(Event::Lost(reason));
+            state.slot.handle(Event::Lost(reason));
         }
         drop(state);
         self.wake.notify_one();
     }
 
     /// Hands what was read to who waits for it.
-    pub(super) fn take_in(&self, received: Received) {
+    pub(super) fn handle(&self, received: Received) {
         let mut state = self.lock();
         let event = match received {
             Received::Data(info, data, ends) => {
@@ -290,7 +290,7 @@ impl Shared {
             // Who waits for it looks again, and asks again if there is more.
             let _ = options::subscribe(&self.socket.socket(), false);
         }
-        state.slot.take_in(event);
+        state.slot.handle(event);
     }
 }
 

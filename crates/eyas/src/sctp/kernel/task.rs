@@ -87,11 +87,11 @@ pub(super) async fn run(shared: Arc<Shared>) {
                 if writable.is_err() {
                     break;
                 }
-                shared.lock().slot.take_in(Event::Writable);
+                shared.lock().slot.handle(Event::Writable);
             }
             () = tokio::time::sleep(END_POLL), if is_at_end => {
                 if options::status(&shared.socket.socket(), |_| PathId(0)).is_none() {
-                    shared.lock().slot.take_in(Event::Closed);
+                    shared.lock().slot.handle(Event::Closed);
                 }
             }
         }
@@ -105,10 +105,10 @@ fn read(shared: &Shared, buffer: &mut [u8]) -> bool {
     for _ in 0..BATCH {
         match shared.socket.try_receive(buffer) {
             Ok(Received::End) => {
-                shared.take_in(Received::End);
+                shared.handle(Received::End);
                 return true;
             }
-            Ok(received) => shared.take_in(received),
+            Ok(received) => shared.handle(received),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             Err(error) => {
                 shared.end(reason(&error));
@@ -131,7 +131,7 @@ async fn farewell(shared: &Shared, buffer: &mut [u8]) {
             match shared.socket.try_receive(buffer) {
                 Ok(Received::Data(..)) => {}
                 Ok(Received::End) => return,
-                Ok(notification) => shared.take_in(notification),
+                Ok(notification) => shared.handle(notification),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return,
             }

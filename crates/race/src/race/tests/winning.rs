@@ -198,7 +198,7 @@ fn a_fallback_ranks_as_what_it_is() {
 }
 
 #[test]
-fn an_exhaustive_race_hears_everybody_and_crowns_the_most_wanted() {
+fn an_exhaustive_race_hears_everybody_and_elects_the_most_wanted() {
     let mut scene = Scene::new(&[V4], Policy { exhaustive: true, ..Policy::of_first_tries() });
     scene.until(70);
     scene.ready(1);

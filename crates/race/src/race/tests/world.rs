@@ -48,7 +48,7 @@ pub(super) struct World {
 }
 
 /// What is still to happen in a run.
-struct Happenings<'a> {
+struct Script<'a> {
     world: &'a World,
     due: Vec<(Duration, Input)>,
     in_flight: Vec<AttemptId>,
@@ -106,7 +106,7 @@ impl World {
     pub(super) fn run(&self, setup: Setup, now: Duration, cancel_at: Option<Duration>) -> Run {
         let mut journal = Journal::new(Arc::new(setup.clone()), now);
         let mut race = Recorder::new(setup, now);
-        let mut to_come = Happenings::new(self, now, cancel_at);
+        let mut to_come = Script::new(self, now, cancel_at);
         let started_at = now;
         let (mut now, mut outputs, mut failed) = (now, Vec::new(), Vec::new());
         if let Some(input) = to_come.told_at_first() {
@@ -198,7 +198,7 @@ impl World {
     }
 }
 
-impl<'a> Happenings<'a> {
+impl<'a> Script<'a> {
     fn new(world: &'a World, start: Duration, cancel_at: Option<Duration>) -> Self {
         let mut due: Vec<(Duration, Input)> = Vec::new();
         due.extend(cancel_at.map(|after| (start + after, Input::Cancel)));

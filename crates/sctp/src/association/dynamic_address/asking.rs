@@ -12,15 +12,15 @@ use crate::serial::AsconfNumber;
 use crate::wire::parameter::AddressRequest;
 use crate::wire::{AsconfAckChunk, AsconfChunk, CauseCode, Parameter};
 
-/// The most wishes that wait.
-const MAX_WISHES: usize = 32;
+/// The most requests that wait.
+const MAX_WAITING: usize = 32;
 
 /// The most requests in one ASCONF, so that it fits a packet of any path.
 const MAX_REQUESTS: usize = 8;
 
 /// A change that the peer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AddressWish {
+pub(crate) enum AsconfRequest {
     /// Send to this address of ours, too.
     Add(IpAddr),
     /// Do not send to this address of ours any more.
@@ -29,7 +29,7 @@ pub(crate) enum AddressWish {
     SetPrimary(IpAddr),
 }
 
-impl AddressWish {
+impl AsconfRequest {
     /// The address that it is about.
     pub(crate) const fn address(self) -> IpAddr {
         match self {
@@ -73,7 +73,7 @@ pub(crate) enum Settled {
         /// Where the request was sent.
         path: PathId,
         /// What was done, and what was not for which reason.
-        results: Vec<(AddressWish, Option<CauseCode>)>,
+        results: Vec<(AsconfRequest, Option<CauseCode>)>,
     },
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum Settled {
 struct Asked {
     chunk: AsconfChunk,
     /// By correlation identifier, in the order of the chunk.
-    wishes: Vec<(u32, AddressWish)>,
+    requests: Vec<(u32, AsconfRequest)>,
     /// T4-RTO.
     t4: Retry,
     /// Whether it waits to be sent.
@@ -94,7 +94,7 @@ struct Asked {
 pub(crate) struct Asking {
     next_serial: AsconfNumber,
     next_correlation: u32,
-    wishes: VecDeque<AddressWish>,
+    requests: VecDeque<AsconfRequest>,
     asked: Option<Asked>,
     own: Vec<IpAddr>,
     /// Addresses of ours that the peer was told to forget, latest last.
@@ -108,7 +108,7 @@ impl Asking {
         Self {
             next_serial: first,
             next_correlation: 0,
-            wishes: VecDeque::new(),
+            requests: VecDeque::new(),
             asked: None,
             own: own.to_vec(),
             gone: VecDeque::new(),
@@ -121,29 +121,29 @@ impl Asking {
         self.own.iter().copied()
     }
 
-    /// Takes a wish; it is asked for as soon as nothing else is under way.
-    pub(crate) fn wish(&mut self, wish: AddressWish) -> Result<(), Error> {
-        if self.unknown.contains(&wish.kind()) {
+    /// Takes a request; it is asked for as soon as nothing else is under way.
+    pub(crate) fn request(&mut self, request: AsconfRequest) -> Result<(), Error> {
+        if self.unknown.contains(&request.kind()) {
             return Err(Error::NotSupported);
         }
-        if self.wishes.len() >= MAX_WISHES {
+        if self.requests.len() >= MAX_WAITING {
             return Err(Error::Busy);
         }
-        self.wishes.push_back(wish);
+        self.requests.push_back(request);
         Ok(())
     }
 
-    /// Wishes that the peer knew these addresses of ours, and no others. Says whether anything is
+    /// Asks that the peer knew these addresses of ours, and no others. Says whether anything is
     /// wished.
     pub(crate) fn follow(&mut self, addresses: &[IpAddr]) -> bool {
         let new = addresses.iter().filter(|address| !self.own.contains(address));
-        let new = new.map(|address| AddressWish::Add(*address));
+        let new = new.map(|address| AsconfRequest::Add(*address));
         let gone = self.own.iter().filter(|own| !addresses.is_empty() && !addresses.contains(own));
-        let gone = gone.map(|address| AddressWish::Delete(*address));
+        let gone = gone.map(|address| AsconfRequest::Delete(*address));
         // What is added goes first: the last address is never taken back.
-        let wishes: Vec<AddressWish> =
-            new.chain(gone).filter(|wish| !self.open().any(|open| open == *wish)).collect();
-        wishes.into_iter().filter(|wish| self.wish(*wish).is_ok()).count() > 0
+        let requests: Vec<AsconfRequest> =
+            new.chain(gone).filter(|request| !self.open().any(|open| open == *request)).collect();
+        requests.into_iter().filter(|request| self.request(*request).is_ok()).count() > 0
     }
 
     /// The ASCONF to send now, if there is one, and over which path. A new one goes over `path` and
@@ -155,7 +155,7 @@ impl Asking {
         rto: Duration,
         source: Option<IpAddr>,
     ) -> Option<(PathId, AsconfChunk)> {
-        if self.asked.is_none() && !self.wishes.is_empty() {
+        if self.asked.is_none() && !self.requests.is_empty() {
             self.asked = Some(self.ask(Retry::new(now, rto, path), source));
         }
         let asked = self.asked.as_mut().filter(|asked| asked.unsent)?;
@@ -164,23 +164,24 @@ impl Asking {
     }
 
     fn ask(&mut self, t4: Retry, source: Option<IpAddr>) -> Asked {
-        let count = self.wishes.len().min(MAX_REQUESTS);
-        let wishes: Vec<(u32, AddressWish)> = self
-            .wishes
+        let count = self.requests.len().min(MAX_REQUESTS);
+        let requests: Vec<(u32, AsconfRequest)> = self
+            .requests
             .drain(..count)
-            .map(|wish| {
+            .map(|request| {
                 self.next_correlation = self.next_correlation.wrapping_add(1);
-                (self.next_correlation, wish)
+                (self.next_correlation, request)
             })
             .collect();
-        let parameters = wishes.iter().map(|(correlation, wish)| wish.parameter(*correlation));
+        let parameters =
+            requests.iter().map(|(correlation, request)| request.parameter(*correlation));
         let chunk = AsconfChunk {
             serial: self.next_serial,
             address: self.known_address(source),
             parameters: parameters.collect(),
         };
         self.next_serial = self.next_serial.next();
-        Asked { chunk, wishes, t4, unsent: true }
+        Asked { chunk, requests, t4, unsent: true }
     }
 
     /// An address by which the peer finds the association if the packet comes from a new one
@@ -192,12 +193,12 @@ impl Asking {
 
     /// Whether a request that waits or is under way takes this address of ours away.
     pub(crate) fn deletes(&self, address: IpAddr) -> bool {
-        self.open().any(|wish| wish == AddressWish::Delete(address))
+        self.open().any(|request| request == AsconfRequest::Delete(address))
     }
 
     /// Whether a request that waits or is under way takes any address of ours away.
     pub(crate) fn deletes_any(&self) -> bool {
-        self.open().any(|wish| matches!(wish, AddressWish::Delete(_)))
+        self.open().any(|request| matches!(request, AsconfRequest::Delete(_)))
     }
 
     /// Whether an address of ours is not the peer's to send to any more, or soon will not be: what comes
@@ -207,9 +208,10 @@ impl Asking {
         self.deletes(address) || self.gone.contains(&address)
     }
 
-    fn open(&self) -> impl Iterator<Item = AddressWish> + '_ {
-        let asked = self.asked.iter().flat_map(|asked| asked.wishes.iter().map(|(_, wish)| wish));
-        asked.chain(&self.wishes).copied()
+    fn open(&self) -> impl Iterator<Item = AsconfRequest> + '_ {
+        let asked =
+            self.asked.iter().flat_map(|asked| asked.requests.iter().map(|(_, request)| request));
+        asked.chain(&self.requests).copied()
     }
 
     /// When T4-RTO runs out.
@@ -231,9 +233,9 @@ impl Asking {
     }
 
     /// The peer does not know ASCONF: nothing more is asked (RFC 5061 §5.1, A9). What was wished.
-    pub(crate) fn give_up(&mut self) -> Vec<AddressWish> {
-        let asked = self.asked.take().into_iter().flat_map(|asked| asked.wishes);
-        asked.map(|(_, wish)| wish).chain(self.wishes.drain(..)).collect()
+    pub(crate) fn give_up(&mut self) -> Vec<AsconfRequest> {
+        let asked = self.asked.take().into_iter().flat_map(|asked| asked.requests);
+        asked.map(|(_, request)| request).chain(self.requests.drain(..)).collect()
     }
 
     /// ASCONF-ACK (RFC 5061 §5.1, A5 to A8).
@@ -244,42 +246,42 @@ impl Asking {
             let unasked = ack.serial.is_at_or_after(self.next_serial);
             return if idle && unasked { Settled::Illegal } else { Settled::Nothing };
         };
-        let mut results = results(&asked.wishes, ack);
-        for (wish, refused) in &results {
+        let mut results = results(&asked.requests, ack);
+        for (request, refused) in &results {
             if refused.is_none() {
-                self.note(*wish);
+                self.note(*request);
             }
         }
-        self.note_unknown(&asked.wishes, ack);
+        self.note_unknown(&asked.requests, ack);
         let (vain, kept): (VecDeque<_>, _) =
-            self.wishes.drain(..).partition(|wish| self.unknown.contains(&wish.kind()));
-        self.wishes = kept;
+            self.requests.drain(..).partition(|request| self.unknown.contains(&request.kind()));
+        self.requests = kept;
         let unknown = Some(CauseCode::UNRECOGNIZED_PARAMETERS);
-        results.extend(vain.into_iter().map(|wish| (wish, unknown)));
+        results.extend(vain.into_iter().map(|request| (request, unknown)));
         Settled::Answered { path: asked.t4.path, results }
     }
 
-    fn note(&mut self, done: AddressWish) {
+    fn note(&mut self, done: AsconfRequest) {
         match done {
-            AddressWish::Add(address) => {
+            AsconfRequest::Add(address) => {
                 self.gone.retain(|gone| *gone != address);
                 if !self.own.contains(&address) {
                     self.own.push(address);
                 }
             }
-            AddressWish::Delete(address) => {
+            AsconfRequest::Delete(address) => {
                 self.own.retain(|own| *own != address);
                 self.gone.retain(|gone| *gone != address);
-                if self.gone.len() >= MAX_WISHES {
+                if self.gone.len() >= MAX_WAITING {
                     self.gone.pop_front();
                 }
                 self.gone.push_back(address);
             }
-            AddressWish::SetPrimary(_) => {}
+            AsconfRequest::SetPrimary(_) => {}
         }
     }
 
-    fn note_unknown(&mut self, wishes: &[(u32, AddressWish)], ack: &AsconfAckChunk) {
+    fn note_unknown(&mut self, requests: &[(u32, AsconfRequest)], ack: &AsconfAckChunk) {
         for response in ack.parameters.iter().take(2 * MAX_REQUESTS) {
             let Parameter::ErrorCauseIndication { correlation, causes } = response else {
                 continue;
@@ -288,8 +290,8 @@ impl Asking {
                 .iter()
                 .next()
                 .is_some_and(|cause| cause.code() == CauseCode::UNRECOGNIZED_PARAMETERS);
-            let wish = wishes.iter().find(|(other, _)| is_unknown && *other == correlation);
-            let kind = wish.map(|(_, wish)| wish.kind());
+            let request = requests.iter().find(|(other, _)| is_unknown && *other == correlation);
+            let kind = request.map(|(_, request)| request.kind());
             self.unknown.extend(kind.filter(|kind| !self.unknown.contains(kind)));
         }
     }
@@ -298,9 +300,9 @@ impl Asking {
 /// What became of each request: what stands before the first one that was refused was done, what
 /// stands behind it only if the peer says so (RFC 5061 §5.1, A7 and A8).
 fn results(
-    wishes: &[(u32, AddressWish)],
+    requests: &[(u32, AsconfRequest)],
     ack: &AsconfAckChunk,
-) -> Vec<(AddressWish, Option<CauseCode>)> {
+) -> Vec<(AsconfRequest, Option<CauseCode>)> {
     let mut refused = Vec::new();
     let mut performed = Vec::new();
     for response in ack.parameters.iter().take(2 * MAX_REQUESTS) {
@@ -314,11 +316,11 @@ fn results(
         }
     }
     let mut first_refusal = None;
-    let judge = |&(correlation, wish): &(u32, AddressWish)| {
+    let judge = |&(correlation, request): &(u32, AsconfRequest)| {
         let own = refused.iter().find(|(other, _)| *other == correlation).map(|(_, code)| *code);
         first_refusal = first_refusal.or(own);
         let is_done = own.is_none() && performed.contains(&correlation);
-        (wish, if is_done { None } else { own.or(first_refusal) })
+        (request, if is_done { None } else { own.or(first_refusal) })
     };
-    wishes.iter().map(judge).collect()
+    requests.iter().map(judge).collect()
 }

@@ -24,9 +24,9 @@ fn state() -> DynamicAddress {
     DynamicAddress::new(Tsn(u32::MAX), Tsn(u32::MAX), &[ip(1)])
 }
 
-fn ask(state: &mut DynamicAddress, wishes: &[AddressWish]) -> AsconfChunk {
-    for wish in wishes {
-        state.asking.wish(*wish).expect("there is room");
+fn ask(state: &mut DynamicAddress, requests: &[AsconfRequest]) -> AsconfChunk {
+    for request in requests {
+        state.asking.request(*request).expect("there is room");
     }
     poll(state).expect("something is wished")
 }
@@ -78,31 +78,31 @@ fn outcome(
 }
 
 #[test]
-fn a_wish_is_asked_answered_and_settled() {
+fn a_request_is_sent_answered_and_settled() {
     let (mut here, mut there) = (state(), state());
-    let asconf = ask(&mut here, &[AddressWish::Add(ip(2))]);
+    let asconf = ask(&mut here, &[AsconfRequest::Add(ip(2))]);
     assert_eq!((asconf.serial, asconf.address), (AsconfNumber(u32::MAX), ip(1)));
     assert_eq!(poll(&mut here), None, "once is enough");
     let Answer::New(ack, changes) = answer(&mut there, &asconf, &[1]) else { panic!("it is new") };
     assert_eq!(changes, [PeerChange::Added(ip(2))]);
     assert!(ack.parameters.is_empty(), "success goes without saying");
-    let results = alloc::vec![(AddressWish::Add(ip(2)), None)];
+    let results = alloc::vec![(AsconfRequest::Add(ip(2)), None)];
     assert_eq!(here.asking.handle_ack(&ack), Settled::Answered { path: PATH, results });
     assert_eq!(here.asking.next_timeout(), None);
-    let next = ask(&mut here, &[AddressWish::Delete(ip(1))]);
+    let next = ask(&mut here, &[AsconfRequest::Delete(ip(1))]);
     assert_eq!(next.serial, AsconfNumber(0), "numbers wrap");
 }
 
 #[test]
 fn one_request_at_a_time_and_the_others_together() {
     let mut here = state();
-    let first = ask(&mut here, &[AddressWish::Add(ip(2))]);
-    here.asking.wish(AddressWish::Delete(ip(1))).unwrap();
-    here.asking.wish(AddressWish::SetPrimary(ip(2))).unwrap();
+    let first = ask(&mut here, &[AsconfRequest::Add(ip(2))]);
+    here.asking.request(AsconfRequest::Delete(ip(1))).unwrap();
+    here.asking.request(AsconfRequest::SetPrimary(ip(2))).unwrap();
     assert_eq!(poll(&mut here), None);
     here.asking
         .handle_ack(&AsconfAckChunk { serial: first.serial, parameters: Parameters::default() });
-    assert_eq!(poll(&mut here).expect("two wishes wait").parameters.iter().count(), 2);
+    assert_eq!(poll(&mut here).expect("two requests wait").parameters.iter().count(), 2);
 }
 
 #[test]
@@ -129,20 +129,20 @@ fn addresses_are_followed() {
 #[test]
 fn wishes_are_bounded() {
     let mut here = state();
-    let taken = (0..1000).take_while(|_| here.asking.wish(AddressWish::Add(ip(2))).is_ok());
+    let taken = (0..1000).take_while(|_| here.asking.request(AsconfRequest::Add(ip(2))).is_ok());
     assert!(taken.count() < 100);
-    assert_eq!(here.asking.wish(AddressWish::Add(ip(2))), Err(Error::Busy));
+    assert_eq!(here.asking.request(AsconfRequest::Add(ip(2))), Err(Error::Busy));
     assert!(poll(&mut here).expect("some").parameters.iter().count() <= 8);
 }
 
 #[test]
 fn the_same_request_goes_again_until_it_is_answered() {
     let mut here = state();
-    let first = ask(&mut here, &[AddressWish::Add(ip(2))]);
+    let first = ask(&mut here, &[AsconfRequest::Add(ip(2))]);
     assert_eq!(here.asking.next_timeout(), Some(RTO));
     assert_eq!(here.asking.expired(RTO / 2), None);
     assert_eq!(here.asking.expired(RTO), Some(PATH));
-    here.asking.wish(AddressWish::Add(ip(3))).unwrap();
+    here.asking.request(AsconfRequest::Add(ip(3))).unwrap();
     here.asking.ask_again(RTO, PathId(4), &AssociationConfig::default());
     let polled = here.asking.poll_chunk(RTO, PATH, RTO, None);
     assert_eq!(polled, Some((PathId(4), first)), "nothing is added to it");
@@ -249,10 +249,10 @@ fn behind_an_address_that_finds_no_room_none_is_taken_away() {
 #[test]
 fn what_the_peer_does_not_know_is_not_asked_again() {
     let mut here = state();
-    let wishes = [AddressWish::SetPrimary(ip(1)), AddressWish::Add(ip(2))];
-    let asconf = ask(&mut here, &wishes);
-    here.asking.wish(AddressWish::SetPrimary(ip(3))).unwrap();
-    here.asking.wish(AddressWish::Add(ip(3))).unwrap();
+    let requests = [AsconfRequest::SetPrimary(ip(1)), AsconfRequest::Add(ip(2))];
+    let asconf = ask(&mut here, &requests);
+    here.asking.request(AsconfRequest::SetPrimary(ip(3))).unwrap();
+    here.asking.request(AsconfRequest::Add(ip(3))).unwrap();
     let causes = Cause::UnrecognizedParameters(Parameters::default()).into();
     let unknown = Parameter::ErrorCauseIndication { correlation: 1, causes };
     let parameters = [unknown].into_iter().collect();
@@ -261,10 +261,10 @@ fn what_the_peer_does_not_know_is_not_asked_again() {
         panic!("it was asked")
     };
     let code = Some(CauseCode::UNRECOGNIZED_PARAMETERS);
-    let vain = AddressWish::SetPrimary(ip(3));
-    assert_eq!(results, [(wishes[0], code), (wishes[1], code), (vain, code)]);
-    assert_eq!(here.asking.wish(vain), Err(Error::NotSupported));
-    let next = poll(&mut here).expect("the other kind of wish waits");
+    let vain = AsconfRequest::SetPrimary(ip(3));
+    assert_eq!(results, [(requests[0], code), (requests[1], code), (vain, code)]);
+    assert_eq!(here.asking.request(vain), Err(Error::NotSupported));
+    let next = poll(&mut here).expect("the other kind of request waits");
     assert_eq!(next.parameters.iter().count(), 1);
 }
 
@@ -307,13 +307,13 @@ fn malformed_requests_change_nothing() {
 #[test]
 fn behind_a_refusal_only_what_is_confirmed_was_done() {
     let mut here = state();
-    let wishes = [
-        AddressWish::Add(ip(2)),
-        AddressWish::Add(ip(3)),
-        AddressWish::Add(ip(4)),
-        AddressWish::Add(ip(5)),
+    let requests = [
+        AsconfRequest::Add(ip(2)),
+        AsconfRequest::Add(ip(3)),
+        AsconfRequest::Add(ip(4)),
+        AsconfRequest::Add(ip(5)),
     ];
-    let asconf = ask(&mut here, &wishes);
+    let asconf = ask(&mut here, &requests);
     let ack = AsconfAckChunk {
         serial: asconf.serial,
         parameters: [
@@ -339,17 +339,17 @@ fn an_answer_to_nothing_is_illegal_only_if_its_number_is_to_come() {
     assert_eq!(here.asking.handle_ack(&ack(u32::MAX)), Settled::Illegal);
     assert_eq!(here.asking.handle_ack(&ack(3)), Settled::Illegal);
     assert_eq!(here.asking.handle_ack(&ack(u32::MAX - 1)), Settled::Nothing);
-    ask(&mut here, &[AddressWish::Add(ip(2))]);
+    ask(&mut here, &[AsconfRequest::Add(ip(2))]);
     assert_eq!(here.asking.handle_ack(&ack(3)), Settled::Nothing);
 }
 
 #[test]
 fn a_peer_that_does_not_know_asconf_is_not_asked_any_more() {
     let mut here = state();
-    ask(&mut here, &[AddressWish::Add(ip(2))]);
-    here.asking.wish(AddressWish::Delete(ip(1))).unwrap();
+    ask(&mut here, &[AsconfRequest::Add(ip(2))]);
+    here.asking.request(AsconfRequest::Delete(ip(1))).unwrap();
     assert!(here.asking.deletes(ip(1)) && !here.asking.deletes(ip(2)));
-    let given_up = [AddressWish::Add(ip(2)), AddressWish::Delete(ip(1))];
+    let given_up = [AsconfRequest::Add(ip(2)), AsconfRequest::Delete(ip(1))];
     assert_eq!(here.asking.give_up(), given_up);
     assert_eq!((poll(&mut here), here.asking.next_timeout()), (None, None));
 }

@@ -91,14 +91,14 @@ pub(super) fn apply(config: &mut AssociationConfig) {
     config.scheduler = SchedulerKind::RoundRobin;
     config.extensions.interleaving = false;
     config.extensions.nr_sack = true;
-    let (mapping, wishes) = config
+    let (mapping, preferences) = config
         .multipath
         .take()
-        .map(|multipath| (multipath.mapping, multipath.wishes))
+        .map(|multipath| (multipath.mapping, multipath.preferences))
         .unwrap_or_default();
     config.multipath = Some(Multipath {
         mapping,
-        wishes,
+        preferences,
         path_order: PathOrder::OldestTransmission,
         sender_splitting: BufferSplitting::Queued,
         receiver_splitting: BufferSplitting::Queued,

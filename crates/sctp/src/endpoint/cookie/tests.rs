@@ -8,8 +8,8 @@ fn keys() -> CookieKeys {
     CookieKeys::new(Random::new([3; 32]), Duration::ZERO, KEY_LIFE)
 }
 
-fn introduction(tag: u32) -> Introduction {
-    Introduction {
+fn params(tag: u32) -> InitParams {
+    InitParams {
         tag: VerificationTag(tag),
         window: 100_000,
         outbound: 17,
@@ -29,8 +29,8 @@ fn cookie(created: Duration) -> Cookie {
         local_port: 7,
         remote_port: 50_000,
         tie_tags: (5, 6),
-        peer: introduction(1),
-        own: Introduction { authentication: None, addresses: Vec::new(), ..introduction(2) },
+        peer: params(1),
+        own: InitParams { authentication: None, addresses: Vec::new(), ..params(2) },
     }
 }
 
@@ -100,8 +100,7 @@ fn after_a_long_pause_no_old_key_is_good() {
 /// 24 bytes of each side are numbers that an association cannot be built without.
 #[test]
 fn a_cookie_for_a_peer_with_one_address_is_short() {
-    let bare =
-        |tag| Introduction { addresses: Vec::new(), authentication: None, ..introduction(tag) };
+    let bare = |tag| InitParams { addresses: Vec::new(), authentication: None, ..params(tag) };
     let cookie = Cookie {
         remote: "192.0.2.1:9899".parse().unwrap(),
         tie_tags: (0, 0),

@@ -14,7 +14,7 @@
 //!   round trips: a byte takes a buffer for a round trip, so those make more of it. What waits at the
 //!   receiver for messages on slower paths takes room of its buffer, too;
 //! - streams of higher priority go first, and not on slower paths while there are others for those;
-//!   those with a deadline take no path that would miss it ([`crate::cmt::StreamWish`]).
+//!   those with a deadline take no path that would miss it ([`crate::cmt::StreamPreference`]).
 
 use core::time::Duration;
 
@@ -71,7 +71,7 @@ impl Automatic {
     /// How good a stream is for a path.
     fn rank(&self, slot: StreamSlot, path: &Path, outlook: &Outlook) -> Rank {
         let (slower, arrival) = (outlook.meanwhile > 0, self.arrival_of(slot));
-        let priority = self.wish(slot).priority;
+        let priority = self.preference(slot).priority;
         let late = arrival.saturating_sub(outlook.arrival + outlook.tolerance);
         // Its messages may wait at the receiver, if they would not even leave otherwise.
         let starves = !slower && self.starves(slot);
@@ -113,7 +113,7 @@ impl Sender {
         }
         let Some(concurrent) = &mut self.multipath else { return };
         if is_new {
-            concurrent.automatic.on_new(slot, id, &concurrent.choices.wishes);
+            concurrent.automatic.on_new(slot, id, &concurrent.choices.preferences);
         }
         concurrent.automatic.on_handed_in(slot, now);
     }
@@ -168,8 +168,9 @@ impl Sender {
         let may = |slot: StreamSlot| {
             let Some(stream) = streams.get(slot) else { return false };
             let Some(message) = messages.get(stream.head) else { return false };
-            let wish = message.path.filter(|wish| *wish != path).and_then(|wish| paths.get(wish));
-            let is_elsewhere = wish.is_some_and(|wish| wish.state() == PathState::Active);
+            let asked =
+                message.path.filter(|asked| *asked != path).and_then(|asked| paths.get(asked));
+            let is_elsewhere = asked.is_some_and(|asked| asked.state() == PathState::Active);
             let is_begun = message.sent > 0;
             let is_late = !is_begun && automatic.has_wishes && automatic.misses(slot, way, paths);
             !(is_elsewhere || is_late || stream.paused && !is_begun)

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::cmt::StreamWish;
+use crate::cmt::StreamPreference;
 use crate::congestion::{CongestionControl, nanoseconds};
 use crate::identifier::{PathId, StreamId};
 use crate::path::{Path, PathState, Paths};
@@ -65,7 +65,7 @@ pub(in crate::send) struct Automatic {
     waiting: Fading,
     /// Bytes sent of all streams.
     sent: Fading,
-    /// Whether a stream in use wishes for something.
+    /// Whether a stream in use has a preference.
     pub(super) has_wishes: bool,
     pub(super) now: u64,
 }
@@ -81,8 +81,8 @@ pub(super) struct Known {
     handed_in: u64,
     /// Bytes sent of it.
     sent: Fading,
-    /// What it wishes for.
-    pub(super) wish: StreamWish,
+    /// What it asks for.
+    pub(super) preference: StreamPreference,
 }
 
 /// A sum of which older parts count less, those of a span ago nothing any more.
@@ -243,11 +243,12 @@ impl Automatic {
         &mut self,
         slot: StreamSlot,
         id: StreamId,
-        all: &[(StreamId, StreamWish)],
+        all: &[(StreamId, StreamPreference)],
     ) {
-        let wish = all.iter().find(|(stream, _)| *stream == id).map(|(_, wish)| *wish);
-        if let Some(wish) = wish {
-            self.known(slot).wish = wish;
+        let preference =
+            all.iter().find(|(stream, _)| *stream == id).map(|(_, preference)| *preference);
+        if let Some(preference) = preference {
+            self.known(slot).preference = preference;
             self.has_wishes = true;
         }
     }
@@ -287,15 +288,17 @@ impl Automatic {
         own * streams * STARVING.1 < self.sent.get(now, span) * STARVING.0
     }
 
-    /// What a stream wishes for.
-    pub(super) fn wish(&self, slot: StreamSlot) -> StreamWish {
-        self.streams.get(slot.index()).map_or_else(StreamWish::default, |known| known.wish)
+    /// What a stream asks for.
+    pub(super) fn preference(&self, slot: StreamSlot) -> StreamPreference {
+        self.streams
+            .get(slot.index())
+            .map_or_else(StreamPreference::default, |known| known.preference)
     }
 
     /// Whether a message of this stream would come too late on a path, and not on another one. The
     /// way there on the quickest path is taken for half of its round trip.
     pub(super) fn misses(&self, slot: StreamSlot, path: &Path, paths: &Paths) -> bool {
-        let Some(deadline) = self.wish(slot).deadline else { return false };
+        let Some(deadline) = self.preference(slot).deadline else { return false };
         let shortest = self.views.iter().map(|view| view.rtt).min().unwrap_or(0);
         let takes = |path: &Path| self.arrival(path) - self.now + shortest / 2;
         let deadline = nanoseconds(deadline);

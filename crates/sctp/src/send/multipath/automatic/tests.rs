@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::super::tests::{bench_with, output, queue};
 use super::estimates::View;
-use crate::cmt::{Multipath, StreamWish};
+use crate::cmt::{Multipath, StreamPreference};
 use crate::config::{AssociationConfig, SchedulerKind};
 use crate::identifier::{PathId, StreamId};
 use crate::send::tests::{Bench, Left, config, sack_of};
@@ -14,12 +14,16 @@ const MILLISECOND: u64 = 1_000_000;
 
 /// Two paths of the same rate, the second of which delivers `lag` milliseconds later.
 fn bench(lag: u64, send_buffer: usize) -> Bench {
-    wishing(lag, send_buffer, Vec::new())
+    with_preferences(lag, send_buffer, Vec::new())
 }
 
-/// The same for streams that wish for something.
-fn wishing(lag: u64, send_buffer: usize, wishes: Vec<(StreamId, StreamWish)>) -> Bench {
-    let multipath = Some(Multipath { flight_cap: None, wishes, ..Multipath::default() });
+/// The same for streams that have a preference.
+fn with_preferences(
+    lag: u64,
+    send_buffer: usize,
+    preferences: Vec<(StreamId, StreamPreference)>,
+) -> Bench {
+    let multipath = Some(Multipath { flight_cap: None, preferences, ..Multipath::default() });
     let scheduler = SchedulerKind::RoundRobin;
     let mut bench = bench_with(AssociationConfig { multipath, send_buffer, scheduler, ..config() });
     let concurrent = bench.sender.multipath.as_mut().expect("several paths");
@@ -129,9 +133,9 @@ fn what_waits_at_the_receiver_takes_of_its_window() {
 
 #[test]
 fn streams_of_higher_priority_go_first_and_on_the_quicker_path() {
-    let wish = |priority| StreamWish { priority, deadline: None };
-    let wishes = (0..3).map(|stream| (StreamId(stream), wish(1)));
-    let mut bench = wishing(65, 1 << 20, wishes.collect());
+    let preference = |priority| StreamPreference { priority, deadline: None };
+    let preferences = (0..3).map(|stream| (StreamId(stream), preference(1)));
+    let mut bench = with_preferences(65, 1 << 20, preferences.collect());
     queue(&mut bench, (0..40).map(|message| message % 4));
     let packets = output(&mut bench);
     let (quick, slow) = (streams_on(&packets, 0), streams_on(&packets, 1));
@@ -141,12 +145,13 @@ fn streams_of_higher_priority_go_first_and_on_the_quicker_path() {
 
 #[test]
 fn a_stream_with_a_deadline_leaves_slow_paths_to_others() {
-    let wish = |milliseconds| StreamWish {
+    let preference = |milliseconds| StreamPreference {
         priority: 0,
         deadline: Some(Duration::from_millis(milliseconds)),
     };
     for (deadline, takes) in [(30, false), (200, true)] {
-        let mut bench = wishing(65, 1 << 20, alloc::vec![(StreamId(0), wish(deadline))]);
+        let mut bench =
+            with_preferences(65, 1 << 20, alloc::vec![(StreamId(0), preference(deadline))]);
         queue(&mut bench, [0; 8]);
         let slow = streams_on(&output(&mut bench), 1);
         assert_eq!(!slow.is_empty(), takes, "{deadline} ms: {slow:?}");

@@ -9,7 +9,7 @@ use crate::units::Time;
 /// What is different from the whole plan.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Shorter {
+pub(super) struct Extract {
     pub(super) runs: Option<u32>,
     warm_up: Option<Time>,
     duration: Option<Time>,
@@ -49,7 +49,7 @@ impl Group {
     }
 }
 
-impl Shorter {
+impl Extract {
     /// Leaves nothing out.
     pub(super) fn take_all_points(&mut self) {
         self.values = None;

@@ -20,7 +20,7 @@ impl Race {
     }
 
     /// Hands over what has won, and decides over the others.
-    pub(super) fn crown(&mut self) {
+    pub(super) fn hand_over_winner(&mut self) {
         if let Some(id) = self.winner() {
             self.win(id);
         } else if let Some(id) = self.elect() {

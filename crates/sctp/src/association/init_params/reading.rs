@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::{net::IpAddr, time::Duration};
 
-use super::{ERROR_DETECTION_BELOW, Introduction};
+use super::{ERROR_DETECTION_BELOW, InitParams};
 use crate::association::addresses;
 use crate::auth::AuthOffer;
 use crate::config::AssociationConfig;
@@ -29,7 +29,7 @@ const MAX_AUTHENTICATION_BYTES: usize = 600;
 /// What an INIT or INIT ACK holds.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    pub(crate) introduction: Introduction,
+    pub(crate) params: InitParams,
     /// Of an INIT ACK.
     pub(crate) cookie: Option<Bytes>,
     /// By how much the cookie is to live longer.
@@ -88,7 +88,7 @@ impl Reading {
         counters.addresses_ignored += gathered.surplus;
         let listed = gathered.listed.iter().copied();
         let offers = gathered.offers;
-        let mut introduction = Introduction {
+        let mut params = InitParams {
             tag: init.initiate_tag,
             window: init.a_rwnd,
             outbound: init.outbound_streams,
@@ -100,12 +100,12 @@ impl Reading {
         };
         let both = offers.interleaving && offers.partial_reliability;
         let lacks_skipping = both && !gathered.skips_interleaved;
-        introduction.offers.interleaving &= !lacks_skipping;
+        params.offers.interleaving &= !lacks_skipping;
         // AUTH needs a random value and an algorithm (RFC 4895 §6.1), ASCONF needs AUTH.
-        introduction.offers.authentication &= introduction.authentication.is_some();
-        introduction.offers.dynamic_addresses &= introduction.offers.authentication;
+        params.offers.authentication &= params.authentication.is_some();
+        params.offers.dynamic_addresses &= params.offers.authentication;
         Ok(Self {
-            introduction,
+            params,
             cookie: gathered.cookie,
             preserve: gathered.preserve,
             types: gathered.types.unwrap_or(SupportedAddressTypes::ALL),

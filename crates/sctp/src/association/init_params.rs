@@ -21,7 +21,7 @@ const ERROR_DETECTION_BELOW: u32 = 1;
 
 /// One side's INIT or INIT ACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Introduction {
+pub(crate) struct InitParams {
     /// The tag that packets to this side must carry.
     pub(crate) tag: VerificationTag,
     /// Its receive window in bytes.
@@ -40,7 +40,7 @@ pub(crate) struct Introduction {
     pub(crate) authentication: Option<AuthOffer>,
 }
 
-impl Introduction {
+impl InitParams {
     /// What is known of a peer that has not said anything.
     pub(crate) fn unknown() -> Self {
         Self {
@@ -220,13 +220,13 @@ mod tests {
     use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
     use core::time::Duration;
 
-    use super::Introduction;
+    use super::InitParams;
     use crate::endpoint::Agreed;
     use crate::wire::Parameter;
     use crate::wire::parameter::SupportedAddressTypes;
 
     fn types(addresses: Vec<IpAddr>) -> Option<SupportedAddressTypes> {
-        let own = Introduction { addresses, ..Introduction::unknown() };
+        let own = InitParams { addresses, ..InitParams::unknown() };
         let init = own.to_init(Duration::ZERO, true);
         init.parameters.iter().find_map(|parameter| match parameter {
             Parameter::SupportedAddressTypes(types) => Some(types),
