@@ -279,6 +279,8 @@ impl Default for AssociationConfig {
 /// flow's share there and still fills paths of their own; the first three take a share for each path.
 /// The plan `cmt-coupling` of `eyas-lab` compares them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum CongestionControlKind {
     /// As in RFC 9260 §7.2.
@@ -348,6 +350,8 @@ impl CongestionControlKind {
 
 /// How losses are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum LossDetection {
     /// By three missing reports and T3 (RFC 9260 §7.2.4, §6.3.3).
@@ -359,6 +363,8 @@ pub enum LossDetection {
 
 /// Which stream may send next (RFC 8260 §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum SchedulerKind {
     /// First come, first served (`SCTP_SS_FCFS`).

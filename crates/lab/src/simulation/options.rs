@@ -1,17 +1,11 @@
 //! What a plan says of an association, as `eyas-sctp` names it.
 
 use eyas_sctp::config::{
-    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, FlightCap,
-    LossDetection, Multipath, NrSackPolicy, PathOrder, Profile, ReceiveOrder, RtxPolicy, SackPath,
-    SchedulerKind, StreamMapping, StreamPreference,
+    AssociationConfig, FlightCap, Multipath, Profile, ReceiveOrder, StreamMapping, StreamPreference,
 };
 use eyas_sctp::identifier::StreamId;
 
-use crate::situation::{
-    AssociationSetup, BurstName, CucName, LossDetectionName, Mapping, NrSackPolicyName,
-    PathOrderName, ProfileName, ReceiveOrderName, ReschedulingName, RtxPolicyName, SackPathName,
-    SchedulerName, SplittingName,
-};
+use crate::situation::{AssociationSetup, Mapping, ProfileName, ReceiveOrderName};
 
 /// The configuration of an association over these paths, which are numbered in this order.
 pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> AssociationConfig {
@@ -25,24 +19,11 @@ pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> 
         config.send_buffer = buffer.0;
         config.receive_buffer = buffer.0;
     }
-    if let Some(offered) = setup.nr_sack {
-        config.extensions.nr_sack = offered;
-    }
-    if let Some(offered) = setup.interleaving {
-        config.extensions.interleaving = offered;
-    }
-    if let Some(name) = setup.congestion_control {
-        config.congestion_control = name.0;
-    }
-    if let Some(name) = setup.loss_detection {
-        config.loss_detection = match name {
-            LossDetectionName::Classic => LossDetection::Classic,
-            LossDetectionName::Rack => LossDetection::Rack,
-        };
-    }
-    if let Some(name) = setup.scheduler {
-        config.scheduler = scheduler(name);
-    }
+    put(&mut config.extensions.nr_sack, setup.nr_sack);
+    put(&mut config.extensions.interleaving, setup.interleaving);
+    put(&mut config.congestion_control, setup.congestion_control);
+    put(&mut config.loss_detection, setup.loss_detection);
+    put(&mut config.scheduler, setup.scheduler);
     if let Some(name) = setup.receive_order {
         config.receive_order = receive_order(name, &setup.priorities);
     }
@@ -57,52 +38,29 @@ pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> 
 }
 
 fn choose(multipath: &mut Multipath, setup: &AssociationSetup, streams: u16, paths: &[&str]) {
-    let put = |splitting: &mut BufferSplitting, name: Option<SplittingName>| {
-        if let Some(name) = name {
-            *splitting = splitting_of(name);
-        }
-    };
-    put(&mut multipath.sender_splitting, setup.sender_splitting);
-    put(&mut multipath.receiver_splitting, setup.receiver_splitting);
     if let Some(mapping) = &setup.mapping {
         multipath.mapping = stream_mapping(mapping, streams, paths);
     }
-    if let Some(name) = setup.rtx_policy {
-        multipath.rtx_policy = rtx_policy(name);
-    }
-    if let Some(name) = setup.path_order {
-        multipath.path_order = path_order(name);
-    }
-    if let Some(name) = setup.sack_path {
-        multipath.sack_path = sack_path(name);
-    }
-    if let Some(name) = setup.cuc {
-        multipath.cuc = match name {
-            CucName::None => Cuc::None,
-            CucName::V1 => Cuc::V1,
-            CucName::V2 => Cuc::V2,
-        };
-    }
-    if let Some(on) = setup.split_fast_retransmit {
-        multipath.split_fast_retransmit = on;
-    }
-    if let Some(on) = setup.delayed_ack {
-        multipath.delayed_ack = on;
-    }
-    if let Some(name) = setup.nr_sack_policy {
-        multipath.nr_sack = match name {
-            NrSackPolicyName::AtDelivery => NrSackPolicy::AtDelivery,
-            NrSackPolicyName::AtArrival => NrSackPolicy::AtArrival,
-        };
-    }
+    put(&mut multipath.sender_splitting, setup.sender_splitting);
+    put(&mut multipath.receiver_splitting, setup.receiver_splitting);
+    put(&mut multipath.rtx_policy, setup.rtx_policy);
+    put(&mut multipath.path_order, setup.path_order);
+    put(&mut multipath.sack_path, setup.sack_path);
+    put(&mut multipath.cuc, setup.cuc);
+    put(&mut multipath.split_fast_retransmit, setup.split_fast_retransmit);
+    put(&mut multipath.delayed_ack, setup.delayed_ack);
+    put(&mut multipath.nr_sack, setup.nr_sack_policy);
+    put(&mut multipath.burst, setup.burst);
+    put(&mut multipath.rescheduling, setup.rescheduling);
     if let Some(percent) = setup.flight_cap {
         multipath.flight_cap = (percent > 0).then_some(FlightCap { percent });
     }
-    if let Some(name) = setup.burst {
-        multipath.burst = burst(name);
-    }
-    if let Some(name) = setup.rescheduling {
-        multipath.rescheduling = rescheduling(name);
+}
+
+/// What a plan does not say stays as it is.
+fn put<T>(option: &mut T, said: Option<T>) {
+    if let Some(value) = said {
+        *option = value;
     }
 }
 
@@ -140,71 +98,5 @@ fn stream_mapping(mapping: &Mapping, streams: u16, paths: &[&str]) -> StreamMapp
                 rows.filter_map(|(stream, name)| Some((StreamId(stream), place(name)?))).collect(),
             )
         }
-    }
-}
-
-const fn scheduler(name: SchedulerName) -> SchedulerKind {
-    match name {
-        SchedulerName::Fcfs => SchedulerKind::Fcfs,
-        SchedulerName::RoundRobin => SchedulerKind::RoundRobin,
-        SchedulerName::RoundRobinPacket => SchedulerKind::RoundRobinPacket,
-        SchedulerName::FairBandwidth => SchedulerKind::FairBandwidth,
-    }
-}
-
-const fn splitting_of(name: SplittingName) -> BufferSplitting {
-    match name {
-        SplittingName::None => BufferSplitting::None,
-        SplittingName::Queued => BufferSplitting::Queued,
-        SplittingName::Outstanding => BufferSplitting::Outstanding,
-    }
-}
-
-const fn rtx_policy(name: RtxPolicyName) -> RtxPolicy {
-    match name {
-        RtxPolicyName::Same => RtxPolicy::Same,
-        RtxPolicyName::Asap => RtxPolicy::Asap,
-        RtxPolicyName::Cwnd => RtxPolicy::Cwnd,
-        RtxPolicyName::Ssthresh => RtxPolicy::Ssthresh,
-        RtxPolicyName::LossRate => RtxPolicy::LossRate,
-    }
-}
-
-const fn path_order(name: PathOrderName) -> PathOrder {
-    match name {
-        PathOrderName::EarliestArrival => PathOrder::EarliestArrival,
-        PathOrderName::OldestTransmission => PathOrder::OldestTransmission,
-        PathOrderName::LowestRtt => PathOrder::LowestRtt,
-        PathOrderName::LargestWindow => PathOrder::LargestWindow,
-        PathOrderName::LargestSlowStartThreshold => PathOrder::LargestSlowStartThreshold,
-        PathOrderName::LargestSpace => PathOrder::LargestSpace,
-        PathOrderName::InOrder => PathOrder::InOrder,
-    }
-}
-
-const fn sack_path(name: SackPathName) -> SackPath {
-    match name {
-        SackPathName::LastArrival => SackPath::LastArrival,
-        SackPathName::InTurn => SackPath::InTurn,
-        SackPathName::LowestRtt => SackPath::LowestRtt,
-        SackPathName::First => SackPath::First,
-    }
-}
-
-const fn burst(name: BurstName) -> BurstLimit {
-    match name {
-        BurstName::Acknowledged => BurstLimit::Acknowledged,
-        BurstName::PerEvent => BurstLimit::PerEvent,
-        BurstName::Total => BurstLimit::Total,
-        BurstName::None => BurstLimit::None,
-    }
-}
-
-const fn rescheduling(name: ReschedulingName) -> ChunkRescheduling {
-    match name {
-        ReschedulingName::None => ChunkRescheduling::None,
-        ReschedulingName::Sender => ChunkRescheduling::Sender,
-        ReschedulingName::Receiver => ChunkRescheduling::Receiver,
-        ReschedulingName::Both => ChunkRescheduling::Both,
     }
 }

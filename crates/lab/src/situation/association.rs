@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use eyas_sctp::config::CongestionControlKind;
+use eyas_sctp::config::{
+    BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc, LossDetection,
+    NrSackPolicy, PathOrder, RtxPolicy, SackPath, SchedulerKind,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::units::{Size, Time};
@@ -40,35 +43,35 @@ pub struct AssociationSetup {
     pub nr_sack: Option<bool>,
     /// Congestion control.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub congestion_control: Option<CongestionName>,
+    pub congestion_control: Option<CongestionControlKind>,
     /// How losses are found.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub loss_detection: Option<LossDetectionName>,
+    pub loss_detection: Option<LossDetection>,
     /// Which stream may send next.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scheduler: Option<SchedulerName>,
+    pub scheduler: Option<SchedulerKind>,
     /// The sender's buffer splitting.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sender_splitting: Option<SplittingName>,
+    pub sender_splitting: Option<BufferSplitting>,
     /// The receiver's buffer splitting, as the sender keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub receiver_splitting: Option<SplittingName>,
+    pub receiver_splitting: Option<BufferSplitting>,
     /// Where retransmissions go.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rtx_policy: Option<RtxPolicyName>,
+    pub rtx_policy: Option<RtxPolicy>,
     /// Which path is served first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub path_order: Option<PathOrderName>,
+    pub path_order: Option<PathOrder>,
     /// The path that acknowledgements take.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sack_path: Option<SackPathName>,
+    pub sack_path: Option<SackPath>,
     /// The bound of what is in flight on a path, in percent of bandwidth × shortest round trip; 0
     /// is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flight_cap: Option<u16>,
     /// When the window of a path may grow.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cuc: Option<CucName>,
+    pub cuc: Option<Cuc>,
     /// Whether a chunk is missing only if something arrived that was sent later on its path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split_fast_retransmit: Option<bool>,
@@ -77,19 +80,34 @@ pub struct AssociationSetup {
     pub delayed_ack: Option<bool>,
     /// When a chunk is acknowledged for good.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nr_sack_policy: Option<NrSackPolicyName>,
+    pub nr_sack_policy: Option<NrSackPolicy>,
     /// How much may leave at once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub burst: Option<BurstName>,
+    pub burst: Option<BurstLimit>,
     /// Whether a chunk that holds up all others is sent once more on another path.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rescheduling: Option<ReschedulingName>,
+    pub rescheduling: Option<ChunkRescheduling>,
     /// Whether I-DATA is offered (RFC 8260); its header is 4 bytes larger than that of DATA.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interleaving: Option<bool>,
 }
 
 impl AssociationSetup {
+    /// Whether this can be run.
+    ///
+    /// # Errors
+    /// In the words of a plan, with the name of the parameter.
+    pub fn check(&self) -> Result<(), String> {
+        match self.scheduler {
+            Some(SchedulerKind::Priority | SchedulerKind::WeightedFairQueueing) => Err(
+                "association.scheduler: priority and weighted-fair-queueing go by a value of each \
+                 stream, which a plan cannot give; take another one"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether it uses this path.
     #[must_use]
     pub fn uses(&self, path: &str) -> bool {
@@ -167,193 +185,28 @@ impl<'de> de::Visitor<'de> for MappingVisitor {
     }
 }
 
-macro_rules! names {
-    ($(#[$about:meta])* $type:ident { $($(#[$of:meta])* $variant:ident),+ $(,)? }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(rename_all = "kebab-case")]
-        pub enum $type {
-            $($(#[$of])* $variant,)+
-        }
-    };
+/// Where what a plan does not say comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProfileName {
+    /// The library's defaults.
+    #[default]
+    Default,
+    /// As the authors of the paper had it (Dreibholz et al. 2010).
+    Pfldnet2010,
 }
 
-names! {
-    /// Where what a plan does not say comes from.
-    #[derive(Default)]
-    ProfileName {
-        /// The library's defaults.
-        #[default]
-        Default,
-        /// As the authors of the paper had it (Dreibholz et al. 2010).
-        Pfldnet2010,
-    }
+/// Which of several messages the receiving application gets first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReceiveOrderName {
+    /// The one that came free first.
+    Arrival,
+    /// Streams in turn.
+    RoundRobin,
+    /// By `priorities`.
+    Priority,
 }
 
-/// What decides how much may be under way on a path, by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CongestionName(pub CongestionControlKind);
-
-impl Serialize for CongestionName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for CongestionName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        CongestionControlKind::from_name(&name).map(Self).ok_or_else(|| {
-            let names = CongestionControlKind::ALL.map(CongestionControlKind::name).join(", ");
-            de::Error::custom(format!("there is no congestion control `{name}`, but: {names}"))
-        })
-    }
-}
-
-names! {
-    /// How losses are found.
-    LossDetectionName {
-        /// By missing reports and T3.
-        Classic,
-        /// By time, with tail-loss probes.
-        Rack,
-    }
-}
-
-names! {
-    /// Which stream may send next.
-    SchedulerName {
-        /// First come, first served.
-        Fcfs,
-        /// Round-robin by message.
-        RoundRobin,
-        /// Round-robin by packet.
-        RoundRobinPacket,
-        /// The same share of bytes for all.
-        FairBandwidth,
-    }
-}
-
-names! {
-    /// Which of several messages the receiving application gets first.
-    ReceiveOrderName {
-        /// The one that came free first.
-        Arrival,
-        /// Streams in turn.
-        RoundRobin,
-        /// By `priorities`.
-        Priority,
-    }
-}
-
-names! {
-    /// What is counted when a buffer is split among paths.
-    SplittingName {
-        /// It is not split.
-        None,
-        /// Sent and not yet acknowledged for good.
-        Queued,
-        /// In flight.
-        Outstanding,
-    }
-}
-
-names! {
-    /// Where retransmissions go.
-    RtxPolicyName {
-        /// Where the chunk went first.
-        Same,
-        /// Wherever there is room first.
-        Asap,
-        /// The largest window.
-        Cwnd,
-        /// The largest slow start threshold.
-        Ssthresh,
-        /// The lowest loss rate.
-        LossRate,
-    }
-}
-
-names! {
-    /// Which path is served first.
-    PathOrderName {
-        /// The one on which a packet arrives first, by estimates.
-        EarliestArrival,
-        /// The one that has waited longest.
-        OldestTransmission,
-        /// The shortest round trip.
-        LowestRtt,
-        /// The largest window.
-        LargestWindow,
-        /// The largest slow-start threshold.
-        LargestSlowStartThreshold,
-        /// The most room in the window.
-        LargestSpace,
-        /// By their numbers.
-        InOrder,
-    }
-}
-
-names! {
-    /// The path that acknowledgements take.
-    SackPathName {
-        /// Where the last data came from.
-        LastArrival,
-        /// The paths that brought data since the last one, in turn.
-        InTurn,
-        /// The shortest round trip.
-        LowestRtt,
-        /// Where the first data since the last one came from.
-        First,
-    }
-}
-
-names! {
-    /// When the window of a path may grow.
-    CucName {
-        /// When the cumulative TSN covers something that was sent on it.
-        None,
-        /// When its lowest outstanding TSN is acknowledged.
-        V1,
-        /// The same, first transmissions and retransmissions apart.
-        V2,
-    }
-}
-
-names! {
-    /// When a chunk is acknowledged for good.
-    NrSackPolicyName {
-        /// When its message has been delivered to the application.
-        AtDelivery,
-        /// When it has arrived.
-        AtArrival,
-    }
-}
-
-names! {
-    /// How much may leave at once.
-    BurstName {
-        /// As much as was acknowledged, and `Max.Burst` packets more.
-        Acknowledged,
-        /// `Max.Burst` packets on each path for every event.
-        PerEvent,
-        /// `Max.Burst` packets on all paths together for every event.
-        Total,
-        /// No limit but the window.
-        None,
-    }
-}
-
-names! {
-    /// When a chunk that holds up all others is sent once more on another path.
-    ReschedulingName {
-        /// Never.
-        None,
-        /// When the send buffer is full.
-        Sender,
-        /// When the peer's window is full.
-        Receiver,
-        /// When either is.
-        Both,
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -21,11 +21,7 @@ mod setup;
 
 use serde::{Deserialize, Serialize};
 
-pub use association::{
-    AssociationSetup, BurstName, CongestionName, CucName, LossDetectionName, Mapping,
-    NrSackPolicyName, PathOrderName, ProfileName, ReceiveOrderName, ReschedulingName,
-    RtxPolicyName, SackPathName, SchedulerName, SplittingName,
-};
+pub use association::{AssociationSetup, Mapping, ProfileName, ReceiveOrderName};
 pub use bound::{Bound, LinkBound, Phase};
 pub use grid::{Axis, Grid, Named, Point};
 pub use mode::Mode;

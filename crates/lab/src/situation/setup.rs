@@ -182,6 +182,7 @@ impl Setup {
             }
         }
         for (name, rival) in &self.rival {
+            rival.association.check()?;
             known(&rival.path, &format!("rival.{name}.path"))?;
             if self.path[&rival.path].joins.is_some() {
                 return Err(format!("rival.{name} has only path {:?}, which joins", rival.path));
@@ -190,6 +191,7 @@ impl Setup {
         for event in &self.event {
             known(&event.path, "an [[event]]")?;
         }
+        self.association.check()?;
         for name in self.association.path_names() {
             known(name, "association.mapping or association.only")?;
         }

@@ -7,6 +7,8 @@
 /// - at the sender's side, `b_p` and one packet more exceed a share `1/n` of the send buffer;
 /// - at the receiver's side, `b_p` exceeds a share `1/n` of the peer's window and what is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum BufferSplitting {
     /// No shares.

@@ -3,6 +3,8 @@
 /// What `Max.Burst` ([`crate::config::AssociationConfig::max_burst`]) means where several paths are
 /// used at once and nothing paces the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum BurstLimit {
     /// As many bytes as were acknowledged on the path since, and `Max.Burst` packets more.

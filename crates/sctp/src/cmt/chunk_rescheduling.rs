@@ -5,6 +5,8 @@
 /// Whether the chunk that holds up the cumulative acknowledgement is sent once more, on a path that
 /// has room, when a full buffer keeps new data back. No window is cut for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum ChunkRescheduling {
     /// Never.

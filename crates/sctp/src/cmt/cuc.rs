@@ -5,6 +5,8 @@
 
 /// When the pseudo-cumulative point of a path counts as advanced, which lets its window grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Cuc {
     /// No point for each path: when the cumulative TSN covers something that was sent on it.

@@ -3,6 +3,8 @@
 
 /// When a chunk is acknowledged non-renegably: the sender may forget it from then on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum NrSackPolicy {
     /// When its message has been delivered to the application.

@@ -2,6 +2,8 @@
 
 /// In which order paths are asked whether they have something to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum PathOrder {
     /// By their numbers: the order in which they were added.

@@ -3,6 +3,8 @@
 /// Where a chunk goes that was lost and is sent again before T3 runs out. After T3 it is another
 /// active path (RFC 9260 §6.4.1); among several the policy chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum RtxPolicy {
     /// RTX-SAME: the path that it was sent on.

@@ -2,6 +2,8 @@
 
 /// Where a SACK is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum SackPath {
     /// The path on which the last packet with data came (RFC 9260 §6.4).

@@ -211,6 +211,7 @@ impl Experiment for MultipathSetup {
             }
             _ => Ok(()),
         };
+        self.association.check()?;
         known(&self.dies, "dies")?;
         known(&self.comes, "comes")?;
         if self.path.values().any(|path| path.through.is_some() || path.joins.is_some()) {
