@@ -197,7 +197,6 @@ impl Driver {
                 Output::Better(id) => self.hand_out_better(id),
                 Output::Learn(evidence) => self.learn(evidence),
                 Output::Failed(failure) => self.fail(failure),
-                other => tracing::error!(?other, "the race wants what this driver cannot do"),
             }
         }
     }

@@ -24,7 +24,6 @@ pub struct AttemptId(pub u32);
 /// What the driver tells the race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Input {
     /// Time has passed; nothing else happened.
     Tick,
@@ -116,7 +115,6 @@ pub struct SourceAddress {
 /// What the race tells the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Output {
     /// Ask DNS.
     Query(Query),

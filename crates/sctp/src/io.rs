@@ -56,7 +56,6 @@ impl Ecn {
 
 /// What the driver tells the endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Input {
     /// Time has passed; nothing else happened.
     Tick,
@@ -112,7 +111,6 @@ pub enum Unreachable {
 
 /// What the endpoint tells the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Output {
     /// Send these packets.
     Transmit(Transmit),

@@ -262,7 +262,6 @@ impl Node<Payload> for Host {
                     };
                     return NodeOutput::Timeout(time.into_iter().chain(start).min());
                 }
-                _ => {}
             }
         }
     }
