@@ -10,7 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-use crate::connection::{ConnectionInfo, Feedback};
+use crate::connection_info::ConnectionInfo;
+use crate::feedback::Feedback;
 #[cfg(feature = "quic")]
 use crate::quic_stream::QuicStream;
 #[cfg(feature = "sctp")]

@@ -1,74 +1,17 @@
-//! A connection, and what there is to say about it.
+//! A connection over whichever transport won.
 
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_race::candidate::{Alpn, Security, Transport};
 #[cfg(feature = "sctp")]
 use eyas_race::evidence::{Failure, Level};
-use rustls_pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf};
 
 use crate::byte_stream::{ByteStream, ByteTransport};
+use crate::connection_info::ConnectionInfo;
 pub use crate::feedback::Feedback;
-
-/// What a connection is, where it runs, and why it was chosen.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ConnectionInfo {
-    /// The transport on the wire; an MPTCP attempt that fell back says `tcp`.
-    pub transport: Transport,
-    /// Whether MPTCP was asked for and the peer or the path gave plain TCP.
-    pub fell_back: bool,
-    /// What protects it.
-    pub security: Security,
-    /// The version of the security protocol, such as `TLSv1.3`; `None` without security.
-    pub protocol: Option<&'static str>,
-    /// The cipher suite agreed on, such as `TLS13_AES_128_GCM_SHA256`.
-    pub cipher_suite: Option<String>,
-    /// The local address; the IP address is unspecified where the transport does not tell.
-    pub local: Option<SocketAddr>,
-    /// The peer's address.
-    pub remote: SocketAddr,
-    /// The application protocol agreed on.
-    pub alpn: Option<Alpn>,
-    /// When what was reached.
-    pub timings: Timings,
-    /// The round trip time of the handshake, if it was measured.
-    pub rtt: Option<Duration>,
-    /// Whether the memory led here.
-    pub from_memory: bool,
-    /// Why this candidate stood where it stood, and what to know about it, for people.
-    pub reasons: Vec<String>,
-    /// The certificate chain that the peer showed, its own first.
-    pub peer_certificates: Vec<CertificateDer<'static>>,
-}
-
-/// When what was reached, each counted from the moment the caller asked for the connection; on a
-/// listener from the moment the peer was accepted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Timings {
-    /// DNS had given the first address.
-    pub dns: Option<Duration>,
-    /// The winning attempt was started.
-    pub started: Duration,
-    /// The peer answered.
-    pub answered: Option<Duration>,
-    /// The transport was up.
-    pub transport: Option<Duration>,
-    /// The security layer was up.
-    pub security: Option<Duration>,
-    /// The opening had gone out, in a race that was [won by who answers
-    /// it](crate::Preconnection::until_spoken). Without it the caller has to say it.
-    pub opened: Option<Duration>,
-    /// The peer's application had spoken, in such a race.
-    pub spoke: Option<Duration>,
-}
 
 /// A connection over whichever transport won.
 ///

@@ -8,11 +8,11 @@ use rustls::ClientConfig;
 #[cfg(feature = "sctp")]
 use rustls::client::danger::ServerCertVerifier;
 
-#[cfg(feature = "quic")]
-use crate::attempt::quic_sockets::Sockets;
 use crate::local_addresses::LocalAddresses;
 #[cfg(feature = "quic")]
 use crate::network::Network;
+#[cfg(feature = "quic")]
+use crate::quic_sockets::Sockets;
 #[cfg(feature = "sctp")]
 use crate::sctp::dtls::Identity;
 use crate::security::Refusals;

@@ -13,12 +13,15 @@ use eyas_race::race::{Race, Setup};
 use eyas_race::trace::Journal;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::abort_on_drop::AbortOnDrop;
+use crate::attempt::event::{Established, Event};
 use crate::attempt::opening::OpeningOfRace;
-use crate::attempt::{Attempt, Established, Event, Reporter, server_name};
+use crate::attempt::{Attempt, Reporter, server_name};
 use crate::clock::Clock;
-use crate::initiation::{AbortOnDrop, Record};
+use crate::driver_event::DriverEvent;
 use crate::memory_store::Lesson;
 use crate::preconnection::{Allowed, Peer};
+use crate::record::Record;
 use crate::tally::Tally;
 use crate::{Connection, Endpoint, Feedback};
 
@@ -41,15 +44,6 @@ pub(crate) struct Ways {
     /// What they say first, if the race goes on until a peer has spoken.
     pub(crate) opening: Option<OpeningOfRace>,
     pub(crate) allowed: Option<Allowed>,
-}
-
-/// What happens to a race from outside.
-pub(crate) enum DriverEvent {
-    Attempt(AttemptId, Event),
-    Answer(Answer),
-    Network(Arc<NetworkView>),
-    SlotFreed,
-    TimeCame,
 }
 
 struct Driver {

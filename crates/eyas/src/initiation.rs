@@ -1,19 +1,20 @@
 //! A race under way (RFC 9622 §7.1).
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use eyas_race::io::RaceFailure;
 use eyas_race::plan::Plan;
 use eyas_race::trace::{Journal, Trace};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
 
+use crate::abort_on_drop::AbortOnDrop;
 use crate::attempt::opening::{Opening, OpeningOfRace};
 use crate::clock::Clock;
 use crate::driver::{self, Outlets, Ways};
 use crate::preconnection::Wanted;
+use crate::record::Record;
 use crate::{ConnectError, Connection, Endpoint};
 
 /// Better connections that wait for the caller; a race has few transports to climb.
@@ -51,25 +52,6 @@ impl Conversation {
     }
 }
 
-/// How the race has run so far, written by its driver.
-#[derive(Clone, Debug)]
-pub(crate) struct Record(Arc<Mutex<Journal>>);
-
-impl Record {
-    fn new(journal: Journal) -> Self {
-        Self(Arc::new(Mutex::new(journal)))
-    }
-
-    pub(crate) fn with<T>(&self, action: impl FnOnce(&mut Journal) -> T) -> T {
-        action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// To be looked at without keeping the driver waiting.
-    fn copy(&self) -> Journal {
-        self.with(|journal| journal.clone())
-    }
-}
-
 /// The record of a race, to be looked at while the race runs and afterwards. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Recording(Record);
@@ -78,32 +60,6 @@ impl Recording {
     /// How the race has run so far.
     pub fn trace(&self) -> Trace {
         self.0.copy().trace()
-    }
-}
-
-/// A task that ends with its owner.
-#[derive(Debug)]
-pub(crate) struct AbortOnDrop(Option<JoinHandle<()>>);
-
-impl AbortOnDrop {
-    pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> Self {
-        Self(Some(tokio::spawn(task)))
-    }
-
-    pub(crate) fn is_finished(&self) -> bool {
-        self.0.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-
-    fn detach(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        if let Some(task) = &self.0 {
-            task.abort();
-        }
     }
 }
 

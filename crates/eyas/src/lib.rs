@@ -39,15 +39,18 @@ pub use quinn;
 /// The TLS implementation, for who names versions and cipher suites.
 pub use rustls;
 
+mod abort_on_drop;
 mod attempt;
 mod byte_stream;
 mod clock;
 mod connect_error;
 mod connection;
+mod connection_info;
 mod connector;
 #[cfg(any(feature = "quic", feature = "sctp"))]
 mod datagram_socket;
 mod driver;
+mod driver_event;
 mod endpoint;
 mod error;
 mod failure;
@@ -62,7 +65,10 @@ mod memory_store;
 mod network;
 mod preconnection;
 #[cfg(feature = "quic")]
+mod quic_sockets;
+#[cfg(feature = "quic")]
 mod quic_stream;
+mod record;
 mod resolver;
 #[cfg(feature = "sctp")]
 pub mod sctp;
@@ -78,7 +84,8 @@ mod test_ports;
 
 pub use byte_stream::ByteStream;
 pub use connect_error::ConnectError;
-pub use connection::{Connection, ConnectionInfo, Feedback, Timings};
+pub use connection::{Connection, Feedback};
+pub use connection_info::{ConnectionInfo, Timings};
 #[cfg(feature = "quic")]
 pub use endpoint::Early;
 pub use endpoint::{Endpoint, EndpointBuilder, Moves};

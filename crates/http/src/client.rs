@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `builder` | what a client is made of |
 //! | `request`, `response` | the convenience API |
+//! | `request_url` | the URL of a request, and who it says the user is |
 //! | `exchange` | redirects, cookies, decompression, the time allowed |
 //! | `attempt` | one request on one connection, and when it may go on another |
 //! | `route` | where a URL leads |
@@ -30,6 +31,7 @@ mod proxy;
 mod redirect;
 mod report;
 mod request;
+mod request_url;
 mod response;
 mod route;
 
@@ -49,7 +51,6 @@ use http::{Method, Request};
 use tokio::time::Instant;
 use tower_service::Service;
 
-pub(crate) use self::report::ConnectionReport;
 pub use self::{
     builder::ClientBuilder,
     direct::{Direct, DirectConnection},
@@ -62,6 +63,7 @@ pub use self::{
 use self::{builder::Config, cookies::Cookies, dial::Dialler};
 use crate::{
     Body, Error, alt_svc,
+    connection_report::ConnectionReport,
     pool::{Key, Pool},
 };
 
@@ -217,7 +219,7 @@ impl Service<Request<Body>> for Client {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let inner = Arc::clone(&self.0);
         Box::pin(async move {
-            let url = request::parse(&request.uri().to_string())?;
+            let url = request_url::parse(&request.uri().to_string())?;
             let answered = exchange::run(&inner, request, url.clone()).await;
             let (mut response, exchanged) = answered.map_err(|error| error.at(&url))?;
             response.extensions_mut().insert(exchanged.report.info().clone());

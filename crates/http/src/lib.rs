@@ -30,6 +30,7 @@ pub mod serve;
 
 mod body;
 mod client;
+mod connection_report;
 mod error;
 mod pool;
 mod protocol;

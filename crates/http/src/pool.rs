@@ -24,7 +24,7 @@ pub(crate) use self::{
     connection::{Leased, UseGuard},
 };
 use self::{connection::Connection, origins::Origins};
-use crate::{client::ConnectionReport, protocol::Sender};
+use crate::{connection_report::ConnectionReport, protocol::Sender};
 
 /// Bounds of a connection pool.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use crate::client_hello::{FirstFlight, MAX_CLIENT_HELLO, first_flight};
 use crate::handshake::{Destination, Refusal};
 use crate::report::WonBy;
 use crate::rules::{Verdict, Why};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// How long a client that has been told that it is connected may keep silent before it is taken to
 /// wait for the server. The race would start its next attempt after 250 ms.

@@ -18,7 +18,7 @@ use crate::copy::{self, End, Passed, Until};
 use crate::handshake::{Handshake, Refusal, Request, Step};
 use crate::report::{Ending, Report, WonBy};
 use crate::requester::Requester;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// Bytes read at once before the client's destination is known.
 const READ: usize = 4 * 1024;

@@ -39,6 +39,7 @@ mod report;
 mod requester;
 pub mod rules;
 mod server;
+mod shared;
 mod stats;
 pub mod users;
 

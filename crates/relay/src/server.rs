@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
 use crate::rules::Rules;
+use crate::shared::{Observers, Shared};
 use crate::stats::{Counters, Stats};
 use crate::users::Users;
 use crate::{Limits, Report, connection};
@@ -60,21 +61,6 @@ pub struct ProxyBuilder {
     limits: Limits,
     metrics: Option<SocketAddr>,
     observers: Observers,
-}
-
-type Observer<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
-
-/// Who is called when something happens.
-#[derive(Clone, Default)]
-struct Observers {
-    reports: Observer<Report>,
-    notices: Observer<String>,
-}
-
-impl std::fmt::Debug for Observers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Observers").finish_non_exhaustive()
-    }
 }
 
 /// Why a proxy cannot start.
@@ -188,44 +174,6 @@ impl ProxyBuilder {
             shared.tasks.spawn(accept(Arc::clone(&shared), listener));
         }
         Ok(Running { shared, addresses, metrics })
-    }
-}
-
-/// What all clients share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) endpoint: Endpoint,
-    pub(crate) policy: Policy,
-    pub(crate) rules: Rules,
-    pub(crate) users: Option<Arc<Users>>,
-    pub(crate) limits: Limits,
-    pub(crate) admission: Arc<Admission>,
-    pub(crate) counters: Counters,
-    observers: Observers,
-    /// Cancelled when no new clients are wanted.
-    pub(crate) drain: CancellationToken,
-    /// Cancelled when everything is to end now.
-    pub(crate) abort: CancellationToken,
-    pub(crate) tasks: TaskTracker,
-}
-
-impl Shared {
-    /// What it has done so far.
-    pub(crate) fn stats(&self) -> Stats {
-        self.counters.snapshot(self.admission.open())
-    }
-
-    pub(crate) fn report(&self, report: Report) {
-        self.counters.note(&report);
-        if let Some(observer) = &self.observers.reports {
-            observer(report);
-        }
-    }
-
-    fn notify(&self, notice: String) {
-        if let Some(observer) = &self.observers.notices {
-            observer(notice);
-        }
     }
 }
 

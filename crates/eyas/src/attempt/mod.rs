@@ -4,7 +4,6 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use eyas_race::candidate::{Candidate, Security, Transport};
 use eyas_race::evidence::{Cause, Failure, Level};
 use eyas_race::io::AttemptId;
@@ -14,13 +13,14 @@ use tokio::sync::mpsc;
 #[cfg(feature = "sctp")]
 use tokio::sync::oneshot;
 
-use crate::byte_stream::ByteTransport;
-use crate::connection::{ConnectionInfo, Timings};
+use crate::connection_info::{ConnectionInfo, Timings};
 use crate::connector::Connector;
-use crate::driver::DriverEvent;
+use crate::driver_event::DriverEvent;
 use crate::failure::failure;
+use event::{Established, Event};
 use opening::OpeningOfRace;
 
+pub(crate) mod event;
 mod first_byte;
 pub(crate) mod mptcp;
 pub(crate) mod opening;
@@ -28,14 +28,6 @@ pub(crate) mod opening;
 pub(crate) mod quic;
 #[cfg(feature = "quic")]
 pub(crate) mod quic_failure;
-#[cfg(feature = "quic")]
-mod quic_receive;
-#[cfg(feature = "quic")]
-mod quic_socket;
-#[cfg(feature = "quic")]
-pub(crate) mod quic_sockets;
-#[cfg(feature = "quic")]
-mod quic_unanswered;
 #[cfg(feature = "sctp")]
 pub(crate) mod sctp;
 #[cfg(feature = "sctp")]
@@ -43,21 +35,6 @@ mod sctp_dtls;
 pub(crate) mod tcp;
 mod tcp_connect;
 pub(crate) mod tls;
-
-/// What an attempt tells its driver.
-pub(crate) enum Event {
-    Progress { level: Level, rtt: Option<Duration> },
-    Ready(Box<Established>),
-    Failed(Failure),
-}
-
-/// An attempt that is complete.
-pub(crate) struct Established {
-    pub(crate) transport: ByteTransport,
-    pub(crate) info: ConnectionInfo,
-    /// What the peer has said already.
-    pub(crate) said: Bytes,
-}
 
 /// What to try, and what the transport needs to know beyond the candidate.
 pub(crate) struct Attempt {

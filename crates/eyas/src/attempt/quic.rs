@@ -10,13 +10,13 @@ use eyas_race::evidence::{Cause, Failure, Level};
 use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
 use rustls_pki_types::CertificateDer;
 
-use super::quic_sockets::Shared;
-use super::quic_unanswered::Listening;
 use super::{Attempt, Established, Reporter, quic_failure};
 use crate::byte_stream::ByteTransport;
-use crate::connection::ConnectionInfo;
+use crate::connection_info::ConnectionInfo;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io};
+use crate::quic_sockets::Shared;
+use crate::quic_sockets::unanswered::Listening;
 use crate::quic_stream::{QuicStream, Role};
 
 /// Lower bound of the first round trip estimate: below it the probe timer (RFC 9002 §6.2) would

@@ -9,7 +9,7 @@ use eyas_sctp::identifier::StreamId;
 
 use super::{Attempt, Established, Reporter, tls};
 use crate::byte_stream::ByteTransport;
-use crate::connection::ConnectionInfo;
+use crate::connection_info::ConnectionInfo;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io};
 use crate::sctp::carrier::{Access, access};

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 
 use super::Attempt;
-use crate::connection::ConnectionInfo;
+use crate::connection_info::ConnectionInfo;
 use crate::failure::{failure, of_io};
 
 /// What a connection says if DNS gave an ECH configuration (RFC 9848).

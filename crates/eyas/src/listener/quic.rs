@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
 use crate::attempt::quic::describe;
 use crate::byte_stream::ByteTransport;
-use crate::connection::{ConnectionInfo, Timings};
+use crate::connection_info::{ConnectionInfo, Timings};
 use crate::quic_stream::{QuicStream, Role};
 use crate::{Connection, Error, Feedback};
 

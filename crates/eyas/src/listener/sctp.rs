@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
 use crate::attempt::tls;
 use crate::byte_stream::ByteTransport;
-use crate::connection::{ConnectionInfo, Timings};
+use crate::connection_info::{ConnectionInfo, Timings};
 use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
 use crate::{Connection, Error, Feedback, ServerIdentity};

@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use super::{HANDSHAKE_TIME, Reception, since};
 use crate::attempt::{mptcp, tls};
 use crate::byte_stream::ByteTransport;
-use crate::connection::{ConnectionInfo, Timings};
+use crate::connection_info::{ConnectionInfo, Timings};
 use crate::{Connection, Feedback};
 
 /// The pause after the operating system had no descriptor or memory for another connection.

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use nix::unistd::geteuid;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::sqlite::APPLICATION_ID;
+/// "eyas", so that a file of somebody else is known as such.
+pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"eyas");
 
 /// What SQLite keeps beside a database.
 pub(super) const BESIDE: [&str; 3] = ["-journal", "-wal", "-shm"];

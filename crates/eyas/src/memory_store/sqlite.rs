@@ -12,13 +12,11 @@ use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
 };
 
-use super::place::Trouble;
+use super::place::{APPLICATION_ID, Trouble};
 use super::{Lesson, Secret};
 
 /// How long one process waits for another that writes.
 const BUSY_TIME: Duration = Duration::from_millis(250);
-/// "eyas", so that a file of somebody else is known as such.
-pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"eyas");
 /// After so many rows written, expired rows and those over the cap are deleted.
 const TIDY_AFTER: u32 = 64;
 

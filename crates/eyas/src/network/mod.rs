@@ -13,7 +13,7 @@ use eyas_race::io::{Lacking, NetworkView};
 use tokio::sync::watch;
 
 use crate::Resolver;
-use crate::initiation::AbortOnDrop;
+use crate::abort_on_drop::AbortOnDrop;
 use crate::memory_store::Secret;
 
 mod identity;

@@ -3,16 +3,15 @@
 //! Whichever way an answer comes, [`mend`] has it before the library reads it.
 
 use std::future::Future;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use hickory_resolver::config::{ConnectionConfig, ProtocolConfig};
 use hickory_resolver::net::NetError;
-use hickory_resolver::net::runtime::{DnsUdpSocket, RuntimeProvider, Spawn, TokioRuntimeProvider};
+use hickory_resolver::net::runtime::{RuntimeProvider, Spawn};
 use hickory_resolver::net::tcp::TcpClientStream;
 use hickory_resolver::net::xfer::{
     BufDnsStreamHandle, DnsClientStream, DnsExchange, DnsMultiplexer, DnsRequestSender,
@@ -20,13 +19,12 @@ use hickory_resolver::net::xfer::{
 use hickory_resolver::proto::op::SerialMessage;
 use hickory_resolver::{ConnectionProvider, PoolContext};
 
+use super::runtime::{Later, Runtime};
 use super::service_parameters::mend;
 
 /// Connects to DNS servers.
 #[derive(Clone, Default)]
 pub(super) struct Connections(Runtime);
-
-type Later<T> = Pin<Box<dyn Send + Future<Output = T>>>;
 
 impl ConnectionProvider for Connections {
     type Conn = DnsExchange<Runtime>;
@@ -123,62 +121,5 @@ impl<S: DnsClientStream> DnsClientStream for Mended<S> {
 
     fn name_server_addr(&self) -> SocketAddr {
         self.0.name_server_addr()
-    }
-}
-
-/// tokio, with UDP sockets that mend what they receive.
-#[derive(Clone, Default)]
-pub(super) struct Runtime(TokioRuntimeProvider);
-
-impl RuntimeProvider for Runtime {
-    type Handle = <TokioRuntimeProvider as RuntimeProvider>::Handle;
-    type Timer = <TokioRuntimeProvider as RuntimeProvider>::Timer;
-    type Udp = MendedSocket;
-    type Tcp = <TokioRuntimeProvider as RuntimeProvider>::Tcp;
-
-    fn create_handle(&self) -> Self::Handle {
-        self.0.create_handle()
-    }
-
-    fn connect_tcp(
-        &self,
-        server: SocketAddr,
-        local: Option<SocketAddr>,
-        limit: Option<Duration>,
-    ) -> Later<io::Result<Self::Tcp>> {
-        self.0.connect_tcp(server, local, limit)
-    }
-
-    fn bind_udp(&self, local: SocketAddr, server: SocketAddr) -> Later<io::Result<Self::Udp>> {
-        let socket = self.0.bind_udp(local, server);
-        Box::pin(async { socket.await.map(MendedSocket) })
-    }
-}
-
-/// A socket whose datagrams are mended.
-pub(super) struct MendedSocket(<TokioRuntimeProvider as RuntimeProvider>::Udp);
-
-impl DnsUdpSocket for MendedSocket {
-    type Time = <TokioRuntimeProvider as RuntimeProvider>::Timer;
-
-    fn poll_recv_from(
-        &self,
-        cx: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<(usize, SocketAddr)>> {
-        let (len, from) = ready!(DnsUdpSocket::poll_recv_from(&self.0, cx, buffer))?;
-        if let Some(message) = buffer.get_mut(..len) {
-            mend(message);
-        }
-        Poll::Ready(Ok((len, from)))
-    }
-
-    fn poll_send_to(
-        &self,
-        cx: &mut Context<'_>,
-        message: &[u8],
-        server: SocketAddr,
-    ) -> Poll<io::Result<usize>> {
-        DnsUdpSocket::poll_send_to(&self.0, cx, message, server)
     }
 }

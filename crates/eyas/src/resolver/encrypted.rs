@@ -13,7 +13,7 @@ use hickory_resolver::{PoolContext, TokioResolver};
 use rustls_pki_types::ServerName;
 use url::{Host, Url};
 
-use super::connections::Runtime;
+use super::runtime::Runtime;
 use crate::Error;
 
 /// A DoH server as its URL names it.

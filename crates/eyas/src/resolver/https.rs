@@ -23,7 +23,7 @@ use http::{HeaderMap, Request, Uri, Version};
 use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
-use super::connections::Runtime;
+use super::runtime::Runtime;
 use super::service_parameters::mend;
 
 const MEDIA_TYPE: &str = "application/dns-message";

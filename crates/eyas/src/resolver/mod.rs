@@ -18,6 +18,7 @@ mod failure;
 mod https;
 mod overrides;
 mod records;
+mod runtime;
 mod service_parameters;
 
 use connections::Connections;

@@ -13,7 +13,8 @@ use tokio_util::task::TaskTracker;
 use super::SctpAssociation;
 use super::carrier::{ENCAPSULATION_PORT, Wire};
 use super::dtls::{Ending, Identity, MAX_OVERHEAD, State, Trust};
-use super::hub::{Anchor, Homes, Hub};
+use super::hub::Anchor;
+use super::task::{self, Homes};
 use crate::sockets::PORT_TRIES;
 
 /// A first retransmission is due after three round trips, as for other transports (RFC 6298 §2.2).
@@ -138,7 +139,7 @@ impl Clients {
         let wire = Wire::dtls(SocketAddr::new(self.local_for(remote), 0))?;
         let sessions = wire.sessions().map(Arc::clone);
         let sessions = sessions.ok_or(io::Error::from(io::ErrorKind::Unsupported))?;
-        let hub = Hub::start(EndpointConfig::default(), vec![wire], Homes::One, None)?;
+        let hub = task::start(EndpointConfig::default(), vec![wire], Homes::One, None)?;
         let rto = known.rtt.map(first_timeout);
         sessions.open(remote, own, trust, rto);
         let version = match sessions.handshaken(remote).await {
@@ -240,5 +241,5 @@ fn wires(
 }
 
 fn hub(wires: Vec<Wire>) -> io::Result<Anchor> {
-    Hub::start(EndpointConfig::default(), wires, Homes::Many, None)
+    task::start(EndpointConfig::default(), wires, Homes::Many, None)
 }

@@ -18,16 +18,13 @@ use rustls::crypto::ring::default_provider;
 use tokio::sync::Notify;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::SctpError;
 use super::carrier::{Arrivals, Wire};
-use super::own_addresses::{Bound, Watch};
 use super::ports::Ports;
 use super::slot::{Slot, Stage, Wakers};
-use super::{SctpError, task};
 
 /// Trains decided and not yet sent; the protocol keeps the rest.
 pub(super) const MAX_OUTBOX: usize = 64;
-/// Sockets of one endpoint: eight addresses, or four inside UDP and not.
-pub(super) const MAX_WIRES: usize = 8;
 /// Associations that peers opened and nobody has accepted; more are aborted.
 const MAX_BACKLOG: usize = 1024;
 
@@ -39,15 +36,6 @@ pub(super) struct Hub {
     pub(super) wake: Notify,
     start: Instant,
     pub(super) wires: Vec<Wire>,
-}
-
-/// Whether peers are told of the addresses of this host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Homes {
-    /// Of none but the one that packets leave from: inside DTLS there is one path (RFC 8261 §6.1).
-    One,
-    /// Of all that the sockets serve.
-    Many,
 }
 
 #[derive(Debug)]
@@ -109,23 +97,8 @@ impl Drop for Dependence {
 }
 
 impl Hub {
-    /// Starts the task. The hub that reads its sockets, if that is another one, lives as long.
-    /// Must be called inside a tokio runtime.
-    pub(super) fn start(
-        mut config: EndpointConfig,
-        wires: Vec<Wire>,
-        homes: Homes,
-        reader: Option<Dependence>,
-    ) -> io::Result<Anchor> {
-        if wires.len() > MAX_WIRES {
-            let what = format!("SCTP has {MAX_WIRES} sockets at most, one for each address");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-        }
-        let watch = (homes == Homes::Many).then(|| {
-            let bound = Bound::of(&wires);
-            config.addresses = bound.now();
-            Watch::new(bound, config.addresses.clone())
-        });
+    /// A hub that nothing moves yet.
+    pub(super) fn new(config: EndpointConfig, wires: Vec<Wire>) -> io::Result<Self> {
         let ports = Ports::new(config.listen_port);
         let endpoint = Endpoint::new(config, seed()?, Duration::ZERO);
         let state = State {
@@ -140,9 +113,7 @@ impl Hub {
             is_over: false,
         };
         let (wake, start) = (Notify::new(), Instant::now());
-        let hub = Arc::new(Self { state: Mutex::new(state), wake, start, wires });
-        tokio::spawn(task::run(Arc::clone(&hub), watch, reader));
-        Ok(Anchor(hub))
+        Ok(Self { state: Mutex::new(state), wake, start, wires })
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

@@ -11,8 +11,9 @@ use eyas_sctp::counters::Counters;
 
 use super::carrier::{Access, Claim, ENCAPSULATION_PORT, Wire, access, owner_of_udp_port};
 use super::dtls::Identity;
-use super::hub::{Anchor, Dependence, Homes, Hub};
+use super::hub::{Anchor, Dependence};
 use super::kernel::KernelListener;
+use super::task::{self, Homes};
 use super::{SctpAssociation, client};
 use crate::ServerIdentity;
 use crate::sockets::PORT_TRIES;
@@ -125,12 +126,12 @@ impl SctpListener {
         config.association = parameters.association.clone();
         let mut over_dtls = config.clone();
         over_dtls.association = client::over_dtls(&config.association);
-        let hub = Hub::start(config, wires, Homes::Many, None)?;
+        let hub = task::start(config, wires, Homes::Many, None)?;
         let protected = match protected.is_empty() {
             true => None,
             false => {
                 let reader = Some(Dependence::on(&hub));
-                Some(Hub::start(over_dtls, protected, Homes::One, reader)?)
+                Some(task::start(over_dtls, protected, Homes::One, reader)?)
             }
         };
         Ok(Self { hub, protected, kernel, port, _claims: claims })

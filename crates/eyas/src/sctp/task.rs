@@ -6,15 +6,49 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use eyas_sctp::config::EndpointConfig;
 use eyas_sctp::io::{Input, Transmit, Unreachable};
 use tokio::io::Ready;
 
 use super::carrier::{Arrivals, ReceiveBuffers, Ways, Wire};
-use super::hub::{Dependence, Hub, MAX_OUTBOX, Next};
-use super::own_addresses::Watch;
+use super::hub::{Anchor, Dependence, Hub, MAX_OUTBOX, Next};
+use super::own_addresses::{Bound, Watch};
 
+/// Sockets of one endpoint: eight addresses, or four inside UDP and not.
+const MAX_WIRES: usize = 8;
 /// The pause after a socket failed in a way that says nothing about a packet.
 const BROKEN_PAUSE: Duration = Duration::from_millis(50);
+
+/// Whether peers are told of the addresses of this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Homes {
+    /// Of none but the one that packets leave from: inside DTLS there is one path (RFC 8261 §6.1).
+    One,
+    /// Of all that the sockets serve.
+    Many,
+}
+
+/// Starts a hub and its task. The hub that reads its sockets, if that is another one, lives as long.
+/// Must be called inside a tokio runtime.
+pub(super) fn start(
+    mut config: EndpointConfig,
+    wires: Vec<Wire>,
+    homes: Homes,
+    reader: Option<Dependence>,
+) -> io::Result<Anchor> {
+    if wires.len() > MAX_WIRES {
+        let what = format!("SCTP has {MAX_WIRES} sockets at most, one for each address");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
+    let watch = (homes == Homes::Many).then(|| {
+        let bound = Bound::of(&wires);
+        config.addresses = bound.now();
+        Watch::new(bound, config.addresses.clone())
+    });
+    let hub = Arc::new(Hub::new(config, wires)?);
+    tokio::spawn(run(Arc::clone(&hub), watch, reader));
+    Ok(Anchor(hub))
+}
 
 /// Ends the associations when the task does, and says goodbye to their peers, also if the runtime
 /// drops it.
@@ -38,7 +72,7 @@ enum Woken {
 }
 
 /// Runs until nobody needs the hub any more.
-pub(super) async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence>) {
+async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence>) {
     let _end = EndOnDrop(Arc::clone(&hub));
     let mut buffers = ReceiveBuffers::new();
     let mut arrivals = Arrivals::new();

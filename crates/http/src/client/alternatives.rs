@@ -8,8 +8,8 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{HttpPolicy, Inner, report::ConnectionReport, route::Route};
-use crate::{alt_svc::Service, pool::Key};
+use super::{HttpPolicy, Inner, route::Route};
+use crate::{alt_svc::Service, connection_report::ConnectionReport, pool::Key};
 
 /// Attempts at alternatives under way at once; beyond, requests go to their origins.
 const MAX_DIALLING: usize = 32;

@@ -11,11 +11,10 @@ use http::{
     header::{AGE, ALT_SVC, PROXY_AUTHORIZATION},
 };
 
-use super::{
-    Inner, alternatives, connect, early, redirect::Hop, report::ConnectionReport, route::Route,
-};
+use super::{Inner, alternatives, connect, early, redirect::Hop, route::Route};
 use crate::{
     Body, Error, Kind,
+    connection_report::ConnectionReport,
     pool::{Checkout, Leased, UseGuard},
     protocol::SendFailure,
 };

@@ -13,9 +13,10 @@ use eyas::{
     },
 };
 
-use super::{HttpPolicy, report::ConnectionReport, route::Route};
+use super::{HttpPolicy, route::Route};
 use crate::{
     Error, Kind, Versions, alt_svc,
+    connection_report::ConnectionReport,
     protocol::{Http1, Http2, Http3, Sender},
 };
 

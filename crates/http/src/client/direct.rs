@@ -13,12 +13,12 @@ use url::Url;
 use super::{
     HttpPolicy,
     dial::Dialler,
-    report::ConnectionReport,
-    request,
+    request_url,
     route::{place, target},
 };
 use crate::{
     Body, Error, Versions,
+    connection_report::ConnectionReport,
     protocol::{SendFailure, Sender},
 };
 
@@ -57,7 +57,7 @@ impl Direct {
         url: impl AsRef<str>,
         versions: Versions,
     ) -> Result<Self, Error> {
-        let url = request::parse(url.as_ref())?;
+        let url = request_url::parse(url.as_ref())?;
         let (host, port, https) = place(&url)?;
         let target = target(host, port, https, versions);
         let policy = HttpPolicy::Race;

@@ -19,8 +19,9 @@ use eyas::{
 use http::Method;
 use http_body::Body as _;
 
-use super::{Inner, redirect::Hop, report::ConnectionReport, route::Route};
+use super::{Inner, redirect::Hop, route::Route};
 use crate::{
+    connection_report::ConnectionReport,
     pool::{Key, Leased, Permit},
     protocol::{Http3, Sender},
 };

@@ -10,7 +10,7 @@ use super::{
     Inner, attempt, decode, guard,
     redirect::{self, Hop, Redirect},
     report::Exchanged,
-    request,
+    request_url,
     route::Route,
 };
 use crate::{Body, Error, Kind};
@@ -44,7 +44,7 @@ async fn follow(
 ) -> Result<(Response<Body>, Exchanged), Error> {
     let (head, body) = request.into_parts();
     let mut headers = head.headers;
-    request::complete(&mut headers, &inner.config.headers, &mut url);
+    request_url::complete(&mut headers, &inner.config.headers, &mut url);
     let codings_offered = inner.config.decompress && {
         let chosen = headers.contains_key(http::header::ACCEPT_ENCODING);
         decode::offer(&mut headers);

@@ -17,8 +17,7 @@ use tokio::{
 };
 use url::Url;
 
-use super::ConnectionReport;
-use crate::{Body, Error, Kind, pool::UseGuard};
+use crate::{Body, Error, Kind, connection_report::ConnectionReport, pool::UseGuard};
 
 /// Limits on how a body may arrive.
 pub(super) struct Limits {

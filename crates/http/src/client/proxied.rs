@@ -12,11 +12,11 @@ use eyas::{
 use super::{
     dial::{Dialled, Dialler, connect_error},
     proxy::{self, ProxyAddress},
-    report::ConnectionReport,
     route::Route,
 };
 use crate::{
     Error, Kind,
+    connection_report::ConnectionReport,
     protocol::{Http1, Sender},
 };
 

@@ -9,7 +9,7 @@ use http::{
 };
 use url::Url;
 
-use super::request;
+use super::request_url;
 use crate::{Body, Error, Kind, text_without_password, without_password};
 
 /// Fields that describe a body, and go with it.
@@ -109,7 +109,7 @@ impl Hop {
             return Err(refuse(format!("it leads out of HTTP, to {}", without_password(&to))));
         }
         // Nobody here has chosen these: they are neither sent nor shown.
-        request::drop_user(&mut to);
+        request_url::drop_user(&mut to);
         if self.url.scheme() == "https" && to.scheme() == "http" && !rules.allow_downgrade {
             return Err(refuse(format!("it leads from https to {to}, which is not protected")));
         }

@@ -1,106 +1,11 @@
-//! What a connection and an exchange have to say about themselves.
+//! What there is to say about an exchange.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
-use eyas::{
-    ConnectionInfo, Feedback, Recording,
-    race::{
-        evidence::{Cause, Failure, Level},
-        trace::Trace,
-    },
-};
 use url::Url;
 
 use super::Redirect;
-use crate::{Error, alt_svc::Service};
-
-/// What there is to say about a connection.
-pub(crate) struct ConnectionReport {
-    info: Arc<ConnectionInfo>,
-    feedback: Feedback,
-    alternative: Option<Service>,
-    recording: Recording,
-}
-
-impl ConnectionReport {
-    pub(super) fn new(info: Arc<ConnectionInfo>, feedback: Feedback, recording: Recording) -> Self {
-        Self { info, feedback, alternative: None, recording }
-    }
-
-    /// Says that the connection leads to an alternative service.
-    pub(super) fn of_alternative(mut self, service: &Service) -> Self {
-        self.add_reason(format!("the origin announced the alternative {service}"));
-        self.alternative = Some(service.clone());
-        self
-    }
-
-    /// Says that the request went out before the handshake was complete.
-    pub(super) fn sent_early(mut self) -> Self {
-        self.add_reason("the request went out as 0-RTT data, as asked".to_owned());
-        self
-    }
-
-    /// What belongs to the candidate rather than to this connection.
-    pub(super) fn handles(&self) -> (Recording, Feedback) {
-        (self.recording.clone(), self.feedback.clone())
-    }
-
-    /// Says that a proxy is in between.
-    pub(super) fn through_proxy(mut self, proxy: &str) -> Self {
-        self.add_reason(format!("TCP only: the peer is reached through the proxy {proxy}"));
-        self
-    }
-
-    fn add_reason(&mut self, reason: String) {
-        Arc::make_mut(&mut self.info).reasons.push(reason);
-    }
-
-    pub(super) fn info(&self) -> &ConnectionInfo {
-        &self.info
-    }
-
-    pub(super) fn alternative(&self) -> Option<&Service> {
-        self.alternative.as_ref()
-    }
-
-    pub(super) fn trace(&self) -> Trace {
-        self.recording.trace()
-    }
-
-    /// The peer's application answered.
-    pub(super) fn first_byte_seen(&self) {
-        self.feedback.first_byte_seen();
-    }
-
-    /// The connection came up and then ended without a response: the memory is told.
-    pub(super) fn failed(&self, error: &Error) {
-        self.broke(error.broke().unwrap_or(Cause::Reset), Level::Security, error);
-    }
-
-    /// The connection ended in the middle of a response: the memory is told, if that says
-    /// something about the path.
-    pub(super) fn failed_in_body(&self, error: &Error) {
-        if let Some(cause) = error.broke() {
-            self.broke(cause, Level::FirstByte, error);
-        }
-    }
-
-    fn broke(&self, cause: Cause, reached: Level, error: &Error) {
-        self.feedback.broke(Failure { cause, reached, detail: error.detail().to_owned() });
-    }
-}
-
-impl fmt::Display for ConnectionReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.info.transport, self.info.remote)
-    }
-}
-
-impl fmt::Debug for ConnectionReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConnectionReport").field("info", &self.info).finish_non_exhaustive()
-    }
-}
+use crate::connection_report::ConnectionReport;
 
 /// What there is to say about an exchange besides its response.
 #[derive(Debug)]

@@ -1,13 +1,10 @@
 //! A request in the making.
 
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request,
-    header::{ACCEPT, AUTHORIZATION},
-};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use url::Url;
 
-use super::{Client, Response, exchange};
-use crate::{Body, Error, Kind, text_without_password};
+use super::{Client, Response, exchange, request_url};
+use crate::{Body, Error, Kind};
 
 /// A request in the making. What is wrong with it is said by [`send`](Self::send).
 #[must_use = "a request does nothing until it is sent"]
@@ -21,7 +18,7 @@ pub struct RequestBuilder {
 
 impl RequestBuilder {
     pub(super) fn new(client: Client, method: Method, url: &str) -> Self {
-        let url = parse(url);
+        let url = request_url::parse(url);
         Self { client, method, url, headers: HeaderMap::new(), body: Body::empty() }
     }
 
@@ -76,106 +73,5 @@ impl RequestBuilder {
         if self.url.is_ok() {
             self.url = Err(Error::new(Kind::Request, why));
         }
-    }
-}
-
-/// An absolute `http` or `https` URL.
-pub(super) fn parse(text: &str) -> Result<Url, Error> {
-    let refuse =
-        |why: String| Error::new(Kind::Url, format!("{:?}: {why}", text_without_password(text)));
-    let url = Url::parse(text).map_err(|error| refuse(error.to_string()))?;
-    match url.scheme() {
-        "http" | "https" if url.has_host() => Ok(url),
-        "http" | "https" => Err(refuse("it has no host".to_owned())),
-        scheme => Err(refuse(format!("the scheme {scheme} is not http or https"))),
-    }
-}
-
-/// Fills in what a request has unless the caller said otherwise, and takes the user information
-/// out of the URL: it is sent as a field, never as part of the URL (RFC 9110 §4.2.4).
-pub(super) fn complete(headers: &mut HeaderMap, defaults: &HeaderMap, url: &mut Url) {
-    for name in defaults.keys().filter(|name| !headers.contains_key(*name)).collect::<Vec<_>>() {
-        for value in defaults.get_all(name) {
-            headers.append(name.clone(), value.clone());
-        }
-    }
-    if !headers.contains_key(ACCEPT) {
-        headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
-    }
-    if url.username().is_empty() && url.password().is_none() {
-        return;
-    }
-    if !headers.contains_key(AUTHORIZATION)
-        && let Some(value) = basic(url)
-    {
-        headers.insert(AUTHORIZATION, value);
-    }
-    drop_user(url);
-}
-
-/// Takes the user information out of a URL.
-pub(super) fn drop_user(url: &mut Url) {
-    // Both fail only for URLs without a host, and this one has a host.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-}
-
-/// `Basic` credentials (RFC 7617) of the URL's user information.
-fn basic(url: &Url) -> Option<HeaderValue> {
-    use base64::{Engine as _, prelude::BASE64_STANDARD};
-    let decode = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
-    let mut pair = decode(url.username());
-    pair.push(b':');
-    pair.extend(decode(url.password().unwrap_or_default()));
-    let mut value =
-        HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair))).ok()?;
-    value.set_sensitive(true);
-    Some(value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_that_cannot_be_used() {
-        for text in ["", "x", "/x", "ftp://a.example/", "https://", "https://a b/", "http://[::1/"]
-        {
-            let error = parse(text).expect_err(text);
-            assert_eq!(error.kind(), Kind::Url);
-            assert!(error.to_string().contains(text), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_password_is_not_shown_by_what_refuses_its_url() {
-        for text in ["https://ada:secret@a b/", "ftp://ada:secret@a.example/"] {
-            let told = parse(text).expect_err(text).to_string();
-            assert!(told.contains("ada:***@a") && !told.contains("secret"), "{told}");
-        }
-    }
-
-    #[test]
-    fn user_information_becomes_a_field() {
-        let mut url = parse("https://us%20er:p%40ss@a.example/").expect("a URL");
-        let mut headers = HeaderMap::new();
-        complete(&mut headers, &HeaderMap::new(), &mut url);
-        assert_eq!(url.as_str(), "https://a.example/");
-        // base64("us er:p@ss")
-        assert_eq!(headers[AUTHORIZATION], "Basic dXMgZXI6cEBzcw==");
-    }
-
-    #[test]
-    fn defaults_give_way_to_the_callers_fields() {
-        let mut url = parse("https://a.example/").expect("a URL");
-        let own = HeaderValue::from_static("own");
-        let mut headers = HeaderMap::from_iter([(ACCEPT, own.clone())]);
-        let defaults = HeaderMap::from_iter([
-            (ACCEPT, HeaderValue::from_static("default")),
-            (AUTHORIZATION, HeaderValue::from_static("default")),
-        ]);
-        complete(&mut headers, &defaults, &mut url);
-        assert_eq!(headers[ACCEPT], own);
-        assert_eq!(headers[AUTHORIZATION], "default");
     }
 }

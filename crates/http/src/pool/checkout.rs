@@ -10,7 +10,7 @@ use super::{
     connection::Connection,
     origins::{Conditions, Next},
 };
-use crate::{client::ConnectionReport, protocol::Sender};
+use crate::{connection_report::ConnectionReport, protocol::Sender};
 
 /// How long a request waits for an HTTP/1.1 connection whose last response has been read to its
 /// end, rather than open another.

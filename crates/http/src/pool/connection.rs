@@ -9,7 +9,7 @@ use http::Version;
 use tokio::time::Instant;
 
 use super::{Key, Shared, WeakPool};
-use crate::{client::ConnectionReport, protocol::Sender};
+use crate::{connection_report::ConnectionReport, protocol::Sender};
 
 /// A place among the connections that are counted; dropping it frees the place.
 pub(super) struct Slot {

@@ -12,7 +12,7 @@ use super::{
     Key, PoolLimits,
     connection::{Connection, Leased, State},
 };
-use crate::client::ConnectionReport;
+use crate::connection_report::ConnectionReport;
 
 /// All origins.
 #[derive(Default)]

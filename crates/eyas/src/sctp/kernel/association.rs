@@ -16,8 +16,8 @@ use tokio::sync::Notify;
 
 use super::control::{self, ReceiveInfo};
 use super::notification::{self, Notification};
+use super::options;
 use super::socket::{KernelSocket, Received};
-use super::{options, task};
 use crate::sctp::SctpError;
 use crate::sctp::slot::{Slot, Stage};
 
@@ -62,8 +62,12 @@ pub(super) struct State {
 }
 
 impl KernelAssociation {
-    /// An association that is up. Must be called inside a tokio runtime.
-    pub(super) fn start(socket: KernelSocket, remote: SocketAddr, by_peer: bool) -> Self {
+    /// An association that is up, for its users and for its task.
+    pub(super) fn new(
+        socket: KernelSocket,
+        remote: SocketAddr,
+        by_peer: bool,
+    ) -> (Self, Arc<Shared>) {
         let state = State {
             slot: Slot::new(Stage::Up),
             by_peer,
@@ -72,8 +76,7 @@ impl KernelAssociation {
             awaits_dry: false,
         };
         let shared = Arc::new(Shared { socket, state: Mutex::new(state), wake: Notify::new() });
-        tokio::spawn(task::run(Arc::clone(&shared)));
-        Self(Arc::new(Held(shared)))
+        (Self(Arc::new(Held(Arc::clone(&shared)))), shared)
     }
 
     fn shared(&self) -> &Shared {

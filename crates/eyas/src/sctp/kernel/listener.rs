@@ -8,7 +8,7 @@ use eyas_sctp::config::AssociationConfig;
 
 use super::options;
 use super::socket::KernelSocket;
-use super::{KernelAssociation, SctpAssociation};
+use super::{SctpAssociation, task};
 
 /// Associations that the kernel completes before they are accepted.
 const BACKLOG: i32 = 1024;
@@ -68,7 +68,7 @@ impl KernelListener {
                 .and_then(|(socket, remote)| Ok((KernelSocket::new(socket)?, remote)));
             match accepted {
                 Ok((socket, remote)) => {
-                    let association = KernelAssociation::start(socket, remote, true);
+                    let association = task::start(socket, remote, true);
                     return SctpAssociation::of_kernel(association);
                 }
                 Err(error) if is_of_the_peer(&error) => {}

@@ -45,5 +45,5 @@ pub(crate) async fn connect(
     config: &AssociationConfig,
 ) -> io::Result<SctpAssociation> {
     let socket = KernelSocket::connect(address, config).await?;
-    Ok(SctpAssociation::of_kernel(KernelAssociation::start(socket, address, false)))
+    Ok(SctpAssociation::of_kernel(task::start(socket, address, false)))
 }

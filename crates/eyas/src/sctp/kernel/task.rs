@@ -1,15 +1,16 @@
 //! The task of an association of the kernel: what comes in goes to who waits for it.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::PathId;
 
-use super::association::{Shared, reason};
+use super::association::{KernelAssociation, Shared, reason};
 use super::options;
-use super::socket::{PIECE, Received};
+use super::socket::{KernelSocket, PIECE, Received};
 use crate::sctp::slot::Stage;
 
 /// Messages read before others get their turn.
@@ -61,8 +62,15 @@ impl Wants {
     }
 }
 
+/// An association that is up, and its task. Must be called inside a tokio runtime.
+pub(super) fn start(socket: KernelSocket, remote: SocketAddr, by_peer: bool) -> KernelAssociation {
+    let (association, shared) = KernelAssociation::new(socket, remote, by_peer);
+    tokio::spawn(run(shared));
+    association
+}
+
 /// Runs until the association has ended or nobody holds it any more.
-pub(super) async fn run(shared: Arc<Shared>) {
+async fn run(shared: Arc<Shared>) {
     let end = EndOnDrop(Arc::clone(&shared));
     let mut buffer = vec![0; PIECE];
     let mut is_at_end = false;

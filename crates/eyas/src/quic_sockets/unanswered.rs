@@ -17,7 +17,7 @@ const HEADERS: [u16; 2] = [20 + 8, 40 + 8];
 
 /// The attempts of a socket.
 #[derive(Debug, Default)]
-pub(super) struct Unanswered(Mutex<Waiting>);
+pub(crate) struct Unanswered(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -27,7 +27,7 @@ struct Waiting {
 
 /// One attempt, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(crate) struct Listening {
     id: u64,
     at: Arc<Unanswered>,
     failure: oneshot::Receiver<Failure>,
@@ -35,7 +35,7 @@ pub(super) struct Listening {
 
 impl Unanswered {
     /// An attempt is about to send its first packet to `peer`.
-    pub(super) fn begin(self: &Arc<Self>, peer: SocketAddr) -> Listening {
+    pub(crate) fn begin(self: &Arc<Self>, peer: SocketAddr) -> Listening {
         let (sender, failure) = oneshot::channel();
         let mut waiting = self.lock();
         let id = waiting.next;
@@ -45,12 +45,12 @@ impl Unanswered {
     }
 
     /// A datagram came from there: whoever it is for, the host is there and the port is open.
-    pub(super) fn answered(&self, from: SocketAddr) {
+    pub(crate) fn answered(&self, from: SocketAddr) {
         self.lock().attempts.retain(|(_, peer, _)| !is_same(*peer, from));
     }
 
     /// A report came in.
-    pub(super) fn reported(&self, report: &Report) {
+    pub(crate) fn reported(&self, report: &Report) {
         let headers = HEADERS[usize::from(report.remote.is_ipv6())];
         // Routers may take less than we sent as long as it is enough.
         if !matches!(report.cause, IcmpCause::TooBig(mtu) if mtu >= LEAST_DATAGRAM + headers) {
@@ -59,7 +59,7 @@ impl Unanswered {
     }
 
     /// Fails the attempts towards `remote`.
-    pub(super) fn fail(&self, remote: SocketAddr, failure: &Failure) {
+    pub(crate) fn fail(&self, remote: SocketAddr, failure: &Failure) {
         for (_, _, attempt) in
             self.lock().attempts.extract_if(.., |(_, peer, _)| is_same(*peer, remote))
         {
@@ -75,7 +75,7 @@ impl Unanswered {
 
 impl Listening {
     /// What `connecting` comes to, unless its end is heard of before anybody has answered.
-    pub(super) async fn unless_ended<T>(
+    pub(crate) async fn unless_ended<T>(
         &mut self,
         connecting: impl Future<Output = T>,
     ) -> Result<T, Failure> {

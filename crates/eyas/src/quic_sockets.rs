@@ -13,8 +13,12 @@ use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
-use super::quic_socket::QuicSocket;
-use super::quic_unanswered::Unanswered;
+mod receive;
+mod socket;
+pub(crate) mod unanswered;
+
+use socket::QuicSocket;
+use unanswered::Unanswered;
 
 /// What attempts that were cancelled have to tell their peers goes out in this time.
 const FAREWELL_TIME: Duration = Duration::from_millis(20);
@@ -29,9 +33,9 @@ pub(crate) struct Sockets {
 
 /// The socket of one family.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) endpoint: quinn::Endpoint,
-    pub(super) unanswered: Arc<Unanswered>,
+pub(crate) struct Shared {
+    pub(crate) endpoint: quinn::Endpoint,
+    pub(crate) unanswered: Arc<Unanswered>,
     /// Whether a connection ever came up, which may outlive the endpoint.
     came_up: AtomicBool,
     runtime: Handle,
@@ -39,7 +43,7 @@ pub(super) struct Shared {
 
 impl Sockets {
     /// The socket towards `peer`; it is bound to `local` if that is given, always the same one.
-    pub(super) async fn towards(
+    pub(crate) async fn towards(
         &self,
         peer: SocketAddr,
         local: Option<IpAddr>,
@@ -72,7 +76,7 @@ impl Shared {
     }
 
     /// A connection is up: from now on it decides how long the socket stays.
-    pub(super) fn came_up(&self) {
+    pub(crate) fn came_up(&self) {
         self.came_up.store(true, Ordering::Relaxed);
     }
 }

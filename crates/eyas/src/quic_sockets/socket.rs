@@ -1,5 +1,5 @@
-//! The UDP socket that quinn sends and receives by: with what ICMP says (`quic_unanswered`), and with a
-//! buffer of what is needed (`quic_receive`).
+//! The UDP socket that quinn sends and receives by: with what ICMP says (`unanswered`), and with a
+//! buffer of what is needed (`receive`).
 
 use std::fmt;
 use std::io::{self, IoSliceMut};
@@ -14,11 +14,11 @@ use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use socket2::Socket;
 
-use super::quic_receive::{self, Trains};
-use super::quic_unanswered::Unanswered;
+use super::receive::{self, Trains};
+use super::unanswered::Unanswered;
+use crate::abort_on_drop::AbortOnDrop;
 use crate::datagram_socket::DatagramSocket;
 use crate::failure::of_io;
-use crate::initiation::AbortOnDrop;
 
 /// ICMP reports read at a time.
 const MAX_REPORTS: usize = 32;
@@ -123,7 +123,7 @@ impl AsyncUdpSocket for QuicSocket {
     }
 
     fn max_receive_segments(&self) -> usize {
-        quic_receive::SEGMENTS
+        receive::SEGMENTS
     }
 }
 

@@ -1,0 +1,30 @@
+//! Tasks that belong to somebody.
+
+use tokio::task::JoinHandle;
+
+/// A task that ends with its owner.
+#[derive(Debug)]
+pub(crate) struct AbortOnDrop(Option<JoinHandle<()>>);
+
+impl AbortOnDrop {
+    pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(Some(tokio::spawn(task)))
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.0.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Lets the task go on without its owner.
+    pub(crate) fn detach(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
+}

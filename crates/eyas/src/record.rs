@@ -1,0 +1,24 @@
+//! What is written down of a race while it runs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use eyas_race::trace::Journal;
+
+/// How the race has run so far, written by its driver.
+#[derive(Clone, Debug)]
+pub(crate) struct Record(Arc<Mutex<Journal>>);
+
+impl Record {
+    pub(crate) fn new(journal: Journal) -> Self {
+        Self(Arc::new(Mutex::new(journal)))
+    }
+
+    pub(crate) fn with<T>(&self, action: impl FnOnce(&mut Journal) -> T) -> T {
+        action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// To be looked at without keeping the driver waiting.
+    pub(crate) fn copy(&self) -> Journal {
+        self.with(|journal| journal.clone())
+    }
+}

@@ -1,0 +1,67 @@
+//! What all clients of a proxy share.
+
+use std::sync::Arc;
+
+use eyas::Endpoint;
+use eyas::race::policy::Policy;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::admission::Admission;
+use crate::rules::Rules;
+use crate::stats::{Counters, Stats};
+use crate::users::Users;
+use crate::{Limits, Report};
+
+type Observer<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
+
+/// Who is called when something happens.
+#[derive(Clone, Default)]
+pub(crate) struct Observers {
+    pub(crate) reports: Observer<Report>,
+    pub(crate) notices: Observer<String>,
+}
+
+impl std::fmt::Debug for Observers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observers").finish_non_exhaustive()
+    }
+}
+
+/// What all clients share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) policy: Policy,
+    pub(crate) rules: Rules,
+    pub(crate) users: Option<Arc<Users>>,
+    pub(crate) limits: Limits,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) counters: Counters,
+    pub(crate) observers: Observers,
+    /// Cancelled when no new clients are wanted.
+    pub(crate) drain: CancellationToken,
+    /// Cancelled when everything is to end now.
+    pub(crate) abort: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+impl Shared {
+    /// What it has done so far.
+    pub(crate) fn stats(&self) -> Stats {
+        self.counters.snapshot(self.admission.open())
+    }
+
+    pub(crate) fn report(&self, report: Report) {
+        self.counters.note(&report);
+        if let Some(observer) = &self.observers.reports {
+            observer(report);
+        }
+    }
+
+    pub(crate) fn notify(&self, notice: String) {
+        if let Some(observer) = &self.observers.notices {
+            observer(notice);
+        }
+    }
+}
