@@ -4,18 +4,18 @@
 //! | --- | --- |
 //! | `flags` | every flag, once: parser, help, man pages and completions come from it |
 //! | `command` | one file for each subcommand |
-//! | `account` | a race, told: from its trace to pictures, objects and sentences |
+//! | `race_report` | a race, told: from its trace to pictures, objects and sentences |
 //! | `shape` | the JSON objects that `--json` prints |
 //! | `timeline` | a race as a picture |
 //! | `terminal` | colours, widths, durations and sizes for people |
 //! | `output` | bodies to their place, whole or not at all; progress |
 //! | `failure` | kinds of failure and their exit codes |
 
-mod account;
 mod command;
 mod failure;
 mod flags;
 mod output;
+mod race_report;
 mod shape;
 mod terminal;
 mod timeline;

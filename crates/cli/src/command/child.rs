@@ -103,7 +103,7 @@ impl PassingOn {
                 status = child.wait() => return status,
                 next = self.next() => next,
             };
-            next.tell(child);
+            next.pass_on(child);
         }
     }
 }
@@ -113,7 +113,7 @@ pub(super) struct Next(Option<Signal>);
 
 impl Next {
     /// Sends it.
-    pub(super) fn tell(self, child: &Child) {
+    pub(super) fn pass_on(self, child: &Child) {
         if let Some(signal) = self.0 {
             pass_on(child, signal);
         }

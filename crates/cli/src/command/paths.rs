@@ -14,12 +14,12 @@ use crate::terminal::{Line, Look, Paint, time};
 /// Says on standard error what becomes of paths, if that is wanted, and knows them when the
 /// association that had them is over: the peer may end it at any moment.
 #[derive(Debug)]
-pub(crate) struct Teller {
+pub(crate) struct PathReporter {
     look: Option<Look>,
     known: RefCell<Vec<PathStatus>>,
 }
 
-impl Teller {
+impl PathReporter {
     /// With a look, or silent.
     pub(crate) fn new(look: Option<Look>) -> Self {
         Self { look, known: RefCell::default() }
@@ -35,7 +35,7 @@ impl Teller {
     }
 
     /// Tells of an event, if it is about paths.
-    pub(crate) fn tell(&self, association: &SctpAssociation, event: &Event) {
+    pub(crate) fn report(&self, association: &SctpAssociation, event: &Event) {
         self.paths(association);
         if let (Some(look), Some(text)) = (self.look, text(event)) {
             output::aside(&[Line::new().with(Paint::Dim, text)], look);
@@ -43,7 +43,7 @@ impl Teller {
     }
 
     /// Tells of all paths.
-    pub(crate) fn tell_all(&self, paths: &[PathStatus]) {
+    pub(crate) fn report_all(&self, paths: &[PathStatus]) {
         let Some(look) = self.look else { return };
         let line = |path: &PathStatus| Line::new().with(Paint::Dim, summary(path));
         output::aside(&paths.iter().map(line).collect::<Vec<_>>(), look);
@@ -52,7 +52,7 @@ impl Teller {
     /// Tells of events until the association is over, and then waits forever.
     pub(crate) async fn watch(&self, association: &SctpAssociation) {
         while let Some(event) = association.event().await {
-            self.tell(association, &event);
+            self.report(association, &event);
         }
         std::future::pending().await
     }

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::setting::{self, Means};
 use super::target;
-use crate::account::{plan_lines, plan_shape};
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, PlanFlags};
 use crate::output;
+use crate::race_report::{plan_lines, plan_shape};
 use crate::shape::value;
 use crate::terminal::{Line, Look, Paint};
 

@@ -14,10 +14,10 @@ use super::linger::linger;
 use super::paths::{shapes, summary};
 use super::setting::{self, Means};
 use super::target;
-use crate::account::{self, Account, explanation, plan_shape};
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, RaceFlags};
 use crate::output;
+use crate::race_report::{self, RaceReport, explanation, plan_shape};
 use crate::shape::value;
 use crate::terminal::{Line, Look, Paint};
 use crate::timeline;
@@ -59,33 +59,33 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
     }
     let won = connected.as_ref().ok().and_then(Connection::sctp);
     let paths = won.map(SctpAssociation::paths).unwrap_or_default();
-    let account = Account::of(initiation.trace())?;
+    let race_report = RaceReport::of(initiation.trace())?;
     if let Some(path) = &flags.trace {
-        account::write(path, &account.trace)?;
+        race_report::write(path, &race_report.trace)?;
     }
     means.warn(common);
-    tell(&account, &paths, flags, common)
+    print(&race_report, &paths, flags, common)
 }
 
-fn tell(
-    account: &Account,
+fn print(
+    race_report: &RaceReport,
     paths: &[PathStatus],
     flags: &RaceFlags,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     let look = Look::of_stdout(common.color);
     if common.json {
-        let object = object(account, paths, flags);
-        return match account.failure() {
+        let object = object(race_report, paths, flags);
+        return match race_report.failure() {
             Some(failure) => Err(failure.with_details(object)),
             None => output::object(&object),
         };
     }
-    let mut lines = heading(account);
-    lines.extend(timeline::draw(&account.picture_with_dns(), look));
+    let mut lines = heading(race_report);
+    lines.extend(timeline::draw(&race_report.picture_with_dns(), look));
     if flags.all {
         lines.push(Line::new());
-        lines.extend(account.table(look));
+        lines.extend(race_report.table(look));
     }
     if paths.len() > 1 {
         lines.push(Line::new());
@@ -93,47 +93,48 @@ fn tell(
         lines.extend(paths.iter().map(line));
     }
     if flags.explain {
-        lines.extend(explanation(&account.report.plan, look));
+        lines.extend(explanation(&race_report.report.plan, look));
     }
-    let (paint, verdict) = account.verdict();
+    let (paint, verdict) = race_report.verdict();
     lines.push(Line::new());
     lines.extend(crate::terminal::wrapped(paint, &verdict, 0, look));
     output::page(&lines, look)?;
-    account.failure().map_or(Ok(()), Err)
+    race_report.failure().map_or(Ok(()), Err)
 }
 
 /// How a race ran that found nothing, and what each candidate met.
-pub(super) fn of_failed(account: &Account, look: Look) -> Vec<Line> {
-    let mut lines = heading(account);
-    lines.extend(timeline::draw(&account.picture_with_dns(), look));
+pub(super) fn of_failed(race_report: &RaceReport, look: Look) -> Vec<Line> {
+    let mut lines = heading(race_report);
+    lines.extend(timeline::draw(&race_report.picture_with_dns(), look));
     lines.push(Line::new());
-    lines.extend(account.table(look));
+    lines.extend(race_report.table(look));
     lines
 }
 
 /// Whom the race went to.
-pub(super) fn heading(account: &Account) -> Vec<Line> {
-    let target = &account.trace.header.setup.target;
+pub(super) fn heading(race_report: &RaceReport) -> Vec<Line> {
+    let target = &race_report.trace.header.setup.target;
     let mut line = Line::new().with(Paint::Head, format!("Race to {target}"));
-    if account.report.from_memory {
+    if race_report.report.from_memory {
         line.push(Paint::Dim, "  led by memory");
     }
     vec![line, Line::new()]
 }
 
-fn object(account: &Account, paths: &[PathStatus], flags: &RaceFlags) -> Value {
+fn object(race_report: &RaceReport, paths: &[PathStatus], flags: &RaceFlags) -> Value {
     let mut object = serde_json::json!({
         "target": flags.target,
         "all": flags.all,
     });
-    if let (Value::Object(object), Value::Object(race)) = (&mut object, value(&account.shape())) {
+    if let (Value::Object(object), Value::Object(race)) = (&mut object, value(&race_report.shape()))
+    {
         object.extend(race);
-        object.insert("verdict".to_owned(), account.verdict().1.into());
+        object.insert("verdict".to_owned(), race_report.verdict().1.into());
         if !paths.is_empty() {
             object.insert("paths".to_owned(), value(&shapes(paths)));
         }
         if flags.explain {
-            object.insert("plan".to_owned(), value(&plan_shape(&account.report.plan)));
+            object.insert("plan".to_owned(), value(&plan_shape(&race_report.report.plan)));
         }
     }
     object

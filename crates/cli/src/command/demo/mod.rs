@@ -14,10 +14,10 @@ use eyas_http::serve::ServeError;
 use eyas_http::serve::personality::{Authority, TestServer};
 use serde_json::{Value, json};
 
-use crate::account::Account;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, DemoFlags};
 use crate::output;
+use crate::race_report::RaceReport;
 use crate::shape::value;
 use crate::terminal::Look;
 use page::Page;
@@ -35,8 +35,8 @@ const WATCHED: Duration = Duration::from_millis(600);
 /// What was seen in one scene.
 struct Seen {
     scene: &'static Scene,
-    first: Account,
-    second: Account,
+    first: RaceReport,
+    second: RaceReport,
     learnt: Vec<Record>,
 }
 
@@ -86,7 +86,7 @@ async fn race(
     server: &TestServer,
     authority: &Authority,
     memory: &MemoryStore,
-) -> Result<Account, Failure> {
+) -> Result<RaceReport, Failure> {
     let address = server.local_addr();
     let port = address.port();
     let endpoint = Endpoint::builder()
@@ -110,9 +110,9 @@ async fn race(
     // A race that finds nothing is drawn as well.
     let connection = initiation.usable().await;
     let _ = tokio::time::timeout(WATCHED, initiation.finished()).await;
-    let account = Account::of(initiation.trace());
+    let race_report = RaceReport::of(initiation.trace());
     drop(connection);
-    account
+    race_report
 }
 
 fn object(shown: &[Seen]) -> Value {

@@ -7,7 +7,7 @@ use eyas::race::memory::{Config, Entry, Record, Subject, Verdict};
 
 use super::Seen;
 use super::scenes::{SCENES, Scene};
-use crate::account::{Account, explanation};
+use crate::race_report::{RaceReport, explanation};
 use crate::terminal::{Line, Look, Paint, table, time, wrapped};
 use crate::timeline::{draw_titled, legend};
 
@@ -49,11 +49,12 @@ impl Page {
     /// Both races of a scene, and what was learnt between them.
     pub(super) fn races(&self, seen: &Seen) -> Vec<Line> {
         let mut lines = Vec::new();
-        for (when, account) in [("without memory", &seen.first), ("with memory", &seen.second)] {
+        for (when, race_report) in [("without memory", &seen.first), ("with memory", &seen.second)]
+        {
             lines.push(Line::new());
-            lines.extend(draw_titled(when, &account.picture(), self.look));
+            lines.extend(draw_titled(when, &race_report.picture(), self.look));
             if self.explain {
-                lines.extend(explanation(&account.report.plan, self.look));
+                lines.extend(explanation(&race_report.report.plan, self.look));
                 lines.push(Line::new());
             }
         }
@@ -93,8 +94,8 @@ impl Page {
     }
 }
 
-fn result(account: &Account) -> (Paint, String) {
-    match &account.report.winner {
+fn result(race_report: &RaceReport) -> (Paint, String) {
+    match &race_report.report.winner {
         None => (Paint::Bad, "nothing".to_owned()),
         Some(winner) => {
             let ready = Duration::from_secs_f64(winner.ready_ms.max(0.0) / 1e3);

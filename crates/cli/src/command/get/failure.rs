@@ -2,23 +2,23 @@
 
 use eyas_http::Error;
 
-use super::tell;
-use crate::account::Account;
+use super::report;
 use crate::command::race::of_failed;
 use crate::failure::Failure;
+use crate::race_report::RaceReport;
 use crate::terminal::Look;
 
 /// The failure that an error is. If a race failed, the race tells more than the client. With a look
 /// it has what led there: the redirects, and how the race ran.
 pub(super) fn of(error: &Error, look: Option<Look>) -> Failure {
-    let account = error.trace().and_then(|trace| Account::of(trace.clone()).ok());
-    let raced = account.as_ref().and_then(Account::failure);
-    let mut below = tell::hops(error.redirected());
-    if let (Some(account), Some(look), true) = (&account, look, raced.is_some()) {
-        below.extend(of_failed(account, look));
+    let race_report = error.trace().and_then(|trace| RaceReport::of(trace.clone()).ok());
+    let raced = race_report.as_ref().and_then(RaceReport::failure);
+    let mut below = report::hops(error.redirected());
+    if let (Some(race_report), Some(look), true) = (&race_report, look, raced.is_some()) {
+        below.extend(of_failed(race_report, look));
     }
     let failure = raced.unwrap_or_else(|| {
-        let details = tell::race_of(account.as_ref());
+        let details = report::race_of(race_report.as_ref());
         let failure = Failure::new(error.kind().into(), message(error));
         failure.hint(error.next_step()).with_details(details)
     });

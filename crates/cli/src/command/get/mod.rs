@@ -1,8 +1,8 @@
 //! `eyas get`: fetch a URL over the best transport that works.
 
 mod failure;
+mod report;
 mod request;
-mod tell;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -16,13 +16,12 @@ use url::Url;
 use super::linger::linger;
 use super::setting::{self, Means};
 use super::{target, until_interrupted};
-use crate::account::{self, Account};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, GetFlags, PolicyName};
 use crate::output::{BodySink, Progress, Unfinished, remote_name};
-use crate::shape::{HeaderShape, RaceShape, TimingsShape, millis};
+use crate::race_report::{self, RaceReport};
+use crate::shape::{GetShape, HeaderShape, RaceShape, TimingsShape, millis};
 use crate::terminal::Look;
-use tell::Told;
 
 /// The status from which `--fail` fails.
 const FIRST_FAILURE: u16 = 400;
@@ -43,10 +42,10 @@ pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Fa
                 .unwrap_or_else(|_| Err(late(limit, flags)))?,
             None => fetch.await?,
         };
-        let Fetched { told, response, means, client } = fetched;
+        let Fetched { shape, response, means, client } = fetched;
         linger(|| response.trace(), &means.memory).await;
         drop(client);
-        finish(&told, response.trace(), flags, common)
+        finish(&shape, response.trace(), flags, common)
     };
     until_interrupted(run).await.map_err(|failure| unfinished.told(failure))
 }
@@ -61,7 +60,7 @@ fn late(limit: Duration, flags: &GetFlags) -> Failure {
 
 /// A response that was written to its place, and what is still to be told of it.
 struct Fetched {
-    told: Told,
+    shape: GetShape,
     response: Response,
     means: Means,
     /// What still runs of the race ends with it.
@@ -88,47 +87,47 @@ async fn fetch(
         Err(error) => return Err(failed(&error, flags, common)),
     };
     let headers_at = began.elapsed();
-    let account = Account::of(response.trace());
-    if let (Ok(account), true) = (&account, flags.output.verbose || flags.output.explain) {
-        tell::verbose(account, &request, &response, flags, common);
+    let race_report = RaceReport::of(response.trace());
+    if let (Ok(race_report), true) = (&race_report, flags.output.verbose || flags.output.explain) {
+        report::verbose(race_report, &request, &response, flags, common);
     }
     let status = response.status();
     if flags.output.fail && status.as_u16() >= FIRST_FAILURE {
         let failure = Failure::new(Kind::Status, format!("{} answered {status}", response.url()));
-        return Err(failure.with_details(tell::race_of(account.as_ref().ok())));
+        return Err(failure.with_details(report::race_of(race_report.as_ref().ok())));
     }
-    let mut told = Told {
+    let mut shape = GetShape {
         url: without_password(&url),
         final_url: without_password(response.url()),
         status: status.as_u16(),
         version: version_name(response.version()),
         headers: headers(&response),
-        connection: tell::connection(response.connection()),
+        connection: report::connection(response.connection()),
         output: output.map(|path| path.display().to_string()),
         timings: timings(&response, headers_at),
         bytes: 0,
         race: RaceShape::default(),
     };
-    told.bytes = body(&mut response, sink, flags, common).await?;
-    told.timings.total_ms = millis(began.elapsed());
-    Ok(Fetched { told, response, means, client })
+    shape.bytes = body(&mut response, sink, flags, common).await?;
+    shape.timings.total_ms = millis(began.elapsed());
+    Ok(Fetched { shape, response, means, client })
 }
 
 fn finish(
-    told: &Told,
+    shape: &GetShape,
     trace: Trace,
     flags: &GetFlags,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     if let Some(path) = &flags.output.trace {
-        account::write(path, &trace)?;
+        race_report::write(path, &trace)?;
     }
-    let account = Account::of(trace);
+    let race_report = RaceReport::of(trace);
     if common.json {
-        return tell::object(told, account.ok().as_ref(), flags.output.explain);
+        return report::object(shape, race_report.ok().as_ref(), flags.output.explain);
     }
-    if let (Ok(account), true) = (&account, flags.output.verbose) {
-        tell::late_switch(account, common);
+    if let (Ok(race_report), true) = (&race_report, flags.output.verbose) {
+        report::late_switch(race_report, common);
     }
     Ok(())
 }
@@ -192,7 +191,7 @@ fn client(
 /// The failure of an exchange; its race is recorded, for a failure is worth a replay most.
 fn failed(error: &eyas_http::Error, flags: &GetFlags, common: &CommonFlags) -> Failure {
     if let (Some(path), Some(trace)) = (&flags.output.trace, error.trace())
-        && let Err(failure) = account::write(path, trace)
+        && let Err(failure) = race_report::write(path, trace)
     {
         return failure;
     }
@@ -226,7 +225,7 @@ async fn body(
     common: &CommonFlags,
 ) -> Result<u64, Failure> {
     if (flags.output.include || flags.request.head) && !common.json {
-        sink.write(tell::heads(response).as_bytes()).await?;
+        sink.write(report::heads(response).as_bytes()).await?;
     }
     let before = sink.written();
     let watched = !flags.output.silent && !common.json && !sink.is_terminal();

@@ -29,7 +29,7 @@ pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Fai
     let stopped = stop.clone();
     let work = tokio::task::spawn_blocking(move || {
         let outcome = put_on(&wanted, &flags, &stopped, !common.json, common.color)?;
-        tell(&wanted, &outcome, &common)
+        print(&wanted, &outcome, &common)
     });
     tokio::pin!(work);
     let mut is_asked = false;
@@ -94,7 +94,7 @@ fn refused(cause: &LoadError) -> Failure {
     Failure::new(kind, cause.to_string())
 }
 
-fn tell(wanted: &Wanted, outcome: &Outcome, common: &CommonFlags) -> Result<(), Failure> {
+fn print(wanted: &Wanted, outcome: &Outcome, common: &CommonFlags) -> Result<(), Failure> {
     let summary = outcome.summary();
     if let Some(failure) = nothing_at_all(&summary) {
         return Err(failure.with_details(object(wanted, &summary)?));

@@ -87,7 +87,7 @@ async fn behind(
     }
     emulator.end_capture().map_err(refused)?;
     drop(emulator);
-    tell(&counters, status, flags, common)?;
+    print(&counters, status, flags, common)?;
     Ok(ExitCode::from(code(status)))
 }
 
@@ -154,7 +154,7 @@ async fn accompany(
         let due = next.map(|event| started + event.at);
         tokio::select! {
             status = child.wait() => return status.map_err(failed),
-            next = signals.next() => next.tell(child),
+            next = signals.next() => next.pass_on(child),
             () = sleep_until(due.unwrap_or(started)), if due.is_some() => {
                 if let Some(event) = next {
                     happen(emulator, event)?;
@@ -181,7 +181,7 @@ async fn end(server: &mut Child) {
     }
 }
 
-fn tell(
+fn print(
     counters: &Counters,
     status: ExitStatus,
     flags: &NetemRunFlags,

@@ -8,7 +8,7 @@ use eyas::sctp::{SctpAssociation, SctpError};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use super::Moved;
-use crate::command::paths::Teller;
+use crate::command::paths::PathReporter;
 use crate::failure::{Failure, Kind};
 use crate::flags::MessageFlags;
 
@@ -17,9 +17,9 @@ use crate::flags::MessageFlags;
 pub(super) async fn exchange(
     association: &SctpAssociation,
     flags: &MessageFlags,
-    teller: &Teller,
+    reporter: &PathReporter,
 ) -> Result<Moved, Failure> {
-    let receiving = receive(association, teller);
+    let receiving = receive(association, reporter);
     let (sent, received) = tokio::try_join!(send(association, flags), receiving)?;
     Ok(Moved { sent, received, ..Moved::default() })
 }
@@ -65,7 +65,7 @@ async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64
 }
 
 /// Receives until the peer ends a stream of its own, or the association.
-async fn receive(association: &SctpAssociation, teller: &Teller) -> Result<u64, Failure> {
+async fn receive(association: &SctpAssociation, reporter: &PathReporter) -> Result<u64, Failure> {
     let mut out = tokio::io::stdout();
     let mut received = 0;
     let mut peer_is_done = false;
@@ -76,7 +76,7 @@ async fn receive(association: &SctpAssociation, teller: &Teller) -> Result<u64, 
             // All that the peer sent before has been taken above.
             () = std::future::ready(()), if peer_is_done => return Ok(received),
             event = association.event() => {
-                event.iter().for_each(|event| teller.tell(association, event));
+                event.iter().for_each(|event| reporter.report(association, event));
                 peer_is_done |= matches!(event, None | Some(Event::StreamsReset { outgoing: false, .. }));
                 continue;
             }

@@ -14,14 +14,14 @@ use eyas::sctp::{ENCAPSULATION_PORT, SctpAssociation};
 use eyas::{ByteStream, Connection, ListenParameters, Listener, ServerIdentity};
 use serde_json::json;
 
-use super::paths::{self, Teller};
+use super::paths::{self, PathReporter};
 use super::race::of_failed;
 use super::setting::{self, Means};
 use super::target;
-use crate::account::Account;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, PipeFlags};
 use crate::output;
+use crate::race_report::RaceReport;
 use crate::terminal::{Line, Look, Paint};
 
 /// What the peer gets to take what was sent last.
@@ -51,9 +51,9 @@ pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), F
         say_connected(&connection, common);
     }
     let info = connection.info().clone();
-    let teller = Teller::new((flags.verbose && !common.json).then(|| plain(common)));
-    let moved = exchange(connection, flags, &teller).await?;
-    teller.tell_all(&moved.paths);
+    let reporter = PathReporter::new((flags.verbose && !common.json).then(|| plain(common)));
+    let moved = exchange(connection, flags, &reporter).await?;
+    reporter.report_all(&moved.paths);
     if common.json {
         // Standard output is the peer's.
         let object = json!({
@@ -99,11 +99,11 @@ async fn connect(
             Ok(connection)
         }
         Err(error) => {
-            let account = Account::of(initiation.trace())?;
-            let failure = account.failure();
+            let race_report = RaceReport::of(initiation.trace())?;
+            let failure = race_report.failure();
             let failure = failure.unwrap_or_else(|| Failure::new(Kind::Connect, error.to_string()));
             Err(match flags.verbose {
-                true => failure.with_below(of_failed(&account, plain(common))),
+                true => failure.with_below(of_failed(&race_report, plain(common))),
                 false => failure,
             })
         }
@@ -170,13 +170,13 @@ fn say_connected(connection: &Connection, common: &CommonFlags) {
 async fn exchange(
     connection: Connection,
     flags: &PipeFlags,
-    teller: &Teller,
+    reporter: &PathReporter,
 ) -> Result<Moved, Failure> {
     let association = connection.sctp().cloned();
-    association.iter().for_each(|association| drop(teller.paths(association)));
+    association.iter().for_each(|association| drop(reporter.paths(association)));
     let moved = match &association {
         Some(association) if flags.message.messages => {
-            exchange_messages(connection, association, flags, teller).await?
+            exchange_messages(connection, association, flags, reporter).await?
         }
         None if flags.message.messages => {
             let transport = connection.info().transport;
@@ -185,12 +185,12 @@ async fn exchange(
         }
         Some(association) => tokio::select! {
             moved = exchange_bytes(connection, flags) => moved?,
-            () = teller.watch(association) => Moved::default(),
+            () = reporter.watch(association) => Moved::default(),
         },
         None => exchange_bytes(connection, flags).await?,
     };
     let Some(association) = association else { return Ok(moved) };
-    let paths = teller.paths(&association);
+    let paths = reporter.paths(&association);
     farewell(&association).await;
     Ok(Moved { paths, ..moved })
 }
@@ -200,10 +200,10 @@ async fn exchange_messages(
     connection: Connection,
     association: &SctpAssociation,
     flags: &PipeFlags,
-    teller: &Teller,
+    reporter: &PathReporter,
 ) -> Result<Moved, Failure> {
     let connection = match connection.into_sctp() {
-        Ok(association) => return messages::exchange(&association, &flags.message, teller).await,
+        Ok(association) => return messages::exchange(&association, &flags.message, reporter).await,
         Err(connection) => connection,
     };
     let message = &flags.message;
@@ -224,7 +224,7 @@ async fn exchange_messages(
     };
     tokio::select! {
         moved = whole => moved,
-        () = teller.watch(association) => Ok(Moved::default()),
+        () = reporter.watch(association) => Ok(Moved::default()),
     }
 }
 

@@ -7,10 +7,10 @@ use eyas::race::evidence::{Cause, Level};
 use eyas::race::io::CloseReason;
 use eyas::race::race::{Attempt, AttemptState};
 
-use super::Account;
+use super::RaceReport;
 use crate::terminal::{Paint, time};
 
-impl Account {
+impl RaceReport {
     /// The sentence, and whether it is good news.
     pub(crate) fn verdict(&self) -> (Paint, String) {
         let Some(winner) = &self.report.winner else {

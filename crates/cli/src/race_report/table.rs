@@ -6,10 +6,10 @@ use eyas::CertificateFault;
 use eyas::race::evidence::{self, Level};
 use eyas::race::report::{AttemptReport, Outcome};
 
-use super::Account;
+use super::RaceReport;
 use crate::terminal::{Line, Look, Paint, table, time, wrapped};
 
-impl Account {
+impl RaceReport {
     /// One row for each attempt, then what is wrong with certificates, each said once, then what
     /// was not tried.
     pub(crate) fn table(&self, look: Look) -> Vec<Line> {

@@ -6,16 +6,13 @@ use http::{HeaderMap, StatusCode, Version};
 use serde_json::Value;
 
 use super::request::Request;
-use crate::account::{Account, explanation, plan_shape, transport_of_upgrade};
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, GetFlags};
 use crate::output;
+use crate::race_report::{RaceReport, explanation, plan_shape, transport_of_upgrade};
 use crate::shape::{ConnectionShape, GetShape, RaceShape, millis, value};
 use crate::terminal::{Line, Look, Paint};
 use crate::timeline;
-
-/// The object of a run, before its race is added.
-pub(super) type Told = GetShape;
 
 /// What carried the request.
 pub(super) fn connection(info: &ConnectionInfo) -> ConnectionShape {
@@ -66,17 +63,17 @@ pub(super) fn hops(redirected: &[Redirect]) -> Vec<Line> {
 
 /// The race, the request and the response headers, on standard error.
 pub(super) fn verbose(
-    account: &Account,
+    race_report: &RaceReport,
     request: &Request,
     response: &Response,
     flags: &GetFlags,
     common: &CommonFlags,
 ) {
     let look = Look::of_stderr(common.color);
-    let mut lines = super::super::race::heading(account);
-    lines.extend(timeline::draw(&account.picture_with_dns(), look));
+    let mut lines = super::super::race::heading(race_report);
+    lines.extend(timeline::draw(&race_report.picture_with_dns(), look));
     if flags.output.explain {
-        lines.extend(explanation(&account.report.plan, look));
+        lines.extend(explanation(&race_report.report.plan, look));
     }
     lines.push(Line::new());
     if flags.output.verbose {
@@ -116,8 +113,8 @@ fn exchange(request: &Request, response: &Response) -> Vec<Line> {
 }
 
 /// Says that a better connection came while the body was read.
-pub(super) fn late_switch(account: &Account, common: &CommonFlags) {
-    if let Some(transport) = transport_of_upgrade(&account.report) {
+pub(super) fn late_switch(race_report: &RaceReport, common: &CommonFlags) {
+    if let Some(transport) = transport_of_upgrade(&race_report.report) {
         let text = format!("{transport} was ready a moment later: the next request starts there");
         let line = Line::new().with(Paint::Dim, "* ").with(Paint::Good, text);
         output::aside(&[line], Look::of_stderr(common.color));
@@ -125,16 +122,21 @@ pub(super) fn late_switch(account: &Account, common: &CommonFlags) {
 }
 
 /// The race's members of an object.
-pub(super) fn race_of(account: Option<&Account>) -> Value {
-    account.map(|account| value(&account.shape())).unwrap_or_default()
+pub(super) fn race_of(race_report: Option<&RaceReport>) -> Value {
+    race_report.map(|race_report| value(&race_report.shape())).unwrap_or_default()
 }
 
 /// Prints the object of a run.
-pub(super) fn object(told: &Told, account: Option<&Account>, explain: bool) -> Result<(), Failure> {
-    let race = account.map_or_else(RaceShape::default, Account::shape);
-    let mut object = value(&GetShape { race, ..told.clone() });
-    if let (Some(object), Some(account), true) = (object.as_object_mut(), account, explain) {
-        object.insert("plan".to_owned(), value(&plan_shape(&account.report.plan)));
+pub(super) fn object(
+    shape: &GetShape,
+    race_report: Option<&RaceReport>,
+    explain: bool,
+) -> Result<(), Failure> {
+    let race = race_report.map_or_else(RaceShape::default, RaceReport::shape);
+    let mut object = value(&GetShape { race, ..shape.clone() });
+    if let (Some(object), Some(race_report), true) = (object.as_object_mut(), race_report, explain)
+    {
+        object.insert("plan".to_owned(), value(&plan_shape(&race_report.report.plan)));
     }
     output::object(&object)
 }

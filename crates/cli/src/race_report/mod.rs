@@ -22,7 +22,7 @@ pub(crate) use shape::{plan_shape, transport_of_upgrade};
 
 /// A race and what there is to say about it.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub(crate) struct RaceReport {
     /// What happened, step by step.
     pub(crate) trace: Trace,
     /// What it came to.
@@ -30,7 +30,7 @@ pub(crate) struct Account {
     race: Race,
 }
 
-impl Account {
+impl RaceReport {
     /// Reads a trace.
     pub(crate) fn of(trace: Trace) -> Result<Self, Failure> {
         let race = replay(&trace)

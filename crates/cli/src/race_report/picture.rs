@@ -9,11 +9,11 @@ use eyas::race::race::{Attempt, AttemptState};
 use eyas::race::report::DnsReport;
 use eyas::race::trace::Event;
 
-use super::Account;
+use super::RaceReport;
 use crate::terminal::{Paint, time};
 use crate::timeline::{End, Lane, Timeline};
 
-impl Account {
+impl RaceReport {
     /// One lane for each attempt.
     pub(crate) fn picture(&self) -> Timeline {
         let attempts = self.race.attempts();

@@ -4,13 +4,13 @@ use eyas::race::dns::{DnsFailure, RecordType, Records};
 use eyas::race::plan::Plan;
 use eyas::race::report::{DnsReport, Report, Winner};
 
-use super::Account;
+use super::RaceReport;
 use crate::shape::{
     AttemptShape, DnsShape, DroppedShape, EntryShape, PlanShape, RaceShape, WinnerShape, millis,
     value,
 };
 
-impl Account {
+impl RaceReport {
     /// The race as an object.
     pub(crate) fn shape(&self) -> RaceShape {
         let report = &self.report;

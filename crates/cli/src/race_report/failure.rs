@@ -7,7 +7,7 @@ use eyas::race::evidence::{self, Cause, Level};
 use eyas::race::io::RaceFailure;
 use eyas::race::target::Target;
 
-use super::Account;
+use super::RaceReport;
 use super::shape::dns_failure_name;
 use crate::failure::{Failure, Kind};
 use crate::shape::value;
@@ -15,7 +15,7 @@ use crate::shape::value;
 /// Candidates that a message names at most; `--all` and `--json` have them all.
 const NAMED: usize = 4;
 
-impl Account {
+impl RaceReport {
     /// What to report if the race found no connection.
     pub(crate) fn failure(&self) -> Option<Failure> {
         let target = &self.trace.header.setup.target;
