@@ -1,20 +1,10 @@
 use std::time::Duration;
 
 use super::meter::{Meter, PARTS};
-use crate::situation::live::{MultipathSetup, Stack};
+use crate::situation::live::Stack;
+use crate::situation::live::multipath::tests::setup;
 
 const MS: Duration = Duration::from_millis(1);
-
-fn setup(more: &str) -> MultipathSetup {
-    let text = format!(
-        "stack = 'eyas'\nwarm_up = '1 s'\nduration = '12 s'\n{more}
-        association = {{ interleaving = false }}
-        [path]
-        A = {{ rate = '10 Mbit/s', delay = '10 ms' }}
-        B = {{ rate = '20 Mbit/s', delay = '10 ms' }}"
-    );
-    toml::from_str(&text).unwrap()
-}
 
 #[test]
 fn parts_and_gaps_are_those_of_the_measured_time() {

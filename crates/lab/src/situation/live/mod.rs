@@ -22,7 +22,7 @@ mod cost;
 mod link;
 mod load_columns;
 mod memory;
-mod multipath;
+pub(crate) mod multipath;
 mod policies;
 mod strategy;
 mod times;

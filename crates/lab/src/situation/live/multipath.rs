@@ -253,10 +253,11 @@ impl Experiment for MultipathSetup {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn setup(more: &str) -> MultipathSetup {
+    /// Two paths, of 10 and 20 Mbit/s, and what else is said of them.
+    pub(crate) fn setup(more: &str) -> MultipathSetup {
         let text = format!(
             "stack = 'eyas'\nwarm_up = '1 s'\nduration = '12 s'\n{more}
             association = {{ interleaving = false }}
