@@ -26,8 +26,15 @@ pub(super) struct HttpsServer {
 
 impl HttpsServer {
     pub(super) fn parse(url: &str) -> Result<Self, Error> {
-        let unusable = |why: &str| Error::Resolver(format!("{url}: {why}"));
+        // A password is for nobody's screen.
+        let shown = if url.contains('@') { "the URL of the DNS server" } else { url };
+        let unusable = |why: &str| Error::Resolver(format!("{shown}: {why}"));
         let parsed = Url::parse(url).map_err(|error| unusable(&error.to_string()))?;
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            return Err(unusable(
+                "it has a user or a password, which would not be sent: leave it out",
+            ));
+        }
         if parsed.scheme() != "https" {
             return Err(unusable("the scheme must be https"));
         }
@@ -76,4 +83,19 @@ pub(super) fn over_tls(
     tls.enable_sni = false;
     let (name, tls) = (name.to_owned(), Arc::new(tls));
     Ok(tls_client_connect_with_bind_addr(server, local, name, tls, runtime.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_refused_and_not_shown() {
+        for url in ["https://ada:secret@dns.example/", "https://ada:secret@dns example/"] {
+            let error = HttpsServer::parse(url).expect_err("it cannot be used").to_string();
+            assert!(!error.contains("secret") && error.contains("DNS server"), "{error}");
+        }
+        let error = HttpsServer::parse("http://dns.example/").expect_err("not protected");
+        assert!(error.to_string().contains("http://dns.example/: the scheme must be https"));
+    }
 }
