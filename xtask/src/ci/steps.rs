@@ -27,7 +27,7 @@ pub(crate) const STEPS: &[Step] = &[
         about: "no warning, all targets, all features, fuzz targets too",
         run: clippy,
     },
-    Step { name: "features", about: "each feature of eyas builds alone", run: features },
+    Step { name: "features", about: "each feature of each crate builds alone", run: features },
     Step { name: "bare", about: "the pure crates build without an operating system", run: bare },
     Step { name: "docs", about: "the documentation builds without a warning", run: docs },
     Step { name: "test", about: "tests and documentation tests", run: test },
@@ -103,10 +103,12 @@ fn bare() -> Result<Outcome, String> {
 }
 
 fn features() -> Result<Outcome, String> {
-    let names = features_of(&metadata()?, "eyas")?;
-    cargo("clippy -p eyas --no-default-features -- -D warnings")?;
-    for name in names.iter().filter(|name| *name != "default") {
-        cargo(&format!("clippy -p eyas --no-default-features --features {name} -- -D warnings"))?;
+    for (package, features) in features_of(&metadata()?) {
+        let clippy = format!("clippy -p {package} --no-default-features");
+        cargo(&format!("{clippy} -- -D warnings"))?;
+        for feature in features {
+            cargo(&format!("{clippy} --features {feature} -- -D warnings"))?;
+        }
     }
     Ok(Outcome::Passed)
 }
@@ -117,12 +119,16 @@ fn metadata() -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
 }
 
-fn features_of(metadata: &Value, package: &str) -> Result<Vec<String>, String> {
+/// The packages that have features, and these.
+fn features_of(metadata: &Value) -> Vec<(String, Vec<String>)> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
-    let found = packages.into_iter().find(|entry| entry["name"] == package);
-    let table = found.and_then(|entry| entry["features"].as_object());
-    let table = table.ok_or_else(|| format!("cargo metadata knows no package {package}"))?;
-    Ok(table.keys().cloned().collect())
+    let features = packages.filter_map(|package| {
+        let name = package["name"].as_str()?.to_owned();
+        let table = package["features"].as_object()?;
+        let names = table.keys().filter(|name| *name != "default").cloned();
+        Some((name, names.collect::<Vec<_>>()))
+    });
+    features.filter(|(_, names)| !names.is_empty()).collect()
 }
 
 fn properties() -> Result<Outcome, String> {
@@ -164,13 +170,14 @@ mod tests {
                 { "name": "eyas", "features": { "quic": [], "sqlite": [] } },
             ],
         });
-        assert_eq!(features_of(&metadata, "eyas").unwrap(), ["quic", "sqlite"]);
-        assert!(features_of(&metadata, "eyas-lab").is_err());
+        let names = ["quic".to_owned(), "sqlite".to_owned()];
+        assert_eq!(features_of(&metadata), [("eyas".to_owned(), names.to_vec())]);
     }
 
     #[test]
     fn the_workspace_has_the_features_that_design_names() {
-        let names = features_of(&metadata().unwrap(), "eyas").unwrap();
+        let features = features_of(&metadata().unwrap());
+        let (_, names) = features.iter().find(|(name, _)| name == "eyas").unwrap();
         for wanted in ["quic", "sqlite", "encrypted-dns"] {
             assert!(names.iter().any(|name| name == wanted), "{wanted} is missing");
         }
