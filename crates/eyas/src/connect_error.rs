@@ -15,7 +15,9 @@ use crate::security::CertificateFault;
 const MAX_NAMED: usize = 8;
 
 /// Why no connection could be made: what was tried, what became of it, and what to do next.
-#[derive(Clone, Debug)]
+///
+/// Its `Debug` is its `Display`, so that a `main` that returns it prints a line that can be read.
+#[derive(Clone)]
 pub struct ConnectError {
     failure: RaceFailure,
     trace: Box<Trace>,
@@ -85,6 +87,12 @@ impl ConnectError {
 }
 
 impl std::error::Error for ConnectError {}
+
+impl fmt::Debug for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

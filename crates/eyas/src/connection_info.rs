@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use eyas_race::candidate::{Alpn, Security, Transport};
+use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
+use eyas_race::evidence::Failure;
 use rustls_pki_types::CertificateDer;
 
 /// What a connection is, where it runs, and why it was chosen.
@@ -34,6 +35,8 @@ pub struct ConnectionInfo {
     pub from_memory: bool,
     /// Why this candidate stood where it stood, and what to know about it, for people.
     pub reasons: Vec<String>,
+    /// The candidates that had failed before this one won, and how.
+    pub failed: Vec<(Candidate, Failure)>,
     /// The certificate chain that the peer showed, its own first.
     pub peer_certificates: Vec<CertificateDer<'static>>,
 }

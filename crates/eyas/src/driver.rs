@@ -9,7 +9,7 @@ use eyas_race::candidate::{Candidate, Transport};
 use eyas_race::dns::{Answer, Query, Records};
 use eyas_race::evidence::{Evidence, Level};
 use eyas_race::io::{AttemptId, Input, NetworkChange, NetworkView, Output, RaceFailure};
-use eyas_race::race::{Race, Setup};
+use eyas_race::race::{Attempt as RaceAttempt, Race, Setup};
 use eyas_race::trace::Journal;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -388,6 +388,9 @@ impl Driver {
         self.endpoint.tally().used(attempt.candidate.transport);
         info.timings.dns = self.first_address;
         info.from_memory = attempt.from_memory;
+        let failed =
+            |attempt: &RaceAttempt| Some((attempt.candidate.clone(), attempt.failure()?.clone()));
+        info.failed = self.race.attempts().iter().filter_map(failed).collect();
         info.reasons.splice(0..0, attempt.reasons.iter().map(ToString::to_string));
         let mut candidate = attempt.candidate.clone();
         if info.fell_back {

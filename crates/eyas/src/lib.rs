@@ -13,8 +13,7 @@
 //! | [`race`] | what to try, when, and what won | HEv3 |
 //!
 //! ```no_run
-//! use eyas::race::target::{Host, Target};
-//! use eyas::{Endpoint, MemoryStore};
+//! use eyas::{Endpoint, Host, MemoryStore, Target};
 //!
 //! # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
 //! let endpoint = Endpoint::builder().memory(MemoryStore::default()).build()?;
@@ -100,6 +99,9 @@ pub use preconnection::Preconnection;
 pub use resolver::Resolver;
 pub use security::{CertificateFault, SecurityParameters};
 pub use tally::AttemptCounts;
+
+pub use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
+pub use eyas_race::target::{Host, Target};
 
 /// The example of the README, so that it cannot rot.
 #[cfg(all(doctest, feature = "quic"))]

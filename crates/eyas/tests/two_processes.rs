@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use eyas::MemoryStore;
 use eyas::race::candidate::{Candidate, Origin, Security, Transport};
 use eyas::race::evidence::{Evidence, Level, NetworkId, Trust};
-use eyas::race::memory::{Config, Verdict};
+use eyas::race::memory::Verdict;
 use eyas::race::target::Host;
 
 /// Set in the processes that the test starts: the file, and the name of the process.
@@ -39,7 +39,7 @@ fn now() -> Duration {
 }
 
 fn open(path: &Path) -> MemoryStore {
-    MemoryStore::open(path, Config::default())
+    MemoryStore::open(path)
 }
 
 fn learn(store: &MemoryStore, host: &str) {

@@ -50,6 +50,16 @@ impl Transport {
     pub const fn waits_when_answered(self) -> bool {
         matches!(self, Self::Sctp | Self::SctpUdp)
     }
+
+    /// Whether it can carry this application protocol: HTTP/3 runs over QUIC alone (RFC 9114 §3), the
+    /// versions before it over streams of bytes. What is not HTTP is taken to run over all.
+    pub fn carries(self, protocol: &Alpn) -> bool {
+        match protocol.as_str() {
+            "h3" => self == Self::Quic,
+            "h2" | "http/1.1" | "http/1.0" => self != Self::Quic,
+            _ => true,
+        }
+    }
 }
 
 impl fmt::Display for Transport {

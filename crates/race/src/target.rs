@@ -206,6 +206,21 @@ impl Target {
         Self { host, port, service: Service::Plain { transports, alpn: Vec::new() }, security }
     }
 
+    /// Offers these application protocols instead, best first. Each goes to the transports that
+    /// [carry](Transport::carries) it: `["h3", "h2"]` is `h3` over QUIC and `h2` over the others.
+    #[must_use]
+    pub fn with_alpn<A: Into<Alpn>>(mut self, protocols: impl IntoIterator<Item = A>) -> Self {
+        let protocols = protocols.into_iter().map(Into::into);
+        match &mut self.service {
+            Service::Plain { alpn, .. } => *alpn = protocols.collect(),
+            Service::Http { stream_alpn, quic_alpn } => {
+                (*quic_alpn, *stream_alpn) =
+                    protocols.partition(|protocol| Transport::Quic.carries(protocol));
+            }
+        }
+        self
+    }
+
     /// Whether HTTPS records are asked: for HTTP over TLS at a name that DNS knows.
     pub fn asks_https_records(&self) -> bool {
         matches!(self.service, Service::Http { .. })

@@ -33,7 +33,7 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
     if path.symlink_metadata().is_err_and(|cause| cause.kind() == ErrorKind::NotFound) {
         return nothing_there(&path, &action, common);
     }
-    let store = MemoryStore::open(&path, Config::default());
+    let store = MemoryStore::open(&path);
     if !store.is_persistent() {
         let why = store.warnings().into_iter().next();
         let why = why.unwrap_or_else(|| format!("{} cannot be used", path.display()));

@@ -259,7 +259,7 @@ pub(crate) fn memory(
     let config = memory::Config { retest_after, ..Default::default() };
     match memory_path(choice)? {
         None => Ok(MemoryStore::none()),
-        Some(path) => Ok(MemoryStore::open(&path, config)),
+        Some(path) => Ok(MemoryStore::open_with(&path, config)),
     }
 }
 

@@ -163,6 +163,7 @@ impl Attempt {
             rtt: None,
             from_memory: false,
             reasons,
+            failed: Vec::new(),
             peer_certificates: Vec::new(),
         }
     }

@@ -100,9 +100,10 @@ impl ListenParameters {
         self
     }
 
-    /// Serves these application protocols, best first.
+    /// Serves these application protocols, best first, each over the transports that
+    /// [carry](Transport::carries) it.
     #[must_use]
-    pub fn alpn<A: Into<Alpn>>(mut self, alpn: impl IntoIterator<Item = A>) -> Self {
+    pub fn with_alpn<A: Into<Alpn>>(mut self, alpn: impl IntoIterator<Item = A>) -> Self {
         self.alpn = alpn.into_iter().map(Into::into).collect();
         self
     }
@@ -148,7 +149,7 @@ impl ListenParameters {
     }
 
     fn stream_alpn(&self) -> Vec<Vec<u8>> {
-        self.alpn.iter().filter(|name| *name != "h3").map(|name| name.clone().into()).collect()
+        self.alpn_over(Transport::Tcp)
     }
 
     fn tls(&self) -> Result<Option<tokio_rustls::TlsAcceptor>, Error> {
@@ -160,8 +161,12 @@ impl ListenParameters {
 
     #[cfg(feature = "quic")]
     fn quic_alpn(&self) -> Vec<Vec<u8>> {
-        let stream_only = |name: &&Alpn| !["h2", "http/1.1", "http/1.0"].contains(&name.as_str());
-        self.alpn.iter().filter(stream_only).map(|name| name.clone().into()).collect()
+        self.alpn_over(Transport::Quic)
+    }
+
+    fn alpn_over(&self, transport: Transport) -> Vec<Vec<u8>> {
+        let carried = self.alpn.iter().filter(|protocol| transport.carries(protocol));
+        carried.map(|protocol| protocol.clone().into()).collect()
     }
 }
 

@@ -80,6 +80,7 @@ async fn shake(incoming: quinn::Incoming, port: u16) -> Result<Connection, quinn
         rtt: Some(connection.rtt()),
         from_memory: false,
         reasons: Vec::new(),
+        failed: Vec::new(),
         peer_certificates: Vec::new(),
     };
     describe(&mut info, &connection);

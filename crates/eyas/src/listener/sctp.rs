@@ -134,6 +134,7 @@ async fn shake(association: SctpAssociation, guard: Guard) -> io::Result<Connect
         rtt: None,
         from_memory: false,
         reasons: Vec::new(),
+        failed: Vec::new(),
         peer_certificates: Vec::new(),
     };
     let stream = association.stream(StreamId(0))?;

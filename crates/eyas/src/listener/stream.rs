@@ -89,6 +89,7 @@ async fn shake(
         rtt: None,
         from_memory: false,
         reasons: Vec::new(),
+        failed: Vec::new(),
         peer_certificates: Vec::new(),
     };
     let Some(acceptor) = tls else {

@@ -91,7 +91,13 @@ impl MemoryStore {
     /// is no memory (a link, a text, another program's database, another user's file) stays as it
     /// is: then there is a warning, and [`is_persistent`](Self::is_persistent) is false.
     #[cfg(feature = "sqlite")]
-    pub fn open(path: impl AsRef<std::path::Path>, config: Config) -> Self {
+    pub fn open(path: impl AsRef<std::path::Path>) -> Self {
+        Self::open_with(path, Config::default())
+    }
+
+    /// As [`open`](Self::open), with times and bounds of its own.
+    #[cfg(feature = "sqlite")]
+    pub fn open_with(path: impl AsRef<std::path::Path>, config: Config) -> Self {
         let mut warnings = Vec::new();
         let file = File::open(path.as_ref(), &config, now(), &mut warnings);
         let store = Self::new(config, Kept::File(Box::new(file)));

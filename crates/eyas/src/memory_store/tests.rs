@@ -63,7 +63,7 @@ fn verdict(store: &MemoryStore, name: &str) -> Verdict {
 }
 
 fn open(path: &Path) -> MemoryStore {
-    MemoryStore::open(path, Config::default())
+    MemoryStore::open(path)
 }
 
 fn mode(path: &Path) -> u32 {
@@ -473,7 +473,7 @@ fn what_is_forgotten_is_gone_from_the_disk() {
 fn a_host_has_no_more_rows_than_allowed() {
     let directory = tempfile::tempdir().unwrap();
     let config = Config { max_rows_per_host: 4, ..Config::default() };
-    let store = MemoryStore::open(directory.path().join("memory.db"), config);
+    let store = MemoryStore::open_with(directory.path().join("memory.db"), config);
     for port in 1..20 {
         store.learn(&evidence("a.example", port, None), &trust());
     }

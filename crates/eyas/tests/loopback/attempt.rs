@@ -58,8 +58,9 @@ async fn plain_tcp_carries_bytes() {
 #[tokio::test]
 async fn tls_says_version_and_application_protocol() {
     let identity = identity();
-    let parameters =
-        ListenParameters::new(any_port()).security(identity.clone()).alpn(["h3", "h2", "http/1.1"]);
+    let parameters = ListenParameters::new(any_port())
+        .security(identity.clone())
+        .with_alpn(["h3", "h2", "http/1.1"]);
     let listener = Listener::bind(parameters).await.unwrap();
     let mut wanted = candidate(listener.local_addr(), Transport::Tcp, Security::Tls);
     wanted.alpn = vec!["http/1.1".into(), "h2".into()];
@@ -139,7 +140,7 @@ mod quic {
         let parameters = ListenParameters::new(address.parse().unwrap())
             .transports([Transport::Tcp, Transport::Quic])
             .security(identity.clone())
-            .alpn(["h3", "h2"]);
+            .with_alpn(["h3", "h2"]);
         Listener::bind(parameters).await.unwrap()
     }
 

@@ -17,7 +17,7 @@ async fn listen(identity: &eyas::ServerIdentity) -> Option<Listener> {
     let parameters = ListenParameters::new(common::own_address())
         .transports([Transport::Mptcp])
         .security(identity.clone())
-        .alpn(["h2"]);
+        .with_alpn(["h2"]);
     match Listener::bind(parameters).await {
         Ok(listener) => Some(listener),
         Err(error) => {

@@ -37,6 +37,22 @@ async fn tcp_wins_where_there_is_no_quic() {
 }
 
 #[tokio::test]
+async fn what_failed_before_the_win_is_told() {
+    let scene = Scene::new([Transport::Tcp]).await;
+    // So long a start that only the refusal of QUIC lets TCP begin.
+    let policy = Policy { head_start: Duration::from_secs(2), ..Policy::default() };
+    let connecting = scene.endpoint.preconnection(scene.target()).policy(policy).connect();
+    let connection = wait(connecting).await.unwrap();
+    let failed = &connection.info().failed;
+    assert_eq!(connection.info().transport, Transport::Tcp);
+    assert!(
+        matches!(&failed[..], [(candidate, failure)]
+            if candidate.transport == Transport::Quic && failure.cause == Cause::Refused),
+        "{failed:?}"
+    );
+}
+
+#[tokio::test]
 async fn swallowed_udp_is_remembered() {
     let identity = common::identity();
     // It takes every packet and answers none.
@@ -148,13 +164,16 @@ async fn no_common_application_protocol_fails_on_every_transport() {
     let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap())
         .transports([Transport::Tcp, Transport::Quic])
         .security(identity.clone())
-        .alpn(["something-else"]);
+        .with_alpn(["something-else"]);
     let listener = Listener::bind(parameters).await.unwrap();
     let port = listener.local_addr().port();
     let endpoint = builder_for(&[identity], port).build().unwrap();
     let error = wait(endpoint.preconnection(https(port)).connect()).await.unwrap_err();
     assert_eq!(error.cause(), Some(Cause::Tls), "{error}");
     assert!(error.to_string().contains("application protocols"), "{error}");
+    // What a `main` prints that returns it.
+    let printed = format!("{error:?}");
+    assert!(printed == error.to_string() && printed.lines().count() == 1, "{printed}");
 }
 
 #[tokio::test]

@@ -144,7 +144,7 @@ mod encrypted {
     async fn dns_over_https_is_protected() {
         let identity = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
-        let parameters = parameters.security(identity.clone()).alpn(["h2"]);
+        let parameters = parameters.security(identity.clone()).with_alpn(["h2"]);
         let listener = Listener::bind(parameters).await.unwrap();
         let url = format!("https://{}/ask-me", listener.local_addr());
         let server = tokio::spawn(answer_over_https(listener, an_address));
@@ -160,7 +160,7 @@ mod encrypted {
     async fn an_identifier_that_is_no_text_spoils_nothing_over_https() {
         let identity = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
-        let parameters = parameters.security(identity.clone()).alpn(["h2"]);
+        let parameters = parameters.security(identity.clone()).with_alpn(["h2"]);
         let listener = Listener::bind(parameters).await.unwrap();
         let url = format!("https://{}/ask-me", listener.local_addr());
         let server = tokio::spawn(answer_over_https(listener, a_service));
@@ -175,7 +175,8 @@ mod encrypted {
         let identity = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
         let other = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
-        let listener = Listener::bind(parameters.security(identity).alpn(["h2"])).await.unwrap();
+        let listener =
+            Listener::bind(parameters.security(identity).with_alpn(["h2"])).await.unwrap();
         let url = format!("https://{}/ask-me", listener.local_addr());
         let server = tokio::spawn(answer_over_https(listener, an_address));
         let trust = SecurityParameters::platform().with_roots([other.certificate().clone()]);

@@ -154,7 +154,7 @@ impl Plan {
         let identity = self.identity.unwrap_or_else(|| identity(&[NAME]));
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let mut parameters =
-            ListenParameters::new(address).transports(self.transports).alpn(self.alpn);
+            ListenParameters::new(address).transports(self.transports).with_alpn(self.alpn);
         if self.tls {
             parameters = parameters.security(identity.clone());
         }

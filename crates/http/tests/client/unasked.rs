@@ -176,7 +176,7 @@ async fn over_http_2(once: Vec<u8>, again: Vec<u8>) -> Result<String, Error> {
     let (identity, port) = (identity(&[NAME]), own_port());
     let parameters = ListenParameters::new((std::net::Ipv4Addr::LOCALHOST, port).into())
         .transports([Transport::Tcp])
-        .alpn(["h2"])
+        .with_alpn(["h2"])
         .security(identity.clone());
     let listener = Listener::bind(parameters).await.expect("a free port");
     let mut tasks = JoinSet::new();

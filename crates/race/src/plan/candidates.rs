@@ -149,7 +149,12 @@ fn offer(
                 .collect()
         }
         Service::Http { stream_alpn, .. } => stream_alpn,
-        Service::Plain { alpn, .. } => return Ok(alpn.clone()),
+        Service::Plain { alpn, .. } => {
+            let carried = |alpn: &&Alpn| transport.carries(alpn);
+            let carried: Vec<Alpn> = alpn.iter().filter(carried).cloned().collect();
+            // Whoever names one alone means it, whatever it is usually carried by.
+            return Ok(if carried.is_empty() { alpn.clone() } else { carried });
+        }
     };
     let lists = |service: &ServiceInfo| service.alpn.iter().any(|listed| wanted.contains(listed));
     let mut records = request.services.iter().filter(|other| other.priority().is_some()).peekable();

@@ -108,6 +108,17 @@ fn only_https_at_a_dns_name_asks_for_https_records() {
     assert!(!plain.asks_https_records());
 }
 
+#[test]
+fn protocols_go_to_the_transports_that_carry_them() {
+    let target = Target::https(name("example.com"), 443).with_alpn(["h3", "h2"]);
+    let (stream_alpn, quic_alpn) = (vec!["h2".into()], vec!["h3".into()]);
+    assert_eq!(target.service, Service::Http { stream_alpn, quic_alpn });
+    let transports = vec![Transport::Quic];
+    let plain = Target::plain(name("example.com"), 7, transports.clone(), Security::Tls);
+    let alpn = vec!["imap".into(), "h3".into()];
+    assert_eq!(plain.with_alpn(["imap", "h3"]).service, Service::Plain { transports, alpn });
+}
+
 proptest! {
     /// Whatever is typed: no panic, and one spelling for each host.
     #[test]

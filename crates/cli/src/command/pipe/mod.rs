@@ -124,7 +124,7 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
     }
     let mut parameters = ListenParameters::new(address)
         .transports(transports)
-        .alpn(flags.service.alpn.clone())
+        .with_alpn(flags.service.alpn.clone())
         .sctp_addresses(flags.paths.local_address.iter().copied())
         .sctp_association(setting::association(&flags.paths))
         .sctp_encapsulation_port(flags.reach.sctp_udp_port)

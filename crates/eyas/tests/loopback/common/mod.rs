@@ -56,7 +56,7 @@ pub(crate) async fn listen(
     let parameters = ListenParameters::new(own_address())
         .transports(transports)
         .security(identity.clone())
-        .alpn(["h3", "h2"]);
+        .with_alpn(["h3", "h2"]);
     Listener::bind(parameters).await.unwrap()
 }
 

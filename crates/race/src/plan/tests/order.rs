@@ -88,6 +88,25 @@ fn six_candidates_of_three_transports() {
     );
 }
 
+/// HTTP/3 runs over QUIC alone, HTTP/2 over streams; who names only one means it everywhere.
+#[test]
+fn each_transport_offers_the_protocols_that_it_carries() {
+    let transports = vec![Transport::Quic, Transport::Tcp];
+    let offers = |protocols: &[&str]| -> Vec<Vec<String>> {
+        let host = Host::parse("192.0.2.1").unwrap();
+        let target = Target::plain(host, 7, transports.clone(), Security::Tls)
+            .with_alpn(protocols.iter().copied());
+        let plan = Ladder::of(target, dual_stack(), Policy::of_first_tries(), 1).plan();
+        let names = |entry: &crate::plan::Entry| {
+            entry.candidate.alpn.iter().map(|alpn| String::from(alpn.as_str())).collect()
+        };
+        plan.entries.iter().map(names).collect()
+    };
+    assert_eq!(offers(&["h3", "h2", "imap"]), [vec!["h3", "imap"], vec!["h2", "imap"]]);
+    assert_eq!(offers(&["h3"]), [vec!["h3"], vec!["h3"]]);
+    assert_eq!(offers(&["imap"]), [vec!["imap"], vec!["imap"]]);
+}
+
 /// Security is the caller's: what cannot have it is left out, and nothing is made weaker.
 #[test]
 fn each_transport_has_the_security_asked_for() {
