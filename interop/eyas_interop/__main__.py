@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import os
 import pathlib
 import signal
 import subprocess
@@ -11,6 +10,7 @@ import tempfile
 import time
 
 from . import lab, nat
+from .build import build
 from .cases import CASES
 from .hostile import run as hostile
 from .load import cases as load
@@ -24,7 +24,6 @@ from .sctp.run import NAMES
 from .sctp.run import run as run_sctp
 from .world import World
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Peers of SCTP whose cases run beside the others.
 BESIDE = ("usrsctp", "pion")
 
@@ -127,7 +126,7 @@ def others(directory: pathlib.Path, options: argparse.Namespace, report: Report)
     except NoNamespaces as missing:
         report.skip("network", "all", str(missing))
         return
-    world = World(network, directory, eyas, report)
+    world = World(network, directory, eyas, report, options.eyas is not None)
     try:
         run(world, options.only)
     finally:
@@ -150,14 +149,6 @@ def parse() -> argparse.Namespace:
     if options.eyas:
         options.eyas = options.eyas.resolve()
     return options
-
-
-def build(*what: str) -> pathlib.Path:
-    """Builds a part of this clone with optimisation; gives the directory of what was built."""
-    command = ["cargo", "build", "--release", *what]
-    subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=True)
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    return (ROOT / target / "release").resolve()
 
 
 def run(world: World, only: list[str]) -> None:

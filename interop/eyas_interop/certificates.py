@@ -103,3 +103,8 @@ def _spki(key) -> str:
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     return base64.b64encode(hashlib.sha256(public).digest()).decode()
+
+
+def spki_of(pem: bytes) -> str:
+    """The hash that Chromium knows a certificate by."""
+    return _spki(x509.load_pem_x509_certificate(pem))

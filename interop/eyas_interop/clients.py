@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import urllib.parse
 
 from .report import Skip
 
@@ -29,6 +30,7 @@ def chromium(url: str, host: str, address: str, spki: str, scratch: pathlib.Path
     if binary is None:
         raise Skip("Chromium is not installed (Debian: chromium)")
     log = scratch / "chromium-net.json"
+    port = urllib.parse.urlsplit(url).port or 443
     command = [
         binary, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
         "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -37,7 +39,7 @@ def chromium(url: str, host: str, address: str, spki: str, scratch: pathlib.Path
         f"--host-resolver-rules=MAP {host} {address}, MAP * ~NOTFOUND",
         f"--ignore-certificate-errors-spki-list={spki}",
         f"--log-net-log={log}",
-        f"--origin-to-force-quic-on={host}:443" if quic else "--disable-quic",
+        f"--origin-to-force-quic-on={host}:{port}" if quic else "--disable-quic",
         "--dump-dom", url,
     ]
     try:

@@ -4,6 +4,7 @@ import os
 import pathlib
 
 from . import dns, servers
+from .build import build
 from .certificates import Authority
 from .command import Command
 from .network import CADDY, DNS, EYAS, HYPERCORN, Network, ipv4
@@ -15,7 +16,8 @@ class World:
     """Peers are started when a case first asks for them, and live until the end."""
 
     def __init__(
-        self, network: Network, directory: pathlib.Path, eyas: pathlib.Path, report: Report
+        self, network: Network, directory: pathlib.Path, eyas: pathlib.Path, report: Report,
+        is_given: bool = False,
     ) -> None:
         self.network = network
         self.directory = directory
@@ -24,6 +26,7 @@ class World:
         self.authority = Authority(directory)
         self.identity = self.authority.issue("server", [f"*.{dns.ORIGIN}", dns.ORIGIN])
         self.eyas_binary = eyas
+        self.is_given = is_given
         usual = ["--dns-server", f"{ipv4(DNS)}:{dns.PORT}"]
         self.eyas = Command(eyas, directory, usual)
         self._peers: dict[str, Peer] = {}
@@ -38,6 +41,13 @@ class World:
         """A name that no file has yet."""
         self._files += 1
         return self.directory / f"{self._files}.{suffix}"
+
+    def example(self, name: str) -> pathlib.Path:
+        """An example of `eyas-http`: what was built with the binary that was given, or this clone's."""
+        beside = self.eyas_binary.parent / "examples" / name
+        if self.is_given and beside.exists():
+            return beside
+        return build("--package", "eyas-http", "--example", name) / "examples" / name
 
     def dns(self) -> Peer:
         """CoreDNS."""

@@ -8,7 +8,7 @@
 //! | [`Body`] | what is sent and received, in memory or as a stream | |
 //! | [`Error`], [`Kind`] | what went wrong, with which candidate, and what to do next | |
 //! | [`alt_svc`] | alternative services: parser, cache, what was found broken | RFC 7838 |
-//! | [`serve`] | a server of all versions on one port | |
+//! | [`serve`], [`Server`] | a server of all versions on one port, of a site or of any tower service | |
 //! | [`metrics`] | a page for Prometheus at an address of its own | |
 //!
 //! ```no_run
@@ -17,6 +17,19 @@
 //! let response = client.get("https://example.com/").send().await?;
 //! println!("{:?} over {}", response.version(), response.connection().transport);
 //! println!("{}", response.text().await?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A server of your own application, an `axum::Router` or any other tower service:
+//!
+//! ```no_run
+//! # async fn example(app: axum::Router) -> Result<(), eyas_http::serve::ServeError> {
+//! use eyas_http::{Server, serve::SctpService};
+//!
+//! let server = Server::builder().names(["example.com"]).sctp(SctpService::default());
+//! let running = server.service(app).start().await?;
+//! println!("https://localhost:{}/", running.local_addr().port());
 //! # Ok(())
 //! # }
 //! ```
@@ -44,4 +57,5 @@ pub use client::{
 };
 pub use error::{Error, Kind, text_without_password, without_password};
 pub use pool::PoolLimits;
+pub use serve::Server;
 pub use version::{Versions, version_name};

@@ -11,6 +11,27 @@
 //! # }
 //! ```
 //!
+//! What it serves is a site for tests and files, or whatever [`ServerBuilder::service`] is given: any
+//! tower service, such as an `axum::Router`.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use axum::{Extension, Router, routing::get};
+//! use eyas_http::serve::{PeerInfo, SctpService, Server};
+//!
+//! async fn greet(Extension(peer): Extension<PeerInfo>) -> String {
+//!     format!("Hello {}, you came over {}.\n", peer.remote, peer.transport)
+//! }
+//!
+//! let app = Router::new().route("/", get(greet));
+//! let server = Server::builder().listen("[::]:4433".parse()?).mptcp(true);
+//! let running = server.sctp(SctpService::default()).service(app).start().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The site:
+//!
 //! | route | answer |
 //! | --- | --- |
 //! | `/` (without a directory), `/eyas` | a page that says over which protocol it came |
@@ -30,9 +51,11 @@
 //! | `http2` | HTTP/2, by h2 |
 //! | `quic` | HTTP/3, by quinn and h3 |
 //! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association |
+//! | `answer`, `service`, `fields` | a request to its response, whoever gives it |
+//! | `link` | what is known of a connection |
 //! | `admission`, `budget`, `limits` | what a peer may take |
-//! | `activity`, `pace` | for how long |
-//! | `body`, `piece` | what is sent, and what of it has left |
+//! | `activity`, `pace`, `turn` | for how long, and whom that is up to |
+//! | `request_body`, `body`, `piece` | what is read, what is sent, and what of it has left |
 //! | `access` | what an access log says of a request |
 //! | `metrics` | what the server does and costs, for Prometheus |
 //! | `site` | the routes |
@@ -41,23 +64,29 @@ mod access;
 mod activity;
 mod admission;
 mod alt_svc;
+mod answer;
 mod body;
 mod budget;
 mod error;
 mod fault;
+mod fields;
 mod http2;
 mod limits;
+mod link;
 mod metrics;
 mod pace;
 pub mod personality;
 mod piece;
 mod preface;
 mod quic;
+mod request_body;
 mod sctp;
 mod server;
+mod service;
 mod site;
 mod stats;
 mod stream;
+mod turn;
 
 pub use eyas::ServerIdentity;
 
@@ -65,10 +94,13 @@ pub use crate::Versions;
 
 pub use self::{
     access::Access,
+    admission::Transport,
     alt_svc::AltSvcPolicy,
     error::ServeError,
     fault::Mishap,
     limits::Limits,
+    link::PeerInfo,
+    request_body::{RequestBody, RequestBodyError},
     sctp::SctpService,
     server::{Running, Server, ServerBuilder},
     site::{

@@ -1,6 +1,8 @@
 """The cases, in the order of running. A case is a function with the peer that it is about."""
 
-from . import browser, downloads, fetching, names, planning, proxied, swallowed, unreachable
+from . import (
+    application, browser, downloads, fetching, names, planning, proxied, swallowed, unreachable,
+)
 
 CASES = [
     *fetching.CASES,
@@ -11,4 +13,5 @@ CASES = [
     *proxied.CASES,
     *downloads.CASES,
     *browser.CASES,
+    *application.CASES,
 ]

@@ -9,7 +9,7 @@ use std::{
 
 use http::{HeaderMap, Method, Request, StatusCode, Version, header};
 
-use super::site::Link;
+use super::link::Link;
 
 /// The most bytes of a field that the client chose; the rest is left out.
 const LONGEST: usize = 2048;
@@ -70,7 +70,7 @@ impl Entry {
             at: SystemTime::now(),
             took: Duration::ZERO,
             remote: link.remote,
-            transport: link.over.name(),
+            transport: link.transport.name(),
             version: request.version(),
             method: request.method().clone(),
             target: cut(target.as_bytes()),

@@ -1,6 +1,7 @@
 //! Whether a connection still lives: what moves on it, and when it has been quiet for too long.
 
 use std::{
+    convert::Infallible,
     io,
     pin::Pin,
     sync::{
@@ -12,12 +13,13 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    sync::Notify,
+    sync::{Notify, oneshot},
 };
 
 use super::{
     budget::Place,
     pace::{Progress, Rate},
+    turn::Turn,
 };
 
 /// The pulse of one connection. Counters instead of clock readings: the watch samples them, so
@@ -30,8 +32,11 @@ pub(super) struct Activity {
     begun: AtomicU64,
     /// Requests begun and not yet answered to the end.
     open: AtomicU32,
-    /// Requests whose response is still being made: the peer is not to blame for the silence.
+    /// Requests whose response, or more of it, is still being made: the peer is not to blame for the
+    /// silence.
     working: AtomicU32,
+    /// Requests of which more is wanted: for these the peer is to blame after all.
+    reading: AtomicU32,
     /// An exchange has ended.
     ended: Notify,
 }
@@ -55,7 +60,18 @@ impl Activity {
     pub(super) fn begin(self: &Arc<Self>, place: Place) -> Exchange {
         self.begun.fetch_add(1, Relaxed);
         self.open.fetch_add(1, Relaxed);
-        Exchange { activity: Arc::clone(self), _place: place }
+        let turn = Arc::new(Turn::new(Arc::clone(self)));
+        Exchange { activity: Arc::clone(self), turn, _place: place }
+    }
+
+    /// Notes that a response is waited for, or no longer.
+    pub(super) fn note_working(&self, begins: bool) {
+        count(&self.working, begins);
+    }
+
+    /// Notes that more of a request is waited for, or no longer.
+    pub(super) fn note_reading(&self, begins: bool) {
+        count(&self.reading, begins);
     }
 
     /// Requests not yet answered to the end.
@@ -102,7 +118,8 @@ impl Activity {
         loop {
             tokio::time::sleep(rate.step()).await;
             let (now, moved) = (self.begun.load(Relaxed), self.moved.load(Relaxed));
-            if self.open() == 0 || self.working.load(Relaxed) > 0 || now != begun {
+            let is_working = self.working.load(Relaxed) > 0 && self.reading.load(Relaxed) == 0;
+            if self.open() == 0 || is_working || now != begun {
                 begun = now;
                 progress.restart(moved);
             } else if progress.has_stalled(rate, moved) {
@@ -116,14 +133,14 @@ impl Activity {
 #[derive(Debug)]
 pub(super) struct Exchange {
     activity: Arc<Activity>,
+    turn: Arc<Turn>,
     _place: Place,
 }
 
 impl Exchange {
-    /// Marks the time in which the response is made.
-    pub(super) fn work(&self) -> Work {
-        self.activity.working.fetch_add(1, Relaxed);
-        Work(Arc::clone(&self.activity))
+    /// Whose turn it is.
+    pub(super) fn turn(&self) -> &Arc<Turn> {
+        &self.turn
     }
 }
 
@@ -135,26 +152,27 @@ impl Drop for Exchange {
     }
 }
 
-/// A response is being made.
-#[derive(Debug)]
-pub(super) struct Work(Arc<Activity>);
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        self.0.working.fetch_sub(1, Relaxed);
+fn count(counter: &AtomicU32, up: bool) {
+    if up {
+        counter.fetch_add(1, Relaxed);
+    } else {
+        counter.fetch_sub(1, Relaxed);
     }
 }
 
-/// A byte stream that notes what moves on it.
+/// A byte stream that notes what moves on it, and tells when it is dropped.
 #[derive(Debug)]
 pub(super) struct Metered<T> {
     inner: T,
     activity: Arc<Activity>,
+    _open: oneshot::Sender<Infallible>,
 }
 
 impl<T> Metered<T> {
-    pub(super) fn new(inner: T, activity: Arc<Activity>) -> Self {
-        Self { inner, activity }
+    /// The stream, and what ends with it.
+    pub(super) fn new(inner: T, activity: Arc<Activity>) -> (Self, oneshot::Receiver<Infallible>) {
+        let (open, dropped) = oneshot::channel();
+        (Self { inner, activity, _open: open }, dropped)
     }
 
     fn note(&self, done: &Poll<io::Result<usize>>) {

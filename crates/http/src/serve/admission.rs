@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -10,24 +11,35 @@ use eyas::sockets::subscriber;
 
 use super::Limits;
 
-/// What a connection runs over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Over {
+/// What a connection to the server runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Transport {
+    /// TCP.
     Tcp,
+    /// Multipath TCP (RFC 8684).
     Mptcp,
+    /// QUIC.
     Quic,
+    /// SCTP, directly over IP, inside UDP or inside DTLS.
     Sctp,
 }
 
-impl Over {
-    /// As people call it.
-    pub(super) const fn name(self) -> &'static str {
+impl Transport {
+    /// As people call it, in lower case.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Mptcp => "mptcp",
             Self::Quic => "quic",
             Self::Sctp => "sctp",
         }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -41,12 +53,12 @@ pub(super) struct OpenByTransport {
 }
 
 impl OpenByTransport {
-    fn of(&mut self, over: Over) -> &mut usize {
-        match over {
-            Over::Tcp => &mut self.tcp,
-            Over::Mptcp => &mut self.mptcp,
-            Over::Quic => &mut self.quic,
-            Over::Sctp => &mut self.sctp,
+    fn of(&mut self, transport: Transport) -> &mut usize {
+        match transport {
+            Transport::Tcp => &mut self.tcp,
+            Transport::Mptcp => &mut self.mptcp,
+            Transport::Quic => &mut self.quic,
+            Transport::Sctp => &mut self.sctp,
         }
     }
 }
@@ -72,7 +84,7 @@ struct Open {
 pub(super) struct Permit {
     admission: Arc<Admission>,
     peer: IpAddr,
-    over: Over,
+    transport: Transport,
 }
 
 impl Admission {
@@ -85,7 +97,7 @@ impl Admission {
     }
 
     /// Asks for one more connection from `peer`.
-    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr, over: Over) -> Option<Permit> {
+    pub(super) fn admit(self: &Arc<Self>, peer: IpAddr, transport: Transport) -> Option<Permit> {
         let peer = subscriber(peer);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.total >= self.connections {
@@ -101,8 +113,8 @@ impl Admission {
         }
         open.by_peer.insert(peer, of_peer + 1);
         open.total += 1;
-        *open.by_transport.of(over) += 1;
-        Some(Permit { admission: Arc::clone(self), peer, over })
+        *open.by_transport.of(transport) += 1;
+        Some(Permit { admission: Arc::clone(self), peer, transport })
     }
 
     /// Connections open now.
@@ -122,7 +134,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let mut open = self.admission.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.total -= 1;
-        *open.by_transport.of(self.over) -= 1;
+        *open.by_transport.of(self.transport) -= 1;
         if let Some(of_peer) = open.by_peer.get_mut(&self.peer) {
             *of_peer -= 1;
             if *of_peer == 0 {
@@ -144,13 +156,13 @@ mod tests {
     fn a_dropped_permit_makes_room() {
         let admission = admission(1, 1);
         let peer = IpAddr::from([192, 0, 2, 1]);
-        let first = admission.admit(peer, Over::Tcp);
+        let first = admission.admit(peer, Transport::Tcp);
         assert!(first.is_some());
-        assert!(admission.admit(peer, Over::Tcp).is_none());
+        assert!(admission.admit(peer, Transport::Tcp).is_none());
         drop(first);
         assert_eq!(admission.open(), 0);
         assert_eq!(admission.open_by_transport(), OpenByTransport::default());
-        assert!(admission.admit(peer, Over::Tcp).is_some());
+        assert!(admission.admit(peer, Transport::Tcp).is_some());
     }
 
     #[test]
@@ -158,11 +170,11 @@ mod tests {
         let admission = admission(10, 2);
         let hostile: Vec<_> = (1..=5u16)
             .filter_map(|host| {
-                admission.admit(IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host]), Over::Quic)
+                admission.admit(IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, host]), Transport::Quic)
             })
             .collect();
         assert_eq!(hostile.len(), 2, "one /64 is one peer");
-        assert!(admission.admit(IpAddr::from([192, 0, 2, 1]), Over::Tcp).is_some());
+        assert!(admission.admit(IpAddr::from([192, 0, 2, 1]), Transport::Tcp).is_some());
     }
 
     #[test]
@@ -171,20 +183,21 @@ mod tests {
         let hostile: Vec<_> = (1..=3u8)
             .flat_map(|host| {
                 let peer = IpAddr::from([192, 0, 2, host]);
-                std::iter::from_fn(|| admission.admit(peer, Over::Tcp)).collect::<Vec<_>>()
+                std::iter::from_fn(|| admission.admit(peer, Transport::Tcp)).collect::<Vec<_>>()
             })
             .collect();
         assert!((3000..3700).contains(&hostile.len()), "{}", hostile.len());
         let honest = IpAddr::from([198, 51, 100, 1]);
-        let some: Vec<_> = (0..100).filter_map(|_| admission.admit(honest, Over::Quic)).collect();
+        let some: Vec<_> =
+            (0..100).filter_map(|_| admission.admit(honest, Transport::Quic)).collect();
         assert_eq!(some.len(), 100);
     }
 
     #[test]
     fn a_mapped_address_is_its_ipv4_address() {
         let admission = admission(10, 1);
-        let mapped = admission.admit("::ffff:192.0.2.1".parse().unwrap(), Over::Tcp);
+        let mapped = admission.admit("::ffff:192.0.2.1".parse().unwrap(), Transport::Tcp);
         assert!(mapped.is_some());
-        assert!(admission.admit(IpAddr::from([192, 0, 2, 1]), Over::Tcp).is_none());
+        assert!(admission.admit(IpAddr::from([192, 0, 2, 1]), Transport::Tcp).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The bodies of requests and responses, whatever the version of HTTP.
+//! The bodies of responses, whatever the version of HTTP.
 
 use std::{
     io,
@@ -7,17 +7,17 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::{Buf, Bytes};
-use h2::RecvStream;
+use bytes::Bytes;
+use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 
 use super::{
     access::Entry,
     activity::Exchange,
     fault::{Fault, Trigger},
     piece::Piece,
-    quic::RecvBody,
+    request_body::RequestBody,
+    service::{BoxError, ServiceBody},
     site::{bytes::Pattern, files::FileBody, listing::ListingBody},
     stats::Counters,
 };
@@ -46,93 +46,15 @@ pub(super) enum BodyError {
     /// There is no room for what has to be kept to make it.
     #[error("the server holds as much as it may")]
     NoRoom,
+    /// The service could not go on.
+    #[error("the service: {0}")]
+    Service(BoxError),
+    /// The service panicked.
+    #[error("the service panicked")]
+    Panicked,
     /// A personality of the test server wants it so.
     #[error("cut short on purpose")]
     OnPurpose,
-}
-
-/// The body of a request.
-pub(super) struct RequestBody {
-    source: Source,
-    left: u64,
-    limit: u64,
-    counters: Arc<Counters>,
-}
-
-enum Source {
-    Hyper(Incoming),
-    Http2(RecvStream),
-    Http3(Box<RecvBody>),
-}
-
-impl RequestBody {
-    /// A body of HTTP/1.
-    pub(super) fn http1(body: Incoming, limit: u64, counters: Arc<Counters>) -> Self {
-        Self { source: Source::Hyper(body), left: limit, limit, counters }
-    }
-
-    /// A body of HTTP/2.
-    pub(super) fn http2(body: RecvStream, limit: u64, counters: Arc<Counters>) -> Self {
-        Self { source: Source::Http2(body), left: limit, limit, counters }
-    }
-
-    /// A body of HTTP/3.
-    pub(super) fn http3(body: RecvBody, limit: u64, counters: Arc<Counters>) -> Self {
-        Self { source: Source::Http3(Box::new(body)), left: limit, limit, counters }
-    }
-
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        match &mut self.source {
-            Source::Hyper(body) => loop {
-                match ready!(Pin::new(&mut *body).poll_frame(cx)) {
-                    Some(Ok(frame)) => {
-                        if let Ok(data) = frame.into_data() {
-                            break Poll::Ready(Some(Ok(data)));
-                        }
-                    }
-                    Some(Err(error)) => break Poll::Ready(Some(Err(error.into()))),
-                    None => break Poll::Ready(None),
-                }
-            },
-            Source::Http2(stream) => match ready!(stream.poll_data(cx)) {
-                Some(Ok(data)) => {
-                    // It is read only when there is room for it on its way back.
-                    stream.flow_control().release_capacity(data.len())?;
-                    Poll::Ready(Some(Ok(data)))
-                }
-                Some(Err(error)) => Poll::Ready(Some(Err(error.into()))),
-                None => Poll::Ready(None),
-            },
-            Source::Http3(stream) => match ready!(stream.poll_recv_data(cx)) {
-                Ok(Some(mut data)) => Poll::Ready(Some(Ok(data.copy_to_bytes(data.remaining())))),
-                Ok(None) => Poll::Ready(None),
-                Err(error) => Poll::Ready(Some(Err(error.into()))),
-            },
-        }
-    }
-}
-
-impl RequestBody {
-    /// The next bytes, as they arrived.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        let Some(data) = ready!(self.poll_data(cx)?) else { return Poll::Ready(None) };
-        let length = data.len() as u64;
-        self.counters.body_bytes_received.fetch_add(length, Relaxed);
-        let Some(left) = self.left.checked_sub(length) else {
-            return Poll::Ready(Some(Err(BodyError::TooLarge(self.limit))));
-        };
-        self.left = left;
-        Poll::Ready(Some(Ok(data)))
-    }
-
-    /// How many bytes there are, if that is known.
-    fn length(&self) -> Option<u64> {
-        match &self.source {
-            Source::Hyper(body) => body.size_hint().exact(),
-            Source::Http2(body) => body.is_end_stream().then_some(0),
-            Source::Http3(_) => None,
-        }
-    }
 }
 
 /// What a response carries.
@@ -149,6 +71,8 @@ pub(super) enum Content {
     Listing(ListingBody),
     /// The request's body.
     Echo(Box<RequestBody>),
+    /// What the caller's service gives.
+    Service(ServiceBody),
 }
 
 impl Content {
@@ -161,6 +85,15 @@ impl Content {
             Self::File(file) => Some(file.remaining()),
             Self::Listing(_) => None,
             Self::Echo(body) => body.length(),
+            Self::Service(body) => body.remaining(),
+        }
+    }
+
+    /// Whether nothing comes any more, trailers included.
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Service(body) => body.is_over(),
+            content => content.remaining() == Some(0),
         }
     }
 
@@ -178,6 +111,7 @@ impl Content {
             Self::File(file) => file.poll_next(cx, room),
             Self::Listing(listing) => listing.poll_next(cx),
             Self::Echo(body) => body.poll_next(cx).map_ok(Piece::from),
+            Self::Service(body) => body.poll_next(cx, room),
         }
     }
 }
@@ -209,6 +143,33 @@ impl ResponseBody {
     /// The exchange, to be held for longer than the body.
     pub(super) fn take_exchange(&mut self) -> Option<Exchange> {
         self.exchange.take()
+    }
+
+    /// Ready when a service has said how its response goes on: with so many bytes, or with none of them
+    /// at its end. The server's own content needs no asking.
+    pub(super) fn poll_prepared(&mut self, cx: &mut Context<'_>) -> Poll<Option<usize>> {
+        match &mut self.content {
+            Content::Service(body) if self.fault.is_none() => body.poll_prepared(cx).map(Some),
+            _ => Poll::Ready(None),
+        }
+    }
+
+    /// Bytes to ask the peer's window for: of a service those that it has given, so that what is not
+    /// there yet keeps no other response waiting.
+    pub(super) fn wanted(&self) -> usize {
+        let bytes = match &self.content {
+            Content::Service(body) if self.fault.is_none() => body.prepared(),
+            _ => self.remaining().map_or(PIECE, |left| left.min(PIECE as u64) as usize),
+        };
+        bytes.clamp(1, PIECE)
+    }
+
+    /// What follows the bytes, to be asked for behind them.
+    pub(super) fn take_trailers(&mut self) -> Option<HeaderMap> {
+        match &mut self.content {
+            Content::Service(body) => body.take_trailers(),
+            _ => None,
+        }
     }
 
     /// The next bytes, `room` at most, which is not zero.
@@ -256,7 +217,7 @@ impl ResponseBody {
 
     /// Whether nothing comes any more. With a fault ahead even the last byte is not the end.
     pub(super) fn is_over(&self) -> bool {
-        self.fault.is_none() && self.remaining() == Some(0)
+        self.fault.is_none() && self.rest.is_none() && self.content.is_over()
     }
 }
 
@@ -269,7 +230,10 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Piece>, BodyError>>> {
-        self.poll_piece(cx, PIECE).map_ok(Frame::data)
+        Poll::Ready(match ready!(self.poll_piece(cx, PIECE)?) {
+            Some(piece) => Some(Ok(Frame::data(piece))),
+            None => self.take_trailers().map(|fields| Ok(Frame::trailers(fields))),
+        })
     }
 
     fn is_end_stream(&self) -> bool {

@@ -44,6 +44,15 @@ pub enum ServeError {
         /// Which.
         path: PathBuf,
     },
+    /// A directory is served by the site, which a service replaces.
+    #[error(
+        "cannot serve {} beside a service of one's own; serve it from there, or without the service",
+        path.display()
+    )]
+    DirectoryBesideService {
+        /// Which.
+        path: PathBuf,
+    },
     /// No version of HTTP is left to serve.
     #[error("no version of HTTP is left to serve; HTTP/3 alone cannot go without TLS")]
     NoVersion,

@@ -23,14 +23,17 @@ use tokio::{
 use super::{
     Limits,
     activity::Exchange,
-    body::{PIECE, RequestBody, ResponseBody},
+    answer,
+    body::{PIECE, ResponseBody},
     budget::{LEAST_PIECE, Share},
+    link::Link,
     pace::{Pace, Rate},
     piece::{Flow, Piece},
+    request_body::RequestBody,
     server::Shared,
-    site::{self, Link},
     stats::Counters,
     stream::CLOSING_TIME,
+    turn::Turn,
 };
 
 /// The window for one request's body, in bytes.
@@ -147,22 +150,19 @@ fn begin(
     }
     let exchange = link.activity.begin(link.share.place());
     let (shared_task, link) = (Arc::clone(shared), Arc::clone(link));
-    shared.tasks.spawn(answer(shared_task, link, exchange, request, respond));
+    shared.tasks.spawn(serve_request(shared_task, link, exchange, request, respond));
 }
 
-async fn answer(
+async fn serve_request(
     shared: Arc<Shared>,
     link: Arc<Link>,
     exchange: Exchange,
     request: Request<RecvStream>,
     mut respond: SendResponse<Piece>,
 ) {
-    let (limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
-    let request = request.map(|body| RequestBody::http2(body, limit, counters));
-    let response = tokio::select! {
-        response = site::respond(&shared, &link, exchange, request) => response,
-        // The peer wants no answer any more, or is gone.
-        _ = poll_fn(|cx| respond.poll_reset(cx)) => return,
+    let turn = Arc::clone(exchange.turn());
+    let Some(response) = response(&shared, &link, exchange, request, &mut respond).await else {
+        return;
     };
     let (head, mut body) = response.into_parts();
     let _open = body.take_exchange();
@@ -174,6 +174,7 @@ async fn answer(
     let mut delivery = Delivery {
         stream,
         body,
+        turn,
         flow: Arc::default(),
         share: Arc::clone(&link.share),
         pace: Pace::new(Rate::least(&shared.limits)),
@@ -186,6 +187,30 @@ async fn answer(
         End::Stalled => {
             Counters::count(&shared.counters.responses_stalled);
             delivery.stream.send_reset(Reason::CANCEL);
+        }
+    }
+}
+
+/// The response to a request, or nothing if the peer wants none any more, or is gone.
+async fn response(
+    shared: &Arc<Shared>,
+    link: &Link,
+    exchange: Exchange,
+    request: Request<RecvStream>,
+    respond: &mut SendResponse<Piece>,
+) -> Option<Response<ResponseBody>> {
+    let turn = Arc::clone(exchange.turn());
+    if answer::expects_continue(&request) {
+        turn.expect();
+    }
+    let (limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
+    let request = request.map(|body| RequestBody::http2(body, limit, counters, Arc::clone(&turn)));
+    let mut answering = pin!(answer::respond(shared, link, exchange, request));
+    loop {
+        tokio::select! {
+            response = &mut answering => return Some(response),
+            _ = poll_fn(|cx| respond.poll_reset(cx)) => return None,
+            () = turn.invited() => respond.send_informational(answer::go_on()).ok()?,
         }
     }
 }
@@ -206,6 +231,7 @@ enum End {
 struct Delivery {
     stream: SendStream<Piece>,
     body: ResponseBody,
+    turn: Arc<Turn>,
     flow: Arc<Flow>,
     share: Arc<Share>,
     pace: Pace,
@@ -223,6 +249,10 @@ impl Delivery {
         if self.stream.poll_reset(cx).is_ready() {
             return Poll::Ready(End::Abandoned);
         }
+        if self.turn.is_services() && self.flow.is_all_taken() {
+            self.pace.rest();
+            return Poll::Pending;
+        }
         let flow = &self.flow;
         self.pace.poll_stalled(cx, || flow.taken()).map(|()| End::Stalled)
     }
@@ -230,7 +260,7 @@ impl Delivery {
     fn poll_pieces(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         while !self.is_over {
             if self.room == 0 {
-                self.stream.reserve_capacity(self.wanted());
+                self.stream.reserve_capacity(self.body.wanted());
                 match ready!(self.stream.poll_capacity(cx)) {
                     Some(Ok(room)) => self.room = room,
                     Some(Err(_)) | None => return Poll::Ready(End::Abandoned),
@@ -240,6 +270,12 @@ impl Delivery {
             if self.share.room() < LEAST_PIECE {
                 // What each response may have in any case it has on its way already.
                 ready!(self.flow.poll_all_taken(cx));
+            }
+            if let Some(prepared) = ready!(self.body.poll_prepared(cx)) {
+                self.make_room(prepared);
+                if self.room == 0 {
+                    continue;
+                }
             }
             match ready!(self.body.poll_piece(cx, self.room.min(PIECE))) {
                 Some(Ok(piece)) if piece.is_empty() => {}
@@ -257,8 +293,11 @@ impl Delivery {
                 }
                 None => {
                     self.is_over = true;
-                    let end = bytes::Bytes::new().into();
-                    if self.stream.send_data(end, true).is_err() {
+                    let ended = match self.body.take_trailers() {
+                        Some(trailers) => self.stream.send_trailers(trailers),
+                        None => self.stream.send_data(bytes::Bytes::new().into(), true),
+                    };
+                    if ended.is_err() {
                         return Poll::Ready(End::Abandoned);
                     }
                 }
@@ -267,9 +306,11 @@ impl Delivery {
         self.flow.poll_all_taken(cx).map(|()| End::Delivered)
     }
 
-    /// Bytes to ask the peer's window for.
-    fn wanted(&self) -> usize {
-        let left = self.body.remaining().map_or(PIECE, |left| left.min(PIECE as u64) as usize);
-        left.max(1)
+    /// Asks the peer's window for as many bytes as a service has given, and takes what there is.
+    fn make_room(&mut self, prepared: usize) {
+        if self.room < prepared.min(PIECE) {
+            self.stream.reserve_capacity(self.body.wanted());
+            self.room = self.stream.capacity();
+        }
     }
 }

@@ -45,8 +45,8 @@ pub struct Limits {
     /// response waits for the peer: 60 s. A connection is closed, or a stream reset, between once and
     /// one and a half times this.
     pub idle_time: Duration,
-    /// What a peer has to take of a response, or send of a request over HTTP/1, within
-    /// [`Self::idle_time`] for it to go on: 4 KiB. Nothing else is progress: no PING, and no window
+    /// What a peer has to take of a response, or send of a request over HTTP/1 or of one that a service
+    /// waits for, within [`Self::idle_time`] for it to go on: 4 KiB. Nothing else is progress: no PING, and no window
     /// that opens by a byte.
     pub progress_bytes: u64,
     /// Requests in flight on one HTTP/2 or HTTP/3 connection: 128.

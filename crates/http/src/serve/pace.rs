@@ -73,6 +73,11 @@ impl Pace {
         Self { rate, progress: Progress::default(), timer: None }
     }
 
+    /// Begins anew: the peer is waited for no longer.
+    pub(super) fn rest(&mut self) {
+        self.timer = None;
+    }
+
     /// Ready when the peer has taken too little for too long. What it has taken so far is asked for
     /// only now and then.
     pub(super) fn poll_stalled(

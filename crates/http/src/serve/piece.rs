@@ -43,13 +43,15 @@ impl Flow {
         self.has_ended.load(Relaxed)
     }
 
+    /// Whether nothing is on its way.
+    pub(super) fn is_all_taken(&self) -> bool {
+        self.taken() == self.given.load(Relaxed)
+    }
+
     /// Ready when nothing is on its way.
     pub(super) fn poll_all_taken(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.waker.register(cx.waker());
-        match self.taken() == self.given.load(Relaxed) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
+        if self.is_all_taken() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 

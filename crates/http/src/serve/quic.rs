@@ -11,12 +11,16 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
+    task::Poll,
     time::Duration,
 };
 
 use bytes::Bytes;
 use h3::server::{RequestResolver, RequestStream};
-use quinn::{TransportConfig, VarInt, crypto::rustls::QuicServerConfig};
+use quinn::{
+    TransportConfig, VarInt,
+    crypto::rustls::{HandshakeData, QuicServerConfig},
+};
 use tokio::time::{Instant, sleep, timeout};
 
 use self::{
@@ -24,15 +28,18 @@ use self::{
     window::{FIRST_WINDOW, SendWindow},
 };
 use super::{
-    ServeError, ServerIdentity,
+    ServeError, ServerIdentity, Transport,
     activity::{Activity, Exchange},
-    admission::{Over, Permit},
-    body::{PIECE, RequestBody, ResponseBody},
+    admission::Permit,
+    answer,
+    body::{PIECE, ResponseBody},
     budget::LEAST_PIECE,
+    link::{Agreed, Link},
     pace::{Pace, Rate},
     piece::Flow,
+    request_body::RequestBody,
     server::Shared,
-    site::{self, Link},
+    site::MAX_SLOW,
     stats::Counters,
 };
 use crate::quic_streams::{Receiving, Sending, Streams};
@@ -86,7 +93,7 @@ pub(super) fn server_config(
     let mut transport = TransportConfig::default();
     // The watch closes what is idle or stalled, and knows when silence is the server's own doing;
     // this is for what the watch has no say in, such as a peer that is gone while one closes.
-    let silence = limits.idle_time + limits.idle_time / 2 + site::MAX_SLOW;
+    let silence = limits.idle_time + limits.idle_time / 2 + MAX_SLOW;
     let idle = quinn::IdleTimeout::try_from(silence).unwrap_or_else(|_| VarInt::MAX.into());
     transport
         .max_idle_timeout(Some(idle))
@@ -124,7 +131,7 @@ pub(super) async fn accept(shared: Arc<Shared>, endpoint: quinn::Endpoint) {
         };
         let Some(incoming) = incoming else { return };
         Counters::count(&shared.counters.quic_connections);
-        let Some(permit) = shared.admission.admit(incoming.remote_address().ip(), Over::Quic)
+        let Some(permit) = shared.admission.admit(incoming.remote_address().ip(), Transport::Quic)
         else {
             Counters::count(&shared.counters.connections_refused);
             incoming.refuse();
@@ -167,8 +174,9 @@ async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Per
     };
     let link = Link {
         remote: conn.remote_address(),
-        over: Over::Quic,
+        transport: Transport::Quic,
         secure: true,
+        agreed: agreed(&conn).into(),
         is_early,
         activity,
         share,
@@ -176,6 +184,14 @@ async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Per
     };
     let window = Arc::new(SendWindow::new(conn.clone(), Arc::clone(&link.share)));
     Connection { shared, link: Arc::new(link), window, closing, conn, h3 }.run().await;
+}
+
+/// What the handshake agreed on.
+fn agreed(conn: &quinn::Connection) -> Agreed {
+    let data = conn.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
+    data.map_or_else(Agreed::default, |data| {
+        Agreed::new(data.server_name.as_deref(), data.protocol.as_deref())
+    })
 }
 
 /// Completes the handshake, or, where 0-RTT data is wanted, begins it: then `is_early` says how
@@ -302,14 +318,23 @@ async fn exchange(
         Err(_) => return Counters::count(&shared.counters.timed_out),
     };
     let (mut send, recv) = stream.split();
-    let limit = shared.limits.body_bytes;
-    let request = request.map(|()| RequestBody::http3(recv, limit, Arc::clone(&shared.counters)));
-    let response = site::respond(&shared, &link, exchange, request).await;
+    let turn = Arc::clone(exchange.turn());
+    let Some(response) = respond(&shared, &link, exchange, request, (&mut send, recv)).await else {
+        return;
+    };
     let flow = Flow::default();
     let mut pace = Pace::new(Rate::least(&shared.limits));
+    let stalled = poll_fn(|cx| {
+        if turn.is_services() {
+            pace.rest();
+            return Poll::Pending;
+        }
+        pace.poll_stalled(cx, || flow.taken() + window.sent_behind(&flow))
+    });
     let ended = tokio::select! {
+        biased;
         delivered = deliver(&mut send, response, &window, &flow) => Some(delivered),
-        () = poll_fn(|cx| pace.poll_stalled(cx, || flow.taken() + window.sent_behind(&flow))) => None,
+        () = stalled => None,
     };
     match ended {
         Some(Ok(())) => {}
@@ -320,6 +345,30 @@ async fn exchange(
         None => {
             Counters::count(&shared.counters.responses_stalled);
             send.stop_stream(h3::error::Code::H3_REQUEST_CANCELLED);
+        }
+    }
+}
+
+/// The response to a request, or nothing if nobody is there to have it.
+async fn respond(
+    shared: &Arc<Shared>,
+    link: &Link,
+    exchange: Exchange,
+    request: http::Request<()>,
+    (send, recv): (&mut RequestStream<Sending<ServerSide>, Bytes>, RecvBody),
+) -> Option<http::Response<ResponseBody>> {
+    let turn = Arc::clone(exchange.turn());
+    if answer::expects_continue(&request) {
+        turn.expect();
+    }
+    let (limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
+    let body = RequestBody::http3(recv, limit, counters, Arc::clone(&turn));
+    let mut answering = pin!(answer::respond(shared, link, exchange, request.map(|()| body)));
+    loop {
+        tokio::select! {
+            biased;
+            response = &mut answering => return Some(response),
+            () = turn.invited() => send.send_response(answer::go_on()).await.ok()?,
         }
     }
 }
@@ -350,8 +399,12 @@ async fn deliver(
         }
         room = (room * 4).min(PIECE);
     }
+    let trailers = body.take_trailers();
     drop(body);
     flow.end();
+    if let Some(trailers) = trailers {
+        send.send_trailers(trailers).await?;
+    }
     send.finish().await?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use eyas::sctp::{
 };
 
 use super::{
-    Limits, ServeError, ServerIdentity, admission::Over, server::Shared, stats::Counters, stream,
+    Limits, ServeError, ServerIdentity, Transport, server::Shared, stats::Counters, stream,
     stream::Protocol,
 };
 
@@ -92,7 +92,7 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Ar
     let mut draining = pin!(shared.drain.cancelled());
     let mut stopped = pin!(shared.abort.cancelled());
     // Inside DTLS nothing more protects the stream.
-    let within_dtls = protocol.clone().without_tls();
+    let within_dtls = protocol.clone().protected_below();
     loop {
         let (association, protocol) = tokio::select! {
             association = listener.accept() => (association, &protocol),
@@ -102,7 +102,7 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Ar
         };
         Counters::count(&shared.counters.sctp_associations);
         let Some(remote) = association.remote() else { continue };
-        let Some(permit) = shared.admission.admit(remote.ip(), Over::Sctp) else {
+        let Some(permit) = shared.admission.admit(remote.ip(), Transport::Sctp) else {
             Counters::count(&shared.counters.connections_refused);
             association.abort("the server has too many connections");
             continue;
@@ -126,6 +126,6 @@ async fn serve(
 ) -> io::Result<()> {
     let stream = association.stream(STREAM)?;
     drop(association);
-    stream::speak(shared, protocol, stream, (remote, Over::Sctp), None).await;
+    stream::speak(shared, protocol, stream, (remote, Transport::Sctp), None).await;
     Ok(())
 }

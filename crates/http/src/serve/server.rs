@@ -1,6 +1,7 @@
 //! Building, starting and stopping a server.
 
 use std::{
+    error::Error,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     path::{Path, PathBuf},
     sync::{
@@ -14,13 +15,22 @@ use eyas::{
     sctp::SctpListener,
     sockets::{self, Bound, StreamProtocol, Wanted},
 };
-use http::HeaderValue;
+use http::{HeaderValue, Request, Response};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tower_service::Service;
 
 use super::{
-    Access, AltSvcPolicy, Limits, SctpService, ServeError, ServerIdentity, Stats, Versions,
-    access::AccessLog, admission::Admission, budget::Budget, fault::Mishap, metrics, quic, sctp,
-    site::listing::Listings, stats::Counters, stream,
+    Access, AltSvcPolicy, Limits, RequestBody, SctpService, ServeError, ServerIdentity, Stats,
+    Versions,
+    access::AccessLog,
+    admission::Admission,
+    budget::Budget,
+    fault::Mishap,
+    metrics, quic, sctp,
+    service::{AnyApplication, Tower},
+    site::Site,
+    stats::Counters,
+    stream,
 };
 
 /// Names that a certificate made on the spot always holds.
@@ -43,6 +53,7 @@ impl Server {
             versions: Versions::ALL,
             alt_svc: AltSvcPolicy::default(),
             directory: None,
+            application: None,
             limits: Limits::default(),
             early_data: false,
             mptcp: false,
@@ -63,6 +74,7 @@ pub struct ServerBuilder {
     versions: Versions,
     alt_svc: AltSvcPolicy,
     directory: Option<PathBuf>,
+    application: Option<AnyApplication>,
     limits: Limits,
     early_data: bool,
     mptcp: bool,
@@ -98,8 +110,8 @@ impl ServerBuilder {
         }
     }
 
-    /// Uses this certificate and key.
-    pub fn identity(mut self, identity: ServerIdentity) -> Self {
+    /// Serves under TLS with this certificate and key.
+    pub fn tls(mut self, identity: ServerIdentity) -> Self {
         self.security = Security::Given(identity);
         self
     }
@@ -129,9 +141,42 @@ impl ServerBuilder {
         self
     }
 
-    /// Serves the files below this directory, at `/`.
+    /// Serves the files below this directory, at `/`. It is part of the site, so there is none beside a
+    /// [`service`](Self::service).
     pub fn directory(mut self, path: impl AsRef<Path>) -> Self {
         self.directory = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// Answers every request with this service, in place of the site: an `axum::Router`, a stack of
+    /// tower layers, a [`tower_service`] of one's own. It is the same service over every version of HTTP
+    /// and every transport, and everything else here holds for it as for the site.
+    ///
+    /// - A clone of it answers each request, once it says that it is ready.
+    /// - Each request has a [`PeerInfo`](super::PeerInfo) among its extensions.
+    /// - The request's body comes as the service reads it, trailers last; `100 Continue` is sent when it
+    ///   begins to. The response's body is asked for more when the peer has room for it, and may end in
+    ///   trailers; over HTTP/1.1 these reach a client that sent `TE: trailers`, and of them those that
+    ///   the response's `Trailer` field names.
+    /// - A service that fails or panics before its response gives 500; in the body of it, the message
+    ///   breaks off (HTTP/1) or the stream is reset. Both are logged by `tracing`.
+    /// - `Date`, `Content-Length` where it is known, and `Alt-Svc` are added. `Transfer-Encoding` is
+    ///   dropped, and over HTTP/2 and HTTP/3 all other fields about a connection.
+    /// - A silent service holds up nothing and is not cut off. A peer that takes or sends less than
+    ///   [`Limits::progress_bytes`] in [`Limits::idle_time`] is, by 408 if there is no response yet.
+    /// - Upgrades of HTTP/1.1 (WebSocket, CONNECT) work by `hyper::upgrade::on`. A connection that was
+    ///   upgraded counts until the service drops it, and [`Running::shutdown`] waits for it as for a
+    ///   response, but cannot take it from the service. There are none over HTTP/2 and HTTP/3: extended
+    ///   CONNECT (RFC 8441, RFC 9220) is not spoken.
+    pub fn service<S, B>(mut self, service: S) -> Self
+    where
+        S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        S::Error: Into<Box<dyn Error + Send + Sync>>,
+        S::Future: Send,
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.application = Some(AnyApplication::new(Tower(service)));
         self
     }
 
@@ -217,14 +262,6 @@ impl ServerBuilder {
                 Some(ServerIdentity::self_signed(names).map_err(ServeError::identity)?)
             }
         };
-        let directory = match self.directory.take() {
-            Some(path) => match std::fs::canonicalize(&path) {
-                Ok(canonical) if canonical.is_dir() => Some(Arc::from(canonical)),
-                Ok(_) => return Err(ServeError::NotADirectory { path }),
-                Err(cause) => return Err(ServeError::Directory { path, cause }),
-            },
-            None => None,
-        };
         let addresses: Vec<SocketAddr> = bound.iter().map(|bound| bound.address).collect();
         let port = addresses.first().map_or(0, SocketAddr::port);
         let sctp = self.bind_sctp(&addresses, identity.as_ref(), &limits)?;
@@ -233,9 +270,9 @@ impl ServerBuilder {
         let sctp_udp = listener.and_then(|listener| listener.encapsulation_port());
         let alt_svc = self.alt_svc.field(self.versions.http3.then_some(port), sctp_udp);
         let shared = Arc::new(Shared {
+            application: self.take_application(alt_svc.clone())?,
             admission: Admission::new(&limits),
             budget: Budget::new(&limits),
-            listings: Listings::default(),
             limits,
             counters: Arc::default(),
             handshakes: AtomicUsize::new(0),
@@ -243,7 +280,6 @@ impl ServerBuilder {
             abort: CancellationToken::new(),
             tasks: TaskTracker::new(),
             alt_svc,
-            directory,
             early_data: self.early_data,
             fault: self.fault.take(),
             access_log: self.access_log.take(),
@@ -255,6 +291,18 @@ impl ServerBuilder {
             None => None,
         };
         Ok(Running { shared, addresses, identity, endpoints, sctp, metrics })
+    }
+
+    /// What answers requests: the caller's service, or the site.
+    fn take_application(
+        &mut self,
+        alt_svc: Option<HeaderValue>,
+    ) -> Result<AnyApplication, ServeError> {
+        match (self.application.take(), self.directory.take()) {
+            (Some(application), None) => Ok(application),
+            (Some(_), Some(path)) => Err(ServeError::DirectoryBesideService { path }),
+            (None, directory) => Ok(AnyApplication::new(Site::new(directory, alt_svc)?)),
+        }
     }
 
     /// The names that are offered instead of these, if there are any.
@@ -327,10 +375,10 @@ impl ServerBuilder {
 /// What all connections of a server share.
 #[derive(Debug)]
 pub(super) struct Shared {
+    pub(super) application: AnyApplication,
     pub(super) limits: Limits,
     pub(super) admission: Arc<Admission>,
     pub(super) budget: Arc<Budget>,
-    pub(super) listings: Listings,
     pub(super) counters: Arc<Counters>,
     /// QUIC handshakes under way.
     pub(super) handshakes: AtomicUsize,
@@ -340,8 +388,6 @@ pub(super) struct Shared {
     pub(super) abort: CancellationToken,
     pub(super) tasks: TaskTracker,
     pub(super) alt_svc: Option<HeaderValue>,
-    /// Canonical, so that a path can be held against it.
-    pub(super) directory: Option<Arc<Path>>,
     pub(super) early_data: bool,
     pub(super) fault: Option<Mishap>,
     pub(super) access_log: Option<AccessLog>,

@@ -6,28 +6,27 @@ pub(super) mod files;
 pub(super) mod listing;
 mod page;
 mod range;
-mod reply;
+pub(super) mod reply;
 
 use std::{
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
-use tokio::sync::Notify;
+use http::{HeaderValue, Method, Request, StatusCode};
 
-use self::reply::{Reply, error, redirect, refusal};
+use self::{
+    listing::Listings,
+    reply::{Reply, error, redirect, refusal},
+};
 use super::{
-    access::Entry,
-    activity::{Activity, Exchange},
-    admission::Over,
-    body::{Content, RequestBody, ResponseBody},
-    budget::Share,
-    server::Shared,
+    body::Content,
+    error::ServeError,
+    fields,
+    link::Link,
+    request_body::RequestBody,
+    service::{Answering, Application},
 };
 
 /// The longest wait of `/slow?ms=`: one minute.
@@ -36,108 +35,65 @@ pub const MAX_SLOW: Duration = Duration::from_secs(60);
 /// The longest chain of `/redirect/N`.
 pub const MAX_REDIRECTS: u32 = 100;
 
-/// What a route may know of the connection.
+/// What `eyas serve` serves: the routes, and the files of a directory.
 #[derive(Debug)]
-pub(super) struct Link {
-    pub(super) remote: SocketAddr,
-    pub(super) over: Over,
-    pub(super) secure: bool,
-    /// Whether the handshake still goes on, so that what comes may be a replay.
-    pub(super) is_early: Arc<AtomicBool>,
-    pub(super) activity: Arc<Activity>,
-    pub(super) share: Arc<Share>,
-    /// Told when a faulty server wants the connection reset.
-    pub(super) tear_down: Arc<Notify>,
+pub(super) struct Site {
+    /// Canonical, so that a path can be held against it.
+    directory: Option<Arc<Path>>,
+    listings: Arc<Listings>,
+    alt_svc: Option<HeaderValue>,
 }
 
-/// Answers one request.
-pub(super) async fn respond(
-    shared: &Arc<Shared>,
-    link: &Link,
-    exchange: Exchange,
-    request: Request<RequestBody>,
-) -> Response<ResponseBody> {
-    let version = request.version();
-    let is_head = request.method() == Method::HEAD;
-    shared.counters.request(version);
-    let work = exchange.work();
-    tracing::info!(
-        target: "eyas_http::serve::access",
-        remote = %link.remote,
-        version = ?version,
-        method = %request.method(),
-        path = request.uri().path(),
-    );
-    let mut entry = shared.access_log.as_ref().map(|log| Entry::begin(log, link, &request));
-    let reply = match objection(shared, link, &request) {
-        None => route(shared, link, request).await,
-        Some(objection) => objection,
-    };
-    drop(work);
-    let mut reply = with_fields(shared, version, reply);
-    if is_head {
-        *reply.body_mut() = Content::Empty;
-    }
-    if let Some(entry) = &mut entry {
-        entry.answered(reply.status());
-    }
-    let fault = shared
-        .fault
-        .filter(|mishap| reply.body().remaining().is_none_or(|length| length > mishap.after))
-        .map(|mishap| mishap.of(version, &link.tear_down));
-    let counters = Arc::clone(&shared.counters);
-    reply.map(|content| ResponseBody::new(content, fault, counters, exchange, entry))
-}
-
-/// Turns away what no route should see.
-fn objection(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Option<Reply> {
-    // RFC 8470 §5.2: what is not safe to repeat is asked for again after the handshake.
-    if link.is_early.load(Relaxed) && !request.method().is_safe() {
-        return Some(error(StatusCode::TOO_EARLY, "Send this again after the handshake."));
-    }
-    // RFC 9112 §3.2: one Host field in every HTTP/1.1 request.
-    if request.version() == Version::HTTP_11
-        && request.headers().get_all(header::HOST).iter().count() != 1
-    {
-        return Some(error(
-            StatusCode::BAD_REQUEST,
-            "An HTTP/1.1 request has exactly one Host field.",
-        ));
-    }
-    if announced_length(request).is_some_and(|length| length > shared.limits.body_bytes) {
-        let limit = shared.limits.body_bytes;
-        let text = format!("A request body may have {limit} bytes at most here.");
-        return Some(error(StatusCode::PAYLOAD_TOO_LARGE, &text));
-    }
-    None
-}
-
-fn announced_length(request: &Request<RequestBody>) -> Option<u64> {
-    request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-async fn route(shared: &Arc<Shared>, link: &Link, request: Request<RequestBody>) -> Reply {
-    let path = request.uri().path();
-    let (first, rest) = match path.trim_start_matches('/').split_once('/') {
-        Some((first, rest)) => (first, Some(rest)),
-        None => (path.trim_start_matches('/'), None),
-    };
-    match (first, rest) {
-        ("", None) if shared.directory.is_none() => page(shared, link, &request),
-        ("eyas", None) => page(shared, link, &request),
-        ("bytes", Some(count)) => fetch(&request, || bytes(&request, count)),
-        ("echo", None) => echo::respond(link, request),
-        ("slow", None) => slow(&request).await,
-        ("status", Some(code)) => fetch(&request, || status(code)),
-        ("redirect", Some(count)) => fetch(&request, || redirects(count)),
-        ("*", None) if request.method() == Method::OPTIONS => reply::options(&[Method::GET]),
-        _ => match &shared.directory {
-            Some(root) => match refusal(&request, &FETCHING) {
-                None => files::respond(shared, root, link, &request).await,
-                Some(refusal) => refusal,
+impl Site {
+    /// The site with this directory, if it has one, of a server that announces this.
+    pub(super) fn new(
+        directory: Option<PathBuf>,
+        alt_svc: Option<HeaderValue>,
+    ) -> Result<Self, ServeError> {
+        let directory = match directory {
+            Some(path) => match std::fs::canonicalize(&path) {
+                Ok(canonical) if canonical.is_dir() => Some(Arc::from(canonical)),
+                Ok(_) => return Err(ServeError::NotADirectory { path }),
+                Err(cause) => return Err(ServeError::Directory { path, cause }),
             },
-            None => error(StatusCode::NOT_FOUND, ROUTES),
-        },
+            None => None,
+        };
+        Ok(Self { directory, listings: Arc::default(), alt_svc })
+    }
+
+    async fn route(&self, link: &Link, request: Request<RequestBody>) -> Reply {
+        let path = request.uri().path();
+        let (first, rest) = match path.trim_start_matches('/').split_once('/') {
+            Some((first, rest)) => (first, Some(rest)),
+            None => (path.trim_start_matches('/'), None),
+        };
+        match (first, rest) {
+            ("", None) if self.directory.is_none() => self.page(link, &request),
+            ("eyas", None) => self.page(link, &request),
+            ("bytes", Some(count)) => fetch(&request, || bytes(&request, count)),
+            ("echo", None) => echo::respond(link, request),
+            ("slow", None) => slow(&request).await,
+            ("status", Some(code)) => fetch(&request, || status(code)),
+            ("redirect", Some(count)) => fetch(&request, || redirects(count)),
+            ("*", None) if request.method() == Method::OPTIONS => reply::options(&[Method::GET]),
+            _ => match &self.directory {
+                Some(root) => match refusal(&request, &FETCHING) {
+                    None => files::respond(&self.listings, root, link, &request).await,
+                    Some(refusal) => refusal,
+                },
+                None => error(StatusCode::NOT_FOUND, ROUTES),
+            },
+        }
+    }
+
+    fn page(&self, link: &Link, request: &Request<RequestBody>) -> Reply {
+        fetch(request, || page::respond(self.alt_svc.as_ref(), link, request.version()))
+    }
+}
+
+impl Application for Site {
+    fn answer<'a>(&'a self, link: &'a Link, request: Request<RequestBody>) -> Answering<'a> {
+        Box::pin(async move { Ok(fields::signed(self.route(link, request).await)) })
     }
 }
 
@@ -149,10 +105,6 @@ const ROUTES: &str = "Nothing is here. There are: / (or /eyas), /bytes/N, /echo,
 /// Answers GET and HEAD, and tells others so.
 fn fetch(request: &Request<RequestBody>, answer: impl FnOnce() -> Reply) -> Reply {
     refusal(request, &FETCHING).unwrap_or_else(answer)
-}
-
-fn page(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Reply {
-    fetch(request, || page::respond(shared, link, request.version()))
 }
 
 fn bytes(request: &Request<RequestBody>, count: &str) -> Reply {
@@ -211,32 +163,3 @@ fn redirects(count: &str) -> Reply {
         _ => error(StatusCode::BAD_REQUEST, "/redirect/N wants a number from 0 to 100."),
     }
 }
-
-/// Adds what every response has.
-fn with_fields(shared: &Shared, version: Version, mut reply: Reply) -> Reply {
-    let status = reply.status();
-    let length = reply.body().remaining();
-    let headers = reply.headers_mut();
-    headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if matches!(version, Version::HTTP_2 | Version::HTTP_3) {
-        // hyper adds it to the others.
-        let now = httpdate::fmt_http_date(std::time::SystemTime::now());
-        if let Ok(now) = HeaderValue::try_from(now) {
-            headers.insert(header::DATE, now);
-        }
-    }
-    if version != Version::HTTP_3
-        && let Some(alt_svc) = &shared.alt_svc
-    {
-        headers.insert(header::ALT_SVC, alt_svc.clone());
-    }
-    if let Some(length) = length
-        && !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
-    {
-        headers.insert(header::CONTENT_LENGTH, length.into());
-    }
-    reply
-}
-
-const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));

@@ -1,6 +1,12 @@
 //! Connections over TCP: accepting them, TLS, and the life of one that speaks HTTP/1.
 
-use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    pin::pin,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use eyas::sockets;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -13,15 +19,15 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    Limits, ServeError, ServerIdentity, Versions,
+    Limits, ServeError, ServerIdentity, Transport, Versions,
     activity::{Activity, Metered, Quiet},
-    admission::{Over, Permit},
-    body::RequestBody,
-    http2,
+    admission::Permit,
+    answer, http2,
+    link::{Agreed, Link},
     pace::Rate,
     preface,
+    request_body::RequestBody,
     server::Shared,
-    site::{self, Link},
     stats::Counters,
 };
 
@@ -39,6 +45,8 @@ const HYPER_HEADER_FIELDS: usize = 100;
 #[derive(Clone)]
 pub(super) struct Protocol {
     acceptor: Option<TlsAcceptor>,
+    /// Whether TLS is spoken, here or below.
+    is_protected: bool,
     versions: Versions,
     http1: Arc<http1::Builder>,
     http2: Arc<h2::server::Builder>,
@@ -68,12 +76,14 @@ impl Protocol {
             http1.max_headers(limits.header_fields);
         }
         let http2 = Arc::new(http2::settings(limits));
-        Self { acceptor, versions, http1: Arc::new(http1), http2 }
+        let is_protected = acceptor.is_some();
+        Self { acceptor, is_protected, versions, http1: Arc::new(http1), http2 }
     }
 
     /// For connections that something below protects.
-    pub(super) fn without_tls(mut self) -> Self {
+    pub(super) fn protected_below(mut self) -> Self {
         self.acceptor = None;
+        self.is_protected = true;
         self
     }
 }
@@ -95,18 +105,19 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
                 continue;
             }
         };
-        let (over, counter) = match sockets::speaks_mptcp(&tcp) {
-            true => (Over::Mptcp, &shared.counters.mptcp_connections),
-            false => (Over::Tcp, &shared.counters.tcp_connections),
+        let (transport, counter) = if sockets::speaks_mptcp(&tcp) {
+            (Transport::Mptcp, &shared.counters.mptcp_connections)
+        } else {
+            (Transport::Tcp, &shared.counters.tcp_connections)
         };
         Counters::count(counter);
-        let Some(permit) = shared.admission.admit(remote.ip(), over) else {
+        let Some(permit) = shared.admission.admit(remote.ip(), transport) else {
             Counters::count(&shared.counters.connections_refused);
             continue;
         };
         let (shared_task, protocol) = (Arc::clone(&shared), protocol.clone());
         shared.tasks.spawn(async move {
-            connection(shared_task, protocol, tcp, (remote, over), permit).await;
+            connection(shared_task, protocol, tcp, (remote, transport), permit).await;
         });
     }
 }
@@ -128,7 +139,7 @@ async fn connection(
     shared: Arc<Shared>,
     protocol: Protocol,
     tcp: TcpStream,
-    peer: (SocketAddr, Over),
+    peer: (SocketAddr, Transport),
     permit: Permit,
 ) {
     if tcp.set_nodelay(true).is_err() {
@@ -146,7 +157,7 @@ pub(super) async fn speak<S>(
     shared: Arc<Shared>,
     protocol: Protocol,
     stream: S,
-    (remote, over): (SocketAddr, Over),
+    (remote, transport): (SocketAddr, Transport),
     torn: Option<Abortive>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -154,20 +165,26 @@ pub(super) async fn speak<S>(
     let activity = Arc::<Activity>::default();
     let link = Arc::new(Link {
         remote,
-        over,
-        secure: protocol.acceptor.is_some(),
+        transport,
+        secure: protocol.is_protected,
+        agreed: OnceLock::new(),
         is_early: Arc::default(),
         activity: Arc::clone(&activity),
         share: shared.budget.share(),
         tear_down: Arc::default(),
     });
-    let io = Metered::new(stream, activity);
+    let (io, dropped) = Metered::new(stream, activity);
     let is_torn = match &protocol.acceptor {
         Some(acceptor) => over_tls(&shared, &link, &protocol, acceptor, io).await,
         None => in_clear(&shared, &link, &protocol, io).await,
     };
     if is_torn && let Some(torn) = torn {
-        torn.arm();
+        return torn.arm();
+    }
+    // A service goes on with the stream if it has upgraded the connection: it counts until then.
+    tokio::select! {
+        _ = dropped => {}
+        () = shared.abort.cancelled() => {}
     }
 }
 
@@ -190,9 +207,14 @@ where
     match handshake {
         Ok(Ok(tls)) => {
             Counters::count(&shared.counters.handshakes);
-            match tls.get_ref().1.alpn_protocol() {
-                Some(b"h2") => http2::serve(shared, link, &protocol.http2, tls).await,
-                _ => serve_http1(shared, link, &protocol.http1, tls).await,
+            let session = tls.get_ref().1;
+            let agreed = Agreed::new(session.server_name(), session.alpn_protocol());
+            let speaks_http2 = session.alpn_protocol() == Some(b"h2".as_slice());
+            let _ = link.agreed.set(agreed);
+            if speaks_http2 {
+                http2::serve(shared, link, &protocol.http2, tls).await
+            } else {
+                serve_http1(shared, link, &protocol.http1, tls).await
             }
         }
         Ok(Err(error)) => {
@@ -254,12 +276,13 @@ where
             let exchange = link.activity.begin(link.share.place());
             let limit = shared.limits.body_bytes;
             let counters = Arc::clone(&shared.counters);
-            let request = request.map(|body| RequestBody::http1(body, limit, counters));
-            let response = site::respond(&shared, &link, exchange, request).await;
+            let turn = Arc::clone(exchange.turn());
+            let request = request.map(|body| RequestBody::http1(body, limit, counters, turn));
+            let response = answer::respond(&shared, &link, exchange, request).await;
             Ok::<_, std::convert::Infallible>(response)
         }
     });
-    let mut conn = pin!(hyper.serve_connection(TokioIo::new(io), service));
+    let mut conn = pin!(hyper.serve_connection(TokioIo::new(io), service).with_upgrades());
     let mut quiet = pin!(link.activity.quiet(Rate::least(&shared.limits)));
     let mut draining = pin!(shared.drain.cancelled());
     let mut stopped = pin!(shared.abort.cancelled());

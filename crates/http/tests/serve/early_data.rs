@@ -2,21 +2,32 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use eyas_http::serve::personality::{Authority, Faces, Personality, TestServer};
-use http::{Method, Request, StatusCode};
+use eyas_http::{
+    Body,
+    serve::{
+        PeerInfo, RequestBody, Server,
+        personality::{Authority, Faces, Personality, TestServer},
+    },
+};
+use http::{Method, Request, Response, StatusCode};
 use quinn::crypto::rustls::QuicClientConfig;
-use tokio::time::{sleep, timeout};
+use rustls_pki_types::CertificateDer;
+use tokio::{
+    net::UdpSocket,
+    time::{sleep, timeout},
+};
+use tower::service_fn;
 
-use crate::clients::{SOON, get, h3_exchange, h3_over, request, trust};
+use crate::clients::{SOON, get, h3_exchange, h3_over, request, start, trust};
 
 /// A client that has a ticket of the server.
-async fn resuming(server: &TestServer, authority: &Authority) -> quinn::Endpoint {
-    let mut tls = trust(authority.root(), b"h3");
+async fn resuming(address: SocketAddr, root: &CertificateDer<'static>) -> quinn::Endpoint {
+    let mut tls = trust(root, b"h3");
     tls.enable_early_data = true;
     let crypto = QuicClientConfig::try_from(tls).unwrap();
     let mut endpoint = quinn::Endpoint::client(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     endpoint.set_default_client_config(quinn::ClientConfig::new(Arc::new(crypto)));
-    let conn = endpoint.connect(server.local_addr(), "localhost").unwrap().await.unwrap();
+    let conn = endpoint.connect(address, "localhost").unwrap().await.unwrap();
     let (mut driver, mut send) = h3_over(conn.clone()).await;
     let driving =
         tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
@@ -30,10 +41,10 @@ async fn resuming(server: &TestServer, authority: &Authority) -> quinn::Endpoint
 /// The status of a request sent as 0-RTT data, if the server took the data.
 async fn early(
     endpoint: &quinn::Endpoint,
-    server: &TestServer,
+    address: SocketAddr,
     request: Request<bytes::Bytes>,
 ) -> Option<StatusCode> {
-    let connecting = endpoint.connect(server.local_addr(), "localhost").unwrap();
+    let connecting = endpoint.connect(address, "localhost").unwrap();
     let (conn, accepted) = connecting.into_0rtt().ok()?;
     let (mut driver, mut send) = h3_over(conn).await;
     let driving =
@@ -55,11 +66,11 @@ async fn safe_requests_are_served_early_and_others_are_put_off() {
     let authority = Authority::new(["peer.test"]).unwrap();
     let stage = ([127, 0, 0, 1].into(), faces(true));
     let server = TestServer::start(&authority, &[stage]).await.unwrap();
-    let endpoint = resuming(&server, &authority).await;
-    let status = early(&endpoint, &server, get("/bytes/10")).await;
+    let endpoint = resuming(server.local_addr(), authority.root()).await;
+    let status = early(&endpoint, server.local_addr(), get("/bytes/10")).await;
     assert_eq!(status, Some(StatusCode::OK));
-    let endpoint = resuming(&server, &authority).await;
-    let status = early(&endpoint, &server, request(Method::POST, "/echo", "x")).await;
+    let endpoint = resuming(server.local_addr(), authority.root()).await;
+    let status = early(&endpoint, server.local_addr(), request(Method::POST, "/echo", "x")).await;
     assert_eq!(status, Some(StatusCode::TOO_EARLY));
 }
 
@@ -68,7 +79,57 @@ async fn nothing_is_taken_early_unless_asked_for() {
     let authority = Authority::new(["peer.test"]).unwrap();
     let stage = ([127, 0, 0, 1].into(), faces(false));
     let server = TestServer::start(&authority, &[stage]).await.unwrap();
-    let endpoint = resuming(&server, &authority).await;
+    let endpoint = resuming(server.local_addr(), authority.root()).await;
     let connecting = endpoint.connect(server.local_addr(), "localhost").unwrap();
     assert!(connecting.into_0rtt().is_err(), "the ticket allows no 0-RTT data");
+}
+
+/// A way to this server on which what one client sends arrives half a second later.
+async fn slowly_to(server: SocketAddr) -> SocketAddr {
+    let here = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    let there = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
+    there.connect(server).await.unwrap();
+    let address = here.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut up, mut down) = ([0; 65_536], [0; 65_536]);
+        let mut client = None;
+        loop {
+            tokio::select! {
+                received = here.recv_from(&mut up) => {
+                    let (length, from) = received.unwrap();
+                    client = Some(from);
+                    let (datagram, there) = (up[..length].to_vec(), Arc::clone(&there));
+                    tokio::spawn(async move {
+                        sleep(Duration::from_millis(500)).await;
+                        let _ = there.send(&datagram).await;
+                    });
+                }
+                received = there.recv(&mut down) => {
+                    let length = received.unwrap();
+                    here.send_to(&down[..length], client.unwrap()).await.unwrap();
+                }
+            }
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_service_sees_early_what_is_safe_and_is_told_so() {
+    let service = service_fn(|request: Request<RequestBody>| {
+        let is_early = request.extensions().get::<PeerInfo>().is_some_and(|peer| peer.early);
+        let mut reply = Response::new(Body::empty());
+        *reply.status_mut() = if is_early { StatusCode::ACCEPTED } else { StatusCode::OK };
+        std::future::ready(Ok::<_, std::convert::Infallible>(reply))
+    });
+    let running = start(Server::builder().early_data(true).service(service)).await;
+    let root = running.identity().unwrap().certificate();
+    for (method, expected) in
+        [(Method::GET, StatusCode::ACCEPTED), (Method::POST, StatusCode::TOO_EARLY)]
+    {
+        let address = slowly_to(running.local_addr()).await;
+        let endpoint = resuming(address, root).await;
+        let status = early(&endpoint, address, request(method, "/", "")).await;
+        assert_eq!(status, Some(expected));
+    }
 }

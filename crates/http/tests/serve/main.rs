@@ -1,5 +1,6 @@
 //! The server, seen by clients that are not ours: hyper, h3 over quinn, and raw sockets.
 
+mod application;
 mod clients;
 mod early_data;
 mod files;
@@ -12,4 +13,5 @@ mod personalities;
 mod ports;
 mod routes;
 mod sctp;
+mod service;
 mod shutdown;

@@ -128,7 +128,7 @@ async fn start(ip: IpAddr, identity: &ServerIdentity, kinds: &[Kind]) -> Result<
         let versions = Versions { http3: *kind == Kind::Http3, ..Versions::ALL };
         let running = Server::builder()
             .listen(address)
-            .identity(identity.clone())
+            .tls(identity.clone())
             .versions(versions)
             .alt_svc(alt_svc)
             .limits(limits)

@@ -62,8 +62,8 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
     }
     builder = match (&flags.cert, &flags.key) {
         _ if flags.plain => builder.plain(),
-        (Some(cert), Some(key)) => builder.identity(identity::given(cert, key)?),
-        _ => builder.identity(identity::made(&flags.names, flags.save_cert.as_deref())?),
+        (Some(cert), Some(key)) => builder.tls(identity::given(cert, key)?),
+        _ => builder.tls(identity::made(&flags.names, flags.save_cert.as_deref())?),
     };
     if !flags.no_files {
         builder = builder.directory(&flags.directory);

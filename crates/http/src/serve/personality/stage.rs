@@ -189,9 +189,8 @@ fn anywhere(address: SocketAddr) -> SocketAddr {
 }
 
 fn builder(authority: &Authority, face: &Face, faces: &Faces) -> Result<ServerBuilder, ServeError> {
-    let mut builder = Server::builder()
-        .identity(authority.identity(face.credentials)?)
-        .early_data(faces.early_data);
+    let mut builder =
+        Server::builder().tls(authority.identity(face.credentials)?).early_data(faces.early_data);
     if face.speaks_nothing {
         builder = builder.alpn(vec![STRANGE_ALPN.to_vec()]);
     }

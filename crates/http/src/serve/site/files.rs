@@ -16,14 +16,10 @@ use percent_encoding::percent_decode_str;
 
 pub(in crate::serve) use self::body::FileBody;
 use super::{
-    Link,
-    listing::{self, ListingBody},
+    listing::{self, ListingBody, Listings},
     reply::{self, Reply, error, redirect},
 };
-use crate::serve::{
-    body::{Content, RequestBody},
-    server::Shared,
-};
+use crate::serve::{body::Content, link::Link, request_body::RequestBody};
 
 /// The names that stand for a directory.
 const INDEX: &str = "index.html";
@@ -80,7 +76,7 @@ impl Located {
 
 /// Answers a GET or HEAD with a file or a listing.
 pub(super) async fn respond(
-    shared: &Arc<Shared>,
+    listings: &Arc<Listings>,
     root: &Arc<Path>,
     link: &Link,
     request: &Request<RequestBody>,
@@ -94,7 +90,7 @@ pub(super) async fn respond(
     match found {
         Ok(Ok(Found::File(file))) => self::file(request.headers(), file, link),
         Ok(Ok(Found::Directory(directory))) => {
-            listing::respond(ListingBody::new(shared, link, path, directory))
+            listing::respond(ListingBody::new(listings, link, path, directory))
         }
         Ok(Ok(Found::Slashless)) => {
             let query = request.uri().query().map(|query| format!("?{query}"));

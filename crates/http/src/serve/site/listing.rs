@@ -17,15 +17,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_e
 use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{
-    Link,
-    reply::{self, Reply},
-};
+use super::reply::{self, Reply};
 use crate::serve::{
     body::{BodyError, Content},
     budget::{Held, LEAST_PIECE, Share},
+    link::Link,
     piece::Piece,
-    server::Shared,
 };
 
 /// The most names that a listing shows.
@@ -138,7 +135,7 @@ fn read_items(path: &Path) -> io::Result<Vec<Item>> {
 
 /// The page of a directory, made as it is taken. The directory is read when the first byte can leave.
 pub(in crate::serve) struct ListingBody {
-    shared: Arc<Shared>,
+    listings: Arc<Listings>,
     share: Arc<Share>,
     /// The path that was asked for.
     asked: String,
@@ -153,9 +150,14 @@ enum State {
 }
 
 impl ListingBody {
-    pub(super) fn new(shared: &Arc<Shared>, link: &Link, asked: &str, directory: PathBuf) -> Self {
+    pub(super) fn new(
+        listings: &Arc<Listings>,
+        link: &Link,
+        asked: &str,
+        directory: PathBuf,
+    ) -> Self {
         Self {
-            shared: Arc::clone(shared),
+            listings: Arc::clone(listings),
             share: Arc::clone(&link.share),
             asked: asked.to_owned(),
             state: State::Unread(directory),
@@ -169,8 +171,8 @@ impl ListingBody {
         loop {
             match std::mem::replace(&mut self.state, State::Over) {
                 State::Unread(directory) => {
-                    let (shared, share) = (Arc::clone(&self.shared), Arc::clone(&self.share));
-                    let reading = async move { shared.listings.read(directory, share).await };
+                    let (listings, share) = (Arc::clone(&self.listings), Arc::clone(&self.share));
+                    let reading = async move { listings.read(directory, share).await };
                     self.state = State::Reading(AbortOnDropHandle::new(tokio::spawn(reading)));
                 }
                 State::Reading(mut reading) => match Pin::new(&mut reading).poll(cx) {

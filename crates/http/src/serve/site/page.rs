@@ -2,16 +2,13 @@
 
 use http::{HeaderValue, StatusCode, Version, header};
 
-use super::{
-    Link,
-    reply::{self, Reply},
-};
-use crate::serve::server::Shared;
+use super::reply::{self, Reply};
+use crate::serve::link::Link;
 
 const TEMPLATE: &str = include_str!("page.html");
 
 /// The page, whole in itself and without scripts.
-pub(super) fn respond(shared: &Shared, link: &Link, version: Version) -> Reply {
+pub(super) fn respond(alt_svc: Option<&HeaderValue>, link: &Link, version: Version) -> Reply {
     let (protocol, carrier) = match (version, link.secure) {
         (Version::HTTP_3, _) => ("HTTP/3", "QUIC, with TLS 1.3 inside"),
         (Version::HTTP_2, true) => ("HTTP/2", "TCP and TLS"),
@@ -21,7 +18,7 @@ pub(super) fn respond(shared: &Shared, link: &Link, version: Version) -> Reply {
         (_, true) => ("HTTP/1.1", "TCP and TLS"),
         (_, false) => ("HTTP/1.1", "TCP, in clear text"),
     };
-    let hint = match (version, &shared.alt_svc) {
+    let hint = match (version, alt_svc) {
         (Version::HTTP_3, _) => "UDP gets through: nothing faster is on offer here.",
         (_, Some(field)) if field.as_bytes().windows(3).any(|three| three == b"h3=") => {
             "This server speaks HTTP/3 too and has said so with Alt-Svc. Load the page again: a \

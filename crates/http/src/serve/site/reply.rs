@@ -3,10 +3,10 @@
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use super::range::{self, Wanted};
-use crate::serve::body::{Content, RequestBody};
+use crate::serve::{body::Content, request_body::RequestBody};
 
 /// A response before it is sent.
-pub(super) type Reply = Response<Content>;
+pub(in crate::serve) type Reply = Response<Content>;
 
 /// A response without content.
 pub(super) fn empty(status: StatusCode) -> Reply {
@@ -29,7 +29,7 @@ pub(super) fn typed(status: StatusCode, media_type: &'static str, body: String) 
 }
 
 /// An error that says what is wrong.
-pub(super) fn error(status: StatusCode, what: &str) -> Reply {
+pub(in crate::serve) fn error(status: StatusCode, what: &str) -> Reply {
     text(status, format!("{status}\n{what}\n"))
 }
 

@@ -1,0 +1,151 @@
+//! One request to its response, whatever the version of HTTP and whoever answers.
+
+use std::{
+    future::{Future, poll_fn},
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    task::Poll,
+};
+
+use futures_util::FutureExt;
+use http::{HeaderValue, Request, Response, StatusCode, Version, header};
+
+use super::{
+    access::Entry,
+    activity::Exchange,
+    body::{Content, ResponseBody},
+    fields::{self, Asked},
+    link::Link,
+    pace::{Pace, Rate},
+    request_body::RequestBody,
+    server::Shared,
+    site::reply::{Reply, error},
+    stats::Counters,
+    turn::Turn,
+};
+
+/// Answers one request.
+pub(super) async fn respond(
+    shared: &Arc<Shared>,
+    link: &Link,
+    exchange: Exchange,
+    request: Request<RequestBody>,
+) -> Response<ResponseBody> {
+    let asked = Asked::by(&request);
+    let version = request.version();
+    shared.counters.request(version);
+    tracing::info!(
+        target: "eyas_http::serve::access",
+        remote = %link.remote,
+        version = ?version,
+        method = %request.method(),
+        path = request.uri().path(),
+    );
+    let mut entry = shared.access_log.as_ref().map(|log| Entry::begin(log, link, &request));
+    let reply = match objection(shared, link, &request) {
+        None => ask(shared, link, exchange.turn(), request).await,
+        Some(objection) => fields::signed(objection),
+    };
+    let mut reply = fields::complete(shared, &asked, reply);
+    if asked.is_head {
+        *reply.body_mut() = Content::Empty;
+    }
+    if let Some(entry) = &mut entry {
+        entry.answered(reply.status());
+    }
+    let fault = shared
+        .fault
+        .filter(|mishap| reply.body().remaining().is_none_or(|length| length > mishap.after))
+        .map(|mishap| mishap.of(version, &link.tear_down));
+    let counters = Arc::clone(&shared.counters);
+    reply.map(|content| ResponseBody::new(content, fault, counters, exchange, entry))
+}
+
+/// Turns away what nobody should see.
+fn objection(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Option<Reply> {
+    // RFC 8470 §5.2: what is not safe to repeat is asked for again after the handshake.
+    if link.is_early.load(Relaxed) && !request.method().is_safe() {
+        return Some(error(StatusCode::TOO_EARLY, "Send this again after the handshake."));
+    }
+    // RFC 9112 §3.2: one Host field in every HTTP/1.1 request.
+    if request.version() == Version::HTTP_11
+        && request.headers().get_all(header::HOST).iter().count() != 1
+    {
+        return Some(error(
+            StatusCode::BAD_REQUEST,
+            "An HTTP/1.1 request has exactly one Host field.",
+        ));
+    }
+    if announced_length(request).is_some_and(|length| length > shared.limits.body_bytes) {
+        let limit = shared.limits.body_bytes;
+        let text = format!("A request body may have {limit} bytes at most here.");
+        return Some(error(StatusCode::PAYLOAD_TOO_LARGE, &text));
+    }
+    None
+}
+
+fn announced_length(request: &Request<RequestBody>) -> Option<u64> {
+    request.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Asks the application. What becomes of it is an answer in any case: it may fail or panic, and it may
+/// wait in vain for the rest of the request.
+async fn ask(shared: &Shared, link: &Link, turn: &Turn, request: Request<RequestBody>) -> Reply {
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    turn.set_service(true);
+    let answering = AssertUnwindSafe(shared.application.answer(link, request)).catch_unwind();
+    let mut answering = pin!(answering);
+    let mut pace = Pace::new(Rate::least(&shared.limits));
+    let answered = poll_fn(|cx| {
+        if let Poll::Ready(answered) = answering.as_mut().poll(cx) {
+            return Poll::Ready(Some(answered));
+        }
+        if turn.is_services() {
+            pace.rest();
+            return Poll::Pending;
+        }
+        pace.poll_stalled(cx, || turn.received()).map(|()| None)
+    });
+    let answered = answered.await;
+    turn.set_service(false);
+    match answered {
+        Some(Ok(Ok(reply))) => reply,
+        Some(Ok(Err(error))) => {
+            tracing::error!(%error, %method, path = uri.path(), "the service failed");
+            fields::signed(failure())
+        }
+        Some(Err(_)) => {
+            tracing::error!(%method, path = uri.path(), "the service panicked");
+            fields::signed(failure())
+        }
+        None => {
+            Counters::count(&shared.counters.timed_out);
+            fields::signed(too_slow())
+        }
+    }
+}
+
+/// What is said where the service said nothing that could be sent.
+pub(super) fn failure() -> Reply {
+    error(StatusCode::INTERNAL_SERVER_ERROR, "The server could not answer this.")
+}
+
+fn too_slow() -> Reply {
+    let mut reply = error(StatusCode::REQUEST_TIMEOUT, "The request's body came too slowly.");
+    reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    reply
+}
+
+/// Whether the client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
+pub(super) fn expects_continue<B>(request: &Request<B>) -> bool {
+    let expect = request.headers().get(header::EXPECT);
+    expect.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
+}
+
+/// Tells the client to go on.
+pub(super) fn go_on() -> Response<()> {
+    let mut response = Response::new(());
+    *response.status_mut() = StatusCode::CONTINUE;
+    response
+}

@@ -1,0 +1,171 @@
+//! The fields of responses: what every one of them has, and what none may have.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
+
+use super::{answer::failure, body::Content, server::Shared, site::reply::Reply};
+
+const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
+
+/// Fields about one connection of HTTP/1 (RFC 9110 §7.6.1), an error over HTTP/2 (RFC 9113 §8.2.2) and
+/// HTTP/3 (RFC 9114 §4.2).
+const CONNECTION_SPECIFIC: [HeaderName; 4] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::UPGRADE,
+];
+
+/// What of a request its response depends on.
+pub(super) struct Asked {
+    pub(super) version: Version,
+    pub(super) is_head: bool,
+    pub(super) is_connect: bool,
+}
+
+impl Asked {
+    pub(super) fn by<B>(request: &Request<B>) -> Self {
+        Self {
+            version: request.version(),
+            is_head: request.method() == Method::HEAD,
+            is_connect: request.method() == Method::CONNECT,
+        }
+    }
+}
+
+/// Adds what a response has that the server itself makes.
+pub(super) fn signed(mut reply: Reply) -> Reply {
+    let headers = reply.headers_mut();
+    headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    reply
+}
+
+/// Makes of a reply what can be sent.
+pub(super) fn complete(shared: &Shared, asked: &Asked, mut reply: Reply) -> Reply {
+    if reply.status().is_informational() && !is_upgrade(asked, reply.status()) {
+        tracing::error!(status = %reply.status(), "the service's response is no final one");
+        reply = signed(failure());
+    }
+    // What the protocols read of it is only that it is none of an upstream's.
+    *reply.version_mut() = Version::HTTP_11;
+    drop_connection_fields(asked.version, reply.headers_mut());
+    let headers = reply.headers_mut();
+    // hyper adds it to the others.
+    if matches!(asked.version, Version::HTTP_2 | Version::HTTP_3)
+        && !headers.contains_key(header::DATE)
+    {
+        let now = httpdate::fmt_http_date(std::time::SystemTime::now());
+        if let Ok(now) = HeaderValue::try_from(now) {
+            headers.insert(header::DATE, now);
+        }
+    }
+    if asked.version != Version::HTTP_3
+        && let Some(alt_svc) = &shared.alt_svc
+        && !headers.contains_key(header::ALT_SVC)
+    {
+        headers.insert(header::ALT_SVC, alt_svc.clone());
+    }
+    set_length(asked, &mut reply);
+    reply
+}
+
+/// Only HTTP/1.1 has upgrades (RFC 9110 §7.8).
+fn is_upgrade(asked: &Asked, status: StatusCode) -> bool {
+    status == StatusCode::SWITCHING_PROTOCOLS && asked.version == Version::HTTP_11
+}
+
+fn drop_connection_fields(version: Version, headers: &mut HeaderMap) {
+    // How a message ends is for the protocol to say.
+    headers.remove(header::TRANSFER_ENCODING);
+    if !matches!(version, Version::HTTP_2 | Version::HTTP_3) {
+        return;
+    }
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|names| names.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named.iter().chain(&CONNECTION_SPECIFIC) {
+        headers.remove(name);
+    }
+}
+
+/// Says how long the content is, as far as that is known; no field of the service contradicts it.
+fn set_length(asked: &Asked, reply: &mut Reply) {
+    let status = reply.status();
+    let has_none = status.is_informational()
+        || status == StatusCode::NO_CONTENT
+        || (asked.is_connect && status.is_success());
+    if has_none || status == StatusCode::NOT_MODIFIED {
+        *reply.body_mut() = Content::Empty;
+        if has_none {
+            reply.headers_mut().remove(header::CONTENT_LENGTH);
+        }
+        return;
+    }
+    let is_services = matches!(reply.body(), Content::Service(_));
+    match reply.body().remaining() {
+        // A service that leaves the content out says by its own field how much GET would have got.
+        Some(0) if asked.is_head && is_services => {}
+        Some(length) => {
+            reply.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+        }
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+
+    use super::*;
+
+    fn asked(version: Version) -> Asked {
+        Asked { version, is_head: false, is_connect: false }
+    }
+
+    #[test]
+    fn fields_of_a_connection_stay_on_it() {
+        let fields = [
+            ("connection", "close, x-hop"),
+            ("keep-alive", "timeout=5"),
+            ("upgrade", "h2c"),
+            ("x-hop", "1"),
+            ("x-end", "1"),
+            ("transfer-encoding", "chunked"),
+        ];
+        let all: HeaderMap = fields
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect();
+        for (version, left) in [(Version::HTTP_11, 5), (Version::HTTP_2, 1), (Version::HTTP_3, 1)] {
+            let mut headers = all.clone();
+            drop_connection_fields(version, &mut headers);
+            assert_eq!(headers.len(), left, "{version:?}");
+            assert!(headers.contains_key("x-end") && !headers.contains_key("transfer-encoding"));
+        }
+    }
+
+    #[test]
+    fn the_length_is_what_it_is() {
+        let reply = |status, said: &'static str| {
+            let mut reply = Response::new(Content::Full("four".into()));
+            *reply.status_mut() = status;
+            let said = HeaderValue::from_static(said);
+            reply.headers_mut().insert(header::CONTENT_LENGTH, said);
+            reply
+        };
+        let length = |asked: &Asked, mut reply: Reply| {
+            set_length(asked, &mut reply);
+            reply.headers().get(header::CONTENT_LENGTH).cloned()
+        };
+        let get = asked(Version::HTTP_2);
+        assert_eq!(length(&get, reply(StatusCode::OK, "9")).unwrap(), "4");
+        assert_eq!(length(&get, reply(StatusCode::NO_CONTENT, "4")), None);
+        assert_eq!(length(&get, reply(StatusCode::NOT_MODIFIED, "9")).unwrap(), "9");
+        let connect = Asked { is_connect: true, ..get };
+        assert_eq!(length(&connect, reply(StatusCode::OK, "4")), None);
+    }
+}

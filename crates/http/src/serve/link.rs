@@ -1,0 +1,77 @@
+//! What is known of a connection, and what of it a service is told.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use tokio::sync::Notify;
+
+use super::{Transport, activity::Activity, budget::Share};
+
+/// What whoever answers may know of the connection.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) remote: SocketAddr,
+    pub(super) transport: Transport,
+    pub(super) secure: bool,
+    /// What the handshake of TLS agreed on, once it is over.
+    pub(super) agreed: OnceLock<Agreed>,
+    /// Whether the handshake still goes on, so that what comes may be a replay.
+    pub(super) is_early: Arc<AtomicBool>,
+    pub(super) activity: Arc<Activity>,
+    pub(super) share: Arc<Share>,
+    /// Told when a faulty server wants the connection reset.
+    pub(super) tear_down: Arc<Notify>,
+}
+
+/// What a handshake of TLS agreed on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Agreed {
+    server_name: Option<Arc<str>>,
+    alpn: Option<Arc<[u8]>>,
+}
+
+impl Agreed {
+    pub(super) fn new(server_name: Option<&str>, alpn: Option<&[u8]>) -> Self {
+        Self { server_name: server_name.map(Arc::from), alpn: alpn.map(Arc::from) }
+    }
+}
+
+impl Link {
+    /// What a service is told.
+    pub(super) fn peer_info(&self) -> PeerInfo {
+        let Agreed { server_name, alpn } = self.agreed.get().cloned().unwrap_or_default();
+        PeerInfo {
+            remote: self.remote,
+            transport: self.transport,
+            secure: self.secure,
+            early: self.is_early.load(Relaxed),
+            server_name,
+            alpn,
+        }
+    }
+}
+
+/// Who sent a request, and how it came: every request that a service gets has this among its
+/// extensions. The version of HTTP is the request's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PeerInfo {
+    /// The client's address, or that of what stands before it.
+    pub remote: SocketAddr,
+    /// What carries the connection.
+    pub transport: Transport,
+    /// Whether TLS or DTLS protects it.
+    pub secure: bool,
+    /// Whether it came before the handshake was complete, and so may be a replay (RFC 8470). Requests
+    /// whose method is not safe never do: those are answered 425 without the service.
+    pub early: bool,
+    /// The name that the client asked for in the handshake (SNI, RFC 6066 §3).
+    pub server_name: Option<Arc<str>>,
+    /// The application protocol that the handshake agreed on (ALPN, RFC 7301).
+    pub alpn: Option<Arc<[u8]>>,
+}

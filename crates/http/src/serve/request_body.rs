@@ -1,0 +1,236 @@
+//! The bodies of requests, whatever the version of HTTP.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    task::{Context, Poll, ready},
+};
+
+use bytes::{Buf, Bytes};
+use h2::RecvStream;
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use super::{body::BodyError, quic::RecvBody, stats::Counters, turn::Turn};
+
+/// The body of a request, as it arrives. What is not read is not sent for long: the peer's window
+/// stays closed. It ends with [`RequestBodyError`] at the limit of
+/// [`Limits::body_bytes`](super::Limits::body_bytes).
+pub struct RequestBody {
+    source: Source,
+    state: State,
+    left: u64,
+    limit: u64,
+    counters: Arc<Counters>,
+    turn: Arc<Turn>,
+}
+
+enum Source {
+    Hyper(Incoming),
+    Http2(RecvStream),
+    Http3(Box<RecvBody>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Data,
+    Trailers,
+    Ended,
+}
+
+/// Why the body of a request ended before its end.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct RequestBodyError(#[from] BodyError);
+
+impl RequestBodyError {
+    /// Whether the body is bigger than the server allows, and not broken.
+    pub fn is_too_large(&self) -> bool {
+        matches!(self.0, BodyError::TooLarge(_))
+    }
+}
+
+impl RequestBody {
+    /// A body of HTTP/1.
+    pub(super) fn http1(
+        body: Incoming,
+        limit: u64,
+        counters: Arc<Counters>,
+        turn: Arc<Turn>,
+    ) -> Self {
+        Self::new(Source::Hyper(body), limit, counters, turn)
+    }
+
+    /// A body of HTTP/2.
+    pub(super) fn http2(
+        body: RecvStream,
+        limit: u64,
+        counters: Arc<Counters>,
+        turn: Arc<Turn>,
+    ) -> Self {
+        Self::new(Source::Http2(body), limit, counters, turn)
+    }
+
+    /// A body of HTTP/3.
+    pub(super) fn http3(
+        body: RecvBody,
+        limit: u64,
+        counters: Arc<Counters>,
+        turn: Arc<Turn>,
+    ) -> Self {
+        Self::new(Source::Http3(Box::new(body)), limit, counters, turn)
+    }
+
+    fn new(source: Source, limit: u64, counters: Arc<Counters>, turn: Arc<Turn>) -> Self {
+        Self { source, state: State::Data, left: limit, limit, counters, turn }
+    }
+
+    /// Whose turn it is in the exchange that this belongs to.
+    pub(super) fn turn(&self) -> &Arc<Turn> {
+        &self.turn
+    }
+
+    /// How many bytes there are, if that is known.
+    pub(super) fn length(&self) -> Option<u64> {
+        match &self.source {
+            Source::Hyper(body) => body.size_hint().exact(),
+            Source::Http2(body) => body.is_end_stream().then_some(0),
+            Source::Http3(_) => None,
+        }
+    }
+
+    /// The next bytes, as they arrived; trailers are left out.
+    pub(super) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, BodyError>>> {
+        loop {
+            match ready!(self.poll_part(cx)?) {
+                Some(frame) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Poll::Ready(Some(Ok(data)));
+                    }
+                }
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+
+    /// The next part, counted and held against the limit.
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let polled = self.poll_source(cx);
+        self.turn.set_request(polled.is_pending());
+        let Some(frame) = ready!(polled?) else { return Poll::Ready(None) };
+        let length = frame.data_ref().map_or(0, Bytes::len) as u64;
+        self.turn.note_received(length);
+        self.counters.body_bytes_received.fetch_add(length, Relaxed);
+        let Some(left) = self.left.checked_sub(length) else {
+            self.state = State::Ended;
+            return Poll::Ready(Some(Err(BodyError::TooLarge(self.limit))));
+        };
+        self.left = left;
+        Poll::Ready(Some(Ok(frame)))
+    }
+
+    fn poll_source(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if self.state == State::Ended {
+            return Poll::Ready(None);
+        }
+        let polled = match &mut self.source {
+            Source::Hyper(body) => {
+                ready!(Pin::new(body).poll_frame(cx)).map(|frame| frame.map_err(BodyError::from))
+            }
+            Source::Http2(body) => ready!(poll_http2(body, &mut self.state, cx)),
+            Source::Http3(body) => ready!(poll_http3(body, &mut self.state, cx)),
+        };
+        // Behind trailers and errors nothing comes.
+        if !matches!(&polled, Some(Ok(frame)) if frame.is_data()) {
+            self.state = State::Ended;
+        }
+        Poll::Ready(polled)
+    }
+}
+
+fn poll_http2(
+    body: &mut RecvStream,
+    state: &mut State,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    if *state == State::Data {
+        if let Some(data) = ready!(body.poll_data(cx)?) {
+            // It is read only when there is room for what becomes of it.
+            body.flow_control().release_capacity(data.len())?;
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
+        *state = State::Trailers;
+    }
+    Poll::Ready(ready!(body.poll_trailers(cx)?).map(trailers))
+}
+
+fn poll_http3(
+    body: &mut RecvBody,
+    state: &mut State,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    if *state == State::Data {
+        if let Some(mut data) = ready!(body.poll_recv_data(cx)?) {
+            let data = data.copy_to_bytes(data.remaining());
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
+        *state = State::Trailers;
+    }
+    Poll::Ready(ready!(body.poll_recv_trailers(cx)?).map(trailers))
+}
+
+fn trailers(fields: HeaderMap) -> Result<Frame<Bytes>, BodyError> {
+    Ok(Frame::trailers(fields))
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = RequestBodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RequestBodyError>>> {
+        self.turn.invite();
+        self.poll_part(cx).map_err(RequestBodyError::from)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.state == State::Ended
+            || match &self.source {
+                Source::Hyper(body) => body.is_end_stream(),
+                Source::Http2(body) => body.is_end_stream(),
+                Source::Http3(_) => false,
+            }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.source {
+            Source::Hyper(body) => body.size_hint(),
+            // What a client announces over HTTP/3 nobody has held it to yet.
+            Source::Http2(_) | Source::Http3(_) => {
+                self.length().map_or_else(SizeHint::default, SizeHint::with_exact)
+            }
+        }
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        self.turn.set_request(false);
+    }
+}
+
+impl fmt::Debug for RequestBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestBody").field("left", &self.left).finish_non_exhaustive()
+    }
+}

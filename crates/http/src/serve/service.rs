@@ -1,0 +1,78 @@
+//! What answers requests: the narrow waist between the protocols and the site, or the caller's service.
+
+mod body;
+
+use std::{error::Error, fmt, future::Future, future::poll_fn, pin::Pin, sync::Arc};
+
+use http::{Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+pub(super) use self::body::ServiceBody;
+use super::{body::Content, link::Link, request_body::RequestBody};
+
+/// Whatever went wrong.
+pub(super) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// A response under way.
+pub(super) type Answering<'a> =
+    Pin<Box<dyn Future<Output = Result<Response<Content>, BoxError>> + Send + 'a>>;
+
+/// What answers requests, of whichever version of HTTP.
+pub(super) trait Application: Send + Sync {
+    /// Answers one. It may panic once it is polled, not before.
+    fn answer<'a>(&'a self, link: &'a Link, request: Request<RequestBody>) -> Answering<'a>;
+}
+
+/// An application, of whatever type.
+#[derive(Clone)]
+pub(super) struct AnyApplication(Arc<dyn Application>);
+
+impl AnyApplication {
+    pub(super) fn new(application: impl Application + 'static) -> Self {
+        Self(Arc::new(application))
+    }
+
+    /// Answers a request.
+    pub(super) fn answer<'a>(
+        &'a self,
+        link: &'a Link,
+        request: Request<RequestBody>,
+    ) -> Answering<'a> {
+        self.0.answer(link, request)
+    }
+}
+
+impl fmt::Debug for AnyApplication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnyApplication")
+    }
+}
+
+/// A tower service, a clone of which answers each request.
+pub(super) struct Tower<S>(pub(super) S);
+
+impl<S, B> Application for Tower<S>
+where
+    S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: Send,
+    B: Body + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    fn answer<'a>(&'a self, link: &'a Link, mut request: Request<RequestBody>) -> Answering<'a> {
+        Box::pin(async move {
+            let mut service = self.0.clone();
+            request.extensions_mut().insert(link.peer_info());
+            let turn = Arc::clone(request.body().turn());
+            poll_fn(|cx| service.poll_ready(cx)).await.map_err(boxed)?;
+            let response = service.call(request).await.map_err(boxed)?;
+            let share = Arc::clone(&link.share);
+            Ok(response.map(|body| Content::Service(ServiceBody::new(body, share, turn))))
+        })
+    }
+}
+
+fn boxed(error: impl Into<BoxError>) -> BoxError {
+    error.into()
+}

@@ -1,0 +1,92 @@
+//! Whose turn it is in an exchange.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+};
+
+use tokio::sync::Notify;
+
+use super::activity::Activity;
+
+/// Whom one exchange waits for. While it is the service that has nothing to say yet, its peer is not
+/// to blame that nothing moves; while the service itself waits for the request's body, the peer is.
+#[derive(Debug)]
+pub(super) struct Turn {
+    activity: Arc<Activity>,
+    /// The service is asked for a response, or for more of it, and has none yet.
+    service: AtomicBool,
+    /// The service wants more of the request's body, and none has come yet.
+    request: AtomicBool,
+    /// Bytes of the request's body that have come.
+    received: AtomicU64,
+    /// The client sends its body once it is told to (RFC 9110 §10.1.1).
+    expects: AtomicBool,
+    invited: Notify,
+}
+
+impl Turn {
+    pub(super) fn new(activity: Arc<Activity>) -> Self {
+        Self {
+            activity,
+            service: AtomicBool::new(false),
+            request: AtomicBool::new(false),
+            received: AtomicU64::new(0),
+            expects: AtomicBool::new(false),
+            invited: Notify::new(),
+        }
+    }
+
+    /// Notes whether the service is waited for.
+    pub(super) fn set_service(&self, waits: bool) {
+        if self.service.swap(waits, Relaxed) != waits {
+            self.activity.note_working(waits);
+        }
+    }
+
+    /// Notes whether the request's body is waited for.
+    pub(super) fn set_request(&self, waits: bool) {
+        if self.request.swap(waits, Relaxed) != waits {
+            self.activity.note_reading(waits);
+        }
+    }
+
+    /// Whether nothing but the service keeps the exchange from going on.
+    pub(super) fn is_services(&self) -> bool {
+        self.service.load(Relaxed) && !self.request.load(Relaxed)
+    }
+
+    /// Notes bytes of the request's body.
+    pub(super) fn note_received(&self, bytes: u64) {
+        self.received.fetch_add(bytes, Relaxed);
+    }
+
+    /// Bytes of the request's body that have come.
+    pub(super) fn received(&self) -> u64 {
+        self.received.load(Relaxed)
+    }
+
+    /// Notes that the client waits for `100 Continue`.
+    pub(super) fn expect(&self) {
+        self.expects.store(true, Relaxed);
+    }
+
+    /// Notes that the service reads the body.
+    pub(super) fn invite(&self) {
+        if self.expects.swap(false, Relaxed) {
+            self.invited.notify_one();
+        }
+    }
+
+    /// Waits until `100 Continue` is to be sent.
+    pub(super) async fn invited(&self) {
+        self.invited.notified().await;
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.set_service(false);
+        self.set_request(false);
+    }
+}

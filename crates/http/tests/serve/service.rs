@@ -1,0 +1,353 @@
+//! Services that fail, wait, give without end or take the connection.
+
+use std::{
+    convert::Infallible,
+    error::Error,
+    future::{Ready, ready},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::{Buf, Bytes};
+use eyas_http::{
+    Body,
+    serve::{Limits, RequestBody, Running, Server},
+};
+use futures_util::{StreamExt, stream};
+use http::{Method, Request, Response, StatusCode, header};
+use http_body::Frame;
+use http_body_util::{BodyExt, Empty, Full};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    sync::Notify,
+    time::{sleep, timeout},
+};
+use tower::{Service, service_fn};
+
+use crate::{
+    application::{Over, client, piecewise, run, url},
+    clients::{SOON, Speak, fetch, quic, request, start},
+};
+
+type BoxError = Box<dyn Error + Send + Sync>;
+type Asked = Request<RequestBody>;
+
+/// Answers in all the wrong ways, and in a right one.
+async fn unlucky(request: Asked) -> Result<Response<Body>, BoxError> {
+    let chunk = || Ok::<_, BoxError>(Bytes::from_static(b"begun"));
+    match request.uri().path() {
+        "/error" => Err("no luck".into()),
+        "/panic" => panic!("on purpose, before the response"),
+        "/broken" => {
+            let broken = stream::iter([chunk(), Err("no more luck".into())]);
+            Ok(Response::new(Body::from_stream(broken)))
+        }
+        "/panic-later" => {
+            let panics = stream::once(async { panic!("on purpose, in the body") });
+            let stream = stream::iter([chunk()]).chain(panics);
+            Ok(Response::new(Body::from_stream(stream)))
+        }
+        "/switch" => {
+            let mut reply = Response::new(Body::empty());
+            *reply.status_mut() = StatusCode::EARLY_HINTS;
+            Ok(reply)
+        }
+        _ => {
+            let mut reply = Response::new(Body::from("fine"));
+            // What an upstream's response may have brought along.
+            *reply.version_mut() = http::Version::HTTP_3;
+            for (name, value) in [("connection", "x-hop"), ("x-hop", "1"), ("upgrade", "h2c")] {
+                reply.headers_mut().insert(name, header::HeaderValue::from_static(value));
+            }
+            Ok(reply)
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_fails_is_answered_or_broken_off_and_the_server_goes_on() {
+    let running = run(Server::builder().service(service_fn(unlucky))).await;
+    for over in Over::ALL {
+        let client = client(&running, over);
+        for path in ["/error", "/panic", "/switch"] {
+            let got = client.get(url(&running, path)).send().await.expect("a response");
+            assert_eq!(got.status(), StatusCode::INTERNAL_SERVER_ERROR, "{over:?} {path}");
+            assert!(got.text().await.expect("a body").contains("could not answer"));
+        }
+        for path in ["/broken", "/panic-later"] {
+            let got = client.get(url(&running, path)).send().await;
+            let got = match got {
+                Ok(got) => got.bytes().await,
+                Err(error) => Err(error),
+            };
+            assert!(got.is_err(), "{over:?} {path}: {got:?}");
+        }
+        let got = client.get(url(&running, "/fine")).send().await.expect("a response");
+        let hops = ["x-hop", "upgrade"].map(|name| got.headers().contains_key(name));
+        let is_http1 = matches!(over, Over::Http1 | Over::Sctp);
+        assert_eq!(hops, [is_http1; 2], "{over:?}");
+        assert_eq!(got.text().await.expect("a body"), "fine");
+    }
+    nothing_is_held(&running).await;
+}
+
+/// Waits until no request is in flight and no byte held.
+async fn nothing_is_held(running: &Running) {
+    let quiet = async {
+        while running.stats().requests_in_flight + running.stats().buffered_bytes > 0 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(SOON, quiet).await.expect("everything is given back");
+}
+
+/// Wants to be asked twice whether it is ready.
+#[derive(Default)]
+struct Hesitant {
+    asked: u32,
+}
+
+impl Clone for Hesitant {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Service<Asked> for Hesitant {
+    type Response = Response<Full<Bytes>>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.asked += 1;
+        if self.asked < 2 {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Asked) -> Self::Future {
+        assert_eq!(self.asked, 2, "called before it was ready");
+        ready(Ok(Response::new("ready".into())))
+    }
+}
+
+#[tokio::test]
+async fn a_service_is_called_once_it_is_ready() {
+    let running = start(Server::builder().service(Hesitant::default())).await;
+    for speak in Speak::SECURE {
+        let got = fetch(&running, speak, crate::clients::get("/")).await;
+        assert_eq!(got.body(), "ready", "{speak:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_asked_for_no_more_than_its_peer_takes() {
+    const MUCH: u64 = 64 << 20;
+    let given = Arc::<AtomicU64>::default();
+    let counted = Arc::clone(&given);
+    let service = service_fn(move |_: Asked| {
+        let given = Arc::clone(&counted);
+        let endless = stream::repeat_with(move || {
+            given.fetch_add(10_000, Relaxed);
+            Ok::<_, Infallible>(Bytes::from_static(&[7; 10_000]))
+        });
+        ready(Ok::<_, Infallible>(Response::new(Body::from_stream(endless))))
+    });
+    let running = run(Server::builder().service(service)).await;
+    for over in Over::ALL {
+        given.store(0, Relaxed);
+        let client = client(&running, over);
+        let unread = client.get(url(&running, "/")).send().await.expect("a response");
+        let (mut before, mut calm) = (0, 0);
+        while calm < 5 {
+            sleep(Duration::from_millis(50)).await;
+            let now = given.load(Relaxed);
+            assert!(now < MUCH, "{over:?}: {now} bytes for a peer that reads none");
+            calm = if now == before { calm + 1 } else { 0 };
+            before = now;
+        }
+        let held = running.stats().buffered_bytes;
+        assert!(held <= Limits::default().buffered_bytes_per_connection as u64, "{held}");
+        drop(unread);
+    }
+    nothing_is_held(&running).await;
+}
+
+/// Says one word, and the second when it is allowed to.
+fn hesitating(allowed: &Arc<Notify>) -> Response<Body> {
+    let allowed = Arc::clone(allowed);
+    let first = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"one "))]);
+    let second = stream::once(async move {
+        allowed.notified().await;
+        Ok(Bytes::from_static(b"two"))
+    });
+    Response::new(Body::from_stream(first.chain(second)))
+}
+
+#[tokio::test]
+async fn a_response_under_way_survives_a_graceful_shutdown() {
+    for over in Over::ALL {
+        let allowed = Arc::<Notify>::default();
+        let gate = Arc::clone(&allowed);
+        let service = service_fn(move |_: Asked| ready(Ok::<_, Infallible>(hesitating(&gate))));
+        let running = run(Server::builder().service(service)).await;
+        let client = client(&running, over);
+        let mut got = client.get(url(&running, "/")).send().await.expect("a response");
+        assert_eq!(got.chunk().await.expect("a body").expect("a word"), "one ");
+        let stopping = tokio::spawn(running.shutdown(SOON));
+        sleep(Duration::from_millis(100)).await;
+        assert!(!stopping.is_finished(), "{over:?}");
+        allowed.notify_one();
+        assert_eq!(got.bytes().await.expect("whole"), "two", "{over:?}");
+        assert_eq!(timeout(SOON, stopping).await.expect("an end").expect("no panic"), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_silent_service_is_not_cut_off_and_keeps_no_other_waiting() {
+    let allowed = Arc::<Notify>::default();
+    let gate = Arc::clone(&allowed);
+    let service = service_fn(move |request: Asked| {
+        let reply = match request.uri().path() {
+            "/silent" => hesitating(&gate),
+            _ => Response::new(Body::from(vec![7; 3_000_000])),
+        };
+        ready(Ok::<_, Infallible>(reply))
+    });
+    let limits = Limits { idle_time: Duration::from_millis(200), ..Limits::default() };
+    let running = run(Server::builder().limits(limits).service(service)).await;
+    for over in Over::ALL {
+        let client = client(&running, over);
+        let silent = client.get(url(&running, "/silent")).send().await.expect("a response");
+        // Five times as long as a peer may be silent; in the middle of it the others are served.
+        sleep(Duration::from_millis(500)).await;
+        let other = client.get(url(&running, "/")).send().await.expect("a response");
+        assert_eq!(other.bytes().await.expect("a body").len(), 3_000_000, "{over:?}");
+        sleep(Duration::from_millis(500)).await;
+        allowed.notify_one();
+        assert_eq!(silent.bytes().await.expect("whole"), "one two", "{over:?}");
+    }
+}
+
+/// Answers once it has all of the request.
+async fn gathering(request: Asked) -> Result<Response<Full<Bytes>>, BoxError> {
+    let all = request.into_body().collect().await?.to_bytes();
+    Ok(Response::new(all.len().to_string().into()))
+}
+
+#[tokio::test]
+async fn who_never_sends_the_rest_is_told_so() {
+    let limits = Limits { idle_time: Duration::from_millis(400), ..Limits::default() };
+    let running = run(Server::builder().limits(limits).service(service_fn(gathering))).await;
+    for over in [Over::Http2, Over::Http3] {
+        let (give, body) = piecewise();
+        give.send(Frame::data("a".into())).await.expect("a reader");
+        let post = client(&running, over).post(url(&running, "/")).body(body).send();
+        let got = timeout(SOON, post).await.expect("an end").expect("a response");
+        assert_eq!(got.status(), StatusCode::REQUEST_TIMEOUT, "{over:?}");
+    }
+    assert!(running.stats().timed_out >= 2);
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused() {
+    let limits = Limits { body_bytes: 10, ..Limits::default() };
+    let service = service_fn(|request: Asked| async move {
+        let gathered = request.into_body().collect().await;
+        let is_too_large = gathered.is_err_and(|error| error.is_too_large());
+        Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(is_too_large.to_string())))
+    });
+    let running = run(Server::builder().limits(limits).service(service)).await;
+    for speak in Speak::SECURE {
+        for (length, expected) in [(10, "false"), (11, "true")] {
+            let got = fetch(&running, speak, request(Method::POST, "/", vec![7; length])).await;
+            // What is announced never comes to the service.
+            let is_refused = got.status() == StatusCode::PAYLOAD_TOO_LARGE;
+            assert!(got.body() == expected || (length > 10 && is_refused), "{speak:?} {got:?}");
+        }
+    }
+    let (give, body) = piecewise();
+    give.send(Frame::data("more than ten bytes".into())).await.expect("a reader");
+    drop(give);
+    let got = client(&running, Over::Http2).post(url(&running, "/")).body(body).send().await;
+    assert_eq!(got.expect("a response").text().await.expect("a body"), "true");
+}
+
+#[tokio::test]
+async fn a_client_that_expects_it_is_told_to_go_on() {
+    let running = run(Server::builder().service(service_fn(gathering))).await;
+    let (_conn, mut driver, mut send) = quic(&running).await;
+    let driving = async { std::future::poll_fn(|cx| driver.poll_close(cx)).await };
+    let exchange = async {
+        let mut post = request(Method::POST, "/", "").map(|_| ());
+        post.headers_mut().insert("expect", "100-continue".parse().unwrap());
+        let mut stream = send.send_request(post).await.expect("a stream");
+        let first = stream.recv_response().await.expect("a response");
+        assert_eq!(first.status(), StatusCode::CONTINUE);
+        stream.send_data("four".into()).await.expect("sent");
+        stream.finish().await.expect("sent");
+        let last = stream.recv_response().await.expect("a response");
+        assert_eq!(last.status(), StatusCode::OK);
+        let mut data = stream.recv_data().await.expect("a body").expect("data");
+        assert_eq!(data.copy_to_bytes(data.remaining()), "4");
+    };
+    tokio::select! {
+        () = exchange => {}
+        error = driving => panic!("the connection ended: {error}"),
+    }
+    let mut post = request(Method::POST, "/", "four");
+    post.headers_mut().insert("expect", "100-continue".parse().unwrap());
+    assert_eq!(fetch(&running, Speak::Http2, post).await.body(), "4");
+}
+
+/// Switches to a protocol that says back what it hears.
+async fn mirror(mut request: Asked) -> Result<Response<Empty<Bytes>>, Infallible> {
+    let upgrading = hyper::upgrade::on(&mut request);
+    tokio::spawn(async move {
+        let (mut read, mut write) = tokio::io::split(TokioIo::new(upgrading.await.expect("one")));
+        tokio::io::copy(&mut read, &mut write).await.expect("a mirror");
+    });
+    let mut reply = Response::new(Empty::new());
+    *reply.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    for (name, value) in [("connection", "upgrade"), ("upgrade", "mirror")] {
+        reply.headers_mut().insert(name, header::HeaderValue::from_static(value));
+    }
+    Ok(reply)
+}
+
+async fn says_back(io: &mut TcpStream, word: &[u8]) {
+    io.write_all(word).await.expect("sent");
+    let mut back = vec![0; word.len()];
+    timeout(SOON, io.read_exact(&mut back)).await.expect("in time").expect("an answer");
+    assert_eq!(back, word);
+}
+
+#[tokio::test]
+async fn an_upgraded_connection_counts_until_it_ends() {
+    let running = start(Server::builder().plain().service(service_fn(mirror))).await;
+    let mut io = crate::clients::tcp(running.local_addr()).await;
+    let asked = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: mirror\r\n\r\n";
+    io.write_all(asked).await.expect("sent");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let byte = timeout(SOON, io.read_u8()).await.expect("in time").expect("a head");
+        head.push(byte);
+    }
+    assert!(head.starts_with(b"HTTP/1.1 101 "), "{}", String::from_utf8_lossy(&head));
+    says_back(&mut io, b"hello").await;
+    assert_eq!(running.stats().tcp_open, 1);
+    let stopping = tokio::spawn(running.shutdown(SOON));
+    sleep(Duration::from_millis(100)).await;
+    says_back(&mut io, b"still here").await;
+    assert!(!stopping.is_finished());
+    drop(io);
+    assert_eq!(timeout(SOON, stopping).await.expect("an end").expect("no panic"), 0);
+}
