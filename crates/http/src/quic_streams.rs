@@ -42,6 +42,12 @@ pub(crate) trait Side: Clone + Send + Sync + Unpin + 'static {
     /// Whether that is a client, who opens the requests' streams (RFC 9114 §6.1).
     const IS_CLIENT: bool;
 
+    /// What is kept for as long as the sending half of a request's stream.
+    type Kept: Send + Sync + Unpin;
+
+    /// Takes note of a request's stream.
+    fn begins(&self, stream: &quinn::SendStream) -> Self::Kept;
+
     /// Whether the next request is turned away (RFC 9114 §4.1.1: it may be sent again).
     fn turns_away(&self) -> bool {
         false
@@ -59,7 +65,9 @@ struct Common<S> {
 impl<S: Side> Common<S> {
     fn request(&self, (send, recv): (quinn::SendStream, quinn::RecvStream)) -> RequestStream<S> {
         let frames = Frames::request(self.frame_limit);
-        RequestStream { send: Sending::new(send), recv: Receiving::new(recv, frames) }
+        let kept = self.side.begins(&send);
+        let send = Sending::of_request(send, kept);
+        RequestStream { send, recv: Receiving::new(recv, frames) }
     }
 }
 

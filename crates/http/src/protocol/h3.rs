@@ -26,6 +26,10 @@ struct ClientSide;
 
 impl Side for ClientSide {
     const IS_CLIENT: bool = true;
+
+    type Kept = ();
+
+    fn begins(&self, _: &quinn::SendStream) {}
 }
 
 /// One HTTP/3 connection; clones share it.

@@ -1,7 +1,6 @@
 //! The sending half of a stream.
 
 use std::{
-    marker::PhantomData,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -28,7 +27,8 @@ pub(crate) struct Sending<S: Side> {
     /// h3 has not handed the stream to us yet: it still reads the request's head.
     pub(super) is_with_h3: bool,
     has_written: bool,
-    side: PhantomData<S>,
+    /// Of a request's stream.
+    _kept: Option<S::Kept>,
 }
 
 impl<S: Side> Sending<S> {
@@ -40,8 +40,15 @@ impl<S: Side> Sending<S> {
             over: false,
             is_with_h3: true,
             has_written: false,
-            side: PhantomData,
+            _kept: None,
         }
+    }
+
+    /// The half of a request's stream that carries the request or the response.
+    pub(super) fn of_request(stream: quinn::SendStream, kept: S::Kept) -> Self {
+        let mut sending = Self::new(stream);
+        sending._kept = Some(kept);
+        sending
     }
 }
 

@@ -1,6 +1,7 @@
 //! HTTP/3 over QUIC: accepting connections, and one connection's life.
 
 mod side;
+mod stops;
 mod window;
 
 use std::{
@@ -25,6 +26,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use self::{
     side::ServerSide,
+    stops::Stops,
     window::{FIRST_WINDOW, SendWindow},
 };
 use super::{
@@ -165,7 +167,9 @@ async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Per
         shared: Arc::clone(&shared),
         share: Arc::clone(&share),
         closing: Arc::clone(&closing),
+        stops: Arc::default(),
     };
+    let stops = Arc::clone(&side.stops);
     let streams = Streams::new(conn.clone(), side, shared.limits.header_bytes);
     let mut builder = h3::server::builder();
     builder.max_field_section_size(shared.limits.header_bytes as u64).send_grease(false);
@@ -183,7 +187,7 @@ async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Per
         tear_down: Arc::default(),
     };
     let window = Arc::new(SendWindow::new(conn.clone(), Arc::clone(&link.share)));
-    Connection { shared, link: Arc::new(link), window, closing, conn, h3 }.run().await;
+    Connection { shared, link: Arc::new(link), window, stops, closing, conn, h3 }.run().await;
 }
 
 /// What the handshake agreed on.
@@ -229,6 +233,7 @@ struct Connection {
     shared: Arc<Shared>,
     link: Arc<Link>,
     window: Arc<SendWindow>,
+    stops: Arc<Stops>,
     closing: Arc<AtomicBool>,
     conn: quinn::Connection,
     h3: h3::server::Connection<Streams<ServerSide>, Bytes>,
@@ -264,10 +269,10 @@ impl Connection {
         let conn = self.conn.clone();
         // Begun here and not in the task: a shutdown in between must not miss it.
         let begun = link.activity.begin(link.share.place());
-        let window = Arc::clone(&self.window);
+        let (window, stops) = (Arc::clone(&self.window), Arc::clone(&self.stops));
         self.shared.tasks.spawn(async move {
             tokio::select! {
-                () = exchange(shared, link, window, begun, resolver) => {}
+                () = exchange((shared, link), (window, stops), begun, resolver) => {}
                 // Nobody is there to answer to.
                 _ = conn.closed() => {}
             }
@@ -305,9 +310,8 @@ impl Connection {
 }
 
 async fn exchange(
-    shared: Arc<Shared>,
-    link: Arc<Link>,
-    window: Arc<SendWindow>,
+    (shared, link): (Arc<Shared>, Arc<Link>),
+    (window, stops): (Arc<SendWindow>, Arc<Stops>),
     exchange: Exchange,
     resolver: RequestResolver<Streams<ServerSide>, Bytes>,
 ) {
@@ -319,8 +323,14 @@ async fn exchange(
     };
     let (mut send, recv) = stream.split();
     let turn = Arc::clone(exchange.turn());
-    let Some(response) = respond(&shared, &link, exchange, request, (&mut send, recv)).await else {
-        return;
+    let mut stopped = pin!(stops.stopped(send.send_id()));
+    let response = tokio::select! {
+        biased;
+        response = respond(&shared, &link, exchange, request, (&mut send, recv)) => response,
+        () = &mut stopped => None,
+    };
+    let Some(response) = response else {
+        return send.stop_stream(h3::error::Code::H3_REQUEST_CANCELLED);
     };
     let flow = Flow::default();
     let mut pace = Pace::new(Rate::least(&shared.limits));
@@ -334,6 +344,7 @@ async fn exchange(
     let ended = tokio::select! {
         biased;
         delivered = deliver(&mut send, response, &window, &flow) => Some(delivered),
+        () = &mut stopped => Some(Err("the peer wants no more of it".into())),
         () = stalled => None,
     };
     match ended {

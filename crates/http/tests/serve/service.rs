@@ -97,6 +97,16 @@ async fn what_fails_is_answered_or_broken_off_and_the_server_goes_on() {
     nothing_is_held(&running).await;
 }
 
+/// Waits until no request is in flight.
+async fn no_request_is_left(running: &Running) {
+    let quiet = async {
+        while running.stats().requests_in_flight > 0 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(SOON, quiet).await.expect("no request is left");
+}
+
 /// Waits until no request is in flight and no byte held.
 async fn nothing_is_held(running: &Running) {
     let quiet = async {
@@ -208,6 +218,27 @@ async fn a_response_under_way_survives_a_graceful_shutdown() {
         allowed.notify_one();
         assert_eq!(got.bytes().await.expect("whole"), "two", "{over:?}");
         assert_eq!(timeout(SOON, stopping).await.expect("an end").expect("no panic"), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_response_that_nobody_wants_any_more_is_dropped_though_its_service_is_silent() {
+    let service = service_fn(|request: Asked| async move {
+        if request.uri().path() == "/never" {
+            std::future::pending::<()>().await;
+        }
+        Ok::<_, Infallible>(hesitating(&Arc::default()))
+    });
+    let running = run(Server::builder().service(service)).await;
+    for over in Over::ALL {
+        let client = client(&running, over);
+        let got = client.get(url(&running, "/")).send().await.expect("a response");
+        let never = client.get(url(&running, "/never")).send();
+        assert!(timeout(Duration::from_millis(200), never).await.is_err(), "{over:?}");
+        drop(got);
+        // The client, and so its connections, are still there.
+        no_request_is_left(&running).await;
+        drop(client);
     }
 }
 

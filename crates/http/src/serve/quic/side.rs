@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
+use super::stops::{Listed, Stops};
 use crate::{
     quic_streams::Side,
     serve::{budget::Share, server::Shared, stats::Counters},
@@ -17,10 +18,17 @@ pub(in crate::serve) struct ServerSide {
     pub(super) share: Arc<Share>,
     /// Once set, new requests are turned away.
     pub(super) closing: Arc<AtomicBool>,
+    pub(super) stops: Arc<Stops>,
 }
 
 impl Side for ServerSide {
     const IS_CLIENT: bool = false;
+
+    type Kept = Listed;
+
+    fn begins(&self, stream: &quinn::SendStream) -> Listed {
+        self.stops.list(stream)
+    }
 
     fn turns_away(&self) -> bool {
         let is_full = !self.share.has_place();
