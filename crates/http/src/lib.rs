@@ -59,3 +59,8 @@ pub use error::{Error, Kind, text_without_password, without_password};
 pub use pool::PoolLimits;
 pub use serve::Server;
 pub use version::{Versions, version_name};
+
+/// The examples of the README, so that they cannot rot.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
