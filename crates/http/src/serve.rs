@@ -46,7 +46,7 @@
 //!
 //! | file | job |
 //! | --- | --- |
-//! | `server` | building, starting, stopping |
+//! | `server`, `running` | building, starting; stopping |
 //! | `stream`, `preface` | TCP and TLS; HTTP/1, by hyper |
 //! | `http2` | HTTP/2, by h2 |
 //! | `quic` | HTTP/3, by quinn and h3 |
@@ -80,6 +80,7 @@ mod piece;
 mod preface;
 mod quic;
 mod request_body;
+mod running;
 mod sctp;
 mod server;
 mod service;
@@ -101,8 +102,9 @@ pub use self::{
     limits::Limits,
     link::PeerInfo,
     request_body::{RequestBody, RequestBodyError},
+    running::Running,
     sctp::SctpService,
-    server::{Running, Server, ServerBuilder},
+    server::{Server, ServerBuilder},
     site::{
         MAX_REDIRECTS, MAX_SLOW,
         bytes::{MAX_BYTES, PATTERN_PERIOD, pattern_byte},

@@ -1,4 +1,4 @@
-//! Building, starting and stopping a server.
+//! Building and starting a server.
 
 use std::{
     error::Error,
@@ -8,13 +8,9 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
-    time::Duration,
 };
 
-use eyas::{
-    sctp::SctpListener,
-    sockets::{self, Bound, StreamProtocol, Wanted},
-};
+use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
 use http::{HeaderValue, Request, Response};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower_service::Service;
@@ -26,7 +22,9 @@ use super::{
     admission::Admission,
     budget::Budget,
     fault::Mishap,
-    metrics, quic, sctp,
+    metrics, quic,
+    running::Running,
+    sctp,
     service::{AnyApplication, Tower},
     site::Site,
     stats::Counters,
@@ -35,9 +33,6 @@ use super::{
 
 /// Names that a certificate made on the spot always holds.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-
-/// How long a stopped server stays to tell its QUIC peers.
-const FAREWELL_TIME: Duration = Duration::from_secs(1);
 
 /// What is to be started: see [`Server::builder`].
 #[derive(Debug)]
@@ -410,93 +405,4 @@ impl Shared {
         self.handshakes.fetch_add(1, Relaxed);
         UnderWay(&self.handshakes)
     }
-}
-
-/// A server that runs. Dropping it stops the server at once.
-#[derive(Debug)]
-pub struct Running {
-    shared: Arc<Shared>,
-    addresses: Vec<SocketAddr>,
-    identity: Option<ServerIdentity>,
-    endpoints: Vec<quinn::Endpoint>,
-    sctp: sctp::Bound,
-    metrics: Option<SocketAddr>,
-}
-
-impl Running {
-    /// The first address it listens on, with the port that was chosen.
-    pub fn local_addr(&self) -> SocketAddr {
-        self.addresses[0]
-    }
-
-    /// All addresses it listens on.
-    pub fn local_addrs(&self) -> &[SocketAddr] {
-        &self.addresses
-    }
-
-    /// Its certificate and key; none if it serves without TLS.
-    pub fn identity(&self) -> Option<&ServerIdentity> {
-        self.identity.as_ref()
-    }
-
-    /// The `Alt-Svc` field of its responses over HTTP/1 and HTTP/2, if they have one.
-    pub fn alt_svc(&self) -> Option<&HeaderValue> {
-        self.shared.alt_svc.as_ref()
-    }
-
-    /// What accepts SCTP, if the server does: its ports, and what it has counted.
-    pub fn sctp(&self) -> Option<&SctpListener> {
-        self.sctp.listener.as_deref()
-    }
-
-    /// Why SCTP inside UDP, or SCTP at all, is not served, if it was to be: the port is taken, and by
-    /// whom, or what the system says.
-    pub fn sctp_missing(&self) -> Option<&str> {
-        self.sctp.missing.as_deref()
-    }
-
-    /// Where its metrics are, if it tells them.
-    pub fn metrics_addr(&self) -> Option<SocketAddr> {
-        self.metrics
-    }
-
-    /// What it has done so far.
-    pub fn stats(&self) -> Stats {
-        self.shared.stats()
-    }
-
-    /// Takes no new connections, tells the peers to go elsewhere (`Connection: close`, GOAWAY),
-    /// lets running responses finish for at most `grace`, then closes what is left. Returns how
-    /// many connections had to be cut.
-    pub async fn shutdown(self, grace: Duration) -> usize {
-        self.shared.drain.cancel();
-        self.shared.tasks.close();
-        let cut = match tokio::time::timeout(grace, self.shared.tasks.wait()).await {
-            Ok(()) => 0,
-            Err(_) => self.shared.admission.open(),
-        };
-        self.shared.abort.cancel();
-        self.shared.tasks.wait().await;
-        for endpoint in &self.endpoints {
-            endpoint.close(h3_no_error(), b"the server has stopped");
-            // So that the peers hear of it.
-            let _ = tokio::time::timeout(FAREWELL_TIME, endpoint.wait_idle()).await;
-        }
-        cut
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.shared.drain.cancel();
-        self.shared.abort.cancel();
-        self.shared.tasks.close();
-        for endpoint in &self.endpoints {
-            endpoint.close(h3_no_error(), b"the server has stopped");
-        }
-    }
-}
-
-fn h3_no_error() -> quinn::VarInt {
-    quinn::VarInt::from_u64(h3::error::Code::H3_NO_ERROR.value()).unwrap_or_default()
 }
