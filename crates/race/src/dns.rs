@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::candidate::Alpn;
 
-/// The record types that a race asks for, each on its own (draft-ietf-happy-happyeyeballs-v3 §4).
+/// The record types that a race asks for, each on its own (HEv3 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum RecordType {

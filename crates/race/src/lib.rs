@@ -5,6 +5,9 @@
 //! which one won, and what there is to remember. It performs no I/O, reads no clock and draws no
 //! randomness of its own, so the same inputs give the same outputs, byte for byte.
 //!
+//! HEv3 is draft-ietf-happy-happyeyeballs-v3-04 with its editors' changes until 2026-07-30, whose
+//! section numbers are meant.
+//!
 //! | module | job | source |
 //! | --- | --- | --- |
 //! | [`candidate`] | what can be tried: address × transport × security × ALPN | RFC 9621 §3.2 |

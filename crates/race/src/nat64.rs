@@ -33,7 +33,7 @@ fn positions(len: u8) -> Option<[usize; 4]> {
 }
 
 /// Puts an IPv4 address behind a PREF64; `None` if it must not be translated: addresses that never
-/// leave the host or link (draft-ietf-happy-happyeyeballs-v3 §8.3), private ones behind the
+/// leave the host or link (HEv3 §8.3), private ones behind the
 /// Well-Known Prefix (RFC 6052 §3.1), and lengths that do not exist.
 pub fn synthesise((prefix, len): (Ipv6Addr, u8), address: Ipv4Addr) -> Option<Ipv6Addr> {
     let stays_here = address.octets()[0] == 0
@@ -53,7 +53,7 @@ pub fn synthesise((prefix, len): (Ipv6Addr, u8), address: Ipv4Addr) -> Option<Ip
 }
 
 /// Takes the IPv4 address back out of an address that lies under the PREF64, whoever put it in:
-/// this host or a DNS64 (draft-ietf-happy-happyeyeballs-v3 §8.2).
+/// this host or a DNS64 (HEv3 §8.2).
 pub fn extract((prefix, len): (Ipv6Addr, u8), address: Ipv6Addr) -> Option<Ipv4Addr> {
     let positions = positions(len)?;
     let octets = address.octets();

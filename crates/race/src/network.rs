@@ -10,7 +10,7 @@ use crate::nat64;
 mod tests;
 
 impl NetworkView {
-    /// Whether the family has "connectivity" (draft-ietf-happy-happyeyeballs-v3 §4.1): a route,
+    /// Whether the family has "connectivity" (HEv3 §4.1): a route,
     /// and a source that is neither loopback nor link-local.
     pub fn has_connectivity(&self, family: Family) -> bool {
         self.sources.iter().any(|source| is_routed(source) && Family::of(source.address) == family)
@@ -22,7 +22,7 @@ impl NetworkView {
     }
 
     /// The family that resolution waits for: the only one with connectivity, or else the one that
-    /// the policy prefers (draft-ietf-happy-happyeyeballs-v3 §4.2).
+    /// the policy prefers (HEv3 §4.2).
     pub fn preferred_family(&self, prefer_ipv4: bool) -> Family {
         match (self.has_connectivity(Family::V6), self.has_connectivity(Family::V4)) {
             (true, false) => Family::V6,
@@ -43,7 +43,7 @@ impl NetworkView {
     }
 
     /// The IPv6 address that stands for an IPv4 one here: there is a PREF64, and no IPv4 route
-    /// (draft-ietf-happy-happyeyeballs-v3 §8.3), or only IPv6 is wanted.
+    /// (HEv3 §8.3), or only IPv6 is wanted.
     pub fn synthesised(&self, address: Ipv4Addr, only: Option<Family>) -> Option<Ipv6Addr> {
         if only != Some(Family::V6) && self.reaches(IpAddr::V4(address)) {
             return None;
@@ -55,7 +55,7 @@ impl NetworkView {
     }
 
     /// Takes the IPv4 address out of one that lies under a PREF64 of this network; other addresses
-    /// come back as they are (draft-ietf-happy-happyeyeballs-v3 §8.2).
+    /// come back as they are (HEv3 §8.2).
     pub fn desynthesised(&self, address: Ipv6Addr) -> IpAddr {
         self.pref64
             .iter()

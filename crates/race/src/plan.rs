@@ -2,7 +2,7 @@
 //!
 //! [`plan`] is a pure function: a dry run, an explanation and the race itself see the same list. It
 //! is made anew whenever a fact changes, so a late answer stands where it would have stood had it
-//! come first (draft-ietf-happy-happyeyeballs-v3 §7).
+//! come first (HEv3 §7).
 //!
 //! The order is made in this way:
 //!

@@ -11,7 +11,7 @@ use crate::evidence::Level;
 #[cfg(test)]
 mod tests;
 
-/// Values of draft-ietf-happy-happyeyeballs-v3 §9 and what eyas adds to them. Durations are
+/// Values of HEv3 §9 and what eyas adds to them. Durations are
 /// validated by [`Policy::validated`], never silently changed elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
@@ -86,7 +86,7 @@ pub struct Policy {
     /// Where the round trips to other hosts of this network are remembered, the first further
     /// attempt starts after three of the longest and 10 ms, if that is less than
     /// [`Self::second_try_delay`], and never before this: 100 ms, the recommended least Connection
-    /// Attempt Delay (draft-ietf-happy-happyeyeballs-v3 §9).
+    /// Attempt Delay (HEv3 §9).
     #[serde(default = "second_try_delay_min")]
     pub second_try_delay_min: Duration,
     /// [`Self::second_try_delay`] on a network that is remembered to lose packets, if that is less:
@@ -122,7 +122,7 @@ pub struct Policy {
     /// The security layer can encrypt the ClientHello and the caller relies on it. Where DNS is
     /// protected the race then waits for HTTPS records however long they take, gives up if they
     /// cannot be had, and puts services with an ECH configuration first
-    /// (draft-ietf-happy-happyeyeballs-v3 §6.3, RFC 9848 §5).
+    /// (HEv3 §6.3, RFC 9848 §5).
     pub rely_on_ech: bool,
 }
 
@@ -153,7 +153,7 @@ pub enum Losers {
 }
 
 /// The least time between two attempts of a race that is not simultaneous
-/// (draft-ietf-happy-happyeyeballs-v3 §9, absolute minimum).
+/// (HEv3 §9, absolute minimum).
 pub const ATTEMPT_DELAY_FLOOR: Duration = Duration::from_millis(10);
 
 /// The longest a policy may let one attempt hold back the next. The draft recommends 2 s as the
@@ -169,7 +169,7 @@ pub const DEADLINE_MAX: Duration = Duration::from_hours(1);
 /// The most further attempts at one candidate.
 pub const SECOND_TRIES_MAX: u32 = 8;
 
-/// The Connection Attempt Delay of draft-ietf-happy-happyeyeballs-v3 §9: longer than most round trips
+/// The Connection Attempt Delay of HEv3 §9: longer than most round trips
 /// on the Internet, and a quarter of the first probe timeout of clients that know none (RFC 9002
 /// §6.2.2).
 const fn second_try_delay() -> Duration {
@@ -306,7 +306,7 @@ impl Policy {
         }
     }
 
-    /// draft-ietf-happy-happyeyeballs-v3 §9: never below 10 ms, and min ≤ delay ≤ max.
+    /// HEv3 §9: never below 10 ms, and min ≤ delay ≤ max.
     fn check_attempt_delays(&self) -> Result<(), PolicyError> {
         let bounds = [
             ("attempt_delay_max", self.attempt_delay_max, ATTEMPT_DELAY_FLOOR, ATTEMPT_DELAY_MAX),

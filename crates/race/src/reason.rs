@@ -310,7 +310,7 @@ pub enum Reason {
         name: String,
     },
     /// DNS is protected, the caller relies on ECH, and HTTPS records cannot be had: connecting
-    /// without them would be a downgrade (draft-ietf-happy-happyeyeballs-v3 §6.3).
+    /// without them would be a downgrade (HEv3 §6.3).
     RecordsUnavailable {
         /// The name asked.
         name: String,
@@ -318,7 +318,7 @@ pub enum Reason {
 }
 
 /// The rules of RFC 6724 §6 that can decide here, with the two that
-/// draft-ietf-happy-happyeyeballs-v3 §5.3 puts between 8 and 9.
+/// HEv3 §5.3 puts between 8 and 9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AddressRule {

@@ -193,7 +193,7 @@ impl Resolution {
         (has_address && !is_settled && !waits_for_records && !is_complete).then_some(end)
     }
 
-    /// Whether there is enough to begin connecting (draft-ietf-happy-happyeyeballs-v3 §4.2), or
+    /// Whether there is enough to begin connecting (HEv3 §4.2), or
     /// nothing more to wait for.
     pub fn may_move_on(&self, now: Duration) -> bool {
         let Known { has_address, is_settled, waits_for_records, is_complete, .. } = self.known;
@@ -259,7 +259,7 @@ impl Resolution {
         self.setup.target.host.name().unwrap_or_default()
     }
 
-    /// HTTPS, AAAA and A of the host, in this order (draft-ietf-happy-happyeyeballs-v3 §4.1).
+    /// HTTPS, AAAA and A of the host, in this order (HEv3 §4.1).
     fn ask_first(&mut self) {
         let setup = Arc::clone(&self.setup);
         let target = &setup.target;
@@ -337,7 +337,7 @@ impl Resolution {
     fn derive(&mut self, chain: Chain, now: Duration) {
         let services = self.services_of(&chain);
         // Records that anybody can withhold are not worth waiting for; behind protected DNS only
-        // the zone can (draft-ietf-happy-happyeyeballs-v3 §6.3).
+        // the zone can (HEv3 §6.3).
         let relies = self.setup.policy.rely_on_ech && self.is_protected(&chain);
         self.known = Known {
             has_address: services.iter().any(|service| self.is_usable(service)),

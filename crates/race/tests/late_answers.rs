@@ -116,7 +116,7 @@ fn tcp_only() -> Policy {
     Policy { transports: vec![Transport::Tcp], ..of_first_tries() }
 }
 
-/// draft-ietf-happy-happyeyeballs-v3 §7: with one IPv6 attempt under way, IPv4 that comes late is
+/// HEv3 §7: with one IPv6 attempt under way, IPv4 that comes late is
 /// next, ahead of the IPv6 addresses that are left.
 ///
 /// ```text

@@ -1,4 +1,4 @@
-//! The order of the addresses of one service (draft-ietf-happy-happyeyeballs-v3 §5.3).
+//! The order of the addresses of one service (HEv3 §5.3).
 
 use alloc::vec::Vec;
 use core::{net::SocketAddr, time::Duration};

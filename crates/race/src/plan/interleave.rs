@@ -1,4 +1,4 @@
-//! Families take turns (draft-ietf-happy-happyeyeballs-v3 §5.3).
+//! Families take turns (HEv3 §5.3).
 
 use alloc::vec::Vec;
 

@@ -163,7 +163,7 @@ fn attempt_delay(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Du
 /// the other would long be ready by then. For a connection is not to become slower by what is
 /// remembered: as far as round trips foretell, nobody waits longer than the least head start
 /// beyond what the lesser transport needs, but for a more wanted one that has answered by then: that
-/// is waited for (draft-ietf-happy-happyeyeballs-v3 §6.1). The late switch still leads to the more
+/// is waited for (HEv3 §6.1). The late switch still leads to the more
 /// wanted one.
 fn head_start(
     waits: &Waits,

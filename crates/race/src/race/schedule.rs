@@ -51,7 +51,7 @@ impl Race {
     }
 
     /// The Connection Attempt Delay of this entry, extended by progress
-    /// (draft-ietf-happy-happyeyeballs-v3 §6.1).
+    /// (HEv3 §6.1).
     fn due_after(&self, last: &Attempt, entry: &Entry) -> Duration {
         let policy = &self.setup.policy;
         let delay = match entry.delay {

@@ -334,7 +334,7 @@ fn priorities_of_the_zone_stand_above_the_memory() {
     }
 }
 
-/// draft-ietf-happy-happyeyeballs-v3 §5.3: the nearer of two addresses of one family.
+/// HEv3 §5.3: the nearer of two addresses of one family.
 #[test]
 fn the_nearer_address_goes_first() {
     let mut lesson = Lesson::new();

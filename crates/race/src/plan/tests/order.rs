@@ -157,7 +157,7 @@ fn sctp_inside_udp_has_tls_or_dtls_or_a_candidate_of_each() {
     assert_eq!(securities(SctpSecurity::Both), [(SctpUdp, Tls), (Sctp, Tls), (SctpUdp, Dtls)]);
 }
 
-/// draft-ietf-happy-happyeyeballs-v3 §9: Preferred Address Family Count.
+/// HEv3 §9: Preferred Address Family Count.
 #[test]
 fn more_of_the_preferred_family_can_go_first() {
     let policy = Policy {

@@ -41,7 +41,7 @@ fn localhost_is_never_asked() {
     }
 }
 
-/// draft-ietf-happy-happyeyeballs-v3 §8.3: literals too.
+/// HEv3 §8.3: literals too.
 #[test]
 fn an_ipv4_literal_goes_through_nat64() {
     let target = https("192.0.2.1", 443);

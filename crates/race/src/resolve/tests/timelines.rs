@@ -1,4 +1,4 @@
-//! The eight worked timelines of draft-ietf-happy-happyeyeballs-v3 §4.2.2, in their order.
+//! The eight worked timelines of HEv3 §4.2.2, in their order.
 
 use crate::vocabulary::{Ladder, dual_stack, ipv4_only};
 
