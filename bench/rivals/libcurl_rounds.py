@@ -9,41 +9,50 @@ from __future__ import annotations
 
 import sys
 
-from curl_cffi import Curl, CurlHttpVersion, CurlInfo, CurlOpt
+import pycurl
 
 from rounds import serve
 
 VERSIONS = {
-    "h1": CurlHttpVersion.V1_1,
-    "h2": CurlHttpVersion.V2TLS,
-    "h3": CurlHttpVersion.V3ONLY,
+    "h1": pycurl.CURL_HTTP_VERSION_1_1,
+    "h2": pycurl.CURL_HTTP_VERSION_2TLS,
+    "h3": pycurl.CURL_HTTP_VERSION_3ONLY,
     # HTTP/3 first, HTTP over TCP some time later, and the first that connects is taken.
-    "race": CurlHttpVersion.V3,
+    "race": pycurl.CURL_HTTP_VERSION_3,
+}
+# What libcurl says afterwards of a connection over that version.
+SPOKEN = {
+    "h1": pycurl.CURL_HTTP_VERSION_1_1,
+    "h2": pycurl.CURL_HTTP_VERSION_2_0,
+    "h3": pycurl.CURL_HTTP_VERSION_3,
 }
 
 
 def main() -> None:
     authority, *told = sys.argv[1:]
-    handle = Curl(cacert=authority)
+    handle = pycurl.Curl()
 
     def one_round(mode: str, url: str) -> float:
         # libcurl remembers nothing of a failure, so a later request is as any other.
         mode = "race" if mode == "later" else mode
-        handle.setopt(CurlOpt.URL, url.encode())
-        handle.setopt(CurlOpt.HTTP_VERSION, VERSIONS[mode])
-        handle.setopt(CurlOpt.CAINFO, authority.encode())
-        handle.setopt(CurlOpt.RESOLVE, told)
-        handle.setopt(CurlOpt.FRESH_CONNECT, 1)
-        handle.setopt(CurlOpt.FORBID_REUSE, 1)
-        handle.setopt(CurlOpt.SSL_SESSIONID_CACHE, 0)
-        handle.setopt(CurlOpt.CONNECTTIMEOUT_MS, 10_000)
-        handle.setopt(CurlOpt.TIMEOUT_MS, 20_000)
-        handle.setopt(CurlOpt.WRITEFUNCTION, lambda data: len(data))
+        handle.setopt(pycurl.URL, url)
+        handle.setopt(pycurl.HTTP_VERSION, VERSIONS[mode])
+        handle.setopt(pycurl.CAINFO, authority)
+        handle.setopt(pycurl.RESOLVE, told)
+        handle.setopt(pycurl.FRESH_CONNECT, 1)
+        handle.setopt(pycurl.FORBID_REUSE, 1)
+        handle.setopt(pycurl.SSL_SESSIONID_CACHE, 0)
+        handle.setopt(pycurl.CONNECTTIMEOUT_MS, 10_000)
+        handle.setopt(pycurl.TIMEOUT_MS, 20_000)
+        handle.setopt(pycurl.WRITEFUNCTION, lambda data: len(data))
         handle.perform()
-        status = handle.getinfo(CurlInfo.RESPONSE_CODE)
+        status = handle.getinfo(pycurl.RESPONSE_CODE)
         if status != 200:
             raise ValueError(f"the status is {status}")
-        seconds = handle.getinfo(CurlInfo.STARTTRANSFER_TIME)
+        spoken = handle.getinfo(pycurl.INFO_HTTP_VERSION)
+        if mode != "race" and spoken != SPOKEN[mode]:
+            raise ValueError(f"{mode} was asked for, and the answer is of version {spoken}")
+        seconds = handle.getinfo(pycurl.STARTTRANSFER_TIME)
         handle.reset()
         return seconds
 
