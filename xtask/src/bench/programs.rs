@@ -7,6 +7,9 @@ use super::arena::{Arena, Place, WELL, WITHOUT_IPV6, WITHOUT_UDP};
 use super::rival::Rival;
 use crate::run::{check, command, works, workspace};
 
+/// Release, with what the rivals in Rust have in their own release profiles.
+const OUR_PROFILE: &str = "measured";
+
 /// Where each program is, once installed.
 pub(super) struct Programs {
     /// The server.
@@ -28,8 +31,7 @@ impl Programs {
             return Err("Caddy could not be installed".into());
         }
         programs.install_python()?;
-        let ours = ["-p", "eyas-http", "--example", "ttfb"];
-        check(build(Path::new("Cargo.toml"), &our_target()).args(ours))?;
+        check(build_ours().args(["-p", "eyas-http", "--example", "ttfb"]))?;
         for name in ["reqwest", "plain"] {
             let manifest = Path::new("bench/rivals").join(name).join("Cargo.toml");
             // reqwest has HTTP/3 for those who say that they know it to be unstable.
@@ -54,7 +56,7 @@ impl Programs {
         Self {
             caddy: peers.join("bin/caddy"),
             python: cache().join("venv/bin/python"),
-            eyas: our_target().join("release/examples/ttfb"),
+            eyas: our_example("ttfb"),
             reqwest: rivals.join("rival-reqwest"),
             plain: rivals.join("rival-plain"),
             go: cache().join("rival-go"),
@@ -105,7 +107,19 @@ fn start(arena: &Arena, name: &'static str, mut command: Command) -> Result<Riva
     Rival::start(name, command)
 }
 
-/// A build of a package of Rust, with optimisation.
+/// A build of the workspace, optimised as the rivals are; what is built is still to be said.
+pub(super) fn build_ours() -> Command {
+    let mut cargo = command("cargo", &["build", "--profile", OUR_PROFILE, "--target-dir"]);
+    cargo.arg(our_target());
+    cargo
+}
+
+/// Where such a build leaves an example.
+pub(super) fn our_example(name: &str) -> PathBuf {
+    our_target().join(OUR_PROFILE).join("examples").join(name)
+}
+
+/// A build of a package of Rust that is not in the workspace.
 pub(super) fn build(manifest: &Path, target: &Path) -> Command {
     let mut cargo = command("cargo", &["build", "--release", "--manifest-path"]);
     cargo.arg(manifest).arg("--target-dir").arg(target);
@@ -121,4 +135,24 @@ pub(super) fn our_target() -> PathBuf {
 /// What git ignores and a second run finds again.
 pub(super) fn cache() -> PathBuf {
     workspace().join("bench/.cache")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_in_rust_is_optimised_alike() {
+        let rivals = ["reqwest", "plain", "sctp"].map(|name| format!("bench/rivals/{name}"));
+        let outside = rivals.iter().map(String::as_str).chain(["bench/simulation"]);
+        let manifests = outside.map(|directory| (format!("{directory}/Cargo.toml"), "release"));
+        for (manifest, profile) in manifests.chain([("Cargo.toml".to_owned(), OUR_PROFILE)]) {
+            let text = std::fs::read_to_string(workspace().join(&manifest)).unwrap();
+            let (_, said) = text.split_once(&format!("[profile.{profile}]\n")).expect(&manifest);
+            let said = said.split("\n[").next().unwrap();
+            for line in ["lto = \"fat\"", "codegen-units = 1"] {
+                assert!(said.lines().any(|it| it == line), "{manifest} lacks {line}");
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::super::programs::{build, cache, our_target};
+use super::super::programs::{build, build_ours, cache, our_example};
 use crate::run::{check, command, output, works, workspace};
 
 /// The name of our own stack.
@@ -37,17 +37,13 @@ pub(super) struct Programs {
 impl Programs {
     /// Builds whatever is not up to date. A rival that cannot be built is left out, aloud.
     pub(super) fn build() -> Result<Self, String> {
-        let ours = ["-p", "eyas-sctp", "--example", "transfer"];
-        check(build(Path::new("Cargo.toml"), &our_target()).args(ours))?;
-        let mut all = vec![Program {
-            name: OURS,
-            pure: text(&our_target().join("release/examples/transfer")),
-            driven: None,
-        }];
+        check(build_ours().args(["-p", "eyas-sctp", "--example", "transfer"]))?;
+        let mut all =
+            vec![Program { name: OURS, pure: text(&our_example("transfer")), driven: None }];
         let ours = ["-p", "eyas", "--features", "sctp", "--example", "sctp-transfer"];
         if workspace().join("crates/eyas/examples/sctp-transfer.rs").exists() {
-            check(build(Path::new("Cargo.toml"), &our_target()).args(ours))?;
-            all[0].driven = Some(text(&our_target().join("release/examples/sctp-transfer")));
+            check(build_ours().args(ours))?;
+            all[0].driven = Some(text(&our_example("sctp-transfer")));
         }
         check(&mut build(Path::new("bench/rivals/sctp/Cargo.toml"), &cache().join("target")))?;
         for name in ["rtc-sctp", "dcsctp"] {
