@@ -3,7 +3,7 @@
 //! | module | job |
 //! | --- | --- |
 //! | `http` | time to first byte beside other clients, in interleaved rounds |
-//! | `cost` | CPU and memory per connection beside plain hyper and quinn |
+//! | `cost` | CPU and memory per connection beside plain hyper and quinn, and noq |
 //! | `verdict` | whether the ratios that we want hold, in words |
 //! | `race` | instructions per operation of the race engine |
 //! | `sctp` | messages through an association beside other stacks, in interleaved rounds |

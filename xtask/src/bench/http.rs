@@ -87,6 +87,9 @@ fn run(rivals: &mut [Rival], rounds: usize) -> Results {
             for turn in 0..rivals.len() {
                 let index = (turn + round) % rivals.len();
                 let rival = &mut rivals[index];
+                if !rival.is_for(scenario.mode) {
+                    continue;
+                }
                 let key = (rival.name, scenario.name);
                 if last.get(&key).is_some_and(|(then, slow)| *slow && round < then + SLOW_EVERY) {
                     continue;

@@ -9,6 +9,10 @@ use crate::run::{check, command, works, workspace};
 
 /// Release, with what the rivals in Rust have in their own release profiles.
 const OUR_PROFILE: &str = "measured";
+/// What the tables call hyper and quinn without anything of eyas.
+pub(super) const PLAIN: &str = "plain hyper, quinn";
+/// What they call the same with noq in the place of quinn.
+pub(super) const NOQ: &str = "plain noq";
 
 /// Where each program is, once installed.
 pub(super) struct Programs {
@@ -19,6 +23,7 @@ pub(super) struct Programs {
     eyas: PathBuf,
     reqwest: PathBuf,
     plain: PathBuf,
+    noq: PathBuf,
     go: PathBuf,
 }
 
@@ -32,7 +37,7 @@ impl Programs {
         }
         programs.install_python()?;
         check(build_ours().args(["-p", "eyas-http", "--example", "ttfb"]))?;
-        for name in ["reqwest", "plain"] {
+        for name in ["reqwest", "plain", "noq"] {
             let manifest = Path::new("bench/rivals").join(name).join("Cargo.toml");
             // reqwest has HTTP/3 for those who say that they know it to be unstable.
             let mut build = build(&manifest, &cache().join("target"));
@@ -59,6 +64,7 @@ impl Programs {
             eyas: our_example("ttfb"),
             reqwest: rivals.join("rival-reqwest"),
             plain: rivals.join("rival-plain"),
+            noq: rivals.join("rival-noq"),
             go: cache().join("rival-go"),
         }
     }
@@ -86,6 +92,7 @@ impl Programs {
             rivals.push(start(arena, "Go", Command::new(&self.go))?);
         }
         rivals.push(self.start_plain(arena)?);
+        rivals.push(self.start_noq(arena)?);
         Ok(rivals)
     }
 
@@ -96,7 +103,12 @@ impl Programs {
 
     /// Starts plain hyper and quinn.
     pub(super) fn start_plain(&self, arena: &Arena) -> Result<Rival, String> {
-        start(arena, "plain hyper, quinn", Command::new(&self.plain))
+        start(arena, PLAIN, Command::new(&self.plain))
+    }
+
+    /// Starts the same with noq in the place of quinn: over TCP there is no difference.
+    pub(super) fn start_noq(&self, arena: &Arena) -> Result<Rival, String> {
+        Ok(start(arena, NOQ, Command::new(&self.noq))?.only("h3"))
     }
 }
 
@@ -143,7 +155,7 @@ mod tests {
 
     #[test]
     fn everything_in_rust_is_optimised_alike() {
-        let rivals = ["reqwest", "plain", "sctp"].map(|name| format!("bench/rivals/{name}"));
+        let rivals = ["reqwest", "plain", "noq", "sctp"].map(|name| format!("bench/rivals/{name}"));
         let outside = rivals.iter().map(String::as_str).chain(["bench/simulation"]);
         let manifests = outside.map(|directory| (format!("{directory}/Cargo.toml"), "release"));
         for (manifest, profile) in manifests.chain([("Cargo.toml".to_owned(), OUR_PROFILE)]) {

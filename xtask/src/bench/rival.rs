@@ -7,6 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 pub(super) struct Rival {
     /// What the tables call it.
     pub(super) name: &'static str,
+    /// The one mode that it is asked about, if not about all.
+    only: Option<&'static str>,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -20,7 +22,18 @@ impl Rival {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(format!("{name} has no pipes"));
         };
-        Ok(Self { name, child, input, output: BufReader::new(output) })
+        Ok(Self { name, only: None, child, input, output: BufReader::new(output) })
+    }
+
+    /// Lets it be asked about one mode alone, where it would answer others as another client does.
+    pub(super) fn only(mut self, mode: &'static str) -> Self {
+        self.only = Some(mode);
+        self
+    }
+
+    /// Whether it is to be asked about a mode.
+    pub(super) fn is_for(&self, mode: &str) -> bool {
+        self.only.is_none_or(|only| only == mode)
     }
 
     /// Runs one round and gives its milliseconds.
@@ -83,5 +96,8 @@ mod tests {
         assert_eq!(rival.round("h1", "https://a.test/"), Ok(2.5));
         assert_eq!(rival.round("h1", "https://a.test/"), Err("no".into()));
         assert!(rival.round("h1", "https://a.test/").unwrap_err().contains("ended"));
+        assert!(rival.is_for("h1"));
+        let rival = rival.only("h3");
+        assert!(rival.is_for("h3") && !rival.is_for("h1"));
     }
 }

@@ -1,5 +1,6 @@
 //! Plain hyper over TCP and TLS, and plain quinn with h3: no race, no pool, no memory, one address.
-//! What eyas costs is measured against this.
+//! What eyas costs is measured against this. The package of `../noq` builds the same source with
+//! noq by the name of quinn.
 //!
 //! | line on standard input | answer |
 //! | --- | --- |
@@ -55,6 +56,7 @@ impl Shared {
             roots.add(certificate?)?;
         }
         let http3 = quinn::crypto::rustls::QuicClientConfig::try_from(security(&roots, b"h3"))?;
+        #[allow(unused_mut, reason = "quinn wants it so, noq does not")]
         let mut quic = quinn::Endpoint::client(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))?;
         quic.set_default_client_config(quinn::ClientConfig::new(Arc::new(http3)));
         Ok(Self {
