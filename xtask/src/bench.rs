@@ -10,12 +10,15 @@
 //! | `sim` | what a simulated second costs beside ns-3 |
 //! | `arena` | a network namespace with Caddy in it, and packet filters |
 //! | `programs` | where the programs are, how they are installed and started |
+//! | `versions` | which versions were measured |
 //! | `rival` | a client that answers rounds on its standard output |
 //! | `statistics` | median and 95th percentile |
-//! | `page` | writing between the marks of the page; machine and commit |
+//! | `front` | what of the first table stands in the README |
+//! | `page` | writing between the marks of a page; machine and commit |
 
 mod arena;
 mod cost;
+mod front;
 mod http;
 mod page;
 mod programs;
@@ -25,6 +28,7 @@ mod sctp;
 mod sim;
 mod statistics;
 mod verdict;
+mod versions;
 
 /// Runs the benchmark that the options name.
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {

@@ -11,7 +11,7 @@ use super::arena::{self, Arena, Place, WELL, WITHOUT_IPV6, WITHOUT_UDP};
 use super::programs::Programs;
 use super::rival::Rival;
 use super::statistics::Rounds;
-use super::{Options, cost, page, verdict};
+use super::{Options, cost, front, page, verdict};
 
 /// Rounds, if the caller does not say how many.
 const ROUNDS: usize = 1000;
@@ -63,15 +63,15 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     let results = run(&mut rivals, rounds);
     let names: Vec<_> = rivals.iter().map(|rival| rival.name).collect();
     drop(rivals);
-    let mut text = page::circumstances(&format!("cargo xtask bench http --rounds {rounds}"));
-    text.push('\n');
-    text.push_str(&table(&names, &results));
-    text.push('\n');
-    text.push_str(&verdict::text(&results));
     let costs = cost::measure(&programs, &arena, options.quick)?;
-    text.push('\n');
-    text.push_str(&cost::table(&costs));
-    page::publish("http", &text, options.dry)
+    let versions = programs.versions()?;
+    let circumstances = page::circumstances(&format!("cargo xtask bench http --rounds {rounds}"));
+    let tables =
+        [table(&names, &results), versions.table(), verdict::text(&results), cost::table(&costs)];
+    let text = format!("{circumstances}\n{}", tables.join("\n"));
+    page::publish("http", &text, options.dry)?;
+    let front = format!("{}\n{circumstances}", front::table(&results, &versions));
+    page::publish_in(page::README, "http", &front, options.dry)
 }
 
 fn run(rivals: &mut [Rival], rounds: usize) -> Results {

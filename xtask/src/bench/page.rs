@@ -1,29 +1,37 @@
-//! Writing between the marks of `docs/benchmarks.md`; what machine and what commit it was.
+//! Writing between the marks of a page; what machine and what commit it was.
 
 use std::fs;
 
 use crate::run::{command, output, workspace};
 
+/// Where all tables are.
 const PAGE: &str = "docs/benchmarks.md";
+/// Where one of them is, in short.
+pub(super) const README: &str = "README.md";
 
 /// Prints a table and, unless it is a dry run, puts it between the marks of that name.
 pub(super) fn publish(name: &str, table: &str, dry: bool) -> Result<(), String> {
+    publish_in(PAGE, name, table, dry)
+}
+
+/// The same on another page of this repository.
+pub(super) fn publish_in(page: &str, name: &str, table: &str, dry: bool) -> Result<(), String> {
     println!("\n{table}");
     if dry {
         return Ok(());
     }
-    let path = workspace().join(PAGE);
-    let text = fs::read_to_string(&path).map_err(|error| format!("{PAGE}: {error}"))?;
-    let text = replaced(&text, name, table)?;
-    fs::write(&path, text).map_err(|error| format!("{PAGE}: {error}"))?;
-    println!("written to {PAGE}");
+    let path = workspace().join(page);
+    let text = fs::read_to_string(&path).map_err(|error| format!("{page}: {error}"))?;
+    let text = replaced(&text, name, table).map_err(|error| format!("{page} {error}"))?;
+    fs::write(&path, text).map_err(|error| format!("{page}: {error}"))?;
+    println!("written to {page}");
     Ok(())
 }
 
 /// The page with new content between `<!-- NAME -->` and `<!-- /NAME -->`.
 fn replaced(page: &str, name: &str, content: &str) -> Result<String, String> {
     let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
-    let missing = || format!("{PAGE} has no {} … {close}", open.trim());
+    let missing = || format!("has no {} … {close}", open.trim());
     let (before, rest) = page.split_once(&open).ok_or_else(missing)?;
     let (_, after) = rest.split_once(&close).ok_or_else(missing)?;
     Ok(format!("{before}{open}{}\n{close}{after}", content.trim_end()))
@@ -35,7 +43,10 @@ pub(super) fn circumstances(line: &str) -> String {
         output(&mut command(program, words)).map(|text| text.trim().to_owned()).unwrap_or_default()
     };
     let commit = ask("git", &["rev-parse", "--short=12", "HEAD"]);
-    let changed = !ask("git", &["status", "--porcelain", "--untracked-files=no"]).is_empty();
+    // Tables of a benchmark that ran before change nothing that is measured.
+    let pages = [PAGE, README].map(|page| format!(":(exclude){page}"));
+    let status = ["status", "--porcelain", "--untracked-files=no", "--", ".", &pages[0], &pages[1]];
+    let changed = !ask("git", &status).is_empty();
     let changed = if changed { " with changes" } else { "" };
     let rust = ask("rustc", &["--version"]);
     let kernel = ask("uname", &["-sr"]);
@@ -62,6 +73,16 @@ mod tests {
         let expected = "a\n<!-- x -->\nnew\n<!-- /x -->\nb\n<!-- y -->\nkept\n<!-- /y -->\n";
         assert_eq!(replaced(page, "x", "new\n").unwrap(), expected);
         assert_eq!(replaced(expected, "x", "new").unwrap(), expected);
+    }
+
+    #[test]
+    fn the_pages_have_their_marks() {
+        let marks =
+            [(PAGE, "http"), (PAGE, "race"), (PAGE, "sctp"), (PAGE, "sim"), (README, "http")];
+        for (page, name) in marks {
+            let text = fs::read_to_string(workspace().join(page)).unwrap();
+            assert!(replaced(&text, name, "new").is_ok(), "{page}: {name}");
+        }
     }
 
     #[test]

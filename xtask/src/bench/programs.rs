@@ -5,7 +5,8 @@ use std::process::Command;
 
 use super::arena::{Arena, Place, WELL, WITHOUT_IPV6, WITHOUT_UDP};
 use super::rival::Rival;
-use crate::run::{check, command, works, workspace};
+use super::versions::{self, Versions};
+use crate::run::{check, command, output, works, workspace};
 
 /// Release, with what the rivals in Rust have in their own release profiles.
 const OUR_PROFILE: &str = "measured";
@@ -13,6 +14,12 @@ const OUR_PROFILE: &str = "measured";
 pub(super) const PLAIN: &str = "plain hyper, quinn";
 /// What they call the same with noq in the place of quinn.
 pub(super) const NOQ: &str = "plain noq";
+/// What eyas is built on and `plain` as well: a ratio of the two is fair where these are the same.
+const FOUNDATION: [&str; 6] = ["hyper", "h2", "quinn", "h3", "rustls", "tokio"];
+
+/// These print what the interpreter has of the rivals from PyPI.
+const LIBCURL: &str = "import pycurl; print(pycurl.version.split('libcurl/')[1])";
+const NIQUESTS: &str = "import niquests as it, qh3; print(it.__version__, 'qh3', qh3.__version__)";
 
 /// Where each program is, once installed.
 pub(super) struct Programs {
@@ -94,6 +101,26 @@ impl Programs {
         rivals.push(self.start_plain(arena)?);
         rivals.push(self.start_noq(arena)?);
         Ok(rivals)
+    }
+
+    /// What is measured, as the programs themselves and the lock files they were built by say.
+    pub(super) fn versions(&self) -> Result<Versions, String> {
+        let python = |expression| versions::python(&self.python, expression);
+        let lock = |rival: &str| format!("bench/rivals/{rival}/Cargo.lock");
+        let caddy = output(Command::new(&self.caddy).arg("version"))?;
+        let mut all = vec![
+            ("eyas", versions::locked("Cargo.lock", &[&["eyas-http"][..], &FOUNDATION].concat())?),
+            ("libcurl", python(LIBCURL)?),
+            ("niquests", python(NIQUESTS)?),
+            ("reqwest", versions::locked(&lock("reqwest"), &["reqwest", "hyper", "quinn", "h3"])?),
+        ];
+        if self.go.exists() {
+            all.push(("Go", versions::modules(&self.go, &["github.com/quic-go/quic-go"])?));
+        }
+        all.push((PLAIN, versions::locked(&lock("plain"), &FOUNDATION)?));
+        all.push((NOQ, versions::locked(&lock("noq"), &["noq", "h3", "rustls", "tokio"])?));
+        all.push(("Caddy, the server", caddy.split(' ').next().unwrap_or_default().to_owned()));
+        Ok(Versions(all))
     }
 
     /// Starts the client of eyas-http.

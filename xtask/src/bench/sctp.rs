@@ -70,6 +70,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
         tables::associations(&names, &results),
         tables::sockets(&results),
         tables::links(&links),
+        programs.versions()?.table(),
         wishes::text(&results, &links),
     ] {
         text.push('\n');

@@ -56,6 +56,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
         tables::simulators(&results),
         tables::streams(&results.streams),
         tables::worlds(&results.worlds),
+        programs.versions()?.table(),
         tables::wishes(&results),
     ] {
         text.push('\n');

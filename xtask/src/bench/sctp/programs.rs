@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::super::programs::{build, build_ours, cache, our_example};
+use super::super::versions::{self, Versions};
 use crate::run::{check, command, output, works, workspace};
 
 /// The name of our own stack.
@@ -56,6 +57,21 @@ impl Programs {
             }
         }
         Ok(Self { all })
+    }
+
+    /// What is measured.
+    pub(super) fn versions(&self) -> Result<Versions, String> {
+        let of = |program: &Program| match program.name {
+            OURS => versions::locked("Cargo.lock", &["eyas-sctp"]),
+            "usrsctp" => {
+                let said = output(&mut command("pkg-config", &["--modversion", "usrsctp"]))?;
+                Ok(format!("usrsctp {}", said.trim()))
+            }
+            "pion" => versions::modules(Path::new(&program.pure), &["github.com/pion/sctp"]),
+            name => versions::locked("bench/rivals/sctp/Cargo.lock", &[name]),
+        };
+        let all = self.all.iter().map(|program| Ok((program.name, of(program)?)));
+        all.collect::<Result<_, String>>().map(Versions)
     }
 
     /// Runs each controller over the simulated link.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::super::programs::{build, cache, our_target};
+use super::super::versions::{self, Versions};
 use crate::run::{check, command, output};
 
 const OURS: &str = "bench/simulation/Cargo.toml";
@@ -61,6 +62,17 @@ impl Programs {
         check(&mut build(Path::new(OURS), &our_target()))?;
         let python = install().map_err(|why| println!("ns-3 is left out: {why}")).ok();
         Ok(Self { ours: our_target().join("release/bench-simulation"), python })
+    }
+
+    /// What is measured.
+    pub(super) fn versions(&self) -> Result<Versions, String> {
+        let lock = "bench/simulation/Cargo.lock";
+        let mut all = vec![("eyas", versions::locked(lock, &["eyas-lab", "eyas-netem"])?)];
+        if let Some(python) = &self.python {
+            let program = "from importlib.metadata import version; print(version('ns3'))";
+            all.push(("ns-3", versions::python(python, program)?));
+        }
+        Ok(Versions(all))
     }
 
     /// Our simulator: so many simulated seconds, with so many streams.

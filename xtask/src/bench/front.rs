@@ -1,0 +1,75 @@
+//! What of the run of `http` stands in the README: the clients that race HTTP/3 against HTTP over
+//! TCP, on a network where all is well and on two where it is not.
+
+use std::fmt::Write as _;
+
+use super::http::Results;
+use super::versions::Versions;
+
+const CLIENTS: [&str; 3] = ["eyas", "libcurl", "niquests"];
+/// The heads of the columns, here and in the table of all clients.
+const COLUMNS: [(&str, &str); 4] = [
+    ("all is well", "race"),
+    ("UDP vanishes: first request", "no UDP, first"),
+    ("later ones", "no UDP, later"),
+    ("IPv6 vanishes", "no IPv6"),
+];
+
+/// Medians.
+pub(super) fn table(results: &Results, versions: &Versions) -> String {
+    let mut text = String::from("| time to first byte |");
+    for (head, _) in COLUMNS {
+        let _ = write!(text, " {head} |");
+    }
+    let _ = writeln!(text, "\n| --- |{}", " ---: |".repeat(COLUMNS.len()));
+    for client in CLIENTS {
+        let _ = match versions.of(client) {
+            Some(version) if client != "eyas" => write!(text, "| {client} {version} |"),
+            _ => write!(text, "| {client} |"),
+        };
+        for (_, column) in COLUMNS {
+            let median = results.get(&(client, column)).and_then(|rounds| rounds.median());
+            let _ = write!(text, " {} |", median.map_or("–".into(), shown));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Milliseconds, with two digits or three.
+fn shown(milliseconds: f64) -> String {
+    match milliseconds {
+        time if time < 10.0 => format!("{time:.1} ms"),
+        time if time < 1000.0 => format!("{time:.0} ms"),
+        time => format!("{:.1} s", time / 1000.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::http::SCENARIOS;
+    use super::super::statistics::Rounds;
+    use super::*;
+
+    #[test]
+    fn columns_are_those_of_the_benchmark() {
+        for (_, column) in COLUMNS {
+            assert!(SCENARIOS.iter().any(|scenario| scenario.name == column), "{column}");
+        }
+    }
+
+    #[test]
+    fn clients_have_their_version_and_times_a_unit() {
+        let mut results = Results::new();
+        for (column, time) in [("race", 1.74), ("no UDP, first", 208.9), ("no IPv6", 11_701.0)] {
+            let rounds = Rounds { times: vec![time], errors: Vec::new() };
+            results.insert(("niquests", column), rounds);
+        }
+        let versions =
+            Versions(vec![("eyas", "0.1.0".into()), ("niquests", "3.21.2 qh3 2".into())]);
+        let text = table(&results, &versions);
+        assert!(text.contains("| eyas | – | – | – | – |"), "{text}");
+        assert!(text.contains("| niquests 3.21.2 | 1.7 ms | 209 ms | – | 11.7 s |"), "{text}");
+        assert!(text.lines().all(|line| line.matches('|').count() == COLUMNS.len() + 2));
+    }
+}

@@ -1,0 +1,119 @@
+//! Which versions were measured: asked from the programs, and of what is written in Rust from the
+//! lock files that it was built by, for a crate does not tell its version while it runs.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::run::{command, output, workspace};
+
+/// What each program is called in the tables, and its version with those of what it stands on.
+pub(super) struct Versions(pub(super) Vec<(&'static str, String)>);
+
+impl Versions {
+    /// One row for each program.
+    pub(super) fn table(&self) -> String {
+        let mut text = String::from("| program | versions |\n| --- | --- |\n");
+        for (name, versions) in &self.0 {
+            let _ = writeln!(text, "| {name} | {versions} |");
+        }
+        text
+    }
+
+    /// The version of a program itself.
+    pub(super) fn of(&self, name: &str) -> Option<&str> {
+        let (_, versions) = self.0.iter().find(|(program, _)| *program == name)?;
+        let mut words = versions.split_whitespace();
+        let version = words.find(|word| word.starts_with(|sign: char| sign.is_ascii_digit()))?;
+        Some(version.trim_end_matches(','))
+    }
+}
+
+/// The versions of some crates in a lock file; `hyper 1.2.3, quinn 0.11.1`. One of a crate's several
+/// versions would be a guess, so that is an error.
+pub(super) fn locked(lock: &str, crates: &[&str]) -> Result<String, String> {
+    let text =
+        fs::read_to_string(workspace().join(lock)).map_err(|error| format!("{lock}: {error}"))?;
+    let found = crates.iter().map(|name| {
+        let versions = in_lock(&text, name);
+        match versions.as_slice() {
+            [version] => Ok(format!("{name} {version}")),
+            _ => Err(format!("{lock} has {} versions of {name}", versions.len())),
+        }
+    });
+    found.collect::<Result<Vec<_>, _>>().map(|found| found.join(", "))
+}
+
+/// Each package begins with its name and its version, a line each.
+fn in_lock<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let head = format!("name = \"{name}\"");
+    let lines = text.lines().zip(text.lines().skip(1));
+    let versions = lines
+        .filter(|(line, _)| *line == head)
+        .filter_map(|(_, version)| version.strip_prefix("version = \"")?.strip_suffix('"'));
+    versions.collect()
+}
+
+/// What an interpreter prints of its packages.
+pub(super) fn python(python: &Path, program: &str) -> Result<String, String> {
+    let said = output(&mut command(&python.to_string_lossy(), &["-c", program]))?;
+    Ok(said.trim().to_owned())
+}
+
+/// The versions of some modules in a program in Go, and of Go itself.
+pub(super) fn modules(program: &Path, modules: &[&str]) -> Result<String, String> {
+    let said = output(command("go", &["version", "-m"]).arg(program))?;
+    in_program(&said, modules)
+        .ok_or_else(|| format!("{program:?} does not say what is in it: {said}"))
+}
+
+/// The first line is `PROGRAM: goVERSION`, those of modules are `dep NAME vVERSION HASH`.
+fn in_program(said: &str, modules: &[&str]) -> Option<String> {
+    let (_, go) = said.lines().next()?.rsplit_once(": go")?;
+    let mut found = Vec::new();
+    for module in modules {
+        let mut lines = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let line = lines.find(|words| words.starts_with(&["dep", module]))?;
+        let name = module.rsplit('/').next()?;
+        found.push(format!("{name} {}", line.get(2)?.trim_start_matches('v')));
+    }
+    found.push(format!("Go {go}"));
+    Some(found.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_a_lock_file() {
+        let text = "[[package]]\nname = \"a\"\nversion = \"1.2.3\"\n\n\
+                    [[package]]\nname = \"ab\"\nversion = \"4.5.6\"\n";
+        assert_eq!(in_lock(text, "a"), ["1.2.3"]);
+        assert_eq!(in_lock(text, "b"), [""; 0]);
+        let workspaces = locked("Cargo.lock", &["eyas", "quinn"]).unwrap();
+        assert!(workspaces.starts_with("eyas 0."), "{workspaces}");
+        assert!(locked("Cargo.lock", &["no-such-crate"]).unwrap_err().contains("0 versions"));
+    }
+
+    #[test]
+    fn versions_of_a_program_in_go() {
+        let said = "/x/rival: go1.26.8\n\tpath\tx\n\tmod\tx\t(devel)\t\n\
+                    \tdep\tgithub.com/pion/sctp\tv1.12.1\th1:abc=\n";
+        let found = in_program(said, &["github.com/pion/sctp"]).unwrap();
+        assert_eq!(found, "sctp 1.12.1, Go 1.26.8");
+        assert_eq!(in_program(said, &["github.com/quic-go/quic-go"]), None);
+    }
+
+    #[test]
+    fn the_version_of_a_program_is_the_first_one_named() {
+        let versions = Versions(vec![
+            ("libcurl", "8.23.0 OpenSSL/3.6.5".into()),
+            ("reqwest", "reqwest 0.13.5, hyper 1.12.0".into()),
+        ]);
+        assert_eq!(versions.of("libcurl"), Some("8.23.0"));
+        assert_eq!(versions.of("reqwest"), Some("0.13.5"));
+        assert_eq!(versions.of("nobody"), None);
+        assert!(versions.table().ends_with("| reqwest | reqwest 0.13.5, hyper 1.12.0 |\n"));
+    }
+}
