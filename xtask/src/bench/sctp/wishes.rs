@@ -29,18 +29,18 @@ enum Bound {
 
 const WISHES: [Wish; 7] = [
     Wish {
-        text: "memory, 1 KiB: at most 0.7 × the CPU of rtc-sctp",
+        text: "memory, 1 KiB: at most 0.5 × the CPU of rtc-sctp",
         column: Column::Memory(1024),
         figure: Answer::cost,
         rivals: &["rtc-sctp"],
-        bound: Bound::AtMost(0.7),
+        bound: Bound::AtMost(0.5),
     },
     Wish {
-        text: "memory, 64 KiB: at most 0.7 × the CPU of rtc-sctp",
+        text: "memory, 64 KiB: at most 0.5 × the CPU of rtc-sctp",
         column: Column::Memory(65_536),
         figure: Answer::cost,
         rivals: &["rtc-sctp"],
-        bound: Bound::AtMost(0.7),
+        bound: Bound::AtMost(0.5),
     },
     Wish {
         text: "memory, 64 B: at least 2 × the messages of rtc-sctp",
