@@ -49,17 +49,21 @@ struct Options {
     dry: bool,
     /// Measure little: to see that all works, not for the page.
     quick: bool,
+    /// Install and build what is measured, and leave it at that: the machine is quiet afterwards.
+    build: bool,
     /// Said by the benchmark to itself: the namespaces are there.
     inside: bool,
 }
 
 impl Options {
     fn parse(words: &[&str]) -> Result<Self, String> {
-        let mut options = Self { rounds: None, dry: false, quick: false, inside: false };
+        let mut options =
+            Self { rounds: None, dry: false, quick: false, build: false, inside: false };
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             match *word {
                 "--dry" => options.dry = true,
+                "--build" => options.build = true,
                 "--inside" => options.inside = true,
                 // What is measured in a hurry does not go into the page.
                 "--quick" => (options.quick, options.dry) = (true, true),
@@ -69,7 +73,8 @@ impl Options {
                     options.rounds = Some(number.ok_or("--rounds wants a number above 0")?);
                 }
                 other => {
-                    return Err(format!("bench knows --rounds N, --quick and --dry; not {other}"));
+                    let known = "--rounds N, --quick, --dry and --build";
+                    return Err(format!("bench knows {known}; not {other}"));
                 }
             }
         }
@@ -89,6 +94,7 @@ mod tests {
         assert_eq!((options.rounds, options.dry), (None, false));
         let options = Options::parse(&["--quick"]).unwrap();
         assert!(options.quick && options.dry && !options.inside);
+        assert!(Options::parse(&["--build"]).unwrap().build && !options.build);
         assert!(Options::parse(&["--rounds"]).is_err());
         assert!(Options::parse(&["--rounds", "0"]).is_err());
         assert!(Options::parse(&["--fast"]).is_err());

@@ -54,6 +54,9 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     let options = Options::parse(words)?;
     if !options.inside {
         Programs::install()?;
+        if options.build {
+            return Ok(());
+        }
         return arena::enter(&[&["bench", "http", "--inside"], words].concat());
     }
     let rounds = options.rounds.unwrap_or(if options.quick { QUICK_ROUNDS } else { ROUNDS });

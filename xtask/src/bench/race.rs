@@ -26,6 +26,9 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     text.push_str("\n| case | instructions per operation |\n| --- | ---: |\n");
     for (package, bench) in BENCHES {
         let binary = build(package, bench)?;
+        if options.build {
+            continue;
+        }
         let cases = output(&mut command(&binary.to_string_lossy(), &["list"]))?;
         for case in cases.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let base = instructions(&binary, case, 1)?;
@@ -34,6 +37,9 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
             println!("{case}: {each}");
             text.push_str(&format!("| {case} | {} |\n", grouped(each)));
         }
+    }
+    if options.build {
+        return Ok(());
     }
     page::publish("race", &text, options.dry)
 }

@@ -60,6 +60,9 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     let options = Options::parse(words)?;
     let rounds = options.rounds.unwrap_or(if options.quick { QUICK_ROUNDS } else { ROUNDS });
     let programs = Programs::build()?;
+    if options.build {
+        return Ok(());
+    }
     let results = measure(&programs.all, rounds);
     let links = programs.links()?;
     let names: Vec<_> = programs.all.iter().map(|program| program.name).collect();

@@ -50,6 +50,9 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { ROUNDS });
     let seconds = if options.quick { QUICK_SECONDS } else { SECONDS };
     let programs = Programs::build()?;
+    if options.build {
+        return Ok(());
+    }
     let results = measure(&programs, rounds, seconds)?;
     let mut text = page::circumstances(&format!("cargo xtask bench sim --rounds {rounds}"));
     for table in [
