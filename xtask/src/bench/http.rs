@@ -61,13 +61,13 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     }
     let rounds = options.rounds.unwrap_or(if options.quick { QUICK_ROUNDS } else { ROUNDS });
     let programs = Programs::installed();
+    let versions = programs.versions()?;
     let arena = Arena::new(&programs.caddy, &programs.python)?;
     let mut rivals = programs.start_all(&arena)?;
     let results = run(&mut rivals, rounds);
     let names: Vec<_> = rivals.iter().map(|rival| rival.name).collect();
     drop(rivals);
     let costs = cost::measure(&programs, &arena, options.quick)?;
-    let versions = programs.versions()?;
     let circumstances = page::circumstances(&format!("cargo xtask bench http --rounds {rounds}"));
     let tables =
         [table(&names, &results), versions.table(), verdict::text(&results), cost::table(&costs)];

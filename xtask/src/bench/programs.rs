@@ -6,7 +6,7 @@ use std::process::Command;
 use super::arena::{Arena, Place, WELL, WITHOUT_IPV6, WITHOUT_UDP};
 use super::rival::Rival;
 use super::versions::{self, Versions};
-use crate::run::{check, command, output, works, workspace};
+use crate::run::{check, command, works, workspace};
 
 /// Release, with what the rivals in Rust have in their own release profiles.
 const OUR_PROFILE: &str = "measured";
@@ -107,7 +107,6 @@ impl Programs {
     pub(super) fn versions(&self) -> Result<Versions, String> {
         let python = |expression| versions::python(&self.python, expression);
         let lock = |rival: &str| format!("bench/rivals/{rival}/Cargo.lock");
-        let caddy = output(Command::new(&self.caddy).arg("version"))?;
         let mut all = vec![
             ("eyas", versions::locked("Cargo.lock", &[&["eyas-http"][..], &FOUNDATION].concat())?),
             ("libcurl", python(LIBCURL)?),
@@ -119,7 +118,9 @@ impl Programs {
         }
         all.push((PLAIN, versions::locked(&lock("plain"), &FOUNDATION)?));
         all.push((NOQ, versions::locked(&lock("noq"), &["noq", "h3", "rustls", "tokio"])?));
-        all.push(("Caddy, the server", caddy.split(' ').next().unwrap_or_default().to_owned()));
+        // Caddy itself knows its version only where its own release process built it.
+        let caddy = versions::modules(&self.caddy, &["github.com/caddyserver/caddy/v2"]);
+        all.push(("Caddy, the server", caddy.unwrap_or_else(|_| "unknown".into())));
         Ok(Versions(all))
     }
 

@@ -63,6 +63,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     if options.build {
         return Ok(());
     }
+    let versions = programs.versions()?;
     let results = measure(&programs.all, rounds);
     let links = programs.links()?;
     let names: Vec<_> = programs.all.iter().map(|program| program.name).collect();
@@ -73,7 +74,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
         tables::associations(&names, &results),
         tables::sockets(&results),
         tables::links(&links),
-        programs.versions()?.table(),
+        versions.table(),
         wishes::text(&results, &links),
     ] {
         text.push('\n');

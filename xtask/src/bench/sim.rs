@@ -53,13 +53,14 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     if options.build {
         return Ok(());
     }
+    let versions = programs.versions()?;
     let results = measure(&programs, rounds, seconds)?;
     let mut text = page::circumstances(&format!("cargo xtask bench sim --rounds {rounds}"));
     for table in [
         tables::simulators(&results),
         tables::streams(&results.streams),
         tables::worlds(&results.worlds),
-        programs.versions()?.table(),
+        versions.table(),
         tables::wishes(&results),
     ] {
         text.push('\n');

@@ -67,14 +67,19 @@ pub(super) fn modules(program: &Path, modules: &[&str]) -> Result<String, String
         .ok_or_else(|| format!("{program:?} does not say what is in it: {said}"))
 }
 
-/// The first line is `PROGRAM: goVERSION`, those of modules are `dep NAME vVERSION HASH`.
+/// The first line is `PROGRAM: goVERSION`, those of modules are `dep NAME vVERSION HASH`, with `mod`
+/// for the program's own. The name of a module may end with its major version.
 fn in_program(said: &str, modules: &[&str]) -> Option<String> {
     let (_, go) = said.lines().next()?.rsplit_once(": go")?;
     let mut found = Vec::new();
     for module in modules {
         let mut lines = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let line = lines.find(|words| words.starts_with(&["dep", module]))?;
-        let name = module.rsplit('/').next()?;
+        let line = lines.find(
+            |words| matches!(words.as_slice(), ["dep" | "mod", name, ..] if name == module),
+        )?;
+        let is_major =
+            |part: &&str| part.strip_prefix('v').is_some_and(|it| it.parse::<u8>().is_ok());
+        let name = module.rsplit('/').find(|part| !is_major(part))?;
         found.push(format!("{name} {}", line.get(2)?.trim_start_matches('v')));
     }
     found.push(format!("Go {go}"));
@@ -103,6 +108,13 @@ mod tests {
         let found = in_program(said, &["github.com/pion/sctp"]).unwrap();
         assert_eq!(found, "sctp 1.12.1, Go 1.26.8");
         assert_eq!(in_program(said, &["github.com/quic-go/quic-go"]), None);
+    }
+
+    #[test]
+    fn the_version_of_a_program_in_go_itself() {
+        let said = "caddy: go1.26.8\n\tmod\tgithub.com/caddyserver/caddy/v2\tv2.11.9\th1:abc=\n";
+        let found = in_program(said, &["github.com/caddyserver/caddy/v2"]);
+        assert_eq!(found.as_deref(), Some("caddy 2.11.9, Go 1.26.8"));
     }
 
     #[test]
