@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Instant;
 
-use eyas_lab::plan::Setup;
+use eyas_lab::situation::Setup;
 use eyas_lab::simulation;
 
 use crate::cpu;
