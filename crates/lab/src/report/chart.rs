@@ -8,6 +8,7 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
+use super::frame::label_above;
 use super::markup::number;
 use super::scale;
 
@@ -215,11 +216,14 @@ fn plot(
     // The backend writes sizes a fifth smaller than it is told.
     let (text, ticks) = if narrow { (15, 5) } else { (17, 9) };
     let (first, last) = (left - margin, right + margin);
+    let (label, label_height) = label_above(labels.y, root.dim_in_pixel().0);
+    markers.push_str(&label);
     let mut chart = ChartBuilder::on(root)
         .margin(8)
+        .margin_top(8.0 + label_height)
         .margin_right(14)
         .x_label_area_size(if narrow { 46 } else { 52 })
-        .y_label_area_size(if narrow { 54 } else { 64 })
+        .y_label_area_size(if narrow { 46 } else { 54 })
         .build_cartesian_2d(
             Ticked { range: (first..last).into(), ticks: labels.scale.ticks(first, last, ticks) },
             0.0..if top > 0.0 { top * 1.06 } else { 1.0 },
@@ -235,7 +239,6 @@ fn plot(
         .x_label_formatter(&|x| labels.scale.number(*x))
         .y_label_formatter(&|y| number(*y))
         .x_desc(labels.x)
-        .y_desc(labels.y)
         .draw()?;
     for line in lines {
         series(&mut chart, line)?;

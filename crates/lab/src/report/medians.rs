@@ -10,7 +10,7 @@ pub(super) fn draw(bars: &[Boxed], x_label: &str, y_label: &str, size: (u32, u32
     let highest = bars.iter().map(|bar| bar.percentiles[WHISKERS[1]]).fold(0.0, f64::max);
     let step = step(highest.max(f64::MIN_POSITIVE));
     let top_value = (highest / step).ceil().max(1.0) * step;
-    let mut frame = Frame::new(size);
+    let mut frame = Frame::new(size, y_label);
     let (bottom, rise) = (frame.bottom(), frame.rise());
     let at = |value: f64| bottom - rise * value / top_value;
     for line in 0..=(top_value / step).round() as u32 {
@@ -30,7 +30,7 @@ pub(super) fn draw(bars: &[Boxed], x_label: &str, y_label: &str, size: (u32, u32
         frame.place(&place[0].label, f64::midpoint(begin, end));
         begin = end;
     }
-    frame.end(x_label, y_label)
+    frame.end(x_label)
 }
 
 /// The bars of each place.

@@ -95,3 +95,12 @@ fn a_quick_run_says_what_it_does_not_decide() {
         "{head}"
     );
 }
+
+/// Upright beside its axis, a long label would be cut or stand in its numbers.
+#[test]
+fn what_axes_show_is_never_upright() {
+    for name in ["cmt-delay", "cmt-backup"] {
+        let page = page(&document(name));
+        assert!(page.contains("<svg") && !page.contains("rotate("), "{name}");
+    }
+}

@@ -104,7 +104,7 @@ pub(super) fn draw_boxes(
     let highest = boxes.iter().map(|one| one.most).fold(LEAST, f64::max).log10();
     let lowest = boxes.iter().map(|one| one.percentiles[0]).fold(f64::MAX, f64::min);
     let lowest = lowest.max(LEAST).log10().floor();
-    let mut frame = Frame::new(size);
+    let mut frame = Frame::new(size, y_label);
     let (bottom, rise) = (frame.bottom(), frame.rise());
     let step = frame.room() / boxes.len().max(1) as f64;
     let scale = rise / (highest * 1.02 - lowest).max(0.1);
@@ -124,7 +124,7 @@ pub(super) fn draw_boxes(
             told.clone_from(&one.label);
         }
     }
-    frame.end(x_label, y_label)
+    frame.end(x_label)
 }
 
 fn one_box(one: &Boxed, middle: f64, half: f64, at: &dyn Fn(f64) -> f64) -> String {
