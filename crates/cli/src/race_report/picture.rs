@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use eyas::race::candidate::Transport;
+use eyas::race::candidate::{Candidate, Transport};
 use eyas::race::evidence::Level;
 use eyas::race::io::{AttemptId, CloseReason, Input};
 use eyas::race::race::{Attempt, AttemptState};
@@ -34,13 +34,28 @@ impl RaceReport {
         let since = |at: Duration| at.saturating_sub(self.race.started_at());
         let end = end(attempt);
         Lane {
-            name: format!("{:width$} {}", attempt.transport(), attempt.candidate.address),
+            name: self.name(attempt, width),
             paint: paint(attempt.candidate.transport),
             started: since(attempt.started),
             progress: self.progress(attempt.id),
             ended: attempt.ended().map(since),
             end,
             note: note(attempt, end, attempt.ended().map(since), since(attempt.started)),
+        }
+    }
+
+    /// Transport and address, and the security where another attempt differs in that alone.
+    fn name(&self, attempt: &Attempt, width: usize) -> String {
+        let Candidate { transport, address, security, .. } = &attempt.candidate;
+        let is_twin = |other: &Attempt| {
+            let other = &other.candidate;
+            (other.transport, &other.address) == (*transport, address)
+                && other.security != *security
+        };
+        let name = format!("{:width$} {address}", attempt.transport());
+        match self.race.attempts().iter().any(is_twin) {
+            true => format!("{name} {}", security.name()),
+            false => name,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Text as a terminal shows it: coloured spans, durations for people.
 
 mod amount;
+mod letters;
 mod paint;
 mod table;
 

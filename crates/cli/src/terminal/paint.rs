@@ -170,12 +170,12 @@ impl Line {
     }
 }
 
-/// Text broken at spaces into lines that fit behind this column.
+/// Text broken at spaces into lines that fit behind this column, in letters that the locale has.
 pub(crate) fn wrapped(paint: Paint, text: &str, column: usize, look: Look) -> Vec<Line> {
     let room = look.width.saturating_sub(column).max(20);
     let mut lines = Vec::new();
     let mut current = String::new();
-    for word in text.split_whitespace() {
+    for word in look.spelt(text).split_whitespace() {
         if !current.is_empty() && columns(&current) + 1 + columns(word) > room {
             lines.push(std::mem::take(&mut current));
         }

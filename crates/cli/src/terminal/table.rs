@@ -2,35 +2,74 @@
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table};
 
-use super::{Line, Look, Paint};
+use super::{Line, Look, Paint, columns, wrapped};
 
-/// Columns before a table.
+/// Columns before a table, and before what stands below a row of it.
 const INDENT: usize = 2;
+const BELOW: usize = 6;
+/// Columns between columns.
+const GAP: u16 = 2;
+/// No column that may be broken into lines.
+const NONE: usize = usize::MAX;
 
 /// A rule below the header and no other line, in the order that comfy-table reads its presets.
 const UNICODE: &str = "     ──            ";
 const ASCII: &str = "     --            ";
 
-/// Lays out a table; what is too wide in the last column is broken into lines.
-pub(crate) fn table(header: &[&str], rows: Vec<Vec<(Paint, String)>>, look: Look) -> Vec<Line> {
-    lay_out(header, rows, header.len().saturating_sub(1), look)
+/// Columns that the last column of a table wants where it is broken into lines: words of which no
+/// two stand beside one another are hard to read.
+const READABLE: usize = 24;
+
+/// A row: its cells.
+type Row = Vec<(Paint, String)>;
+
+/// Lays out a table; what is too wide in the last column is broken into lines, and where the others
+/// leave it no room, it stands below them.
+pub(crate) fn table(header: &[&str], rows: Vec<Row>, look: Look) -> Vec<Line> {
+    let rows = spelt(rows, look);
+    let (last, gap) = (header.len().saturating_sub(1), usize::from(GAP));
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|(_, text)| columns(text));
+        cells.chain([columns(header[column])]).max().unwrap_or_default()
+    };
+    let others: usize = (0..last).map(|column| width(column) + gap).sum();
+    let room = look.width.saturating_sub(INDENT + others + gap);
+    match last > 0 && room < width(last).min(READABLE) {
+        true => last_below(header, rows, look),
+        false => lay_out(header, rows, last, look),
+    }
+}
+
+/// A table whose last column stands below the others, as text.
+fn last_below(header: &[&str], mut rows: Vec<Row>, look: Look) -> Vec<Line> {
+    let told: Vec<(Paint, String)> = rows.iter_mut().filter_map(Vec::pop).collect();
+    let (last, header) = header.split_last().unwrap_or((&"", header));
+    let mut above = lay_out(header, rows, NONE, look).into_iter();
+    let mut lines: Vec<Line> = above.next().into_iter().collect();
+    lines.extend(wrapped(Paint::Dim, last, BELOW, look));
+    lines.extend(above.next());
+    for (line, (paint, text)) in above.zip(told) {
+        lines.push(line);
+        if !text.is_empty() {
+            lines.extend(wrapped(paint, &text, BELOW, look));
+        }
+    }
+    lines
+}
+
+fn spelt(rows: Vec<Row>, look: Look) -> Vec<Row> {
+    let cell = |(paint, text): (Paint, String)| (paint, look.spelt(&text).into_owned());
+    rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect()
 }
 
 /// The same for numbers after names: it is the names that are broken.
-pub(crate) fn table_of_numbers(
-    header: &[&str],
-    rows: Vec<Vec<(Paint, String)>>,
-    look: Look,
-) -> Vec<Line> {
-    lay_out(header, rows, 0, look)
+pub(crate) fn table_of_numbers(header: &[&str], rows: Vec<Row>, look: Look) -> Vec<Line> {
+    let header: Vec<_> = header.iter().map(|text| look.spelt(text)).collect();
+    let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();
+    lay_out(&header, spelt(rows, look), 0, look)
 }
 
-fn lay_out(
-    header: &[&str],
-    rows: Vec<Vec<(Paint, String)>>,
-    breaks: usize,
-    look: Look,
-) -> Vec<Line> {
+fn lay_out(header: &[&str], rows: Vec<Row>, breaks: usize, look: Look) -> Vec<Line> {
     let mut table = Table::new();
     table.load_preset(if look.unicode { UNICODE } else { ASCII });
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -40,7 +79,7 @@ fn lay_out(
         table.add_row(row.iter().map(|(paint, text)| cell(*paint, text)).collect::<Vec<_>>());
     }
     for (number, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
+        column.set_padding((0, GAP));
         if number != breaks {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }

@@ -62,6 +62,44 @@ fn numbers_stay_whole_beside_long_names() {
 }
 
 #[test]
+fn a_text_without_room_beside_its_row_stands_below_it() {
+    let address = "[2001:db8:1234:5678:9abc:def0:1234:5678]:443";
+    let why = "unreachable: no route leads to the network that this address is in";
+    let row =
+        |address: &str| [address, "no", why].map(|text| (Paint::Plain, text.to_owned())).to_vec();
+    let told = |address: &str, width: usize| -> Vec<String> {
+        let look = Look { width, unicode: false, ..look(ColorChoice::Never, false, &[]) };
+        let lines = table(&["address", "works", "why not"], vec![row(address)], look);
+        lines.iter().map(|line| line.to_text(false)).collect()
+    };
+    for width in [60, 80, 110] {
+        for address in [address, "192.0.2.1:443"] {
+            let lines = told(address, width);
+            assert!(lines.iter().all(|line| columns(line) <= width), "{lines:#?}");
+            let words: Vec<&str> = lines.iter().flat_map(|line| line.split_whitespace()).collect();
+            assert!(why.split(' ').all(|word| words.contains(&word)), "whole words: {lines:#?}");
+        }
+    }
+    assert_eq!(told("192.0.2.1:443", 80).len(), 4, "beside it where there is room");
+    insta::assert_snapshot!(told(address, 60).join("\n"));
+}
+
+#[test]
+fn what_the_locale_cannot_write_is_spelt() {
+    let ascii = Look { unicode: false, ..look(ColorChoice::Never, false, &[]) };
+    assert_eq!(ascii.spelt("1.5 ms ± 0.2, ≥ 3, σ"), "1.5 ms +/- 0.2, >= 3, sigma");
+    assert_eq!(ascii.spelt("日"), "?");
+    assert_eq!(Look { unicode: true, ..ascii }.spelt("± 日"), "± 日");
+    let cell = vec![(Paint::Plain, "103 µs".to_owned())];
+    let mut lines = table(&["round trip"], vec![cell.clone()], ascii);
+    lines.extend(table_of_numbers(&["≥ 3 ms"], vec![cell], ascii));
+    lines.extend(wrapped(Paint::Plain, "after 103 µs", 2, ascii));
+    for line in lines {
+        assert!(line.to_text(false).is_ascii(), "{line:?}");
+    }
+}
+
+#[test]
 fn times_have_two_digits_or_so() {
     let cases = [
         (0, "0 ms"),

@@ -30,6 +30,26 @@ fn plan(directory: &Path, text: &str) -> String {
 }
 
 #[test]
+fn the_page_has_eighty_columns_and_the_letters_of_the_locale() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let long = "which is said at such length that no line of eighty columns could hold all of it";
+    let text = PLAN
+        .replace("'Mine'", &format!("'Buffers σ ≥ 8 KiB, {long}'"))
+        .replace("'Rate'", &format!("'Rate ± deviation, {long}'"))
+        .replace("'9.6 Mbit/s'", &format!("'≈ 9.6 Mbit/s × 1, {long}'"));
+    let line = plan(directory.path(), &text);
+    let mut command = lab(directory.path(), &line).command();
+    let run = command.env("LC_ALL", "C").output().expect("it runs");
+    let page = String::from_utf8(run.stdout).expect("text");
+    assert!(run.status.success() && page.contains("sigma >= 8 KiB"), "{page}");
+    // The names of files are as long as they are.
+    for line in page.lines().filter(|line| !line.contains(&directory.path().display().to_string()))
+    {
+        assert!(line.len() <= 80 && line.is_ascii(), "{line}");
+    }
+}
+
+#[test]
 fn a_plan_of_ones_own_is_run_judged_and_reported() {
     let directory = tempfile::tempdir().expect("a directory");
     let line = plan(directory.path(), PLAN);

@@ -17,8 +17,7 @@ const COLUMNS: usize = 6;
 /// The shipped plans.
 pub(super) fn plans(plans: &[Plan], look: Look) -> Vec<Line> {
     let row = |plan: &Plan| {
-        let times = if look.unicode { "×" } else { "x" };
-        let amount = format!("{} {times} {}", plan.grid.points.len(), plan.grid.runs);
+        let amount = format!("{} × {}", plan.grid.points.len(), plan.grid.runs);
         vec![
             (Paint::Command, plan.name.clone()),
             (Paint::Plain, amount),
@@ -32,7 +31,7 @@ pub(super) fn plans(plans: &[Plan], look: Look) -> Vec<Line> {
 
 /// Figures as tables, then the claims.
 pub(super) fn document(document: &Document, look: Look) -> Vec<Line> {
-    let mut lines = vec![Line::new().with(Paint::Head, &document.title)];
+    let mut lines = wrapped(Paint::Head, &document.title, 0, look);
     if document.run.extent == Extent::Quick
         && let Some(open) = document.claims_without_verdict()
     {
@@ -42,7 +41,10 @@ pub(super) fn document(document: &Document, look: Look) -> Vec<Line> {
     for figure in &document.figures {
         lines.push(Line::new());
         let unit = format!("  {}", figure.measure.label());
-        lines.push(Line::new().with(Paint::Plain, &figure.title).with(Paint::Dim, unit));
+        let mut title = wrapped(Paint::Plain, &figure.title, 0, look);
+        let last = title.pop().unwrap_or_default();
+        lines.extend(title);
+        lines.extend(beside(last, &unit, 2, look));
         lines.extend(numbers(document, figure, look));
     }
     if !document.claims.is_empty() {
@@ -108,8 +110,7 @@ fn claims(claims: &[Verdict], look: Look) -> Vec<Line> {
         };
         let mut heading = Line::new().with(Paint::Head, format!("  {:>2}  ", claim.id));
         heading.push(paint, claim.outcome.in_words());
-        heading.push(Paint::Dim, format!("  published: {}", claim.published));
-        lines.push(heading);
+        lines.extend(beside(heading, &format!("  published: {}", claim.published), 6, look));
         lines.extend(wrapped(Paint::Plain, &claim.text, 6, look));
         lines.extend(claim.checks.iter().flat_map(|one| check(one, look)));
         if !claim.note.is_empty() {
@@ -117,6 +118,18 @@ fn claims(claims: &[Verdict], look: Look) -> Vec<Line> {
         }
     }
     lines
+}
+
+/// A line with more at its end, or with that below where there is no room.
+fn beside(line: Line, more: &str, column: usize, look: Look) -> Vec<Line> {
+    let whole = line.clone().with(Paint::Dim, look.spelt(more));
+    match whole.width() <= look.width {
+        true => vec![whole],
+        false => {
+            let below = wrapped(Paint::Dim, more, column, look);
+            std::iter::once(line).chain(below).collect()
+        }
+    }
 }
 
 fn check(check: &CheckVerdict, look: Look) -> Vec<Line> {
