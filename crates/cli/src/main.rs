@@ -26,10 +26,10 @@ use clap::error::{ContextKind, ContextValue};
 
 use failure::{Failure, Kind};
 use flags::{Cli, Command, CommonFlags};
-use terminal::{Line, Look, Paint};
+use terminal::Look;
 
 fn main() -> ExitCode {
-    let cli = match Cli::read(std::env::args_os()) {
+    let cli = match Cli::read(std::env::args_os(), terminal::room()) {
         Ok(cli) => cli,
         Err(refused) => return usage(&refused),
     };

@@ -14,6 +14,8 @@ use crate::flags::{Cli, ManFlags};
 
 /// How the help of a command begins what the man page has a section for.
 const EXAMPLES: &str = "Examples:\n";
+/// Where examples stand on a man page. Where its text does, eighty columns would not hold them.
+const EXAMPLES_AT: &str = "2n";
 
 /// Prints the completions of a shell.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
@@ -91,7 +93,7 @@ fn render(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
     }
     let mut rest = Roff::new();
     if let Some(text) = command.get_after_help() {
-        examples(&mut rest, &text.to_string());
+        below(&mut rest, &text.to_string());
     }
     if name(command) != "eyas" {
         rest.control("SH", ["SEE ALSO"]).text([roman("eyas(1)")]);
@@ -112,11 +114,21 @@ fn whole(flag: Arg) -> Arg {
     }
 }
 
-/// What is laid out in lines stays so.
-fn examples(roff: &mut Roff, text: &str) {
-    roff.control("SH", ["EXAMPLES"]).control("nf", []);
-    for line in text.strip_prefix(EXAMPLES).unwrap_or(text).lines() {
-        roff.text([roman(line)]);
+/// What stands below the flags: the examples, whose lines stay as they are, then text.
+fn below(roff: &mut Roff, text: &str) {
+    let mut parts = text.split("\n\n");
+    if let Some(examples) = text.starts_with(EXAMPLES).then(|| parts.next()).flatten() {
+        roff.control("SH", ["EXAMPLES"]).control("in", [EXAMPLES_AT]).control("nf", []);
+        for line in examples.lines().skip(1) {
+            roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
+        }
+        roff.control("fi", []).control("in", []);
     }
-    roff.control("fi", []);
+    for (number, paragraph) in parts.enumerate() {
+        match number {
+            0 => roff.control("SH", ["NOTES"]),
+            _ => roff.control("PP", []),
+        };
+        roff.text([roman(paragraph.replace('\n', " "))]);
+    }
 }

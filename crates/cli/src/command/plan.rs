@@ -15,7 +15,7 @@ use crate::terminal::{Line, Look, Paint};
 pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), Failure> {
     let target = target::parse(&flags.target, &flags.service, flags.versions)?;
     let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
-    let policy = setting::policy(&flags.choice, &flags.reach, &target)?;
+    let policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
     let name = target.to_string();
     let mut preconnection = means.endpoint.preconnection(target).policy(policy);
     if let Some(seed) = flags.choice.seed {

@@ -31,7 +31,7 @@ const WATCHED: Duration = Duration::from_secs(1);
 pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), Failure> {
     let target = target::parse(&flags.target, &flags.service, flags.versions)?;
     let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
-    let mut policy = setting::policy(&flags.choice, &flags.reach, &target)?;
+    let mut policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
     if flags.all {
         policy.exhaustive = true;
         policy.ignore_memory = true;

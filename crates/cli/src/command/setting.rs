@@ -21,7 +21,7 @@ use eyas_http::Versions;
 use super::target::with_company;
 use crate::failure::{Failure, Kind};
 use crate::flags::{
-    Addresses, ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, PolicyName,
+    Addresses, ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, RacePolicy,
     ReachFlags, TrustFlags, VersionFlags,
 };
 use crate::output;
@@ -146,8 +146,23 @@ pub(crate) fn association(paths: &PathFlags) -> AssociationConfig {
     config
 }
 
+/// A policy under which candidates are tried in this way.
+pub(crate) fn tried(how: RacePolicy, mut policy: Policy) -> Policy {
+    match how {
+        RacePolicy::Race => {}
+        RacePolicy::Naive => policy = policy.naive(),
+        RacePolicy::Serial => {
+            policy.max_in_flight = 1;
+            policy.late_switch = false;
+            policy.second_tries = 0;
+        }
+    }
+    policy
+}
+
 /// The policy of a race.
 pub(crate) fn policy(
+    how: RacePolicy,
     choice: &ChoiceFlags,
     reach: &ReachFlags,
     target: &Target,
@@ -161,9 +176,7 @@ pub(crate) fn policy(
         policy.transports.retain(|transport| !preferred.contains(transport));
         policy.transports.splice(0..0, preferred);
     }
-    if choice.policy == PolicyName::Naive {
-        policy = policy.naive();
-    }
+    policy = tried(how, policy);
     policy.only_family = only_family(reach);
     if let Some(head_start) = choice.head_start {
         policy = policy.with_head_start(head_start);
@@ -266,9 +279,9 @@ pub(crate) fn memory(
 /// Where the memory is; `None` if there is to be none.
 pub(crate) fn memory_path(choice: Option<&MemoryChoice>) -> Result<Option<PathBuf>, Failure> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    match choice {
+    match choice.cloned().or_else(MemoryChoice::from_env) {
         Some(MemoryChoice::None) => Ok(None),
-        Some(MemoryChoice::File(path)) => Ok(Some(path.clone())),
+        Some(MemoryChoice::File(path)) => Ok(Some(path)),
         None => {
             usual_memory(variable("XDG_STATE_HOME"), variable("HOME")).map(Some).ok_or_else(|| {
                 Failure::new(Kind::Memory, "neither XDG_STATE_HOME nor HOME is set")
@@ -304,6 +317,8 @@ mod tests {
 
     #[derive(clap::Parser)]
     struct Line {
+        #[arg(long, default_value = "race")]
+        policy: RacePolicy,
         #[command(flatten)]
         choice: ChoiceFlags,
         #[command(flatten)]
@@ -313,10 +328,18 @@ mod tests {
     fn policy_of(line: &str) -> Result<Policy, Failure> {
         use clap::Parser as _;
         use eyas::race::candidate::Security;
-        let line = Line::parse_from(line.split_whitespace());
+        let line = Line::try_parse_from(line.split_whitespace())
+            .map_err(|refused| Failure::new(Kind::Usage, refused.to_string()))?;
         let host = Host::parse("a.test").expect("a name");
         let target = Target::plain(host, 443, vec![Transport::Tcp], Security::Tls);
-        policy(&line.choice, &line.reach, &target)
+        policy(line.policy, &line.choice, &line.reach, &target)
+    }
+
+    #[test]
+    fn one_at_a_time_where_that_is_asked_for() {
+        let policy = policy_of("eyas --policy serial").expect("a policy");
+        assert_eq!((policy.max_in_flight, policy.late_switch), (1, false));
+        assert_ne!(policy_of("eyas").expect("a policy").max_in_flight, 1);
     }
 
     #[test]
@@ -325,6 +348,7 @@ mod tests {
         assert_eq!(tries("eyas"), Some(3));
         assert_eq!(tries("eyas --second-tries 0"), Some(0));
         assert_eq!(tries("eyas --policy naive"), Some(0));
+        assert_eq!(tries("eyas --policy serial"), Some(0));
         assert_eq!(tries("eyas --policy naive --second-tries 1"), Some(1));
         assert_eq!(tries("eyas --second-tries 9"), None, "more than a race bears");
     }

@@ -43,21 +43,30 @@ pub(crate) enum PolicyName {
     Naive,
 }
 
+/// How candidates are tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RacePolicy {
+    /// As eyas does: staggered, losers cancelled.
+    #[default]
+    Race,
+    /// As it was measured in 2016: all at once, every handshake to its end, no memory.
+    Naive,
+    /// One after another, each to its end.
+    Serial,
+}
+
 /// How to choose among candidates.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Choosing")]
 pub(crate) struct ChoiceFlags {
-    /// How HTTP/3 and HTTP over TCP come to be used
-    #[arg(long, value_name = "POLICY", default_value = "race")]
-    pub(crate) policy: PolicyName,
     /// Transport wanted most: quic, tcp, mptcp, sctp (in IP or UDP) or sctp-udp [default: quic]
     #[arg(long, value_name = "TRANSPORT", value_parser = values::transport)]
     pub(crate) prefer: Option<Transport>,
-    /// Where to remember what works: a file, or none for a private run
+    /// Where to remember what works: a file, or none for a private run [env: EYAS_MEMORY]
     ///
     /// Without it $EYAS_MEMORY, then $XDG_STATE_HOME/eyas/memory.sqlite, then
     /// ~/.local/state/eyas/memory.sqlite. With none nothing is read and nothing is written.
-    #[arg(long, value_name = "FILE|none", env = "EYAS_MEMORY", hide_env_values = true)]
+    #[arg(long, value_name = "FILE|none")]
     pub(crate) memory: Option<MemoryChoice>,
     /// Try again what failed before once this much time has passed, instead of backing off
     ///
@@ -71,12 +80,12 @@ pub(crate) struct ChoiceFlags {
     ///
     /// After 250 ms, or three of the round trips that are known and 10 ms; each further one waits
     /// twice as long, and none starts once there is a connection. 0 switches them off.
-    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = values::second_tries(), hide_short_help = true)]
     pub(crate) second_tries: Option<u32>,
     /// Time between two attempts when nothing is remembered [default: 250ms]
     #[arg(long, value_name = "DURATION", value_parser = values::duration, hide_short_help = true)]
     pub(crate) attempt_delay: Option<Duration>,
     /// Seed of every random choice, to see the same race twice
-    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
 }

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::choice::{ChoiceFlags, VersionFlags};
+use super::choice::{ChoiceFlags, PolicyName, VersionFlags};
 use super::reach::{ReachFlags, TrustFlags};
 use super::values::{self, HeaderLine};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   eyas get https://example.org/           the page on standard output
-  eyas get -v https://example.org/        and how the race ran, on standard error
+  eyas get -v https://example.org/        with the race, on standard error
   eyas get -O https://example.org/a.iso   into a.iso, moved there when whole
   eyas get -I https://example.org/        headers alone
   eyas get -d name=value https://example.org/form
@@ -41,6 +41,9 @@ pub(crate) struct GetFlags {
     pub(crate) output: BodyFlags,
     #[command(flatten)]
     pub(crate) versions: VersionFlags,
+    /// How HTTP/3 and HTTP over TCP come to be used
+    #[arg(long, value_name = "POLICY", default_value = "race", help_heading = "Choosing")]
+    pub(crate) policy: PolicyName,
     #[command(flatten)]
     pub(crate) choice: ChoiceFlags,
     #[command(flatten)]
@@ -72,7 +75,7 @@ pub(crate) struct RequestFlags {
     #[arg(short = 'L', long)]
     pub(crate) location: bool,
     /// Redirects to follow at most
-    #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) max_redirs: usize,
     /// User-Agent to send
     #[arg(short = 'A', long, value_name = "NAME")]

@@ -7,7 +7,8 @@ use clap::Args;
 pub(super) const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   eyas completions bash > ~/.local/share/bash-completion/completions/eyas
-  eyas completions fish > ~/.config/fish/completions/eyas.fish";
+  eyas completions fish > ~/.config/fish/completions/eyas.fish
+  eyas completions zsh > _eyas           into a directory of $fpath";
 
 pub(super) const MAN_EXAMPLES: &str = "\
 Examples:

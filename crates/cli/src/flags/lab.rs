@@ -8,7 +8,7 @@ use eyas_lab::runner::Shard;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   eyas lab list                      the experiments that come with eyas
-  eyas lab run cmt-delay --quick     the shape of one, in under a minute
+  eyas lab run cmt-delay --quick     the shape of one, in about a minute
   eyas lab run cmt-delay             all of it: claims, numbers, report.html
   eyas lab run h3-loss --standard    on real sockets, in real time
   eyas lab run cmt-delay --set path.B.delay='100 ms' --runs 4
@@ -34,7 +34,7 @@ pub(crate) struct LabFlags {
 pub(crate) enum LabAction {
     /// Show the experiments that come with eyas
     List,
-    /// Print the plan of an experiment, to begin one's own with
+    /// Print the plan of an experiment, to begin a plan of your own with
     Show {
         /// Its name
         name: String,
@@ -65,10 +65,10 @@ pub(crate) struct LabRunFlags {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) runs: Option<u32>,
     /// The seed of the first run; the others follow it
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// How many runs at a time, instead of one for each core; some live ones run alone whatever it says
-    #[arg(long, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Runs at a time, instead of one for each core; some live ones run alone in any case
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
     /// Where results go, instead of eyas-lab/NAME
     #[arg(long, value_name = "DIR")]

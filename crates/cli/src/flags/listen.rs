@@ -25,7 +25,7 @@ it at once.";
 /// Flags of `eyas serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeFlags {
-    /// Directory whose files are served; none are if this is left out with --no-files
+    /// Directory whose files are served, unless --no-files is given
     #[arg(default_value = ".")]
     pub(crate) directory: PathBuf,
     /// Serve no files, only /bytes/N, /echo and /slow
@@ -41,8 +41,10 @@ pub(crate) struct ServeFlags {
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
-    /// Names in the certificate that is made on the spot
+    /// Names in the certificate that is made on the spot, separated by commas
+    /// [default: localhost,127.0.0.1,::1]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "cert",
+          value_parser = values::certificate_name, hide_default_value = true,
           default_values = ["localhost", "127.0.0.1", "::1"])]
     pub(crate) names: Vec<String>,
     /// Write the certificate that was made on the spot to FILE, for --cacert at the other side
@@ -54,7 +56,7 @@ pub(crate) struct ServeFlags {
     /// Without HTTP/3
     #[arg(long)]
     pub(crate) no_h3: bool,
-    /// UDP port for SCTP inside UDP; where nothing is said and it is taken, SCTP is left out
+    /// UDP port for SCTP inside UDP; without this flag SCTP is left out where the usual port is taken
     /// [default: 9899]
     #[arg(long, value_name = "PORT")]
     pub(crate) sctp_udp_port: Option<u16>,
@@ -69,7 +71,7 @@ pub(crate) struct ServeFlags {
     /// --json
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
-    /// What such a line is
+    /// What such a line looks like
     #[arg(long, value_name = "FORMAT", requires = "log", default_value = "common")]
     pub(crate) log_format: LogFormat,
     /// Alt-Svc header to send; 'none' sends none [default: h3 on the same port, and the port of SCTP
@@ -81,9 +83,9 @@ pub(crate) struct ServeFlags {
 /// What a line of the access log is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// The common log format of NCSA, which Apache and nginx write, too.
+    /// The common log format of NCSA, which Apache and nginx write too.
     #[default]
     Common,
-    /// An object of JSON, with the transport, the time it took and who asked.
+    /// A JSON object, with the transport, the time it took and who asked.
     Json,
 }

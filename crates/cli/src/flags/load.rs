@@ -8,7 +8,7 @@ use eyas::race::candidate::Transport;
 use eyas::race::policy::SctpSecurity;
 use eyas_lab::load::{Rate, Spacing};
 
-use super::choice::VersionFlags;
+use super::choice::{RacePolicy, VersionFlags};
 use super::reach::{ReachFlags, TrustFlags};
 use super::values::{self, AddressRange, HeaderLine};
 
@@ -61,7 +61,7 @@ pub(crate) struct ArrivalFlags {
     /// Requests a second; FROM..TO rises or falls in a straight line over the duration
     #[arg(short, long, value_name = "RATE", default_value = "100", value_parser = rate)]
     pub(crate) rate: RateWanted,
-    /// How they are spaced: poisson (exponential gaps) or constant
+    /// How they are spaced
     #[arg(long, value_name = "SPACING", default_value = "poisson")]
     pub(crate) arrivals: SpacingName,
     /// How long requests arrive [default: 10s, or until --requests]
@@ -73,7 +73,8 @@ pub(crate) struct ArrivalFlags {
     /// What arrives before this time is done and not counted
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::duration)]
     pub(crate) warm_up: Duration,
-    /// Ask for /bytes/N of eyas serve instead of the URL's path; of several sizes for one at random
+    /// Ask for /bytes/N of eyas serve instead of the URL's path; of several sizes, each request takes
+    /// one at random
     #[arg(long, value_name = "SIZE[,SIZE]", value_delimiter = ',', value_parser = values::size)]
     pub(crate) size: Vec<u64>,
     /// Add a header
@@ -87,8 +88,8 @@ pub(crate) struct ArrivalFlags {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: u16,
-    /// Seed of all that chance decides
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
@@ -119,13 +120,13 @@ pub(crate) struct LoadChoiceFlags {
     #[arg(long, value_name = "TRANSPORT[,..]", value_delimiter = ',',
           value_parser = values::transport)]
     pub(crate) transport: Vec<Transport>,
-    /// How they are tried
+    /// How candidates are tried
     #[arg(long, value_name = "POLICY", default_value = "race")]
-    pub(crate) policy: LoadPolicy,
+    pub(crate) policy: RacePolicy,
     /// Share of connections whose outcome is made known beforehand: they go straight there
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     pub(crate) hit_rate: Option<f64>,
-    /// Transports that are to win, of several one at random [default: whichever does]
+    /// Transports that are to win; of several, one at random [default: whichever does]
     #[arg(long, value_name = "TRANSPORT[,..]", value_delimiter = ',',
           value_parser = values::transport)]
     pub(crate) outcome: Vec<Transport>,
@@ -139,7 +140,7 @@ pub(crate) struct LoadChoiceFlags {
     ///
     /// After 250 ms, or three of the round trips that are known and 10 ms; each further one waits
     /// twice as long, and none starts once there is a connection. 0 switches them off.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "N", value_parser = values::second_tries())]
     pub(crate) second_tries: Option<u32>,
     /// Time between two attempts when nothing is remembered [default: 250ms]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
@@ -159,18 +160,6 @@ pub(crate) struct FileFlags {
     /// Histograms of all times, second by second, into FILE, as HdrHistogram's tools read them
     #[arg(long, value_name = "FILE")]
     pub(crate) histogram: Option<PathBuf>,
-}
-
-/// How connections come about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LoadPolicy {
-    /// As eyas does: staggered, losers cancelled.
-    #[default]
-    Race,
-    /// As it was measured in 2016: all at once, every handshake to its end, no memory.
-    Naive,
-    /// One after another, each to its end.
-    Serial,
 }
 
 /// What protects SCTP inside UDP.

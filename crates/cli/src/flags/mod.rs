@@ -7,6 +7,7 @@ mod generate;
 mod lab;
 mod listen;
 mod load;
+mod narrow;
 mod netem;
 mod paths;
 mod pipe;
@@ -23,14 +24,14 @@ mod tests;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-pub(crate) use choice::{ChoiceFlags, PolicyName, VersionFlags};
+pub(crate) use choice::{ChoiceFlags, PolicyName, RacePolicy, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
 pub(crate) use generate::ManFlags;
 pub(crate) use lab::{LabAction, LabFlags, LabMergeFlags, LabRunFlags};
 pub(crate) use listen::{LogFormat, ServeFlags};
-pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags, LoadPolicy};
+pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags};
 pub(crate) use netem::NetemFlags;
 #[cfg(target_os = "linux")]
 pub(crate) use netem::{
@@ -57,7 +58,6 @@ pub(crate) use values::{Addresses, ConnectTo, DnsServer};
     propagate_version = true,
     subcommand_required = true,
     arg_required_else_help = true,
-    max_term_width = 100,
     after_help = TOP_EXAMPLES
 )]
 pub(crate) struct Cli {
@@ -70,11 +70,17 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Reads a command line, the program's name first.
-    pub(crate) fn read(line: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let line = line.into_iter().collect();
-        let root = Self::command();
-        let read = Self::try_parse_from(shortcut::with_get(&root, line));
+    /// Reads a command line, the program's name first. Help is laid out for so many columns.
+    pub(crate) fn read(
+        line: impl IntoIterator<Item = OsString>,
+        columns: usize,
+    ) -> Result<Self, clap::Error> {
+        let mut root = narrow::fitted(Self::command(), columns);
+        let line = shortcut::with_get(&root, line.into_iter().collect());
+        let read = root.try_get_matches_from_mut(line);
+        let read = read.and_then(|mut given| {
+            Self::from_arg_matches_mut(&mut given).map_err(|refused| refused.format(&mut root))
+        });
         read.map_err(|refused| slip::with_suggestion(refused, &root))
     }
 }
@@ -137,8 +143,9 @@ pub(crate) enum Command {
     /// Race against a server of our own on this machine, and draw each race
     ///
     /// Eight small networks on loopback: all well, UDP swallowed, TCP slow, QUIC slow, HTTP/3 only,
-    /// a wrong certificate on one transport, SCTP inside UDP, and protocol 132 dropped. Each is raced without memory and then with what
-    /// was learnt.
+    /// a wrong certificate on one transport, SCTP inside UDP, and protocol 132 dropped. Each is raced
+    /// without memory and then with what was learnt.
+    ///
     /// Needs no network, writes no file, and ends by itself in under ten seconds.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoFlags),
@@ -239,6 +246,9 @@ pub(crate) struct RaceFlags {
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) versions: VersionFlags,
+    /// How candidates are tried
+    #[arg(long, value_name = "POLICY", default_value = "race", help_heading = "Choosing")]
+    pub(crate) policy: RacePolicy,
     #[command(flatten)]
     pub(crate) choice: ChoiceFlags,
     #[command(flatten)]
@@ -250,10 +260,10 @@ pub(crate) struct RaceFlags {
 /// What is spoken at a target that is not a URL.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ServiceFlags {
-    /// Race without TLS; QUIC is left out
+    /// Without TLS, and so without QUIC
     #[arg(long, conflicts_with = "alpn")]
     pub(crate) plain: bool,
-    /// Application protocols to offer instead of HTTP, best first, separated by commas
+    /// Application protocols to offer (ALPN), best first, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) alpn: Vec<String>,
 }
@@ -261,7 +271,7 @@ pub(crate) struct ServiceFlags {
 const PLAN_EXAMPLES: &str = "\
 Examples:
   eyas plan example.org                  what 'eyas get' would try now
-  eyas plan --memory none example.org    the same for somebody who has learnt nothing
+  eyas plan --memory none example.org    as if nothing had been learnt
   eyas plan -4 --http3 example.org       with fewer candidates
   eyas plan --json example.org           as data";
 
@@ -274,6 +284,9 @@ pub(crate) struct PlanFlags {
     pub(crate) service: ServiceFlags,
     #[command(flatten)]
     pub(crate) versions: VersionFlags,
+    /// How candidates are tried
+    #[arg(long, value_name = "POLICY", default_value = "race", help_heading = "Choosing")]
+    pub(crate) policy: RacePolicy,
     #[command(flatten)]
     pub(crate) choice: ChoiceFlags,
     #[command(flatten)]
@@ -285,7 +298,7 @@ pub(crate) struct PlanFlags {
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   eyas race --trace bug.jsonl example.org   record
-  eyas replay bug.jsonl                     draw it again, and check that nothing has changed
+  eyas replay bug.jsonl                     draw it again, and check it
 
 A trace holds names and addresses that you connected to: look at it before you
 send it on.";

@@ -10,8 +10,8 @@ Examples:
   eyas netem run --delay 10ms --loss 5% --rate 10mbit --queue 100 -- COMMAND
   eyas netem run --delay 40ms --server 'iperf3 -s' -- iperf3 -c 198.18.1.2
   eyas netem run --rate 20mbit --backward rate=50mbit -- bash
-  eyas netem run --path wifi:rate=20mbit,delay=10ms
-        --path lte:rate=5mbit,delay=40ms,forward.loss=1% -- bash
+  eyas netem run --path wifi:rate=20mbit,delay=10ms \\
+                 --path lte:rate=5mbit,delay=40ms,forward.loss=1% -- bash
   eyas netem run --topology bad.toml --pcapng all.pcapng -- COMMAND
   eyas netem change --loss 20%           while one runs, from anywhere
   eyas netem show                        what has become of the packets
@@ -35,7 +35,7 @@ pub(crate) struct NetemFlags {
 pub(crate) enum NetemAction {
     /// Run a command behind a bad network
     ///
-    /// Takes root, or a user who may make user namespaces; the command then believes to be root.
+    /// Needs root, or a user who may make user namespaces: the command then believes that it is root.
     #[command(after_help = EXAMPLES)]
     Run(Box<NetemRunFlags>),
     /// Change the network of a run
@@ -52,24 +52,25 @@ pub(crate) struct LinkFlags {
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
     /// Delay one way, such as 10ms
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "DURATION")]
     delay: Option<String>,
     /// The most that is added to a packet's delay, evenly drawn; packets stay in order
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "DURATION")]
     jitter: Option<String>,
     /// Packets lost at random, such as 5%
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "SHARE")]
     loss: Option<String>,
     /// What may wait for the link: 100 (packets), '64 KiB', '1000 packets codel'
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
-    /// The largest packet of the link, in bytes; larger ones vanish, or are cut
+    /// The largest packet of the link, in bytes; larger ones are dropped, or fragmented if they may be
     #[arg(long, value_name = "BYTES")]
     mtu: Option<String>,
     /// Packets that arrive twice, such as 1%
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "SHARE")]
     duplicate: Option<String>,
-    /// Packets that are held back while others pass: '5% by 10ms'; or jitter
+    /// Packets that are held back while others pass: '5% by 10ms'; with 'jitter', those that --jitter
+    /// delays may be overtaken
     #[arg(long, value_name = "HOW")]
     reorder: Option<String>,
     /// Only from the client to the server: KEY=VALUE,...
@@ -103,23 +104,26 @@ impl LinkFlags {
 /// Flags of `eyas netem run`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NetemRunFlags {
+    /// The command, and its arguments
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
-    /// One of several paths, of its own link: NAME:KEY=VALUE,...; keys may begin with forward. or
-    /// backward.
+    /// One of several paths, of its own link: NAME:KEY=VALUE,...; keys may begin with 'forward.' or
+    /// 'backward.'
     #[arg(long, value_name = "PATH", help_heading = "Network")]
     pub(crate) path: Vec<String>,
     /// Paths, middleboxes and what changes, from a file of TOML
     #[arg(long, value_name = "FILE", conflicts_with = "path", help_heading = "Network")]
     pub(crate) topology: Option<PathBuf>,
-    /// From which everything random follows
-    #[arg(long, value_name = "S", help_heading = "Network")]
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", help_heading = "Network")]
     pub(crate) seed: Option<u64>,
     /// Keep the emulator on this core
     #[arg(long, value_name = "N", help_heading = "Network")]
     pub(crate) core: Option<usize>,
     /// Run this on the far side, by sh; the command begins once it listens
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", help_heading = "Network")]
     pub(crate) server: Option<String>,
     /// Write all packets to FILE, as sent and as received, for Wireshark
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -127,9 +131,6 @@ pub(crate) struct NetemRunFlags {
     /// Do not say at the end what became of the packets
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// The command, and its arguments
-    #[arg(required = true, last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
 }
 
 /// Which direction.
@@ -150,7 +151,7 @@ pub(crate) struct NetemChangeFlags {
     #[arg(long, value_name = "STATE", help_heading = "Link")]
     pub(crate) state: Option<LinkState>,
     /// Only this path
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Network")]
     pub(crate) path: Option<String>,
     #[command(flatten)]
     pub(crate) which: WhichRun,
@@ -167,6 +168,12 @@ pub(crate) struct NetemShowFlags {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WhichRun {
     /// The process number of the run, if there are several
-    #[arg(long, value_name = "PID", env = "EYAS_NETEM")]
+    #[arg(
+        long,
+        value_name = "PID",
+        env = "EYAS_NETEM",
+        hide_env_values = true,
+        help_heading = "Network"
+    )]
     pub(crate) run: Option<u32>,
 }

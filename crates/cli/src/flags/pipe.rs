@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::values;
-use super::{ChoiceFlags, PathFlags, ReachFlags, ServiceFlags, TrustFlags};
+use super::{ChoiceFlags, PathFlags, RacePolicy, ReachFlags, ServiceFlags, TrustFlags};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +45,7 @@ pub(crate) struct PipeFlags {
     /// Names in the certificate that a listener makes on the spot, beside localhost, 127.0.0.1 and
     /// ::1, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "listen",
-          conflicts_with_all = ["cert", "plain"])]
+          value_parser = values::certificate_name, conflicts_with_all = ["cert", "plain"])]
     pub(crate) names: Vec<String>,
     /// Write the certificate that a listener makes on the spot to FILE, for --cacert at the other
     /// side
@@ -60,6 +60,9 @@ pub(crate) struct PipeFlags {
     pub(crate) message: MessageFlags,
     #[command(flatten)]
     pub(crate) paths: PathFlags,
+    /// How candidates are tried
+    #[arg(long, value_name = "POLICY", default_value = "race", help_heading = "Choosing")]
+    pub(crate) policy: RacePolicy,
     #[command(flatten)]
     pub(crate) choice: ChoiceFlags,
     #[command(flatten)]
@@ -82,10 +85,10 @@ pub(crate) struct MessageFlags {
     #[arg(long)]
     pub(crate) messages: bool,
     /// The SCTP stream to use; both sides have to agree on it where bytes are sent
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) stream: u16,
     /// Payload protocol identifier of the messages
-    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "messages")]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "messages")]
     pub(crate) ppid: u32,
     /// Let messages overtake each other
     #[arg(long, requires = "messages")]

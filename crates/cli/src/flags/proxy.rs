@@ -44,7 +44,7 @@ rsync read; what reads none of them goes its own way.";
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ProxyFlags {
-    /// Address and port; a port alone means 127.0.0.1, port 0 any free one. May be given again
+    /// Address and port; a port alone means 127.0.0.1, port 0 any free one; may be given again
     #[arg(long, short = 'l', value_name = "ADDR:PORT", default_value = "127.0.0.1:1080",
           value_parser = values::listen)]
     pub(crate) listen: Vec<SocketAddr>,
@@ -54,11 +54,11 @@ pub(crate) struct ProxyFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) users: Option<PathBuf>,
     /// Clients connected at once
-    #[arg(long, value_name = "NUMBER", default_value_t = 4096, help_heading = "Limits",
+    #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_connections: u32,
     /// Clients connected at once from one address elsewhere, or one IPv6 /64
-    #[arg(long, value_name = "NUMBER", default_value_t = 256, help_heading = "Limits",
+    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_per_client: u32,
     /// Tell what the proxy does at http://ADDR:PORT/metrics, for Prometheus; a port alone means
@@ -126,7 +126,7 @@ pub(crate) struct ProxyWayFlags {
           conflicts_with = "doh_url", help_heading = "Reaching")]
     pub(crate) dns_server: Option<DnsServer>,
     /// Ask DNS over HTTPS at this URL
-    #[arg(long, value_name = "URL", help_heading = "Reaching")]
+    #[arg(long, value_name = "URL", value_parser = values::doh_url, help_heading = "Reaching")]
     pub(crate) doh_url: Option<url::Url>,
     /// Give up a destination after this time
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "30s",
@@ -136,16 +136,10 @@ pub(crate) struct ProxyWayFlags {
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "1h",
           help_heading = "Limits")]
     pub(crate) idle_time: Duration,
-    /// Where to remember what works: a file, or none for a private run
+    /// Where to remember what works: a file, or none for a private run [env: EYAS_MEMORY]
     ///
     /// Without it $EYAS_MEMORY, then $XDG_STATE_HOME/eyas/memory.sqlite, then
     /// ~/.local/state/eyas/memory.sqlite. With none nothing is read and nothing is written.
-    #[arg(
-        long,
-        value_name = "FILE|none",
-        env = "EYAS_MEMORY",
-        hide_env_values = true,
-        help_heading = "Reaching"
-    )]
+    #[arg(long, value_name = "FILE|none", help_heading = "Reaching")]
     pub(crate) memory: Option<MemoryChoice>,
 }

@@ -28,7 +28,7 @@ pub(crate) struct ReachFlags {
           conflicts_with = "doh_url")]
     pub(crate) dns_server: Option<DnsServer>,
     /// Ask DNS over HTTPS at this URL
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = values::doh_url)]
     pub(crate) doh_url: Option<url::Url>,
     /// UDP port at which peers await SCTP inside UDP
     #[arg(long, value_name = "PORT", default_value_t = eyas::sctp::ENCAPSULATION_PORT,

@@ -1,8 +1,7 @@
 //! Flags of `eyas memory`, and the choice of a memory that other subcommands share.
 
-use std::convert::Infallible;
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
@@ -22,8 +21,8 @@ up to 2 days, and is tested again in the background of a connection that works.
 /// Flags of `eyas memory`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MemoryFlags {
-    /// The memory file, instead of the usual one
-    #[arg(long, value_name = "FILE", env = "EYAS_MEMORY", hide_env_values = true, global = true)]
+    /// The memory file, instead of the usual one [env: EYAS_MEMORY]
+    #[arg(long, value_name = "FILE", global = true)]
     pub(crate) memory: Option<MemoryChoice>,
     /// What to do; list if nothing is said.
     #[command(subcommand)]
@@ -36,12 +35,12 @@ pub(crate) enum MemoryAction {
     /// Show what is remembered, of one host or of all
     #[command(visible_alias = "show")]
     List {
-        /// Only this host.
+        /// Only this host
         host: Option<String>,
     },
     /// Forget one host
     Forget {
-        /// The host to forget, by name or address.
+        /// The host to forget, by name or address
         host: String,
     },
     /// Forget everything
@@ -59,10 +58,16 @@ pub(crate) enum MemoryChoice {
     File(PathBuf),
 }
 
-impl FromStr for MemoryChoice {
-    type Err = Infallible;
+impl MemoryChoice {
+    /// What the environment says, for who says nothing else. It is read here and not with the flags,
+    /// for what the environment says would stand in what is said of a wrong command line.
+    pub(crate) fn from_env() -> Option<Self> {
+        std::env::var_os("EYAS_MEMORY").filter(|said| !said.is_empty()).map(Self::from)
+    }
+}
 
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(if text == "none" { Self::None } else { Self::File(PathBuf::from(text)) })
+impl From<OsString> for MemoryChoice {
+    fn from(said: OsString) -> Self {
+        if said == "none" { Self::None } else { Self::File(PathBuf::from(said)) }
     }
 }

@@ -1,5 +1,7 @@
 //! Flags: values and their errors, conflicts, and help that fits the screen.
 
+mod help;
+
 use std::time::Duration;
 
 use clap::CommandFactory;
@@ -8,7 +10,7 @@ use super::values;
 use super::*;
 
 fn parse(line: &str) -> Result<Cli, clap::Error> {
-    Cli::read(line.split_whitespace().map(OsString::from))
+    Cli::read(line.split_whitespace().map(OsString::from), 80)
 }
 
 #[test]
@@ -78,6 +80,16 @@ fn dns_servers_have_usual_ports() {
 }
 
 #[test]
+fn names_of_a_certificate_are_hosts() {
+    for text in ["localhost", "::1", "192.0.2.1", "*.example.org"] {
+        assert_eq!(values::certificate_name(text).as_deref(), Ok(text));
+    }
+    for text in ["", "a b", "https://example.org/"] {
+        assert!(values::certificate_name(text).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn headers_can_be_set_emptied_and_left_out() {
     let value = |text: &str| values::header(text).expect("parses").value;
     assert_eq!(value("Accept: text/html").expect("set"), "text/html");
@@ -120,7 +132,7 @@ fn the_memory_can_be_none_or_a_file() {
         panic!("get was asked for");
     };
     assert_eq!(flags.choice.memory, Some(MemoryChoice::None));
-    assert_eq!("x".parse(), Ok(MemoryChoice::File("x".into())));
+    assert_eq!(MemoryChoice::from(OsString::from("x")), MemoryChoice::File("x".into()));
 }
 
 #[test]

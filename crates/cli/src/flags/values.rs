@@ -3,9 +3,12 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use eyas::race::candidate::Transport;
+use eyas::race::policy::SECOND_TRIES_MAX;
+use eyas::race::target::Host;
 use eyas::sctp::protocol::config::CongestionControlKind;
+use url::Url;
 
 /// The longest duration that a flag takes, so that no sum of times can overflow: 10 years.
 const LONGEST: Duration = Duration::from_secs(10 * 366 * 86_400);
@@ -14,13 +17,13 @@ const LONGEST: Duration = Duration::from_secs(10 * 366 * 86_400);
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let parsed = match text.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|cause| cause.to_string()),
-        Err(_) => humantime::parse_duration(text).map_err(|cause| cause.to_string()),
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => humantime::parse_duration(text).ok(),
     };
     match parsed {
-        Ok(duration) if duration <= LONGEST => Ok(duration),
-        Ok(_) => Err("longer than ten years".to_owned()),
-        Err(cause) => Err(format!("{cause}; write a time such as 2s, 500ms or 1m30s")),
+        Some(duration) if duration <= LONGEST => Ok(duration),
+        Some(_) => Err("longer than ten years".to_owned()),
+        None => Err("expected a time such as 2s, 500ms or 1m30s".to_owned()),
     }
 }
 
@@ -148,6 +151,19 @@ fn address_or_port(text: &str, usual_port: u16) -> Option<SocketAddr> {
     }
 }
 
+/// The URL of a DNS server that is asked over HTTPS.
+pub(super) fn doh_url(text: &str) -> Result<Url, String> {
+    match Url::parse(text) {
+        Ok(url) if url.scheme() == "https" => Ok(url),
+        _ => Err("expected a URL such as https://dns.example/dns-query".to_owned()),
+    }
+}
+
+/// How often what nobody answers is tried again.
+pub(super) fn second_tries() -> impl TypedValueParser<Value = u32> {
+    RangedI64ValueParser::new().range(0..=i64::from(SECOND_TRIES_MAX))
+}
+
 /// A header that the user wants sent, or not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HeaderLine {
@@ -180,6 +196,14 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
         Err(_) => text
             .parse()
             .map_err(|_| "expected ADDR:PORT, such as 127.0.0.1:8443 or [::]:443".to_owned()),
+    }
+}
+
+/// A name that a certificate is to have: a host's, an address, or `*.` before a domain.
+pub(super) fn certificate_name(text: &str) -> Result<String, String> {
+    match Host::parse(text.strip_prefix("*.").unwrap_or(text)) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("expected a host or an address, such as example.org or ::1".to_owned()),
     }
 }
 

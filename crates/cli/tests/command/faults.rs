@@ -36,6 +36,12 @@ fn a_command_line_that_makes_no_sense() {
 }
 
 #[test]
+fn what_the_environment_says_is_no_part_of_a_wrong_line() {
+    let told = Eyas::new("get").run().exits(2).err;
+    assert!(told.contains("Usage: eyas get <URL>"), "{told}");
+}
+
+#[test]
 fn a_slip_is_told_with_what_was_meant() {
     for (line, meant) in
         [("gte https://a/", "get"), ("racee a", "race"), ("get --jsno a", "--json")]

@@ -1,6 +1,7 @@
 //! `eyas completions` and `eyas man`.
 
 use std::fs;
+use std::process::Command;
 
 use crate::stage::Eyas;
 
@@ -45,6 +46,30 @@ fn man_pages_have_what_the_help_has() {
     let get = fs::read_to_string(place.path().join("man1/eyas-get.1")).expect("a page");
     assert!(get.contains("Time between two attempts when nothing is remembered"), "{get}");
     assert!(get.contains(".nf\n"), "{get}");
+}
+
+/// As the program sets them that sets man pages; without it this counts for nothing.
+#[test]
+fn man_pages_fit_eighty_columns() {
+    let place = tempfile::tempdir().expect("a directory");
+    Eyas::new("man --out man1").within(place.path()).run().exits(0);
+    for file in fs::read_dir(place.path().join("man1")).expect("reads") {
+        let file = file.expect("a file").path();
+        let set = Command::new("nroff").args(["-man", "-c", "-rLL=80n"]).arg(&file).output();
+        let Ok(set) = set else { return eprintln!("SKIPPED: there is no nroff") };
+        // What is bold is printed twice in its place.
+        let page = String::from_utf8_lossy(&set.stdout);
+        let mut letters = String::new();
+        for letter in page.chars() {
+            match letter {
+                '\u{8}' => drop(letters.pop()),
+                letter => letters.push(letter),
+            }
+        }
+        assert!(letters.contains("OPTIONS"), "{}: {letters}", file.display());
+        let wide = letters.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None, "{}", file.display());
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::linger::linger;
 use super::setting::{self, Means};
 use super::{target, until_interrupted};
 use crate::failure::{Failure, Kind};
-use crate::flags::{CommonFlags, GetFlags, PolicyName};
+use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy};
 use crate::output::{BodySink, Progress, Unfinished, remote_name};
 use crate::race_report::{self, RaceReport};
 use crate::shape::{GetShape, HeaderShape, RaceShape, TimingsShape, millis};
@@ -165,10 +165,15 @@ fn client(
     began: Instant,
 ) -> Result<Client, Failure> {
     let request = &flags.request;
+    let how = match flags.policy {
+        PolicyName::Naive => RacePolicy::Naive,
+        // What is serial is so for HTTP: QUIC to its end, then TCP.
+        _ => RacePolicy::Race,
+    };
     let mut builder = Client::builder()
         .endpoint(means.endpoint.clone())
-        .race(setting::policy(&flags.choice, &flags.reach, target)?)
-        .policy(match flags.choice.policy {
+        .race(setting::policy(how, &flags.choice, &flags.reach, target)?)
+        .policy(match flags.policy {
             PolicyName::Race | PolicyName::Naive => HttpPolicy::Race,
             PolicyName::AltSvc => HttpPolicy::AltSvc,
             PolicyName::Serial => HttpPolicy::Serial,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::command::{setting, target};
 use crate::failure::{Failure, Kind};
-use crate::flags::{LoadChoiceFlags, LoadFlags, LoadPolicy, ReachFlags};
+use crate::flags::{LoadChoiceFlags, LoadFlags, RacePolicy, ReachFlags};
 use crate::shape::millis;
 
 /// How long requests arrive where nothing is said.
@@ -21,7 +21,7 @@ const USUAL_DURATION: Duration = Duration::from_secs(10);
 pub(super) struct Wanted {
     /// What is put on.
     pub(super) load: Load,
-    policy: LoadPolicy,
+    policy: RacePolicy,
 }
 
 /// Reads the flags, and the files that they name.
@@ -76,15 +76,7 @@ fn policy(choice: &LoadChoiceFlags, reach: &ReachFlags) -> Result<Policy, Failur
     if !choice.transport.is_empty() {
         policy.transports.clone_from(&choice.transport);
     }
-    match choice.policy {
-        LoadPolicy::Race => {}
-        LoadPolicy::Naive => policy = policy.naive(),
-        LoadPolicy::Serial => {
-            policy.max_in_flight = 1;
-            policy.late_switch = false;
-            policy.second_tries = 0;
-        }
-    }
+    policy = setting::tried(choice.policy, policy);
     policy.only_family = setting::only_family(reach);
     policy.sctp_security = choice.sctp_security.into();
     if let Some(head_start) = choice.head_start {
@@ -144,9 +136,9 @@ impl Wanted {
 
     fn policy_name(&self) -> &'static str {
         match self.policy {
-            LoadPolicy::Race => "race",
-            LoadPolicy::Naive => "naive",
-            LoadPolicy::Serial => "serial",
+            RacePolicy::Race => "race",
+            RacePolicy::Naive => "naive",
+            RacePolicy::Serial => "serial",
         }
     }
 

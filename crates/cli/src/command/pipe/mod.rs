@@ -81,7 +81,7 @@ async fn connect(
     let target = target::to_pipe(target, &flags.service)?;
     let means = (&flags.choice, &flags.reach, &flags.trust);
     let means = Means::over(&flags.paths, means, &target).await?;
-    let mut policy = setting::policy(&flags.choice, &flags.reach, &target)?;
+    let mut policy = setting::policy(flags.policy, &flags.choice, &flags.reach, &target)?;
     if flags.message.messages && !flags.paths.wants_several() {
         // Messages stay messages below DTLS.
         policy.sctp_security = SctpSecurity::Dtls;

@@ -1,0 +1,77 @@
+//! Help as wide as the screen is, and in one column where two find no room beside one another.
+
+use clap::Command;
+
+/// The widest lines of a text: longer ones are hard to read.
+const WIDEST: usize = 100;
+/// Columns from which flags and their texts stand side by side, and the examples as they are.
+const ROOMY: usize = 60;
+/// Spaces that divide an example from what is said of it.
+const GAP: &str = "  ";
+/// What stands before the text below an example.
+const INDENT: &str = "      ";
+
+/// The command with help for so many columns.
+pub(super) fn fitted(command: Command, columns: usize) -> Command {
+    let command = command.term_width(columns.min(WIDEST));
+    match columns < ROOMY {
+        true => in_one_column(command.next_line_help(true)),
+        false => command,
+    }
+}
+
+fn in_one_column(command: Command) -> Command {
+    let command = match command.get_after_help().map(ToString::to_string) {
+        Some(text) => command.after_help(one_below_another(&text)),
+        None => command,
+    };
+    command.mut_subcommands(in_one_column)
+}
+
+/// What is said of an example goes below it.
+fn one_below_another(text: &str) -> String {
+    let line = |line: &str| {
+        let Some(example) = line.strip_prefix(GAP) else { return line.to_owned() };
+        match example.trim_start().split_once(GAP) {
+            _ if example.starts_with(GAP) => format!("{INDENT}{}", example.trim_start()),
+            Some((example, said)) => format!("{GAP}{example}\n{INDENT}{}", said.trim_start()),
+            None => line.to_owned(),
+        }
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::flags::Cli;
+
+    #[test]
+    fn what_is_said_of_an_example_goes_below_it() {
+        let text = "Examples:\n  eyas get URL     a page\n                   and more\n\nThe end.";
+        let told = "Examples:\n  eyas get URL\n      a page\n      and more\n\nThe end.";
+        assert_eq!(one_below_another(text), told);
+    }
+
+    #[test]
+    fn no_column_of_single_words_on_a_narrow_screen() {
+        let mut command = fitted(Cli::command(), 40);
+        command.build();
+        let mut get = command.find_subcommand("get").expect("there is get").clone();
+        for help in [get.render_help(), get.render_long_help()] {
+            let help = help.to_string();
+            let is_deep =
+                |line: &&str| line.starts_with(&" ".repeat(20)) && !line.trim().is_empty();
+            assert_eq!(help.lines().find(is_deep), None, "{help}");
+        }
+    }
+
+    #[test]
+    fn a_wide_screen_is_not_filled() {
+        let mut command = fitted(Cli::command(), 200);
+        let help = command.render_long_help().to_string();
+        assert!(help.lines().all(|line| line.len() <= WIDEST), "{help}");
+    }
+}

@@ -1,0 +1,140 @@
+//! The help of every command, at every depth: width, letters, texts, examples, pages.
+
+use std::path::Path;
+
+use clap::{Command, CommandFactory};
+
+use crate::flags::Cli;
+
+/// Columns of a terminal of old.
+const COLUMNS: usize = 80;
+
+/// Every command with its whole name, the one without a name first.
+fn all() -> Vec<(String, Command)> {
+    let mut root = Cli::command().term_width(COLUMNS);
+    root.build();
+    let mut found = Vec::new();
+    below(&root, "eyas", &mut found);
+    found
+}
+
+fn below(command: &Command, name: &str, found: &mut Vec<(String, Command)>) {
+    found.push((name.to_owned(), command.clone()));
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        below(sub, &format!("{name} {}", sub.get_name()), found);
+    }
+}
+
+/// The short help and the long one.
+fn helps(command: &Command) -> [String; 2] {
+    let mut command = command.clone();
+    [command.render_help().to_string(), command.render_long_help().to_string()]
+}
+
+#[test]
+fn help_fits_eighty_columns_of_ascii() {
+    for (name, command) in all() {
+        for line in helps(&command).iter().flat_map(|help| help.lines()) {
+            assert!(line.len() <= COLUMNS && line.is_ascii(), "{name}: {line}");
+        }
+    }
+}
+
+/// What is wrapped by a program no longer stands where it was meant to.
+#[test]
+fn what_stands_below_the_flags_is_never_wrapped() {
+    for (name, command) in all() {
+        let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in below.lines() {
+            assert!(line.len() <= COLUMNS && line.trim_end() == line, "{name}: {line:?}");
+        }
+    }
+}
+
+#[test]
+fn every_command_flag_and_value_has_a_text_without_a_full_stop() {
+    let told = |what: &str, text: Option<String>| {
+        let text = text.unwrap_or_default();
+        assert!(!text.is_empty(), "{what} has no text");
+        assert!(!text.ends_with('.') || text.ends_with("..."), "{what}: {text}");
+        assert!(text.starts_with(|first: char| !first.is_lowercase()), "{what}: {text}");
+    };
+    for (name, command) in all() {
+        told(&name, command.get_about().map(ToString::to_string));
+        for flag in command.get_arguments() {
+            let name = format!("{name} {}", flag.get_id());
+            told(&name, flag.get_help().map(ToString::to_string));
+            for value in
+                flag.get_possible_values().iter().filter(|value| value.get_help().is_some())
+            {
+                told(&name, value.get_help().map(ToString::to_string));
+            }
+        }
+    }
+}
+
+/// Words that were once used for what has another name now.
+const SYNONYMS: [(&str, &str); 3] = [("NUMBER", "N"), ("TIME", "DURATION"), ("PART", "SHARE")];
+
+#[test]
+fn values_of_one_kind_have_one_name() {
+    for (name, command) in all() {
+        for flag in command.get_arguments().filter(|flag| flag.get_action().takes_values()) {
+            for value in flag.get_value_names().unwrap_or_default() {
+                let other = SYNONYMS.iter().find(|(word, _)| value.as_str() == *word);
+                assert_eq!(other, None, "{name} {}", flag.get_id());
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_that_help_names_are_there() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut count = 0;
+    for (name, command) in all() {
+        let help = helps(&command).concat();
+        for word in help.split_whitespace().filter(|word| word.starts_with("docs/")) {
+            let page = word.trim_end_matches(['.', ',', ';', ':', ')']);
+            assert!(repository.join(page).is_file(), "{name}: {page}");
+            count += 1;
+        }
+    }
+    assert!(count > 0, "no page is named at all");
+}
+
+#[test]
+fn examples_are_taken_as_they_stand() {
+    for (name, command) in all() {
+        let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let below: Vec<&str> = below.split("\\\n").map(str::trim_start).collect();
+        let below = below.join("");
+        let examples: Vec<Vec<String>> = below.lines().filter_map(example).collect();
+        assert_eq!(examples.is_empty(), !below.contains("Examples:"), "{name}");
+        for words in examples {
+            let line = words.join(" ");
+            if let Err(refused) = Cli::read(words.into_iter().map(Into::into), COLUMNS) {
+                panic!("{name}: {line}: {refused}");
+            }
+        }
+    }
+}
+
+/// The words of an example of ours, without what is said of it and without what is for the shell.
+fn example(line: &str) -> Option<Vec<String>> {
+    let line = line.strip_prefix("  ").filter(|line| line.starts_with("eyas"))?;
+    let line = line.split_once("  ").map_or(line, |(example, _)| example);
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for letter in line.chars() {
+        match (letter, words.last_mut()) {
+            ('\'', _) => is_quoted = !is_quoted,
+            (' ', _) if !is_quoted => words.push(String::new()),
+            (letter, Some(word)) => word.push(letter),
+            (_, None) => {}
+        }
+    }
+    let shell = words.iter().position(|word| ["|", ">", "<"].contains(&word.as_str()));
+    words.truncate(shell.unwrap_or(words.len()));
+    Some(words)
+}
