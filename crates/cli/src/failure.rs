@@ -282,6 +282,10 @@ impl Failure {
                 Self::new(Kind::Write, format!("cannot write {place}: {cause}"))
                     .hint("free some space, or write elsewhere with -o")
             }
+            io::ErrorKind::NotFound => {
+                Self::new(Kind::Write, format!("cannot write {place}: {cause}"))
+                    .hint("is the directory there?")
+            }
             _ => Self::new(Kind::Write, format!("cannot write {place}: {cause}")),
         }
     }

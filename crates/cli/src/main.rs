@@ -8,7 +8,7 @@
 //! | `shape` | the JSON objects that `--json` prints |
 //! | `timeline` | a race as a picture |
 //! | `terminal` | colours, widths, durations and sizes for people |
-//! | `output` | bodies to their place, whole or not at all; progress |
+//! | `output` | bodies to their place, whole or not at all; progress; what is said of a failure |
 //! | `failure` | kinds of failure and their exit codes |
 
 mod command;
@@ -20,6 +20,7 @@ mod shape;
 mod terminal;
 mod timeline;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
@@ -86,14 +87,6 @@ fn report(failure: &Failure, common: &CommonFlags, silent: bool) {
     if silent || (failure.kind.is_interruption() && failure.hint.is_none()) {
         return;
     }
-    let mut lines =
-        vec![Line::new().with(Paint::Bad, "eyas: ").with(Paint::Plain, &failure.message)];
-    if let Some(hint) = &failure.hint {
-        lines.push(Line::new().with(Paint::Dim, "      ").with(Paint::Plain, hint));
-    }
-    if !failure.below.is_empty() {
-        lines.push(Line::new());
-        lines.extend(failure.below.iter().cloned());
-    }
-    output::aside(&lines, Look::of_stderr(common.color));
+    let look = Look::of_stderr(common.color);
+    output::aside(&output::complaint(failure, look, std::io::stderr().is_terminal()), look);
 }

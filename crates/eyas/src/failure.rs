@@ -24,6 +24,10 @@ pub(crate) fn of_io(error: &io::Error, reached: Level) -> Failure {
         None => of_kind(error.kind(), reached),
     };
     let detail = match (cause, error.kind()) {
+        // As it is said where ICMP tells it.
+        (Cause::Refused, io::ErrorKind::ConnectionRefused) if error.raw_os_error().is_some() => {
+            "nobody listens at this port".into()
+        }
         (Cause::Reset, io::ErrorKind::UnexpectedEof) => {
             "the peer closed the connection during the handshake".into()
         }

@@ -1,6 +1,5 @@
 //! Who a server is: the certificate that the user gave, or one made on the spot and kept where asked.
 
-use std::fmt::Display;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -55,7 +54,8 @@ fn may_be_replaced(path: &Path) -> bool {
     alone && certificates.iter().all(is_self_signed_by_eyas) && !certificates.is_empty()
 }
 
-fn unusable(cause: &dyn Display) -> Failure {
+fn unusable(cause: &eyas::Error) -> Failure {
+    let cause = setting::what_is_wrong(cause);
     Failure::new(Kind::Identity, format!("cannot use the certificate or its key: {cause}"))
         .hint("leave out --cert and --key to have one made on the spot")
 }

@@ -51,7 +51,7 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
                 (Some(host), of) => of == Some(host),
             });
             let rows = shapes(rows, &names);
-            list(&path, &rows, &store.warnings(), common)
+            list(&path, host.as_ref(), &rows, &store.warnings(), common)
         }
         MemoryAction::Forget { host } => {
             let gone = store.forget(&parse(&host)?);
@@ -83,7 +83,7 @@ fn parse(host: &str) -> Result<Host, Failure> {
 
 fn nothing_there(path: &Path, action: &MemoryAction, common: &CommonFlags) -> Result<(), Failure> {
     match action {
-        MemoryAction::List { .. } => list(path, &[], &[], common),
+        MemoryAction::List { .. } => list(path, None, &[], &[], common),
         _ => forgotten(path, 0, common),
     }
 }
@@ -105,9 +105,9 @@ fn forgotten(path: &Path, count: usize, common: &CommonFlags) -> Result<(), Fail
         return output::object(&json!({ "path": path, "forgotten": count }));
     }
     let text = match count {
-        0 => "nothing was remembered".to_owned(),
-        1 => "forgot one row".to_owned(),
-        count => format!("forgot {count} rows"),
+        0 => "Nothing was remembered.".to_owned(),
+        1 => "Forgot one row.".to_owned(),
+        count => format!("Forgot {count} rows."),
     };
     output::page(&[Line::new().with(Paint::Plain, text)], Look::of_stdout(common.color))
 }
@@ -221,6 +221,7 @@ fn of_path(
 
 fn list(
     path: &Path,
+    host: Option<&Host>,
     rows: &[MemoryRowShape],
     warnings: &[String],
     common: &CommonFlags,
@@ -236,8 +237,9 @@ fn list(
     let warn = |text: &String| Line::new().with(Paint::Warn, text);
     output::aside(&warnings.iter().map(warn).collect::<Vec<_>>(), look);
     if rows.is_empty() {
+        let of = host.map(|host| format!(" of {host}")).unwrap_or_default();
         let line = Line::new()
-            .with(Paint::Plain, "Nothing is remembered. ")
+            .with(Paint::Plain, format!("Nothing is remembered{of}.  "))
             .with(Paint::Dim, path.display().to_string());
         return output::page(&[line], look);
     }

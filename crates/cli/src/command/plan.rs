@@ -41,7 +41,9 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     ];
     lines.extend(plan_lines(&plan, look));
     if plan.entries.is_empty() {
-        lines.push(Line::new().with(Paint::Bad, "  Nothing can be tried."));
+        // What was left out has said why.
+        let why = if plan.dropped.is_empty() { ": DNS gives no address" } else { "" };
+        lines.push(Line::new().with(Paint::Bad, format!("  Nothing can be tried{why}.")));
     }
     output::page(&lines, look)
 }

@@ -241,8 +241,17 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 fn unusable(path: &Path, cause: &eyas::Error) -> Failure {
+    let cause = what_is_wrong(cause);
     Failure::new(Kind::Identity, format!("cannot use {}: {cause}", path.display()))
         .hint("PEM is wanted: a text with -----BEGIN in it")
+}
+
+/// What is wrong with a certificate or a key, for a sentence that says already that it cannot be used.
+pub(crate) fn what_is_wrong(cause: &eyas::Error) -> String {
+    match cause {
+        eyas::Error::Identity(what) => what.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// Whom to ask for names, and what not to ask.

@@ -10,6 +10,10 @@ use crate::flags::{ServiceFlags, VersionFlags};
 
 /// The port of a host that is named without one: raced as https.
 const HTTPS_PORT: u16 = 443;
+/// What to write where a URL is wanted, and where transports can be named as well.
+const SCHEMES: &str = "use https:// or http://";
+const SCHEMES_AND_TRANSPORTS: &str =
+    "use https://, http://, or transports such as sctp+tcp://host:port";
 
 /// Reads a target.
 pub(crate) fn parse(
@@ -21,7 +25,11 @@ pub(crate) fn parse(
         return of_transports(text, transports, service);
     }
     if text.contains("://") {
-        return of_url(&url(text)?, versions);
+        let url = url(text).map_err(|failure| match failure.hint.as_deref() {
+            Some(SCHEMES) => failure.hint(SCHEMES_AND_TRANSPORTS),
+            _ => failure,
+        })?;
+        return of_url(&url, versions);
     }
     let (host, port) = host_and_port(text)?;
     let host = Host::parse(host).map_err(|cause| malformed(text, &cause))?;
@@ -37,7 +45,7 @@ pub(crate) fn parse(
     if let Service::Plain { alpn, .. } = &mut target.service {
         alpn.clone_from(&service.alpn);
     }
-    Ok(restricted(target, versions))
+    restricted(target, versions)
 }
 
 /// The target of a pipe: never HTTP.
@@ -111,7 +119,7 @@ pub(crate) fn of_url(url: &Url, versions: VersionFlags) -> Result<Target, Failur
         "http" => Target::http(host, port),
         _ => Target::https(host, port),
     };
-    Ok(restricted(target, versions))
+    restricted(target, versions)
 }
 
 /// Reads a URL; https is meant where no scheme is given.
@@ -129,8 +137,14 @@ pub(crate) fn url(text: &str) -> Result<Url, Failure> {
         ("http" | "https", None) => {
             Err(Failure::new(Kind::Url, format!("there is no host in {:?}", shown(text))))
         }
-        (scheme, _) => Err(Failure::new(Kind::Url, format!("eyas does not speak {scheme}://"))
-            .hint("use https://, http://, or transports such as sctp+tcp://host:port")),
+        (scheme, _) if transports(scheme).is_some() => Err(Failure::new(
+            Kind::Url,
+            format!("{scheme}:// names transports, and no URL of HTTP"),
+        )
+        .hint("'eyas race' and 'eyas pipe' take it; a URL is https:// or http://")),
+        (scheme, _) => {
+            Err(Failure::new(Kind::Url, format!("{scheme}:// is not supported")).hint(SCHEMES))
+        }
     }
 }
 
@@ -165,7 +179,13 @@ fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Failure> {
 }
 
 /// Leaves only the versions of HTTP that were asked for.
-fn restricted(mut target: Target, versions: VersionFlags) -> Target {
+fn restricted(mut target: Target, versions: VersionFlags) -> Result<Target, Failure> {
+    if versions.http3_only && target.security == Security::None {
+        let text = format!("HTTP/3 is always under TLS, and {target} is to be reached without");
+        return Err(
+            Failure::new(Kind::Usage, text).hint("ask for https://, or leave out --http3-only")
+        );
+    }
     if let Service::Http { stream_alpn, quic_alpn } = &mut target.service {
         if versions.http1_1 {
             stream_alpn.retain(|alpn| alpn == "http/1.1");
@@ -177,7 +197,7 @@ fn restricted(mut target: Target, versions: VersionFlags) -> Target {
             stream_alpn.clear();
         }
     }
-    target
+    Ok(target)
 }
 
 #[cfg(test)]
@@ -267,6 +287,25 @@ mod tests {
         assert_eq!(alpn(two), (vec!["h2".into(), "http/1.1".into()], vec![]));
         let three = VersionFlags { http3_only: true, ..all };
         assert_eq!(alpn(three), (vec![], vec!["h3".into()]));
+    }
+
+    #[test]
+    fn http_3_is_never_replaced_by_what_goes_without_tls() {
+        let versions = VersionFlags { http3_only: true, ..VersionFlags::default() };
+        let plain = ServiceFlags { plain: true, alpn: Vec::new() };
+        let none = ServiceFlags::default();
+        for (text, service) in [("http://a.example/", &none), ("a.example:80", &plain)] {
+            let refused = parse(text, service, versions).expect_err(text);
+            assert_eq!(refused.kind, Kind::Usage, "{refused}");
+        }
+    }
+
+    #[test]
+    fn transports_are_no_url_of_http() {
+        let hint = |refused: Failure| refused.hint.unwrap_or_default();
+        assert!(hint(url("sctp+tcp://a.example:1").expect_err("no HTTP")).contains("eyas pipe"));
+        assert_eq!(hint(url("ftp://a.example/").expect_err("no HTTP")), SCHEMES);
+        assert_eq!(hint(read("ftp://a.example/").expect_err("no HTTP")), SCHEMES_AND_TRANSPORTS);
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub(crate) use proxy::ProxyFlags;
 pub(crate) use proxy::{ProxyAction, ProxyRunFlags, ProxyWayFlags};
 pub(crate) use reach::{ReachFlags, TrustFlags};
 pub(crate) use remember::{MemoryAction, MemoryChoice, MemoryFlags};
+pub(crate) use slip::nearest;
 pub(crate) use values::{Addresses, ConnectTo, DnsServer};
 
 /// Connect over the best transport that the network really lets through.

@@ -13,20 +13,20 @@ pub(super) fn with_suggestion(mut refused: Error, root: &Command) -> Error {
         return refused;
     }
     if let Some(ContextValue::String(given)) = refused.get(ContextKind::InvalidSubcommand)
-        && let Some(meant) = nearest(given, root)
+        && let Some(meant) = nearest(given, root.get_subcommands().map(Command::get_name))
     {
-        let meant = ContextValue::Strings(vec![meant]);
+        let meant = ContextValue::Strings(vec![meant.to_owned()]);
         refused.insert(ContextKind::SuggestedSubcommand, meant);
     }
     refused
 }
 
-fn nearest(given: &str, root: &Command) -> Option<String> {
-    let names = root.get_subcommands().map(Command::get_name);
+/// The name that was most likely meant, if any was.
+pub(crate) fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = names.map(|name| (strsim::osa_distance(given, name), name));
     let (slips, name) = near.min()?;
     // Of a word of which less than half is left, anything could be meant.
-    (slips <= SLIPS && 2 * slips < name.len()).then(|| name.to_owned())
+    (slips <= SLIPS && 2 * slips < name.len()).then_some(name)
 }
 
 #[cfg(test)]
@@ -38,10 +38,11 @@ mod tests {
 
     #[test]
     fn letters_in_each_others_place_are_seen_through() {
-        let nearest = |given: &str| nearest(given, &Cli::command());
+        let root = Cli::command();
+        let nearest = |given: &str| nearest(given, root.get_subcommands().map(Command::get_name));
         for (given, meant) in [("gte", "get"), ("raec", "race"), ("sevre", "serve"), ("ge", "get")]
         {
-            assert_eq!(nearest(given).as_deref(), Some(meant));
+            assert_eq!(nearest(given), Some(meant));
         }
         for given in ["xyz", "fetch", "download"] {
             assert_eq!(nearest(given), None);

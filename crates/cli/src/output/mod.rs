@@ -1,6 +1,7 @@
 //! Where output goes: pages and objects to standard output, bodies to their place.
 
 mod body;
+mod complaint;
 mod place;
 mod progress;
 mod replacement;
@@ -17,6 +18,7 @@ use crate::failure::Failure;
 use crate::terminal::{Line, Look};
 
 pub(crate) use body::{BodySink, remote_name};
+pub(crate) use complaint::complaint;
 pub(crate) use place::WholeFile;
 pub(crate) use progress::Progress;
 pub(crate) use unfinished::Unfinished;

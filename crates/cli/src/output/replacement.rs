@@ -45,7 +45,8 @@ impl Replacement {
             let mode = if there.is_some() { 0o600 } else { 0o666 };
             builder.permissions(fs::Permissions::from_mode(mode));
         }
-        let (file, beside) = builder.tempfile_in(directory_of(&target))?.into_parts();
+        let made = builder.tempfile_in(directory_of(&target)).map_err(|cause| unnamed(&cause))?;
+        let (file, beside) = made.into_parts();
         #[cfg(unix)]
         let kept = match there {
             Some(there) if !takes_after(&file, there)? => writable,
@@ -75,6 +76,13 @@ impl Replacement {
         self.beside.persist(&self.target).map_err(|failed| failed.error)?;
         on_disk(File::open(directory_of(&self.target)).and_then(|directory| directory.sync_all()))
     }
+}
+
+/// What a failure says without the name of the file beside the other, which nobody has asked for.
+fn unnamed(cause: &io::Error) -> io::Error {
+    let text = cause.to_string();
+    let what = text.split_once(" at path ").map_or(&*text, |(what, _)| what);
+    io::Error::new(cause.kind(), what)
 }
 
 /// Some file systems have nothing to say to who asks them to write all out.

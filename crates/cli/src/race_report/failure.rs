@@ -1,11 +1,11 @@
 //! A race that found nothing: which kind of failure that is, and what to say.
 
 use eyas::CertificateFault;
-use eyas::race::candidate::Candidate;
+use eyas::race::candidate::{Candidate, Security};
 use eyas::race::dns::{DnsFailure, RecordType};
 use eyas::race::evidence::{self, Cause, Level};
 use eyas::race::io::RaceFailure;
-use eyas::race::target::Target;
+use eyas::race::target::{Service, Target};
 
 use super::RaceReport;
 use super::shape::dns_failure_name;
@@ -18,26 +18,28 @@ const NAMED: usize = 4;
 impl RaceReport {
     /// What to report if the race found no connection.
     pub(crate) fn failure(&self) -> Option<Failure> {
-        let target = &self.trace.header.setup.target;
+        let setup = &self.trace.header.setup;
         let failure = self.report.failure.as_ref()?;
-        Some(of_race(failure, target).with_details(value(&self.shape())))
+        let failure = of_race(failure, &setup.target, setup.policy.exhaustive);
+        Some(failure.with_details(value(&self.shape())))
     }
 }
 
-fn of_race(failure: &RaceFailure, target: &Target) -> Failure {
+/// `is_all_told` where what each candidate met is shown anyway.
+fn of_race(failure: &RaceFailure, target: &Target, is_all_told: bool) -> Failure {
     match failure {
         RaceFailure::NoAddress(failures) => no_address(failures, target),
         RaceFailure::NoCandidate => {
             Failure::new(Kind::Connect, format!("nothing may be tried to reach {target}"))
-                .hint("eyas plan says why each candidate is left out")
+                .hint("eyas plan with the same flags says why each candidate is left out")
         }
         RaceFailure::AllFailed(tried) => {
             let failures = tried.iter().map(|(candidate, failure)| (candidate, Some(failure)));
-            of_attempts(Kind::Connect, failures.collect(), target)
+            of_attempts(Kind::Connect, failures.collect(), target, is_all_told)
         }
         RaceFailure::Deadline(tried) => {
             let failures = tried.iter().map(|(candidate, failure)| (candidate, failure.as_ref()));
-            of_attempts(Kind::Timeout, failures.collect(), target)
+            of_attempts(Kind::Timeout, failures.collect(), target, is_all_told)
         }
         RaceFailure::NoNetwork => Failure::new(Kind::Connect, "there is no network")
             .hint("no address of this machine has a route; is it connected?"),
@@ -70,7 +72,12 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
 
 type Tried<'a> = Vec<(&'a Candidate, Option<&'a evidence::Failure>)>;
 
-fn of_attempts(otherwise: Kind, mut tried: Tried<'_>, target: &Target) -> Failure {
+fn of_attempts(
+    otherwise: Kind,
+    mut tried: Tried<'_>,
+    target: &Target,
+    is_all_told: bool,
+) -> Failure {
     // The one that came furthest is closest to success, so it says most about what to do.
     tried.sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or((Level::Started, 0), rank)));
     let furthest = tried.first().and_then(|(_, failure)| *failure);
@@ -82,23 +89,37 @@ fn of_attempts(otherwise: Kind, mut tried: Tried<'_>, target: &Target) -> Failur
         return Failure::new(Kind::Certificate, message).hint(about_certificate(fault));
     }
     let kind = furthest.map_or(otherwise, kind);
-    let mut told: Vec<String> = tried
-        .iter()
-        .take(NAMED)
-        .map(|(candidate, failure)| match failure {
-            Some(failure) => format!("{candidate}: {failure}"),
-            None => format!("{candidate}: no answer in time"),
-        })
-        .collect();
+    let message = format!("cannot connect to {target}: {}", told(&tried));
+    let hint = match furthest.map(|failure| failure.cause) {
+        Some(Cause::Certificate) => "if it wants one of us: --cert FILE --key FILE".to_owned(),
+        _ => hint(kind, target, is_all_told),
+    };
+    Failure::new(kind, message).hint(hint)
+}
+
+/// What the candidates met: what several of them did, once.
+fn told(tried: &Tried<'_>) -> String {
+    let mut met: Vec<(Vec<String>, String)> = Vec::new();
+    for (candidate, failure) in tried.iter().take(NAMED) {
+        let what = match failure {
+            None => "no answer in time".to_owned(),
+            // Who told each of them so is for a table.
+            Some(failure) => {
+                let what = failure.to_string();
+                what.split_once(" (ICMP from ").map_or(&*what, |(what, _)| what).to_owned()
+            }
+        };
+        match met.iter_mut().find(|(_, known)| *known == what) {
+            Some((candidates, _)) => candidates.push(candidate.to_string()),
+            None => met.push((vec![candidate.to_string()], what)),
+        }
+    }
+    let told = met.iter().map(|(candidates, what)| format!("{}: {what}", candidates.join(", ")));
+    let mut told: Vec<String> = told.collect();
     if tried.len() > NAMED {
         told.push(format!("and {} more", tried.len() - NAMED));
     }
-    let message = format!("cannot connect to {target}: {}", told.join("; "));
-    let hint = match furthest.map(|failure| failure.cause) {
-        Some(Cause::Certificate) => "if it wants one of us: --cert FILE --key FILE".to_owned(),
-        _ => hint(kind, target),
-    };
-    Failure::new(kind, message).hint(hint)
+    told.join("; ")
 }
 
 /// How much a failure says: how far it came, then how particular it is.
@@ -125,11 +146,30 @@ fn kind(failure: &evidence::Failure) -> Kind {
     }
 }
 
-fn hint(kind: Kind, target: &Target) -> String {
+fn hint(kind: Kind, target: &Target, is_all_told: bool) -> String {
     match kind {
         Kind::Tls => "does the server speak TLS at that port? http:// goes without".to_owned(),
         Kind::Timeout => "--connect-timeout gives it more time".to_owned(),
-        _ => format!("eyas race --all {target} shows what each candidate meets"),
+        _ if is_all_told => "is the port right, and does the server run?".to_owned(),
+        _ => format!("eyas race --all {} shows what each candidate meets", typed(target)),
+    }
+}
+
+/// A target as `eyas race` takes it, with the flags that it needs.
+fn typed(target: &Target) -> String {
+    let is_plain = target.security == Security::None;
+    match &target.service {
+        Service::Plain { transports, alpn } => {
+            let names: Vec<&str> = transports.iter().map(|transport| transport.name()).collect();
+            let plain = if is_plain { "--plain " } else { "" };
+            let alpn = match alpn.is_empty() {
+                true => String::new(),
+                false => format!("--alpn {} ", alpn.join(",")),
+            };
+            format!("{plain}{alpn}{}://{target}", names.join("+"))
+        }
+        _ if is_plain => format!("http://{target}/"),
+        _ => target.to_string(),
     }
 }
 
@@ -145,5 +185,34 @@ pub(crate) const fn about_certificate(fault: CertificateFault) -> &'static str {
             "--cacert FILE trusts the certificates in FILE, such as its issuer's; -k accepts any"
         }
         _ => "the server needs another one; -k accepts any",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use eyas::race::candidate::Transport;
+    use eyas::race::target::Host;
+
+    use super::*;
+
+    #[test]
+    fn a_target_is_named_so_that_it_can_be_typed() {
+        let host = || Host::parse("a.test").expect("a name");
+        let pipe = |security| {
+            Target::plain(host(), 5000, vec![Transport::SctpUdp, Transport::Tcp], security)
+        };
+        let mut mail = pipe(Security::Tls);
+        if let Service::Plain { alpn, .. } = &mut mail.service {
+            alpn.push("imap".into());
+        }
+        for (target, wanted) in [
+            (Target::https(host(), 443), "a.test:443"),
+            (Target::http(host(), 80), "http://a.test:80/"),
+            (pipe(Security::Tls), "sctp-udp+tcp://a.test:5000"),
+            (pipe(Security::None), "--plain sctp-udp+tcp://a.test:5000"),
+            (mail, "--alpn imap sctp-udp+tcp://a.test:5000"),
+        ] {
+            assert_eq!(typed(&target), wanted);
+        }
     }
 }

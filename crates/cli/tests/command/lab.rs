@@ -84,12 +84,14 @@ fn a_refused_claim_fails_if_that_is_asked_for() {
 fn what_cannot_be_run_is_told_with_what_to_do() {
     let directory = tempfile::tempdir().expect("a directory");
     let said = lab(directory.path(), "run cmt-dely").run().exits(2).err;
-    assert!(said.contains("cmt-dely") && said.contains("cmt-delay"), "{said}");
+    assert!(said.contains("cmt-dely") && said.contains("did you mean cmt-delay?"), "{said}");
     let line = plan(directory.path(), &PLAN.replace("sweep", "sweap"));
     let said = lab(directory.path(), &line).run().exits(2).err;
     assert!(said.contains("sweap") && said.contains("line 8"), "{said}");
     let said = Eyas::new("lab report").arg("/nowhere").run().exits(26).err;
-    assert!(said.contains("eyas lab run"), "{said}");
+    assert!(said.contains("cannot read /nowhere") && said.contains("eyas lab run"), "{said}");
+    let said = Eyas::new("lab run cmt-delay --out /dev/null").run().exits(23).err;
+    assert!(said.contains("cannot write /dev/null"), "{said}");
 }
 
 #[test]
@@ -107,7 +109,7 @@ fn shipped_plans_are_listed_and_can_be_begun_with() {
     let text = Eyas::new("lab show cmt-delay").run().exits(0).out;
     assert!(text.contains("[[curve]]"), "{text}");
     let said = Eyas::new("lab show ./my.toml").run().exits(2).err;
-    assert!(said.contains("these can be shown: cmt-delay"), "{said}");
+    assert!(said.contains("eyas lab list"), "{said}");
 }
 
 #[test]

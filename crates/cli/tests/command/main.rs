@@ -1,5 +1,6 @@
 //! The command as a user meets it: the binary, run against servers of every character.
 
+mod complaints;
 mod demo;
 mod faults;
 mod generate;

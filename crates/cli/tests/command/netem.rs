@@ -47,6 +47,17 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
 }
 
 #[test]
+fn what_cannot_be_had_is_told_by_its_name() {
+    if !is_possible() {
+        return;
+    }
+    let told = Eyas::new("netem run --core 5000 -- true").run().exits(2).err;
+    assert!(told.contains("there is no core 5000"), "{told}");
+    let told = Eyas::new("netem run --pcapng /no/such/file -- true").run().exits(23).err;
+    assert!(told.contains("cannot write /no/such/file"), "{told}");
+}
+
+#[test]
 fn the_status_of_the_command_and_what_became_of_its_packets() {
     if !is_possible() {
         return;

@@ -22,6 +22,8 @@ fn what_the_kernel_says() {
     assert_eq!(cause(libc::EMFILE, Level::Started), Cause::Local);
     assert_eq!(cause(libc::EPERM, Level::Started), Cause::Unsupported);
     assert_eq!(cause(libc::EPROTONOSUPPORT, Level::Started), Cause::Unsupported);
+    let refused = of_io(&io::Error::from_raw_os_error(libc::ECONNREFUSED), Level::Started);
+    assert_eq!(refused.to_string(), "refused: nobody listens at this port");
 }
 
 #[test]

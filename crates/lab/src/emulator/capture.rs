@@ -46,7 +46,7 @@ impl Recorder {
         paths: &[(usize, String)],
         epoch: Duration,
     ) -> Result<Self, EmulatorError> {
-        let file = Destination::create(file).map_err(EmulatorError::system("write the capture"))?;
+        let file = Destination::create(file).map_err(EmulatorError::Capture)?;
         let mut capture = Capture::new(LIMIT);
         let interfaces = |(number, name): &(usize, String)| {
             let ends = Host::ALL.map(|host| capture.interface(&format!("{name} at the {host}")));
@@ -96,7 +96,7 @@ impl Recorder {
         }
         let ended = self.writer.take().map(JoinHandle::join);
         match ended {
-            Some(Ok(result)) => result.map_err(EmulatorError::system("write the capture")),
+            Some(Ok(result)) => result.map_err(EmulatorError::Capture),
             Some(Err(_)) | None => Ok(()),
         }
     }

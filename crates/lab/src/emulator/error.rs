@@ -70,6 +70,9 @@ pub enum EmulatorError {
     /// The thread of the emulator has ended.
     #[error("the emulator has ended: {0}")]
     Ended(String),
+    /// The file of a capture cannot be written.
+    #[error("cannot write the capture: {0}")]
+    Capture(io::Error),
     /// Anything else that the system refuses.
     #[error("cannot {what}: {cause}")]
     System {

@@ -105,7 +105,7 @@ use engine::{Engine, Mailbox, Request};
 use guard::Guard;
 use path::PathRun;
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 /// A network at work. What it made is gone when it is dropped.
 #[derive(Debug)]
@@ -126,6 +126,10 @@ impl Emulator {
     /// If the topology makes no sense, or the kernel does not allow it; nothing is left then.
     pub fn start(topology: &Topology) -> Result<Self, EmulatorError> {
         topology.check()?;
+        if let Some(core) = topology.core.filter(|core| !is_allowed(*core)) {
+            let text = format!("there is no core {core} that this program may use");
+            return Err(EmulatorError::Topology(text));
+        }
         let client = namespace::build(Host::Client, topology)?;
         let server = namespace::build(Host::Server, topology)?;
         let guard =
@@ -294,6 +298,11 @@ fn settle(core: Option<usize>, first: bool) -> Result<(), EmulatorError> {
     set_current_timer_slack(NonZeroU64::new(1))
         .map_err(EmulatorError::system("set the timer slack"))?;
     core.map_or(Ok(()), |core| stay_on(None, core))
+}
+
+/// Whether a thread of this program may stay on this core.
+fn is_allowed(core: usize) -> bool {
+    core < CpuSet::MAX_CPU && sched_getaffinity(None).is_ok_and(|allowed| allowed.is_set(core))
 }
 
 /// Keeps a thread, or the calling one, on this core.

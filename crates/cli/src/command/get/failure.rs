@@ -1,6 +1,6 @@
 //! Errors of the HTTP client as failures of the command.
 
-use eyas_http::Error;
+use eyas_http::{Error, Kind};
 
 use super::report;
 use crate::command::race::of_failed;
@@ -20,12 +20,32 @@ pub(super) fn of(error: &Error, look: Option<Look>) -> Failure {
     let failure = raced.unwrap_or_else(|| {
         let details = report::race_of(race_report.as_ref());
         let failure = Failure::new(error.kind().into(), message(error));
-        failure.hint(error.next_step()).with_details(details)
+        failure.hint(next_step(error)).with_details(details)
     });
+    let failure = match error.kind() {
+        Kind::Proxy => of_proxy(failure),
+        _ => failure,
+    };
     match look {
         Some(_) => failure.with_below(below),
         None => failure,
     }
+}
+
+fn next_step(error: &Error) -> &'static str {
+    let in_clear = error.url().is_some_and(|url| url.starts_with("http://"));
+    match error.kind() {
+        Kind::Protocol if in_clear => "does the port want TLS? that is https://",
+        _ => error.next_step(),
+    }
+}
+
+/// Who asked for a server would look for its name in vain.
+fn of_proxy(mut failure: Failure) -> Failure {
+    if !failure.message.contains("proxy") {
+        failure.message.insert_str(0, "the proxy: ");
+    }
+    failure.hint("-x URL names a proxy, or https_proxy does; no_proxy says who is reached without")
 }
 
 /// What happened, without the next step, which is the hint.

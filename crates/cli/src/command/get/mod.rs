@@ -184,13 +184,23 @@ fn client(
         .decompress(request.compressed)
         .cookies(request.cookies)
         .proxy(match &request.proxy {
-            Some(proxy) => Proxy::all(proxy, std::env::var("NO_PROXY").unwrap_or_default()),
+            Some(proxy) => proxy_at(proxy)?,
             None => Proxy::from_env(),
         });
     if let Some(limit) = flags.reach.max_time {
         builder = builder.total_timeout(limit.saturating_sub(began.elapsed()));
     }
     builder.build().map_err(|error| failed(&error, flags, common))
+}
+
+/// The proxy of the user. One that cannot be used must not be left out in silence.
+fn proxy_at(url: &str) -> Result<Proxy, Failure> {
+    let scheme = url.split_once("://").map_or("http", |(scheme, _)| scheme);
+    if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
+        let text = format!("{scheme}:// proxies are not supported");
+        return Err(Failure::new(Kind::Usage, text).hint("-x takes http:// or https://HOST:PORT"));
+    }
+    Ok(Proxy::all(url, std::env::var("NO_PROXY").unwrap_or_default()))
 }
 
 /// The failure of an exchange; its race is recorded, for a failure is worth a replay most.

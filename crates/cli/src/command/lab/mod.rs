@@ -18,13 +18,13 @@ use std::time::Instant;
 
 use eyas_lab::claim::Outcome;
 use eyas_lab::plan::{Extent, Options, Plan, shipped};
+use eyas_lab::report;
 use eyas_lab::results::{Document, ResultsError, to_csv};
 use eyas_lab::runner::{self, Job};
-use eyas_lab::{report, results};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
-use crate::flags::{ColorChoice, CommonFlags, LabAction, LabFlags, LabRunFlags};
+use crate::flags::{ColorChoice, CommonFlags, LabAction, LabFlags, LabRunFlags, nearest};
 use crate::output;
 use crate::terminal::{Line, Look, Paint};
 use shard::Assignment;
@@ -87,16 +87,20 @@ fn list(common: &CommonFlags) -> Result<(), Failure> {
 
 fn show(name: &str) -> Result<(), Failure> {
     let found = shipped().iter().find(|shipped| shipped.name == name);
-    let shipped = found.ok_or_else(|| no_such_plan(name, "these can be shown:"))?;
+    let shipped = found.ok_or_else(|| no_such_plan(name))?;
     let mut lines: Vec<Line> = Vec::new();
     lines.extend(shipped.text.lines().map(|line| Line::new().with(Paint::Plain, line)));
     output::page(&lines, Look::of_stdout(ColorChoice::Never))
 }
 
-fn no_such_plan(name: &str, instead: &str) -> Failure {
-    let names: Vec<&str> = shipped().iter().map(|shipped| shipped.name).collect();
-    Failure::new(Kind::Usage, format!("there is no plan {name:?}"))
-        .hint(format!("{instead} {}", names.join(", ")))
+fn no_such_plan(name: &str) -> Failure {
+    let all = "'eyas lab list' shows those that come with eyas";
+    let meant = nearest(name, shipped().iter().map(|shipped| shipped.name));
+    let hint = match meant {
+        Some(meant) => format!("did you mean {meant}? {all}"),
+        None => format!("{all}; a plan of your own is named by its file"),
+    };
+    Failure::new(Kind::Usage, format!("there is no plan {name:?}")).hint(hint)
 }
 
 /// The plan's text: a shipped one, or a file.
@@ -106,7 +110,7 @@ fn text(name: &str) -> Result<String, Failure> {
     }
     match fs::read_to_string(name) {
         Ok(text) => Ok(text),
-        Err(_) if !name.contains(['/', '.']) => Err(no_such_plan(name, "name a file, or one of")),
+        Err(_) if !name.contains(['/', '.']) => Err(no_such_plan(name)),
         Err(cause) => Err(Failure::read(name, &cause)),
     }
 }
@@ -209,9 +213,16 @@ fn write(document: &Document, out: &Path) -> Result<(), Failure> {
 
 fn refused(cause: &ResultsError) -> Failure {
     match cause {
-        results::ResultsError::Content { .. } => Failure::new(Kind::Read, cause.to_string()),
-        _ => Failure::new(Kind::Write, cause.to_string())
+        ResultsError::Io { path, cause } => Failure::write(&path.display().to_string(), cause)
             .hint("name a directory that can be written with --out"),
+        other => Failure::new(Kind::Read, other.to_string()),
+    }
+}
+
+fn unreadable(cause: &ResultsError) -> Failure {
+    match cause {
+        ResultsError::Io { path, cause } => Failure::read(&path.display().to_string(), cause),
+        other => Failure::new(Kind::Read, other.to_string()),
     }
 }
 
@@ -222,8 +233,7 @@ fn value(document: &Document) -> Result<Value, Failure> {
 
 fn report_again(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
     let document = Document::read(directory).map_err(|cause| {
-        Failure::new(Kind::Read, cause.to_string())
-            .hint("name the output directory of a finished 'eyas lab run'")
+        unreadable(&cause).hint("name the output directory of a finished 'eyas lab run'")
     })?;
     report::write(&document, directory).map_err(|cause| refused(&cause))?;
     if common.json {

@@ -8,7 +8,7 @@ use eyas_lab::results::Document;
 use eyas_lab::runner::{self, Job, MergeError, Shard};
 use serde_json::json;
 
-use super::{COMMIT, Watcher, refused};
+use super::{COMMIT, Watcher, refused, unreadable};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LabMergeFlags};
 use crate::output;
@@ -74,7 +74,11 @@ pub(super) fn merge(flags: &LabMergeFlags, common: &CommonFlags) -> Result<(), F
 }
 
 fn not_merged(cause: &MergeError) -> Failure {
-    let hint = match cause {
+    let what = match cause {
+        MergeError::Results(cause) => unreadable(cause),
+        _ => Failure::new(Kind::Read, cause.to_string()),
+    };
+    what.hint(match cause {
         MergeError::OtherCode { .. } => {
             "run all shards, and merge them, with the same build of eyas"
         }
@@ -85,6 +89,5 @@ fn not_merged(cause: &MergeError) -> Failure {
             "a run is determined by its seed: one of the machines computes wrongly, or a file was changed"
         }
         _ => "name the output directories of all shards of one 'eyas lab run --shard'",
-    };
-    Failure::new(Kind::Read, cause.to_string()).hint(hint)
+    })
 }

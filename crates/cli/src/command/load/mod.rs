@@ -13,6 +13,7 @@ mod wanted;
 
 use eyas_lab::load::{self, LoadError, Outcome, Stop, Summary};
 use serde_json::{Value, json};
+use url::Url;
 
 use self::{files::Files, wanted::Wanted};
 use crate::failure::{Failure, Kind};
@@ -96,7 +97,7 @@ fn refused(cause: &LoadError) -> Failure {
 
 fn print(wanted: &Wanted, outcome: &Outcome, common: &CommonFlags) -> Result<(), Failure> {
     let summary = outcome.summary();
-    if let Some(failure) = nothing_at_all(&summary) {
+    if let Some(failure) = nothing_at_all(&wanted.load.url, &summary) {
         return Err(failure.with_details(object(wanted, &summary)?));
     }
     if common.json {
@@ -107,7 +108,7 @@ fn print(wanted: &Wanted, outcome: &Outcome, common: &CommonFlags) -> Result<(),
 }
 
 /// Not one response: whatever was measured, it was not the server.
-fn nothing_at_all(summary: &Summary) -> Option<Failure> {
+fn nothing_at_all(url: &Url, summary: &Summary) -> Option<Failure> {
     let trouble = summary.troubles.first()?;
     if summary.answered > 0 {
         return None;
@@ -116,13 +117,27 @@ fn nothing_at_all(summary: &Summary) -> Option<Failure> {
         "timeout" => Kind::Timeout,
         name => eyas_http::Kind::from_name(name).map_or(Kind::Protocol, Kind::from),
     };
-    let text = format!(
-        "none of {} requests was answered; {} of them: {}",
-        summary.intended, trouble.count, trouble.first
-    );
+    // What a certificate wants done, the hint says in flags.
+    let cause = match kind {
+        Kind::Certificate => {
+            trouble.first.rsplit_once("; ").map_or(&*trouble.first, |(what, _)| what)
+        }
+        _ => &trouble.first,
+    };
+    let text = match (summary.intended, trouble.count) {
+        (1, _) => format!("the only request was not answered: {cause}"),
+        (all, count) if all == count => format!("none of {all} requests was answered: {cause}"),
+        (all, count) => format!("none of {all} requests was answered; {count} of them: {cause}"),
+    };
     let hint = match kind {
-        Kind::Certificate => "--cacert FILE trusts the certificates in FILE; -k accepts any",
-        _ => "eyas race --all shows what each candidate meets",
+        Kind::Certificate => {
+            "--cacert FILE trusts the certificates in FILE; -k accepts any".to_owned()
+        }
+        Kind::Dns => "is the name right? --dns-server ADDR asks another server".to_owned(),
+        _ => {
+            let origin = url.origin().ascii_serialization();
+            format!("eyas race --all {origin}/ shows what each candidate meets")
+        }
     };
     Some(Failure::new(kind, text).hint(hint))
 }

@@ -13,6 +13,7 @@ mod page;
 
 use std::ffi::OsStr;
 use std::io;
+use std::path::Path;
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -59,6 +60,13 @@ pub(super) fn refused(cause: EmulatorError) -> Failure {
     Failure::new(kind, cause.to_string())
 }
 
+fn uncaptured(file: &Path, cause: EmulatorError) -> Failure {
+    match cause {
+        EmulatorError::Capture(cause) => Failure::write(&file.display().to_string(), &cause),
+        other => refused(other),
+    }
+}
+
 /// Runs the command, with everything around it, to its end.
 async fn behind(
     scenario: &Scenario,
@@ -67,7 +75,7 @@ async fn behind(
 ) -> Result<ExitCode, Failure> {
     let emulator = Emulator::start(&scenario.topology).map_err(refused)?;
     if let Some(file) = &flags.pcapng {
-        emulator.capture(None, file).map_err(refused)?;
+        emulator.capture(None, file).map_err(|cause| uncaptured(file, cause))?;
     }
     let mut control = Control::listen(&emulator)
         .map_err(|cause| Failure::new(Kind::Emulator, format!("cannot take changes: {cause}")))?;
@@ -85,7 +93,10 @@ async fn behind(
     if let Some(server) = &mut server {
         end(server).await;
     }
-    emulator.end_capture().map_err(refused)?;
+    let ended = emulator.end_capture();
+    if let (Some(file), Err(cause)) = (&flags.pcapng, ended) {
+        return Err(uncaptured(file, cause));
+    }
     drop(emulator);
     print(&counters, status, flags, common)?;
     Ok(ExitCode::from(code(status)))

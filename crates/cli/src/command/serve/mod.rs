@@ -173,10 +173,10 @@ fn sctp(running: &Running) -> Vec<String> {
     let Some(listener) = running.sctp() else { return Vec::new() };
     let inside_udp = listener.encapsulation_port().map(|port| match port {
         ENCAPSULATION_PORT => format!("inside UDP port {port}"),
-        _ => format!("inside UDP port {port}, which clients need --sctp-udp-port {port} for"),
+        _ => format!("inside UDP port {port} (clients: --sctp-udp-port {port})"),
     });
-    let directly = listener.is_direct().then(|| "directly over IP".to_owned());
-    inside_udp.into_iter().chain(directly).collect()
+    let directly = listener.is_direct().then(|| "over IP".to_owned());
+    directly.into_iter().chain(inside_udp).collect()
 }
 
 fn object(flags: &ServeFlags, running: &Running, url: &str) -> Value {

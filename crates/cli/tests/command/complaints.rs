@@ -1,0 +1,97 @@
+//! What is said of a failure: short, in the user's words, with a next step that can be typed.
+
+use std::net::Ipv4Addr;
+
+use crate::ports::own_port;
+use crate::stage::{DnsStub, Eyas, Peer};
+use eyas_http::serve::personality::Personality;
+
+/// A line of the command that fails with this code, and what it says.
+fn said(line: &str, code: i32) -> String {
+    Eyas::new(line).run().exits(code).err
+}
+
+#[test]
+fn what_all_candidates_meet_is_said_once() {
+    let port = own_port();
+    let told = said(&format!("get https://localhost:{port}/ --connect-timeout 5s"), 7);
+    assert_eq!((told.lines().count(), told.matches("refused").count()), (2, 1), "{told}");
+    assert!(
+        told.contains(&format!("quic 127.0.0.1:{port}")) && !told.contains("os error"),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_next_step_is_for_what_was_asked() {
+    let at = format!("127.0.0.1:{}", own_port());
+    for (line, wanted) in [
+        (format!("get http://{at}/"), format!("eyas race --all http://{at}/ shows")),
+        (format!("get https://{at}/"), format!("eyas race --all {at} shows")),
+        (format!("pipe --plain {at}"), format!("eyas race --all --plain tcp://{at} shows")),
+        (format!("load -n 1 http://{at}/"), format!("eyas race --all http://{at}/ shows")),
+    ] {
+        let told = said(&line, 7);
+        assert!(told.contains(&wanted), "{line}: {told}");
+    }
+    let told = said(&format!("race --all --connect-timeout 2s {at}"), 7);
+    assert!(!told.contains("race --all"), "what was done already: {told}");
+    let told = said(&format!("load -n 3 -r 1000 http://{at}/"), 7);
+    assert!(told.starts_with("eyas: none of 3 requests was answered: cannot connect"), "{told}");
+}
+
+#[test]
+fn values_are_told_in_words_of_users() {
+    for (line, wanted) in [
+        ("get -m soon https://a/", "expected a time such as 2s"),
+        ("get --doh-url dns https://a/", "expected a URL such as https://"),
+        ("get --second-tries 9 https://a/", "9 is not in 0..=8"),
+        ("get -x socks5://a:1 https://a/", "socks5:// proxies are not supported"),
+        ("get --http3-only http://a/", "HTTP/3 is always under TLS"),
+        ("serve --names a,,b", "expected a host or an address"),
+    ] {
+        let told = said(line, 2);
+        assert!(told.contains(wanted), "{line}: {told}");
+    }
+}
+
+#[test]
+fn files_are_told_by_the_names_that_they_were_given() {
+    let told = said("get -o /no/such/directory/file https://a/", 23);
+    let wanted = "eyas: cannot write /no/such/directory/file: No such file or directory (os error 2)\n      \
+                  is the directory there?\n";
+    assert_eq!(told, wanted);
+    let told = said("serve --listen 127.0.0.1:0 --save-cert /proc/here", 23);
+    assert!(
+        told.starts_with("eyas: cannot write /proc/here: ") && !told.contains(".part"),
+        "{told}"
+    );
+    let told = said("get --cacert /dev/null https://a/", 58);
+    assert!(told.starts_with("eyas: cannot use /dev/null: the PEM text holds no"), "{told}");
+}
+
+#[test]
+fn a_proxy_that_is_not_there_is_said_to_be_one() {
+    let at = format!("127.0.0.1:{}", own_port());
+    let told = said(&format!("get -x http://{at} http://a.test/"), 7);
+    assert!(told.contains("the proxy: cannot connect") && told.contains("-x URL"), "{told}");
+}
+
+#[test]
+fn http_in_the_clear_at_a_port_of_tls() {
+    let peer = Peer::start(Personality::Well);
+    let line = format!("get {}", peer.url("/").replace("https://", "http://"));
+    let told = peer.eyas(&line).run().exits(56).err;
+    assert!(told.contains("that is https://"), "{told}");
+}
+
+#[test]
+fn nothing_to_plan_and_nothing_remembered_have_a_reason() {
+    let dns = DnsStub::start(&[("other.test", Ipv4Addr::LOCALHOST)]);
+    let line = format!("plan nobody.test --dns-server {}", dns.address);
+    let page = Eyas::new(&line).run().exits(0).out;
+    assert!(page.contains("Nothing can be tried: DNS gives no address."), "{page}");
+    let state = tempfile::tempdir().expect("a directory");
+    let page = Eyas::new("memory forget a.test").state(state.path()).run().exits(0).out;
+    assert_eq!(page, "Nothing was remembered.\n");
+}
