@@ -98,7 +98,7 @@ pub use self::{
     admission::Transport,
     alt_svc::AltSvcPolicy,
     error::ServeError,
-    fault::Mishap,
+    fault::FaultConfig,
     limits::Limits,
     link::PeerInfo,
     request_body::{RequestBody, RequestBodyError},

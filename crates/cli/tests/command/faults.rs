@@ -83,7 +83,7 @@ fn no_dns_at_all() {
 
 #[test]
 fn names_come_from_the_server_that_was_named() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let dns = DnsStub::start(&[("peer.test", Ipv4Addr::LOCALHOST)]);
     let line =
         format!("get --json --cacert ca.pem {} --dns-server {}", peer.url("/bytes/1"), dns.address);
@@ -230,7 +230,7 @@ fn faults_of_plain_http() {
 
 #[test]
 fn an_error_status_is_a_failure_only_if_asked() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let url = peer.url("/status/404");
     peer.eyas(&format!("get {url}")).run().exits(0);
     let object = fails(peer.eyas(&format!("get --fail {url}")), 22);
@@ -240,7 +240,7 @@ fn an_error_status_is_a_failure_only_if_asked() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let line = format!("get -o /dev/full {}", peer.url("/bytes/100000"));
     let object = fails(peer.eyas(&line), 23);
     assert!(message(&object).contains("/dev/full"), "{object}");

@@ -7,7 +7,7 @@ use eyas_http::serve::personality::Personality;
 
 #[test]
 fn every_version_is_spoken_over_its_transport() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let cases = [
         // On a busy machine the 30 ms without it are soon over.
         ("--head-start 2s", "HTTP/3", "quic"),
@@ -30,7 +30,7 @@ fn every_version_is_spoken_over_its_transport() {
 
 #[test]
 fn the_body_goes_to_standard_output_and_nothing_else_does() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let got = peer.eyas(&format!("get {}", peer.url("/bytes/5000"))).run().exits(0);
     assert_eq!(got.length, 5000);
     assert_eq!(got.err, "");
@@ -38,7 +38,7 @@ fn the_body_goes_to_standard_output_and_nothing_else_does() {
 
 #[test]
 fn a_url_alone_is_fetched() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     assert_eq!(peer.eyas(&peer.url("/bytes/5000")).run().exits(0).length, 5000);
     let line = format!("--json {}", peer.url("/bytes/10"));
     assert_eq!(peer.eyas(&line).run().exits(0).json()["status"], 200);
@@ -57,7 +57,7 @@ fn verbose_draws_the_race_on_standard_error() {
 
 #[test]
 fn a_file_appears_when_it_is_whole() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let line = format!("get --json -o page {}", peer.url("/bytes/100000"));
     let object = peer.eyas(&line).run().exits(0).json();
     assert_eq!(object["output"], "page");
@@ -69,7 +69,7 @@ fn a_file_appears_when_it_is_whole() {
 
 #[test]
 fn a_large_body_arrives_whole_over_each_version() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     for flags in ["--http3-only", "--http2", "--http1.1"] {
         let line = format!("get {flags} --json -o big {}", peer.url("/bytes/20000000"));
         let object = peer.eyas(&line).run().exits(0).json();
@@ -81,7 +81,7 @@ fn a_large_body_arrives_whole_over_each_version() {
 
 #[test]
 fn data_is_posted_and_headers_are_sent() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let line = format!("get -d a=1 -d b=2 {}", peer.url("/echo"));
     assert_eq!(peer.eyas(&line).run().exits(0).out, "a=1&b=2");
     let line = format!("get -A somebody -u ada:secret {}", peer.url("/echo"));
@@ -93,7 +93,7 @@ fn data_is_posted_and_headers_are_sent() {
 
 #[test]
 fn head_prints_headers_alone() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let got =
         peer.eyas(&format!("get -I --head-start 2s {}", peer.url("/bytes/1000"))).run().exits(0);
     assert!(got.out.starts_with("HTTP/3 200"), "{}", got.out);
@@ -102,7 +102,7 @@ fn head_prints_headers_alone() {
 
 #[test]
 fn redirects_are_followed_when_asked() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let url = peer.url("/redirect/3");
     let stays = peer.eyas(&format!("get --json {url}")).run().exits(0).json();
     assert!(stays["status"].as_u64().is_some_and(|status| (300..400).contains(&status)));
@@ -115,7 +115,7 @@ fn redirects_are_followed_when_asked() {
 /// /redirect/2 leads to /redirect/1, and that to /.
 #[test]
 fn each_redirect_is_shown() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let [first, second] = ["/redirect/2", "/redirect/1"].map(|path| peer.url(path));
     let hops = |told: &str| {
         let lines = told.lines().filter_map(|line| line.strip_prefix("* 30"));
@@ -147,7 +147,7 @@ fn each_redirect_is_shown() {
 
 #[test]
 fn insecure_is_what_it_says() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let line = format!("get -k --json https://127.0.0.1:{}/bytes/1", peer.port());
     let object = Eyas::new(&line).run().exits(0).json();
     assert_eq!(object["status"], 200);
@@ -155,7 +155,7 @@ fn insecure_is_what_it_says() {
 
 #[test]
 fn connect_to_keeps_the_name() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let line = format!(
         "get --json --cacert ca.pem --connect-to peer.test:443:127.0.0.1:{} https://peer.test/",
         peer.port()
@@ -192,7 +192,7 @@ fn a_second_process_goes_straight_to_what_works() {
 fn a_reader_that_goes_away_is_no_complaint() {
     use std::io::Read;
     use std::process::Stdio;
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let eyas = peer.eyas(&format!("get {}", peer.url("/bytes/50000000")));
     let mut command = eyas.command();
     let mut child =

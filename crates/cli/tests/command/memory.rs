@@ -10,7 +10,7 @@ use crate::stage::{Eyas, Peer, validate};
 
 #[test]
 fn what_is_learnt_is_shown_and_can_be_forgotten() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     let memory = |line: &str| {
         let object = Eyas::new(line).state(state.path()).arg("--json").run().exits(0).json();
@@ -45,7 +45,7 @@ fn what_is_learnt_is_shown_and_can_be_forgotten() {
 #[test]
 fn the_file_is_for_its_owner() {
     use std::os::unix::fs::PermissionsExt;
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     peer.eyas(&format!("get {}", peer.url("/bytes/1"))).state(state.path()).run().exits(0);
     let file = fs::metadata(state.path().join("eyas/memory.sqlite")).expect("it is there");
@@ -54,7 +54,7 @@ fn the_file_is_for_its_owner() {
 
 #[test]
 fn none_leaves_no_trace() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     let line = format!("get --memory none {}", peer.url("/bytes/1"));
     peer.eyas(&line).state(state.path()).run().exits(0);
@@ -65,7 +65,7 @@ fn none_leaves_no_trace() {
 /// that UDP passes.
 #[test]
 fn a_protocol_that_was_not_offered_is_not_held_against_another() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     let get = || {
         let line = format!("get --head-start 2s --json {}", peer.url("/bytes/1"));
@@ -92,7 +92,7 @@ fn a_protocol_that_was_not_offered_is_not_held_against_another() {
 /// Without `--cacert` the certificate is not accepted; with it everything works as before.
 #[test]
 fn a_root_that_was_forgotten_is_held_against_nobody_who_gives_it() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     let get = || {
         let line = format!("get --head-start 2s --json {}", peer.url("/bytes/1"));
@@ -119,7 +119,7 @@ fn a_root_that_was_forgotten_is_held_against_nobody_who_gives_it() {
 #[test]
 fn what_is_no_memory_stays_as_it_is() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let text = peer.directory().join("notes");
     fs::write(&text, b"this is no database, and never was one").expect("writes");
     fs::set_permissions(&text, fs::Permissions::from_mode(0o664)).expect("it is ours");
@@ -151,7 +151,7 @@ fn what_is_no_memory_stays_as_it_is() {
 
 #[test]
 fn damaged_memories_are_set_aside_and_never_fatal() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let path = peer.directory().join("memory.sqlite");
     let line = format!("get --memory memory.sqlite {}", peer.url("/bytes/3"));
     peer.eyas(&line).run().exits(0);
@@ -173,7 +173,7 @@ fn damaged_memories_are_set_aside_and_never_fatal() {
 
 #[test]
 fn a_place_that_cannot_be_written_is_never_fatal() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     fs::write(peer.directory().join("file"), b"").expect("writes");
     let line = format!("get --memory file/memory.sqlite {}", peer.url("/bytes/3"));
     let got = peer.eyas(&line).run().exits(0);

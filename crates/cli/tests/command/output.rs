@@ -37,7 +37,7 @@ fn stalled(directory: &Path, flags: &str) -> Running {
 
 #[test]
 fn a_pipe_that_nobody_reads_is_given_up() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let (_directory, pipe) = pipe();
     let line = format!("get --json --max-time 1s {}", peer.url("/bytes/10"));
     let object = peer.eyas(&line).arg("-o").arg(&pipe).run().exits(28).json();
@@ -75,7 +75,7 @@ fn is_listening(run: &Running) -> bool {
 
 #[test]
 fn a_pipe_is_waited_for_until_somebody_reads_it() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let (_directory, pipe) = pipe();
     let line = format!("get {}", peer.url("/bytes/100000"));
     let run = peer.eyas(&line).arg("-o").arg(&pipe).start();
@@ -87,7 +87,7 @@ fn a_pipe_is_waited_for_until_somebody_reads_it() {
 
 #[test]
 fn a_reader_that_falls_asleep_does_not_hold_a_run() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let (_directory, pipe) = pipe();
     let line = format!("get --max-time 2s {}", peer.url("/bytes/10000000"));
     let run = peer.eyas(&line).arg("-o").arg(&pipe).start();
@@ -157,7 +157,7 @@ fn who_outlives_its_terminal_goes_on() {
 
 #[test]
 fn what_is_there_stays_what_it_was() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let page = peer.directory().join("page");
     fs::write(&page, b"old").expect("writes");
     fs::set_permissions(&page, fs::Permissions::from_mode(0o600)).expect("is its owner");
@@ -176,7 +176,7 @@ fn what_is_there_stays_what_it_was() {
 
 #[test]
 fn passwords_are_shown_nowhere() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let url = peer.url("/bytes/10").replace("://", "://ada:secret@");
     let object = peer.eyas(&format!("get --json {url}")).run().exits(0);
     assert!(!object.out.contains("secret"), "{}", object.out);

@@ -6,7 +6,7 @@ use crate::stage::{Eyas, Peer, validate};
 
 #[test]
 fn a_race_has_a_winner_and_a_verdict() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     // On a busy machine 30 ms are soon over.
     let line = format!("race --head-start 2s {}", peer.url("/"));
     let object = peer.eyas(&line).arg("--json").run().exits(0).json();
@@ -24,7 +24,7 @@ fn a_race_has_a_winner_and_a_verdict() {
 #[test]
 fn all_says_what_works_and_why_the_rest_does_not() {
     let cases = [
-        (Personality::Well, "quic", "HTTP/3 works"),
+        (Personality::Healthy, "quic", "HTTP/3 works"),
         (Personality::UdpSwallowed, "tcp", "nothing comes back over UDP"),
         (Personality::WrongCertificate(Side::Quic), "tcp", "certificate shown over QUIC"),
         (Personality::Http3Only, "quic", "HTTP/3 works"),
@@ -65,7 +65,7 @@ fn the_late_switch_is_told() {
 
 #[test]
 fn a_recorded_race_replays_as_it_ran() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let line = format!("race --json --trace race.jsonl {}", peer.url("/"));
     let raced = peer.eyas(&line).run().exits(0).json();
     let replay = || Eyas::new("replay race.jsonl").within(&peer.directory());
@@ -97,7 +97,7 @@ fn a_failed_exchange_can_be_replayed_too() {
 
 #[test]
 fn a_plan_gives_reasons_and_connects_nothing() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let line = format!("plan --json {}", peer.url("/"));
     let object = peer.eyas(&line).run().exits(0).json();
     validate("plan", &object);
@@ -112,7 +112,7 @@ fn a_plan_gives_reasons_and_connects_nothing() {
 
 #[test]
 fn explanations_come_with_the_race() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let line = format!("race --explain --json {}", peer.url("/"));
     let object = peer.eyas(&line).run().exits(0).json();
     validate("race", &object);

@@ -56,8 +56,8 @@ pub(super) async fn respond(
     }
     let fault = shared
         .fault
-        .filter(|mishap| reply.body().remaining().is_none_or(|length| length > mishap.after))
-        .map(|mishap| mishap.of(version, &link.tear_down));
+        .filter(|fault| reply.body().remaining().is_none_or(|length| length > fault.after))
+        .map(|fault| fault.of(version, &link.tear_down));
     let counters = Arc::clone(&shared.counters);
     reply.map(|content| ResponseBody::new(content, fault, counters, exchange, entry))
 }

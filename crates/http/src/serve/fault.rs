@@ -15,14 +15,14 @@ use super::{body::BodyError, piece::Piece};
 
 /// What a faulty server does to every body longer than `after` bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Mishap {
+pub struct FaultConfig {
     /// Bytes of the body that still arrive.
     pub after: u64,
     /// Whether the connection (TCP) or stream (QUIC) is reset, or the message only ends early.
     pub reset: bool,
 }
 
-impl Mishap {
+impl FaultConfig {
     /// What that is for a response in this version of HTTP.
     pub(super) fn of(self, version: Version, tear_down: &Arc<Notify>) -> Fault {
         let kind = match (self.reset, version) {

@@ -24,14 +24,14 @@ mod udp_shim;
 use std::{fmt, net::IpAddr, time::Duration};
 
 pub use self::{authority::Authority, stage::TestServer};
-use super::{Mishap, ServeError};
+use super::{FaultConfig, ServeError};
 
 /// A way to be a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Personality {
     /// HTTP/1.1, 2 and 3, as they should be.
-    Well,
+    Healthy,
     /// Datagrams to the port vanish: no answer, no ICMP error. Alt-Svc promises HTTP/3 all the
     /// same, as where a firewall drops UDP.
     UdpSwallowed,
@@ -114,7 +114,7 @@ pub struct Faces {
     /// Over SCTP.
     pub sctp: SctpFace,
     /// What long bodies come to.
-    pub mishap: Option<Mishap>,
+    pub fault: Option<FaultConfig>,
     /// Whether QUIC takes 0-RTT data.
     pub early_data: bool,
 }
@@ -181,10 +181,10 @@ impl Personality {
             quic: Face { reach: quic, ..Face::default() },
             ..Faces::default()
         };
-        let mishap =
-            |after, reset| Faces { mishap: Some(Mishap { after, reset }), ..Faces::default() };
+        let fault =
+            |after, reset| Faces { fault: Some(FaultConfig { after, reset }), ..Faces::default() };
         match self {
-            Self::Well => Faces::default(),
+            Self::Healthy => Faces::default(),
             Self::UdpSwallowed => reach(Reach::Open, Reach::Swallowed),
             Self::TcpOnly => reach(Reach::Open, Reach::Refused),
             Self::Http3Only => reach(Reach::Refused, Reach::Open),
@@ -200,8 +200,8 @@ impl Personality {
             Self::SctpInsideUdp => {
                 Faces { sctp: SctpFace::InsideUdp, ..reach(Reach::Open, Reach::Refused) }
             }
-            Self::ResetInBody { after } => mishap(after, true),
-            Self::TruncatedBody { after } => mishap(after, false),
+            Self::ResetInBody { after } => fault(after, true),
+            Self::TruncatedBody { after } => fault(after, false),
         }
     }
 
@@ -231,7 +231,7 @@ fn on(side: Side, face: Face) -> Faces {
 impl fmt::Display for Personality {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Well => f.write_str("all well"),
+            Self::Healthy => f.write_str("all well"),
             Self::UdpSwallowed => f.write_str("UDP swallowed"),
             Self::TcpOnly => f.write_str("TCP only"),
             Self::Http3Only => f.write_str("HTTP/3 only"),

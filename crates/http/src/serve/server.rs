@@ -21,7 +21,7 @@ use super::{
     access::AccessLog,
     admission::Admission,
     budget::Budget,
-    fault::Mishap,
+    fault::FaultConfig,
     metrics, quic,
     running::Running,
     sctp,
@@ -74,7 +74,7 @@ pub struct ServerBuilder {
     early_data: bool,
     mptcp: bool,
     alpn: Option<Vec<Vec<u8>>>,
-    fault: Option<Mishap>,
+    fault: Option<FaultConfig>,
     sctp: Option<SctpService>,
     metrics: Option<SocketAddr>,
     access_log: Option<AccessLog>,
@@ -222,7 +222,7 @@ impl ServerBuilder {
     }
 
     /// Lets long responses go wrong, for tests of clients.
-    pub fn fault(mut self, fault: Mishap) -> Self {
+    pub fn fault(mut self, fault: FaultConfig) -> Self {
         self.fault = Some(fault);
         self
     }
@@ -384,7 +384,7 @@ pub(super) struct Shared {
     pub(super) tasks: TaskTracker,
     pub(super) alt_svc: Option<HeaderValue>,
     pub(super) early_data: bool,
-    pub(super) fault: Option<Mishap>,
+    pub(super) fault: Option<FaultConfig>,
     pub(super) access_log: Option<AccessLog>,
 }
 

@@ -82,7 +82,7 @@ fn failure(outcome: Fetched) -> String {
 
 #[tokio::test]
 async fn well() {
-    let stage = stage(Personality::Well).await;
+    let stage = stage(Personality::Healthy).await;
     stage.tcp_works().await;
     stage.quic_works().await;
     assert_eq!(stage.server.stats().requests(), 3);

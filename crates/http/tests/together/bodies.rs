@@ -21,7 +21,7 @@ fn pattern(count: u64) -> Vec<u8> {
 
 #[tokio::test]
 async fn long_bodies_arrive_whole_both_ways() {
-    let stage = Stage::new(Personality::Well).await;
+    let stage = Stage::new(Personality::Healthy).await;
     for versions in EACH {
         let client = stage.speaking(versions);
         let down = client.get(stage.url(&format!("/bytes/{COUNT}"))).send().await;

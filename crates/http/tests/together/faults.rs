@@ -37,7 +37,7 @@ async fn failure(stage: &Stage) -> Error {
 async fn what_works_is_found() {
     let slow = Duration::from_millis(100);
     let cases = [
-        (Personality::Well, Version::HTTP_3),
+        (Personality::Healthy, Version::HTTP_3),
         (Personality::UdpSwallowed, Version::HTTP_2),
         (Personality::TcpOnly, Version::HTTP_2),
         (Personality::Http3Only, Version::HTTP_3),

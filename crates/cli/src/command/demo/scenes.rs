@@ -36,7 +36,7 @@ pub(super) const SCENES: [Scene; 8] = [
         explanation: "HTTP/3 over QUIC and HTTP/2 over TCP both work. QUIC gets a head start of \
                       30 ms, and so TCP is not even needed.",
         transports: USUAL,
-        personality: Personality::Well,
+        personality: Personality::Healthy,
     },
     Scene {
         name: "udp-swallowed",

@@ -194,8 +194,8 @@ fn builder(authority: &Authority, face: &Face, faces: &Faces) -> Result<ServerBu
     if face.speaks_nothing {
         builder = builder.alpn(vec![STRANGE_ALPN.to_vec()]);
     }
-    if let Some(mishap) = faces.mishap {
-        builder = builder.fault(mishap);
+    if let Some(fault) = faces.fault {
+        builder = builder.fault(fault);
     }
     Ok(builder)
 }
