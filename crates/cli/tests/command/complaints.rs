@@ -79,7 +79,7 @@ fn a_proxy_that_is_not_there_is_said_to_be_one() {
 
 #[test]
 fn http_in_the_clear_at_a_port_of_tls() {
-    let peer = Peer::start(Personality::Well);
+    let peer = Peer::start(Personality::Healthy);
     let line = format!("get {}", peer.url("/").replace("https://", "http://"));
     let told = peer.eyas(&line).run().exits(56).err;
     assert!(told.contains("that is https://"), "{told}");
