@@ -7,7 +7,7 @@ use super::{Line, Look, Paint, columns, wrapped};
 /// Columns before a table, and before what stands below a row of it.
 const INDENT: usize = 2;
 const BELOW: usize = 6;
-/// Columns between columns.
+/// Columns free behind each column, before the one that the library leaves between two.
 const GAP: u16 = 2;
 /// No column that may be broken into lines.
 const NONE: usize = usize::MAX;
@@ -32,12 +32,38 @@ pub(crate) fn table(header: &[&str], rows: Vec<Row>, look: Look) -> Vec<Line> {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|(_, text)| columns(text));
         cells.chain([columns(header[column])]).max().unwrap_or_default()
     };
-    let others: usize = (0..last).map(|column| width(column) + gap).sum();
+    let others: usize = (0..last).map(|column| width(column) + gap + 1).sum();
+    if INDENT + others > look.width
+        && let Some(widest) = (0..last).max_by_key(|column| width(*column)).filter(|_| last > 1)
+    {
+        return table_without(widest, header, rows, look);
+    }
     let room = look.width.saturating_sub(INDENT + others + gap);
-    match last > 0 && room < width(last).min(READABLE) {
+    let texts = rows.iter().filter_map(|row| row.get(last)).map(|(_, text)| text);
+    let words = texts.flat_map(|text| text.split_whitespace());
+    let longest = words.map(columns).max().unwrap_or_default();
+    // No word is broken, either.
+    match last > 0 && room < width(last).min(READABLE.max(longest)) {
         true => last_below(header, rows, look),
         false => lay_out(header, rows, last, look),
     }
+}
+
+/// A table with the cells of this column before those of the last one.
+fn table_without(column: usize, header: &[&str], mut rows: Vec<Row>, look: Look) -> Vec<Line> {
+    for row in rows.iter_mut().filter(|row| row.len() > column + 1) {
+        let (_, moved) = row.remove(column);
+        if let Some((_, last)) = row.last_mut() {
+            *last = format!("{moved}  {last}");
+        }
+    }
+    let mut header: Vec<String> = header.iter().map(ToString::to_string).collect();
+    let moved = header.remove(column);
+    if let Some(last) = header.last_mut() {
+        *last = format!("{moved}  {last}");
+    }
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    table(&header, rows, look)
 }
 
 /// A table whose last column stands below the others, as text.

@@ -85,6 +85,22 @@ fn a_text_without_room_beside_its_row_stands_below_it() {
 }
 
 #[test]
+fn a_cell_as_wide_as_the_screen_stands_below_its_row_too() {
+    let address = "[2001:db8:1234:5678:9abc:def0:1234:5678]:443";
+    let cells = ["a.name.of.some.length.example.org", "sctp-udp dtls", address, "5 min", "good"];
+    let row = cells.map(|text| (Paint::Plain, text.to_owned())).to_vec();
+    let header = ["host", "over", "address", "age", "verdict"];
+    for width in [60, 80, 110] {
+        let look = Look { width, ..look(ColorChoice::Never, false, &[]) };
+        let lines = table(&header, vec![row.clone()], look);
+        let lines: Vec<String> = lines.iter().map(|line| line.to_text(false)).collect();
+        assert!(lines.iter().all(|line| columns(line) <= width), "{width}: {lines:#?}");
+        let page = lines.join("\n");
+        assert!(cells.iter().all(|cell| page.contains(cell)), "{width}: {page}");
+    }
+}
+
+#[test]
 fn what_the_locale_cannot_write_is_spelt() {
     let ascii = Look { unicode: false, ..look(ColorChoice::Never, false, &[]) };
     assert_eq!(ascii.spelt("1.5 ms ± 0.2, ≥ 3, σ"), "1.5 ms +/- 0.2, >= 3, sigma");

@@ -60,6 +60,10 @@ pub fn estimate(value: f64, interval: Option<Interval>, unit: &str) -> String {
             text
         }
     };
+    if round(half).chars().all(|c| matches!(c, '0' | '.')) {
+        // Less than the digits that are shown: an interval of nothing would say too much.
+        return number(value) + &unit;
+    }
     match interval.method {
         Method::StudentT => format!("{}{unit} ± {}", round(value), round(half)),
         Method::Wilson | Method::Bootstrap => {
@@ -107,6 +111,7 @@ mod tests {
         assert_eq!(estimate(19.2716, student(19.2216, 19.3216), "Mbit/s"), "19.272 Mbit/s ± 0.050");
         assert_eq!(estimate(1234.5, student(1114.5, 1354.5), "ms"), "1234 ms ± 120");
         assert_eq!(estimate(3.0, student(3.0, 3.0), ""), "3");
+        assert_eq!(estimate(0.001432, student(0.0014319, 0.0014321), ""), "0.0014");
         assert_eq!(estimate(0.02, student(-1.0, 1.04), "ms"), "0.0 ms ± 1.0");
         let share = Interval { low: 91.43, high: 94.52, method: Method::Wilson };
         assert_eq!(estimate(93.1, Some(share), "%"), "93.1 % (91.4 to 94.5)");
