@@ -33,6 +33,18 @@ fn shipped_plans_can_be_read_and_are_named_as_their_files() {
 }
 
 /// Every claim of every plan reads points that are there, in the whole and with `--standard`.
+/// An expression is for who writes plans, not for who reads pages.
+#[test]
+fn every_number_of_a_claim_is_named_in_words() {
+    for shipped in shipped() {
+        let plan = Plan::parse(shipped.text, &Options::default()).unwrap();
+        for claim in &plan.claims {
+            let nameless = claim.checks.iter().find(|check| check.about.is_empty());
+            assert!(nameless.is_none(), "{}, claim {}: {nameless:?}", shipped.name, claim.id);
+        }
+    }
+}
+
 #[test]
 fn every_claim_can_be_measured() {
     let all = || [Options::default(), standard()].into_iter();

@@ -154,7 +154,7 @@ fn lines(document: &Document, figure: &Figure, scenes: &[&Named]) -> Vec<Line> {
             let published = published(document, (&scene.id, &curve.id), &figure.measure);
             if !published.is_empty() {
                 lines.push(Line {
-                    label: format!("{label}, as published"),
+                    label: format!("{label}: the paper's numbers"),
                     colour,
                     dash: Dash::Fine,
                     marker: Marker::Cross,

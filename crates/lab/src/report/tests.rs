@@ -78,7 +78,8 @@ fn published_curves_stand_beside_ours() {
         Document::new(&plan, &Results { points, ..Results::default() }, "commit", vec![1]);
     let page = page(&document);
     let curve = document.curves.iter().find(|curve| curve.id == "published-race").unwrap();
-    assert!(page.contains(&format!("{}, as published</li>", super::escape(&curve.label))));
+    let legend = format!("{}: the paper's numbers", curve.label);
+    assert!(page.contains(&format!("{}</li>", super::escape(&legend))));
     assert!(page.contains(">3.2 ms <b>4.0 ms (3.0 to 5.0)</b></td>"), "units in the cells");
     assert!(page.contains(">99.7 % <b>100 % (34 to 100)</b></td>"), "a share of two trials");
 }
