@@ -6,6 +6,7 @@
 //! | `request`, `response` | the convenience API |
 //! | `request_url` | the URL of a request, and who it says the user is |
 //! | `exchange` | redirects, cookies, decompression, the time allowed |
+//! | `limits` | what each of them may take |
 //! | `attempt` | one request on one connection, and when it may go on another |
 //! | `route` | where a URL leads |
 //! | `connect`, `dial` | from a target to a connection: the race and its late switch |
@@ -25,6 +26,7 @@ mod direct;
 mod early;
 mod exchange;
 mod guard;
+mod limits;
 mod policy;
 mod proxied;
 mod proxy;
@@ -220,7 +222,8 @@ impl Service<Request<Body>> for Client {
         let inner = Arc::clone(&self.0);
         Box::pin(async move {
             let url = request_url::parse(&request.uri().to_string())?;
-            let answered = exchange::run(&inner, request, url.clone()).await;
+            let limits = inner.config.limits;
+            let answered = exchange::run(&inner, request, url.clone(), limits).await;
             let (mut response, exchanged) = answered.map_err(|error| error.at(&url))?;
             response.extensions_mut().insert(exchanged.report.info().clone());
             response.extensions_mut().insert(exchanged.url);

@@ -11,7 +11,7 @@ use http::{
     header::{AGE, ALT_SVC, PROXY_AUTHORIZATION},
 };
 
-use super::{Inner, alternatives, connect, early, redirect::Hop, route::Route};
+use super::{Inner, alternatives, connect, early, limits::Limits, redirect::Hop, route::Route};
 use crate::{
     Body, Error, Kind,
     connection_report::ConnectionReport,
@@ -49,15 +49,16 @@ pub(super) async fn send(
     hop: &mut Hop,
     route: &Route,
     added: &HeaderMap,
+    limits: &Limits,
 ) -> Result<Answered, Error> {
     let early = early::is_allowed(inner, hop, route);
     let mut chances = Chances { early, ..Chances::default() };
     loop {
         chances.tries += 1;
         let lease = lease(inner, route, std::mem::take(&mut chances.early));
-        let leased = within_connect_timeout(inner, lease).await?;
+        let leased = within_connect_timeout(limits, lease).await?;
         let (report, early) = (Arc::clone(leased.report()), leased.early);
-        match once(inner, hop, route, added, leased).await {
+        match once(inner, hop, route, added, leased, limits).await {
             Ok(answered) if is_misdirected(&answered, &report, hop, &chances) => {
                 chances.misdirected = true;
                 alternatives::misdirected(inner, route, &report);
@@ -109,12 +110,13 @@ async fn once(
     route: &Route,
     added: &HeaderMap,
     mut leased: Leased,
+    limits: &Limits,
 ) -> Result<Answered, Failed> {
     let body = hop.body.take().unwrap_or_default();
     hop.body = body.try_clone();
     let request = request(hop, route, added, &leased, body);
     let reused = leased.reused;
-    let sent = within_idle_timeout(inner, leased.sender.send(request)).await;
+    let sent = within_idle_timeout(limits, leased.sender.send(request)).await;
     let report = Arc::clone(leased.report());
     match sent {
         Ok(response) => {
@@ -231,20 +233,20 @@ fn learn(inner: &Inner, route: &Route, report: &ConnectionReport, headers: &Head
 }
 
 async fn within_connect_timeout(
-    inner: &Inner,
+    limits: &Limits,
     lease: impl Future<Output = Result<Leased, Error>>,
 ) -> Result<Leased, Error> {
-    let Some(limit) = inner.config.connect_timeout else { return lease.await };
+    let Some(limit) = limits.connect else { return lease.await };
     tokio::time::timeout(limit, lease).await.unwrap_or_else(|_| {
         Err(Error::new(Kind::ConnectTimeout, format!("none was ready after {limit:?}")))
     })
 }
 
 async fn within_idle_timeout(
-    inner: &Inner,
+    limits: &Limits,
     send: impl Future<Output = Result<Response<Body>, SendFailure>>,
 ) -> Result<Response<Body>, SendFailure> {
-    let Some(limit) = inner.config.idle_timeout else { return send.await };
+    let Some(limit) = limits.idle else { return send.await };
     tokio::time::timeout(limit, send).await.unwrap_or_else(|_| {
         let error = Error::new(Kind::IdleTimeout, format!("no response after {limit:?}"));
         Err(SendFailure { error, unsent: None, unprocessed: false })

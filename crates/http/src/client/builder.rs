@@ -5,11 +5,8 @@ use std::time::Duration;
 use eyas::{Endpoint, race::policy::Policy};
 use http::{HeaderMap, HeaderValue, header::USER_AGENT};
 
-use super::{Client, HttpPolicy, Proxy};
+use super::{Client, HttpPolicy, Proxy, limits::Limits};
 use crate::{Error, Kind, PoolLimits, Versions};
-
-/// Redirects followed unless the caller says otherwise.
-const DEFAULT_REDIRECTS: usize = 10;
 
 /// How long a request waits for an alternative, as browsers wait while they know no round trip.
 const ALTERNATIVE_WAIT: Duration = Duration::from_millis(300);
@@ -27,16 +24,13 @@ pub(super) struct Config {
     pub(super) policy: HttpPolicy,
     pub(super) race: Policy,
     pub(super) versions: Versions,
-    pub(super) redirects: usize,
+    pub(super) limits: Limits,
     pub(super) allow_downgrade: bool,
     pub(super) decompress: bool,
     pub(super) cookies: bool,
     pub(super) early_data: bool,
     pub(super) proxy: Proxy,
     pub(super) pool: PoolLimits,
-    pub(super) connect_timeout: Option<Duration>,
-    pub(super) total_timeout: Option<Duration>,
-    pub(super) idle_timeout: Option<Duration>,
     pub(super) alternative_wait: Duration,
     pub(super) max_body: Option<u64>,
     pub(super) headers: HeaderMap,
@@ -51,16 +45,13 @@ impl Default for ClientBuilder {
                 policy: HttpPolicy::default(),
                 race: Policy::default(),
                 versions: Versions::ALL,
-                redirects: DEFAULT_REDIRECTS,
+                limits: Limits::default(),
                 allow_downgrade: false,
                 decompress: true,
                 cookies: false,
                 early_data: false,
                 proxy: Proxy::from_env(),
                 pool: PoolLimits::default(),
-                connect_timeout: None,
-                total_timeout: None,
-                idle_timeout: None,
                 alternative_wait: ALTERNATIVE_WAIT,
                 max_body: None,
                 headers: HeaderMap::from_iter([(USER_AGENT, agent)]),
@@ -99,7 +90,7 @@ impl ClientBuilder {
     /// How many redirects are followed: 10 unless said. With 0 a redirect is a response like any
     /// other.
     pub fn redirects(mut self, limit: usize) -> Self {
-        self.config.redirects = limit;
+        self.config.limits.redirects = limit;
         self
     }
 
@@ -146,19 +137,19 @@ impl ClientBuilder {
     /// How long a request may wait for its connection; without a limit the race's own deadline
     /// holds.
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
-        self.config.connect_timeout = Some(limit);
+        self.config.limits.connect = Some(limit);
         self
     }
 
     /// How long an exchange may take in all, from the call to the last byte of the body.
     pub fn total_timeout(mut self, limit: Duration) -> Self {
-        self.config.total_timeout = Some(limit);
+        self.config.limits.total = Some(limit);
         self
     }
 
     /// How long the peer may be silent, before the response and between chunks of its body.
     pub fn idle_timeout(mut self, limit: Duration) -> Self {
-        self.config.idle_timeout = Some(limit);
+        self.config.limits.idle = Some(limit);
         self
     }
 

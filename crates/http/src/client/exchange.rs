@@ -8,6 +8,7 @@ use url::Url;
 
 use super::{
     Inner, attempt, decode, guard,
+    limits::Limits,
     redirect::{self, Hop, Redirect},
     report::Exchanged,
     request_url,
@@ -26,9 +27,10 @@ pub(super) async fn run(
     inner: &Arc<Inner>,
     request: Request<Body>,
     url: Url,
+    limits: Limits,
 ) -> Result<(Response<Body>, Exchanged), Error> {
-    let deadline = inner.config.total_timeout.map(|limit| Instant::now() + limit);
-    let run = follow(inner, request, url, deadline);
+    let deadline = limits.total.map(|limit| Instant::now() + limit);
+    let run = follow(inner, request, url, deadline, limits);
     let Some(at) = deadline else { return run.await };
     match tokio::time::timeout_at(at, run).await {
         Ok(outcome) => outcome,
@@ -41,6 +43,7 @@ async fn follow(
     request: Request<Body>,
     mut url: Url,
     deadline: Option<Instant>,
+    limits: Limits,
 ) -> Result<(Response<Body>, Exchanged), Error> {
     let (head, body) = request.into_parts();
     let mut headers = head.headers;
@@ -54,16 +57,17 @@ async fn follow(
     let rules = redirect::Rules { allow_downgrade: inner.config.allow_downgrade };
     let mut redirected = Vec::new();
     loop {
-        let answered = match one(inner, &mut hop).await {
+        let answered = match one(inner, &mut hop, &limits).await {
             Ok(answered) => answered,
             Err(error) => return Err(error.at(&hop.url).after(redirected)),
         };
         let (status, fields) = (answered.response.status(), answered.response.headers());
-        if inner.config.redirects == 0 || !redirect::is_redirect(status, fields) {
-            let ending = Ending { deadline, codings: codings_offered, redirected };
+        if limits.redirects == 0 || !redirect::is_redirect(status, fields) {
+            let ending =
+                Ending { deadline, idle: limits.idle, codings: codings_offered, redirected };
             return Ok(finish(inner, answered, &hop, ending));
         }
-        if redirected.len() == inner.config.redirects {
+        if redirected.len() == limits.redirects {
             let detail = format!("{} redirects were followed already", redirected.len());
             return Err(Error::new(Kind::Redirect, detail).at(&hop.url).after(redirected));
         }
@@ -72,30 +76,35 @@ async fn follow(
             return Err(error.at(&from).after(redirected));
         }
         let version = shown_version(answered.response.version(), answered.version);
-        let ending = Ending { deadline, codings: false, redirected: Vec::new() };
+        let ending = Ending { deadline, idle: limits.idle, codings: false, redirected: Vec::new() };
         drain(finish(inner, answered, &hop, ending).0.into_body()).await;
         redirected.push(Redirect { from, to: hop.url.clone(), status, version, headers });
     }
 }
 
 /// One request of the chain, with the client's own cookies.
-async fn one(inner: &Arc<Inner>, hop: &mut Hop) -> Result<attempt::Answered, Error> {
+async fn one(
+    inner: &Arc<Inner>,
+    hop: &mut Hop,
+    limits: &Limits,
+) -> Result<attempt::Answered, Error> {
     let Some(cookies) = &inner.cookies else {
         let route = Route::new(inner, &hop.url)?;
-        return attempt::send(inner, hop, &route, &HeaderMap::new()).await;
+        return attempt::send(inner, hop, &route, &HeaderMap::new(), limits).await;
     };
     let mut added = HeaderMap::new();
     if !hop.headers.contains_key(http::header::COOKIE) {
         cookies.add(&hop.url, &mut added);
     }
     let route = Route::new(inner, &hop.url)?;
-    let answered = attempt::send(inner, hop, &route, &added).await?;
+    let answered = attempt::send(inner, hop, &route, &added, limits).await?;
     cookies.take(&hop.url, answered.response.headers());
     Ok(answered)
 }
 
 struct Ending {
     deadline: Option<Instant>,
+    idle: Option<Duration>,
     codings: bool,
     redirected: Vec<Redirect>,
 }
@@ -108,7 +117,7 @@ fn finish(
     ending: Ending,
 ) -> (Response<Body>, Exchanged) {
     let attempt::Answered { response, report, hold, version, reused } = answered;
-    let limits = guard::Limits { idle: inner.config.idle_timeout, deadline: ending.deadline };
+    let limits = guard::Limits { idle: ending.idle, deadline: ending.deadline };
     let (mut head, body) = response.into_parts();
     head.version = shown_version(head.version, version);
     let expected = guard::expected_length(&hop.method, head.status, &head.headers);

@@ -1,9 +1,11 @@
 //! A request in the making.
 
+use std::time::Duration;
+
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use url::Url;
 
-use super::{Client, Response, exchange, request_url};
+use super::{Client, Response, exchange, limits::Limits, request_url};
 use crate::{Body, Error, Kind};
 
 /// A request in the making. What is wrong with it is said by [`send`](Self::send).
@@ -14,12 +16,14 @@ pub struct RequestBuilder {
     url: Result<Url, Error>,
     headers: HeaderMap,
     body: Body,
+    limits: Limits,
 }
 
 impl RequestBuilder {
     pub(super) fn new(client: Client, method: Method, url: &str) -> Self {
         let url = request_url::parse(url);
-        Self { client, method, url, headers: HeaderMap::new(), body: Body::empty() }
+        let limits = client.inner().config.limits;
+        Self { client, method, url, headers: HeaderMap::new(), body: Body::empty(), limits }
     }
 
     /// Adds a header field; several of one name are all sent.
@@ -54,6 +58,34 @@ impl RequestBuilder {
         self
     }
 
+    /// How many redirects are followed, in place of what the client says. With 0 a redirect is a
+    /// response like any other.
+    pub fn redirects(mut self, limit: usize) -> Self {
+        self.limits.redirects = limit;
+        self
+    }
+
+    /// How long the request may wait for its connection, in place of what the client says; without a
+    /// limit the race's own deadline holds.
+    pub fn connect_timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
+        self.limits.connect = limit.into();
+        self
+    }
+
+    /// How long the exchange may take in all, from the call to the last byte of the body, in place of
+    /// what the client says.
+    pub fn total_timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
+        self.limits.total = limit.into();
+        self
+    }
+
+    /// How long the peer may be silent, before the response and between chunks of its body, in place
+    /// of what the client says.
+    pub fn idle_timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
+        self.limits.idle = limit.into();
+        self
+    }
+
     /// Sends the request, follows redirects, and gives the response as soon as its head is here.
     ///
     /// # Errors
@@ -63,7 +95,7 @@ impl RequestBuilder {
         let mut request = Request::new(self.body);
         *request.method_mut() = self.method;
         *request.headers_mut() = self.headers;
-        exchange::run(self.client.inner(), request, url.clone())
+        exchange::run(self.client.inner(), request, url.clone(), self.limits)
             .await
             .map(Response::new)
             .map_err(|error| error.at(&url))

@@ -37,6 +37,29 @@ async fn a_server_that_accepts_and_stays_silent() {
 }
 
 #[tokio::test]
+async fn a_request_has_limits_of_its_own() {
+    let port = own_port();
+    let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("the port");
+    let silent = tokio::spawn(async move {
+        let mut kept = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            kept.push(stream);
+        }
+    });
+    let limit = Duration::from_millis(300);
+    let client = builder_for(&[port], &[]).build().expect("a client");
+    let secured = client.get(format!("https://a.example:{port}/"));
+    fails(secured.connect_timeout(limit), Kind::ConnectTimeout).await;
+    let get = || client.get(format!("http://a.example:{port}/"));
+    fails(get().idle_timeout(limit), Kind::IdleTimeout).await;
+    fails(get().total_timeout(limit), Kind::TotalTimeout).await;
+    let client = builder_for(&[port], &[]).idle_timeout(limit).build().expect("a client");
+    let patient = client.get(format!("http://a.example:{port}/"));
+    fails(patient.idle_timeout(None).total_timeout(limit), Kind::TotalTimeout).await;
+    silent.abort();
+}
+
+#[tokio::test]
 async fn nobody_listens() {
     let port = own_port();
     // Over UDP a refusal is not told from silence, so the race runs to its deadline.

@@ -71,6 +71,16 @@ async fn an_endless_chain_has_an_end() {
 }
 
 #[tokio::test]
+async fn a_request_can_follow_fewer_or_more_redirects_than_its_client() {
+    let site = Plan::default().start(by_number).await;
+    let none = builder(&[&site]).redirects(0).build().expect("a client");
+    let followed = none.get(site.url("/302")).redirects(1).send().await.expect("a response");
+    assert_eq!(followed.url().path(), "/end");
+    let response = client(&[&site]).get(site.url("/302")).redirects(0).send().await;
+    assert_eq!(response.expect("a response").status(), status(302));
+}
+
+#[tokio::test]
 async fn credentials_and_cookies_stay_with_their_origin() {
     let other = Plan::default().start(|_| Reply::text("other")).await;
     let there = other.url("/").replace("a.example", "b.example");
