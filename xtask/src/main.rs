@@ -5,12 +5,14 @@
 //! | `ci` | every check, one step after another, with times and a summary |
 //! | `tidy` | the house rules that neither the compiler nor clippy knows |
 //! | `bench` | the tables of `docs/benchmarks.md` |
+//! | `python` | the package for Python: its wheel, and its tests |
 //! | `differential` | what races decide here and in another revision |
 //! | `run` | starting programs and reading what they say |
 
 mod bench;
 mod ci;
 mod differential;
+mod python;
 mod run;
 mod tidy;
 
@@ -27,6 +29,8 @@ cargo xtask COMMAND
   bench race [--dry]    instructions per operation of the race engine, into docs/benchmarks.md
   bench sctp [--rounds N] [--quick] [--dry]
                         messages through SCTP beside other stacks, into docs/benchmarks.md
+  python [--build]      the wheel for Python with the command in it, into target/python/wheels, and its
+                        tests; with --build the wheel alone
   differential --base REVISION [--worlds N] [--from N]
                         what races in random worlds decide, here and in another revision
 ";
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
         ["ci", options @ ..] => ci::main(options),
         ["tidy"] => tidy::main(),
         ["bench", options @ ..] => bench::main(options),
+        ["python", options @ ..] => python::main(options),
         ["differential", options @ ..] => differential::main(options),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::Finding;
 
 /// Directories whose files are named from the root of the repository.
-const ROOTS: [&str; 8] =
-    ["crates/", "xtask/", "interop/", "bench/", "fuzz/", "docs/", ".ci/", ".cargo/"];
+const ROOTS: [&str; 9] =
+    ["crates/", "bindings/", "xtask/", "interop/", "bench/", "fuzz/", "docs/", ".ci/", ".cargo/"];
 
 /// Every file that git knows, and every directory above one.
 pub(super) fn places(files: &[String]) -> BTreeSet<String> {

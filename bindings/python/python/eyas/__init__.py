@@ -1,0 +1,126 @@
+"""Connections and HTTP over the best transport that the path really lets through.
+
+QUIC and TCP, SCTP if asked for, over IPv6 and IPv4, race each other (Happy Eyeballs version 3); the first
+that works wins, and what was learnt is remembered for the next time.
+
+    import eyas
+
+    response = eyas.get("https://example.org/")
+    print(response.status_code, response.http_version, response.info.transport)
+    print(response.race.explain())
+
+`Client` and `AsyncClient` have the words of httpx, `open_connection` those of asyncio,
+`create_connection` those of socket. Every error is an `eyas.Error` that names the candidates and causes.
+"""
+
+from __future__ import annotations
+
+try:
+    from . import _native as _native
+except ImportError as error:
+    if "subinterpreters" in str(error):
+        raise ImportError(
+            "eyas is in use in another interpreter of this process, and works in one alone; "
+            "use threads or processes instead of sub-interpreters"
+        ) from error
+    raise
+
+from ._account import (
+    Attempt,
+    ConnectionInfo,
+    DnsQuery,
+    Dropped,
+    Entry,
+    Plan,
+    Race,
+    Timings,
+    Winner,
+)
+from ._api import delete, get, head, options, patch, post, put, request, stream
+from ._client import AsyncClient, Client
+from ._connection import Connection, create_connection
+from ._endpoint import Endpoint
+from ._errors import (
+    CertificateError,
+    ClientClosed,
+    ConnectError,
+    ConnectTimeout,
+    DecodingError,
+    Error,
+    HTTPStatusError,
+    InvalidURL,
+    LocalProtocolError,
+    ProxyError,
+    ReadError,
+    ReadTimeout,
+    RemoteProtocolError,
+    ResolveError,
+    StreamClosed,
+    StreamConsumed,
+    TimeoutException,
+    TLSError,
+    TooManyRedirects,
+    TotalTimeout,
+    WriteError,
+)
+from ._headers import Headers
+from ._race import aplan, arace, plan, race
+from ._response import Redirect, Response
+from ._streams import open_connection
+from ._timeout import Timeout
+
+__all__ = [
+    "AsyncClient",
+    "Attempt",
+    "CertificateError",
+    "Client",
+    "ClientClosed",
+    "ConnectError",
+    "ConnectTimeout",
+    "Connection",
+    "ConnectionInfo",
+    "DecodingError",
+    "DnsQuery",
+    "Dropped",
+    "Endpoint",
+    "Entry",
+    "Error",
+    "HTTPStatusError",
+    "Headers",
+    "InvalidURL",
+    "LocalProtocolError",
+    "Plan",
+    "ProxyError",
+    "Race",
+    "ReadError",
+    "ReadTimeout",
+    "Redirect",
+    "RemoteProtocolError",
+    "ResolveError",
+    "Response",
+    "StreamClosed",
+    "StreamConsumed",
+    "TLSError",
+    "Timeout",
+    "TimeoutException",
+    "Timings",
+    "TooManyRedirects",
+    "TotalTimeout",
+    "Winner",
+    "WriteError",
+    "aplan",
+    "arace",
+    "create_connection",
+    "delete",
+    "get",
+    "head",
+    "open_connection",
+    "options",
+    "patch",
+    "plan",
+    "post",
+    "put",
+    "race",
+    "request",
+    "stream",
+]

@@ -1,0 +1,129 @@
+//! Responses, whose bodies are read as Python asks for them.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use eyas_http::{Response, version_name};
+use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use crate::{
+    account,
+    failure::of_http,
+    runtime::{Owned, runtime},
+    wait::{awaitable, wait},
+};
+
+/// An [`eyas_http::Response`].
+#[pyclass(frozen, module = "eyas._native")]
+pub(crate) struct RawResponse {
+    #[pyo3(get)]
+    status: u16,
+    #[pyo3(get)]
+    version: &'static str,
+    /// Where it came from, after redirects.
+    #[pyo3(get)]
+    url: String,
+    /// The redirects that led here: status, from, to.
+    #[pyo3(get)]
+    redirects: Vec<(u16, String, String)>,
+    #[pyo3(get)]
+    headers: Vec<(String, Bytes)>,
+    #[pyo3(get)]
+    reused: bool,
+    response: Owned<Arc<Mutex<Response>>>,
+}
+
+impl RawResponse {
+    pub(crate) fn new(response: Response) -> Self {
+        let field = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+            (name.as_str().to_owned(), Bytes::copy_from_slice(value.as_bytes()))
+        };
+        let redirect = |redirect: &eyas_http::Redirect| {
+            (redirect.status.as_u16(), redirect.from.to_string(), redirect.to.to_string())
+        };
+        Self {
+            status: response.status().as_u16(),
+            version: version_name(response.version()),
+            url: response.url().to_string(),
+            redirects: response.redirected().iter().map(redirect).collect(),
+            headers: response.headers().iter().map(field).collect(),
+            reused: response.connection_was_reused(),
+            response: Owned::new(Arc::new(Mutex::new(response))),
+        }
+    }
+
+    /// The response, if nobody reads it just now.
+    fn lock(&self) -> PyResult<OwnedMutexGuard<Response>> {
+        runtime()?;
+        Arc::clone(&self.response)
+            .try_lock_owned()
+            .map_err(|_| PyRuntimeError::new_err("the response is being read by somebody else"))
+    }
+}
+
+async fn chunk(mut response: OwnedMutexGuard<Response>) -> PyResult<Option<Bytes>> {
+    response.chunk().await.map_err(|error| of_http(&error))
+}
+
+async fn rest(mut response: OwnedMutexGuard<Response>) -> PyResult<Bytes> {
+    let next = |outcome: Result<_, eyas_http::Error>| outcome.map_err(|error| of_http(&error));
+    let Some(first) = next(response.chunk().await)? else { return Ok(Bytes::new()) };
+    let Some(second) = next(response.chunk().await)? else { return Ok(first) };
+    let mut whole = BytesMut::from(&first[..]);
+    whole.extend_from_slice(&second);
+    while let Some(chunk) = next(response.chunk().await)? {
+        whole.extend_from_slice(&chunk);
+    }
+    Ok(whole.freeze())
+}
+
+#[pymethods]
+impl RawResponse {
+    /// The next chunk of the body; none at its end.
+    fn chunk(&self, py: Python<'_>) -> PyResult<Option<Bytes>> {
+        wait(py, chunk(self.lock()?))
+    }
+
+    /// The same, to be awaited.
+    fn achunk<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        awaitable(py, chunk(self.lock()?))
+    }
+
+    /// What is left of the body.
+    fn rest(&self, py: Python<'_>) -> PyResult<Bytes> {
+        wait(py, rest(self.lock()?))
+    }
+
+    /// The same, to be awaited.
+    fn arest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        awaitable(py, rest(self.lock()?))
+    }
+
+    /// Gives up what is left of the body.
+    fn close(&self) -> PyResult<()> {
+        let runtime = runtime()?;
+        let _inside = runtime.enter();
+        match Arc::clone(&self.response).try_lock_owned() {
+            Ok(mut response) => drop(std::mem::take(response.body_mut())),
+            // What was cancelled just now lets go of it in a moment.
+            Err(_) => {
+                let response = Arc::clone(&self.response);
+                runtime
+                    .spawn(async move { drop(std::mem::take(response.lock().await.body_mut())) });
+            }
+        }
+        Ok(())
+    }
+
+    /// The connection that carried it, as JSON.
+    fn info(&self) -> PyResult<String> {
+        Ok(account::connection(self.lock()?.connection()).to_string())
+    }
+
+    /// The race that led to the connection, as JSON.
+    fn race(&self, py: Python<'_>) -> PyResult<String> {
+        let trace = self.lock()?.trace();
+        py.detach(|| account::race(&trace)).map(|race| race.to_string())
+    }
+}

@@ -1,0 +1,122 @@
+"""What the tests talk to: servers of the wheel's own command, and listeners that misbehave."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import eyas
+from eyas.__main__ import command
+
+#: How long something that has to come may take on a busy machine, in seconds.
+SOON = 30.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """An `eyas serve`."""
+
+    url: str
+    port: int
+    #: The certificate to trust, PEM.
+    roots: Path
+    #: What the server was started in.
+    directory: Path
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    directory = tmp_path_factory.mktemp("server")
+    site = directory / "site"
+    site.mkdir()
+    (site / "greeting.txt").write_text("grüß dich\nzweite Zeile\n", encoding="utf-8")
+    roots = directory / "ca.pem"
+    words = ["serve", "--listen", "127.0.0.1:0", "--no-sctp", "--json", "--save-cert", str(roots)]
+    with subprocess.Popen(
+        [command(), *words, str(site)], stdout=subprocess.PIPE, text=True, cwd=directory
+    ) as child:
+        try:
+            assert child.stdout is not None
+            said = ""
+            while not said.rstrip().endswith("}"):
+                line = child.stdout.readline()
+                assert line, f"the server ended; it had said {said!r}"
+                said += line
+            port = int(json.loads(said)["address"].rpartition(":")[2])
+            yield Server(f"https://localhost:{port}", port, roots, directory)
+        finally:
+            child.terminate()
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[eyas.Client]:
+    with eyas.Client(base_url=server.url, verify=server.roots, timeout=SOON) as client:
+        yield client
+
+
+class Silent:
+    """A listener that accepts connections and says nothing."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.url = f"https://127.0.0.1:{self.port}/"
+        self._accepted: list[socket.socket] = []
+        self._changed = threading.Condition()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with self._changed:
+                self._accepted.append(connection)
+                self._changed.notify_all()
+
+    def wait_for_connection(self) -> None:
+        """Until somebody has connected."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._accepted, SOON), "nobody has connected"
+
+    def wait_until_all_are_closed(self) -> None:
+        """Until every peer has closed its connection; fails if one does not."""
+        for connection in self._accepted:
+            connection.settimeout(SOON)
+            try:
+                while connection.recv(4096):
+                    pass
+            except ConnectionResetError:
+                pass
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            # Closing alone would leave the thread in accept.
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in self._accepted:
+            connection.close()
+
+
+@pytest.fixture
+def silent() -> Iterator[Silent]:
+    listener = Silent()
+    yield listener
+    listener.close()
+
+
+@pytest.fixture
+def nobody() -> int:
+    """A port at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port

@@ -1,0 +1,101 @@
+"""Requests in asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from conftest import SOON, Server, Silent
+
+import eyas
+
+
+def open_client(server: Server) -> eyas.AsyncClient:
+    return eyas.AsyncClient(base_url=server.url, verify=server.roots, timeout=SOON)
+
+
+def test_many_requests_at_once(server: Server) -> None:
+    async def run() -> None:
+        async with open_client(server) as client:
+            sizes = range(1000, 1050)
+            responses = await asyncio.gather(*(client.get(f"/bytes/{size}") for size in sizes))
+            assert [len(response.content) for response in responses] == list(sizes)
+            assert any(response.connection_was_reused for response in responses)
+            echo = await client.post("/echo", json=[1])
+            assert echo.json() == [1]
+
+    asyncio.run(run())
+
+
+def test_streaming_both_ways(server: Server) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for n in range(50):
+            await asyncio.sleep(0)
+            yield b"%03d" % n * 1000
+
+    async def run() -> None:
+        async with open_client(server) as client:
+            async with client.stream("POST", "/echo", content=chunks()) as response:
+                whole = b"".join([piece async for piece in response.aiter_bytes()])
+            assert whole == b"".join([chunk async for chunk in chunks()])
+            async with client.stream("GET", "/greeting.txt") as response:
+                lines = [line async for line in response.aiter_lines()]
+            assert lines == ["grüß dich", "zweite Zeile"]
+
+    asyncio.run(run())
+
+
+def test_a_coroutine_that_raises(server: Server) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"first"
+        raise LookupError("the second is gone")
+
+    async def run() -> None:
+        async with open_client(server) as client:
+            with pytest.raises(eyas.WriteError) as raised:
+                await client.post("/echo", content=chunks())
+            assert isinstance(raised.value.__cause__, LookupError)
+
+    asyncio.run(run())
+
+
+def test_a_coroutine_needs_an_async_client(client: eyas.Client) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b""
+
+    with pytest.raises(TypeError, match="AsyncClient"):
+        client.request("POST", "/echo", content=chunks())  # type: ignore[arg-type]
+
+
+def test_cancelling_ends_the_race(silent: Silent) -> None:
+    async def run() -> None:
+        async with eyas.AsyncClient(timeout=None) as client:
+            task = asyncio.ensure_future(client.get(silent.url))
+            await asyncio.to_thread(silent.wait_for_connection)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            # The client is still open: nothing but the cancelling can have closed it.
+            await asyncio.to_thread(silent.wait_until_all_are_closed)
+
+    asyncio.run(run())
+
+
+def test_a_limit_of_asyncio_ends_the_race(silent: Silent) -> None:
+    async def run() -> None:
+        async with eyas.AsyncClient(timeout=None) as client:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(client.get(silent.url), 0.2)
+            await asyncio.to_thread(silent.wait_until_all_are_closed)
+
+    asyncio.run(run())
+
+
+def test_several_loops_one_after_another(server: Server) -> None:
+    client = open_client(server)
+
+    async def run() -> int:
+        return (await client.get("/bytes/7")).status_code
+
+    assert [asyncio.run(run()) for _ in range(3)] == [200] * 3

@@ -1,0 +1,89 @@
+"""What is raised, and what it says."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from conftest import Server, Silent
+
+import eyas
+
+
+def test_nobody_listens(nobody: int) -> None:
+    with pytest.raises(eyas.ConnectError) as raised:
+        eyas.get(f"http://127.0.0.1:{nobody}/")
+    error = raised.value
+    assert error.kind == "connect"
+    assert error.candidates == ((f"tcp 127.0.0.1:{nobody}", "refused"),)
+    assert error.causes == ("refused",)
+    assert error.url == f"http://127.0.0.1:{nobody}/"
+    assert isinstance(error, ConnectionError)
+
+
+def test_a_certificate_that_nobody_trusts(server: Server) -> None:
+    with pytest.raises(eyas.CertificateError) as raised:
+        eyas.get(server.url)
+    error = raised.value
+    assert isinstance(error, eyas.ConnectError)
+    assert error.causes[0] == "certificate"
+    # Those at the other address of localhost were refused.
+    assert "certificate" in {cause for _, cause in error.candidates}
+    assert eyas.get(f"{server.url}/bytes/1", verify=False).is_success
+
+
+def test_a_silent_peer(silent: Silent) -> None:
+    limits = eyas.Timeout(None, connect=0.5)
+    with pytest.raises(eyas.ConnectTimeout) as raised:
+        eyas.get(silent.url, timeout=limits)
+    assert (f"tcp 127.0.0.1:{silent.port} tls", "deadline") in raised.value.candidates
+    assert {cause for _, cause in raised.value.candidates} == set(raised.value.causes)
+    assert isinstance(raised.value, TimeoutError)
+    assert isinstance(raised.value, eyas.ConnectError)
+    plain = silent.url.replace("https", "http")
+    with pytest.raises(eyas.ReadTimeout):
+        eyas.get(plain, timeout=eyas.Timeout(30, read=0.3))
+    with pytest.raises(eyas.TotalTimeout):
+        eyas.get(plain, timeout=eyas.Timeout(30, total=0.3))
+    silent.wait_until_all_are_closed()
+
+
+def test_a_slow_response(client: eyas.Client) -> None:
+    with pytest.raises(eyas.ReadTimeout):
+        client.get("/slow?ms=30000", timeout=eyas.Timeout(30, read=0.3))
+
+
+@pytest.mark.parametrize("url", ["", "host", "ftp://host/", "https://", "https://[::1/"])
+def test_urls_that_are_none(url: str) -> None:
+    with pytest.raises(eyas.InvalidURL):
+        eyas.get(url)
+
+
+def test_passwords_are_not_shown() -> None:
+    with pytest.raises(eyas.InvalidURL) as raised:
+        eyas.get("https://ada:secret@a b/")
+    assert "secret" not in str(raised.value)
+
+
+def test_requests_that_are_none(server: Server) -> None:
+    with pytest.raises(ValueError, match="header field"):
+        eyas.get(server.url, headers={"a b": "c"})
+    with pytest.raises(ValueError, match="header field"):
+        eyas.get(server.url, headers={"a": "b\r\nc: d"})
+    with pytest.raises(ValueError, match="no number of seconds"):
+        eyas.get(server.url, timeout=-1)
+
+
+def test_errors_travel_between_processes(nobody: int) -> None:
+    with pytest.raises(eyas.ConnectError) as raised:
+        eyas.get(f"http://127.0.0.1:{nobody}/")
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert type(copy) is type(raised.value)
+    assert str(copy) == str(raised.value)
+    assert copy.candidates == raised.value.candidates
+
+
+def test_a_connection_to_nobody(nobody: int) -> None:
+    with pytest.raises(eyas.ConnectError) as raised:
+        eyas.create_connection(("127.0.0.1", nobody), transports=("tcp",))
+    assert raised.value.candidates == ((f"tcp 127.0.0.1:{nobody} tls", "refused"),)

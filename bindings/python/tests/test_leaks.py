@@ -1,0 +1,81 @@
+"""A thousand requests leave memory and descriptors as they were."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+from pathlib import Path
+
+import pytest
+from conftest import SOON, Server
+
+import eyas
+
+#: What the allocator may keep between one stretch and the next, in bytes.
+SLACK = 8 * 2**20
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def memory() -> int:
+    """Bytes that are resident."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.parametrize("http3", [False, True])
+def test_a_client_that_is_kept(server: Server, http3: bool) -> None:
+    with eyas.Client(
+        verify=server.roots, timeout=SOON, http1=False, http2=not http3, http3=http3
+    ) as client:
+
+        def fetch(times: int) -> None:
+            for _ in range(times):
+                assert len(client.get(f"{server.url}/bytes/20000").content) == 20_000
+
+        fetch(300)
+        before = memory(), descriptors()
+        fetch(1000)
+        after = memory(), descriptors()
+    assert after[0] - before[0] < SLACK
+    assert after[1] <= before[1]
+
+
+def test_a_client_for_each_request(server: Server) -> None:
+    endpoint = eyas.Endpoint(verify=server.roots)
+
+    def fetch(times: int) -> None:
+        for _ in range(times):
+            with eyas.Client(endpoint=endpoint, timeout=SOON, http3=False) as client:
+                assert client.get(f"{server.url}/bytes/10").is_success
+
+    fetch(50)
+    before = memory()
+    fetch(150)
+    assert memory() - before < SLACK
+    # What was closed last may still say goodbye.
+    assert descriptors() < 50
+
+
+def test_asyncio(server: Server) -> None:
+    async def run() -> None:
+        async with eyas.AsyncClient(verify=server.roots, timeout=SOON) as client:
+
+            async def fetch(times: int) -> None:
+                for _ in range(times // 20):
+                    await asyncio.gather(
+                        *(client.get(f"{server.url}/bytes/20000") for _ in range(20))
+                    )
+
+            await fetch(400)
+            before = memory(), descriptors()
+            await fetch(1000)
+            after = memory(), descriptors()
+            assert after[0] - before[0] < SLACK
+            assert after[1] <= before[1] + 2
+
+    asyncio.run(run())

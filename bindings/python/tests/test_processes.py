@@ -1,0 +1,186 @@
+"""Signals, threads, forks and sub-interpreters."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from conftest import SOON, Server, Silent
+
+import eyas
+
+
+def python(program: str, *words: str) -> subprocess.Popen[str]:
+    """A program in an interpreter of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program), *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def said(child: subprocess.Popen[str]) -> str:
+    out, err = child.communicate(timeout=2 * SOON)
+    assert child.returncode == 0, err
+    return out
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "eyas.get(sys.argv[1], timeout=None)",
+        "eyas.create_connection(('127.0.0.1', int(sys.argv[2])))",
+        "eyas.race(sys.argv[1])",
+    ],
+)
+def test_ctrl_c_ends_a_call_and_its_sockets(silent: Silent, call: str) -> None:
+    child = python(
+        f"""
+        import signal, sys, eyas
+        # Programs in the background inherit that it is ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        # It is not the end of the process that closes what the call had opened.
+        sys.stdin.read()
+        """,
+        silent.url,
+        str(silent.port),
+    )
+    # A call that is not interrupted would have the test wait forever.
+    watchdog = threading.Timer(2 * SOON, child.kill)
+    watchdog.start()
+    with child:
+        try:
+            silent.wait_for_connection()
+            child.send_signal(signal.SIGINT)
+            assert child.stdout is not None
+            assert child.stdout.readline() == "interrupted\n"
+            silent.wait_until_all_are_closed()
+            assert child.poll() is None
+            assert said(child) == ""
+        finally:
+            watchdog.cancel()
+            child.kill()
+
+
+def test_others_run_while_one_waits(silent: Silent) -> None:
+    def wait() -> None:
+        with pytest.raises(eyas.Error):
+            eyas.get(silent.url, timeout=None)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    # If the call kept the GIL, nothing of this could happen before its end.
+    silent.wait_for_connection()
+    assert thread.is_alive()
+    silent.close()
+    thread.join(2 * SOON)
+    assert not thread.is_alive()
+
+
+def test_a_client_in_many_threads(server: Server) -> None:
+    with eyas.Client(base_url=server.url, verify=server.roots, timeout=SOON) as client:
+
+        def size(size: int) -> int:
+            return len(client.get(f"/bytes/{size}").content)
+
+        with ThreadPoolExecutor(16) as pool:
+            assert list(pool.map(size, range(500, 700))) == list(range(500, 700))
+
+
+def test_a_fork_before_first_use(server: Server) -> None:
+    out = said(
+        python(
+            """
+            import os, sys, eyas
+            child = os.fork()
+            if child == 0:
+                print(eyas.get(sys.argv[1], verify=sys.argv[2]).status_code, flush=True)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            """,
+            f"{server.url}/bytes/1",
+            str(server.roots),
+        )
+    )
+    assert out == "200\n"
+
+
+def test_a_fork_after_first_use(server: Server) -> None:
+    out = said(
+        python(
+            """
+            import os, sys, eyas
+            client = eyas.Client(verify=sys.argv[2])
+            assert client.get(sys.argv[1]).is_success
+            child = os.fork()
+            if child == 0:
+                for call in (lambda: client.get(sys.argv[1]), lambda: eyas.get(sys.argv[1])):
+                    try:
+                        call()
+                    except RuntimeError as error:
+                        print("forked" in str(error), flush=True)
+                # What belongs to the parent's threads is left alone.
+                del client, call
+                sys.exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            print(client.get(sys.argv[1]).status_code)
+            """,
+            f"{server.url}/bytes/1",
+            str(server.roots),
+        )
+    )
+    assert out == "True\nTrue\n200\n"
+
+
+INTERPRETERS = """
+import sys
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+import eyas
+there = interpreters.create()
+program = '''
+try:
+    import eyas
+except ImportError as error:
+    said = str(error)
+else:
+    said = "imported"
+import os
+os.write(1, said.encode())
+'''
+print("before", flush=True)
+if hasattr(interpreters, "exec"):
+    failed = interpreters.exec(there, program)
+    assert failed is None, failed
+else:
+    interpreters.run_string(there, program)
+"""
+
+
+def test_sub_interpreters_are_refused() -> None:
+    out = said(python(INTERPRETERS))
+    # From 3.12 on an interpreter with a GIL of its own is refused by Python itself.
+    assert out.startswith("before\n")
+    assert "interpreter" in out
+    assert "imported" not in out
+
+
+def test_the_command_comes_along() -> None:
+    words = [sys.executable, "-m", "eyas", "--version"]
+    version = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    assert version.startswith("eyas ")
+    failed = subprocess.run([*words[:3], "no such command"], capture_output=True, check=False)
+    assert failed.returncode != 0

@@ -1,0 +1,90 @@
+"""Races and plans for their own sake, and the memory."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from pathlib import Path
+
+import pytest
+from conftest import Server
+
+import eyas
+
+
+def test_a_race(server: Server) -> None:
+    race = eyas.race(server.url, verify=server.roots)
+    assert race.winner is not None
+    assert race.winner.security == "tls"
+    assert race.failure is None
+    assert [attempt.outcome for attempt in race.attempts].count("won") == 1
+    again = asyncio.run(eyas.arace(server.url, verify=server.roots, seed=1))
+    assert again.winner is not None
+
+
+def test_a_race_of_all(server: Server) -> None:
+    race = eyas.race(server.url, all=True, timeout=2, verify=server.roots)
+    good = {"won", "lost", "upgraded"}
+    worked = {attempt.transport for attempt in race.attempts if attempt.outcome in good}
+    assert {"tcp", "quic"} <= worked
+    assert race.explain().count("\n") >= len(race.attempts)
+
+
+def test_a_race_that_is_lost(nobody: int) -> None:
+    race = eyas.race(f"http://127.0.0.1:{nobody}/", endpoint=eyas.Endpoint())
+    assert race.winner is None
+    assert race.failure is not None and "refused" in race.failure
+    assert [attempt.outcome for attempt in race.attempts] == ["failed"]
+    assert race.failure in race.explain()
+
+
+def test_a_plan(nobody: int) -> None:
+    url, endpoint = f"https://127.0.0.1:{nobody}/", eyas.Endpoint()
+    plan = eyas.plan(url, endpoint=endpoint)
+    assert [entry.transport for entry in plan.entries] == ["quic", "tcp"]
+    assert plan.entries[0].alpn == ("h3",)
+    assert plan.entries[0].starts_ms <= plan.entries[1].starts_ms
+    assert all(entry.reasons for entry in plan.entries)
+    assert "1. quic" in plan.explain()
+    assert asyncio.run(eyas.aplan(url, endpoint=endpoint)) == plan
+
+
+def test_a_plan_of_named_transports() -> None:
+    plan = eyas.plan("sctp+tcp://127.0.0.1:5000")
+    assert {entry.transport for entry in plan.entries} <= {"sctp", "sctp-udp", "tcp"}
+    assert "tcp" in {entry.transport for entry in plan.entries}
+    for url in ("sctp+tcp://127.0.0.1", "sctp+pigeon://127.0.0.1:1", "127.0.0.1"):
+        with pytest.raises(eyas.InvalidURL):
+            eyas.plan(url)
+
+
+def test_what_was_learnt_is_kept_in_a_file(server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "memory.sqlite"
+    first = eyas.Endpoint(memory=file, verify=server.roots)
+    assert eyas.race(server.url, endpoint=first).winner is not None
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    second = eyas.Endpoint(memory=file, verify=server.roots)
+    plan = eyas.plan(server.url, endpoint=second)
+    assert any(entry.from_memory for entry in plan.entries)
+    assert second.forget("localhost") > 0
+    assert second.forget("localhost") == 0
+    assert second.warnings() == []
+
+
+def test_nothing_is_kept_where_nothing_is_to_be(server: Server) -> None:
+    endpoint = eyas.Endpoint(memory=False, verify=server.roots)
+    assert eyas.race(server.url, endpoint=endpoint).winner is not None
+    plan = eyas.plan(server.url, endpoint=endpoint)
+    assert not any(entry.from_memory for entry in plan.entries)
+    with pytest.raises(eyas.InvalidURL):
+        endpoint.forget("a b")
+
+
+def test_addresses_for_names(server: Server) -> None:
+    place = f"elsewhere.example:{server.port}"
+    endpoint = eyas.Endpoint(verify=False, resolve={place: "127.0.0.1"})
+    assert eyas.get(f"https://{place}/bytes/1", endpoint=endpoint).is_success
+    with pytest.raises(ValueError, match="no host with a port"):
+        eyas.Endpoint(resolve={"elsewhere.example": "127.0.0.1"})
+    with pytest.raises(ValueError, match="DNS server"):
+        eyas.Endpoint(dns_server="nowhere")

@@ -1,0 +1,52 @@
+"""A program of a user's that type checkers have to understand: it is checked and never run."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import eyas
+
+if sys.version_info >= (3, 11):
+    from typing import assert_type
+else:
+    from typing_extensions import assert_type
+
+
+def blocking() -> None:
+    endpoint = eyas.Endpoint(memory="memory.sqlite", verify="ca.pem")
+    with eyas.Client(endpoint=endpoint, timeout=eyas.Timeout(5, total=30)) as client:
+        assert_type(client, eyas.Client)
+        response = client.post("https://host/", json={"a": 1}, headers={"X": "1"}, params={"q": 1})
+        assert_type(response, eyas.Response)
+        assert_type(response.status_code, int)
+        assert_type(response.content, bytes)
+        assert_type(response.info.transport, str)
+        assert_type(response.info.timings.dns_ms, "float | None")
+        assert_type(response.raise_for_status(), eyas.Response)
+        with client.stream("PUT", "https://host/", content=(b"a", b"b")) as stream:
+            for chunk in stream.iter_bytes():
+                assert_type(chunk, bytes)
+    try:
+        eyas.get("https://host/", follow_redirects=True)
+    except eyas.ConnectError as error:
+        for candidate, cause in error.candidates:
+            assert_type(candidate, str)
+            assert_type(cause, str)
+    with eyas.create_connection(("host", 443), 5) as connection:
+        assert_type(connection.recv(1), bytes)
+    assert_type(eyas.race("https://host/").winner, "eyas.Winner | None")
+    assert_type(eyas.plan("https://host/").entries, "tuple[eyas.Entry, ...]")
+
+
+async def in_asyncio() -> None:
+    async with eyas.AsyncClient() as client:
+        assert_type(client, eyas.AsyncClient)
+        response = await client.get("https://host/")
+        assert_type(response, eyas.Response)
+        async with client.stream("GET", "https://host/") as stream:
+            async for line in stream.aiter_lines():
+                assert_type(line, str)
+    reader, writer = await eyas.open_connection("host", 443, transports=("sctp", "tcp"))
+    assert_type(reader, asyncio.StreamReader)
+    assert_type(writer, asyncio.StreamWriter)

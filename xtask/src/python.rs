@@ -1,0 +1,130 @@
+//! `cargo xtask python`: the package for Python with the command in it, and its tests in an environment
+//! that holds nothing else.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::run::{check, command, works, workspace};
+
+/// What makes wheels.
+const MATURIN: &str = "maturin==1.16.0";
+/// The package.
+const PACKAGE: &str = "bindings/python";
+/// What goes into the wheel as it is: `scripts` below it are commands.
+const DATA: &str = "bindings/python/eyas.data";
+/// Whether this is a Python that can make environments, and new enough.
+const IS_GOOD: &str = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
+
+/// Builds the wheel and, unless only that is wanted, tests it.
+pub(crate) fn main(options: &[&str]) -> Result<(), String> {
+    let tests = match options {
+        [] => true,
+        ["--build"] => false,
+        _ => return Err("python knows --build".into()),
+    };
+    if !works("python3", &["-c", IS_GOOD]) {
+        return Err("python3 is missing, older than 3.10, or has no venv".into());
+    }
+    let place = target().join("python");
+    let tools = environment(&place.join("tools"))?;
+    if let Err(why) = install(&tools, &[MATURIN]) {
+        println!("SKIPPED: the package index has no maturin for this machine: {why}");
+        return Ok(());
+    }
+    let wheel = build(&tools, &place.join("wheels"))?;
+    println!("the wheel is {}", wheel.display());
+    if tests { test(&place, &wheel) } else { Ok(()) }
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| workspace().join("target"), |directory| workspace().join(directory))
+}
+
+/// The interpreter of a virtual environment, which is made if it is not there.
+fn environment(place: &Path) -> Result<PathBuf, String> {
+    let python = place.join("bin/python");
+    if !python.exists() {
+        check(command("python3", &["-m", "venv"]).arg(place))?;
+    }
+    Ok(python)
+}
+
+fn install(python: &Path, what: &[&str]) -> Result<(), String> {
+    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    check(command(&python.to_string_lossy(), &words).args(what))
+}
+
+/// The command first, for it goes into the wheel.
+fn build(tools: &Path, wheels: &Path) -> Result<PathBuf, String> {
+    check(&mut command("cargo", &["build", "--release", "--package", "eyas-cli"]))?;
+    let scripts = workspace().join(DATA).join("scripts");
+    fs::create_dir_all(&scripts).map_err(|error| said(&scripts, &error))?;
+    let program = target().join("release/eyas");
+    fs::copy(&program, scripts.join("eyas")).map_err(|error| said(&program, &error))?;
+    // One wheel is to be there afterwards, this one.
+    if wheels.exists() {
+        fs::remove_dir_all(wheels).map_err(|error| said(wheels, &error))?;
+    }
+    let manifest = format!("{PACKAGE}/Cargo.toml");
+    let words = ["-m", "maturin", "build", "--release", "--locked", "--manifest-path", &manifest];
+    check(command(&tools.to_string_lossy(), &words).arg("--out").arg(wheels))?;
+    let entries = fs::read_dir(wheels).map_err(|error| said(wheels, &error))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut made = paths.filter(|path| path.extension().is_some_and(|ending| ending == "whl"));
+    made.next().ok_or_else(|| format!("{} has no wheel in it", wheels.display()))
+}
+
+/// Installs the wheel where nothing else is, and runs what tests it.
+fn test(place: &Path, wheel: &Path) -> Result<(), String> {
+    let fresh = place.join("test");
+    if fresh.exists() {
+        fs::remove_dir_all(&fresh).map_err(|error| said(&fresh, &error))?;
+    }
+    let python = environment(&fresh)?;
+    install(&python, &[&wheel.to_string_lossy()])?;
+    let tests = format!("{PACKAGE}/tests");
+    install(&python, &["-r", &format!("{tests}/requirements.txt")])?;
+    let run = |words: &[&str]| {
+        // What is left in __pycache__ of the sources would only be in the way.
+        check(command(&python.to_string_lossy(), words).env("PYTHONDONTWRITEBYTECODE", "1"))
+    };
+    let settings = format!("{PACKAGE}/pyproject.toml");
+    run(&["-m", "pytest", "-q", "-c", &settings, "--rootdir", PACKAGE, &tests])?;
+    let cache = place.join("mypy");
+    let cache = cache.to_string_lossy();
+    let mypy = ["-m", "mypy", "--strict", "--cache-dir", &cache];
+    run(&[&mypy[..], &["-p", "eyas"]].concat())?;
+    run(&[&mypy[..], &[&tests]].concat())?;
+    run(&["-m", "mypy.stubtest", "eyas._native"])?;
+    pyright(&python, &tests)
+}
+
+/// The other type checker, a program for Node.
+fn pyright(python: &Path, tests: &str) -> Result<(), String> {
+    let is_there = works("node", &["--version"])
+        && install(python, &["-r", &format!("{tests}/requirements-pyright.txt")]).is_ok()
+        && works(&python.to_string_lossy(), &["-m", "pyright", "--version"]);
+    if !is_there {
+        println!("SKIPPED pyright: Node or the package is not to be had here");
+        return Ok(());
+    }
+    let words = ["-m", "pyright", "--project", PACKAGE, "--pythonpath"];
+    check(command(&python.to_string_lossy(), &words).arg(python))
+}
+
+fn said(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_an_option_is_refused() {
+        assert!(main(&["--fast"]).is_err_and(|why| why.contains("--build")));
+    }
+}
