@@ -13,7 +13,7 @@ use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use eyas::Error;
+use eyas::{Error, sockets};
 use eyas_sctp::io::Unreachable;
 use libfuzzer_sys::fuzz_target;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -28,7 +28,7 @@ mod forged;
 mod hello;
 mod reach;
 
-// The sessions name these two in their crate.
+// The sessions name these in their crate, as they do `sockets` and `Error`.
 use client::{Client, ServerIdentity, identity};
 use dtls::{Acceptance, MAX_OVERHEAD, Outcome, Sessions, State, looks_like_record};
 use forged::{junk, mangled};
