@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eyas::race::policy::Policy;
 use eyas_http::{Error, Kind, Versions};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::JoinHandle};
 
 use crate::ports::own_port;
 use crate::rig::{Plan, SOON, Site, builder, builder_for, client, echo_path, identity};
@@ -16,16 +16,22 @@ async fn fails(request: eyas_http::RequestBuilder, kind: Kind) -> Error {
     error
 }
 
-#[tokio::test]
-async fn a_server_that_accepts_and_stays_silent() {
+/// A server that accepts and says nothing, until it is aborted, and its port.
+async fn silent() -> (u16, JoinHandle<()>) {
     let port = own_port();
     let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("the port");
-    let silent = tokio::spawn(async move {
+    let accepting = tokio::spawn(async move {
         let mut kept = Vec::new();
         while let Ok((stream, _)) = listener.accept().await {
             kept.push(stream);
         }
     });
+    (port, accepting)
+}
+
+#[tokio::test]
+async fn a_server_that_accepts_and_stays_silent() {
+    let (port, silent) = silent().await;
     let limit = Duration::from_millis(300);
     let client = builder_for(&[port], &[]).connect_timeout(limit).idle_timeout(limit).build();
     let client = client.expect("a client");
@@ -38,14 +44,7 @@ async fn a_server_that_accepts_and_stays_silent() {
 
 #[tokio::test]
 async fn a_request_has_limits_of_its_own() {
-    let port = own_port();
-    let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("the port");
-    let silent = tokio::spawn(async move {
-        let mut kept = Vec::new();
-        while let Ok((stream, _)) = listener.accept().await {
-            kept.push(stream);
-        }
-    });
+    let (port, silent) = silent().await;
     let limit = Duration::from_millis(300);
     let client = builder_for(&[port], &[]).build().expect("a client");
     let secured = client.get(format!("https://a.example:{port}/"));
