@@ -24,10 +24,10 @@ use pyo3::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
 use crate::{
-    account,
     client::transports,
     endpoint::Endpoint,
     failure::{duration, of_race, of_url, of_value},
+    json,
     runtime::{Owned, runtime},
     wait::{awaitable, wait},
 };
@@ -271,12 +271,12 @@ impl RawConnection {
 
     /// What the connection is, as JSON.
     fn info(&self) -> String {
-        account::connection(&self.info).to_string()
+        json::connection(&self.info).to_string()
     }
 
     /// The race that led to it, as JSON.
     fn race(&self, py: Python<'_>) -> PyResult<String> {
         runtime()?;
-        py.detach(|| account::race(&self.recording.trace())).map(|race| race.to_string())
+        py.detach(|| json::race(&self.recording.trace())).map(|race| race.to_string())
     }
 }

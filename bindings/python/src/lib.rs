@@ -8,20 +8,20 @@
 //! | `client`, `body`, `response` | HTTP |
 //! | `connection` | one raced connection as a stream of bytes |
 //! | `race` | a race or a plan for its own sake |
-//! | `account` | what connections, races and plans say about themselves, as JSON |
+//! | `json` | what connections, races and plans say about themselves, as JSON |
 //! | `interpreter` | the one interpreter that the module serves |
 //! | `failure` | errors of Rust as exceptions of Python |
 //!
 //! What users see is written in Python, `python/eyas/`, and this module is private to it: each call comes
 //! in two forms, one that blocks and one, with an `a` before its name, that gives an awaitable.
 
-mod account;
 mod body;
 mod client;
 mod connection;
 mod endpoint;
 mod failure;
 mod interpreter;
+mod json;
 mod race;
 mod response;
 mod runtime;

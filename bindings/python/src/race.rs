@@ -13,9 +13,9 @@ use eyas::{
 use pyo3::prelude::*;
 
 use crate::{
-    account,
     endpoint::Endpoint,
     failure::{duration, of_url, of_value},
+    json,
     wait::{awaitable, wait},
 };
 
@@ -116,13 +116,13 @@ async fn run(preconnection: Preconnection) -> PyResult<String> {
     if connected.is_ok() {
         let _ = tokio::time::timeout(WATCHED, initiation.finished()).await;
     }
-    let mut race = account::race(&initiation.trace())?;
+    let mut race = json::race(&initiation.trace())?;
     race["failure"] = connected.err().map(|error| error.to_string()).into();
     Ok(race.to_string())
 }
 
 async fn make_plan(preconnection: Preconnection) -> PyResult<String> {
-    Ok(account::plan(&preconnection.plan().await).to_string())
+    Ok(json::plan(&preconnection.plan().await).to_string())
 }
 
 /// Races to a target and says how it went, as JSON.

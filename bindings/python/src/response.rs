@@ -8,8 +8,8 @@ use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::{
-    account,
     failure::of_http,
+    json,
     runtime::{Owned, runtime},
     wait::{awaitable, wait},
 };
@@ -118,12 +118,12 @@ impl RawResponse {
 
     /// The connection that carried it, as JSON.
     fn info(&self) -> PyResult<String> {
-        Ok(account::connection(self.lock()?.connection()).to_string())
+        Ok(json::connection(self.lock()?.connection()).to_string())
     }
 
     /// The race that led to the connection, as JSON.
     fn race(&self, py: Python<'_>) -> PyResult<String> {
         let trace = self.lock()?.trace();
-        py.detach(|| account::race(&trace)).map(|race| race.to_string())
+        py.detach(|| json::race(&trace)).map(|race| race.to_string())
     }
 }

@@ -189,7 +189,7 @@ fn no_address(f: &mut fmt::Formatter<'_>, failures: &[(RecordType, DnsFailure)])
     f.write_str("DNS gave no address")?;
     for (n, (record_type, failure)) in failures.iter().enumerate() {
         f.write_str(if n == 0 { ": " } else { ", " })?;
-        write!(f, "{} {}", record_name(*record_type), dns_text(failure))?;
+        write!(f, "{} {}", record_type.name(), dns_text(failure))?;
     }
     let has = |wanted: DnsFailure| failures.iter().any(|(_, failure)| *failure == wanted);
     f.write_str(if has(DnsFailure::NoSuchName) {
@@ -199,14 +199,6 @@ fn no_address(f: &mut fmt::Formatter<'_>, failures: &[(RecordType, DnsFailure)])
     } else {
         "; ask another resolver, or give the address yourself"
     })
-}
-
-fn record_name(record_type: RecordType) -> &'static str {
-    match record_type {
-        RecordType::Https => "HTTPS",
-        RecordType::Aaaa => "AAAA",
-        RecordType::A => "A",
-    }
 }
 
 fn dns_text(failure: &DnsFailure) -> &'static str {

@@ -19,6 +19,18 @@ pub enum RecordType {
     A,
 }
 
+impl RecordType {
+    /// As it is written in zones.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Https => "HTTPS",
+            Self::Aaaa => "AAAA",
+            Self::A => "A",
+        }
+    }
+}
+
 /// Identifies one question of one race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -100,4 +112,19 @@ pub enum DnsFailure {
     Malformed,
     /// No server could be reached or none is configured.
     Unreachable,
+}
+
+impl DnsFailure {
+    /// The name used in JSON.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::NoData => "no-data",
+            Self::NoSuchName => "no-such-name",
+            Self::ServerFailure => "server-failure",
+            Self::Timeout => "timeout",
+            Self::Malformed => "malformed",
+            Self::Unreachable => "unreachable",
+        }
+    }
 }

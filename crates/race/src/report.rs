@@ -8,15 +8,18 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::candidate::{Alpn, Security, Transport};
-use crate::dns::{Answer, Query, RecordType};
+use crate::dns::{Answer, DnsFailure, Query, RecordType, Records};
 use crate::evidence::Level;
 use crate::io::{CloseReason, Input, Output, RaceFailure};
 use crate::plan::{Plan, Reason};
 use crate::race::{Attempt, AttemptState, Race};
 use crate::trace::{Divergence, Event, Trace, replay};
 
+mod json;
 #[cfg(test)]
 mod tests;
+
+pub use json::{AttemptJson, DnsJson, DroppedJson, EntryJson, PlanJson, RaceJson, WinnerJson};
 
 /// How a race ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,6 +129,25 @@ pub struct DnsReport {
     pub answered_ms: Option<f64>,
     /// The answer.
     pub answer: Option<Answer>,
+}
+
+impl DnsReport {
+    /// How many records came.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        match self.answer.as_ref().map(|answer| &answer.records) {
+            Some(Ok(Records::Https(records))) => records.len(),
+            Some(Ok(Records::Aaaa(records))) => records.len(),
+            Some(Ok(Records::A(records))) => records.len(),
+            Some(Err(_)) | None => 0,
+        }
+    }
+
+    /// Why none came, if that is how the question was answered.
+    #[must_use]
+    pub fn failure(&self) -> Option<&DnsFailure> {
+        self.answer.as_ref().and_then(|answer| answer.records.as_ref().err())
+    }
 }
 
 impl Report {

@@ -25,7 +25,7 @@ except ImportError as error:
         ) from error
     raise
 
-from ._account import (
+from ._reports import (
     Attempt,
     ConnectionInfo,
     DnsQuery,

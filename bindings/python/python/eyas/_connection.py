@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from . import _endpoint, _native
-from ._account import ConnectionInfo, Race
+from ._reports import ConnectionInfo, Race
 from ._endpoint import Endpoint, Verify
 from ._target import Target, address
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._account import Attempt, Plan, Race
+    from ._reports import Attempt, Plan, Race
 
 _OUTCOMES = {
     "won": "won",

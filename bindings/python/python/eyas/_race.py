@@ -6,7 +6,7 @@ import dataclasses
 import json
 
 from . import _endpoint, _native
-from ._account import Plan, Race
+from ._reports import Plan, Race
 from ._endpoint import Endpoint, Verify
 
 

@@ -9,7 +9,7 @@ from email.message import Message
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from ._account import ConnectionInfo, Race
+from ._reports import ConnectionInfo, Race
 from ._errors import HTTPStatusError, StreamClosed, StreamConsumed
 from ._headers import Headers
 from ._native import RawResponse

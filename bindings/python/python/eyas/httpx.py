@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 
 from . import _errors
-from ._account import ConnectionInfo
+from ._reports import ConnectionInfo
 from ._client import AsyncClient, Client, aanswer, answer
 from ._native import RawResponse
 from ._request import Request

@@ -1,5 +1,6 @@
 //! `eyas plan`: what would be tried, in which order and why.
 
+use eyas::race::report::PlanJson;
 use serde_json::Value;
 
 use super::setting::{self, Means};
@@ -7,7 +8,7 @@ use super::target;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, PlanFlags};
 use crate::output;
-use crate::race_report::{plan_lines, plan_shape};
+use crate::race_report::plan_lines;
 use crate::shape::value;
 use crate::terminal::{Line, Look, Paint};
 
@@ -26,7 +27,7 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     if common.json {
         let mut object = serde_json::json!({ "target": flags.target });
         if let (Value::Object(object), Value::Object(plan)) =
-            (&mut object, value(&plan_shape(&plan)))
+            (&mut object, value(&PlanJson::from(&plan)))
         {
             object.extend(plan);
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use eyas::Connection;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::SctpSecurity;
+use eyas::race::report::{PlanJson, RaceJson};
 use eyas::race::target::Service;
 use eyas::sctp::SctpAssociation;
 use eyas::sctp::protocol::endpoint::PathStatus;
@@ -17,7 +18,7 @@ use super::target;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, RaceFlags};
 use crate::output;
-use crate::race_report::{self, RaceReport, explanation, plan_shape};
+use crate::race_report::{self, RaceReport, explanation};
 use crate::shape::value;
 use crate::terminal::{Line, Look, Paint};
 use crate::timeline;
@@ -126,7 +127,8 @@ fn object(race_report: &RaceReport, paths: &[PathStatus], flags: &RaceFlags) -> 
         "target": flags.target,
         "all": flags.all,
     });
-    if let (Value::Object(object), Value::Object(race)) = (&mut object, value(&race_report.shape()))
+    if let (Value::Object(object), Value::Object(race)) =
+        (&mut object, value(&RaceJson::from(&race_report.report)))
     {
         object.extend(race);
         object.insert("verdict".to_owned(), race_report.verdict().1.into());
@@ -134,7 +136,7 @@ fn object(race_report: &RaceReport, paths: &[PathStatus], flags: &RaceFlags) -> 
             object.insert("paths".to_owned(), value(&shapes(paths)));
         }
         if flags.explain {
-            object.insert("plan".to_owned(), value(&plan_shape(&race_report.report.plan)));
+            object.insert("plan".to_owned(), value(&PlanJson::from(&race_report.report.plan)));
         }
     }
     object

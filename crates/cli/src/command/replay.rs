@@ -1,11 +1,12 @@
 //! `eyas replay`: a recorded race, run again.
 
+use eyas::race::report::{PlanJson, RaceJson};
 use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, ReplayFlags};
 use crate::output;
-use crate::race_report::{self, RaceReport, explanation, plan_shape};
+use crate::race_report::{self, RaceReport, explanation};
 use crate::shape::value;
 use crate::terminal::{Line, Look, Paint};
 use crate::timeline;
@@ -17,11 +18,11 @@ pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failu
         let target = race_report.trace.header.setup.target.to_string();
         let mut object = serde_json::json!({ "identical": true, "target": target });
         if let (Value::Object(object), Value::Object(race)) =
-            (&mut object, value(&race_report.shape()))
+            (&mut object, value(&RaceJson::from(&race_report.report)))
         {
             object.extend(race);
             if flags.explain {
-                object.insert("plan".to_owned(), value(&plan_shape(&race_report.report.plan)));
+                object.insert("plan".to_owned(), value(&PlanJson::from(&race_report.report.plan)));
             }
         }
         return output::object(&object);

@@ -5,10 +5,10 @@ use eyas::race::candidate::{Candidate, Security};
 use eyas::race::dns::{DnsFailure, RecordType};
 use eyas::race::evidence::{self, Cause, Level};
 use eyas::race::io::RaceFailure;
+use eyas::race::report::RaceJson;
 use eyas::race::target::{Service, Target};
 
 use super::RaceReport;
-use super::shape::dns_failure_name;
 use crate::failure::{Failure, Kind};
 use crate::shape::value;
 
@@ -21,7 +21,7 @@ impl RaceReport {
         let setup = &self.trace.header.setup;
         let failure = self.report.failure.as_ref()?;
         let failure = of_race(failure, &setup.target, setup.policy.exhaustive);
-        Some(failure.with_details(value(&self.shape())))
+        Some(failure.with_details(value(&RaceJson::from(&self.report))))
     }
 }
 
@@ -56,10 +56,7 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
     }
     let told: Vec<String> = failures
         .iter()
-        .map(|(record_type, failure)| {
-            let name = value(record_type);
-            format!("{}: {}", name.as_str().unwrap_or("?"), dns_failure_name(failure))
-        })
+        .map(|(record_type, failure)| format!("{}: {}", record_type.name(), failure.name()))
         .collect();
     let hint = if failures.iter().all(|(_, failure)| *failure == DnsFailure::NoData) {
         "the name exists but has no address of the wanted family"

@@ -6,7 +6,6 @@ mod failure;
 mod file;
 mod lines;
 mod picture;
-mod shape;
 mod table;
 mod verdict;
 
@@ -18,7 +17,6 @@ use crate::failure::{Failure, Kind};
 
 pub(crate) use file::{read, write};
 pub(crate) use lines::{explanation, plan_lines};
-pub(crate) use shape::{plan_shape, transport_of_upgrade};
 
 /// A race and what there is to say about it.
 #[derive(Debug)]

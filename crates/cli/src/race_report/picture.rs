@@ -111,17 +111,16 @@ fn note(attempt: &Attempt, end: End, ended: Option<Duration>, started: Duration)
 
 fn dns_lane(question: &DnsReport) -> Lane {
     let millis = |ms: f64| Duration::from_secs_f64(ms.max(0.0) / 1e3);
-    let count = super::shape::records(question);
-    let failure = super::shape::dns_failure(question);
+    let count = question.records();
+    let failure = question.failure();
     let note = match (&failure, question.answered_ms) {
         (_, None) => "no answer".to_owned(),
-        (Some(failure), _) => failure.replace('-', " "),
+        (Some(failure), _) => failure.name().replace('-', " "),
         (None, _) if count == 1 => "1 record".to_owned(),
         (None, _) => format!("{count} records"),
     };
-    let record_type = super::shape::record_type(question);
     Lane {
-        name: format!("dns {record_type}"),
+        name: format!("dns {}", question.record_type.name()),
         paint: Paint::Dim,
         started: millis(question.asked_ms),
         progress: Vec::new(),

@@ -6,57 +6,9 @@
 
 use std::time::Duration;
 
+use eyas::race::report::RaceJson;
 use serde::Serialize;
 use serde_json::Value;
-
-/// One race: part of the objects of `race`, `get`, `replay` and `demo`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct RaceShape {
-    /// What won, if anything did.
-    pub(crate) winner: Option<WinnerShape>,
-    /// Every attempt, in the order of starting.
-    pub(crate) attempts: Vec<AttemptShape>,
-    /// Whether the memory led to the winner.
-    pub(crate) from_memory: bool,
-    /// The transport that was ready later and took over.
-    pub(crate) upgraded_to: Option<&'static str>,
-    /// What was asked of DNS.
-    pub(crate) dns: Vec<DnsShape>,
-}
-
-/// The attempt that won.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct WinnerShape {
-    /// `tcp`, `mptcp`, `quic`, `sctp` or `sctp-udp`.
-    pub(crate) transport: &'static str,
-    /// `none`, `tls` or `dtls`.
-    pub(crate) security: &'static str,
-    /// Address and port.
-    pub(crate) address: String,
-    /// When it could carry the application.
-    pub(crate) ready_ms: f64,
-}
-
-/// One attempt.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct AttemptShape {
-    /// As in [`WinnerShape`].
-    pub(crate) transport: &'static str,
-    /// As in [`WinnerShape`].
-    pub(crate) security: &'static str,
-    /// Address and port.
-    pub(crate) address: String,
-    /// When it was started.
-    pub(crate) started_ms: f64,
-    /// When it was ready, failed or was closed; `null` while it is under way.
-    pub(crate) ended_ms: Option<f64>,
-    /// How far it came.
-    pub(crate) level: Value,
-    /// `won`, `upgraded`, `lost`, `failed`, `closed` or `under-way`.
-    pub(crate) outcome: &'static str,
-    /// Why it failed or was closed, in words.
-    pub(crate) reason: Option<String>,
-}
 
 /// One path of an SCTP association: part of the objects of `pipe` and `race`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,71 +25,6 @@ pub(crate) struct PathShape {
     pub(crate) window: usize,
     /// Bytes of the largest SCTP packet.
     pub(crate) mtu: usize,
-}
-
-/// One question to DNS.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct DnsShape {
-    /// The name asked for.
-    pub(crate) name: String,
-    /// `HTTPS`, `AAAA` or `A`.
-    #[serde(rename = "type")]
-    pub(crate) record_type: String,
-    /// When it was asked.
-    pub(crate) asked_ms: f64,
-    /// When it was answered.
-    pub(crate) answered_ms: Option<f64>,
-    /// How many records came.
-    pub(crate) records: usize,
-    /// Why none came.
-    pub(crate) failure: Option<String>,
-}
-
-/// What would be tried: the object of `eyas plan`, and `plan` where `--explain` is given.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct PlanShape {
-    /// What would be tried, in this order.
-    pub(crate) entries: Vec<EntryShape>,
-    /// What would not be tried.
-    pub(crate) dropped: Vec<DroppedShape>,
-    /// What did not come to be a candidate at all, and why.
-    pub(crate) notes: Vec<String>,
-}
-
-/// A candidate that would be tried.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct EntryShape {
-    /// As in [`WinnerShape`].
-    pub(crate) transport: &'static str,
-    /// As in [`WinnerShape`].
-    pub(crate) security: &'static str,
-    /// Address and port.
-    pub(crate) address: String,
-    /// Application protocols offered, best first.
-    pub(crate) alpn: Vec<String>,
-    /// How long after the first it starts, if none before it is ready or fails.
-    pub(crate) starts_ms: f64,
-    /// The round trip that the memory expects.
-    pub(crate) initial_rtt_ms: Option<f64>,
-    /// Whether the memory put it where it is.
-    pub(crate) from_memory: bool,
-    /// Whether it is tried beside a working connection only, to see whether it works again.
-    pub(crate) retest: bool,
-    /// Why it stands where it does.
-    pub(crate) reasons: Vec<String>,
-}
-
-/// A candidate that would not be tried.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct DroppedShape {
-    /// As in [`WinnerShape`].
-    pub(crate) transport: &'static str,
-    /// As in [`WinnerShape`].
-    pub(crate) security: &'static str,
-    /// Address and port.
-    pub(crate) address: String,
-    /// Why not.
-    pub(crate) reasons: Vec<String>,
 }
 
 /// The object of `eyas get`, beside the race's fields.
@@ -163,7 +50,7 @@ pub(crate) struct GetShape {
     pub(crate) connection: ConnectionShape,
     /// The race of the last connection that was made.
     #[serde(flatten)]
-    pub(crate) race: RaceShape,
+    pub(crate) race: RaceJson,
 }
 
 /// One header.
@@ -193,9 +80,9 @@ pub(crate) struct TimingsShape {
 /// What carried a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ConnectionShape {
-    /// As in [`WinnerShape`].
+    /// As in [`WinnerJson`](eyas::race::report::WinnerJson).
     pub(crate) transport: &'static str,
-    /// As in [`WinnerShape`].
+    /// As in [`WinnerJson`](eyas::race::report::WinnerJson).
     pub(crate) security: &'static str,
     /// The peer's address and port.
     pub(crate) address: String,
@@ -218,9 +105,9 @@ pub(crate) struct MemoryRowShape {
     pub(crate) network_name: Option<String>,
     /// The host; `null` where the row is about the network itself.
     pub(crate) host: Option<String>,
-    /// As in [`WinnerShape`].
+    /// As in [`WinnerJson`](eyas::race::report::WinnerJson).
     pub(crate) transport: &'static str,
-    /// As in [`WinnerShape`]; `null` where the row is about the network itself.
+    /// As in [`WinnerJson`](eyas::race::report::WinnerJson); `null` where the row is about the network itself.
     pub(crate) security: Option<&'static str>,
     /// Address and port; family and port where the row is about the network itself.
     pub(crate) address: String,

@@ -4,7 +4,6 @@ use core::{fmt, time::Duration};
 
 use super::{AddressRule, Reason, RecordFault};
 use crate::candidate::{Alpn, Family};
-use crate::dns::RecordType;
 use crate::evidence::Cause;
 
 /// A family with its usual name.
@@ -240,14 +239,14 @@ impl Reason {
     fn say_bounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooManyAddresses { name, record_type, used, ignored } => {
-                let of = Asked(*record_type);
+                let of = record_type.name();
                 write!(
                     f,
                     "{of} answer for {name}: {used} addresses are used, {ignored} more are not"
                 )
             }
             Self::NotUnicast { name, record_type, ignored } => {
-                let of = Asked(*record_type);
+                let of = record_type.name();
                 write!(
                     f,
                     "{of} answer for {name}: {ignored} ignored, no peer can have such an address"
@@ -321,19 +320,6 @@ impl fmt::Display for Failed {
             Cause::Deadline => "was too slow",
             Cause::Unsupported => "could not be spoken by this machine",
             Cause::Local => "failed at a limit of this machine",
-        })
-    }
-}
-
-/// A record type as it is written in zones.
-struct Asked(RecordType);
-
-impl fmt::Display for Asked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            RecordType::Https => "HTTPS",
-            RecordType::Aaaa => "AAAA",
-            RecordType::A => "A",
         })
     }
 }

@@ -3,6 +3,7 @@
 mod page;
 mod scenes;
 
+use eyas::race::report::RaceJson;
 use std::time::Duration;
 
 use eyas::race::memory::{Config, Record};
@@ -123,8 +124,8 @@ fn object(shown: &[Seen]) -> Value {
                 "name": seen.scene.name,
                 "title": seen.scene.title,
                 "explanation": seen.scene.explanation,
-                "without_memory": value(&seen.first.shape()),
-                "with_memory": value(&seen.second.shape()),
+                "without_memory": value(&RaceJson::from(&seen.first.report)),
+                "with_memory": value(&RaceJson::from(&seen.second.report)),
             })
         })
         .collect();

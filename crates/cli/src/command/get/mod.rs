@@ -7,6 +7,7 @@ mod request;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use eyas::race::report::RaceJson;
 use eyas::race::target::Target;
 use eyas::race::trace::Trace;
 use eyas_http::{Client, HttpPolicy, Proxy, Response, version_name, without_password};
@@ -20,7 +21,7 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy};
 use crate::output::{BodySink, Progress, Unfinished, remote_name};
 use crate::race_report::{self, RaceReport};
-use crate::shape::{GetShape, HeaderShape, RaceShape, TimingsShape, millis};
+use crate::shape::{GetShape, HeaderShape, TimingsShape, millis};
 use crate::terminal::Look;
 
 /// The status from which `--fail` fails.
@@ -106,7 +107,7 @@ async fn fetch(
         output: output.map(|path| path.display().to_string()),
         timings: timings(&response, headers_at),
         bytes: 0,
-        race: RaceShape::default(),
+        race: RaceJson::default(),
     };
     shape.bytes = body(&mut response, sink, flags, common).await?;
     shape.timings.total_ms = millis(began.elapsed());

@@ -1,6 +1,7 @@
 //! What `eyas get` says about itself: on standard error with `-v`, as an object with `--json`.
 
 use eyas::ConnectionInfo;
+use eyas::race::report::{PlanJson, RaceJson};
 use eyas_http::{Redirect, Response, version_name};
 use http::{HeaderMap, StatusCode, Version};
 use serde_json::Value;
@@ -9,8 +10,8 @@ use super::request::Request;
 use crate::failure::Failure;
 use crate::flags::{CommonFlags, GetFlags};
 use crate::output;
-use crate::race_report::{RaceReport, explanation, plan_shape, transport_of_upgrade};
-use crate::shape::{ConnectionShape, GetShape, RaceShape, millis, value};
+use crate::race_report::{RaceReport, explanation};
+use crate::shape::{ConnectionShape, GetShape, millis, value};
 use crate::terminal::{Line, Look, Paint};
 use crate::timeline;
 
@@ -114,7 +115,8 @@ fn exchange(request: &Request, response: &Response) -> Vec<Line> {
 
 /// Says that a better connection came while the body was read.
 pub(super) fn late_switch(race_report: &RaceReport, common: &CommonFlags) {
-    if let Some(transport) = transport_of_upgrade(&race_report.report) {
+    if let Some(upgrade) = &race_report.report.upgraded_to {
+        let transport = upgrade.transport.name();
         let text = format!("{transport} was ready a moment later: the next request starts there");
         let line = Line::new().with(Paint::Dim, "* ").with(Paint::Good, text);
         output::aside(&[line], Look::of_stderr(common.color));
@@ -123,7 +125,7 @@ pub(super) fn late_switch(race_report: &RaceReport, common: &CommonFlags) {
 
 /// The race's members of an object.
 pub(super) fn race_of(race_report: Option<&RaceReport>) -> Value {
-    race_report.map(|race_report| value(&race_report.shape())).unwrap_or_default()
+    race_report.map(|race_report| value(&RaceJson::from(&race_report.report))).unwrap_or_default()
 }
 
 /// Prints the object of a run.
@@ -132,11 +134,12 @@ pub(super) fn object(
     race_report: Option<&RaceReport>,
     explain: bool,
 ) -> Result<(), Failure> {
-    let race = race_report.map_or_else(RaceShape::default, RaceReport::shape);
+    let race =
+        race_report.map(|race_report| RaceJson::from(&race_report.report)).unwrap_or_default();
     let mut object = value(&GetShape { race, ..shape.clone() });
     if let (Some(object), Some(race_report), true) = (object.as_object_mut(), race_report, explain)
     {
-        object.insert("plan".to_owned(), value(&plan_shape(&race_report.report.plan)));
+        object.insert("plan".to_owned(), value(&PlanJson::from(&race_report.report.plan)));
     }
     output::object(&object)
 }

@@ -1,0 +1,224 @@
+//! Races and plans as the JSON objects that `eyas --json` prints and the package for Python reads
+//! (`docs/json.md`).
+//!
+//! A [`Report`] can be written and read again, with all that a race knows; these are what is
+//! promised to other programs. Names of fields are a promise: fields are added, never renamed. Times
+//! are milliseconds since the race began, with at most three decimals.
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::time::Duration;
+
+use serde::Serialize;
+
+use super::{AttemptReport, DnsReport, Report, Winner, milliseconds};
+use crate::candidate::Candidate;
+use crate::evidence::Level;
+use crate::plan::{Dropped, Entry, Plan, Reason};
+
+/// A race.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RaceJson {
+    /// What won, if anything did.
+    pub winner: Option<WinnerJson>,
+    /// Every attempt, in the order of starting.
+    pub attempts: Vec<AttemptJson>,
+    /// Whether the memory led to the winner.
+    pub from_memory: bool,
+    /// The transport that was ready later and took over.
+    pub upgraded_to: Option<&'static str>,
+    /// What was asked of DNS.
+    pub dns: Vec<DnsJson>,
+}
+
+/// The attempt that won.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WinnerJson {
+    /// `tcp`, `mptcp`, `quic`, `sctp` or `sctp-udp`.
+    pub transport: &'static str,
+    /// `none`, `tls` or `dtls`.
+    pub security: &'static str,
+    /// Address and port.
+    pub address: String,
+    /// When it could carry the application.
+    pub ready_ms: f64,
+}
+
+/// One attempt.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AttemptJson {
+    /// As in [`WinnerJson`].
+    pub transport: &'static str,
+    /// As in [`WinnerJson`].
+    pub security: &'static str,
+    /// Address and port.
+    pub address: String,
+    /// When it was started.
+    pub started_ms: f64,
+    /// When it was ready, failed or was closed; `null` while it is under way.
+    pub ended_ms: Option<f64>,
+    /// How far it came.
+    pub level: Level,
+    /// `won`, `upgraded`, `lost`, `failed`, `closed` or `under-way`.
+    pub outcome: &'static str,
+    /// Why it failed or was closed, in words; of the others, why they had their place.
+    pub reason: Option<String>,
+}
+
+/// One question to DNS.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DnsJson {
+    /// The name asked for.
+    pub name: String,
+    /// `HTTPS`, `AAAA` or `A`.
+    #[serde(rename = "type")]
+    pub record_type: &'static str,
+    /// When it was asked.
+    pub asked_ms: f64,
+    /// When it was answered.
+    pub answered_ms: Option<f64>,
+    /// How many records came.
+    pub records: usize,
+    /// Why none came.
+    pub failure: Option<&'static str>,
+}
+
+/// What would be tried.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PlanJson {
+    /// What would be tried, in this order.
+    pub entries: Vec<EntryJson>,
+    /// What would not be tried.
+    pub dropped: Vec<DroppedJson>,
+    /// What did not come to be a candidate at all, and why.
+    pub notes: Vec<String>,
+}
+
+/// A candidate that would be tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EntryJson {
+    /// As in [`WinnerJson`].
+    pub transport: &'static str,
+    /// As in [`WinnerJson`].
+    pub security: &'static str,
+    /// Address and port.
+    pub address: String,
+    /// Application protocols offered, best first.
+    pub alpn: Vec<String>,
+    /// How long after the first it starts, if none before it is ready or fails.
+    pub starts_ms: f64,
+    /// The round trip that the memory expects.
+    pub initial_rtt_ms: Option<f64>,
+    /// Whether the memory put it where it is.
+    pub from_memory: bool,
+    /// Whether it is tried beside a working connection only, to see whether it works again.
+    pub retest: bool,
+    /// Why it stands where it does.
+    pub reasons: Vec<String>,
+}
+
+/// A candidate that would not be tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DroppedJson {
+    /// As in [`WinnerJson`].
+    pub transport: &'static str,
+    /// As in [`WinnerJson`].
+    pub security: &'static str,
+    /// Address and port.
+    pub address: String,
+    /// Why not.
+    pub reasons: Vec<String>,
+}
+
+impl From<&Report> for RaceJson {
+    fn from(report: &Report) -> Self {
+        Self {
+            winner: report.winner.as_ref().map(winner),
+            attempts: report.attempts.iter().map(attempt).collect(),
+            from_memory: report.from_memory,
+            upgraded_to: report.upgraded_to.as_ref().map(|upgrade| upgrade.transport.name()),
+            dns: report.dns.iter().map(question).collect(),
+        }
+    }
+}
+
+impl From<&Plan> for PlanJson {
+    fn from(plan: &Plan) -> Self {
+        let mut starts = Duration::ZERO;
+        let entries = plan.entries.iter().map(|one| {
+            starts += one.delay;
+            entry(one, starts)
+        });
+        Self {
+            entries: entries.collect(),
+            dropped: plan.dropped.iter().map(dropped).collect(),
+            notes: plan.notes.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+fn winner(winner: &Winner) -> WinnerJson {
+    WinnerJson {
+        transport: winner.transport.name(),
+        security: winner.security.name(),
+        address: winner.address.clone(),
+        ready_ms: winner.ready_ms,
+    }
+}
+
+fn attempt(attempt: &AttemptReport) -> AttemptJson {
+    AttemptJson {
+        transport: attempt.transport.name(),
+        security: attempt.security.name(),
+        address: attempt.address.clone(),
+        started_ms: attempt.started_ms,
+        ended_ms: attempt.ended_ms,
+        level: attempt.level,
+        outcome: attempt.outcome.name(),
+        reason: Some(attempt.reason.clone()).filter(|reason| !reason.is_empty()),
+    }
+}
+
+fn question(question: &DnsReport) -> DnsJson {
+    DnsJson {
+        name: question.name.clone(),
+        record_type: question.record_type.name(),
+        asked_ms: question.asked_ms,
+        answered_ms: question.answered_ms,
+        records: question.records(),
+        failure: question.failure().map(|failure| failure.name()),
+    }
+}
+
+fn entry(entry: &Entry, starts: Duration) -> EntryJson {
+    EntryJson {
+        transport: entry.candidate.transport.name(),
+        security: entry.candidate.security.name(),
+        address: address(&entry.candidate),
+        alpn: entry.candidate.alpn.iter().map(ToString::to_string).collect(),
+        starts_ms: milliseconds(starts),
+        initial_rtt_ms: entry.initial_rtt.map(milliseconds),
+        from_memory: entry.from_memory,
+        retest: entry.retest,
+        reasons: texts(&entry.reasons),
+    }
+}
+
+fn dropped(dropped: &Dropped) -> DroppedJson {
+    DroppedJson {
+        transport: dropped.candidate.transport.name(),
+        security: dropped.candidate.security.name(),
+        address: address(&dropped.candidate),
+        reasons: texts(&dropped.reasons),
+    }
+}
+
+fn address(candidate: &Candidate) -> String {
+    candidate.address.to_string()
+}
+
+fn texts(reasons: &[Reason]) -> Vec<String> {
+    reasons.iter().map(ToString::to_string).collect()
+}
