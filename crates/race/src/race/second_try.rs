@@ -84,21 +84,29 @@ impl Race {
             Transport::Quic | Transport::Tcp | Transport::Mptcp
         );
         if attempt.again_of.is_some()
+            || attempt.is_answered()
             || !sends_again_late
             || attempt.purpose() != Some(Purpose::Win)
+        {
+            return None;
+        }
+        let mut second_tries = 0;
+        let mut last = attempt;
+        // Those that came after the first, for an attempt stands behind the one that it repeats.
+        for again in self.attempts[first..].iter().filter(|one| one.again_of == Some(attempt.id)) {
+            if again.is_answered() || again.failure().is_some() {
+                return None;
+            }
+            second_tries += 1;
+            last = again;
+        }
+        if second_tries >= self.setup.policy.second_tries
             || self.contenders().any(|complete| self.rank(complete) <= self.rank(attempt))
             || self.is_host_refusing(attempt)
         {
             return None;
         }
-        let is_heard_of = |one: &Attempt| one.is_answered() || one.failure().is_some();
-        if self.tries_of(attempt).any(is_heard_of) {
-            return None;
-        }
-        let tries = self.tries_of(attempt).count().saturating_sub(1);
-        let number = u32::try_from(tries).ok().filter(|n| *n < self.setup.policy.second_tries)?;
-        let last = self.tries_of(attempt).last()?;
-        let after = self.patience(attempt).saturating_mul(1 << number);
+        let after = self.patience(attempt).saturating_mul(1 << second_tries);
         let at = last.started.saturating_add(after).max(floor);
         Some(Due { at, first, after })
     }
@@ -125,15 +133,16 @@ impl Race {
     fn round_trip_to(&self, attempt: &Attempt) -> Option<Duration> {
         let ip = attempt.candidate.address.ip();
         let here = self.attempts[self.first_here..].iter();
-        let seen = here.filter(|one| one.candidate.address.ip() == ip).filter_map(|one| one.rtt);
+        let measured = here.filter_map(|one| Some((one.rtt?, one.candidate.address.ip())));
+        let seen = measured.filter(|(_, of)| *of == ip).map(|(rtt, _)| rtt);
         seen.min().or(attempt.initial_rtt)
     }
 
     fn is_host_refusing(&self, attempt: &Attempt) -> bool {
         let ip = attempt.candidate.address.ip();
         self.attempts[self.first_here..].iter().any(|other| {
-            other.candidate.address.ip() == ip
-                && other.failure().is_some_and(|failure| failure.cause == Cause::Refused)
+            other.failure().is_some_and(|failure| failure.cause == Cause::Refused)
+                && other.candidate.address.ip() == ip
         })
     }
 
