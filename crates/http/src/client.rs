@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `builder` | what a client is made of |
 //! | `request`, `response` | the convenience API |
-//! | `request_url` | the URL of a request, and who it says the user is |
+//! | `request_url` | what a request has unless the caller said otherwise |
 //! | `exchange` | redirects, cookies, decompression, the time allowed |
 //! | `limits` | what each of them may take |
 //! | `attempt` | one request on one connection, and when it may go on another |
@@ -66,6 +66,7 @@ use self::{builder::Config, cookies::Cookies, dial::Dialler};
 use crate::{
     Body, Error, alt_svc,
     connection_report::ConnectionReport,
+    destination,
     pool::{Key, Pool},
 };
 
@@ -221,7 +222,7 @@ impl Service<Request<Body>> for Client {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let inner = Arc::clone(&self.0);
         Box::pin(async move {
-            let url = request_url::parse(&request.uri().to_string())?;
+            let url = destination::parse(&request.uri().to_string())?;
             let limits = inner.config.limits;
             let answered = exchange::run(&inner, request, url.clone(), limits).await;
             let (mut response, exchanged) = answered.map_err(|error| error.at(&url))?;

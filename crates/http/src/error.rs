@@ -6,6 +6,10 @@ use eyas::race::{evidence::Cause, trace::Trace};
 
 use crate::Redirect;
 
+mod connect;
+
+pub(crate) use connect::connect_error;
+
 /// What went wrong, as far as a program or an exit code tells failures apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

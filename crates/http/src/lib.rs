@@ -8,6 +8,7 @@
 //! | [`Body`] | what is sent and received, in memory or as a stream | |
 //! | [`Error`], [`Kind`] | what went wrong, with which candidate, and what to do next | |
 //! | [`alt_svc`] | alternative services: parser, cache, what was found broken | RFC 7838 |
+//! | `connector` | the race below another client: hyper-util's, tonic, ureq (feature `connector`) | |
 //! | [`serve`], [`Server`] | a server of all versions on one port, of a site or of any tower service | |
 //! | [`metrics`] | a page for Prometheus at an address of its own | |
 //!
@@ -38,12 +39,15 @@
 //! without TLS, server push, and HTTP/2 ALTSVC frames, which the HTTP/2 library does not show.
 
 pub mod alt_svc;
+#[cfg(feature = "connector")]
+pub mod connector;
 pub mod metrics;
 pub mod serve;
 
 mod body;
 mod client;
 mod connection_report;
+mod destination;
 mod error;
 mod pool;
 mod protocol;

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use eyas::{
-    ConnectError, Connection, Endpoint, Initiation, Preconnection, Recording,
+    Connection, Endpoint, Initiation, Preconnection, Recording,
     race::{
         candidate::{Alpn, Transport},
-        evidence::Cause,
-        io::RaceFailure,
         policy::Policy,
         target::{Host, Service as Spoken, Target},
     },
@@ -17,6 +15,8 @@ use super::{HttpPolicy, route::Route};
 use crate::{
     Error, Kind, Versions, alt_svc,
     connection_report::ConnectionReport,
+    destination::STREAMS,
+    error::connect_error,
     protocol::{Http1, Http2, Http3, Sender},
 };
 
@@ -227,24 +227,4 @@ impl Dialler {
             _ => Err(Error::new(Kind::Tls, "the peer speaks none of the HTTP versions allowed")),
         }
     }
-}
-
-/// The transports that carry a stream of bytes for HTTP.
-const STREAMS: [Transport; 4] =
-    [Transport::Tcp, Transport::Mptcp, Transport::Sctp, Transport::SctpUdp];
-
-/// A race that found no connection.
-pub(super) fn connect_error(error: ConnectError) -> Error {
-    let kind = match (error.failure(), error.cause()) {
-        (RaceFailure::NoAddress(_), _) => Kind::Dns,
-        (RaceFailure::Cancelled, _) => Kind::Closed,
-        _ if error.certificate().is_some() => Kind::Certificate,
-        (_, Some(Cause::Certificate | Cause::Tls)) => Kind::Tls,
-        (RaceFailure::Deadline(_), None | Some(Cause::Silent | Cause::Deadline)) => {
-            Kind::ConnectTimeout
-        }
-        _ => Kind::Connect,
-    };
-    let trace = error.trace().clone();
-    Error::from_source(kind, error).with_advice().with_trace(trace)
 }

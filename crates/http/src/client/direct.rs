@@ -10,15 +10,11 @@ use eyas::{
 use http::{Request, Response, Version};
 use url::Url;
 
-use super::{
-    HttpPolicy,
-    dial::Dialler,
-    request_url,
-    route::{place, target},
-};
+use super::{HttpPolicy, dial::Dialler};
 use crate::{
     Body, Error, Versions,
     connection_report::ConnectionReport,
+    destination::{self, place, target},
     protocol::{SendFailure, Sender},
 };
 
@@ -57,7 +53,7 @@ impl Direct {
         url: impl AsRef<str>,
         versions: Versions,
     ) -> Result<Self, Error> {
-        let url = request_url::parse(url.as_ref())?;
+        let url = destination::parse(url.as_ref())?;
         let (host, port, https) = place(&url)?;
         let target = target(host, port, https, versions);
         let policy = HttpPolicy::Race;

@@ -10,13 +10,14 @@ use eyas::{
 };
 
 use super::{
-    dial::{Dialled, Dialler, connect_error},
+    dial::{Dialled, Dialler},
     proxy::{self, ProxyAddress},
     route::Route,
 };
 use crate::{
     Error, Kind,
     connection_report::ConnectionReport,
+    error::connect_error,
     protocol::{Http1, Sender},
 };
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use url::Url;
 
-use super::{Client, Response, exchange, limits::Limits, request_url};
-use crate::{Body, Error, Kind};
+use super::{Client, Response, exchange, limits::Limits};
+use crate::{Body, Error, Kind, destination};
 
 /// A request in the making. What is wrong with it is said by [`send`](Self::send).
 #[must_use = "a request does nothing until it is sent"]
@@ -21,7 +21,7 @@ pub struct RequestBuilder {
 
 impl RequestBuilder {
     pub(super) fn new(client: Client, method: Method, url: &str) -> Self {
-        let url = request_url::parse(url);
+        let url = destination::parse(url);
         let limits = client.inner().config.limits;
         Self { client, method, url, headers: HeaderMap::new(), body: Body::empty(), limits }
     }

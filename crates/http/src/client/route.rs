@@ -1,14 +1,15 @@
 //! Where a URL leads: its origin, its connections, the proxy before it.
 
-use eyas::race::{
-    candidate::Security,
-    target::{Host, Service, Target},
-};
+use eyas::race::target::{Host, Target};
 use http::Uri;
 use url::{Position, Url};
 
 use super::{Inner, proxy::ProxyAddress};
-use crate::{Error, Kind, Versions, alt_svc, pool::Key};
+use crate::{
+    Error, Kind, Versions, alt_svc,
+    destination::{place, target},
+    pool::Key,
+};
 
 /// What must be known of a URL to send a request there.
 pub(super) struct Route {
@@ -16,26 +17,6 @@ pub(super) struct Route {
     pub(super) host: Host,
     pub(super) uri: Uri,
     pub(super) proxy: Option<ProxyAddress>,
-}
-
-/// Whom to reach at this place, by one who speaks these versions.
-pub(super) fn target(host: Host, port: u16, https: bool, versions: Versions) -> Target {
-    if !https {
-        return Target::http(host, port);
-    }
-    let (stream_alpn, quic_alpn) = (versions.stream_alpn(), versions.quic_alpn());
-    let service = Service::Http { stream_alpn, quic_alpn };
-    Target { host, port, security: Security::Tls, service }
-}
-
-/// Where a URL leads: its host, its port, and whether TLS is wanted there.
-pub(super) fn place(url: &Url) -> Result<(Host, u16, bool), Error> {
-    let refuse = |why: String| Error::new(Kind::Url, why);
-    let host = url.host_str().ok_or_else(|| refuse("it has no host".to_owned()))?;
-    let host = Host::parse(host).map_err(|error| refuse(error.to_string()))?;
-    let https = url.scheme() == "https";
-    let port = url.port_or_known_default().unwrap_or(if https { 443 } else { 80 });
-    Ok((host, port, https))
 }
 
 impl Route {

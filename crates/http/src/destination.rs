@@ -1,0 +1,68 @@
+//! Where a URL leads: its host, its port, and what is spoken there.
+
+use eyas::race::{
+    candidate::{Security, Transport},
+    target::{Host, Service, Target},
+};
+use url::Url;
+
+use crate::{Error, Kind, Versions, text_without_password};
+
+/// The transports that carry a stream of bytes for HTTP.
+pub(crate) const STREAMS: [Transport; 4] =
+    [Transport::Tcp, Transport::Mptcp, Transport::Sctp, Transport::SctpUdp];
+
+/// An absolute `http` or `https` URL.
+pub(crate) fn parse(text: &str) -> Result<Url, Error> {
+    let refuse =
+        |why: String| Error::new(Kind::Url, format!("{:?}: {why}", text_without_password(text)));
+    let url = Url::parse(text).map_err(|error| refuse(error.to_string()))?;
+    match url.scheme() {
+        "http" | "https" if url.has_host() => Ok(url),
+        "http" | "https" => Err(refuse("it has no host".to_owned())),
+        scheme => Err(refuse(format!("the scheme {scheme} is not http or https"))),
+    }
+}
+
+/// Whom to reach at this place, by one who speaks these versions.
+pub(crate) fn target(host: Host, port: u16, https: bool, versions: Versions) -> Target {
+    if !https {
+        return Target::http(host, port);
+    }
+    let (stream_alpn, quic_alpn) = (versions.stream_alpn(), versions.quic_alpn());
+    let service = Service::Http { stream_alpn, quic_alpn };
+    Target { host, port, security: Security::Tls, service }
+}
+
+/// Where a URL leads: its host, its port, and whether TLS is wanted there.
+pub(crate) fn place(url: &Url) -> Result<(Host, u16, bool), Error> {
+    let refuse = |why: String| Error::new(Kind::Url, why);
+    let host = url.host_str().ok_or_else(|| refuse("it has no host".to_owned()))?;
+    let host = Host::parse(host).map_err(|error| refuse(error.to_string()))?;
+    let https = url.scheme() == "https";
+    let port = url.port_or_known_default().unwrap_or(if https { 443 } else { 80 });
+    Ok((host, port, https))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_that_cannot_be_used() {
+        for text in ["", "x", "/x", "ftp://a.example/", "https://", "https://a b/", "http://[::1/"]
+        {
+            let error = parse(text).expect_err(text);
+            assert_eq!(error.kind(), Kind::Url);
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_shown_by_what_refuses_its_url() {
+        for text in ["https://ada:secret@a b/", "ftp://ada:secret@a.example/"] {
+            let told = parse(text).expect_err(text).to_string();
+            assert!(told.contains("ada:***@a") && !told.contains("secret"), "{told}");
+        }
+    }
+}

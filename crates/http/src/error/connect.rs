@@ -1,0 +1,24 @@
+//! Races that found no connection.
+
+use eyas::{
+    ConnectError,
+    race::{evidence::Cause, io::RaceFailure},
+};
+
+use super::{Error, Kind};
+
+/// A race that found no connection.
+pub(crate) fn connect_error(error: ConnectError) -> Error {
+    let kind = match (error.failure(), error.cause()) {
+        (RaceFailure::NoAddress(_), _) => Kind::Dns,
+        (RaceFailure::Cancelled, _) => Kind::Closed,
+        _ if error.certificate().is_some() => Kind::Certificate,
+        (_, Some(Cause::Certificate | Cause::Tls)) => Kind::Tls,
+        (RaceFailure::Deadline(_), None | Some(Cause::Silent | Cause::Deadline)) => {
+            Kind::ConnectTimeout
+        }
+        _ => Kind::Connect,
+    };
+    let trace = error.trace().clone();
+    Error::from_source(kind, error).with_advice().with_trace(trace)
+}
