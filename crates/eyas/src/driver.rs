@@ -300,6 +300,8 @@ impl Driver {
             go_on,
             #[cfg(feature = "sctp")]
             encapsulation_port: self.ways.peer.encapsulation_port,
+            #[cfg(feature = "quic")]
+            quic_config: self.ways.peer.quic_config.clone(),
         };
         let reporter = Reporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();

@@ -314,6 +314,8 @@ impl Endpoint {
             go_on: None,
             #[cfg(feature = "sctp")]
             encapsulation_port: None,
+            #[cfg(feature = "quic")]
+            quic_config: None,
         };
         let established = attempt.run(&self.shared.connector, &Reporter::none()).await?;
         Ok(Connection::new(

@@ -23,6 +23,10 @@ use crate::{ConnectError, Connection, Endpoint, Initiation};
 /// How long a dry run waits for DNS.
 const PLAN_TIME: Duration = Duration::from_secs(10);
 
+/// What the memory adds to the name of the trust where QUIC has the caller's.
+#[cfg(feature = "quic")]
+const OWN_QUIC: &str = "+quic";
+
 /// Whom to reach and how, before anything is done about it.
 #[derive(Clone, Debug)]
 #[must_use]
@@ -44,6 +48,9 @@ pub(crate) struct Peer {
     /// The UDP port at which it awaits SCTP, if that is not the one of the endpoint.
     #[cfg(feature = "sctp")]
     pub(crate) encapsulation_port: Option<u16>,
+    /// What QUIC attempts use in place of a configuration of the endpoint's.
+    #[cfg(feature = "quic")]
+    pub(crate) quic_config: Option<quinn::ClientConfig>,
 }
 
 impl Preconnection {
@@ -88,6 +95,22 @@ impl Preconnection {
         self
     }
 
+    /// QUIC attempts use this configuration, with its TLS, its ALPN and its transport parameters, in
+    /// place of one that the endpoint makes: for WebTransport, MoQ and other protocols that bring their
+    /// own. [`Connection::quic`](crate::Connection::quic) then gives the connection.
+    ///
+    /// - Name its ALPN to the target as well ([`Target::with_alpn`]), for the memory goes by that.
+    /// - Trust is what its TLS says. The other transports have the endpoint's, so give them equal trust,
+    ///   or let the race be of QUIC alone.
+    /// - The memory keeps what came of security apart from what it knows for the endpoint's own trust,
+    ///   but does not tell two such configurations apart.
+    /// - The round trip that the memory knows does not become the first estimate.
+    #[cfg(feature = "quic")]
+    pub fn quic_config(mut self, config: quinn::ClientConfig) -> Self {
+        self.peer.quic_config = Some(config);
+        self
+    }
+
     /// An attempt wins not when its transport and its security are up, but when its peer's application
     /// speaks: what accepts connections and then stays silent does not win. Where the caller has to
     /// speak first, [`Initiation::open_with`] gives what every attempt is to say, which has to be as
@@ -122,7 +145,7 @@ impl Preconnection {
     /// Starts the race. Must be called inside a tokio runtime.
     pub fn initiate(self) -> Initiation {
         let seed = self.drawn_seed();
-        let trust = self.endpoint.trust(&self.target.host, self.peer.certificate_host.as_ref());
+        let trust = self.trust();
         let network = self.endpoint.network().view_without_waiting();
         let until_spoken = self.until_spoken && self.target.security == Security::None;
         let setup = setup(&self.endpoint, self.target, &trust, self.policy, seed, &network);
@@ -136,8 +159,7 @@ impl Preconnection {
         let clock = Clock::start();
         let network = self.endpoint.network().view().await;
         let seed = self.drawn_seed();
-        let named = self.peer.certificate_host.as_ref();
-        let trust = self.endpoint.trust(&self.target.host, named);
+        let trust = self.trust();
         let (target, policy) = (self.target.clone(), self.policy.clone());
         let setup = setup(&self.endpoint, target, &trust, policy, seed, &network);
         let mut resolution =
@@ -165,6 +187,17 @@ impl Preconnection {
             seed: setup.seed,
             now: clock.now(),
         })
+    }
+
+    /// Whom the attempts trust, for the memory.
+    fn trust(&self) -> Trust {
+        let trust = self.endpoint.trust(&self.target.host, self.peer.certificate_host.as_ref());
+        #[cfg(feature = "quic")]
+        if self.peer.quic_config.is_some() {
+            let parameters = format!("{}{OWN_QUIC}", trust.parameters);
+            return Trust { parameters, ..trust };
+        }
+        trust
     }
 
     fn drawn_seed(&self) -> u64 {

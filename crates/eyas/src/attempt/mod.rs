@@ -55,6 +55,9 @@ pub(crate) struct Attempt {
     /// The UDP port at which the peer awaits SCTP, if that is not the one of the endpoint.
     #[cfg(feature = "sctp")]
     pub(crate) encapsulation_port: Option<u16>,
+    /// The configuration of QUIC, if it is not to be one of the endpoint's.
+    #[cfg(feature = "quic")]
+    pub(crate) quic_config: Option<quinn::ClientConfig>,
 }
 
 /// Carries what an attempt tells, in the order of happening.

@@ -153,6 +153,9 @@ fn client_config(
     connector: &Connector,
     early_data: bool,
 ) -> Result<quinn::ClientConfig, Failure> {
+    if let Some(own) = &attempt.quic_config {
+        return Ok(own.clone());
+    }
     let mut config = connector.quic_config(&attempt.candidate.alpn, early_data, |tls| {
         let tls = QuicClientConfig::try_from(tls)
             .map_err(|error| failure(Cause::Unsupported, Level::Started, error.to_string()))?;

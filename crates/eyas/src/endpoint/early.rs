@@ -73,6 +73,7 @@ impl Endpoint {
             go_on: None,
             #[cfg(feature = "sctp")]
             encapsulation_port: None,
+            quic_config: None,
         };
         let connector = self.connector();
         let quic = quic::early(&attempt, connector).await?;

@@ -4,6 +4,7 @@ mod attempt;
 mod common;
 mod fast_open;
 mod mptcp;
+mod own_quic;
 #[path = "../ports/mod.rs"]
 mod ports;
 mod race;
