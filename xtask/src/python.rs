@@ -61,17 +61,17 @@ fn install(python: &Path, what: &[&str]) -> Result<(), String> {
 fn build(tools: &Path, wheels: &Path) -> Result<PathBuf, String> {
     check(&mut command("cargo", &["build", "--release", "--package", "eyas-cli"]))?;
     let scripts = workspace().join(DATA).join("scripts");
-    fs::create_dir_all(&scripts).map_err(|error| said(&scripts, &error))?;
+    fs::create_dir_all(&scripts).map_err(|error| of_file(&scripts, &error))?;
     let program = target().join("release/eyas");
-    fs::copy(&program, scripts.join("eyas")).map_err(|error| said(&program, &error))?;
+    fs::copy(&program, scripts.join("eyas")).map_err(|error| of_file(&program, &error))?;
     // One wheel is to be there afterwards, this one.
     if wheels.exists() {
-        fs::remove_dir_all(wheels).map_err(|error| said(wheels, &error))?;
+        fs::remove_dir_all(wheels).map_err(|error| of_file(wheels, &error))?;
     }
     let manifest = format!("{PACKAGE}/Cargo.toml");
     let words = ["-m", "maturin", "build", "--release", "--locked", "--manifest-path", &manifest];
     check(command(&tools.to_string_lossy(), &words).arg("--out").arg(wheels))?;
-    let entries = fs::read_dir(wheels).map_err(|error| said(wheels, &error))?;
+    let entries = fs::read_dir(wheels).map_err(|error| of_file(wheels, &error))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut made = paths.filter(|path| path.extension().is_some_and(|ending| ending == "whl"));
     made.next().ok_or_else(|| format!("{} has no wheel in it", wheels.display()))
@@ -81,7 +81,7 @@ fn build(tools: &Path, wheels: &Path) -> Result<PathBuf, String> {
 fn test(place: &Path, wheel: &Path) -> Result<(), String> {
     let fresh = place.join("test");
     if fresh.exists() {
-        fs::remove_dir_all(&fresh).map_err(|error| said(&fresh, &error))?;
+        fs::remove_dir_all(&fresh).map_err(|error| of_file(&fresh, &error))?;
     }
     let python = environment(&fresh)?;
     install(&python, &[&wheel.to_string_lossy()])?;
@@ -115,7 +115,7 @@ fn pyright(python: &Path, tests: &str) -> Result<(), String> {
     check(command(&python.to_string_lossy(), &words).arg(python))
 }
 
-fn said(path: &Path, error: &std::io::Error) -> String {
+fn of_file(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 

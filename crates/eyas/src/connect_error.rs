@@ -137,7 +137,7 @@ impl ConnectError {
         for (n, (candidate, failure)) in attempts.iter().take(MAX_NAMED).enumerate() {
             f.write_str(if n == 0 { ": " } else { "; " })?;
             match failure {
-                Some(failure) => write!(f, "{candidate}: {}", told(failure))?,
+                Some(failure) => write!(f, "{candidate}: {}", cause_text(failure))?,
                 None => write!(f, "{candidate}: still waiting for the peer")?,
             }
         }
@@ -177,7 +177,7 @@ const fn advice(fault: CertificateFault) -> &'static str {
     }
 }
 
-fn told(failure: &Failure) -> String {
+fn cause_text(failure: &Failure) -> String {
     if failure.detail.is_empty() {
         failure.cause.to_string()
     } else {

@@ -174,14 +174,14 @@ async fn serve() -> Result<(), Failure> {
     while let Some(line) = lines.next_line().await? {
         match shared.answer(&line, &mut held).await {
             Ok(answer) => println!("{answer}"),
-            Err(error) => println!("error {}", said(error.as_ref())),
+            Err(error) => println!("error {}", with_causes(error.as_ref())),
         }
     }
     Ok(())
 }
 
 /// The error with its causes, in one line.
-fn said(error: &dyn Error) -> String {
+fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

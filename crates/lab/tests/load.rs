@@ -87,10 +87,10 @@ fn every_version_is_carried_on_fresh_and_on_kept_connections() {
             let load = Load { versions, connections, ..served.load("https", "/bytes/1024") };
             let outcome = put_on(&load);
             all_answered(&outcome, transport, version);
-            assert_eq!(outcome.account.bytes, SOME * 1024);
+            assert_eq!(outcome.tally.bytes, SOME * 1024);
             let opened = if connections == kept { 1..=2 } else { SOME..=SOME };
-            assert!(opened.contains(&outcome.account.opened), "{}", outcome.account.opened);
-            assert_eq!(outcome.all_attempts().used, outcome.account.opened);
+            assert!(opened.contains(&outcome.tally.opened), "{}", outcome.tally.opened);
+            assert_eq!(outcome.all_attempts().used, outcome.tally.opened);
         }
     }
 }
@@ -103,7 +103,7 @@ fn http_1_0_keeps_its_connections_if_it_may() {
     load.connections = Connections::Kept { most: 1, streams: 1 };
     let outcome = put_on(&load);
     all_answered(&outcome, Transport::Tcp, "HTTP/1.0");
-    assert_eq!(outcome.account.opened, 1);
+    assert_eq!(outcome.tally.opened, 1);
     assert_eq!(served.running().stats().http10_requests, SOME);
 }
 
@@ -117,12 +117,12 @@ fn sctp_races_tcp_and_known_outcomes_do_not() {
     let outcome = put_on(&load);
     all_answered(&outcome, Transport::SctpUdp, "HTTP/1.1");
     assert_eq!(outcome.attempts[&Transport::Tcp].started, SOME, "each of them raced");
-    assert_eq!(outcome.account.hits, 0);
+    assert_eq!(outcome.tally.hits, 0);
     load.hit_rate = 1.0;
     let outcome = put_on(&load);
     all_answered(&outcome, Transport::SctpUdp, "HTTP/1.1");
     assert!(!outcome.attempts.contains_key(&Transport::Tcp), "{:?}", outcome.attempts);
-    assert_eq!(outcome.account.hits, SOME);
+    assert_eq!(outcome.tally.hits, SOME);
 }
 
 #[test]
@@ -150,9 +150,9 @@ fn without_named_outcomes_the_last_winner_is_what_is_known() {
     // One after the other, so that the first has come to its end before the second begins.
     load.max_in_flight = 1;
     load.arrivals = Arrivals::constant(20.0);
-    let account = put_on(&load).account;
-    assert_eq!((account.answered + account.dropped, account.failed()), (SOME, 0));
-    assert_eq!(account.hits, account.answered - 1);
+    let tally = put_on(&load).tally;
+    assert_eq!((tally.answered + tally.dropped, tally.failed()), (SOME, 0));
+    assert_eq!(tally.hits, tally.answered - 1);
 }
 
 #[test]
@@ -162,10 +162,10 @@ fn what_does_not_fit_is_dropped_and_counted() {
     load.arrivals = Arrivals::constant(1_000.0);
     load.max_in_flight = 4;
     let outcome = put_on(&load);
-    let account = &outcome.account;
-    assert_eq!(account.intended, SOME);
-    assert_eq!(account.answered + account.dropped, SOME);
-    assert!(account.dropped >= 1 && account.answered >= 4, "{} dropped", account.dropped);
+    let tally = &outcome.tally;
+    assert_eq!(tally.intended, SOME);
+    assert_eq!(tally.answered + tally.dropped, SOME);
+    assert!(tally.dropped >= 1 && tally.answered >= 4, "{} dropped", tally.dropped);
     assert!(outcome.most_in_flight <= 4);
 }
 
@@ -178,9 +178,9 @@ fn times_count_from_the_intended_start() {
     load.connections = Connections::Kept { most: 1, streams: 1 };
     let outcome = put_on(&load);
     // One connection, 50 ms each: the fifth has waited for four others, though it was sent last.
-    let longest = Duration::from_nanos(outcome.account.times.total.max());
+    let longest = Duration::from_nanos(outcome.tally.times.total.max());
     assert!(longest >= Duration::from_millis(240), "{longest:?}");
-    assert_eq!(outcome.account.answered, 5);
+    assert_eq!(outcome.tally.answered, 5);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn the_warm_up_is_done_and_not_counted() {
     load.arrivals = Arrivals::constant(100.0);
     load.warm_up = Duration::from_millis(95);
     let outcome = put_on(&load);
-    assert_eq!((outcome.warm_up_requests, outcome.account.intended), (10, SOME - 10));
+    assert_eq!((outcome.warm_up_requests, outcome.tally.intended), (10, SOME - 10));
     // One of the warm-up may still have been under way when the counting began.
     assert!((SOME - 10..=SOME).contains(&outcome.all_attempts().used));
     assert_eq!(served.running().stats().requests(), SOME);
@@ -204,14 +204,14 @@ fn threads_share_the_load_and_its_connections() {
     load.connections = Connections::Kept { most: 3, streams: 1 };
     let outcome = put_on(&load);
     all_answered(&outcome, Transport::Tcp, "HTTP/1.1");
-    assert!(outcome.account.opened <= 3);
+    assert!(outcome.tally.opened <= 3);
 }
 
 #[test]
 fn refusals_failures_and_statuses_are_told_apart() {
     let served = Served::start(Server::builder().plain());
     let outcome = put_on(&served.load("http", "/status/503"));
-    assert_eq!((outcome.account.answered, outcome.account.refused()), (SOME, SOME));
+    assert_eq!((outcome.tally.answered, outcome.tally.refused()), (SOME, SOME));
     // Held and not listening, so that nobody else can have it.
     let held = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
     let held = held.expect("a socket");
@@ -241,10 +241,10 @@ fn it_can_be_ended_early_and_tells_what_has_happened() {
     });
     let outcome = outcome.expect("it began");
     assert!(outcome.is_interrupted && seconds >= 1);
-    let account = &outcome.account;
-    assert!(account.answered > 0);
-    let known = account.answered + account.failed() + account.dropped + account.unfinished;
-    assert_eq!(account.intended, known);
+    let tally = &outcome.tally;
+    assert!(tally.answered > 0);
+    let known = tally.answered + tally.failed() + tally.dropped + tally.unfinished;
+    assert_eq!(tally.intended, known);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn addresses_to_leave_from_are_taken_in_turn() {
     load = load.from_addresses(sources);
     let outcome = put_on(&load);
     all_answered(&outcome, Transport::Tcp, "HTTP/1.1");
-    let winner = outcome.account.winners.keys().next().expect("one");
+    let winner = outcome.tally.winners.keys().next().expect("one");
     assert_eq!(winner.security, Security::None);
     // An address that this host does not have.
     load = load.from_addresses(["192.0.2.1".parse().expect("an address")]);

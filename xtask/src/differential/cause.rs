@@ -65,7 +65,7 @@ fn classify(old: &World, new: &World, place: usize) -> Cause {
     let (was, is) =
         (old.lines.get(place).map(String::as_str), new.lines.get(place).map(String::as_str));
     let before = &new.lines[..place.min(new.lines.len())];
-    if before.iter().any(|line| said(line) == "finished") {
+    if before.iter().any(|line| event(line) == "finished") {
         return Cause::AfterTheEnd;
     }
     if is.is_some_and(|is| Some(is.trim_end_matches(" background")) == was) {
@@ -81,7 +81,7 @@ fn classify(old: &World, new: &World, place: usize) -> Cause {
     if at == DEADLINE && time(was) == at && same_instant(new, "Deadline") {
         return Cause::ClosedAtDeadline;
     }
-    let starts = |what: &str| is.is_some_and(|is| said(is).starts_with(what));
+    let starts = |what: &str| is.is_some_and(|is| event(is).starts_with(what));
     if starts("failed ") && at == time(was) {
         return Cause::Plan;
     }
@@ -120,19 +120,20 @@ fn is_of_the_plan(old: &World, new: &World, place: usize) -> bool {
     let at = time(old.lines.get(place).map(String::as_str))
         .min(time(new.lines.get(place).map(String::as_str)));
     let plans = |world: &World| -> Vec<String> {
-        let until =
-            |line: &&String| time(Some(line)) <= at && said(line).split(' ').next() == Some("plan");
+        let until = |line: &&String| {
+            time(Some(line)) <= at && event(line).split(' ').next() == Some("plan")
+        };
         world.lines.iter().filter(until).cloned().collect()
     };
     let asks =
-        |world: &World| world.lines.get(place).is_some_and(|line| said(line).starts_with("ask "));
+        |world: &World| world.lines.get(place).is_some_and(|line| event(line).starts_with("ask "));
     asks(old) || asks(new) || plans(old) != plans(new)
 }
 
 /// Whether an attempt starts here at a candidate that had been started before.
 fn is_second_try(world: &World, place: usize) -> bool {
     let started = |line: &String| {
-        let mut words = said(line).split(' ');
+        let mut words = event(line).split(' ');
         (words.next() == Some("start")).then(|| words.nth(1).map(str::to_owned)).flatten()
     };
     let Some(candidate) = world.lines.get(place).and_then(started) else { return false };
@@ -142,7 +143,7 @@ fn is_second_try(world: &World, place: usize) -> bool {
 /// Whether as many attempts had started as may be in flight.
 fn is_crowded(world: &World, before: &[String]) -> bool {
     let limit = world.title.split("max_in_flight=").nth(1).and_then(|rest| rest.split(' ').next());
-    let started = before.iter().filter(|line| said(line).starts_with("start ")).count();
+    let started = before.iter().filter(|line| event(line).starts_with("start ")).count();
     limit.and_then(|limit| limit.parse().ok()).is_some_and(|limit: usize| started >= limit)
 }
 
@@ -152,8 +153,8 @@ fn time(line: Option<&str>) -> u64 {
 }
 
 /// A line without its time.
-fn said(line: &str) -> &str {
-    line.split_once(' ').map_or("", |(_, said)| said)
+fn event(line: &str) -> &str {
+    line.split_once(' ').map_or("", |(_, event)| event)
 }
 
 #[cfg(test)]

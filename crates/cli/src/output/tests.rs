@@ -169,7 +169,7 @@ mod existing {
 #[test]
 fn what_was_removed_is_said_to_who_interrupts_only() {
     let unfinished = Unfinished::default();
-    let told = |kind| unfinished.told(Failure::new(kind, "ended")).hint;
+    let told = |kind| unfinished.explain(Failure::new(kind, "ended")).hint;
     assert_eq!(told(Kind::Interrupted), None);
     unfinished.add(1_234_567);
     for kind in [Kind::Interrupted, Kind::Terminated, Kind::HungUp] {

@@ -21,7 +21,7 @@ impl Unfinished {
     }
 
     /// The failure of a run that was interrupted, with what became of what had come.
-    pub(crate) fn told(&self, failure: Failure) -> Failure {
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
         match self.0.load(Ordering::Relaxed) {
             bytes if bytes > 0 && failure.kind.is_interruption() => {
                 let bytes = count(bytes);

@@ -86,7 +86,7 @@ fn of_attempts(
         return Failure::new(Kind::Certificate, message).hint(about_certificate(fault));
     }
     let kind = furthest.map_or(otherwise, kind);
-    let message = format!("cannot connect to {target}: {}", told(&tried));
+    let message = format!("cannot connect to {target}: {}", failures_of(&tried));
     let hint = match furthest.map(|failure| failure.cause) {
         Some(Cause::Certificate) => "if it wants one of us: --cert FILE --key FILE".to_owned(),
         _ => hint(kind, target, is_all_told),
@@ -95,7 +95,7 @@ fn of_attempts(
 }
 
 /// What the candidates met: what several of them did, once.
-fn told(tried: &Tried<'_>) -> String {
+fn failures_of(tried: &Tried<'_>) -> String {
     let mut met: Vec<(Vec<String>, String)> = Vec::new();
     for (candidate, failure) in tried.iter().take(NAMED) {
         let what = match failure {

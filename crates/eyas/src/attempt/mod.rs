@@ -110,7 +110,7 @@ impl Attempt {
         let mut established = attempt
             .establish(connector, reporter)
             .await
-            .map_err(|failure| connector.refusals().tell(failure, &name))?;
+            .map_err(|failure| connector.refusals().explain(failure, &name))?;
         if let Some(opening) = opening {
             opening.hold(&mut established, origin, reporter).await?;
         } else if until_first_byte {

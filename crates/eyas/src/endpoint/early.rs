@@ -43,7 +43,8 @@ impl Early {
     pub async fn confirmed(self) -> Result<(Connection, bool), Failure> {
         let Self { quic, refusals, server_name } = self;
         let confirmed = quic.confirmed().await;
-        let (done, accepted) = confirmed.map_err(|failure| refusals.tell(failure, &server_name))?;
+        let (done, accepted) =
+            confirmed.map_err(|failure| refusals.explain(failure, &server_name))?;
         let connection = Connection::new(done.transport, done.info, Feedback::none(), done.said);
         Ok((connection, accepted))
     }

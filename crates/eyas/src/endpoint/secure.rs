@@ -29,9 +29,8 @@ impl Endpoint {
         let name = server_name(host)
             .map_err(|detail| failure(Cause::Certificate, Level::Transport, detail))?;
         let connector = &self.shared.connector;
-        TlsConnector::from(connector.stream_tls(alpn))
-            .connect(name.clone(), stream)
-            .await
-            .map_err(|error| connector.refusals().tell(of_io(&error, Level::Transport), &Ok(name)))
+        TlsConnector::from(connector.stream_tls(alpn)).connect(name.clone(), stream).await.map_err(
+            |error| connector.refusals().explain(of_io(&error, Level::Transport), &Ok(name)),
+        )
     }
 }

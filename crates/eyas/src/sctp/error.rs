@@ -14,7 +14,7 @@ use crate::failure::failure;
 #[non_exhaustive]
 pub enum SctpError {
     /// The association was lost, or never came up.
-    #[error("the association was lost: {}", told(.0))]
+    #[error("the association was lost: {}", loss_text(.0))]
     Lost(LossReason),
     /// It was closed, by this side or by the peer.
     #[error("the association is closed")]
@@ -28,7 +28,7 @@ pub enum SctpError {
 }
 
 /// The end of an association in words.
-fn told(reason: &LossReason) -> String {
+fn loss_text(reason: &LossReason) -> String {
     match reason {
         LossReason::NoAnswer => "the peer did not answer".into(),
         LossReason::PeerUnreachable => "the peer answers no more on any path".into(),

@@ -88,7 +88,7 @@ impl Refusals {
     }
 
     /// The failure of a handshake with this server, with what is wrong with its certificate.
-    pub(crate) fn tell(
+    pub(crate) fn explain(
         &self,
         mut failure: Failure,
         name: &Result<ServerName<'static>, String>,
@@ -135,7 +135,7 @@ impl ServerCertVerifier for Witness {
             self.refusals.keep(Refusal {
                 name: server_name.to_owned(),
                 said: why.to_string(),
-                told: words::told(end_entity, why, server_name, now),
+                told: words::fault(end_entity, why, server_name, now),
             });
         }
         verdict
@@ -201,12 +201,12 @@ mod tests {
         refusals.keep(refusal("a.test", "the certificate is self-signed: of a"));
         refusals.keep(refusal("b.test", "the certificate is self-signed: of b"));
         let raw = failure("invalid peer certificate: UnknownIssuer");
-        let told = |host: &str| refusals.tell(raw.clone(), &Ok(name(host))).detail;
+        let told = |host: &str| refusals.explain(raw.clone(), &Ok(name(host))).detail;
         assert_eq!(told("a.test"), "the certificate is self-signed: of a");
         assert_eq!(told("b.test"), "the certificate is self-signed: of b");
         assert_eq!(told("c.test"), "the certificate is not accepted");
         let other = failure("the peer ended the handshake: TLS alert x");
-        assert_eq!(refusals.tell(other.clone(), &Ok(name("a.test"))), other);
+        assert_eq!(refusals.explain(other.clone(), &Ok(name("a.test"))), other);
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(refusals.kept().len(), MAX_KEPT);
         let raw = failure("invalid peer certificate: UnknownIssuer");
         let last = (2 * MAX_KEPT - 1).to_string();
-        assert_eq!(refusals.tell(raw, &Ok(name("again.test"))).detail, last);
+        assert_eq!(refusals.explain(raw, &Ok(name("again.test"))).detail, last);
     }
 
     #[test]

@@ -38,7 +38,7 @@ struct Shown {
 }
 
 /// What is wrong, with whose certificate, since when. `now` is when it was verified.
-pub(super) fn told(
+pub(super) fn fault(
     certificate: &CertificateDer<'_>,
     why: &CertificateError,
     asked: &ServerName<'_>,
@@ -237,7 +237,7 @@ mod tests {
 
     fn of(certificate: &CertificateDer<'_>, why: &CertificateError) -> String {
         let asked = ServerName::try_from("wrong.test").expect("a name");
-        told(certificate, why, &asked, UnixTime::since_unix_epoch(Duration::from_secs(NOW)))
+        fault(certificate, why, &asked, UnixTime::since_unix_epoch(Duration::from_secs(NOW)))
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl<W: Write> HistogramLog<W> {
     /// What writing meets.
     pub fn add(&mut self, progress: &Progress<'_>) -> io::Result<()> {
         let from = progress.elapsed.saturating_sub(progress.interval);
-        for (name, times) in progress.account.times.named() {
+        for (name, times) in progress.tally.times.named() {
             if times.is_empty() {
                 continue;
             }
@@ -91,27 +91,27 @@ mod tests {
     use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
-    use super::super::account::{Account, Exchange, Trouble};
+    use super::super::tally::{Exchange, Tally, Trouble};
     use super::*;
 
-    fn account(millis: u64) -> Account {
-        let mut account = Account::default();
+    fn tally(millis: u64) -> Tally {
+        let mut tally = Tally::default();
         let end = Err(Trouble { kind: "connect", detail: String::new() });
         let late = Duration::from_millis(millis);
-        account.take(Exchange { late, total: late, is_hit: false, end });
-        account
+        tally.take(Exchange { late, total: late, is_hit: false, end });
+        tally
     }
 
     #[test]
     fn others_read_the_log_and_find_the_values() {
         let mut log = HistogramLog::new(Vec::new(), UNIX_EPOCH).expect("memory");
         for second in 1..=2 {
-            let account = account(second * 10);
+            let tally = tally(second * 10);
             log.add(&Progress {
                 elapsed: Duration::from_secs(second),
                 interval: Duration::from_secs(1),
-                account: &account,
-                total: &account,
+                tally: &tally,
+                total: &tally,
                 in_flight: 0,
                 is_warming_up: false,
             })

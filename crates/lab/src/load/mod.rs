@@ -7,7 +7,7 @@
 //! | file | job |
 //! | --- | --- |
 //! | `arrivals`, `draw` | when requests arrive, and what chance decides of each: pure |
-//! | `account` | what happened, counted: pure, of bounded size |
+//! | `tally` | what happened, counted: pure, of bounded size |
 //! | `attempts` | what became of the attempts |
 //! | `outcome` | the sum of a run, and as data |
 //! | `prepare` | what follows from a load |
@@ -34,7 +34,6 @@
 //! [`run`] has threads of its own, which begin in the network namespace of its caller and on the cores
 //! that the caller is bound to: an experiment enters a namespace on a thread and runs the load there.
 
-mod account;
 mod arrivals;
 mod attempts;
 mod draw;
@@ -44,6 +43,7 @@ mod outcome;
 mod prepare;
 mod request;
 mod series;
+mod tally;
 mod wake;
 mod worker;
 
@@ -61,13 +61,13 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-pub use account::{Account, Answer, Exchange, Opening, Times, Trouble, Troubles, Winner};
 pub use arrivals::{Arrivals, Extent, Rate, Schedule, Spacing};
 pub use attempts::Attempts;
 pub use draw::{Draw, Draws};
 pub use histogram_log::HistogramLog;
 pub use outcome::{Outcome, Percentiles, Summary, TroubleRow, WinnerRow};
 pub use series::Series;
+pub use tally::{Answer, Exchange, Opening, Tally, Times, Trouble, Troubles, Winner};
 
 use prepare::Prepared;
 use worker::{Report, Worker};
@@ -250,12 +250,12 @@ impl Stop {
 pub struct Progress<'a> {
     /// Time since its beginning.
     pub elapsed: Duration,
-    /// The time that the account is about.
+    /// The time that the tally is about.
     pub interval: Duration,
     /// What happened since the last time; the warm-up is not in it.
-    pub account: &'a Account,
+    pub tally: &'a Tally,
     /// What happened so far.
-    pub total: &'a Account,
+    pub total: &'a Tally,
     /// Requests in flight.
     pub in_flight: usize,
     /// Whether the warm-up still goes on.
@@ -329,13 +329,13 @@ fn collect(
 ) -> Result<Outcome, LoadError> {
     let workers = prepared.load.threads.max(1);
     let mut outcome = Outcome::new(&prepared.load);
-    let (mut account, mut heard, mut in_flight) = (Account::default(), 0, 0);
+    let (mut tally, mut heard, mut in_flight) = (Tally::default(), 0, 0);
     let mut failed = None;
     let mut last = Duration::ZERO;
     for report in reports {
         match report {
-            Report::Interval { account: part, in_flight: now } => {
-                account.add(&part);
+            Report::Interval { tally: part, in_flight: now } => {
+                tally.add(&part);
                 (heard, in_flight) = (heard + 1, in_flight + now);
             }
             Report::Finished(Ok(finished)) => outcome.take(&finished),
@@ -346,19 +346,19 @@ fn collect(
         }
         if heard >= workers {
             let elapsed = start.elapsed();
-            outcome.account.add(&account);
+            outcome.tally.add(&tally);
             progress(&Progress {
                 elapsed,
                 interval: elapsed.saturating_sub(last),
-                account: &account,
-                total: &outcome.account,
+                tally: &tally,
+                total: &outcome.tally,
                 in_flight,
                 is_warming_up: elapsed < prepared.load.warm_up,
             });
-            (account, heard, in_flight, last) = (Account::default(), 0, 0, elapsed);
+            (tally, heard, in_flight, last) = (Tally::default(), 0, 0, elapsed);
         }
     }
-    outcome.account.add(&account);
+    outcome.tally.add(&tally);
     outcome.is_interrupted = stop.is_asked();
     match failed {
         Some(cause) => Err(cause.into()),

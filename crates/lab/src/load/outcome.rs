@@ -8,15 +8,15 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::Load;
-use super::account::Account;
 use super::attempts::Attempts;
+use super::tally::Tally;
 use super::worker::Finished;
 
 /// What came of a load.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Everything that was counted.
-    pub account: Account,
+    pub tally: Tally,
     /// What became of the attempts over each transport that was tried.
     pub attempts: BTreeMap<Transport, Attempts>,
     /// The most requests in flight at once.
@@ -35,7 +35,7 @@ pub struct Outcome {
 impl Outcome {
     pub(super) fn new(load: &Load) -> Self {
         Self {
-            account: Account::default(),
+            tally: Tally::default(),
             attempts: BTreeMap::new(),
             most_in_flight: 0,
             warm_up_requests: 0,
@@ -60,12 +60,12 @@ impl Outcome {
 
     /// Requests that were to be made, a second.
     pub fn offered_per_second(&self) -> f64 {
-        per_second(self.account.intended, self.arriving)
+        per_second(self.tally.intended, self.arriving)
     }
 
     /// Responses read to their end, a second.
     pub fn answered_per_second(&self) -> f64 {
-        per_second(self.account.answered, self.elapsed)
+        per_second(self.tally.answered, self.elapsed)
     }
 
     /// Attempts over all transports.
@@ -77,34 +77,33 @@ impl Outcome {
 
     /// The whole of it as data.
     pub fn summary(&self) -> Summary {
-        let account = &self.account;
+        let tally = &self.tally;
         let attempts = self.all_attempts();
-        let times =
-            account.times.named().map(|(name, times)| (name.into(), Percentiles::of(times)));
+        let times = tally.times.named().map(|(name, times)| (name.into(), Percentiles::of(times)));
         Summary {
             interrupted: self.is_interrupted,
             arriving_s: self.arriving.as_secs_f64(),
             elapsed_s: self.elapsed.as_secs_f64(),
             warm_up_requests: self.warm_up_requests,
-            intended: account.intended,
-            dropped: account.dropped,
-            answered: account.answered,
-            refused: account.refused(),
-            failed: account.failed(),
-            unfinished: account.unfinished,
+            intended: tally.intended,
+            dropped: tally.dropped,
+            answered: tally.answered,
+            refused: tally.refused(),
+            failed: tally.failed(),
+            unfinished: tally.unfinished,
             offered_per_second: rounded(self.offered_per_second()),
             answered_per_second: rounded(self.answered_per_second()),
-            body_bytes: account.bytes,
+            body_bytes: tally.bytes,
             most_in_flight: self.most_in_flight,
-            connections: account.opened,
-            hits: account.hits,
+            connections: tally.opened,
+            hits: tally.hits,
             times_ms: times.into_iter().filter_map(|(name, row)| Some((name, row?))).collect(),
-            statuses: account.statuses.iter().map(|(code, n)| (code.to_string(), *n)).collect(),
-            winners: winners(account),
+            statuses: tally.statuses.iter().map(|(code, n)| (code.to_string(), *n)).collect(),
+            winners: winners(tally),
             attempts: self.attempts.iter().map(|(t, row)| (t.name().to_owned(), *row)).collect(),
             attempts_per_connection: ratio(attempts.started, attempts.used),
             wasted_handshakes: attempts.completed.saturating_sub(attempts.used),
-            troubles: troubles(account),
+            troubles: troubles(tally),
         }
     }
 }
@@ -228,7 +227,7 @@ pub struct TroubleRow {
     pub first: String,
 }
 
-fn winners(account: &Account) -> Vec<WinnerRow> {
+fn winners(tally: &Tally) -> Vec<WinnerRow> {
     let row = |(winner, answered): (&super::Winner, &u64)| WinnerRow {
         transport: winner.transport.name().to_owned(),
         family: winner.family.name().to_owned(),
@@ -236,18 +235,18 @@ fn winners(account: &Account) -> Vec<WinnerRow> {
         version: winner.version.to_owned(),
         answered: *answered,
     };
-    let mut rows: Vec<WinnerRow> = account.winners.iter().map(row).collect();
+    let mut rows: Vec<WinnerRow> = tally.winners.iter().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.answered));
     rows
 }
 
-fn troubles(account: &Account) -> Vec<TroubleRow> {
+fn troubles(tally: &Tally) -> Vec<TroubleRow> {
     let row = |(kind, troubles): (&&str, &super::Troubles)| TroubleRow {
         kind: (*kind).to_owned(),
         count: troubles.count,
         first: troubles.first.clone(),
     };
-    let mut rows: Vec<TroubleRow> = account.troubles.iter().map(row).collect();
+    let mut rows: Vec<TroubleRow> = tally.troubles.iter().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));
     rows
 }

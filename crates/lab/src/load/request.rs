@@ -8,9 +8,9 @@ use eyas::race::policy::Policy;
 use eyas_http::{Body, DirectConnection, Error, version_name};
 use http::{HeaderMap, HeaderValue, Request, Version, header::CONNECTION, header::CONTENT_LENGTH};
 
-use super::account::{Answer, Opening, Trouble, Winner};
 use super::draw::Draw;
 use super::kept::{Lease, Turn};
+use super::tally::{Answer, Opening, Trouble, Winner};
 use super::worker::{Running, lock};
 
 impl Running {

@@ -27,22 +27,22 @@ impl<W: Write> Series<W> {
     /// # Errors
     /// What writing meets.
     pub fn add(&mut self, progress: &Progress<'_>) -> io::Result<()> {
-        let account = progress.account;
+        let tally = progress.tally;
         write!(
             self.0,
             "{:.3},{:.3},{},{},{},{},{},{},{},{},",
             progress.elapsed.as_secs_f64(),
             progress.interval.as_secs_f64(),
-            account.intended,
-            account.answered,
-            account.refused(),
-            account.failed(),
-            account.dropped,
+            tally.intended,
+            tally.answered,
+            tally.refused(),
+            tally.failed(),
+            tally.dropped,
             progress.in_flight,
-            account.opened,
-            account.bytes,
+            tally.opened,
+            tally.bytes,
         )?;
-        match Percentiles::of(&account.times.total) {
+        match Percentiles::of(&tally.times.total) {
             Some(Percentiles { mean, p50, p90, p99, max, .. }) => {
                 writeln!(self.0, "{mean},{p50},{p90},{p99},{max}")
             }
@@ -60,20 +60,20 @@ impl<W: Write> Series<W> {
 mod tests {
     use std::time::Duration;
 
-    use super::super::account::{Account, Exchange, Trouble};
+    use super::super::tally::{Exchange, Tally, Trouble};
     use super::*;
 
     #[test]
     fn every_line_has_as_many_columns_as_the_first() {
-        let mut account = Account::default();
+        let mut tally = Tally::default();
         let end = Err(Trouble { kind: "connect", detail: String::new() });
         let zero = Duration::ZERO;
-        account.take(Exchange { late: zero, total: zero, is_hit: false, end });
+        tally.take(Exchange { late: zero, total: zero, is_hit: false, end });
         let progress = Progress {
             elapsed: Duration::from_secs(1),
             interval: Duration::from_secs(1),
-            account: &account,
-            total: &account,
+            tally: &tally,
+            total: &tally,
             in_flight: 2,
             is_warming_up: false,
         };

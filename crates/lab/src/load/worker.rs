@@ -13,12 +13,12 @@ use tokio::runtime::Runtime;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::account::{Account, Exchange, Trouble};
 use super::arrivals::{Extent, Schedule};
 use super::attempts::Attempts;
 use super::draw::{Draw, Draws};
 use super::kept::Kept;
 use super::prepare::Prepared;
+use super::tally::{Exchange, Tally, Trouble};
 use super::wake::Wake;
 
 /// How often a worker tells what has happened since.
@@ -31,7 +31,7 @@ const BURST: usize = 16;
 /// What a worker tells.
 pub(super) enum Report {
     /// What happened since it last told.
-    Interval { account: Box<Account>, in_flight: usize },
+    Interval { tally: Box<Tally>, in_flight: usize },
     /// It is done.
     Finished(Result<Finished, io::Error>),
 }
@@ -67,7 +67,7 @@ pub(super) struct Running {
     pub(super) known: Mutex<Option<(Transport, Family)>>,
     endpoint: Endpoint,
     start: Instant,
-    account: Mutex<Account>,
+    tally: Mutex<Tally>,
     in_flight: AtomicUsize,
     /// Of those, the ones that count.
     counted: AtomicUsize,
@@ -107,7 +107,7 @@ impl Worker {
             known: Mutex::default(),
             endpoint: self.endpoint.clone(),
             start,
-            account: Mutex::default(),
+            tally: Mutex::default(),
             in_flight: AtomicUsize::new(0),
             counted: AtomicUsize::new(0),
             most_in_flight: AtomicUsize::new(0),
@@ -116,7 +116,7 @@ impl Worker {
             attempts_before: OnceLock::new(),
             last_end: Mutex::default(),
         });
-        let telling = tokio::spawn(tell(Arc::clone(&running), told.clone()));
+        let telling = tokio::spawn(report_intervals(Arc::clone(&running), told.clone()));
         let arriving_until = self.generate(&running).await;
         tokio::select! {
             () = running.drained() => {}
@@ -124,7 +124,7 @@ impl Worker {
         }
         telling.abort();
         running.give_up();
-        running.tell(told);
+        running.report(told);
         let attempts = running.attempts_since_warm_up();
         let last_end = *lock(&running.last_end);
         let finished = Finished {
@@ -187,12 +187,12 @@ impl Worker {
     }
 }
 
-/// Tells every second what has happened.
-async fn tell(running: Arc<Running>, told: mpsc::Sender<Report>) {
+/// Reports every second what has happened.
+async fn report_intervals(running: Arc<Running>, told: mpsc::Sender<Report>) {
     let mut ticks = tokio::time::interval_at((running.start + INTERVAL).into(), INTERVAL);
     loop {
         ticks.tick().await;
-        running.tell(&told);
+        running.report(&told);
     }
 }
 
@@ -212,7 +212,7 @@ impl Running {
         let in_flight = self.in_flight.load(Relaxed);
         if in_flight >= self.prepared.most_in_flight() {
             if is_counted {
-                lock(&self.account).drop_one();
+                lock(&self.tally).drop_one();
             }
             return;
         }
@@ -244,7 +244,7 @@ impl Running {
         };
         if is_counted {
             let (late, total) = (began.saturating_sub(at), ended.saturating_sub(at));
-            lock(&self.account).take(Exchange { late, total, is_hit, end });
+            lock(&self.tally).take(Exchange { late, total, is_hit, end });
             *lock(&self.last_end) = ended;
         }
         if let Some(lease) = lease {
@@ -263,14 +263,14 @@ impl Running {
     }
 
     fn give_up(&self) {
-        lock(&self.account).give_up(self.counted.load(Relaxed) as u64);
+        lock(&self.tally).give_up(self.counted.load(Relaxed) as u64);
     }
 
-    fn tell(&self, told: &mpsc::Sender<Report>) {
-        let account = Box::new(std::mem::take(&mut *lock(&self.account)));
+    fn report(&self, reports: &mpsc::Sender<Report>) {
+        let tally = Box::new(std::mem::take(&mut *lock(&self.tally)));
         let in_flight = self.in_flight.load(Relaxed);
         // Nobody listens any more if the run was given up.
-        let _ = told.send(Report::Interval { account, in_flight });
+        let _ = reports.send(Report::Interval { tally, in_flight });
     }
 
     fn attempts(&self) -> BTreeMap<Transport, Attempts> {

@@ -291,7 +291,7 @@ impl Race {
             }
             match input {
                 Input::Tick => {}
-                Input::Slots(slots) => self.slots = Slots::told(slots),
+                Input::Slots(slots) => self.slots = Slots::with_left(slots),
                 Input::NetworkChanged(change) => self.change_network(*change),
                 Input::Answer(answer) => self.lookup.note_answer(answer),
                 Input::Progress { id, level, rtt } => self.note_progress(id, level, rtt),

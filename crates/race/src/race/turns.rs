@@ -46,7 +46,7 @@ pub(super) struct Slots {
 
 impl Slots {
     /// So many are left by the word of the driver.
-    pub(super) const fn told(left: usize) -> Self {
+    pub(super) const fn with_left(left: usize) -> Self {
         Self { left: Some(left), gave_back: false }
     }
 

@@ -48,7 +48,7 @@ pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Fa
         drop(client);
         finish(&shape, response.trace(), flags, common)
     };
-    until_interrupted(run).await.map_err(|failure| unfinished.told(failure))
+    until_interrupted(run).await.map_err(|failure| unfinished.explain(failure))
 }
 
 fn late(limit: Duration, flags: &GetFlags) -> Failure {

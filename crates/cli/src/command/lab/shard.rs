@@ -42,7 +42,7 @@ impl Assignment {
             }));
         }
         let look = Look::of_stdout(common.color);
-        output::page(&told(shard, ended.total, &out, began.elapsed()), look)
+        output::page(&summary(shard, ended.total, &out, began.elapsed()), look)
     }
 }
 
@@ -53,7 +53,7 @@ pub(super) fn directory(name: &str, extent: Extent, shard: Shard) -> PathBuf {
     directory.into()
 }
 
-fn told(shard: Shard, runs: usize, out: &Path, took: Duration) -> Vec<Line> {
+fn summary(shard: Shard, runs: usize, out: &Path, took: Duration) -> Vec<Line> {
     let place = out.display();
     let ended = format!("shard {shard}: {runs} runs in {}, kept in {place}", time(took));
     let next = "eyas lab merge with the directories of all shards makes the result";

@@ -23,14 +23,14 @@ const TIMES: [(&str, &str); 6] = [
 
 /// What happens now, in one line of so many columns: what matters least makes room first.
 pub(super) fn live(progress: &Progress<'_>, room: usize) -> String {
-    let (account, total) = (progress.account, progress.total);
+    let (tally, total) = (progress.tally, progress.total);
     let elapsed = time(Duration::from_secs(progress.elapsed.as_secs()));
     if progress.is_warming_up {
         return format!("{elapsed}  warming up, in flight {}", progress.in_flight);
     }
-    let rate = account.answered as f64 / progress.interval.as_secs_f64().max(f64::MIN_POSITIVE);
+    let rate = tally.answered as f64 / progress.interval.as_secs_f64().max(f64::MIN_POSITIVE);
     let mut parts = vec![(0, elapsed), (1, format!("{rate:.0}/s"))];
-    if let Some(times) = Percentiles::of(&account.times.total) {
+    if let Some(times) = Percentiles::of(&tally.times.total) {
         let [p50, p90, p99] = [times.p50, times.p90, times.p99].map(of_millis);
         parts.extend([(4, format!("median {p50}")), (7, format!("90 % {p90}"))]);
         parts.push((5, format!("99 % {p99}")));

@@ -171,7 +171,7 @@ fn words(report: &Report) -> Line {
         (end, None) => line.push(Paint::Warn, format!("  {}", end.name())),
         (end, Some(why)) => line.push(Paint::Bad, format!("  {}: {why}", end.name())),
     }
-    let others: Vec<String> = attempts(report).iter().filter_map(told).collect();
+    let others: Vec<String> = attempts(report).iter().filter_map(fate).collect();
     if !others.is_empty() {
         line.push(Paint::Dim, format!("  (also tried {})", others.join(", ")));
     }
@@ -185,7 +185,7 @@ fn attempts(report: &Report) -> Vec<AttemptReport> {
 }
 
 /// What became of an attempt that did not win.
-fn told(attempt: &AttemptReport) -> Option<String> {
+fn fate(attempt: &AttemptReport) -> Option<String> {
     let what = match (attempt.outcome, attempt.level) {
         (Outcome::Won | Outcome::Upgraded, _) => return None,
         (Outcome::Failed, _) => attempt.reason.as_str(),

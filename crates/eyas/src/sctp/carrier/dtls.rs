@@ -100,7 +100,7 @@ impl Shared {
             }
         }
         drop(inner);
-        self.tell();
+        self.wake();
     }
 
     /// Takes in all of what came in at a socket where nothing is in clear.
@@ -116,11 +116,11 @@ impl Shared {
             }
         }
         drop(inner);
-        self.tell();
+        self.wake();
     }
 
-    /// Something came in.
-    fn tell(&self) {
+    /// Wakes those that wait, for something came in.
+    fn wake(&self) {
         self.arrived.notify_one();
         self.changed.notify_waiters();
     }

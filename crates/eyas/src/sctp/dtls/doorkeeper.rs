@@ -116,7 +116,7 @@ impl Doorkeeper {
             .any(|group| config.kx_groups().any(|known| known.name().as_u16() == group));
         let suite = suite_1_3(hello, config).filter(|_| hello.offers_dtls_1_3() && has_key);
         let answer = if let Some(suite) = suite {
-            let told = self.told(now, Version::Dtls13, padding(hello));
+            let told = self.content(now, Version::Dtls13, padding(hello));
             retry_request(suite, &self.cookie(told, remote, hello.body()))
         } else {
             let speaks_1_2 =
@@ -124,7 +124,7 @@ impl Doorkeeper {
             if !hello.suites().any(speaks_1_2) {
                 return Verdict::Ignore;
             }
-            let told = self.told(now, Version::Dtls12, None);
+            let told = self.content(now, Version::Dtls12, None);
             verify_request(&self.cookie(told, remote, &hello.without_cookie()))
         };
         // Nobody gets more sent to an address that it forged than it sends itself.
@@ -170,7 +170,7 @@ impl Doorkeeper {
     }
 
     /// What a cookie tells: the time, the version, and place and length of the padding.
-    fn told(&self, now: Instant, version: Version, padding: Option<(u8, u16)>) -> [u8; TOLD] {
+    fn content(&self, now: Instant, version: Version, padding: Option<(u8, u16)>) -> [u8; TOLD] {
         let [a, b, c, d] = self.seconds(now).to_be_bytes();
         let (place, length) = padding.unwrap_or((u8::MAX, 0));
         let [e, f] = length.to_be_bytes();

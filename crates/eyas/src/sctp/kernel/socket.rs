@@ -68,7 +68,7 @@ impl KernelSocket {
         loop {
             connecting.0.ready(any[0] | any[1] | any[2]).await?;
             if let Some(error) = connecting.socket().take_error()? {
-                return Err(told(error));
+                return Err(as_refusal(error));
             }
             // The peer's address is there once the association is.
             let is_up = || match connecting.socket().peer_addr() {
@@ -142,7 +142,7 @@ impl KernelSocket {
 }
 
 /// A host without SCTP says so by ICMP, which the kernel words as if it were about this host.
-fn told(error: io::Error) -> io::Error {
+fn as_refusal(error: io::Error) -> io::Error {
     if error.raw_os_error() != Some(libc::ENOPROTOOPT) {
         return error;
     }

@@ -44,7 +44,7 @@ impl Seen {
 
     /// Quantiles.
     fn times(&self, put: &mut impl FnMut(&str, f64)) {
-        let times = &self.outcome.account.times;
+        let times = &self.outcome.tally.times;
         for (column, histogram) in
             [("transaction", &times.total), ("first-byte", &times.first_byte)]
         {
@@ -60,30 +60,30 @@ impl Seen {
 
     /// One number for the run.
     fn requests(&self, put: &mut impl FnMut(&str, f64)) {
-        let (account, attempts) = (&self.outcome.account, self.outcome.all_attempts());
-        let intended = account.intended.max(1) as f64;
+        let (tally, attempts) = (&self.outcome.tally, self.outcome.all_attempts());
+        let intended = tally.intended.max(1) as f64;
         let per_second = self.outcome.answered_per_second();
         let requests = (per_second * self.duration.as_secs_f64()).max(1.0);
         let Traffic { packets_in, packets_out, bytes_in, bytes_out } = self.traffic;
         put("request-packets", (packets_in + packets_out) as f64 / requests);
         put("request-bytes", (bytes_in + bytes_out) as f64 / requests);
-        put("answered", 100.0 * account.answered as f64 / intended);
+        put("answered", 100.0 * tally.answered as f64 / intended);
         put("request-rate", per_second);
-        put("late", account.times.late.value_at_quantile(0.99) as f64 / 1e6);
-        put("hit", 100.0 * account.hits as f64 / intended);
+        put("late", tally.times.late.value_at_quantile(0.99) as f64 / 1e6);
+        put("hit", 100.0 * tally.hits as f64 / intended);
         put("request-attempts", attempts.started as f64 / intended);
         let unused = attempts.completed.saturating_sub(attempts.used);
         // A race below TLS completes its handshakes as connections of their own, which nobody uses.
         let beside = match self.below_tls {
-            true => attempts.used.saturating_sub(account.answered),
+            true => attempts.used.saturating_sub(tally.answered),
             false => 0,
         };
         put("request-completed", (unused + beside) as f64 / intended);
         for (name, _) in LOAD_COLUMNS.iter().filter(|(name, _)| name.starts_with("won-")) {
-            let winners = account.winners.iter();
+            let winners = tally.winners.iter();
             let over = winners.filter(|(winner, _)| name[4..] == *winner.transport.name());
             let won: u64 = over.map(|(_, count)| count).sum();
-            put(name, 100.0 * won as f64 / account.answered.max(1) as f64);
+            put(name, 100.0 * won as f64 / tally.answered.max(1) as f64);
         }
     }
 }

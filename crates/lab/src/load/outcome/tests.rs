@@ -2,7 +2,7 @@
 
 use eyas::race::candidate::{Family, Security};
 
-use super::super::account::{Answer, Exchange, Trouble, Winner};
+use super::super::tally::{Answer, Exchange, Trouble, Winner};
 use super::*;
 
 fn load() -> Load {
@@ -35,8 +35,8 @@ fn exchange(millis: u64) -> Exchange {
 #[test]
 fn rates_are_those_of_the_time_after_the_warm_up() {
     let mut outcome = Outcome::new(&Load { warm_up: Duration::from_secs(10), ..load() });
-    (1..=100).for_each(|millis| outcome.account.take(exchange(millis)));
-    outcome.account.drop_one();
+    (1..=100).for_each(|millis| outcome.tally.take(exchange(millis)));
+    outcome.tally.drop_one();
     outcome.take(&finished(20, 35));
     outcome.take(&finished(20, 15));
     assert_eq!(outcome.arriving, Duration::from_secs(10));
@@ -51,7 +51,7 @@ fn rates_are_those_of_the_time_after_the_warm_up() {
 #[test]
 fn percentiles_are_of_all_and_what_never_came_up_is_left_out() {
     let mut outcome = Outcome::new(&load());
-    (1..=1_000).for_each(|millis| outcome.account.take(exchange(millis)));
+    (1..=1_000).for_each(|millis| outcome.tally.take(exchange(millis)));
     let summary = outcome.summary();
     let total = summary.times_ms["total"];
     assert_eq!(total.count, 1_000);
@@ -67,7 +67,7 @@ fn nothing_at_all_is_a_summary_too() {
     let mut outcome = Outcome::new(&load());
     let end = Err(Trouble { kind: "connect", detail: "refused".to_owned() });
     let zero = Duration::ZERO;
-    outcome.account.take(Exchange { late: zero, total: zero, is_hit: false, end });
+    outcome.tally.take(Exchange { late: zero, total: zero, is_hit: false, end });
     let summary = outcome.summary();
     assert_eq!((summary.answered, summary.failed), (0, 1));
     assert_eq!(summary.attempts_per_connection, None);

@@ -28,35 +28,35 @@ fn failed(kind: &'static str, detail: &str) -> Exchange {
 
 #[test]
 fn every_request_is_counted_once() {
-    let mut account = Account::default();
+    let mut tally = Tally::default();
     let opening = Opening { dns: None, connect: MILLI * 4, security: Some(MILLI * 3) };
-    account.take(answered(10, 200, Some(opening)));
-    account.take(answered(20, 200, None));
-    account.take(answered(30, 503, None));
-    account.take(failed("connect", "refused"));
-    account.take(failed("connect", "refused again"));
-    account.drop_one();
-    account.give_up(2);
-    assert_eq!(account.intended, 8);
-    assert_eq!((account.answered, account.failed(), account.refused()), (3, 2, 1));
-    assert_eq!((account.dropped, account.unfinished, account.hits), (1, 2, 2));
-    assert_eq!((account.opened, account.bytes), (1, 3_072));
-    assert_eq!(account.troubles["connect"].first, "refused");
-    assert_eq!(account.winners[&winner(Transport::Tcp)], 3);
-    let times = &account.times;
+    tally.take(answered(10, 200, Some(opening)));
+    tally.take(answered(20, 200, None));
+    tally.take(answered(30, 503, None));
+    tally.take(failed("connect", "refused"));
+    tally.take(failed("connect", "refused again"));
+    tally.drop_one();
+    tally.give_up(2);
+    assert_eq!(tally.intended, 8);
+    assert_eq!((tally.answered, tally.failed(), tally.refused()), (3, 2, 1));
+    assert_eq!((tally.dropped, tally.unfinished, tally.hits), (1, 2, 2));
+    assert_eq!((tally.opened, tally.bytes), (1, 3_072));
+    assert_eq!(tally.troubles["connect"].first, "refused");
+    assert_eq!(tally.winners[&winner(Transport::Tcp)], 3);
+    let times = &tally.times;
     assert_eq!((times.connect.len(), times.security.len(), times.dns.len()), (1, 1, 0));
     assert_eq!((times.total.len(), times.first_byte.len(), times.late.len()), (3, 3, 5));
 }
 
 #[test]
 fn times_keep_three_digits_and_have_an_end() {
-    let mut account = Account::default();
-    account.take(answered(20, 200, None));
-    let found = account.times.total.max() as f64 / 20e6;
+    let mut tally = Tally::default();
+    tally.take(answered(20, 200, None));
+    let found = tally.times.total.max() as f64 / 20e6;
     assert!((0.999..1.001).contains(&found), "{found}");
     let forever = Exchange { total: LONGEST * 2, ..answered(1, 200, None) };
-    account.take(forever);
-    let longest = account.times.total.max() as f64 / LONGEST.as_nanos() as f64;
+    tally.take(forever);
+    let longest = tally.times.total.max() as f64 / LONGEST.as_nanos() as f64;
     assert!((0.999..1.001).contains(&longest), "{longest}");
 }
 
@@ -75,9 +75,9 @@ proptest! {
     fn parts_add_up_to_the_whole(all in exchanges(), at in any::<prop::sample::Index>()) {
         let at = if all.is_empty() { 0 } else { at.index(all.len()) };
         let count = |some: &[Exchange]| {
-            let mut account = Account::default();
-            some.iter().cloned().for_each(|exchange| account.take(exchange));
-            account
+            let mut tally = Tally::default();
+            some.iter().cloned().for_each(|exchange| tally.take(exchange));
+            tally
         };
         let (whole, mut sum) = (count(&all), count(&all[..at]));
         sum.add(&count(&all[at..]));

@@ -145,7 +145,7 @@ fn record(histogram: &mut Histogram<u64>, time: Duration) {
 
 /// What happened in some time: one second, or a whole run.
 #[derive(Clone, Debug, Default)]
-pub struct Account {
+pub struct Tally {
     /// Requests that were to be made.
     pub intended: u64,
     /// Of those, how many were not begun, for too many were in flight.
@@ -179,7 +179,7 @@ pub struct Troubles {
     pub first: String,
 }
 
-impl Account {
+impl Tally {
     /// Counts a request that was not begun.
     pub fn drop_one(&mut self) {
         self.intended += 1;
