@@ -1,0 +1,244 @@
+//! One call: request, wait, response.
+
+use core::ffi::c_int;
+use core::mem::{size_of, zeroed};
+
+use libc::iovec;
+
+use crate::connection::Connection;
+use crate::local::{
+    Descriptor, FILLER, MAX_DATA, MAX_SIDE, REQUEST, RESPONSE, Request, Response, blocks, mark,
+};
+use crate::transfer::{Parts, Wait, part, receive_first, receive_rest, send, total};
+use crate::{Errno, environment, local::Op};
+
+/// What a program calls.
+pub(crate) struct Call<'a> {
+    pub(crate) request: Request,
+    pub(crate) name: &'a [u8],
+    pub(crate) control: &'a [u8],
+    pub(crate) data: &'a [iovec],
+    /// Where data of the response goes.
+    pub(crate) room: &'a [iovec],
+    /// Whether a descriptor that comes back ends with the program.
+    pub(crate) close_on_exec: bool,
+    /// The option of the descriptor that says how long it waits, and what it says after that.
+    pub(crate) patience: Option<(c_int, Errno)>,
+}
+
+/// What it comes to.
+pub(crate) struct Answer {
+    pub(crate) response: Response,
+    pub(crate) descriptor: Option<c_int>,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(op: Op) -> Self {
+        Self {
+            request: Request::new(op),
+            name: &[],
+            control: &[],
+            data: &[],
+            room: &[],
+            close_on_exec: false,
+            patience: None,
+        }
+    }
+
+    /// A call that waits, unless this descriptor does not.
+    pub(crate) fn waiting(op: Op, fd: c_int, flags: c_int, patience: (c_int, Errno)) -> Self {
+        let mut call = Self::new(op);
+        if flags & libc::MSG_DONTWAIT == 0 && !is_nonblocking(fd) {
+            call.request.blocks = blocks::YES;
+            call.patience = Some(patience);
+        }
+        call
+    }
+
+    /// Makes the call for a socket.
+    pub(crate) fn on(mut self, fd: c_int, socket: Descriptor) -> Result<Answer, Errno> {
+        self.request.instance = socket.instance;
+        self.request.socket = socket.socket;
+        let answer = self.make(Some(fd))?;
+        settle(fd, answer.response.marks);
+        if answer.response.result < 0 {
+            return Err(Errno(-answer.response.result));
+        }
+        Ok(answer)
+    }
+
+    /// Makes the call; `fd` says how long it may wait.
+    pub(crate) fn make(mut self, fd: Option<c_int>) -> Result<Answer, Errno> {
+        let data = total(self.data)?;
+        let room = total(self.room)?.min(MAX_DATA);
+        if data > MAX_DATA || self.name.len() > MAX_SIDE || self.control.len() > MAX_SIDE {
+            return Err(Errno(libc::EMSGSIZE));
+        }
+        self.request.key = environment::key();
+        self.request.name = self.name.len() as u32;
+        self.request.control = self.control.len() as u32;
+        self.request.data = data as u32;
+        let header = self.request.encode();
+        let ours = [part(&header), part(self.name), part(self.control)];
+        let length = REQUEST + self.name.len() + self.control.len() + data;
+        let mut connection = Connection::take().map_err(gone)?;
+        if send(connection.fd, Parts::new(&ours, self.data, length)).is_err() {
+            // It was kept from a call long ago; the supervisor may have gone, or only this.
+            connection.discard();
+            connection = Connection::open().map_err(gone)?;
+            let again = send(connection.fd, Parts::new(&ours, self.data, length));
+            if again.is_err() {
+                connection.discard();
+                return Err(Errno(libc::ECONNRESET));
+            }
+        }
+        match self.receive(&connection, fd, room) {
+            Ok(answer) => {
+                connection.put_back();
+                Ok(answer)
+            }
+            Err(error) => {
+                connection.discard();
+                Err(error)
+            }
+        }
+    }
+
+    fn receive(
+        &self,
+        connection: &Connection,
+        fd: Option<c_int>,
+        room: usize,
+    ) -> Result<Answer, Errno> {
+        let mut head = [0_u8; RESPONSE];
+        let ours = [iovec { iov_base: head.as_mut_ptr().cast(), iov_len: RESPONSE }];
+        let limit = self.patience.and_then(|(option, _)| limit(fd?, option));
+        let is_limited = limit.is_some_and(|limit| set_limit(connection.fd, limit));
+        let waits = self.request.blocks == blocks::YES;
+        let mut wait = if waits { Wait::Cancellable } else { Wait::Firmly };
+        let mut instead = None;
+        let first = loop {
+            let mut parts = Parts::new(&ours, self.room, RESPONSE + room);
+            match receive_first(connection.fd, &mut parts, self.close_on_exec, wait) {
+                Ok(first) => break first,
+                Err(error) if waits && wait == Wait::Cancellable => {
+                    instead = match (error, self.patience) {
+                        (Errno(libc::EAGAIN), Some((_, late))) => Some(late),
+                        (Errno(libc::EINTR), _) => Some(Errno(libc::EINTR)),
+                        _ => return Err(Errno(libc::ECONNRESET)),
+                    };
+                    let cancel = Request { key: environment::key(), ..Request::new(Op::Cancel) };
+                    let cancel = cancel.encode();
+                    send(connection.fd, Parts::new(&[part(&cancel)], &[], REQUEST))?;
+                    wait = Wait::Firmly;
+                }
+                Err(_) => return Err(Errno(libc::ECONNRESET)),
+            }
+        };
+        if is_limited {
+            // SAFETY: zeros are a valid time: none.
+            set_limit(connection.fd, unsafe { zeroed() });
+        }
+        if first.length < RESPONSE {
+            receive_rest(connection.fd, Parts::new(&ours, &[], RESPONSE), first.length)?;
+        }
+        let Some(mut response) = Response::parse(&head) else {
+            complain();
+            return Err(Errno(libc::EPROTONOSUPPORT));
+        };
+        let whole = RESPONSE + response.data as usize;
+        if first.length < whole {
+            let done = first.length.max(RESPONSE);
+            receive_rest(connection.fd, Parts::new(&ours, self.room, whole), done)?;
+        }
+        if let (Some(Errno(instead)), true) = (instead, response.result == -libc::EINTR) {
+            response.result = -instead;
+        }
+        Ok(Answer { response, descriptor: first.descriptor })
+    }
+}
+
+/// A supervisor that does not take connections has ended; the limits of this process are its own.
+fn gone(error: Errno) -> Errno {
+    match error {
+        Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EPROTONOSUPPORT) => error,
+        _ => Errno(libc::ECONNRESET),
+    }
+}
+
+/// Does to the descriptor what only who has this end can.
+pub(crate) fn settle(fd: c_int, marks: u32) {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    if marks & mark::TAKE_IN != 0 {
+        let mut token = [0_u8; 8];
+        // SAFETY: the token is live and has this length.
+        unsafe { libc::syscall(libc::SYS_recvfrom, fd, &raw mut token, 8, flags, 0, 0) };
+    }
+    if marks & mark::FILL_OUT != 0 {
+        static FILL: [u8; FILLER] = [0; FILLER];
+        // SAFETY: the filler is live and has this length.
+        unsafe { libc::syscall(libc::SYS_sendto, fd, &raw const FILL, FILLER, flags, 0, 0) };
+    }
+}
+
+/// Whether nobody who uses the descriptor wants to wait.
+pub(crate) fn is_nonblocking(fd: c_int) -> bool {
+    // SAFETY: no memory is passed.
+    let flags = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL) };
+    flags >= 0 && flags as c_int & libc::O_NONBLOCK != 0
+}
+
+/// How long a call may wait, if that was said of the descriptor.
+fn limit(fd: c_int, option: c_int) -> Option<libc::timeval> {
+    // SAFETY: zeros are a valid time.
+    let mut limit: libc::timeval = unsafe { zeroed() };
+    let mut length = size_of::<libc::timeval>() as libc::socklen_t;
+    let level = libc::SOL_SOCKET;
+    // SAFETY: both are live, and the length is the time's.
+    let asked = unsafe {
+        libc::syscall(libc::SYS_getsockopt, fd, level, option, &raw mut limit, &raw mut length)
+    };
+    (asked == 0 && (limit.tv_sec != 0 || limit.tv_usec != 0)).then_some(limit)
+}
+
+/// Lets the kernel end the wait, and so decide what signals do to it.
+fn set_limit(fd: c_int, limit: libc::timeval) -> bool {
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVTIMEO);
+    let length = size_of::<libc::timeval>();
+    // SAFETY: the time is live and has this length.
+    let set =
+        unsafe { libc::syscall(libc::SYS_setsockopt, fd, level, option, &raw const limit, length) };
+    set == 0
+}
+
+/// The library and the supervisor do not understand each other.
+fn complain() {
+    const TEXT: &[u8] = b"eyas: the preloaded library and `eyas sctp` are of different versions: \
+        use the same eyas for `serve` and for `run --join`\n";
+    // SAFETY: the text is live and has this length.
+    unsafe { libc::syscall(libc::SYS_write, 2, TEXT.as_ptr(), TEXT.len()) };
+}
+
+/// Ends a call that writes: says so by signal, too, where there is nobody to read.
+pub(crate) fn broken_pipe(error: Errno, flags: c_int) -> Errno {
+    let error = if error == Errno(libc::ECONNRESET) && !supervisor_is_there() {
+        Errno(libc::EPIPE)
+    } else {
+        error
+    };
+    if error == Errno(libc::EPIPE) && flags & libc::MSG_NOSIGNAL == 0 {
+        // SAFETY: no memory is passed.
+        unsafe { libc::raise(libc::SIGPIPE) };
+    }
+    error
+}
+
+fn supervisor_is_there() -> bool {
+    match Connection::take() {
+        Ok(connection) => {
+            connection.put_back();
+            true
+        }
+        Err(_) => false,
+    }
+}

@@ -1,0 +1,222 @@
+//! Descriptors: made, accepted, copied, closed.
+
+use core::ffi::{c_int, c_uint, c_void};
+
+use libc::{sockaddr, socklen_t};
+
+use super::give_name;
+use crate::call::{Answer, Call};
+use crate::local::{Descriptor, Op, blocks};
+use crate::{Errno, answer, connection, environment, real, table};
+
+const IPPROTO_SCTP: c_int = 132;
+const KIND_FLAGS: c_int = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+
+/// Whether a socket of this kind would be one of SCTP.
+fn is_sctp(domain: c_int, kind: c_int, protocol: c_int) -> bool {
+    let is_ip = domain == libc::AF_INET || domain == libc::AF_INET6;
+    let kind = kind & !KIND_FLAGS;
+    let is_ours = match protocol {
+        // A raw socket for protocol 132 speaks SCTP itself.
+        IPPROTO_SCTP => kind != libc::SOCK_RAW,
+        // No other protocol of IP has this type.
+        0 => kind == libc::SOCK_SEQPACKET,
+        _ => false,
+    };
+    is_ip && is_ours && environment::supervisor().is_some()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    if !is_sctp(domain, kind, protocol) {
+        // SAFETY: no memory is passed.
+        let fd = unsafe { real::socket(domain, kind, protocol) };
+        table::forget(fd);
+        return fd;
+    }
+    let mut call = Call::new(Op::Socket);
+    (call.request.a, call.request.b, call.request.c) = (domain, kind & !KIND_FLAGS, protocol);
+    call.close_on_exec = kind & libc::SOCK_CLOEXEC != 0;
+    let made = call.make(None).map_err(|error| match error {
+        // What a kernel without SCTP says: so it is, without its supervisor.
+        Errno(libc::ECONNRESET | libc::ECONNREFUSED | libc::ENOENT) => Errno(libc::EPROTONOSUPPORT),
+        error => error,
+    });
+    answer(made.and_then(|made| descriptor(&made, kind & libc::SOCK_NONBLOCK != 0))) as c_int
+}
+
+/// The descriptor that a response has brought.
+pub(super) fn descriptor(made: &Answer, is_nonblocking: bool) -> Result<i64, Errno> {
+    if made.response.result < 0 {
+        return Err(Errno(-made.response.result));
+    }
+    // The program may have as many descriptors as it may have.
+    let fd = made.descriptor.ok_or(Errno(libc::EMFILE))?;
+    table::forget(fd);
+    if is_nonblocking {
+        // SAFETY: no memory is passed.
+        unsafe {
+            libc::syscall(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_RDWR | libc::O_NONBLOCK)
+        };
+    }
+    Ok(i64::from(fd))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn accept(fd: c_int, name: *mut sockaddr, length: *mut socklen_t) -> c_int {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: the program's arguments, as they are.
+        let made = unsafe { real::accept(fd, name, length) };
+        table::forget(made);
+        return made;
+    };
+    // SAFETY: the program's arguments, as they are.
+    unsafe { accepted(fd, socket, name, length, 0) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn accept4(
+    fd: c_int,
+    name: *mut sockaddr,
+    length: *mut socklen_t,
+    flags: c_int,
+) -> c_int {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: the program's arguments, as they are.
+        let made = unsafe { real::accept4(fd, name, length, flags) };
+        table::forget(made);
+        return made;
+    };
+    // SAFETY: the program's arguments, as they are.
+    unsafe { accepted(fd, socket, name, length, flags) }
+}
+
+/// # Safety
+/// As `accept4`.
+unsafe fn accepted(
+    fd: c_int,
+    socket: Descriptor,
+    name: *mut sockaddr,
+    length: *mut socklen_t,
+    flags: c_int,
+) -> c_int {
+    if flags & !KIND_FLAGS != 0 {
+        return answer(Err(Errno(libc::EINVAL))) as c_int;
+    }
+    let mut call = Call::waiting(Op::Accept, fd, 0, (libc::SO_RCVTIMEO, Errno(libc::EAGAIN)));
+    call.close_on_exec = flags & libc::SOCK_CLOEXEC != 0;
+    let made = call.on(fd, socket).and_then(|made| {
+        // SAFETY: the caller says so.
+        unsafe { give_name(made.response.peer(), name, length) };
+        descriptor(&made, flags & libc::SOCK_NONBLOCK != 0)
+    });
+    answer(made) as c_int
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn close(fd: c_int) -> c_int {
+    if connection::is_one(fd) {
+        return answer(Err(Errno(libc::EBADF))) as c_int;
+    }
+    let socket = table::socket(fd);
+    let is_waiting = socket.is_some() && !crate::call::is_nonblocking(fd);
+    table::forget(fd);
+    // SAFETY: no memory is passed.
+    let closed = unsafe { real::close(fd) };
+    if let Some(socket) = socket {
+        closed_one(socket, is_waiting);
+    }
+    closed
+}
+
+/// Has the supervisor notice now that a descriptor is gone: its port is free when `close` returns.
+fn closed_one(socket: Descriptor, is_waiting: bool) {
+    // SAFETY: the address is that of this thread's errno.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { *errno };
+    let mut call = Call::new(Op::Closed);
+    (call.request.instance, call.request.socket) = (socket.instance, socket.socket);
+    call.request.blocks = if is_waiting { blocks::YES } else { blocks::NO };
+    // The kernel tells the supervisor, too.
+    let _ = call.make(None);
+    // SAFETY: as above.
+    unsafe { *errno = before };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    if flags == 0 {
+        table::forget_range(first as usize, last as usize);
+        return connection::close_around(first, last, flags);
+    }
+    // SAFETY: no memory is passed.
+    unsafe { real::close_range(first, last, flags) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn closefrom(first: c_int) {
+    let first = c_uint::try_from(first).unwrap_or(0);
+    // SAFETY: no memory is passed.
+    unsafe { close_range(first, c_uint::MAX, 0) };
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dup(fd: c_int) -> c_int {
+    // SAFETY: no memory is passed.
+    let copy = unsafe { real::dup(fd) };
+    table::forget(copy);
+    copy
+}
+
+/// Puts a copy over another descriptor, which may have been the last one of a socket.
+fn put_over(wanted: c_int, put: impl FnOnce() -> c_int) -> c_int {
+    let before = table::socket(wanted);
+    table::forget(wanted);
+    let copy = put();
+    if let (Some(socket), true) = (before, copy >= 0) {
+        closed_one(socket, false);
+    }
+    copy
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dup2(fd: c_int, wanted: c_int) -> c_int {
+    if fd == wanted {
+        // SAFETY: no memory is passed.
+        return unsafe { real::dup2(fd, wanted) };
+    }
+    // SAFETY: no memory is passed.
+    put_over(wanted, || unsafe { real::dup2(fd, wanted) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dup3(fd: c_int, wanted: c_int, flags: c_int) -> c_int {
+    // SAFETY: no memory is passed.
+    put_over(wanted, || unsafe { real::dup3(fd, wanted, flags) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: the program's arguments, as they are.
+    let result = unsafe { real::fcntl(fd, command, argument) };
+    if command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC {
+        table::forget(result);
+    }
+    result
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: the program's arguments, as they are.
+    let result = unsafe { real::fcntl64(fd, command, argument) };
+    if command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC {
+        table::forget(result);
+    }
+    result
+}
+
+/// A descriptor that came from elsewhere may be one of ours, whatever its number was before.
+pub(super) fn came_in(fd: c_int) {
+    table::forget(fd);
+}

@@ -1,0 +1,70 @@
+//! The functions that programs see.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `descriptor` | socket, accept, close, copies |
+//! | `name` | bind, connect, listen, shutdown, names |
+//! | `option` | options, `ioctl` |
+//! | `send` | all that sends |
+//! | `receive` | all that receives |
+//!
+//! Each first asks the table, and goes on to libc's function if the descriptor is no SCTP socket.
+
+mod descriptor;
+mod name;
+mod option;
+mod receive;
+mod send;
+
+use core::ffi::c_int;
+use core::ptr::copy_nonoverlapping;
+use core::slice::from_raw_parts;
+
+use libc::{iovec, sockaddr, socklen_t};
+
+use crate::Errno;
+
+/// The bytes of an address that a program passes.
+///
+/// # Safety
+/// It points to as many bytes as it says, unless it is null.
+unsafe fn name_of<'a>(name: *const sockaddr, length: socklen_t) -> Result<&'a [u8], Errno> {
+    match (name.is_null(), c_int::try_from(length)) {
+        (_, Err(_)) => Err(Errno(libc::EINVAL)),
+        (_, Ok(0)) | (true, _) => Ok(&[]),
+        // SAFETY: the caller says so.
+        (false, Ok(_)) => Ok(unsafe { from_raw_parts(name.cast(), length as usize) }),
+    }
+}
+
+/// Gives a program an address, as much as there is room for, and its whole length.
+///
+/// # Safety
+/// Both point to what they say, unless they are null.
+unsafe fn give_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) {
+    if name.is_null() || length.is_null() {
+        return;
+    }
+    // SAFETY: the caller says so.
+    unsafe {
+        let room = (*length as usize).min(from.len());
+        copy_nonoverlapping(from.as_ptr(), name.cast(), room);
+        *length = from.len() as socklen_t;
+    }
+}
+
+/// The program's pieces of memory.
+///
+/// # Safety
+/// It points to as many as it says, unless it is null.
+unsafe fn parts_of<'a>(parts: *const iovec, count: usize) -> Result<&'a [iovec], Errno> {
+    match (count, parts.is_null()) {
+        (0, _) => Ok(&[]),
+        (1..=1024, false) => {
+            // SAFETY: the caller says so.
+            Ok(unsafe { from_raw_parts(parts, count) })
+        }
+        (_, true) => Err(Errno(libc::EFAULT)),
+        (_, false) => Err(Errno(libc::EMSGSIZE)),
+    }
+}

@@ -1,0 +1,106 @@
+//! Names of sockets and of their peers, and what sockets are for.
+
+use core::ffi::c_int;
+
+use libc::{sockaddr, socklen_t};
+
+use super::{give_name, name_of};
+use crate::call::Call;
+use crate::local::{Descriptor, Op};
+use crate::{Errno, answer, real, table};
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bind(fd: c_int, name: *const sockaddr, length: socklen_t) -> c_int {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: the program's arguments, as they are.
+        return unsafe { real::bind(fd, name, length) };
+    };
+    // SAFETY: the program's arguments, as they are.
+    let bound = unsafe { name_of(name, length) }.and_then(|name| {
+        let mut call = Call::new(Op::Bind);
+        call.name = name;
+        call.on(fd, socket)
+    });
+    answer(bound.map(|_| 0)) as c_int
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn connect(fd: c_int, name: *const sockaddr, length: socklen_t) -> c_int {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: the program's arguments, as they are.
+        return unsafe { real::connect(fd, name, length) };
+    };
+    // SAFETY: the program's arguments, as they are.
+    let connected = unsafe { name_of(name, length) }.and_then(|name| {
+        let late = (libc::SO_SNDTIMEO, Errno(libc::EINPROGRESS));
+        let mut call = Call::waiting(Op::Connect, fd, 0, late);
+        call.name = name;
+        call.on(fd, socket)
+    });
+    answer(connected.map(|_| 0)) as c_int
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: no memory is passed.
+        return unsafe { real::listen(fd, backlog) };
+    };
+    number(Op::Listen, fd, socket, backlog)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: no memory is passed.
+        return unsafe { real::shutdown(fd, how) };
+    };
+    number(Op::Shutdown, fd, socket, how)
+}
+
+/// A call with one number.
+fn number(op: Op, fd: c_int, socket: Descriptor, argument: c_int) -> c_int {
+    let mut call = Call::new(op);
+    call.request.a = argument;
+    answer(call.on(fd, socket).map(|_| 0)) as c_int
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn getsockname(fd: c_int, name: *mut sockaddr, length: *mut socklen_t) -> c_int {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: the program's arguments, as they are.
+        return unsafe { real::getsockname(fd, name, length) };
+    };
+    // SAFETY: the program's arguments, as they are.
+    unsafe { tell(Op::LocalName, fd, socket, name, length) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn getpeername(fd: c_int, name: *mut sockaddr, length: *mut socklen_t) -> c_int {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: the program's arguments, as they are.
+        return unsafe { real::getpeername(fd, name, length) };
+    };
+    // SAFETY: the program's arguments, as they are.
+    unsafe { tell(Op::PeerName, fd, socket, name, length) }
+}
+
+/// # Safety
+/// As `getsockname`.
+unsafe fn tell(
+    op: Op,
+    fd: c_int,
+    socket: Descriptor,
+    name: *mut sockaddr,
+    length: *mut socklen_t,
+) -> c_int {
+    if name.is_null() || length.is_null() {
+        return answer(Err(Errno(libc::EFAULT))) as c_int;
+    }
+    let told = Call::new(op).on(fd, socket).map(|told| {
+        // SAFETY: the caller says so.
+        unsafe { give_name(told.response.peer(), name, length) };
+        0
+    });
+    answer(told) as c_int
+}

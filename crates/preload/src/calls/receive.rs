@@ -1,0 +1,286 @@
+//! All that receives.
+
+use core::ffi::{c_int, c_uint, c_void};
+use core::mem::{size_of, zeroed};
+use core::ptr::copy_nonoverlapping;
+
+use libc::{cmsghdr, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
+
+use super::{descriptor, give_name, parts_of};
+use crate::call::{Answer, Call};
+use crate::local::{Descriptor, Op, blocks};
+use crate::transfer::total;
+use crate::{Errno, answer, real, table};
+
+/// Receives a message, or a part of one.
+fn message(fd: c_int, socket: Descriptor, room: &[iovec], flags: c_int) -> Result<Answer, Errno> {
+    let late = (libc::SO_RCVTIMEO, Errno(libc::EAGAIN));
+    let mut call = Call::waiting(Op::Receive, fd, flags, late);
+    let does_not_wait = call.request.blocks == blocks::NO;
+    call.request.a = if does_not_wait { flags | libc::MSG_DONTWAIT } else { flags };
+    call.request.b = total(room)?.min(c_int::MAX as usize) as c_int;
+    call.room = room;
+    call.on(fd, socket)
+}
+
+/// A piece of memory, and at the length that the compiler knows the program's buffer has.
+fn plain(
+    fd: c_int,
+    socket: Descriptor,
+    data: *mut c_void,
+    length: size_t,
+    flags: c_int,
+) -> ssize_t {
+    let room = [iovec { iov_base: data, iov_len: length }];
+    answer(message(fd, socket, &room, flags).map(|got| i64::from(got.response.result))) as ssize_t
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn recv(fd: c_int, data: *mut c_void, length: size_t, flags: c_int) -> ssize_t {
+    match table::socket(fd) {
+        Some(socket) => plain(fd, socket, data, length, flags),
+        // SAFETY: the program's arguments, as they are.
+        None => unsafe { real::recv(fd, data, length, flags) },
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __recv_chk(
+    fd: c_int,
+    data: *mut c_void,
+    length: size_t,
+    size: size_t,
+    flags: c_int,
+) -> ssize_t {
+    match table::socket(fd) {
+        Some(socket) if length <= size => plain(fd, socket, data, length, flags),
+        // SAFETY: the program's arguments, as they are; libc ends the program if they are wrong.
+        _ => unsafe { real::__recv_chk(fd, data, length, size, flags) },
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn read(fd: c_int, data: *mut c_void, length: size_t) -> ssize_t {
+    match table::socket(fd) {
+        Some(socket) => plain(fd, socket, data, length, 0),
+        // SAFETY: the program's arguments, as they are.
+        None => unsafe { real::read(fd, data, length) },
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __read_chk(
+    fd: c_int,
+    data: *mut c_void,
+    length: size_t,
+    size: size_t,
+) -> ssize_t {
+    match table::socket(fd) {
+        Some(socket) if length <= size => plain(fd, socket, data, length, 0),
+        // SAFETY: the program's arguments, as they are; libc ends the program if they are wrong.
+        _ => unsafe { real::__read_chk(fd, data, length, size) },
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: the program's arguments, as they are.
+        return unsafe { real::readv(fd, parts, count) };
+    };
+    // SAFETY: the program's arguments, as they are.
+    let got = unsafe { parts_of(parts, usize::try_from(count).unwrap_or(usize::MAX)) }
+        .and_then(|parts| message(fd, socket, parts, 0));
+    answer(got.map(|got| i64::from(got.response.result))) as ssize_t
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn recvfrom(
+    fd: c_int,
+    data: *mut c_void,
+    length: size_t,
+    flags: c_int,
+    name: *mut sockaddr,
+    name_length: *mut socklen_t,
+) -> ssize_t {
+    match table::socket(fd) {
+        // SAFETY: the program's arguments, as they are.
+        Some(socket) => unsafe { from(fd, socket, (data, length), flags, (name, name_length)) },
+        // SAFETY: the program's arguments, as they are.
+        None => unsafe { real::recvfrom(fd, data, length, flags, name, name_length) },
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __recvfrom_chk(
+    fd: c_int,
+    data: *mut c_void,
+    length: size_t,
+    size: size_t,
+    flags: c_int,
+    name: *mut sockaddr,
+    name_length: *mut socklen_t,
+) -> ssize_t {
+    match table::socket(fd) {
+        Some(socket) if length <= size => {
+            // SAFETY: the program's arguments, as they are.
+            unsafe { from(fd, socket, (data, length), flags, (name, name_length)) }
+        }
+        // SAFETY: the program's arguments, as they are; libc ends the program if they are wrong.
+        _ => unsafe { real::__recvfrom_chk(fd, data, length, size, flags, name, name_length) },
+    }
+}
+
+/// # Safety
+/// As `recvfrom`.
+unsafe fn from(
+    fd: c_int,
+    socket: Descriptor,
+    (data, length): (*mut c_void, size_t),
+    flags: c_int,
+    (name, name_length): (*mut sockaddr, *mut socklen_t),
+) -> ssize_t {
+    let room = [iovec { iov_base: data, iov_len: length }];
+    let got = message(fd, socket, &room, flags).map(|got| {
+        // SAFETY: the caller says so.
+        unsafe { give_name(got.response.peer(), name, name_length) };
+        i64::from(got.response.result)
+    });
+    answer(got) as ssize_t
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn recvmsg(fd: c_int, header: *mut msghdr, flags: c_int) -> ssize_t {
+    match table::socket(fd) {
+        // SAFETY: the program's arguments, as they are.
+        Some(socket) => answer(unsafe { with_header(fd, socket, header, flags) }) as ssize_t,
+        None => {
+            // SAFETY: the program's arguments, as they are.
+            let received = unsafe { real::recvmsg(fd, header, flags) };
+            if received >= 0 {
+                // SAFETY: the kernel has filled in the header.
+                unsafe { look_for_descriptors(header) };
+            }
+            received
+        }
+    }
+}
+
+/// # Safety
+/// As `recvmsg`.
+unsafe fn with_header(
+    fd: c_int,
+    socket: Descriptor,
+    header: *mut msghdr,
+    flags: c_int,
+) -> Result<i64, Errno> {
+    // SAFETY: the caller says so.
+    let header = unsafe { header.as_mut() }.ok_or(Errno(libc::EFAULT))?;
+    // SAFETY: the caller says so.
+    let parts = unsafe { parts_of(header.msg_iov, header.msg_iovlen as usize)? };
+    let got = message(fd, socket, parts, flags)?;
+    let name = header.msg_name.cast();
+    // SAFETY: the caller says so.
+    unsafe { give_name(got.response.peer(), name, &raw mut header.msg_namelen) };
+    if name.is_null() {
+        header.msg_namelen = 0;
+    }
+    header.msg_flags = got.response.flags;
+    // SAFETY: the caller says so.
+    unsafe { give_control(got.response.control(), header) };
+    Ok(i64::from(got.response.result))
+}
+
+/// Gives a program the control messages that it has room for, the last one cut.
+///
+/// # Safety
+/// The header's control memory is as long as it says.
+unsafe fn give_control(mut control: &[u8], header: &mut msghdr) {
+    const HEAD: usize = size_of::<cmsghdr>();
+    let room = if header.msg_control.is_null() { 0 } else { header.msg_controllen as usize };
+    let place = header.msg_control.cast::<u8>();
+    let mut done = 0;
+    while control.len() >= HEAD {
+        // SAFETY: zeros are a valid header, and one is read from as many bytes as it has.
+        let mut one: cmsghdr = unsafe { zeroed() };
+        // SAFETY: as above.
+        unsafe { copy_nonoverlapping(control.as_ptr(), (&raw mut one).cast(), HEAD) };
+        let length = (one.cmsg_len as usize).clamp(HEAD, control.len());
+        let left = room - done;
+        if left < HEAD {
+            header.msg_flags |= libc::MSG_CTRUNC;
+            break;
+        }
+        let given = length.min(left);
+        if given < length {
+            header.msg_flags |= libc::MSG_CTRUNC;
+            one.cmsg_len = given as _;
+        }
+        // SAFETY: so much room is left, and the message has so many bytes.
+        unsafe {
+            copy_nonoverlapping((&raw const one).cast(), place.add(done), HEAD);
+            let rest = given - HEAD;
+            copy_nonoverlapping(control.as_ptr().add(HEAD), place.add(done + HEAD), rest);
+        }
+        let padded = length.next_multiple_of(size_of::<usize>());
+        done = (done + padded).min(room);
+        control = control.get(padded..).unwrap_or_default();
+    }
+    header.msg_controllen = done as _;
+}
+
+/// Descriptors that come from another process may be sockets of ours.
+///
+/// # Safety
+/// The kernel has filled in the header.
+unsafe fn look_for_descriptors(header: *mut msghdr) {
+    // SAFETY: the caller says so.
+    let mut one = unsafe { libc::CMSG_FIRSTHDR(header) };
+    // SAFETY: the kernel has made these messages.
+    while let Some(found) = unsafe { one.as_ref() } {
+        if found.cmsg_level == libc::SOL_SOCKET && found.cmsg_type == libc::SCM_RIGHTS {
+            // SAFETY: as above.
+            let start = unsafe { libc::CMSG_DATA(one) }.cast::<c_int>();
+            let bytes = (found.cmsg_len as usize).saturating_sub(size_of::<cmsghdr>());
+            for index in 0..bytes / size_of::<c_int>() {
+                // SAFETY: there are so many.
+                descriptor::came_in(unsafe { start.add(index).read_unaligned() });
+            }
+        }
+        // SAFETY: as above.
+        one = unsafe { libc::CMSG_NXTHDR(header, one) };
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn recvmmsg(
+    fd: c_int,
+    headers: *mut mmsghdr,
+    count: c_uint,
+    flags: c_int,
+    timeout: *mut timespec,
+) -> c_int {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: the program's arguments, as they are.
+        return unsafe { real::recvmmsg(fd, headers, count, flags, timeout) };
+    };
+    let mut later = flags & !libc::MSG_WAITFORONE;
+    for index in 0..count as usize {
+        // SAFETY: the program says that there are so many.
+        let got = unsafe {
+            let header = headers.add(index);
+            let got = with_header(fd, socket, &raw mut (*header).msg_hdr, later);
+            got.map(|length| (*header).msg_len = length as c_uint)
+        };
+        match got {
+            Ok(()) => {}
+            Err(error) if index == 0 => return answer(Err(error)) as c_int,
+            Err(_) => return index as c_int,
+        }
+        // A time that is over would be looked at only between messages, as the kernel does.
+        if flags & libc::MSG_WAITFORONE != 0 || !timeout.is_null() {
+            later |= libc::MSG_DONTWAIT;
+        }
+    }
+    count as c_int
+}

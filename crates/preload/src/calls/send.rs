@@ -1,0 +1,244 @@
+//! All that sends.
+
+use core::ffi::{c_int, c_uint, c_void};
+use core::slice::from_raw_parts;
+
+use libc::{iovec, loff_t, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t};
+
+use super::{name_of, parts_of};
+use crate::call::{Call, broken_pipe};
+use crate::local::{Descriptor, Op};
+use crate::{Errno, answer, last, real, table};
+
+/// Bytes of a file that become one message; small, for it lies on the stack.
+const CHUNK: usize = 16 * 1024;
+
+/// Sends one message.
+fn message(
+    fd: c_int,
+    socket: Descriptor,
+    (name, control): (&[u8], &[u8]),
+    data: &[iovec],
+    flags: c_int,
+) -> Result<i64, Errno> {
+    let late = (libc::SO_SNDTIMEO, Errno(libc::EAGAIN));
+    let mut call = Call::waiting(Op::Send, fd, flags, late);
+    call.request.a = flags;
+    (call.name, call.control, call.data) = (name, control, data);
+    match call.on(fd, socket) {
+        Ok(sent) => Ok(i64::from(sent.response.result)),
+        Err(error) => Err(broken_pipe(error, flags)),
+    }
+}
+
+/// A piece of memory that is only read.
+fn one(data: *const c_void, length: size_t) -> [iovec; 1] {
+    [iovec { iov_base: data.cast_mut(), iov_len: length }]
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn send(fd: c_int, data: *const c_void, length: size_t, flags: c_int) -> ssize_t {
+    match table::socket(fd) {
+        Some(socket) => {
+            answer(message(fd, socket, (&[], &[]), &one(data, length), flags)) as ssize_t
+        }
+        // SAFETY: the program's arguments, as they are.
+        None => unsafe { real::send(fd, data, length, flags) },
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sendto(
+    fd: c_int,
+    data: *const c_void,
+    length: size_t,
+    flags: c_int,
+    name: *const sockaddr,
+    name_length: socklen_t,
+) -> ssize_t {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: the program's arguments, as they are.
+        return unsafe { real::sendto(fd, data, length, flags, name, name_length) };
+    };
+    // SAFETY: the program's arguments, as they are.
+    let sent = unsafe { name_of(name, name_length) }
+        .and_then(|name| message(fd, socket, (name, &[]), &one(data, length), flags));
+    answer(sent) as ssize_t
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sendmsg(fd: c_int, header: *const msghdr, flags: c_int) -> ssize_t {
+    match table::socket(fd) {
+        // SAFETY: the program's arguments, as they are.
+        Some(socket) => answer(unsafe { with_header(fd, socket, header, flags) }) as ssize_t,
+        // SAFETY: the program's arguments, as they are.
+        None => unsafe { real::sendmsg(fd, header, flags) },
+    }
+}
+
+/// # Safety
+/// As `sendmsg`.
+unsafe fn with_header(
+    fd: c_int,
+    socket: Descriptor,
+    header: *const msghdr,
+    flags: c_int,
+) -> Result<i64, Errno> {
+    // SAFETY: the caller says so.
+    let header = unsafe { header.as_ref() }.ok_or(Errno(libc::EFAULT))?;
+    // SAFETY: the caller says so.
+    let name = unsafe { name_of(header.msg_name.cast(), header.msg_namelen)? };
+    // SAFETY: the caller says so.
+    let data = unsafe { parts_of(header.msg_iov, header.msg_iovlen as usize)? };
+    let control: &[u8] = match header.msg_control.is_null() || header.msg_controllen == 0 {
+        true => &[],
+        // SAFETY: the caller says so.
+        false => unsafe {
+            from_raw_parts(header.msg_control.cast(), header.msg_controllen as usize)
+        },
+    };
+    message(fd, socket, (name, control), data, flags)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sendmmsg(
+    fd: c_int,
+    headers: *mut mmsghdr,
+    count: c_uint,
+    flags: c_int,
+) -> c_int {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: the program's arguments, as they are.
+        return unsafe { real::sendmmsg(fd, headers, count, flags) };
+    };
+    for index in 0..count as usize {
+        // SAFETY: the program says that there are so many.
+        let sent = unsafe {
+            let header = headers.add(index);
+            let sent = with_header(fd, socket, &raw const (*header).msg_hdr, flags);
+            sent.map(|length| (*header).msg_len = length as c_uint)
+        };
+        match sent {
+            Ok(()) => {}
+            Err(error) if index == 0 => return answer(Err(error)) as c_int,
+            Err(_) => return index as c_int,
+        }
+    }
+    count as c_int
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn write(fd: c_int, data: *const c_void, length: size_t) -> ssize_t {
+    match table::socket(fd) {
+        Some(socket) => answer(message(fd, socket, (&[], &[]), &one(data, length), 0)) as ssize_t,
+        // SAFETY: the program's arguments, as they are.
+        None => unsafe { real::write(fd, data, length) },
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
+    let Some(socket) = table::socket(fd) else {
+        // SAFETY: the program's arguments, as they are.
+        return unsafe { real::writev(fd, parts, count) };
+    };
+    // SAFETY: the program's arguments, as they are.
+    let sent = unsafe { parts_of(parts, usize::try_from(count).unwrap_or(usize::MAX)) }
+        .and_then(|parts| message(fd, socket, (&[], &[]), parts, 0));
+    answer(sent) as ssize_t
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sendfile(
+    out: c_int,
+    from: c_int,
+    offset: *mut off_t,
+    count: size_t,
+) -> ssize_t {
+    match table::socket(out) {
+        // SAFETY: the program's arguments, as they are.
+        Some(socket) => answer(unsafe { file(out, socket, from, offset, count) }) as ssize_t,
+        // SAFETY: the program's arguments, as they are.
+        None => unsafe { real::sendfile(out, from, offset, count) },
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sendfile64(
+    out: c_int,
+    from: c_int,
+    offset: *mut libc::off64_t,
+    count: size_t,
+) -> ssize_t {
+    match table::socket(out) {
+        // SAFETY: the program's arguments, as they are; both types have 64 bits on these machines.
+        Some(socket) => answer(unsafe { file(out, socket, from, offset.cast(), count) }) as ssize_t,
+        // SAFETY: the program's arguments, as they are.
+        None => unsafe { real::sendfile64(out, from, offset, count) },
+    }
+}
+
+/// Sends a file in messages.
+///
+/// # Safety
+/// As `sendfile`.
+unsafe fn file(
+    out: c_int,
+    socket: Descriptor,
+    from: c_int,
+    offset: *mut off_t,
+    count: size_t,
+) -> Result<i64, Errno> {
+    // SAFETY: the caller says so.
+    let start = match unsafe { offset.as_ref() } {
+        Some(offset) => *offset,
+        // SAFETY: no memory is passed.
+        None => unsafe { libc::lseek(from, 0, libc::SEEK_CUR) },
+    };
+    if start < 0 {
+        return Err(Errno(libc::EINVAL));
+    }
+    let mut chunk = [0_u8; CHUNK];
+    let mut done = 0_usize;
+    while done < count {
+        let wanted = CHUNK.min(count - done);
+        // SAFETY: the chunk is live and has room for what is wanted.
+        let read =
+            unsafe { libc::pread(from, chunk.as_mut_ptr().cast(), wanted, start + done as off_t) };
+        let sent = match usize::try_from(read) {
+            Ok(0) => break,
+            Ok(read) => message(out, socket, (&[], &[]), &one(chunk.as_ptr().cast(), read), 0),
+            Err(_) => Err(last()),
+        };
+        match sent {
+            Ok(sent) => done += sent as usize,
+            Err(error) if done == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    let end = start + done as off_t;
+    // SAFETY: the caller says so.
+    match unsafe { offset.as_mut() } {
+        Some(offset) => *offset = end,
+        // SAFETY: no memory is passed.
+        None => drop(unsafe { libc::lseek(from, end, libc::SEEK_SET) }),
+    }
+    Ok(done as i64)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn splice(
+    from: c_int,
+    from_offset: *mut loff_t,
+    out: c_int,
+    out_offset: *mut loff_t,
+    length: size_t,
+    flags: c_uint,
+) -> ssize_t {
+    if table::socket(from).is_some() || table::socket(out).is_some() {
+        // The kernel would move tokens. Programs take this for a descriptor that cannot be spliced.
+        return answer(Err(Errno(libc::EINVAL))) as ssize_t;
+    }
+    // SAFETY: the program's arguments, as they are.
+    unsafe { real::splice(from, from_offset, out, out_offset, length, flags) }
+}

@@ -1,0 +1,90 @@
+//! Where the supervisor is, and which process this is.
+
+use core::ffi::{CStr, c_int};
+use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::{connection, local};
+
+/// The longest path of a local socket, and the zero byte behind it.
+const MAX_PATH: usize = 108;
+
+/// The process that the tables here belong to. A child of `vfork` is another one and shares them.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+static KEY: AtomicU64 = AtomicU64::new(0);
+/// Written once, before `LENGTH` is set.
+static ADDRESS: [AtomicU64; MAX_PATH] = [const { AtomicU64::new(0) }; MAX_PATH];
+static LENGTH: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" {
+    fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+}
+
+/// Reads the environment, once: programs may change it.
+pub(crate) fn read() {
+    PROCESS.store(this_process(), Ordering::Relaxed);
+    const NAME: &[u8; local::ENVIRONMENT.len() + 1] = b"EYAS_SCTP_SOCKET\0";
+    // SAFETY: the name ends with a zero byte, and nobody changes the environment this early.
+    let value = unsafe { libc::getenv(NAME.as_ptr().cast()) };
+    if value.is_null() {
+        return;
+    }
+    // SAFETY: values of the environment end with a zero byte.
+    let value = unsafe { CStr::from_ptr(value) }.to_bytes();
+    let (address, key) = match value.iter().rposition(|byte| *byte == b' ') {
+        Some(blank) => (&value[..blank], local::key_of(&value[blank + 1..])),
+        None => (value, Some(0)),
+    };
+    let Some(key) = key.filter(|_| address.len() < MAX_PATH) else { return };
+    for (place, byte) in ADDRESS.iter().zip(address) {
+        place.store(u64::from(*byte), Ordering::Relaxed);
+    }
+    KEY.store(key, Ordering::Relaxed);
+    LENGTH.store(address.len(), Ordering::Release);
+    // SAFETY: the handler touches nothing but atomic numbers and descriptors of ours.
+    unsafe { pthread_atfork(None, None, Some(in_child)) };
+}
+
+/// A child of `fork` has tables of its own, and its parent's connections.
+extern "C" fn in_child() {
+    PROCESS.store(this_process(), Ordering::Relaxed);
+    connection::let_go_of_all();
+}
+
+fn this_process() -> i32 {
+    // SAFETY: it has no arguments and cannot fail.
+    unsafe { libc::getpid() }
+}
+
+/// Whether the tables are this process's own.
+pub(crate) fn owns_tables() -> bool {
+    PROCESS.load(Ordering::Relaxed) == this_process()
+}
+
+/// What a request shows.
+pub(crate) fn key() -> u64 {
+    KEY.load(Ordering::Relaxed)
+}
+
+/// The address of the supervisor, and its length.
+pub(crate) fn supervisor() -> Option<(libc::sockaddr_un, libc::socklen_t)> {
+    let length = LENGTH.load(Ordering::Acquire);
+    if length == 0 {
+        return None;
+    }
+    // SAFETY: zeros are a valid address.
+    let mut address: libc::sockaddr_un = unsafe { core::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    for (place, byte) in address.sun_path.iter_mut().zip(&ADDRESS[..length]) {
+        *place = byte.load(Ordering::Relaxed) as libc::c_char;
+    }
+    let is_abstract = address.sun_path[0] == b'@' as libc::c_char;
+    if is_abstract {
+        address.sun_path[0] = 0;
+    }
+    let end = if is_abstract { length } else { length + 1 };
+    Some((address, (core::mem::offset_of!(libc::sockaddr_un, sun_path) + end) as libc::socklen_t))
+}

@@ -1,0 +1,64 @@
+//! How a descriptor says which socket it is.
+//!
+//! The supervisor's end of each pair is bound to an abstract name, so `getpeername` on the program's
+//! end gives it, in whatever process the descriptor has come to.
+
+/// The longest name, with the zero byte in front.
+pub const MAX_NAME: usize = PREFIX.len() + 16 + 1 + 16;
+
+const PREFIX: &[u8] = b"\0eyas-sctp-socket/";
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+/// A socket of a supervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// Which supervisor: drawn at random.
+    pub instance: u64,
+    /// Its number there.
+    pub socket: u64,
+}
+
+impl Descriptor {
+    /// The name, from the zero byte on.
+    #[must_use]
+    pub fn name(self) -> [u8; MAX_NAME] {
+        let mut name = [b'/'; MAX_NAME];
+        name[..PREFIX.len()].copy_from_slice(PREFIX);
+        put_hex(&mut name[PREFIX.len()..][..16], self.instance);
+        put_hex(&mut name[PREFIX.len() + 17..], self.socket);
+        name
+    }
+
+    /// Reads a name, from the zero byte on.
+    #[must_use]
+    pub fn parse(name: &[u8]) -> Option<Self> {
+        let rest = name.strip_prefix(PREFIX)?;
+        if rest.len() != 33 || rest[16] != b'/' {
+            return None;
+        }
+        Some(Self { instance: hex(&rest[..16])?, socket: hex(&rest[17..])? })
+    }
+}
+
+fn put_hex(place: &mut [u8], value: u64) {
+    for (index, digit) in place.iter_mut().rev().enumerate() {
+        *digit = DIGITS[(value >> (4 * index)) as usize & 15];
+    }
+}
+
+/// Reads hexadecimal digits, at most 16 of them.
+fn hex(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || digits.len() > 16 {
+        return None;
+    }
+    digits.iter().try_fold(0, |value: u64, digit| {
+        let place = DIGITS.iter().position(|one| one == digit)?;
+        Some(value << 4 | place as u64)
+    })
+}
+
+/// Reads the key behind the address of a supervisor.
+#[must_use]
+pub fn key_of(digits: &[u8]) -> Option<u64> {
+    hex(digits)
+}

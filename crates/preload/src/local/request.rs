@@ -1,0 +1,167 @@
+//! A call of a program, as the library hands it over.
+
+use super::{MAX_DATA, MAX_SIDE, VERSION, i32_at, put, u32_at, u64_at};
+
+/// Bytes of a request's header; name, control and data follow.
+pub const REQUEST: usize = 64;
+
+/// Whether the program waits until the call is done.
+pub mod blocks {
+    /// It does not: `O_NONBLOCK` or `MSG_DONTWAIT`.
+    pub const NO: u32 = 0;
+    /// It does.
+    pub const YES: u32 = 1;
+}
+
+/// What a request is for. Beside each: its arguments `a`, `b`, `c`, and what comes in name, control,
+/// data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Op {
+    /// A new socket (domain, type, protocol). The response brings its descriptor.
+    Socket = 1,
+    /// `bind` (name).
+    Bind = 2,
+    /// `listen` (backlog).
+    Listen = 3,
+    /// `accept`. The response brings a descriptor and the peer's name.
+    Accept = 4,
+    /// `connect` (name).
+    Connect = 5,
+    /// `sendmsg` and all that is less (flags; name, control, data).
+    Send = 6,
+    /// `recvmsg` and all that is less (flags, room for data).
+    Receive = 7,
+    /// `shutdown` (how).
+    Shutdown = 8,
+    /// `getsockopt` (level, name, room; name: addresses that the option points to; data: what the
+    /// program's buffer holds). `SCTP_SOCKOPT_PEELOFF` brings a descriptor.
+    GetOption = 9,
+    /// `setsockopt` (level, name; data).
+    SetOption = 10,
+    /// `getsockname`.
+    LocalName = 11,
+    /// `getpeername`.
+    PeerName = 12,
+    /// `ioctl` (request, which asks for one number).
+    Ioctl = 13,
+    /// A descriptor was closed; if it was the last one, the response comes when `close` may return.
+    Closed = 14,
+    /// What the program waits for is not wanted any more. The call before gets its response now: what
+    /// it came to, or `EINTR`.
+    Cancel = 15,
+    /// The state of the whole, in JSON.
+    Status = 16,
+}
+
+impl Op {
+    const ALL: [Self; 16] = [
+        Self::Socket,
+        Self::Bind,
+        Self::Listen,
+        Self::Accept,
+        Self::Connect,
+        Self::Send,
+        Self::Receive,
+        Self::Shutdown,
+        Self::GetOption,
+        Self::SetOption,
+        Self::LocalName,
+        Self::PeerName,
+        Self::Ioctl,
+        Self::Closed,
+        Self::Cancel,
+        Self::Status,
+    ];
+}
+
+/// The header of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What it is for.
+    pub op: Op,
+    /// One of [`blocks`].
+    pub blocks: u32,
+    /// Shows that the program was told of the supervisor; 0 where the socket is a file.
+    pub key: u64,
+    /// The supervisor that the socket belongs to.
+    pub instance: u64,
+    /// The socket.
+    pub socket: u64,
+    /// See [`Op`].
+    pub a: i32,
+    /// See [`Op`].
+    pub b: i32,
+    /// See [`Op`].
+    pub c: i32,
+    /// Bytes of name that follow.
+    pub name: u32,
+    /// Bytes of control messages that follow the name.
+    pub control: u32,
+    /// Bytes of data that follow the control messages.
+    pub data: u32,
+}
+
+impl Request {
+    /// A request without arguments.
+    #[must_use]
+    pub const fn new(op: Op) -> Self {
+        Self {
+            op,
+            blocks: blocks::NO,
+            key: 0,
+            instance: 0,
+            socket: 0,
+            a: 0,
+            b: 0,
+            c: 0,
+            name: 0,
+            control: 0,
+            data: 0,
+        }
+    }
+
+    /// The header as it is sent.
+    #[must_use]
+    pub fn encode(&self) -> [u8; REQUEST] {
+        let mut bytes = [0; REQUEST];
+        put(&mut bytes, 0, &VERSION.to_ne_bytes());
+        put(&mut bytes, 4, &(self.op as u32).to_ne_bytes());
+        put(&mut bytes, 8, &self.blocks.to_ne_bytes());
+        put(&mut bytes, 16, &self.key.to_ne_bytes());
+        put(&mut bytes, 24, &self.instance.to_ne_bytes());
+        put(&mut bytes, 32, &self.socket.to_ne_bytes());
+        put(&mut bytes, 40, &self.a.to_ne_bytes());
+        put(&mut bytes, 44, &self.b.to_ne_bytes());
+        put(&mut bytes, 48, &self.c.to_ne_bytes());
+        put(&mut bytes, 52, &self.name.to_ne_bytes());
+        put(&mut bytes, 56, &self.control.to_ne_bytes());
+        put(&mut bytes, 60, &self.data.to_ne_bytes());
+        bytes
+    }
+
+    /// Reads a header. None: it is of another version, or no request.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() != REQUEST || u32_at(bytes, 0)? != VERSION {
+            return None;
+        }
+        let op = u32_at(bytes, 4)?;
+        let request = Self {
+            op: Op::ALL.into_iter().find(|one| *one as u32 == op)?,
+            blocks: u32_at(bytes, 8)?,
+            key: u64_at(bytes, 16)?,
+            instance: u64_at(bytes, 24)?,
+            socket: u64_at(bytes, 32)?,
+            a: i32_at(bytes, 40)?,
+            b: i32_at(bytes, 44)?,
+            c: i32_at(bytes, 48)?,
+            name: u32_at(bytes, 52)?,
+            control: u32_at(bytes, 56)?,
+            data: u32_at(bytes, 60)?,
+        };
+        let fits = |length: u32, most: usize| length as usize <= most;
+        let is_small = fits(request.name, MAX_SIDE) && fits(request.control, MAX_SIDE);
+        (is_small && fits(request.data, MAX_DATA)).then_some(request)
+    }
+}

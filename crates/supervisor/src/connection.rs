@@ -1,0 +1,161 @@
+//! Requests of programs, one after another.
+
+use std::io::{self, IoSlice};
+use std::os::fd::AsRawFd;
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use nix::libc;
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use tokio::io::{AsyncReadExt, Interest};
+use tokio::net::UnixStream;
+
+use crate::local::{Op, REQUEST, Request, blocks};
+use crate::service::{Call, Service};
+use crate::supervisor::{Reply, Supervisor, Tried, User};
+
+/// Serves one connection until the program, or what is left of it, closes it.
+pub(crate) async fn serve<S: Service>(mut stream: UnixStream, user: User<S>) {
+    let supervisor = &user.0;
+    loop {
+        let mut header = [0; REQUEST];
+        if stream.read_exact(&mut header).await.is_err() {
+            return;
+        }
+        let Some(request) = Request::parse(&header) else {
+            // Of another version: how long it is is not known, so it is the last one.
+            let _ = send(&stream, Reply::errno(libc::EPROTONOSUPPORT)).await;
+            return;
+        };
+        if request.key != supervisor.key() {
+            return;
+        }
+        let Ok(call) = read(&mut stream, request).await else { return };
+        let reply = match call.request.op {
+            // What it was to end is done, and said.
+            Op::Cancel => continue,
+            Op::Closed => {
+                closed(supervisor, &call).await;
+                Ok(Reply::errno(0))
+            }
+            Op::Socket | Op::Status => attempt(supervisor, &stream, &call).await,
+            _ if supervisor.knows(&call) => attempt(supervisor, &stream, &call).await,
+            _ => Ok(Reply::errno(libc::EBADF)),
+        };
+        let Ok(reply) = reply else { return };
+        if send(&stream, reply).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The rest of a request.
+async fn read(stream: &mut UnixStream, request: Request) -> io::Result<Call> {
+    let mut part = async |length: u32| -> io::Result<Bytes> {
+        let mut bytes = BytesMut::zeroed(length as usize);
+        stream.read_exact(&mut bytes).await?;
+        Ok(bytes.freeze())
+    };
+    let name = part(request.name).await?;
+    let control = part(request.control).await?;
+    let data = part(request.data).await?;
+    Ok(Call { request, name, control, data })
+}
+
+/// Makes a call, and again whenever it may go otherwise, if the program waits for it.
+async fn attempt<S: Service>(
+    supervisor: &Arc<Supervisor<S>>,
+    stream: &UnixStream,
+    call: &Call,
+) -> io::Result<Reply> {
+    let retry = supervisor.retry(call.request.socket);
+    let mut is_first = true;
+    loop {
+        let Some(retry) = &retry else {
+            return Ok(match supervisor.attempt(call, true) {
+                Tried::Answered(reply) => *reply,
+                Tried::Waits(errno) => Reply::errno(errno),
+            });
+        };
+        let mut notified = pin!(retry.notified());
+        // From now on, so that nothing is missed between the call and the wait.
+        notified.as_mut().enable();
+        match supervisor.attempt(call, is_first) {
+            Tried::Answered(reply) => return Ok(*reply),
+            Tried::Waits(errno) if call.request.blocks == blocks::NO => {
+                return Ok(supervisor.give_up(call, errno));
+            }
+            Tried::Waits(_) => {}
+        }
+        is_first = false;
+        tokio::select! {
+            () = notified => {}
+            ended = cancelled(stream) => {
+                ended?;
+                return Ok(supervisor.give_up(call, libc::EINTR));
+            }
+        }
+    }
+}
+
+/// Waits until the program does not want to wait any more.
+async fn cancelled(stream: &UnixStream) -> io::Result<()> {
+    let mut header = [0; REQUEST];
+    let mut length = 0;
+    while length < REQUEST {
+        stream.readable().await?;
+        match stream.try_read(&mut header[length..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    match Request::parse(&header) {
+        Some(Request { op: Op::Cancel, .. }) => Ok(()),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// A descriptor was closed.
+async fn closed<S: Service>(supervisor: &Supervisor<S>, call: &Call) {
+    if !supervisor.knows(call) {
+        return;
+    }
+    let socket = call.request.socket;
+    if let Some((time, done)) = supervisor.closed(socket) {
+        if call.request.blocks == blocks::YES {
+            // Whichever comes first.
+            let _ = tokio::time::timeout(time, done.notified()).await;
+        }
+        supervisor.linger_no_more(socket);
+    }
+}
+
+/// Sends a response, with its descriptor and its data.
+async fn send(stream: &UnixStream, reply: Reply) -> io::Result<()> {
+    let header = reply.response.encode();
+    let whole = header.len() + reply.data.len();
+    let descriptors: Vec<_> = reply.descriptor.iter().map(AsRawFd::as_raw_fd).collect();
+    let mut done = 0;
+    while done < whole {
+        stream.writable().await?;
+        let head = header.get(done..).unwrap_or_default();
+        let data = &reply.data[done.saturating_sub(header.len())..];
+        let parts = [IoSlice::new(head), IoSlice::new(data)];
+        let rights = [ControlMessage::ScmRights(&descriptors)];
+        let control: &[ControlMessage<'_>] =
+            if done == 0 && !descriptors.is_empty() { &rights } else { &[] };
+        let sent = stream.try_io(Interest::WRITABLE, || {
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+            Ok(sendmsg::<()>(stream.as_raw_fd(), &parts, control, flags, None)?)
+        });
+        match sent {
+            Ok(sent) => done += sent,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! The process that has the SCTP sockets of programs: the other side of `eyas-preload`.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `service` | what the sockets are: whoever implements it speaks SCTP |
+//! | `supervisor` | the sockets' descriptors, and who waits for what |
+//! | `descriptor` | one pair of local sockets, whose far end a program has |
+//! | `connection` | requests of programs, one after another |
+//! | `library` | the preloaded library, carried inside |
+//!
+//! A program's descriptor carries no data. Its far end here shows `poll` what the socket is ready for: a
+//! token to be read stands for `POLLIN`, and a message that fills the program's send buffer hides
+//! `POLLOUT`. Each call is a request on a connection of its own; a socket lives until the last copy
+//! of its descriptor is closed, by whatever process.
+
+mod connection;
+mod descriptor;
+mod library;
+#[path = "../../preload/src/local/mod.rs"]
+pub mod local;
+mod service;
+mod supervisor;
+
+pub use library::Library;
+pub use service::{Answer, Call, Closing, Notice, Outcome, Service, poll};
+pub use supervisor::{Place, Supervisor};

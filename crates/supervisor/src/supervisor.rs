@@ -1,0 +1,336 @@
+//! The sockets' descriptors, and who waits for what.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener as StdListener};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nix::libc;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::net::UnixListener;
+use tokio::sync::{Notify, watch};
+
+use crate::connection::serve;
+use crate::descriptor::End;
+use crate::local::{Descriptor, Response};
+use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
+
+/// Where programs find a supervisor.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// For those who are told of it by their environment, in this network namespace.
+    Private,
+    /// At this path, for all who may write to the file.
+    Path(PathBuf),
+}
+
+/// Serves programs the sockets of a service.
+#[derive(Debug)]
+pub struct Supervisor<S> {
+    state: Mutex<State<S>>,
+    instance: u64,
+    key: u64,
+    address: OsString,
+    file: Option<PathBuf>,
+    /// Descriptors and connections that programs have.
+    users: watch::Sender<usize>,
+}
+
+#[derive(Debug)]
+struct State<S> {
+    service: S,
+    ends: BTreeMap<u64, End>,
+    /// Closed sockets that somebody waits for.
+    lingering: BTreeMap<u64, Arc<Notify>>,
+}
+
+/// What a response carries.
+pub(crate) struct Reply {
+    pub(crate) response: Response,
+    pub(crate) data: bytes::Bytes,
+    pub(crate) descriptor: Option<OwnedFd>,
+}
+
+impl Reply {
+    pub(crate) fn errno(errno: i32) -> Self {
+        Self { response: Response::new(-errno), data: bytes::Bytes::new(), descriptor: None }
+    }
+}
+
+/// What came of an attempt at a call.
+pub(crate) enum Tried {
+    Answered(Box<Reply>),
+    /// Nothing yet; a call that does not block gets this errno.
+    Waits(i32),
+}
+
+impl<S: Service> Supervisor<S> {
+    /// Begins to serve. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// If there is no randomness, or the place is taken.
+    pub fn start(service: S, place: &Place) -> io::Result<Arc<Self>> {
+        let (instance, drawn, name) = (random()?, random()?, random()?);
+        let (listener, address, file, key) = match place {
+            Place::Private => {
+                let name = format!("eyas-sctp/{name:016x}");
+                let listener = StdListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+                (listener, format!("@{name} {drawn:016x}").into(), None, drawn)
+            }
+            Place::Path(path) => {
+                let listener = StdListener::bind(path)?;
+                // A blank ends the address for the library.
+                let mut address = path.clone().into_os_string();
+                address.push(" 0");
+                (listener, address, Some(path.clone()), 0)
+            }
+        };
+        listener.set_nonblocking(true)?;
+        let listener = UnixListener::from_std(listener)?;
+        let state = State { service, ends: BTreeMap::new(), lingering: BTreeMap::new() };
+        let (state, users) = (Mutex::new(state), watch::Sender::new(0));
+        let supervisor = Arc::new(Self { state, instance, key, address, file, users });
+        tokio::spawn(accept(listener, Arc::downgrade(&supervisor)));
+        Ok(supervisor)
+    }
+
+    /// What the variable [`crate::local::ENVIRONMENT`] is for the programs.
+    pub fn address(&self) -> &OsString {
+        &self.address
+    }
+
+    /// Waits until no program has a socket or a connection.
+    pub async fn until_unused(&self) {
+        // It cannot end before this.
+        let _ = self.users.subscribe().wait_for(|users| *users == 0).await;
+    }
+
+    /// Does something to the service, and tells the programs what came of it.
+    pub fn with<T>(&self, action: impl FnOnce(&mut S) -> T) -> T {
+        let mut state = self.lock();
+        let result = action(&mut state.service);
+        state.tell();
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<S>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// Counts a user until it is dropped.
+    pub(crate) fn user(self: &Arc<Self>) -> User<S> {
+        self.users.send_modify(|users| *users += 1);
+        User(Arc::clone(self))
+    }
+
+    /// What wakes a call that waits for this socket.
+    pub(crate) fn retry(&self, socket: u64) -> Option<Arc<Notify>> {
+        self.lock().ends.get(&socket).map(|end| Arc::clone(&end.retry))
+    }
+
+    /// Whether the socket of a call is one of this supervisor's.
+    pub(crate) fn knows(&self, call: &Call) -> bool {
+        call.request.instance == self.instance
+    }
+
+    /// Makes a call, or asks again what became of it.
+    pub(crate) fn attempt(self: &Arc<Self>, call: &Call, is_first: bool) -> Tried {
+        let mut state = self.lock();
+        let outcome = match is_first {
+            true => state.service.call(call),
+            false => state.service.again(call),
+        };
+        let reply = self.reply(&mut state, call, outcome);
+        // Once there is a new end to show it.
+        state.tell();
+        match reply {
+            Ok(reply) => Tried::Answered(Box::new(state.reply(call, reply))),
+            Err(errno) => Tried::Waits(errno),
+        }
+    }
+
+    /// What an outcome is to the program: a reply, or an errno that only one that does not block gets.
+    fn reply(
+        self: &Arc<Self>,
+        state: &mut State<S>,
+        call: &Call,
+        outcome: Outcome,
+    ) -> Result<Reply, i32> {
+        let answer = match outcome {
+            Outcome::Done(answer) => answer,
+            Outcome::Failed(errno) => return Ok(Reply::errno(errno)),
+            Outcome::Wait(errno) => return Err(errno),
+        };
+        let Some(socket) = answer.socket else { return Ok(told(answer, None)) };
+        match End::pair(Descriptor { instance: self.instance, socket }) {
+            Ok((end, theirs)) => {
+                self.watch(socket, &end);
+                state.ends.insert(socket, end);
+                Ok(told(answer, Some(theirs)))
+            }
+            Err(error) => {
+                tracing::warn!(%error, op = ?call.request.op, "no descriptor for a socket");
+                state.service.close(socket);
+                Ok(Reply::errno(libc::ENFILE))
+            }
+        }
+    }
+
+    /// What a call that does not wait any more says.
+    pub(crate) fn give_up(&self, call: &Call, errno: i32) -> Reply {
+        self.lock().reply(call, Reply::errno(errno))
+    }
+
+    /// Waits for the last copy of a descriptor to be closed.
+    fn watch(self: &Arc<Self>, socket: u64, end: &End) {
+        let (fd, supervisor) = (Arc::clone(&end.fd), self.user());
+        tokio::spawn(async move {
+            #[expect(unsafe_code, reason = "tokio asks for a promise about the descriptor")]
+            // SAFETY: the descriptor is open, and the same, for as long as anybody has the `Arc`.
+            let registered = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
+            let Ok(fd) = registered else { return };
+            while let Ok(mut ready) = fd.readable().await {
+                // First, so that what comes meanwhile is not missed.
+                ready.clear_ready();
+                if supervisor.0.look_at(socket) {
+                    break;
+                }
+            }
+        });
+    }
+
+    /// Takes late fillers out, and closes the socket if nobody has it any more; whether it is gone.
+    fn look_at(&self, socket: u64) -> bool {
+        let mut state = self.lock();
+        match state.ends.get(&socket) {
+            Some(end) if !end.is_closed() => {
+                end.empty();
+                return false;
+            }
+            Some(_) => state.close(socket),
+            None => return true,
+        };
+        true
+    }
+
+    /// A program has closed a descriptor; what it may wait for if that was the last one.
+    pub(crate) fn closed(&self, socket: u64) -> Option<(std::time::Duration, Arc<Notify>)> {
+        let mut state = self.lock();
+        if !state.ends.get(&socket).is_some_and(End::is_closed) {
+            return None;
+        }
+        let done = Arc::new(Notify::new());
+        state.lingering.insert(socket, Arc::clone(&done));
+        match state.close(socket) {
+            Closing::Lingers(time) if state.lingering.contains_key(&socket) => Some((time, done)),
+            _ => {
+                state.lingering.remove(&socket);
+                None
+            }
+        }
+    }
+
+    /// Nobody waits for a closed socket any more.
+    pub(crate) fn linger_no_more(&self, socket: u64) {
+        self.lock().lingering.remove(&socket);
+    }
+}
+
+impl<S: Service> State<S> {
+    /// Tells the programs what has changed.
+    fn tell(&mut self) {
+        while let Some(notice) = self.service.notice() {
+            match notice {
+                Notice::Ready(socket, bits) => {
+                    if let Some(end) = self.ends.get_mut(&socket) {
+                        end.show(bits);
+                    }
+                }
+                Notice::Retry(socket) => {
+                    if let Some(end) = self.ends.get(&socket) {
+                        end.retry.notify_waiters();
+                    }
+                }
+                Notice::Closed(socket) => {
+                    if let Some(done) = self.lingering.remove(&socket) {
+                        done.notify_one();
+                    }
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, socket: u64) -> Closing {
+        let Some(end) = self.ends.remove(&socket) else { return Closing::Done };
+        let closing = self.service.close(socket);
+        self.tell();
+        end.retry.notify_waiters();
+        closing
+    }
+
+    /// With what the library is to do to the descriptor of the call.
+    fn reply(&mut self, call: &Call, mut reply: Reply) -> Reply {
+        if let Some(end) = self.ends.get_mut(&call.request.socket) {
+            reply.response.marks = end.take_marks();
+        }
+        reply
+    }
+}
+
+fn told(answer: Answer, descriptor: Option<OwnedFd>) -> Reply {
+    let mut response =
+        Response::new(answer.result).with_peer(&answer.peer).with_control(&answer.control);
+    response.flags = answer.flags;
+    response.data = u32::try_from(answer.data.len()).unwrap_or_default();
+    Reply { response, data: answer.data, descriptor }
+}
+
+/// Somebody who uses a supervisor.
+pub(crate) struct User<S>(pub(crate) Arc<Supervisor<S>>);
+
+impl<S> Drop for User<S> {
+    fn drop(&mut self) {
+        self.0.users.send_modify(|users| *users -= 1);
+    }
+}
+
+impl<S> Drop for Supervisor<S> {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            // Somebody may have taken it away already.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+async fn accept<S: Service>(listener: UnixListener, supervisor: std::sync::Weak<Supervisor<S>>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let Some(supervisor) = supervisor.upgrade() else { return };
+                tokio::spawn(serve(stream, supervisor.user()));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot take in programs for the moment");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+/// A number that nobody can foresee.
+fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    let mut source = std::fs::File::open("/dev/urandom")?;
+    io::Read::read_exact(&mut source, &mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}

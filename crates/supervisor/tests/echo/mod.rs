@@ -1,0 +1,128 @@
+//! A service whose sockets get back what they send, four messages at most; what stands in for SCTP here.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use eyas_supervisor::local::Op;
+use eyas_supervisor::{Answer, Call, Closing, Notice, Outcome, Service, poll};
+
+/// Messages that a socket holds.
+pub(crate) const LIMIT: usize = 4;
+/// A connect to this address is refused, once it was waited for.
+pub(crate) const REFUSED: &[u8] = b"refused";
+/// A message that ends what a socket receives.
+pub(crate) const END: &[u8] = b"end";
+
+#[derive(Debug, Default)]
+pub(crate) struct Echo {
+    sockets: BTreeMap<u64, VecDeque<Bytes>>,
+    made: u64,
+    ended: Vec<u64>,
+    notices: VecDeque<Notice>,
+    pub(crate) closed: Vec<u64>,
+}
+
+impl Echo {
+    fn make(&mut self) -> u64 {
+        self.made += 1;
+        self.sockets.insert(self.made, VecDeque::new());
+        self.ready(self.made);
+        self.made
+    }
+
+    fn ready(&mut self, socket: u64) {
+        let Some(queue) = self.sockets.get(&socket) else { return };
+        let readable = if queue.is_empty() { 0 } else { poll::IN };
+        let writable = if queue.len() < LIMIT { poll::OUT } else { 0 };
+        let ended = if self.ended.contains(&socket) { poll::RDHUP | poll::IN } else { 0 };
+        self.notices.push_back(Notice::Ready(socket, readable | writable | ended));
+        self.notices.push_back(Notice::Retry(socket));
+    }
+
+    fn send(&mut self, socket: u64, call: &Call) -> Outcome {
+        let Some(queue) = self.sockets.get_mut(&socket) else { return Outcome::Failed(9) };
+        if call.data == END {
+            self.ended.push(socket);
+        } else if queue.len() == LIMIT {
+            return Outcome::Wait(libc::EAGAIN);
+        } else {
+            queue.push_back(call.data.clone());
+        }
+        self.ready(socket);
+        done(call.data.len() as i32)
+    }
+
+    fn receive(&mut self, socket: u64, room: usize) -> Outcome {
+        let Some(queue) = self.sockets.get_mut(&socket) else { return Outcome::Failed(9) };
+        let Some(mut message) = queue.pop_front() else {
+            return match self.ended.contains(&socket) {
+                true => done(0),
+                false => Outcome::Wait(libc::EAGAIN),
+            };
+        };
+        let data = message.split_to(room.min(message.len()));
+        let flags = if message.is_empty() { libc::MSG_EOR } else { 0 };
+        if !message.is_empty() {
+            queue.push_front(message);
+        }
+        self.ready(socket);
+        // A control message of SCTP: 28 bytes of SCTP_RCVINFO and four that fill it up.
+        let head = [44_usize.to_ne_bytes().to_vec(), 132_i32.to_ne_bytes().to_vec()].concat();
+        let control = [head, 3_i32.to_ne_bytes().to_vec(), vec![7; 32]].concat();
+        let (result, peer) = (data.len() as i32, b"peer".to_vec());
+        Outcome::Done(Answer { result, flags, peer, control, data, socket: None })
+    }
+}
+
+fn done(result: i32) -> Outcome {
+    Outcome::Done(Answer { result, ..Answer::default() })
+}
+
+impl Service for Echo {
+    fn call(&mut self, call: &Call) -> Outcome {
+        let (request, socket) = (call.request, call.request.socket);
+        match request.op {
+            Op::Socket => {
+                let socket = Some(self.make());
+                Outcome::Done(Answer { socket, ..Answer::default() })
+            }
+            Op::Accept => {
+                let (socket, peer) = (Some(self.make()), b"guest".to_vec());
+                Outcome::Done(Answer { socket, peer, ..Answer::default() })
+            }
+            Op::Send => self.send(socket, call),
+            Op::Receive => self.receive(socket, request.b as usize),
+            Op::Connect if call.name == REFUSED => {
+                self.notices.push_back(Notice::Retry(socket));
+                Outcome::Wait(libc::EINPROGRESS)
+            }
+            Op::Connect => done(0),
+            Op::GetOption => {
+                let data = call.data.slice(..call.data.len().min(8));
+                Outcome::Done(Answer { data, ..Answer::default() })
+            }
+            Op::LocalName => {
+                let peer = socket.to_string().into_bytes();
+                Outcome::Done(Answer { peer, ..Answer::default() })
+            }
+            _ => Outcome::Failed(libc::EOPNOTSUPP),
+        }
+    }
+
+    fn again(&mut self, call: &Call) -> Outcome {
+        match call.request.op {
+            Op::Connect => Outcome::Failed(libc::ECONNREFUSED),
+            _ => self.call(call),
+        }
+    }
+
+    fn close(&mut self, socket: u64) -> Closing {
+        self.sockets.remove(&socket);
+        self.closed.push(socket);
+        Closing::Done
+    }
+
+    fn notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front()
+    }
+}

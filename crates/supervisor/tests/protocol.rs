@@ -1,0 +1,67 @@
+//! Whatever comes over a connection is read or refused, and what is written is read back.
+
+use eyas_supervisor::local::{
+    Descriptor, MAX_CONTROL, MAX_DATA, MAX_PEER, MAX_SIDE, REQUEST, RESPONSE, Request, Response,
+    key_of,
+};
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn a_request_that_is_read_is_one(bytes in prop::array::uniform32(any::<u8>()), op in 0_u32..20,
+                                     sizes in any::<[u32; 3]>(), version in 0_u32..3) {
+        let mut header = [0; REQUEST];
+        header[8..40].copy_from_slice(&bytes);
+        header[..4].copy_from_slice(&version.to_ne_bytes());
+        header[4..8].copy_from_slice(&op.to_ne_bytes());
+        for (index, size) in sizes.iter().enumerate() {
+            header[52 + 4 * index..][..4].copy_from_slice(&(size >> (index * 8)).to_ne_bytes());
+        }
+        if let Some(request) = Request::parse(&header) {
+            prop_assert!(version == 1 && (1..=16).contains(&op));
+            prop_assert!(request.name as usize <= MAX_SIDE && request.control as usize <= MAX_SIDE);
+            prop_assert!(request.data as usize <= MAX_DATA);
+            prop_assert_eq!(Request::parse(&request.encode()), Some(request));
+        }
+    }
+
+    #[test]
+    fn a_response_is_read_as_it_was_written(result in any::<i32>(), marks in any::<u32>(),
+                                            flags in any::<i32>(), data in any::<u32>(),
+                                            peer in prop::collection::vec(any::<u8>(), 0..64),
+                                            control in prop::collection::vec(any::<u8>(), 0..300)) {
+        let mut response = Response::new(result).with_peer(&peer).with_control(&control);
+        (response.marks, response.flags, response.data) = (marks, flags, data);
+        let read = Response::parse(&response.encode());
+        prop_assert_eq!(read, Some(response));
+        prop_assert_eq!(response.peer(), &peer[..peer.len().min(MAX_PEER)]);
+        let fits = control.len() <= MAX_CONTROL;
+        prop_assert_eq!(response.control(), if fits { &control[..] } else { &[][..] });
+    }
+
+    #[test]
+    fn no_response_makes_the_library_read_too_far(bytes in prop::collection::vec(any::<u8>(), RESPONSE)) {
+        let mut bytes = bytes;
+        bytes[..4].copy_from_slice(&1_u32.to_ne_bytes());
+        if let Some(response) = Response::parse(&bytes) {
+            prop_assert!(response.peer().len() <= MAX_PEER);
+            prop_assert!(response.control().len() <= MAX_CONTROL);
+        }
+    }
+
+    #[test]
+    fn a_descriptor_is_known_by_its_name(instance in any::<u64>(), socket in any::<u64>(),
+                                         strange in prop::collection::vec(any::<u8>(), 0..80)) {
+        let descriptor = Descriptor { instance, socket };
+        prop_assert_eq!(Descriptor::parse(&descriptor.name()), Some(descriptor));
+        if let Some(found) = Descriptor::parse(&strange) {
+            prop_assert_eq!(&found.name()[..], &strange[..]);
+        }
+    }
+
+    #[test]
+    fn a_key_is_read_from_its_digits(key in any::<u64>()) {
+        prop_assert_eq!(key_of(format!("{key:016x}").as_bytes()), Some(key));
+        prop_assert_eq!(key_of(format!("{key:017x}").as_bytes()), None);
+    }
+}
