@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `builder` | what a client is made of |
 //! | `request`, `response` | the convenience API |
+//! | `credentials` | who asks, as a field |
 //! | `request_url` | what a request has unless the caller said otherwise |
 //! | `exchange` | redirects, cookies, decompression, the time allowed |
 //! | `limits` | what each of them may take |
@@ -20,6 +21,7 @@ mod attempt;
 mod builder;
 mod connect;
 mod cookies;
+mod credentials;
 mod decode;
 mod dial;
 mod direct;

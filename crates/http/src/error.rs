@@ -48,6 +48,10 @@ pub enum Kind {
     BodyTooLarge,
     /// The response's body cannot be decompressed.
     BodyDecode,
+    /// The response's body is not the JSON that was wanted.
+    BodyJson,
+    /// The server answered with a status of failure, and the caller asked for that to be an error.
+    Status,
     /// The request's body could not be read from the caller.
     RequestBody,
     /// The client was dropped while the request ran.
@@ -55,7 +59,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 21] = [
         Self::Url,
         Self::Request,
         Self::Dns,
@@ -73,6 +77,8 @@ impl Kind {
         Self::BodyLength,
         Self::BodyTooLarge,
         Self::BodyDecode,
+        Self::BodyJson,
+        Self::Status,
         Self::RequestBody,
         Self::Closed,
     ];
@@ -102,6 +108,8 @@ impl Kind {
             Self::BodyLength => "body-length",
             Self::BodyTooLarge => "body-too-large",
             Self::BodyDecode => "body-decode",
+            Self::BodyJson => "body-json",
+            Self::Status => "status",
             Self::RequestBody => "request-body",
             Self::Closed => "closed",
         }
@@ -116,6 +124,7 @@ impl Kind {
                 | Self::BodyLength
                 | Self::BodyTooLarge
                 | Self::BodyDecode
+                | Self::BodyJson
         )
     }
 
@@ -143,6 +152,8 @@ impl Kind {
             Self::BodyLength => "the response's body does not match its Content-Length",
             Self::BodyTooLarge => "the response's body is too large",
             Self::BodyDecode => "the response's body cannot be decompressed",
+            Self::BodyJson => "the response's body is not the JSON that was wanted",
+            Self::Status => "the server refused",
             Self::RequestBody => "cannot read the request's body",
             Self::Closed => "the client was closed",
         }
@@ -166,6 +177,8 @@ impl Kind {
             Self::BodyLength => "what came is not what the server meant to send",
             Self::BodyTooLarge => "allow a larger body",
             Self::BodyDecode => "ask without decompression",
+            Self::BodyJson => "read the body as text to see what came",
+            Self::Status => "check the URL and what was sent; the response's body may say why",
             Self::RequestBody => "check where the body comes from",
             Self::Closed => "keep the client alive until its responses are read",
         }
@@ -186,6 +199,7 @@ struct Inner {
     url: Option<String>,
     candidate: Option<String>,
     detail: String,
+    status: Option<http::StatusCode>,
     source: Option<Box<dyn StdError + Send + Sync>>,
     trace: Option<Box<Trace>>,
     /// What broke the connection, where that says something about its path.
@@ -203,6 +217,7 @@ impl Error {
             url: None,
             candidate: None,
             detail: detail.into(),
+            status: None,
             source: None,
             trace: None,
             broke: None,
@@ -256,6 +271,11 @@ impl Error {
         self
     }
 
+    pub(crate) fn with_status(mut self, status: http::StatusCode) -> Self {
+        self.0.status = Some(status);
+        self
+    }
+
     pub(crate) fn with_trace(mut self, trace: Trace) -> Self {
         self.0.trace = Some(Box::new(trace));
         self
@@ -285,6 +305,11 @@ impl Error {
     /// The candidate that carried the exchange, such as `quic 192.0.2.1:443`.
     pub fn candidate(&self) -> Option<&str> {
         self.0.candidate.as_deref()
+    }
+
+    /// What the server answered, of [`Kind::Status`].
+    pub fn status(&self) -> Option<http::StatusCode> {
+        self.0.status
     }
 
     /// What the layers below said.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use eyas::{Endpoint, race::policy::Policy};
+use eyas::{Endpoint, SecurityParameters, race::policy::Policy};
 use http::{HeaderMap, HeaderValue, header::USER_AGENT};
+use rustls_pki_types::CertificateDer;
 
 use super::{Client, HttpPolicy, Proxy, limits::Limits};
 use crate::{Error, Kind, PoolLimits, Versions};
@@ -16,6 +17,7 @@ const ALTERNATIVE_WAIT: Duration = Duration::from_millis(300);
 #[must_use]
 pub struct ClientBuilder {
     pub(super) endpoint: Option<Endpoint>,
+    added_roots: Vec<CertificateDer<'static>>,
     pub(super) config: Config,
 }
 
@@ -41,6 +43,7 @@ impl Default for ClientBuilder {
         let agent = HeaderValue::from_static(concat!("eyas/", env!("CARGO_PKG_VERSION")));
         Self {
             endpoint: None,
+            added_roots: Vec::new(),
             config: Config {
                 policy: HttpPolicy::default(),
                 race: Policy::default(),
@@ -65,6 +68,15 @@ impl ClientBuilder {
     /// unless given.
     pub fn endpoint(mut self, endpoint: Endpoint) -> Self {
         self.endpoint = Some(endpoint);
+        self
+    }
+
+    /// Trusts this root beside those of the platform ([`eyas::certificates_from_pem`] reads files of
+    /// them). For an [endpoint](Self::endpoint) of one's own its
+    /// [security parameters](eyas::SecurityParameters) say whom to trust, so there is no client with
+    /// both.
+    pub fn add_root(mut self, root: CertificateDer<'static>) -> Self {
+        self.added_roots.push(root);
         self
     }
 
@@ -177,18 +189,30 @@ impl ClientBuilder {
     /// Makes the client. Nothing is connected yet.
     ///
     /// # Errors
-    /// [`Kind::Tls`] if no endpoint was given and one with the defaults cannot be made,
+    /// [`Kind::Tls`] if no endpoint was given and one with the defaults cannot be made, or if one was
+    /// given and roots, too;
     /// [`Kind::Request`] if no version of HTTP is allowed.
     pub fn build(self) -> Result<Client, Error> {
         if !self.config.versions.over_streams() && !self.config.versions.http3 {
             return Err(Error::new(Kind::Request, "no version of HTTP is allowed"));
         }
         let endpoint = match self.endpoint {
+            Some(_) if !self.added_roots.is_empty() => {
+                let what = "both an endpoint and roots were given; give the endpoint the roots";
+                return Err(Error::new(Kind::Tls, what).with_advice());
+            }
             Some(endpoint) => endpoint,
             None => {
-                Endpoint::builder().build().map_err(|error| Error::from_source(Kind::Tls, error))?
+                trusting(self.added_roots).map_err(|error| Error::from_source(Kind::Tls, error))?
             }
         };
         Ok(Client::new(endpoint, self.config))
     }
+}
+
+/// An endpoint with the defaults that trusts these roots, too.
+fn trusting(roots: Vec<CertificateDer<'static>>) -> Result<Endpoint, eyas::Error> {
+    let security =
+        roots.into_iter().fold(SecurityParameters::platform(), SecurityParameters::with_added_root);
+    Endpoint::builder().security(security).build()
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header::AUTHORIZATION};
 use url::Url;
 
-use super::{Client, Response, exchange, limits::Limits};
+use super::{Client, Response, credentials, exchange, limits::Limits};
 use crate::{Body, Error, Kind, destination};
 
 /// A request in the making. What is wrong with it is said by [`send`](Self::send).
@@ -55,6 +55,70 @@ impl RequestBuilder {
     /// cannot.
     pub fn body(mut self, body: impl Into<Body>) -> Self {
         self.body = body.into();
+        self
+    }
+
+    /// Asks in this name, with this password (RFC 7617). A name with a colon is refused.
+    pub fn basic_auth(self, name: impl AsRef<str>, password: Option<&str>) -> Self {
+        let name = name.as_ref().as_bytes();
+        let value = credentials::basic(name, password.unwrap_or_default().as_bytes());
+        self.authorized(value, "a name with a colon cannot be sent")
+    }
+
+    /// Asks with this token (RFC 6750).
+    pub fn bearer_auth(self, token: impl AsRef<str>) -> Self {
+        self.authorized(credentials::bearer(token.as_ref()), "the token cannot be sent in a field")
+    }
+
+    fn authorized(mut self, value: Option<HeaderValue>, otherwise: &str) -> Self {
+        match value {
+            Some(value) => _ = self.headers.insert(AUTHORIZATION, value),
+            None => self.refuse(otherwise),
+        }
+        self
+    }
+
+    /// Adds to the URL's query what this serialises to: pairs, a map, a struct.
+    #[cfg(feature = "form")]
+    pub fn query<T: serde::Serialize + ?Sized>(mut self, query: &T) -> Self {
+        let Ok(url) = &mut self.url else { return self };
+        let written = query
+            .serialize(serde_urlencoded::Serializer::new(&mut url.query_pairs_mut()))
+            .map(|_| ())
+            .map_err(|error| error.to_string());
+        if url.query() == Some("") {
+            url.set_query(None);
+        }
+        if let Err(error) = written {
+            self.refuse(&format!("the query cannot be written: {error}"));
+        }
+        self
+    }
+
+    /// Sets the body to what this serialises to, as HTML forms are sent
+    /// (`application/x-www-form-urlencoded`).
+    #[cfg(feature = "form")]
+    pub fn form<T: serde::Serialize + ?Sized>(self, form: &T) -> Self {
+        let written = serde_urlencoded::to_string(form).map_err(|error| error.to_string());
+        self.written(written.map(Body::from), "application/x-www-form-urlencoded")
+    }
+
+    /// Sets the body to this as JSON (`application/json`).
+    #[cfg(feature = "json")]
+    pub fn json<T: serde::Serialize + ?Sized>(self, value: &T) -> Self {
+        let written = serde_json::to_vec(value).map_err(|error| error.to_string());
+        self.written(written.map(Body::from), "application/json")
+    }
+
+    /// The caller's own type of content stays.
+    #[cfg(any(feature = "form", feature = "json"))]
+    fn written(mut self, body: Result<Body, String>, content: &'static str) -> Self {
+        use http::header::CONTENT_TYPE;
+        match body {
+            Ok(body) => self.body = body,
+            Err(error) => self.refuse(&format!("the body cannot be written: {error}")),
+        }
+        self.headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(content));
         self
     }
 

@@ -6,6 +6,8 @@ use http::{
 };
 use url::Url;
 
+use super::credentials;
+
 /// Fills in what a request has unless the caller said otherwise, and takes the user information
 /// out of the URL: it is sent as a field, never as part of the URL (RFC 9110 §4.2.4).
 pub(super) fn complete(headers: &mut HeaderMap, defaults: &HeaderMap, url: &mut Url) {
@@ -37,15 +39,8 @@ pub(super) fn drop_user(url: &mut Url) {
 
 /// `Basic` credentials (RFC 7617) of the URL's user information.
 fn basic(url: &Url) -> Option<HeaderValue> {
-    use base64::{Engine as _, prelude::BASE64_STANDARD};
     let decode = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
-    let mut pair = decode(url.username());
-    pair.push(b':');
-    pair.extend(decode(url.password().unwrap_or_default()));
-    let mut value =
-        HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair))).ok()?;
-    value.set_sensitive(true);
-    Some(value)
+    credentials::basic(&decode(url.username()), &decode(url.password().unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode, Version, header::CONTENT_LENGTH};
 use url::Url;
 
 use super::{Redirect, report::Exchanged};
-use crate::{Body, Error};
+use crate::{Body, Error, Kind};
 
 /// A response whose head has arrived. Its body streams; dropping it gives up the rest.
 #[derive(Debug)]
@@ -96,6 +96,31 @@ impl Response {
     pub async fn text(self) -> Result<String, Error> {
         let bytes = self.bytes().await?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The whole body, read as JSON.
+    ///
+    /// # Errors
+    /// As [`Body::chunk`], and [`Kind::BodyJson`] if it is other JSON than `T` wants, or none.
+    #[cfg(feature = "json")]
+    pub async fn json<T: serde::de::DeserializeOwned>(self) -> Result<T, Error> {
+        let url = self.exchanged.url.clone();
+        let bytes = self.bytes().await?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| Error::from_source(Kind::BodyJson, error).at(&url))
+    }
+
+    /// The response, unless its status says that the request failed (4xx, 5xx).
+    ///
+    /// # Errors
+    /// [`Kind::Status`], with the [status](Error::status) and the URL after redirects.
+    pub fn error_for_status(self) -> Result<Self, Error> {
+        let status = self.status();
+        if status.is_client_error() || status.is_server_error() {
+            let error = Error::new(Kind::Status, format!("it answered {status}"));
+            return Err(error.with_status(status).at(self.url()));
+        }
+        Ok(self)
     }
 
     /// The body, to be read by other means.

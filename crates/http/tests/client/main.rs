@@ -2,6 +2,8 @@
 
 mod alt_svc;
 mod bodies;
+#[cfg(all(feature = "form", feature = "json"))]
+mod conveniences;
 mod early;
 mod faults;
 mod hostile;

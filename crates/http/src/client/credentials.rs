@@ -1,0 +1,25 @@
+//! Who asks, as a field of the request.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use http::HeaderValue;
+
+/// `Basic` credentials (RFC 7617). `None` if the name has a colon, which would end it (§2).
+pub(super) fn basic(name: &[u8], password: &[u8]) -> Option<HeaderValue> {
+    if name.contains(&b':') {
+        return None;
+    }
+    let pair = [name, b":", password].concat();
+    sensitive(format!("Basic {}", BASE64_STANDARD.encode(pair)))
+}
+
+/// A `Bearer` token (RFC 6750 §2.1). `None` if no field can carry it.
+pub(super) fn bearer(token: &str) -> Option<HeaderValue> {
+    sensitive(format!("Bearer {token}"))
+}
+
+/// Logs and tables of HPACK do not keep it.
+fn sensitive(text: String) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
