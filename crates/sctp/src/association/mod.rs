@@ -20,12 +20,14 @@
 //! | `report` | ERROR, unknown chunks | RFC 9260 §3.2, §3.3.10 |
 //! | `reconfiguration`, `streams` | streams reset and added | RFC 6525 |
 //! | `control`, `output` | what waits to be sent, and packets made of it | RFC 9260 §6.10 |
+//! | `configuring` | settings changed by the user | RFC 6458 §8.1 |
 //! | `timing` | timers | |
 
 mod abort;
 pub(crate) mod addresses;
 pub(crate) mod authentication;
 mod collision;
+mod configuring;
 mod control;
 mod dispatch;
 pub(crate) mod dynamic_address;

@@ -31,6 +31,14 @@ impl Rto {
         Self { current, smoothed: 0, variance: 0, min, max, least: 0, latest: 0, taken: 0 }
     }
 
+    /// Takes over other bounds, and another initial timeout if no round trip was measured yet.
+    pub(crate) fn configure(&mut self, config: &AssociationConfig) {
+        let fresh = Self::new(config);
+        (self.min, self.max) = (fresh.min, fresh.max);
+        let current = if self.smoothed == 0 { fresh.current } else { self.current };
+        self.current = current.clamp(self.min, self.max);
+    }
+
     /// The timeout now, back-off included.
     #[must_use]
     pub fn current(&self) -> Duration {

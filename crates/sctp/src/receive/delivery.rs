@@ -63,6 +63,11 @@ impl Delivery {
         !self.ready.is_empty()
     }
 
+    /// Messages, or parts of one, for the application.
+    pub(crate) fn readable(&self) -> usize {
+        self.ready.len()
+    }
+
     /// Gives an unordered message, or any part of a message but the last, to the application.
     #[inline]
     pub(crate) fn push(&mut self, ready: Ready) {

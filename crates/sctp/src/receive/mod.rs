@@ -224,6 +224,19 @@ impl Receiver {
         self.delivery.is_readable()
     }
 
+    /// Messages, or parts of one, that wait for the application.
+    #[must_use]
+    pub fn receivable(&self) -> usize {
+        self.delivery.readable()
+    }
+
+    /// Takes over what can be changed while it runs.
+    pub(crate) fn configure(&mut self, config: &AssociationConfig) {
+        let point = config.partial_delivery_point.unwrap_or(self.window.buffer() / 4);
+        self.partial_delivery_point = u32::try_from(point).unwrap_or(u32::MAX);
+        self.acknowledgement.policy = SackPolicy::of(config);
+    }
+
     /// What the application is to hear of.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()

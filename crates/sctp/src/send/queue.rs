@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use core::time::Duration;
 
-use super::Sender;
 use super::flight::Flight;
 use super::messages::{MessageId, NONE, QueuedMessage, deadline};
+use super::{Sender, most_messages};
+use crate::config::AssociationConfig;
 use crate::error::Error;
 use crate::event::Event;
 use crate::identifier::StreamId;
@@ -66,6 +67,30 @@ impl Sender {
         self.busy = true;
         self.note_event();
         Ok(())
+    }
+
+    /// Takes over what can be changed while it runs. Streams are scheduled anew, without their past.
+    pub(crate) fn configure(&mut self, config: &AssociationConfig) {
+        self.send_buffer = config.send_buffer.max(1);
+        self.max_messages = most_messages(config.send_buffer);
+        self.nagle = config.nagle;
+        self.max_segment = config.max_segment.map_or(u16::MAX, |most| most.max(4));
+        self.sack_delay = config.sack_delay;
+        if self.scheduler_kind != config.scheduler {
+            self.scheduler_kind = config.scheduler;
+            self.rebuild_scheduler(self.terms.interleaving);
+        }
+        for (stream, value) in &config.stream_values {
+            // Streams that there are not have no value.
+            let _ = self.set_stream_value(*stream, *value);
+        }
+        self.note_room();
+    }
+
+    /// Lets [`Event::Writable`] come once a message of so many bytes would be taken.
+    pub(crate) fn wait_for_room(&mut self, length: usize) {
+        self.refused = Some(self.refused.map_or(length, |other| other.min(length)));
+        self.note_room();
     }
 
     /// Whether a message of this many bytes would be taken now.

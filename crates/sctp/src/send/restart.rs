@@ -124,6 +124,11 @@ impl Sender {
         if self.scheduler_kind == SchedulerKind::Fcfs {
             return;
         }
+        self.rebuild_scheduler(by_chunk);
+    }
+
+    /// A scheduler that knows what waits, and nothing of what was sent.
+    pub(super) fn rebuild_scheduler(&mut self, by_chunk: bool) {
         self.scheduler = scheduler::new(self.scheduler_kind, by_chunk);
         for (slot, stream) in self.streams.slots() {
             let value = self.stream_values.binary_search_by_key(&stream.id, |(id, _)| *id);
