@@ -14,7 +14,7 @@ const FETCH_SECONDS: &str = "60";
 /// The target without an operating system that proves the pure crates pure.
 const BARE_TARGET: &str = "x86_64-unknown-none";
 /// The crates that must build for it.
-const PURE_CRATES: [&str; 3] = ["eyas-race", "eyas-sctp", "eyas-netem"];
+const PURE_CRATES: [&str; 4] = ["eyas-race", "eyas-sctp", "eyas-netem", "eyas-sockets"];
 
 /// Every step, in the order of running.
 pub(crate) const STEPS: &[Step] = &[

@@ -1,0 +1,24 @@
+//! Numbers and layouts of Linux's SCTP sockets (`linux/sctp.h` of 6.1, x86-64 and other 64-bit
+//! machines), as bytes in the machine's own order.
+//!
+//! This module uses nothing but `core` and itself, so that a library that is loaded into other
+//! programs can include its files.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `errno` | errors of calls |
+//! | `number` | families, levels, options, flags, kinds of control messages and notifications |
+//! | `layout` | fields at their offsets |
+//! | `name` | `sockaddr_in`, `sockaddr_in6` |
+//! | `control` | control messages (`cmsghdr`), and the structs in them |
+//! | `notification` | the structs of notifications |
+
+pub mod control;
+mod errno;
+pub mod layout;
+mod name;
+pub mod notification;
+pub mod number;
+
+pub use errno::Errno;
+pub use name::{IPV4_NAME, IPV6_NAME, Name, NameError, STORAGE};

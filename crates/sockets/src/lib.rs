@@ -1,0 +1,58 @@
+//! The sockets API of SCTP (RFC 6458) as Linux has it, as a pure state machine over [`eyas_sctp`].
+//!
+//! A [`Stack`] is what the kernel is to programs: calls by the names of the system calls and of
+//! RFC 6458, answered with Linux's errno; options, control messages, names and notifications as bytes,
+//! with Linux's numbers and sizes ([`abi`]); and what `poll` says. It has no sockets, reads no clock and
+//! never waits: [`io`] says how it is driven.
+//!
+//! ```
+//! use core::time::Duration;
+//! use eyas_sockets::{Errno, Name, Output, Stack, StackConfig};
+//!
+//! let now = Duration::ZERO;
+//! let mut stack = Stack::new(StackConfig::default(), [7; 32], now);
+//! let socket = stack.socket(2, 1, 132).unwrap(); // AF_INET, SOCK_STREAM, IPPROTO_SCTP
+//! let peer = Name::new("192.0.2.1:5000".parse().unwrap());
+//! let association = stack.connect(now, socket, peer.as_bytes()).unwrap();
+//! // The INIT leaves; a call that does not block says so.
+//! assert!(matches!(stack.poll_output(now), Output::Transmit(_)));
+//! assert_eq!(stack.connect_result(now, socket, association), Err(Errno::EINPROGRESS));
+//! ```
+//!
+//! Each SCTP port that a socket is bound to is an [`eyas_sctp::endpoint::Endpoint`]; sockets that were
+//! accepted or peeled off share it.
+//!
+//! # Where it differs from Linux
+//!
+//! | what | how |
+//! | --- | --- |
+//! | `SCTP_ADAPTATION_LAYER`, `SCTP_EXPOSE_POTENTIALLY_FAILED_STATE` 1, cookie life, `max_timeout` of `SCTP_INITMSG`, flow label, DSCP, options of IP | kept and given back, without an effect |
+//! | `SCTP_PEER_ADDR_PARAMS` of one address | counts for all addresses of the association |
+//! | `SCTP_SET_PEER_PRIMARY_ADDR`, `SCTP_AUTO_ASCONF` | where ASCONF was agreed on |
+//! | `SCTP_GET_ASSOC_STATS` | counts of chunks are zero |
+//! | `SCTP_PEER_ADDR_THLDS`, `SCTP_PR_ASSOC_STATUS`, `SCTP_PR_STREAM_STATUS`, `SCTP_AUTH_DEACTIVATE_KEY`, lists of authenticated chunks, `SCTP_REMOTE_UDP_ENCAPS_PORT`, `SCTP_PLPMTUD_PROBE_INTERVAL` | `ENOPROTOOPT`, and counted |
+//! | `SCTP_SENDALL`, `SCTP_AUTHINFO` | not acted upon |
+//! | `SCTP_SEND_FAILED`, `SCTP_SEND_FAILED_EVENT`, `SCTP_REMOTE_ERROR` | without the data of the message or cause |
+//! | `recvmsg` on a socket of several associations | takes a message of each in turn, and not in the order of arrival |
+//! | the send buffer | counts bytes of messages, not what Linux adds to each |
+//! | the window | is all of the receive buffer, not half |
+//! | ports below 1024 | are free to everybody |
+#![cfg_attr(not(any(test, feature = "std")), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod abi;
+pub mod config;
+pub mod io;
+mod settings;
+mod stack;
+pub mod status;
+
+pub use abi::{Errno, Name};
+pub use config::StackConfig;
+pub use io::{
+    AssocId, Closing, Domain, Incoming, Input, Outgoing, Output, Readiness, Sent, SocketId, Style,
+};
+pub use stack::Stack;
+pub use status::StackStatus;

@@ -1,0 +1,122 @@
+//! Options that ask something of an association or change its keys: streams reset and added
+//! (RFC 6525), keys of AUTH (RFC 4895).
+
+use bytes::Bytes;
+use core::time::Duration;
+
+use eyas_sctp::error::Error;
+use eyas_sctp::identifier::StreamId;
+
+use super::Stack;
+use super::setting::length;
+use crate::abi::Errno;
+use crate::abi::layout::{i32_at, u16_at};
+use crate::abi::number::option::*;
+use crate::io::SocketId;
+
+impl Stack {
+    pub(super) fn set_streams(
+        &mut self,
+        socket: SocketId,
+        name: i32,
+        value: &[u8],
+    ) -> Result<(), Errno> {
+        let minimum = match name {
+            SCTP_RESET_ASSOC => 4,
+            _ => 8,
+        };
+        if value.len() < minimum {
+            return Err(Errno::EINVAL);
+        }
+        let id = self.named_association(socket, i32_at(value, 0))?;
+        let (first, second) = (u16_at(value, 4), u16_at(value, 6));
+        match name {
+            SCTP_RESET_ASSOC => {
+                self.ask(id, |endpoint, now, inner| endpoint.reset_association(now, inner))
+            }
+            SCTP_ADD_STREAMS => {
+                self.ask(id, |endpoint, now, inner| endpoint.add_streams(now, inner, second, first))
+            }
+            _ => {
+                let list = value.get(8..8 + 2 * usize::from(second)).ok_or(Errno::EINVAL)?;
+                let streams: alloc::vec::Vec<StreamId> =
+                    list.chunks_exact(2).map(|one| StreamId(u16_at(one, 0))).collect();
+                if first & 3 == 0 {
+                    return Err(Errno::EINVAL);
+                }
+                if first & 1 != 0 {
+                    self.ask(id, |endpoint, now, inner| {
+                        endpoint.reset_streams(now, inner, false, &streams)
+                    })?;
+                }
+                if first & 2 != 0 {
+                    self.ask(id, |endpoint, now, inner| {
+                        endpoint.reset_streams(now, inner, true, &streams)
+                    })?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn set_key(
+        &mut self,
+        socket: SocketId,
+        name: i32,
+        value: &[u8],
+    ) -> Result<(), Errno> {
+        let is_new = name == SCTP_AUTH_KEY;
+        if is_new && value.len() < 8 {
+            return Err(Errno::EINVAL);
+        }
+        if !is_new {
+            length(value, &[8])?;
+        }
+        if !self.socket_of(socket)?.shared.extensions.authentication {
+            return Err(Errno::EACCES);
+        }
+        let (id, key_id) = (i32_at(value, 0), u16_at(value, 4));
+        let secret = if is_new {
+            let end = 8 + usize::from(u16_at(value, 6));
+            Bytes::copy_from_slice(value.get(8..end).ok_or(Errno::EINVAL)?)
+        } else {
+            Bytes::new()
+        };
+        if let Some(id) = self.named(socket, id)? {
+            return self.ask(id, |endpoint, now, inner| match name {
+                SCTP_AUTH_KEY => endpoint.set_shared_key(now, inner, key_id, secret),
+                SCTP_AUTH_ACTIVE_KEY => endpoint.activate_shared_key(now, inner, key_id),
+                _ => endpoint.remove_shared_key(now, inner, key_id),
+            });
+        }
+        let keys = &mut self.socket_mut(socket)?.settings.keys;
+        let done = match name {
+            SCTP_AUTH_KEY => keys.set(key_id, secret),
+            SCTP_AUTH_ACTIVE_KEY => keys.activate(key_id),
+            _ => keys.remove(key_id),
+        };
+        self.refresh_listening(socket);
+        done.map_err(|_| Errno::EINVAL)
+    }
+
+    /// Asks an association for something.
+    pub(super) fn ask(
+        &mut self,
+        id: crate::io::AssocId,
+        act: impl FnOnce(
+            &mut eyas_sctp::endpoint::Endpoint,
+            Duration,
+            eyas_sctp::identifier::AssociationId,
+        ) -> Result<(), Error>,
+    ) -> Result<(), Errno> {
+        let assoc = self.associations.get(&id).ok_or(Errno::EINVAL)?;
+        let (key, inner) = (assoc.port, assoc.inner);
+        let done = self.at_port(key, |endpoint, now| act(endpoint, now, inner));
+        done.ok_or(Errno::EINVAL)?.map_err(|error| match error {
+            Error::NotSupported => Errno::ENOPROTOOPT,
+            Error::Busy => Errno::EINPROGRESS,
+            Error::WrongState => Errno::ENOTCONN,
+            _ => Errno::EINVAL,
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! Inputs led to the endpoint that they are for, outputs of all endpoints.
+
+use core::net::IpAddr;
+use core::time::Duration;
+
+use eyas_sctp::io::{Input as EndpointInput, Output as EndpointOutput, Received, Transmit};
+
+use super::Stack;
+use super::port::PortKey;
+use crate::io::{Input, Output};
+
+/// Bytes of ports and tag at the beginning of a packet.
+const PORTS_AND_TAG: usize = 8;
+
+impl Stack {
+    /// Takes in what happened outside. Drain [`Self::poll_output`] afterwards.
+    pub fn handle_input(&mut self, now: Duration, input: Input) {
+        self.see(now);
+        match input {
+            Input::Tick => {}
+            Input::Packets(received) => self.handle_packets(received),
+            Input::Unreachable { remote, reason, quoted } => {
+                let keys: alloc::vec::Vec<PortKey> = self.ports.keys().copied().collect();
+                for key in keys {
+                    let quoted = quoted.clone();
+                    let input = EndpointInput::Unreachable { remote, reason, quoted };
+                    self.at_port(key, |endpoint, now| endpoint.handle_input(now, input));
+                }
+            }
+            Input::LocalAddresses(addresses) => {
+                self.addresses = addresses.iter().map(|ip| ip.to_canonical()).collect();
+                let keys: alloc::vec::Vec<PortKey> = self.ports.keys().copied().collect();
+                keys.into_iter().for_each(|key| self.tell_addresses(key));
+            }
+        }
+    }
+
+    /// Packets that arrived together are mostly for one association; where they are not, each is
+    /// looked at alone.
+    fn handle_packets(&mut self, received: Received) {
+        let size = received.segment_size.max(1);
+        let first = received.contents.get(..PORTS_AND_TAG);
+        let mut starts = (0..received.contents.len()).step_by(size);
+        let same = |start: usize| received.contents.get(start..start + PORTS_AND_TAG) == first;
+        if starts.all(same) {
+            return self.lead(received);
+        }
+        for start in (0..received.contents.len()).step_by(size) {
+            let end = received.contents.len().min(start.saturating_add(size));
+            let contents = received.contents.slice(start..end);
+            self.lead(Received { contents, ..received.clone() });
+        }
+    }
+
+    fn lead(&mut self, received: Received) {
+        match self.port_for(&received) {
+            Some(key) => {
+                let input = EndpointInput::Packets(received);
+                self.at_port(key, |endpoint, now| endpoint.handle_input(now, input));
+            }
+            None if received.remote.port() != 0 || self.config.answer_strangers_over_ip => {
+                self.strangers.handle_input(self.now, EndpointInput::Packets(received));
+            }
+            None => self.for_others += 1,
+        }
+    }
+
+    /// The port that a packet is for: where several have the number, the one with its association,
+    /// then the one that listens at its address, then any at its address.
+    fn port_for(&self, received: &Received) -> Option<PortKey> {
+        let number = received.contents.get(2..4)?;
+        let number = u16::from_be_bytes([number[0], number[1]]);
+        let keys = self.numbers.get(&number)?;
+        let ports = || keys.iter().filter_map(|key| Some((*key, self.ports.get(key)?)));
+        if let [only] = keys[..]
+            && self.ports.get(&only).is_some_and(|port| port.addresses.is_empty())
+            && ports().all(|(_, port)| port.has(received.local))
+        {
+            return Some(only);
+        }
+        let (remote, packet) = (received.remote, &received.contents);
+        let known = ports().find(|(_, port)| port.endpoint.has_association_of(remote, packet));
+        let here = || ports().filter(|(_, port)| port.has(received.local));
+        let found = known.or_else(|| here().find(|(_, port)| port.listens));
+        found.or_else(|| here().next()).map(|(key, _)| key)
+    }
+
+    /// What is to be done next; ask again until it says [`Output::Timeout`].
+    pub fn poll_output(&mut self, now: Duration) -> Output {
+        self.see(now);
+        while let Some(&(due, key)) = self.timers.first()
+            && due <= self.now
+        {
+            self.timers.remove(&(due, key));
+            if let Some(port) = self.ports.get_mut(&key) {
+                port.due = None;
+            }
+            self.touch_port(key);
+        }
+        let autoclose = self.autoclose();
+        loop {
+            if let Some(output) = self.outputs.pop_front() {
+                return output;
+            }
+            if let EndpointOutput::Transmit(transmit) = self.strangers.poll_output(self.now) {
+                return Output::Transmit(transmit);
+            }
+            if let Some(key) = self.dirty.front().copied() {
+                if let Some(transmit) = self.poll_port(key) {
+                    return Output::Transmit(transmit);
+                }
+                continue;
+            }
+            self.tell_readiness();
+            if self.outputs.is_empty() && self.dirty.is_empty() {
+                let first = self.timers.first().map(|(due, _)| *due);
+                return Output::Timeout(first.into_iter().chain(autoclose).min());
+            }
+        }
+    }
+
+    /// One step of a port: a packet, or an event that is dealt with.
+    fn poll_port(&mut self, key: PortKey) -> Option<Transmit> {
+        let Some(port) = self.ports.get_mut(&key) else {
+            self.dirty.pop_front();
+            return None;
+        };
+        match port.endpoint.poll_output(self.now) {
+            EndpointOutput::Transmit(mut transmit) => {
+                if transmit.local.is_none() {
+                    transmit.local = nearest(&port.addresses, transmit.remote.ip());
+                }
+                Some(transmit)
+            }
+            EndpointOutput::Event(inner, event) => {
+                self.handle_event(key, inner, event);
+                None
+            }
+            EndpointOutput::Timeout(due) => {
+                self.dirty.pop_front();
+                port.is_dirty = false;
+                if port.due != due {
+                    let before = core::mem::replace(&mut port.due, due);
+                    before.map(|at| self.timers.remove(&(at, key)));
+                    due.map(|at| self.timers.insert((at, key)));
+                }
+                self.release_port(key);
+                None
+            }
+            // Endpoints of a stack write packets as bytes.
+            EndpointOutput::TransmitStructs(_) => None,
+        }
+    }
+}
+
+/// Of the addresses that a socket is bound to, the one to send to `remote` from: the one that has most
+/// of its first bits in common with it.
+fn nearest(addresses: &[IpAddr], remote: IpAddr) -> Option<IpAddr> {
+    let usable = addresses.iter().filter(|one| one.is_ipv4() == remote.is_ipv4());
+    usable.copied().max_by_key(|one| match (one, remote) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros(),
+        (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros(),
+        _ => 0,
+    })
+}

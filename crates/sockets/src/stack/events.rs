@@ -1,0 +1,347 @@
+//! What endpoints tell of associations: states, errors, and notifications (RFC 6458 §6.1).
+
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::net::SocketAddr;
+
+use eyas_sctp::event::{Event, LossReason, PathChange, ReconfigurationOutcome};
+use eyas_sctp::identifier::{AssociationId, PathId, StreamId};
+
+use super::Stack;
+use super::association::{Assoc, MAX_NOTIFICATIONS, Notice, Phase, hearer};
+use super::connecting::with_port;
+use super::port::PortKey;
+use super::socket::SocketState;
+use crate::abi::Errno;
+use crate::abi::control::{SndInfo, SndRcvInfo};
+use crate::abi::layout::put_u16;
+use crate::abi::notification::{self as notice, AddressChange, AssocChange};
+use crate::abi::number::event;
+use crate::io::AssocId;
+
+/// The cause code of an abort that the user asked for (RFC 9260 §3.3.10.12).
+const USER_INITIATED_ABORT: u16 = 12;
+
+impl Stack {
+    pub(super) fn handle_event(&mut self, key: PortKey, inner: AssociationId, event: Event) {
+        if let Event::Up { by_peer: true, .. } = event {
+            self.take_in(key, inner);
+        }
+        let known = self.ports.get(&key).and_then(|port| port.associations.get(&inner)).copied();
+        let Some(id) = known else { return };
+        self.apply(id, event);
+        if let Some(socket) = self.associations.get(&id).and_then(hearer) {
+            self.touch_socket(socket);
+        }
+        self.give_turn(id);
+        self.forget_if_over(id);
+    }
+
+    /// A peer has opened an association.
+    fn take_in(&mut self, key: PortKey, inner: AssociationId) {
+        let Some(port) = self.ports.get(&key) else { return };
+        if port.associations.contains_key(&inner) {
+            return;
+        }
+        let owner = port.owner.and_then(|id| Some((id, self.sockets.get(&id)?)));
+        let (Some((listener, found)), Some(status)) = (owner, port.endpoint.status(inner)) else {
+            return;
+        };
+        let peers = |path: &eyas_sctp::endpoint::PathStatus| {
+            (path.id, with_port(path.remote, status.remote_port))
+        };
+        let paths: Vec<(PathId, SocketAddr)> = status.paths.iter().map(peers).collect();
+        let primary = paths.iter().find(|(path, _)| *path == status.primary);
+        let Some(peer) = primary.or(paths.first()).map(|(_, peer)| *peer) else { return };
+        let mut assoc = Assoc::new(key, inner, peer, found.settings.clone(), self.now);
+        assoc.paths = paths;
+        let waits = found.is_one_to_one();
+        if waits {
+            assoc.listener = Some(listener);
+        } else {
+            assoc.socket = Some(listener);
+        }
+        let id = self.add_association(assoc);
+        if let Some(found) = self.sockets.get_mut(&listener) {
+            if waits {
+                found.accepting.push_back(id);
+            } else {
+                found.associations.insert(id);
+            }
+        }
+        self.refresh_listening(listener);
+    }
+
+    fn apply(&mut self, id: AssocId, event: Event) {
+        match event {
+            Event::Up { outbound, inbound, .. } => self.on_up(id, (outbound, inbound)),
+            Event::Restarted => {
+                let streams = self.associations.get(&id).map_or((0, 0), |assoc| assoc.streams);
+                self.tell_change(id, AssocChange::Restart, 0, streams, &[]);
+            }
+            Event::Lost(reason) => self.on_lost(id, &reason),
+            Event::Closed => {
+                self.tell_change(id, AssocChange::ShutdownComplete, 0, (0, 0), &[]);
+                self.on_ended(id);
+            }
+            Event::PeerShutdown => self.on_peer_shutdown(id),
+            Event::Readable => self.on_readable(id),
+            Event::Writable => self.set_full(id, false),
+            Event::Path { path, remote, change } => self.on_path(id, path, remote, change),
+            Event::SendFailed { stream, context, sent } => {
+                self.on_send_failed(id, stream, context, sent);
+            }
+            Event::PartialDeliveryAborted { stream } => {
+                let bytes = notice::partial_delivery_aborted(id.0, stream.0);
+                self.tell(id, event::SCTP_PARTIAL_DELIVERY_EVENT, &[&bytes]);
+            }
+            Event::SenderDry => {
+                let bytes = notice::plain(event::SCTP_SENDER_DRY_EVENT, id.0);
+                self.tell(id, event::SCTP_SENDER_DRY_EVENT, &[&bytes]);
+            }
+            Event::StreamsReset { outgoing, streams, outcome } => {
+                self.on_streams_reset(id, outgoing, &streams, outcome);
+            }
+            Event::StreamsAdded { outbound, inbound, outcome } => {
+                if let Some(assoc) = self.associations.get_mut(&id) {
+                    assoc.streams = (outbound, inbound);
+                }
+                let bytes = notice::stream_change(flags_of(outcome), id.0, inbound, outbound);
+                self.tell(id, event::SCTP_STREAM_CHANGE_EVENT, &[&bytes]);
+            }
+            Event::RemoteError { cause } => {
+                let bytes = notice::remote_error(cause.to_be(), id.0, 0);
+                self.tell(id, event::SCTP_REMOTE_ERROR, &[&bytes]);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_up(&mut self, id: AssocId, streams: (u16, u16)) {
+        let Some(assoc) = self.associations.get_mut(&id) else { return };
+        if assoc.phase == Phase::Opening {
+            assoc.phase = Phase::Up;
+        }
+        assoc.streams = streams;
+        assoc.idle_since = self.now;
+        let socket = assoc.socket;
+        if let Some(found) = socket.and_then(|id| self.sockets.get_mut(&id))
+            && found.is_one_to_one()
+            && found.state == SocketState::Closed
+        {
+            found.state = SocketState::Established;
+        }
+        self.refresh_paths(id);
+        self.tell_change(id, AssocChange::Up, 0, streams, &[]);
+        let authenticates = self.endpoint_status(id).is_some_and(|it| it.agreed.authentication);
+        if !authenticates {
+            let bytes = notice::no_authentication(id.0);
+            self.tell(id, event::SCTP_AUTHENTICATION_EVENT, &[&bytes]);
+        }
+    }
+
+    /// The peer's addresses, and the primary one.
+    pub(super) fn refresh_paths(&mut self, id: AssocId) {
+        let Some(status) = self.endpoint_status(id) else { return };
+        let Some(assoc) = self.associations.get_mut(&id) else { return };
+        let known = status.paths.iter();
+        assoc.paths =
+            known.map(|path| (path.id, with_port(path.remote, status.remote_port))).collect();
+        let primary = assoc.paths.iter().find(|(path, _)| *path == status.primary);
+        if let Some((_, peer)) = primary {
+            assoc.peer = *peer;
+        }
+    }
+
+    fn on_peer_shutdown(&mut self, id: AssocId) {
+        let Some(assoc) = self.associations.get_mut(&id) else { return };
+        assoc.phase = Phase::Ending;
+        assoc.peer_ended = true;
+        let socket = assoc.socket;
+        if let Some(found) = socket.and_then(|id| self.sockets.get_mut(&id))
+            && found.is_one_to_one()
+            && found.state == SocketState::Established
+        {
+            found.state = SocketState::Closing;
+            found.shut_read = true;
+        }
+        let bytes = notice::plain(event::SCTP_SHUTDOWN_EVENT, id.0);
+        self.tell(id, event::SCTP_SHUTDOWN_EVENT, &[&bytes]);
+    }
+
+    fn on_readable(&mut self, id: AssocId) {
+        let Some(assoc) = self.associations.get_mut(&id) else { return };
+        assoc.idle_since = self.now;
+        let reads_no_more = match assoc.socket.and_then(|id| self.sockets.get(&id)) {
+            Some(found) => found.shut_read && !assoc.peer_ended,
+            None => assoc.listener.is_none(),
+        };
+        if reads_no_more {
+            self.drop_incoming(id);
+        }
+    }
+
+    fn on_lost(&mut self, id: AssocId, reason: &LossReason) {
+        let Some(assoc) = self.associations.get_mut(&id) else { return };
+        let was_opening = assoc.phase == Phase::Opening;
+        let errno = errno_of(reason, was_opening);
+        assoc.failure = was_opening.then_some(errno);
+        if let Some(found) = assoc.socket.and_then(|id| self.sockets.get_mut(&id))
+            && found.is_one_to_one()
+            && *reason != LossReason::Aborted
+        {
+            found.error = Some(errno);
+        }
+        let (error, info) = cause_of(reason);
+        let change = if was_opening { AssocChange::CannotStart } else { AssocChange::Lost };
+        self.tell_change(id, change, error, (0, 0), &info);
+        self.on_ended(id);
+    }
+
+    fn on_ended(&mut self, id: AssocId) {
+        self.set_full(id, false);
+        if let Some(assoc) = self.associations.get_mut(&id) {
+            assoc.phase = Phase::Ended;
+        }
+    }
+
+    fn on_path(&mut self, id: AssocId, path: PathId, remote: SocketAddr, change: PathChange) {
+        let was_known = self.associations.get(&id).is_some_and(|it| it.paths.len() > 1);
+        self.refresh_paths(id);
+        let state = match change {
+            // The only address is confirmed by the handshake, of which COMM_UP tells.
+            PathChange::Confirmed if !was_known => return,
+            PathChange::Confirmed => AddressChange::Confirmed,
+            PathChange::Active => AddressChange::Available,
+            PathChange::PotentiallyFailed => AddressChange::PotentiallyFailed,
+            PathChange::Inactive => AddressChange::Unreachable,
+            PathChange::Added => AddressChange::Added,
+            PathChange::Removed => AddressChange::Removed,
+            PathChange::MadePrimary => AddressChange::MadePrimary,
+            _ => return,
+        };
+        let Some(assoc) = self.associations.get(&id) else { return };
+        if state == AddressChange::PotentiallyFailed && assoc.settings.expose_pf != 2 {
+            return;
+        }
+        let known = assoc.paths.iter().find(|(other, _)| *other == path);
+        let address = known.map_or(with_port(remote, assoc.peer.port()), |(_, peer)| *peer);
+        let socket = hearer(assoc).and_then(|id| self.sockets.get(&id));
+        let shown = socket.map_or(address, |found| found.visible(address));
+        let bytes = notice::peer_address_change(shown, state, 0, id.0);
+        self.tell(id, event::SCTP_PEER_ADDR_CHANGE, &[&bytes]);
+    }
+
+    fn on_send_failed(&mut self, id: AssocId, stream: StreamId, context: u32, sent: bool) {
+        let association = id.0;
+        let info = SndRcvInfo { stream: stream.0, context, association, ..SndRcvInfo::default() };
+        let bytes = notice::send_failed(sent, 0, &info.encode(), id.0, 0);
+        self.tell(id, event::SCTP_SEND_FAILED, &[&bytes]);
+        let info = SndInfo { stream: stream.0, context, association, ..SndInfo::default() };
+        let bytes = notice::send_failed_event(sent, 0, &info.encode(), id.0, 0);
+        self.tell(id, event::SCTP_SEND_FAILED_EVENT, &[&bytes]);
+    }
+
+    fn on_streams_reset(
+        &mut self,
+        id: AssocId,
+        outgoing: bool,
+        streams: &[StreamId],
+        outcome: ReconfigurationOutcome,
+    ) {
+        let direction = if outgoing { 2 } else { 1 };
+        let head = notice::stream_reset(direction | flags_of(outcome), id.0, streams.len());
+        let mut list = alloc::vec![0; 2 * streams.len()];
+        for (place, stream) in streams.iter().enumerate() {
+            put_u16(&mut list, 2 * place, stream.0);
+        }
+        self.tell(id, event::SCTP_STREAM_RESET_EVENT, &[&head, &list]);
+    }
+
+    fn tell_change(
+        &mut self,
+        id: AssocId,
+        change: AssocChange,
+        error: u16,
+        streams: (u16, u16),
+        info: &[u8],
+    ) {
+        // What never was has no number, on a socket of many.
+        let holder = self.associations.get(&id).and_then(|assoc| assoc.socket);
+        let is_many = holder.and_then(|id| self.sockets.get(&id)).is_some_and(|it| !it.is_single());
+        let shown = if change == AssocChange::CannotStart && is_many { 0 } else { id.0 };
+        let head = notice::assoc_change(change, error, streams, shown, info.len());
+        self.tell(id, event::SCTP_ASSOC_CHANGE, &[&head, info]);
+        // Data may have come in the packet that brought it up, and is told of behind that.
+        if change == AssocChange::Up
+            && let Some(first) = self.associations.get_mut(&id).and_then(|it| it.notices.back_mut())
+        {
+            first.after = 0;
+        }
+    }
+
+    /// Queues a notification, if the program asked for its type.
+    fn tell(&mut self, id: AssocId, kind: u16, parts: &[&[u8]]) {
+        let Some(assoc) = self.associations.get_mut(&id) else { return };
+        let is_wanted = assoc.settings.events & 1 << (kind & 0xff) != 0;
+        let is_heard = assoc.socket.is_some() || assoc.listener.is_some();
+        let is_change = kind == event::SCTP_ASSOC_CHANGE;
+        if !is_wanted || !is_heard || (assoc.notices.len() >= MAX_NOTIFICATIONS && !is_change) {
+            return;
+        }
+        let port = self.ports.get(&assoc.port);
+        let waiting = port.map_or(0, |port| port.endpoint.receivable(assoc.inner));
+        let after = assoc.taken + (waiting + assoc.ahead.len()) as u64;
+        let failed = matches!(kind, event::SCTP_SEND_FAILED | event::SCTP_SEND_FAILED_EVENT);
+        let notice = Notice {
+            bytes: Bytes::from(parts.concat()),
+            after,
+            failed_at: failed.then_some(self.now),
+        };
+        // What could not be sent because of the end is told behind it.
+        let same = |other: &&Notice| is_change && other.failed_at == Some(self.now);
+        let behind = assoc.notices.iter().rev().take_while(same).count();
+        assoc.notices.insert(assoc.notices.len() - behind, notice);
+    }
+}
+
+/// How a request for re-configuration ended, in the flags of its notification.
+fn flags_of(outcome: ReconfigurationOutcome) -> u16 {
+    match outcome {
+        ReconfigurationOutcome::Performed => 0,
+        ReconfigurationOutcome::Denied => 4,
+        _ => 8,
+    }
+}
+
+fn errno_of(reason: &LossReason, was_opening: bool) -> Errno {
+    match reason {
+        LossReason::NoAnswer | LossReason::PeerUnreachable | LossReason::Stalled => {
+            Errno::ETIMEDOUT
+        }
+        LossReason::Refused(eyas_sctp::io::Unreachable::Route) => Errno::EHOSTUNREACH,
+        _ if was_opening => Errno::ECONNREFUSED,
+        _ => Errno::ECONNRESET,
+    }
+}
+
+/// `sac_error`, a cause in network order, and `sac_info`: the cause as it was on the wire.
+fn cause_of(reason: &LossReason) -> (u16, Vec<u8>) {
+    let (cause, words) = match reason {
+        LossReason::AbortedByPeer { causes, reason } => {
+            (causes.first().copied().unwrap_or_default(), reason.as_ref())
+        }
+        LossReason::Aborted => (USER_INITIATED_ABORT, &[][..]),
+        LossReason::ProtocolViolation { cause } => (*cause, &[][..]),
+        _ => (0, &[][..]),
+    };
+    let from_peer = matches!(reason, LossReason::AbortedByPeer { .. }) && cause != 0;
+    let mut info = Vec::new();
+    if from_peer {
+        let length = u16::try_from(4 + words.len()).unwrap_or(u16::MAX);
+        info.extend_from_slice(&cause.to_be_bytes());
+        info.extend_from_slice(&length.to_be_bytes());
+        info.extend_from_slice(words);
+    }
+    (cause.to_be(), info)
+}

@@ -1,0 +1,201 @@
+//! Sockets over endpoints of SCTP.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | what a stack consists of; `socket` |
+//! | `socket`, `association`, `port` | what is kept of each |
+//! | `naming` | `bind`, `bindx`, names |
+//! | `connecting` | `connect`, `connectx`, `listen`, `accept`, `peeloff` |
+//! | `sending`, `receiving` | messages |
+//! | `ending` | `shutdown`, `close`, autoclose |
+//! | `driving` | inputs in, outputs out |
+//! | `events` | what endpoints tell, as states and notifications |
+//! | `readiness` | what `poll` tells |
+//! | `getting`, `setting`, `asking`, `fields` | options |
+//! | `showing` | status |
+
+mod asking;
+mod association;
+mod connecting;
+mod driving;
+mod ending;
+mod events;
+mod fields;
+mod getting;
+mod naming;
+mod port;
+mod readiness;
+mod receiving;
+mod sending;
+mod setting;
+mod showing;
+mod socket;
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::time::Duration;
+
+use eyas_sctp::config::AssociationConfig;
+use eyas_sctp::endpoint::{Endpoint, Status};
+
+use crate::abi::Errno;
+use crate::abi::number::socket::{AF_INET, AF_INET6, IPPROTO_SCTP, SOCK_SEQPACKET, SOCK_STREAM};
+use crate::config::StackConfig;
+use crate::io::{AssocId, Domain, Output, SocketId, Style};
+use crate::settings::{self, Settings, SocketSettings};
+use crate::status::CounterStatus;
+
+use association::Assoc;
+use port::{Port, PortKey};
+use socket::Socket;
+
+/// The most options without an effect that are counted apart.
+const MAX_UNKNOWN: usize = 256;
+
+/// All sockets of the programs that share one stack. [`crate::io`] says how it is driven.
+///
+/// Each call has the name of the system call or of RFC 6458 and answers with Linux's errno. None of
+/// them waits: one that would block says `EAGAIN` (or `EINPROGRESS`), and is made again when
+/// [`Output::Retry`] comes for the socket. A call on a socket that was closed says `EBADF`.
+#[derive(Debug)]
+pub struct Stack {
+    config: StackConfig,
+    now: Duration,
+    seed: [u8; 32],
+    drawn: u64,
+    addresses: Vec<IpAddr>,
+    sockets: BTreeMap<SocketId, Socket>,
+    associations: BTreeMap<AssocId, Assoc>,
+    ports: BTreeMap<PortKey, Port>,
+    /// Ports by their numbers.
+    numbers: BTreeMap<u16, Vec<PortKey>>,
+    /// Answers packets for ports that nobody has.
+    strangers: Endpoint,
+    timers: BTreeSet<(Duration, PortKey)>,
+    /// Ports that may have something to give out.
+    dirty: VecDeque<PortKey>,
+    /// Sockets of which `poll` may say something else.
+    touched: BTreeSet<SocketId>,
+    outputs: VecDeque<Output>,
+    /// Associations for whose end a `close` waits.
+    lingering: BTreeMap<AssocId, SocketId>,
+    /// Sockets with `SCTP_AUTOCLOSE`.
+    autoclosing: BTreeSet<SocketId>,
+    unknown: BTreeMap<(i32, i32), u64>,
+    next_socket: u64,
+    next_port: u64,
+    last_association: AssocId,
+    opened: u64,
+    for_others: u64,
+    /// What endpoints counted that are gone.
+    retired: CounterStatus,
+}
+
+impl Stack {
+    /// A stack without sockets. `seed` must be secret and differ from run to run on a real network.
+    #[must_use]
+    pub fn new(config: StackConfig, seed: [u8; 32], now: Duration) -> Self {
+        let strangers = Endpoint::new(Default::default(), seed, now);
+        Self {
+            now,
+            seed,
+            drawn: 0,
+            addresses: config.addresses.iter().map(|ip| ip.to_canonical()).collect(),
+            sockets: BTreeMap::new(),
+            associations: BTreeMap::new(),
+            ports: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            strangers,
+            timers: BTreeSet::new(),
+            dirty: VecDeque::new(),
+            touched: BTreeSet::new(),
+            outputs: VecDeque::new(),
+            lingering: BTreeMap::new(),
+            autoclosing: BTreeSet::new(),
+            unknown: BTreeMap::new(),
+            next_socket: 1,
+            next_port: 1,
+            last_association: AssocId(2),
+            opened: 0,
+            for_others: 0,
+            retired: CounterStatus::default(),
+            config,
+        }
+    }
+
+    /// `socket(domain, type, protocol)`, by the numbers of the system call; flags in `kind`
+    /// (`SOCK_NONBLOCK`, `SOCK_CLOEXEC`) are left to the caller.
+    ///
+    /// # Errors
+    /// `EPROTONOSUPPORT`, `EAFNOSUPPORT`; `ENOBUFS` if there are too many.
+    pub fn socket(&mut self, domain: i32, kind: i32, protocol: i32) -> Result<SocketId, Errno> {
+        let domain = match domain {
+            AF_INET => Domain::Inet,
+            AF_INET6 => Domain::Inet6,
+            _ => return Err(Errno::EAFNOSUPPORT),
+        };
+        let style = match (kind, protocol) {
+            (SOCK_STREAM, IPPROTO_SCTP) => Style::OneToOne,
+            // No other protocol has sockets of this type.
+            (SOCK_SEQPACKET, 0 | IPPROTO_SCTP) => Style::OneToMany,
+            _ => return Err(Errno::EPROTONOSUPPORT),
+        };
+        if self.sockets.len() >= self.config.max_sockets {
+            return Err(Errno::ENOBUFS);
+        }
+        let id = SocketId(self.next_socket);
+        self.next_socket += 1;
+        self.sockets.insert(id, Socket::new(domain, style));
+        self.touch_socket(id);
+        Ok(id)
+    }
+
+    /// Time does not go back.
+    fn see(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+    }
+
+    fn socket_of(&self, socket: SocketId) -> Result<&Socket, Errno> {
+        self.sockets.get(&socket).ok_or(Errno::EBADF)
+    }
+
+    fn socket_mut(&mut self, socket: SocketId) -> Result<&mut Socket, Errno> {
+        self.sockets.get_mut(&socket).ok_or(Errno::EBADF)
+    }
+
+    fn touch_socket(&mut self, socket: SocketId) {
+        self.touched.insert(socket);
+    }
+
+    fn association_config(&self, socket: &SocketSettings, own: &Settings) -> AssociationConfig {
+        settings::association_config(&self.config.association, socket, own)
+    }
+
+    fn endpoint_status(&self, id: AssocId) -> Option<Status> {
+        let assoc = self.associations.get(&id)?;
+        self.ports.get(&assoc.port)?.endpoint.status(assoc.inner)
+    }
+
+    /// A number for what needs no secrecy.
+    fn random(&mut self) -> u64 {
+        self.drawn += 1;
+        let key = self.seed.iter().fold(0u64, |key, byte| key.rotate_left(7) ^ u64::from(*byte));
+        // splitmix64.
+        let mixed = key.wrapping_add(self.drawn.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A seed for an endpoint: the stack's own, with a number that no other one has. Endpoints draw
+    /// from it by a function that cannot be inverted.
+    fn draw_seed(&mut self) -> [u8; 32] {
+        self.drawn += 1;
+        let mut seed = self.seed;
+        for (byte, counted) in seed.iter_mut().zip(self.drawn.to_le_bytes()) {
+            *byte ^= counted;
+        }
+        seed
+    }
+}

@@ -1,0 +1,209 @@
+//! Names: `bind`, `bindx`, `getsockname`, `getpeername`, and addresses as programs give them.
+
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::time::Duration;
+
+use super::Stack;
+use super::socket::{Socket, SocketState};
+use crate::abi::{Errno, Name, NameError};
+use crate::io::{Domain, SocketId};
+
+impl Stack {
+    /// `bind`, with a `sockaddr`.
+    ///
+    /// # Errors
+    /// `EINVAL` (bound already, too short), `EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT`.
+    pub fn bind(&mut self, now: Duration, socket: SocketId, name: &[u8]) -> Result<(), Errno> {
+        self.see(now);
+        let bound = self.socket_of(socket)?;
+        if bound.port.is_some() {
+            return Err(Errno::EINVAL);
+        }
+        let (address, _) = read_name(bound, name)?;
+        self.bind_to(socket, address)
+    }
+
+    fn bind_to(&mut self, socket: SocketId, address: SocketAddr) -> Result<(), Errno> {
+        let ip = address.ip();
+        if !ip.is_unspecified() && !self.is_local(ip) {
+            return Err(Errno::EADDRNOTAVAIL);
+        }
+        let addresses = if ip.is_unspecified() { Vec::new() } else { alloc::vec![ip] };
+        let key = self.take_port(socket, address.port(), addresses)?;
+        let number = self.ports.get(&key).map_or(0, |port| port.number);
+        let bound = self.socket_mut(socket)?;
+        bound.port = Some(key);
+        bound.bound = Some(SocketAddr::new(ip, number));
+        Ok(())
+    }
+
+    /// Gives a socket that was never bound a port on all addresses.
+    pub(super) fn bind_if_needed(&mut self, socket: SocketId) -> Result<(), Errno> {
+        let bound = self.socket_of(socket)?;
+        if bound.port.is_some() {
+            return Ok(());
+        }
+        let all = unspecified(bound);
+        self.bind_to(socket, SocketAddr::new(all, 0)).map_err(|_| Errno::EAGAIN)
+    }
+
+    /// `sctp_bindx`, with packed `sockaddr`s; `add` or remove them (RFC 6458 §9.1).
+    ///
+    /// # Errors
+    /// As `bind`; `EBUSY` if the last address would go.
+    pub fn bindx(
+        &mut self,
+        now: Duration,
+        socket: SocketId,
+        names: &[u8],
+        add: bool,
+    ) -> Result<(), Errno> {
+        self.see(now);
+        let addresses = read_names(self.socket_of(socket)?, names)?;
+        for (done, address) in addresses.iter().enumerate() {
+            let outcome = match add {
+                true => self.add_address(socket, *address),
+                false => self.remove_address(socket, *address),
+            };
+            if let Err(error) = outcome {
+                // All of them or none.
+                for undone in addresses.iter().take(done) {
+                    let _ = match add {
+                        true => self.remove_address(socket, *undone),
+                        false => self.add_address(socket, *undone),
+                    };
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_address(&mut self, socket: SocketId, address: SocketAddr) -> Result<(), Errno> {
+        let Some(key) = self.socket_of(socket)?.port else { return self.bind_to(socket, address) };
+        let ip = address.ip();
+        let port = self.ports.get(&key).ok_or(Errno::EINVAL)?;
+        if address.port() != 0 && address.port() != port.number {
+            return Err(Errno::EINVAL);
+        }
+        if !ip.is_unspecified() && !self.is_local(ip) {
+            return Err(Errno::EADDRNOTAVAIL);
+        }
+        if port.addresses.is_empty() || port.addresses.contains(&ip) || ip.is_unspecified() {
+            return Err(Errno::EINVAL);
+        }
+        if !self.port_is_free(socket, port.number, &[ip], false) {
+            return Err(Errno::EADDRINUSE);
+        }
+        if let Some(port) = self.ports.get_mut(&key) {
+            port.addresses.push(ip);
+        }
+        self.tell_addresses(key);
+        Ok(())
+    }
+
+    fn remove_address(&mut self, socket: SocketId, address: SocketAddr) -> Result<(), Errno> {
+        let key = self.socket_of(socket)?.port.ok_or(Errno::EINVAL)?;
+        let ip = address.ip();
+        let port = self.ports.get_mut(&key).ok_or(Errno::EINVAL)?;
+        if port.addresses.len() <= 1 {
+            return Err(Errno::EBUSY);
+        }
+        if address.port() != 0 && address.port() != port.number {
+            return Err(Errno::EINVAL);
+        }
+        if !port.addresses.contains(&ip) {
+            return Err(Errno::EINVAL);
+        }
+        port.addresses.retain(|other| *other != ip);
+        let first = port.addresses.first().copied();
+        self.tell_addresses(key);
+        let bound = self.socket_mut(socket)?;
+        if let (Some(name), Some(first)) = (&mut bound.bound, first)
+            && name.ip() == ip
+        {
+            name.set_ip(first);
+        }
+        Ok(())
+    }
+
+    /// `getsockname`.
+    ///
+    /// # Errors
+    /// `EBADF`.
+    pub fn getsockname(&self, socket: SocketId) -> Result<Name, Errno> {
+        let found = self.socket_of(socket)?;
+        let bound = found.bound.unwrap_or(SocketAddr::new(unspecified(found), 0));
+        // Without an address there is nothing to map.
+        Ok(if bound.ip().is_unspecified() { Name::new(bound) } else { found.name(bound) })
+    }
+
+    /// `getpeername`.
+    ///
+    /// # Errors
+    /// `ENOTCONN`.
+    pub fn getpeername(&self, socket: SocketId) -> Result<Name, Errno> {
+        let found = self.socket_of(socket)?;
+        let is_connected = matches!(found.state, SocketState::Established | SocketState::Closing);
+        let id = found.only().filter(|_| is_connected).ok_or(Errno::ENOTCONN)?;
+        let assoc = self.associations.get(&id).ok_or(Errno::ENOTCONN)?;
+        Ok(found.name(assoc.peer))
+    }
+
+    /// Whether an address is one of this host's.
+    pub(super) fn is_local(&self, address: IpAddr) -> bool {
+        matches!(address, IpAddr::V4(v4) if v4.is_loopback()) || self.addresses.contains(&address)
+    }
+}
+
+/// All addresses of a socket's family.
+pub(super) fn unspecified(socket: &Socket) -> IpAddr {
+    match socket.domain {
+        Domain::Inet => Ipv4Addr::UNSPECIFIED.into(),
+        Domain::Inet6 => Ipv6Addr::UNSPECIFIED.into(),
+    }
+}
+
+/// The address that a name says, if the socket takes it, and the bytes of the name. Mapped ones are
+/// IPv4 from here on.
+pub(super) fn read_name(socket: &Socket, name: &[u8]) -> Result<(SocketAddr, usize), Errno> {
+    let (address, length) = Name::read(name).map_err(|error| match error {
+        NameError::TooShort => Errno::EINVAL,
+        NameError::Family(_) => Errno::EAFNOSUPPORT,
+    })?;
+    let canonical = address.ip().to_canonical();
+    let taken = match address {
+        SocketAddr::V4(_) => socket.takes(address.ip()),
+        SocketAddr::V6(_) => socket.domain == Domain::Inet6 && socket.takes(canonical),
+    };
+    if !taken {
+        return Err(Errno::EINVAL);
+    }
+    let address = match (address, canonical) {
+        (SocketAddr::V6(_), IpAddr::V4(_)) => SocketAddr::new(canonical, address.port()),
+        _ => address,
+    };
+    Ok((address, length))
+}
+
+/// The addresses of packed names, of which there is at least one.
+pub(super) fn read_names(socket: &Socket, mut names: &[u8]) -> Result<Vec<SocketAddr>, Errno> {
+    let mut addresses = Vec::new();
+    while !names.is_empty() {
+        let (address, length) = read_name(socket, names).map_err(|_| Errno::EINVAL)?;
+        addresses.push(address);
+        names = names.get(length..).unwrap_or_default();
+    }
+    if addresses.is_empty() { Err(Errno::EINVAL) } else { Ok(addresses) }
+}
+
+/// A name of a peer to send to: a unicast address with a port.
+pub(super) fn check_peer(address: SocketAddr) -> Result<(), Errno> {
+    let ip = address.ip();
+    let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    if address.port() == 0 || ip.is_unspecified() || ip.is_multicast() || is_broadcast {
+        return Err(Errno::EINVAL);
+    }
+    Ok(())
+}

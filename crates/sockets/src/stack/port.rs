@@ -1,0 +1,227 @@
+//! SCTP ports: each that a socket is bound to is an endpoint of its own.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::time::Duration;
+
+use eyas_sctp::config::EndpointConfig;
+use eyas_sctp::endpoint::Endpoint;
+use eyas_sctp::identifier::AssociationId;
+use eyas_sctp::io::Input as EndpointInput;
+
+use super::Stack;
+use crate::abi::Errno;
+use crate::io::{AssocId, Domain, SocketId};
+
+/// A port that is in use. Never used again for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PortKey(pub(super) u64);
+
+/// The first of the ports that are drawn, as Linux has it (`net.ipv4.ip_local_port_range`).
+const FIRST_DYNAMIC: u16 = 32_768;
+/// How many there are of them.
+const DYNAMIC: u16 = 28_232;
+
+/// An SCTP port with its addresses, shared by the socket that was bound to it and those that came of
+/// that one.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) endpoint: Endpoint,
+    pub(super) number: u16,
+    /// The addresses that it is bound to; none: all.
+    pub(super) addresses: Vec<IpAddr>,
+    /// Whether IPv4 or IPv6 is meant by all.
+    pub(super) domain: Domain,
+    pub(super) v6_only: bool,
+    /// The socket that was bound.
+    pub(super) owner: Option<SocketId>,
+    pub(super) listens: bool,
+    pub(super) reuses: bool,
+    pub(super) sockets: BTreeSet<SocketId>,
+    pub(super) associations: BTreeMap<AssociationId, AssocId>,
+    /// When it wants to be called.
+    pub(super) due: Option<Duration>,
+    pub(super) is_dirty: bool,
+}
+
+impl Port {
+    /// Whether packets to an address of this host are for it.
+    pub(super) fn has(&self, local: Option<IpAddr>) -> bool {
+        let Some(local) = local.map(|ip| ip.to_canonical()) else { return true };
+        if self.addresses.is_empty() {
+            return is_of(self.domain, self.v6_only, local);
+        }
+        self.addresses.contains(&local)
+    }
+
+    fn overlaps(&self, addresses: &[IpAddr], domain: Domain, v6_only: bool) -> bool {
+        match (self.addresses.is_empty(), addresses.is_empty()) {
+            (true, true) => self.domain == domain || !(self.v6_only || v6_only),
+            (true, false) => addresses.iter().any(|one| is_of(self.domain, self.v6_only, *one)),
+            (false, true) => self.addresses.iter().any(|one| is_of(domain, v6_only, *one)),
+            (false, false) => self.addresses.iter().any(|one| addresses.contains(one)),
+        }
+    }
+}
+
+/// Whether an address is one of all that a socket takes.
+fn is_of(domain: Domain, v6_only: bool, address: IpAddr) -> bool {
+    match domain {
+        Domain::Inet => address.is_ipv4(),
+        Domain::Inet6 => address.is_ipv6() || !v6_only,
+    }
+}
+
+impl Stack {
+    /// Whether a port is free for a socket with these addresses. `listening`: whether it is to listen
+    /// there, and has the port already.
+    pub(super) fn port_is_free(
+        &self,
+        socket: SocketId,
+        number: u16,
+        addresses: &[IpAddr],
+        listening: bool,
+    ) -> bool {
+        let Some(asking) = self.sockets.get(&socket) else { return false };
+        let shared = &asking.shared;
+        let reuses = shared.reuse_address || shared.reuse_port;
+        let others = self.numbers.get(&number).into_iter().flatten();
+        let mut others = others.filter(|key| asking.port != Some(**key));
+        !others.any(|key| {
+            self.ports.get(key).is_some_and(|other| {
+                let is_shared = reuses && other.reuses && !other.listens;
+                // What listens keeps others from listening, whatever they allow.
+                let is_refused = if listening { other.listens } else { !is_shared };
+                is_refused && other.overlaps(addresses, asking.domain, shared.v6_only)
+            })
+        })
+    }
+
+    /// Gives a socket a port: the wanted one, or a free one for 0.
+    pub(super) fn take_port(
+        &mut self,
+        socket: SocketId,
+        wanted: u16,
+        addresses: Vec<IpAddr>,
+    ) -> Result<PortKey, Errno> {
+        let number = match wanted {
+            0 => self.draw_port(socket, &addresses).ok_or(Errno::EADDRINUSE)?,
+            wanted if self.port_is_free(socket, wanted, &addresses, false) => wanted,
+            _ => return Err(Errno::EADDRINUSE),
+        };
+        let found = self.sockets.get(&socket).ok_or(Errno::EBADF)?;
+        let (domain, v6_only) = (found.domain, found.shared.v6_only);
+        let reuses = found.shared.reuse_address || found.shared.reuse_port;
+        let config = self.endpoint_config();
+        let seed = self.draw_seed();
+        let port = Port {
+            endpoint: Endpoint::new(config, seed, self.now),
+            number,
+            addresses,
+            domain,
+            v6_only,
+            owner: Some(socket),
+            listens: false,
+            reuses,
+            sockets: BTreeSet::from([socket]),
+            associations: BTreeMap::new(),
+            due: None,
+            is_dirty: false,
+        };
+        let key = PortKey(self.next_port);
+        self.next_port += 1;
+        self.ports.insert(key, port);
+        self.numbers.entry(number).or_default().push(key);
+        self.tell_addresses(key);
+        Ok(key)
+    }
+
+    fn draw_port(&mut self, socket: SocketId, addresses: &[IpAddr]) -> Option<u16> {
+        let start = (self.random() % u64::from(DYNAMIC)) as u16;
+        let mut all = (0..DYNAMIC).map(|step| FIRST_DYNAMIC + (start + step) % DYNAMIC);
+        all.find(|number| {
+            !self.numbers.contains_key(number)
+                && self.port_is_free(socket, *number, addresses, false)
+        })
+    }
+
+    /// What every endpoint is made of.
+    pub(super) fn endpoint_config(&self) -> EndpointConfig {
+        let mut config = EndpointConfig::default();
+        config.memory = self.config.memory;
+        config.association.clone_from(&self.config.association);
+        config
+    }
+
+    /// Tells an endpoint which addresses of this host are its.
+    pub(super) fn tell_addresses(&mut self, key: PortKey) {
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        let addresses = if port.addresses.is_empty() {
+            let all = self.addresses.iter().copied();
+            all.filter(|one| is_of(port.domain, port.v6_only, *one)).collect()
+        } else {
+            port.addresses.clone()
+        };
+        port.endpoint.handle_input(self.now, EndpointInput::LocalAddresses(addresses));
+        self.touch_port(key);
+    }
+
+    /// An endpoint may have something to give out.
+    pub(super) fn touch_port(&mut self, key: PortKey) {
+        if let Some(port) = self.ports.get_mut(&key)
+            && !core::mem::replace(&mut port.is_dirty, true)
+        {
+            self.dirty.push_back(key);
+        }
+    }
+
+    /// Does something with the endpoint of a port, which may have something to give out then.
+    pub(super) fn at_port<T>(
+        &mut self,
+        key: PortKey,
+        act: impl FnOnce(&mut Endpoint, Duration) -> T,
+    ) -> Option<T> {
+        let now = self.now;
+        let port = self.ports.get_mut(&key)?;
+        let outcome = act(&mut port.endpoint, now);
+        self.touch_port(key);
+        Some(outcome)
+    }
+
+    /// A port is given up when no socket and no association has it.
+    pub(super) fn release_port(&mut self, key: PortKey) {
+        let Some(port) = self.ports.get(&key) else { return };
+        if !port.sockets.is_empty() || !port.associations.is_empty() {
+            return;
+        }
+        let Some(port) = self.ports.remove(&key) else { return };
+        if let Some(due) = port.due {
+            self.timers.remove(&(due, key));
+        }
+        self.retired.add(&port.endpoint.counters());
+        if let Some(keys) = self.numbers.get_mut(&port.number) {
+            keys.retain(|other| *other != key);
+            if keys.is_empty() {
+                self.numbers.remove(&port.number);
+            }
+        }
+    }
+
+    /// Says at the endpoint whether it takes peers in, and what their associations are like.
+    pub(super) fn refresh_listening(&mut self, socket: SocketId) {
+        let Some(listener) = self.sockets.get(&socket) else { return };
+        let Some(key) = listener.port else { return };
+        let is_open = !listener.is_one_to_one() || listener.accepting.len() <= listener.backlog;
+        let config = self.association_config(&listener.shared, &listener.settings);
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        if port.owner != Some(socket) {
+            return;
+        }
+        let number = (port.listens && is_open).then_some(port.number);
+        if port.listens {
+            port.endpoint.accept_with(config);
+        }
+        port.endpoint.listen(number);
+    }
+}

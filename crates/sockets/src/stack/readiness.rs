@@ -1,0 +1,60 @@
+//! What `poll` tells of a socket.
+
+use super::Stack;
+use super::association::Phase;
+use super::socket::{Socket, SocketState};
+use crate::abi::number::poll::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP};
+use crate::io::{Output, Readiness, SocketId};
+
+impl Stack {
+    /// What `poll` says now.
+    #[must_use]
+    pub fn readiness(&self, socket: SocketId) -> Readiness {
+        let Some(found) = self.sockets.get(&socket) else { return Readiness::NOTHING };
+        if found.is_one_to_one() && found.state == SocketState::Listening {
+            return Readiness(if found.accepting.is_empty() { 0 } else { POLLIN });
+        }
+        let mut bits = 0;
+        if found.error.is_some() {
+            bits |= POLLERR;
+        }
+        let only = found.only().and_then(|id| self.associations.get(&id));
+        let has_ended = only.is_none_or(|assoc| assoc.phase == Phase::Ended);
+        if found.shut_read && found.shut_write && has_ended {
+            return Readiness(bits | POLLIN | POLLHUP);
+        }
+        if found.shut_read {
+            bits |= POLLIN | POLLRDHUP;
+        }
+        if found.shut_read && found.shut_write {
+            bits |= POLLHUP;
+        }
+        if found.sticky.is_none() && !found.turns.is_empty() || self.sticks_ready(found) {
+            bits |= POLLIN;
+        }
+        let may_write = !found.is_one_to_one() || found.state != SocketState::Closed;
+        if may_write && found.full == 0 {
+            bits |= POLLOUT;
+        }
+        Readiness(bits)
+    }
+
+    /// Whether the rest of the message that was begun is there.
+    fn sticks_ready(&self, socket: &Socket) -> bool {
+        socket.sticky.is_some_and(|id| self.has_something(id))
+    }
+
+    /// Tells of what changed, and wakes calls that wait.
+    pub(super) fn tell_readiness(&mut self) {
+        while let Some(id) = self.touched.pop_first() {
+            let now = self.readiness(id);
+            let Some(found) = self.sockets.get_mut(&id) else { continue };
+            if core::mem::take(&mut found.awaited) {
+                self.outputs.push_back(Output::Retry(id));
+            }
+            if core::mem::replace(&mut found.told, now) != now {
+                self.outputs.push_back(Output::Readiness(id, now));
+            }
+        }
+    }
+}

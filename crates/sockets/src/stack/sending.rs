@@ -1,0 +1,339 @@
+//! `sendmsg`, and what goes with a message.
+
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::time::Duration;
+
+use eyas_sctp::error::Error;
+use eyas_sctp::identifier::{Ppid, StreamId};
+use eyas_sctp::message::{Reliability, SendInfo};
+
+use super::Stack;
+use super::association::Phase;
+use super::naming::{check_peer, read_name};
+use super::socket::{Socket, SocketState};
+use crate::abi::Errno;
+use crate::abi::control::{ControlMessages, SndInfo, SndRcvInfo};
+use crate::abi::layout::{array, u16_at, u32_at};
+use crate::abi::number::{cmsg, flag, level};
+use crate::io::{AssocId, Outgoing, Sent, SocketId};
+use crate::settings::{InitMsg, Settings};
+
+/// What the control messages of a call say.
+#[derive(Debug, Default)]
+struct Control {
+    /// `SCTP_SNDRCV` or `SCTP_SNDINFO`; the lifetime is that of the former alone.
+    info: Option<SndRcvInfo>,
+    has_lifetime: bool,
+    init: Option<InitMsg>,
+    further: Vec<IpAddr>,
+}
+
+impl Stack {
+    /// `sendmsg` and all that it can say. Taken whole or not at all. Whoever returns `EPIPE` sees to
+    /// `SIGPIPE`.
+    ///
+    /// # Errors
+    /// `EAGAIN` if the send buffer is full; `EPIPE`, `EMSGSIZE`, `EINVAL`, …
+    pub fn send(
+        &mut self,
+        now: Duration,
+        socket: SocketId,
+        message: Outgoing<'_>,
+    ) -> Result<Sent, Errno> {
+        self.see(now);
+        let outcome = self.send_checked(socket, &message);
+        match outcome {
+            // What is known of the end is told instead, once.
+            Err(Errno::EPIPE) => {
+                let error = self.socket_mut(socket)?.error.take();
+                self.touch_socket(socket);
+                Err(error.unwrap_or(Errno::EPIPE))
+            }
+            other => other,
+        }
+    }
+
+    fn send_checked(&mut self, socket: SocketId, message: &Outgoing<'_>) -> Result<Sent, Errno> {
+        let found = self.socket_of(socket)?;
+        if found.is_one_to_one() && found.state == SocketState::Listening {
+            return Err(Errno::EPIPE);
+        }
+        let length = message.data.len();
+        if length > found.shared.send_buffer {
+            return Err(Errno::EMSGSIZE);
+        }
+        let control = read_control(message.control, found)?;
+        let flags = control.info.map_or(0, |info| info.flags);
+        check_flags(found, flags, length, !message.name.is_empty())?;
+        let to = match message.name {
+            [] => None,
+            name => Some(read_name(found, name).map_err(|_| Errno::EINVAL)?.0),
+        };
+        let (id, connecting) = self.target(socket, to, &control)?;
+        if flags & (flag::SCTP_EOF | flag::SCTP_ABORT) != 0 {
+            return self.end_by_message(id, flags, message);
+        }
+        let info = self.send_info(socket, id, to, &control)?;
+        self.hand_in(socket, id, &info, message)?;
+        Ok(Sent { length, association: id, connecting })
+    }
+
+    /// The association that a message is for, opened if there is none yet.
+    fn target(
+        &mut self,
+        socket: SocketId,
+        to: Option<SocketAddr>,
+        control: &Control,
+    ) -> Result<(AssocId, bool), Errno> {
+        let found = self.socket_of(socket)?;
+        let Some(to) = to else {
+            let id = if found.is_single() {
+                self.live_association(found)
+            } else {
+                let named = AssocId(control.info.map_or(0, |info| info.association));
+                Some(named).filter(|id| found.associations.contains(id))
+            };
+            return Ok((id.ok_or(Errno::EPIPE)?, false));
+        };
+        check_peer(to)?;
+        if let Some(id) = self.find_peer(socket, to) {
+            return Ok((id, false));
+        }
+        let flags = control.info.map_or(0, |info| info.flags);
+        if flags & (flag::SCTP_EOF | flag::SCTP_ABORT) != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let found = self.socket_of(socket)?;
+        let is_taken = matches!(found.state, SocketState::Established | SocketState::Closing);
+        if found.is_single() && (is_taken || self.live_association(found).is_some()) {
+            return Err(Errno::EADDRNOTAVAIL);
+        }
+        let mut addresses = alloc::vec![to];
+        addresses.extend(control.further.iter().map(|ip| SocketAddr::new(*ip, to.port())));
+        Ok((self.open(socket, &addresses, control.init)?, true))
+    }
+
+    /// `SCTP_EOF` and `SCTP_ABORT` (RFC 6458 §5.3.2).
+    fn end_by_message(
+        &mut self,
+        id: AssocId,
+        flags: u16,
+        message: &Outgoing<'_>,
+    ) -> Result<Sent, Errno> {
+        if flags & flag::SCTP_ABORT != 0 {
+            self.abort(id, message.data.clone());
+        } else {
+            self.begin_shutdown(id);
+        }
+        Ok(Sent { length: 0, association: id, connecting: false })
+    }
+
+    fn send_info(
+        &self,
+        socket: SocketId,
+        id: AssocId,
+        to: Option<SocketAddr>,
+        control: &Control,
+    ) -> Result<SendInfo, Errno> {
+        let found = self.socket_of(socket)?;
+        let assoc = self.associations.get(&id).ok_or(Errno::EPIPE)?;
+        let mut wanted = assoc.settings.default_send;
+        if let Some(info) = control.info {
+            let lifetime =
+                if control.has_lifetime { info.time_to_live } else { wanted.time_to_live };
+            wanted = SndRcvInfo { time_to_live: lifetime, ..info };
+        }
+        let outbound = match assoc.phase {
+            Phase::Opening => assoc.settings.init.outbound,
+            _ => assoc.streams.0,
+        };
+        if wanted.stream >= outbound {
+            return Err(Errno::EINVAL);
+        }
+        let overrides = wanted.flags & flag::SCTP_ADDR_OVER != 0 || found.is_one_to_one();
+        let path = to
+            .filter(|_| overrides)
+            .and_then(|to| assoc.paths.iter().find(|(_, peer)| *peer == to).map(|(path, _)| *path));
+        Ok(SendInfo {
+            stream: StreamId(wanted.stream),
+            ppid: Ppid(u32::from_be(wanted.ppid)),
+            unordered: wanted.flags & flag::SCTP_UNORDERED != 0,
+            sack_immediately: wanted.flags & flag::SCTP_SACK_IMMEDIATELY != 0,
+            reliability: reliability(&wanted),
+            path,
+            context: wanted.context,
+        })
+    }
+
+    fn hand_in(
+        &mut self,
+        socket: SocketId,
+        id: AssocId,
+        info: &SendInfo,
+        message: &Outgoing<'_>,
+    ) -> Result<(), Errno> {
+        let found = self.socket_of(socket)?;
+        let room = found.shared.send_buffer;
+        let whole = found.shared.disable_fragments;
+        let assoc = self.associations.get(&id).ok_or(Errno::EPIPE)?;
+        let (key, inner, phase) = (assoc.port, assoc.inner, assoc.phase);
+        if phase == Phase::Ending {
+            return Err(Errno::ESHUTDOWN);
+        }
+        if whole && message.data.len() > self.fragmentation_point(id) {
+            return Err(Errno::EMSGSIZE);
+        }
+        let data = message.data.clone();
+        let outcome = self.at_port(key, |endpoint, now| {
+            if endpoint.queued(inner) >= room {
+                endpoint.wait_for_room(now, inner, room + 1);
+                return Err(Error::Full);
+            }
+            let outcome = endpoint.send(now, inner, info, data);
+            if endpoint.queued(inner) >= room {
+                endpoint.wait_for_room(now, inner, room + 1);
+            }
+            outcome
+        });
+        let is_full = self.ports.get(&key).is_some_and(|port| port.endpoint.queued(inner) >= room);
+        let outcome = outcome.unwrap_or(Err(Error::NoAssociation));
+        self.set_full(id, is_full || outcome == Err(Error::Full));
+        if let Some(assoc) = self.associations.get_mut(&id) {
+            assoc.idle_since = self.now;
+        }
+        outcome.map_err(|error| match error {
+            Error::Full => {
+                if let Ok(found) = self.socket_mut(socket) {
+                    found.awaited = true;
+                }
+                Errno::EAGAIN
+            }
+            Error::NoSuchStream | Error::EmptyMessage => Errno::EINVAL,
+            Error::MessageTooLarge { .. } => Errno::EMSGSIZE,
+            Error::WrongState => Errno::ESHUTDOWN,
+            _ => Errno::EPIPE,
+        })
+    }
+
+    /// Notes whether the send buffer of an association is full.
+    pub(super) fn set_full(&mut self, id: AssocId, is_full: bool) {
+        let Some(assoc) = self.associations.get_mut(&id) else { return };
+        let was_full = core::mem::replace(&mut assoc.is_full, is_full);
+        let Some(socket) = assoc.socket else { return };
+        if was_full != is_full
+            && let Some(found) = self.sockets.get_mut(&socket)
+        {
+            found.full = if is_full { found.full + 1 } else { found.full.saturating_sub(1) };
+            self.touch_socket(socket);
+        }
+    }
+
+    /// The most bytes of a message that go in one chunk.
+    pub(super) fn fragmentation_point(&self, id: AssocId) -> usize {
+        let status = self.endpoint_status(id);
+        let mtu = status.and_then(|status| status.paths.iter().map(|path| path.mtu).min());
+        // The common header and that of a chunk.
+        let whole = mtu.unwrap_or(1452).saturating_sub(28);
+        let most = self.associations.get(&id).map_or(0, |assoc| assoc.settings.max_segment);
+        if most == 0 { whole } else { whole.min(most as usize) }
+    }
+}
+
+fn check_flags(socket: &Socket, flags: u16, length: usize, has_name: bool) -> Result<(), Errno> {
+    let ends = flags & (flag::SCTP_EOF | flag::SCTP_ABORT) != 0;
+    let is_wrong = (socket.is_one_to_one() && ends)
+        || (flags & flag::SCTP_EOF != 0 && length > 0)
+        || (!ends && length == 0)
+        || (flags & flag::SCTP_ADDR_OVER != 0 && !has_name);
+    if is_wrong { Err(Errno::EINVAL) } else { Ok(()) }
+}
+
+/// When a message is given up, by the policy in its flags.
+fn reliability(info: &SndRcvInfo) -> Reliability {
+    let value = info.time_to_live;
+    match info.flags & flag::SCTP_PR_SCTP_MASK {
+        flag::SCTP_PR_SCTP_RTX => {
+            Reliability::Retransmissions(u16::try_from(value).unwrap_or(u16::MAX))
+        }
+        flag::SCTP_PR_SCTP_PRIO => Reliability::Priority(value),
+        // A time without a policy is a lifetime, too (RFC 6458 §5.3.2).
+        _ if value > 0 => Reliability::Lifetime(Duration::from_millis(value.into())),
+        _ => Reliability::Reliable,
+    }
+}
+
+/// All flags that a program may set.
+const KNOWN: u16 = flag::SCTP_UNORDERED
+    | flag::SCTP_SENDALL
+    | flag::SCTP_ADDR_OVER
+    | flag::SCTP_SACK_IMMEDIATELY
+    | flag::SCTP_ABORT
+    | flag::SCTP_PR_SCTP_MASK
+    | flag::SCTP_EOF;
+
+fn read_control(control: &[u8], socket: &Socket) -> Result<Control, Errno> {
+    let mut found = Control::default();
+    let mut policy = None;
+    for message in ControlMessages::new(control) {
+        let message = message.map_err(|_| Errno::EINVAL)?;
+        if message.level != level::SOL_SCTP {
+            continue;
+        }
+        let data = message.data;
+        match (message.kind, data.len()) {
+            (cmsg::SCTP_INIT, 8) => found.init = Some(read_init(data, &socket.settings)),
+            (cmsg::SCTP_SNDRCV, SndRcvInfo::LENGTH) => {
+                found.info = Some(SndRcvInfo::read(data));
+                found.has_lifetime = true;
+            }
+            (cmsg::SCTP_SNDINFO, SndInfo::LENGTH) => {
+                let info = SndInfo::read(data);
+                found.info = Some(SndRcvInfo {
+                    stream: info.stream,
+                    flags: info.flags,
+                    ppid: info.ppid,
+                    context: info.context,
+                    association: info.association,
+                    ..SndRcvInfo::default()
+                });
+            }
+            (cmsg::SCTP_PRINFO, 8) => policy = Some((u16_at(data, 0), u32_at(data, 4))),
+            // Which key signs is the socket's choice here.
+            (cmsg::SCTP_AUTHINFO, 2) => {}
+            (cmsg::SCTP_DSTADDRV4, 4) => {
+                found.further.push(Ipv4Addr::from(array::<4>(data, 0)).into());
+            }
+            (cmsg::SCTP_DSTADDRV6, 16) => {
+                found.further.push(Ipv6Addr::from(array::<16>(data, 0)).into());
+            }
+            _ => return Err(Errno::EINVAL),
+        }
+    }
+    if found.info.is_some_and(|info| info.flags & !KNOWN != 0) {
+        return Err(Errno::EINVAL);
+    }
+    if let Some((kind, value)) = policy {
+        if kind & !flag::SCTP_PR_SCTP_MASK != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let info = found.info.get_or_insert(socket.settings.default_send);
+        info.flags = info.flags & !flag::SCTP_PR_SCTP_MASK | kind;
+        info.time_to_live = if kind == 0 { 0 } else { value };
+        found.has_lifetime = true;
+    }
+    Ok(found)
+}
+
+fn read_init(data: &[u8], settings: &Settings) -> InitMsg {
+    let field = |offset, default| match u16_at(data, offset) {
+        0 => default,
+        value => value,
+    };
+    InitMsg {
+        outbound: field(0, settings.init.outbound),
+        max_inbound: field(2, settings.init.max_inbound),
+        max_attempts: field(4, settings.init.max_attempts),
+        max_timeout: field(6, settings.init.max_timeout),
+    }
+}

@@ -1,0 +1,134 @@
+//! One socket.
+
+use alloc::collections::VecDeque;
+use core::net::{IpAddr, SocketAddr};
+
+use super::port::PortKey;
+use crate::abi::{Errno, Name};
+use crate::io::{AssocId, Domain, Readiness, Style};
+use crate::settings::{Settings, SocketSettings};
+
+/// Where a socket stands, as Linux's `sk_state` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SocketState {
+    /// Neither connected nor listening; one-to-many sockets that do not listen stay here.
+    Closed,
+    Listening,
+    Established,
+    /// One side has said that it ends, or both.
+    Closing,
+}
+
+/// A socket of a program.
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub(super) domain: Domain,
+    pub(super) style: Style,
+    /// Whether it was peeled off: one association, and the type of a one-to-many socket.
+    pub(super) is_peeled: bool,
+    pub(super) state: SocketState,
+    /// Its SCTP port, once it has one.
+    pub(super) port: Option<PortKey>,
+    /// Its name when it was bound, as `getsockname` shows it.
+    pub(super) bound: Option<SocketAddr>,
+    pub(super) backlog: usize,
+    /// Associations that wait for `accept`.
+    pub(super) accepting: VecDeque<AssocId>,
+    /// Its associations, those that ended and still have something to say included.
+    pub(super) associations: alloc::collections::BTreeSet<AssocId>,
+    /// Those of them that have something to receive, in the order of their turns.
+    pub(super) turns: VecDeque<AssocId>,
+    /// The one whose message is being received in parts, which no other one may interrupt.
+    pub(super) sticky: Option<AssocId>,
+    /// How many of them have a full send buffer.
+    pub(super) full: usize,
+    pub(super) error: Option<Errno>,
+    pub(super) shut_read: bool,
+    pub(super) shut_write: bool,
+    /// Whether a call said that it would block.
+    pub(super) awaited: bool,
+    /// What was told of it last.
+    pub(super) told: Readiness,
+    pub(super) settings: Settings,
+    pub(super) shared: SocketSettings,
+    /// Options that are kept and have no effect, by level and number.
+    pub(super) stored: alloc::collections::BTreeMap<(i32, i32), alloc::vec::Vec<u8>>,
+}
+
+impl Socket {
+    pub(super) fn new(domain: Domain, style: Style) -> Self {
+        Self {
+            domain,
+            style,
+            is_peeled: false,
+            state: SocketState::Closed,
+            port: None,
+            bound: None,
+            backlog: 0,
+            accepting: VecDeque::new(),
+            associations: alloc::collections::BTreeSet::new(),
+            turns: VecDeque::new(),
+            sticky: None,
+            full: 0,
+            error: None,
+            shut_read: false,
+            shut_write: false,
+            awaited: false,
+            told: Readiness::NOTHING,
+            settings: Settings::default(),
+            shared: SocketSettings::default(),
+            stored: alloc::collections::BTreeMap::new(),
+        }
+    }
+
+    /// One for an association of `parent`'s, with its options.
+    pub(super) fn of(parent: &Self, association: AssocId, settings: Settings) -> Self {
+        let mut child = Self::new(parent.domain, parent.style);
+        child.port = parent.port;
+        child.bound = parent.bound;
+        child.settings = settings;
+        child.shared = parent.shared.clone();
+        child.shared.autoclose = 0;
+        child.stored.clone_from(&parent.stored);
+        child.associations.insert(association);
+        child
+    }
+
+    /// Whether it has at most one association.
+    pub(super) fn is_single(&self) -> bool {
+        self.is_peeled || self.style == Style::OneToOne
+    }
+
+    /// Whether it is one-to-one in all respects.
+    pub(super) fn is_one_to_one(&self) -> bool {
+        !self.is_peeled && self.style == Style::OneToOne
+    }
+
+    /// The association of a socket that has one.
+    pub(super) fn only(&self) -> Option<AssocId> {
+        self.associations.first().copied().filter(|_| self.is_single())
+    }
+
+    /// An address as this socket's program sees it.
+    pub(super) fn name(&self, address: SocketAddr) -> Name {
+        Name::new(self.visible(address))
+    }
+
+    /// IPv4 addresses are mapped on IPv6 sockets, unless that is switched off.
+    pub(super) fn visible(&self, address: SocketAddr) -> SocketAddr {
+        match address.ip() {
+            IpAddr::V4(v4) if self.domain == Domain::Inet6 && self.shared.mapped => {
+                SocketAddr::new(v4.to_ipv6_mapped().into(), address.port())
+            }
+            _ => address,
+        }
+    }
+
+    /// Whether an address is of a family that it takes.
+    pub(super) fn takes(&self, address: IpAddr) -> bool {
+        match self.domain {
+            Domain::Inet => address.is_ipv4(),
+            Domain::Inet6 => address.is_ipv6() || !self.shared.v6_only,
+        }
+    }
+}

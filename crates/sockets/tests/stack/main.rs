@@ -1,0 +1,6 @@
+//! What programs see of Linux's SCTP sockets, over a wire in virtual time.
+
+mod behaviour;
+mod options;
+mod pair;
+mod random_calls;

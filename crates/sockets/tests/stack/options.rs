@@ -1,0 +1,107 @@
+//! Options: lengths, directions, defaults, and anything that a program may hand in.
+
+use eyas_sockets::abi::number::{level, option::*, socket};
+use eyas_sockets::{Errno, Outgoing};
+use proptest::prelude::*;
+
+use super::pair::{Pair, SERVER};
+
+#[test]
+fn defaults_are_those_of_linux() {
+    let mut pair = Pair::new();
+    let made = pair.socket(0, socket::SOCK_STREAM);
+    let mut get = |name, length| pair.get(0, made, name, &vec![0; length]).unwrap();
+    let short =
+        |fields: [u16; 4]| fields.iter().flat_map(|it| it.to_ne_bytes()).collect::<Vec<_>>();
+    let ints = |all: &[u32]| all.iter().flat_map(|it| it.to_ne_bytes()).collect::<Vec<_>>();
+    assert_eq!(get(SCTP_INITMSG, 8), short([10, 65_535, 8, 60_000]));
+    assert_eq!(get(SCTP_RTOINFO, 16), ints(&[0, 3000, 60_000, 1000]));
+    assert_eq!(get(SCTP_DELAYED_SACK, 12), ints(&[0, 200, 2]));
+    assert_eq!(get(SCTP_MAX_BURST, 8), ints(&[0, 4]));
+    assert_eq!(get(SCTP_I_WANT_MAPPED_V4_ADDR, 4), ints(&[1]));
+    assert_eq!(get(SCTP_PR_SUPPORTED, 8), ints(&[0, 1]));
+    assert_eq!(get(SCTP_RECONFIG_SUPPORTED, 8), ints(&[0, 0]));
+    assert_eq!(get(SCTP_EVENTS, 256).len(), 14, "what libosmo asks");
+    assert_eq!(get(SCTP_PEER_ADDR_PARAMS, 256).len(), 156, "what Open5GS asks");
+    assert_eq!(get(SCTP_PEER_ADDR_PARAMS, 152).len(), 152);
+}
+
+#[test]
+fn lengths_and_directions_are_checked() {
+    let mut pair = Pair::new();
+    let made = pair.socket(0, socket::SOCK_STREAM);
+    for (name, length, outcome) in [
+        (SCTP_EVENTS, 8, Ok(())),
+        (SCTP_EVENTS, 14, Ok(())),
+        (SCTP_EVENTS, 15, Err(Errno::EINVAL)),
+        (SCTP_INITMSG, 4, Err(Errno::EINVAL)),
+        (SCTP_INITMSG, 12, Err(Errno::EINVAL)),
+        (SCTP_PEER_ADDR_PARAMS, 160, Err(Errno::EINVAL)),
+        (SCTP_PEER_ADDR_PARAMS, 152, Ok(())),
+        (SCTP_MAXSEG, 4, Ok(())),
+        (SCTP_MAXSEG, 8, Ok(())),
+        (SCTP_AUTOCLOSE, 4, Err(Errno::EOPNOTSUPP)),
+        (SCTP_STATUS, 176, Err(Errno::ENOPROTOOPT)),
+        (SCTP_GET_ASSOC_STATS, 256, Err(Errno::ENOPROTOOPT)),
+        (999, 4, Err(Errno::ENOPROTOOPT)),
+    ] {
+        assert_eq!(pair.set(0, made, name, &vec![0; length]), outcome, "{name}, {length} bytes");
+    }
+    assert_eq!(pair.get(0, made, SCTP_EVENTS, &[]), Err(Errno::EINVAL));
+    assert_eq!(pair.get(0, made, SCTP_INITMSG, &[0; 4]), Err(Errno::EINVAL));
+    assert_eq!(pair.hosts[0].stack.status().unknown_options.len(), 3);
+}
+
+#[test]
+fn what_is_set_is_given_back() {
+    let mut pair = Pair::new();
+    let (client, _, _) = pair.connected(&[0; 14]);
+    let rto: Vec<u8> = [0u32, 500, 9000, 100].iter().flat_map(|it| it.to_ne_bytes()).collect();
+    pair.set(0, client, SCTP_RTOINFO, &rto).unwrap();
+    assert_eq!(pair.get(0, client, SCTP_RTOINFO, &[0; 16]).unwrap(), rto);
+    let status = pair.get(0, client, SCTP_STATUS, &[0; 176]).unwrap();
+    assert_eq!(i32::from_ne_bytes(status[4..8].try_into().unwrap()), 4, "ESTABLISHED");
+    assert_eq!(status[16..20], [10, 0, 10, 0], "10 streams each way");
+    let peers = pair.get(0, client, SCTP_GET_PEER_ADDRS, &[0; 4096]).unwrap();
+    assert_eq!(peers.len(), 8 + 16);
+    assert_eq!(pair.get(0, client, SCTP_GET_PEER_ADDRS, &[0; 12]), Err(Errno::ENOMEM));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever bytes a program hands in, it gets an answer.
+    #[test]
+    fn any_option_and_any_control_message_is_answered(
+        calls in prop::collection::vec(
+            (any::<bool>(), 0i32..140, prop::collection::vec(any::<u8>(), 0..200)), 1..60),
+        small in prop::collection::vec(0u8..4, 200),
+    ) {
+        let mut pair = Pair::new();
+        let (client, server, _) = pair.connected(&[1; 14]);
+        for (index, (is_set, name, bytes)) in calls.iter().enumerate() {
+            // Small numbers come further than random ones.
+            let bytes = if index % 2 == 0 { &small[..bytes.len()] } else { &bytes[..] };
+            if *is_set {
+                let _ = pair.set(0, client, *name, bytes);
+            } else if let Ok(got) = pair.get(0, client, *name, bytes) {
+                prop_assert!(got.len() <= bytes.len(), "option {} grows", name);
+            }
+            let mut control = Vec::new();
+            control.extend_from_slice(&(16 + bytes.len() as u64).to_ne_bytes());
+            control.extend_from_slice(&level::SOL_SCTP.to_ne_bytes());
+            control.extend_from_slice(&(name % 10).to_ne_bytes());
+            control.extend_from_slice(bytes);
+            let message = Outgoing { data: "x".into(), control: &control, ..Outgoing::default() };
+            let _ = pair.at(0, |stack, now| stack.send(now, client, message));
+            let raw = Outgoing { data: "y".into(), control: bytes, name: bytes, flags: 0 };
+            let _ = pair.at(0, |stack, now| stack.send(now, client, raw));
+        }
+        pair.second();
+        let _ = pair.hear(1, server, 100, 0);
+        let to = format!("{SERVER}:5000");
+        let fresh = pair.socket(0, socket::SOCK_SEQPACKET);
+        let _ = pair.say_to(0, fresh, &to, b"still there");
+        pair.second();
+    }
+}
