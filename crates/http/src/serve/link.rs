@@ -16,6 +16,7 @@ use super::{Transport, activity::Activity, budget::Share};
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) remote: SocketAddr,
+    pub(super) local: Option<SocketAddr>,
     pub(super) transport: Transport,
     pub(super) secure: bool,
     /// What the handshake of TLS agreed on, once it is over.
@@ -47,6 +48,7 @@ impl Link {
         let Agreed { server_name, alpn } = self.agreed.get().cloned().unwrap_or_default();
         PeerInfo {
             remote: self.remote,
+            local: self.local,
             transport: self.transport,
             secure: self.secure,
             early: self.is_early.load(Relaxed),
@@ -63,6 +65,8 @@ impl Link {
 pub struct PeerInfo {
     /// The client's address, or that of what stands before it.
     pub remote: SocketAddr,
+    /// The address that it was sent to, where that is known: over TCP and QUIC it is.
+    pub local: Option<SocketAddr>,
     /// What carries the connection.
     pub transport: Transport,
     /// Whether TLS or DTLS protects it.

@@ -2,7 +2,7 @@
 
 mod process;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{fmt, net::SocketAddr, sync::Arc};
 
 use eyas::sctp::SctpListener;
 
@@ -10,22 +10,37 @@ use self::process::Process;
 use super::{ServeError, Stats, server::Shared};
 use crate::metrics::{self, Page};
 
+/// What a service adds to the page.
+pub(super) struct More(pub(super) Box<dyn Fn(&mut Page) + Send + Sync>);
+
+impl fmt::Debug for More {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("More")
+    }
+}
+
 /// Tells at this address until the server stops. Gives the address, with the port that was chosen.
 pub(super) fn start(
     address: SocketAddr,
     shared: &Arc<Shared>,
     sctp: Option<Arc<SctpListener>>,
+    more: Option<More>,
 ) -> Result<SocketAddr, ServeError> {
     let of_page = Arc::clone(shared);
     let page = move || {
         let associations = sctp.as_ref().map(|sctp| sctp.associations() as u64);
-        render(&of_page.stats(), associations, Process::read().as_ref())
+        render(&of_page.stats(), associations, Process::read().as_ref(), more.as_ref())
     };
     Ok(metrics::start(address, page, &shared.tasks, &shared.drain)?)
 }
 
 /// The page, one family of metrics after the other.
-fn render(stats: &Stats, associations: Option<u64>, process: Option<&Process>) -> String {
+fn render(
+    stats: &Stats,
+    associations: Option<u64>,
+    process: Option<&Process>,
+    more: Option<&More>,
+) -> String {
     let mut page = Page::default();
     let by_transport =
         |tcp, mptcp, quic, sctp| [("tcp", tcp), ("mptcp", mptcp), ("quic", quic), ("sctp", sctp)];
@@ -78,6 +93,9 @@ fn render(stats: &Stats, associations: Option<u64>, process: Option<&Process>) -
     page.row(stats.body_bytes_received);
     if let Some(process) = process {
         tell_process(&mut page, process);
+    }
+    if let Some(More(write)) = more {
+        write(&mut page);
     }
     page.into_text()
 }

@@ -6,7 +6,7 @@ mod window;
 
 use std::{
     future::{Future, poll_fn},
-    net::UdpSocket,
+    net::{SocketAddr, UdpSocket},
     pin::pin,
     sync::{
         Arc,
@@ -148,13 +148,19 @@ pub(super) async fn accept(shared: Arc<Shared>, endpoint: quinn::Endpoint) {
             continue;
         }
         let shared_task = Arc::clone(&shared);
-        shared.tasks.spawn(async move { connection(shared_task, incoming, permit).await });
+        let port = endpoint.local_addr().ok().map(|address| address.port());
+        shared.tasks.spawn(async move { connection(shared_task, incoming, port, permit).await });
     }
     // No new connection from here on; those that are open have their own ends.
     endpoint.set_server_config(None);
 }
 
-async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Permit) {
+async fn connection(
+    shared: Arc<Shared>,
+    incoming: quinn::Incoming,
+    port: Option<u16>,
+    _permit: Permit,
+) {
     let is_early = Arc::<AtomicBool>::default();
     let Some(conn) = handshake(&shared, incoming, &is_early).await else {
         return Counters::count(&shared.counters.handshakes_failed);
@@ -178,6 +184,7 @@ async fn connection(shared: Arc<Shared>, incoming: quinn::Incoming, _permit: Per
     };
     let link = Link {
         remote: conn.remote_address(),
+        local: conn.local_ip().zip(port).map(SocketAddr::from),
         transport: Transport::Quic,
         secure: true,
         agreed: agreed(&conn).into(),

@@ -126,6 +126,7 @@ async fn serve(
 ) -> io::Result<()> {
     let stream = association.stream(STREAM)?;
     drop(association);
-    stream::speak(shared, protocol, stream, (remote, Transport::Sctp), None).await;
+    let ends = stream::Ends { remote, local: None, transport: Transport::Sctp };
+    stream::speak(shared, protocol, stream, ends, None).await;
     Ok(())
 }

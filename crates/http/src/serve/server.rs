@@ -30,6 +30,7 @@ use super::{
     stats::Counters,
     stream,
 };
+use crate::metrics::Page;
 
 /// Names that a certificate made on the spot always holds.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -56,6 +57,7 @@ impl Server {
             fault: None,
             sctp: None,
             metrics: None,
+            more_metrics: None,
             access_log: None,
         }
     }
@@ -77,6 +79,7 @@ pub struct ServerBuilder {
     fault: Option<FaultConfig>,
     sctp: Option<SctpService>,
     metrics: Option<SocketAddr>,
+    more_metrics: Option<metrics::More>,
     access_log: Option<AccessLog>,
 }
 
@@ -208,6 +211,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Adds families of the service's own to the page of [`metrics`](Self::metrics).
+    pub fn more_metrics(mut self, write: impl Fn(&mut Page) + Send + Sync + 'static) -> Self {
+        self.more_metrics = Some(metrics::More(Box::new(write)));
+        self
+    }
+
     /// Tells of each request, once its response has ended. It is called by the tasks that serve, so it
     /// must not wait for anything.
     pub fn access_log(mut self, log: impl Fn(&Access) + Send + Sync + 'static) -> Self {
@@ -282,7 +291,10 @@ impl ServerBuilder {
         self.spawn_sctp(&shared, &sctp, identity.as_ref())?;
         let endpoints = self.spawn(&shared, bound, identity.as_ref())?;
         let metrics = match self.metrics {
-            Some(address) => Some(metrics::start(address, &shared, sctp.listener.clone())?),
+            Some(address) => {
+                let more = self.more_metrics.take();
+                Some(metrics::start(address, &shared, sctp.listener.clone(), more)?)
+            }
             None => None,
         };
         Ok(Running { shared, addresses, identity, endpoints, sctp, metrics })

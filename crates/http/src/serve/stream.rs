@@ -148,8 +148,17 @@ async fn connection(
     }
     // What tears a connection down needs a handle of its own, and only a faulty server has one.
     let torn = shared.fault.is_some().then(|| Abortive::of(&tcp)).flatten();
-    speak(shared, protocol, tcp, peer, torn).await;
+    let (remote, transport) = peer;
+    let ends = Ends { remote, local: tcp.local_addr().ok(), transport };
+    speak(shared, protocol, tcp, ends, torn).await;
     drop(permit);
+}
+
+/// Between whom a stream is, and what carries it.
+pub(super) struct Ends {
+    pub(super) remote: SocketAddr,
+    pub(super) local: Option<SocketAddr>,
+    pub(super) transport: Transport,
 }
 
 /// Speaks HTTP on a stream of bytes, under TLS if the server has an identity.
@@ -157,7 +166,7 @@ pub(super) async fn speak<S>(
     shared: Arc<Shared>,
     protocol: Protocol,
     stream: S,
-    (remote, transport): (SocketAddr, Transport),
+    Ends { remote, local, transport }: Ends,
     torn: Option<Abortive>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -165,6 +174,7 @@ pub(super) async fn speak<S>(
     let activity = Arc::<Activity>::default();
     let link = Arc::new(Link {
         remote,
+        local,
         transport,
         secure: protocol.is_protected,
         agreed: OnceLock::new(),

@@ -9,7 +9,7 @@ fn some() -> Stats {
 #[test]
 fn every_sample_is_announced_by_its_type() {
     let process = Process::read();
-    let text = render(&some(), Some(1), process.as_ref());
+    let text = render(&some(), Some(1), process.as_ref(), None);
     let mut announced = Vec::new();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# TYPE ") {
@@ -29,7 +29,7 @@ fn every_sample_is_announced_by_its_type() {
 
 #[test]
 fn transports_and_versions_are_told_apart() {
-    let text = render(&some(), None, None);
+    let text = render(&some(), None, None, None);
     for line in [
         "eyas_connections{transport=\"tcp\"} 3\n",
         "eyas_connections{transport=\"mptcp\"} 4\n",
