@@ -1,4 +1,5 @@
-//! A proxy for programs that know nothing of eyas: SOCKS and HTTP in front, a race behind.
+//! For programs that know nothing of eyas: a proxy, SOCKS and HTTP in front and a race behind, and a
+//! gateway, which puts every version of HTTP in front of a web server.
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |
@@ -9,6 +10,7 @@
 //! | [`users`] | who may use a proxy | RFC 1929, RFC 7617 |
 //! | [`Proxy`] | sockets, clients, races, copies | |
 //! | [`Report`], [`Stats`] | what became of a client, and of all | |
+//! | [`gateway`] | a service that has requests answered by a web server | RFC 9110 §3.7 |
 //!
 //! ```no_run
 //! use eyas::{Endpoint, MemoryStore};
@@ -32,6 +34,7 @@ pub mod client_hello;
 mod connect;
 mod connection;
 mod copy;
+pub mod gateway;
 pub mod handshake;
 mod limits;
 mod metrics;

@@ -17,6 +17,7 @@ use eyas::{
 };
 
 use eyas_http::Versions;
+use rustls_pki_types::CertificateDer;
 
 use super::target::with_company;
 use crate::failure::{Failure, Kind};
@@ -222,8 +223,7 @@ pub(crate) fn set_attempt_delay(policy: &mut Policy, delay: Duration) {
 pub(crate) fn security(trust: &TrustFlags) -> Result<SecurityParameters, Failure> {
     let mut security = SecurityParameters::platform();
     if let Some(path) = &trust.cacert {
-        let roots = certificates_from_pem(&read(path)?).map_err(|cause| unusable(path, &cause))?;
-        security = security.with_roots(roots);
+        security = security.with_roots(roots(path)?);
     }
     if let (Some(cert), Some(key)) = (&trust.cert, &trust.key) {
         let chain = certificates_from_pem(&read(cert)?).map_err(|cause| unusable(cert, &cause))?;
@@ -231,6 +231,11 @@ pub(crate) fn security(trust: &TrustFlags) -> Result<SecurityParameters, Failure
         security = security.with_client_certificate(chain, key);
     }
     Ok(if trust.insecure { security.accept_any_certificate() } else { security })
+}
+
+/// The certificates in a file, to be trusted.
+pub(crate) fn roots(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
+    certificates_from_pem(&read(path)?).map_err(|cause| unusable(path, &cause))
 }
 
 /// A file of the user's that security depends on.

@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use eyas_relay::gateway::{Network, Upstream};
 
 use super::values;
 
@@ -14,11 +16,14 @@ Examples:
   eyas serve --plain --listen 8080          HTTP/1.1 and 2 without TLS
   eyas serve --metrics 9464                 and http://127.0.0.1:9464/metrics
   eyas serve --log access.log               a line for each request
+  eyas serve --upstream http://127.0.0.1:3000
+                                            in front of another web server
   eyas serve --no-h3                        see what clients do without HTTP/3
   eyas serve --save-cert ca.pem             and in another terminal:
   eyas get --cacert ca.pem https://localhost:8443/bytes/1000000
 
 Beside the files: /bytes/N (N bytes, up to 1 GiB), /echo, /slow?ms=N.
+docs/gateway.md has the details of --upstream.
 Ctrl-C stops it once the requests under way are answered; a second Ctrl-C stops
 it at once.";
 
@@ -74,6 +79,25 @@ pub(crate) struct ServeFlags {
     /// What such a line looks like
     #[arg(long, value_name = "FORMAT", requires = "log", default_value = "common")]
     pub(crate) log_format: LogFormat,
+    /// Serve what the web server at URL answers, in place of files: http://HOST:PORT,
+    /// https://HOST:PORT or unix:/PATH
+    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "no_files"],
+          help_heading = "Upstream")]
+    pub(crate) upstream: Option<Upstream>,
+    /// Believe what this proxy says of clients (Forwarded, X-Forwarded-For and the like): an address,
+    /// or a network such as 10.0.0.0/8; may be given again
+    #[arg(long, value_name = "NETWORK", requires = "upstream", help_heading = "Upstream")]
+    pub(crate) trusted_proxy: Vec<Network>,
+    /// Begin connections to the upstream with the client's address, by the PROXY protocol 2
+    #[arg(long, requires = "upstream", help_heading = "Upstream")]
+    pub(crate) proxy_protocol: bool,
+    /// Trust only this certificate or CA of an https upstream, PEM
+    #[arg(long, value_name = "FILE", requires = "upstream", help_heading = "Upstream")]
+    pub(crate) upstream_cacert: Option<PathBuf>,
+    /// Answer 504 if the upstream has not begun to answer after this time
+    #[arg(long, value_name = "DURATION", requires = "upstream", default_value = "60s",
+          value_parser = values::duration, help_heading = "Upstream")]
+    pub(crate) upstream_timeout: Duration,
     /// Alt-Svc header to send; 'none' sends none [default: h3 on the same port, and the port of SCTP
     /// inside UDP where that is not 9899]
     #[arg(long, value_name = "VALUE")]

@@ -169,7 +169,7 @@ pub(crate) enum Command {
     Memory(MemoryFlags),
     /// Serve files and test bodies over HTTP/1.1, 2 and 3 on one port
     #[command(after_help = listen::EXAMPLES)]
-    Serve(ServeFlags),
+    Serve(Box<ServeFlags>),
     /// Let any program connect as eyas does: a SOCKS and HTTP proxy
     #[command(after_help = proxy::EXAMPLES)]
     Proxy(Box<ProxyFlags>),

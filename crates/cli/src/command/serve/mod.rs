@@ -3,8 +3,10 @@
 //! | file | job |
 //! | --- | --- |
 //! | `mod` | the server, and where it says that it is |
+//! | `gateway` | another web server behind it |
 //! | `log` | a line for each request |
 
+mod gateway;
 mod log;
 
 use std::net::SocketAddr;
@@ -31,6 +33,9 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     // Before anybody can know that it runs, so that nobody can stop it too early.
     let mut interruption = super::listen()?;
     let mut builder = builder(flags)?;
+    if let Some(upstream) = &flags.upstream {
+        builder = gateway::behind(builder, upstream, flags, common)?;
+    }
     let mut log = None;
     if let Some(place) = &flags.log {
         let opened = Log::open(place, common)?;
@@ -65,7 +70,7 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
         (Some(cert), Some(key)) => builder.tls(identity::given(cert, key)?),
         _ => builder.tls(identity::made(&flags.names, flags.save_cert.as_deref())?),
     };
-    if !flags.no_files {
+    if !flags.no_files && flags.upstream.is_none() {
         builder = builder.directory(&flags.directory);
     }
     if let Some(address) = flags.metrics {
@@ -132,13 +137,17 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
     if !flags.no_sctp {
         say("SCTP", if sctp.is_empty() { "not served".to_owned() } else { sctp.join(", ") });
     }
-    if !flags.no_files {
+    if let Some(upstream) = &flags.upstream {
+        say("upstream", upstream.to_string());
+    } else if !flags.no_files {
         say("files", flags.directory.display().to_string());
     }
     if let Some(url) = metrics(running) {
         say("metrics", url);
     }
-    say("also", "/bytes/N  /echo  /slow?ms=N".to_owned());
+    if flags.upstream.is_none() {
+        say("also", "/bytes/N  /echo  /slow?ms=N".to_owned());
+    }
     if let Some(path) = &flags.save_cert {
         say("certificate", path.display().to_string());
         let command = format!("eyas get -v{} --cacert {} {url}", reach(running), path.display());
@@ -185,7 +194,9 @@ fn object(flags: &ServeFlags, running: &Running, url: &str) -> Value {
         "address": running.local_addr().to_string(),
         "url": url,
         "versions": versions(flags),
-        "directory": (!flags.no_files).then(|| flags.directory.display().to_string()),
+        "directory": (!flags.no_files && flags.upstream.is_none())
+            .then(|| flags.directory.display().to_string()),
+        "upstream": flags.upstream.as_ref().map(ToString::to_string),
         "certificate": flags.save_cert.as_ref().map(|path| path.display().to_string()),
         "alt_svc": alt_svc,
         "sctp_udp_port": running.sctp().and_then(|sctp| sctp.encapsulation_port()),

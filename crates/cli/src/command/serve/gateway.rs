@@ -1,0 +1,40 @@
+//! Another web server behind `eyas serve`.
+
+use eyas::SecurityParameters;
+use eyas_http::serve::ServerBuilder;
+use eyas_relay::gateway::{Gateway, Limits, Upstream};
+
+use crate::command::setting;
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, ServeFlags};
+use crate::output;
+use crate::terminal::{Line, Look, Paint};
+
+/// Has requests answered by the upstream.
+pub(super) fn behind(
+    server: ServerBuilder,
+    upstream: &Upstream,
+    flags: &ServeFlags,
+    common: &CommonFlags,
+) -> Result<ServerBuilder, Failure> {
+    let color = common.color;
+    let limits = Limits { response_time: flags.upstream_timeout, ..Limits::default() };
+    let mut builder = Gateway::builder(upstream.clone())
+        .limits(limits)
+        .proxy_protocol(flags.proxy_protocol)
+        .notices(move |text| {
+            let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+            output::aside(&[line], Look::of_stderr(color));
+        });
+    for network in &flags.trusted_proxy {
+        builder = builder.trust(*network);
+    }
+    if let Some(path) = &flags.upstream_cacert {
+        builder =
+            builder.security(SecurityParameters::platform().with_roots(setting::roots(path)?));
+    }
+    let gateway = builder.build();
+    let gateway = gateway.map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
+    let counted = gateway.clone();
+    Ok(server.more_metrics(move |page| counted.stats().write(page)).service(gateway))
+}

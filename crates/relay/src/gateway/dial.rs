@@ -1,0 +1,123 @@
+//! New connections to the upstream.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use eyas::race::candidate::{Security, Transport};
+use eyas::race::evidence::Cause;
+use eyas::race::policy::Policy;
+use eyas::race::target::{Host, Target};
+use hyper::client::conn::http1::{Builder, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use super::failure::Failure;
+use super::pool::Owner;
+use super::proxy_protocol;
+use super::request_body::Upload;
+use super::shared::Shared;
+use super::stats::Counters;
+use super::upstream::Place;
+
+/// Connects, and speaks HTTP/1.1 from there on.
+pub(super) async fn dial(shared: &Shared, owner: Owner) -> Result<SendRequest<Upload>, Failure> {
+    let place = place(shared).await?;
+    let limit = shared.limits.connect_time;
+    let sender = match &shared.upstream.0 {
+        Place::Unix(path) => {
+            let connecting = timeout(limit, UnixStream::connect(path)).await;
+            let stream = connecting
+                .map_err(|_| Failure::ConnectTimedOut(timed_out(shared, limit)))?
+                .map_err(|error| unreachable_because(shared, &error))?;
+            speak(shared, owner, stream, place).await
+        }
+        Place::Tcp { host, port, secure } => {
+            let stream = race(shared, host, (*port, *secure)).await?;
+            speak(shared, owner, stream, place).await
+        }
+    };
+    let sender = sender.map_err(|error| unreachable_because(shared, &error))?;
+    Counters::count(&shared.counters.connections);
+    Ok(sender)
+}
+
+/// Waits until there may be one more connection.
+async fn place(shared: &Shared) -> Result<OwnedSemaphorePermit, Failure> {
+    if let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() {
+        return Ok(place);
+    }
+    // One that only waits makes room.
+    shared.pool.give_up_one();
+    let waiting = Arc::clone(&shared.places).acquire_owned();
+    match timeout(shared.limits.connect_time, waiting).await {
+        Ok(Ok(place)) => Ok(place),
+        Ok(Err(_)) | Err(_) => Err(Failure::Busy(shared.limits.connections)),
+    }
+}
+
+async fn race(
+    shared: &Shared,
+    host: &Host,
+    (port, secure): (u16, bool),
+) -> Result<eyas::ByteStream, Failure> {
+    let security = if secure { Security::Tls } else { Security::None };
+    let transports = vec![Transport::Tcp];
+    let mut target = Target::plain(host.clone(), port, transports.clone(), security);
+    if secure {
+        target = target.with_alpn(["http/1.1"]);
+    }
+    let deadline = shared.limits.connect_time;
+    let policy = Policy { transports, deadline, ..Policy::default() };
+    let mut initiation = shared.endpoint.preconnection(target).policy(policy).initiate();
+    let connection = initiation.usable().await.map_err(|error| match error.cause() {
+        Some(Cause::Silent | Cause::Deadline) => Failure::ConnectTimedOut(error.to_string()),
+        _ => Failure::Unreachable(error.to_string()),
+    })?;
+    initiation.detach();
+    let closed = |_| Failure::Unreachable(format!("{} closed at once", shared.upstream));
+    connection.into_stream().map_err(closed)
+}
+
+async fn speak<T>(
+    shared: &Shared,
+    owner: Owner,
+    mut stream: T,
+    place: OwnedSemaphorePermit,
+) -> io::Result<SendRequest<Upload>>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    if shared.proxy_protocol {
+        let header = proxy_protocol::header(owner)
+            .ok_or_else(|| io::Error::other("the PROXY header cannot be made"))?;
+        stream.write_all(&header).await?;
+    }
+    let mut builder = Builder::new();
+    let limits = &shared.limits;
+    builder
+        .max_buf_size(limits.header_bytes.max(super::Limits::MIN_HEADER_BYTES))
+        .max_headers(limits.header_fields);
+    let (sender, connection) =
+        builder.handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let counters = Arc::clone(&shared.counters);
+    counters.open.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    tokio::spawn(async move {
+        // What went wrong the request is told; between requests nobody minds.
+        let _ = connection.with_upgrades().await;
+        counters.open.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        drop(place);
+    });
+    Ok(sender)
+}
+
+fn timed_out(shared: &Shared, limit: Duration) -> String {
+    format!("{} accepted no connection in {limit:?}", shared.upstream)
+}
+
+fn unreachable_because(shared: &Shared, error: &io::Error) -> Failure {
+    Failure::Unreachable(format!("cannot connect to {}: {error}", shared.upstream))
+}

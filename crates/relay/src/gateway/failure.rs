@@ -1,0 +1,180 @@
+//! Why there is no response of the upstream: what the client is told, and what the log says.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use thiserror::Error;
+
+use super::ask::Objection;
+use super::request_body::UploadError;
+
+/// Why there is no response of the upstream. The text is for who runs the gateway, and may name what
+/// clients need not know.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// The request is refused as it is.
+    #[error("{}", .0.text)]
+    Refused(Objection),
+    /// The request has been here before.
+    #[error("the request has been here before: the upstream leads back to this gateway")]
+    Loop,
+    /// The client's body did not come.
+    #[error("{0}")]
+    Upload(UploadError),
+    /// All connections are taken.
+    #[error("all {0} connections to the upstream are taken")]
+    Busy(usize),
+    /// No connection.
+    #[error("{0}")]
+    Unreachable(String),
+    /// No connection in time.
+    #[error("{0}")]
+    ConnectTimedOut(String),
+    /// No answer in time.
+    #[error("it was connected and has not answered for {0:?}")]
+    Silent(Duration),
+    /// It closed or reset the connection.
+    #[error("it ended the connection before it answered: {0}")]
+    Closed(String),
+    /// What it said is no response.
+    #[error("its answer makes no sense: {0}")]
+    Malformed(String),
+}
+
+impl Failure {
+    /// The name used in metrics.
+    pub(super) const fn reason(&self) -> Reason {
+        match self {
+            Self::Refused(_) => Reason::Refused,
+            Self::Loop => Reason::Loop,
+            Self::Upload(_) => Reason::Upload,
+            Self::Busy(_) => Reason::Busy,
+            Self::Unreachable(_) => Reason::Unreachable,
+            Self::ConnectTimedOut(_) => Reason::ConnectTimedOut,
+            Self::Silent(_) => Reason::Silent,
+            Self::Closed(_) => Reason::Closed,
+            Self::Malformed(_) => Reason::Malformed,
+        }
+    }
+
+    /// The status that says so (RFC 9110 §15).
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::Refused(objection) => objection.status,
+            Self::Loop => StatusCode::LOOP_DETECTED,
+            Self::Upload(UploadError::TooLarge(_)) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Upload(_) => StatusCode::BAD_REQUEST,
+            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unreachable(_) | Self::Closed(_) | Self::Malformed(_) => StatusCode::BAD_GATEWAY,
+            Self::ConnectTimedOut(_) | Self::Silent(_) => StatusCode::GATEWAY_TIMEOUT,
+        }
+    }
+
+    /// What the client is told, which names no address.
+    pub(super) const fn text(&self) -> &'static str {
+        match self {
+            Self::Refused(objection) => objection.text,
+            Self::Loop => "The request has been here before.",
+            Self::Upload(UploadError::TooLarge(_)) => "The request body is too large.",
+            Self::Upload(UploadError::Length) => {
+                "The request body is not as long as its Content-Length."
+            }
+            Self::Upload(_) => "The request body did not come to its end.",
+            Self::Busy(_) => "The application behind this server is busy.",
+            Self::Unreachable(_) => "The application behind this server cannot be reached.",
+            Self::ConnectTimedOut(_) => {
+                "The application behind this server did not accept a connection in time."
+            }
+            Self::Silent(_) => "The application behind this server did not answer in time.",
+            Self::Closed(_) => {
+                "The application behind this server closed the connection without an answer."
+            }
+            Self::Malformed(_) => "The application behind this server gave no valid answer.",
+        }
+    }
+
+    /// Whether who runs the gateway is told: not of what clients do.
+    pub(super) const fn is_upstreams(&self) -> bool {
+        !matches!(self, Self::Refused(_) | Self::Upload(_))
+    }
+
+    /// The response.
+    pub(super) fn response(&self) -> Response<Bytes> {
+        let status = self.status();
+        let text = format!("{} {}\n{}\n", status.as_u16(), reason_phrase(status), self.text());
+        let mut response = Response::new(Bytes::from(text));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        headers.insert(header::CONTENT_TYPE, plain);
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            StatusCode::METHOD_NOT_ALLOWED => {
+                let methods =
+                    HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+                headers.insert(header::ALLOW, methods);
+            }
+            _ => {}
+        }
+        if matches!(self, Self::Refused(_)) && status == StatusCode::BAD_REQUEST {
+            // Where what follows begins is in doubt as well (RFC 9112 §11.2).
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+fn reason_phrase(status: StatusCode) -> &'static str {
+    status.canonical_reason().unwrap_or("Error")
+}
+
+/// Why there was no response of the upstream, for counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    Refused,
+    Loop,
+    Upload,
+    Busy,
+    Unreachable,
+    ConnectTimedOut,
+    Silent,
+    Closed,
+    Malformed,
+}
+
+impl Reason {
+    /// The names used in metrics, in the order of the variants.
+    pub(super) const NAMES: [&'static str; 9] = [
+        "refused",
+        "loop",
+        "request-body",
+        "busy",
+        "unreachable",
+        "connect-timeout",
+        "response-timeout",
+        "closed",
+        "malformed",
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_told_why_and_no_addresses() {
+        let failure = Failure::Unreachable("10.1.2.3:3000 refused it".to_owned());
+        let response = failure.response();
+        assert_eq!(response.status(), 502);
+        let text = String::from_utf8_lossy(response.body());
+        assert!(text.contains("502 Bad Gateway") && text.contains("cannot be reached"), "{text}");
+        assert!(!text.contains("10.1.2.3"), "{text}");
+        assert_eq!(Failure::Silent(Duration::from_secs(1)).response().status(), 504);
+        assert!(Failure::Busy(7).response().headers().contains_key("retry-after"));
+    }
+}

@@ -1,0 +1,156 @@
+//! Who asked, by which name and over what: `Forwarded` (RFC 7239), and the fields that were there before
+//! it.
+//!
+//! What a client says of itself is a claim, so it is left out, unless the client is a proxy that is
+//! trusted: then its word stays, and the proxy itself is added behind it.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use thiserror::Error;
+
+use super::peer::Peer;
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// A network whose hosts are proxies that are trusted: `10.0.0.0/8`, `2001:db8::/32`, or one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+/// Why a text is no [`Network`].
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("expected an address, or a network such as 10.0.0.0/8 or 2001:db8::/32")]
+pub struct NetworkError;
+
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| NetworkError)?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| NetworkError))?;
+        if bits <= most { Ok(Self { address, bits }) } else { Err(NetworkError) }
+    }
+}
+
+impl Network {
+    /// Whether an address is in it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let bits = u32::from(self.bits);
+        match (address.to_canonical(), self.address) {
+            (IpAddr::V4(one), IpAddr::V4(net)) => {
+                (one.to_bits() ^ net.to_bits()).checked_shr(32 - bits).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(one), IpAddr::V6(net)) => {
+                (one.to_bits() ^ net.to_bits()).checked_shr(128 - bits).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Whether a field says who asked, in one of the ways that applications believe.
+pub(super) fn is_claim(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name == "forwarded" || name.starts_with("x-forwarded-") || name == "x-real-ip"
+}
+
+/// Says who asked, and for which host. What is there already is the word of a trusted proxy.
+pub(super) fn add(headers: &mut HeaderMap, peer: &Peer, host: &HeaderValue) {
+    let proto = if peer.secure { "https" } else { "http" };
+    let node = match peer.ip() {
+        None => "unknown".to_owned(),
+        Some(IpAddr::V4(ip)) => ip.to_string(),
+        Some(IpAddr::V6(ip)) => format!("\"[{ip}]\""),
+    };
+    let host_text = host.to_str().unwrap_or_default();
+    let element = format!("for={node};host=\"{host_text}\";proto={proto}");
+    append(headers, header::FORWARDED, &element);
+    let client = peer.ip().map_or_else(|| "unknown".to_owned(), |ip| ip.to_string());
+    append(headers, X_FORWARDED_FOR, &client);
+    // These have one value: what the first proxy was asked.
+    headers.entry(X_FORWARDED_PROTO).or_insert_with(|| HeaderValue::from_static(proto));
+    headers.entry(X_FORWARDED_HOST).or_insert_with(|| host.clone());
+}
+
+/// One line whatever there was, for applications that read the first or the last one.
+fn append(headers: &mut HeaderMap, name: HeaderName, element: &str) {
+    let before = headers.get_all(&name).iter().filter_map(|value| value.to_str().ok());
+    let list: Vec<&str> = before.chain([element]).collect();
+    if let Ok(value) = HeaderValue::try_from(list.join(", ")) {
+        headers.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added(before: &[(&'static str, &'static str)], client: &str, secure: bool) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in before {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        let peer = Peer { remote: client.parse().ok(), secure, ..Peer::default() };
+        add(&mut headers, &peer, &HeaderValue::from_static("a.example:8443"));
+        headers
+    }
+
+    #[test]
+    fn a_client_is_named() {
+        let headers = added(&[], "192.0.2.1:5000", true);
+        assert_eq!(headers["forwarded"], "for=192.0.2.1;host=\"a.example:8443\";proto=https");
+        assert_eq!(headers["x-forwarded-for"], "192.0.2.1");
+        assert_eq!(headers["x-forwarded-proto"], "https");
+        assert_eq!(headers["x-forwarded-host"], "a.example:8443");
+        let headers = added(&[], "[2001:db8::1]:5000", false);
+        let wanted = "for=\"[2001:db8::1]\";host=\"a.example:8443\";proto=http";
+        assert_eq!(headers["forwarded"], wanted);
+        assert_eq!(headers["x-forwarded-for"], "2001:db8::1");
+        assert_eq!(added(&[], "", false)["x-forwarded-for"], "unknown");
+    }
+
+    #[test]
+    fn the_word_of_a_trusted_proxy_stays_in_front() {
+        let before = [
+            ("forwarded", "for=198.51.100.1"),
+            ("x-forwarded-for", "198.51.100.1"),
+            ("x-forwarded-for", "198.51.100.2"),
+            ("x-forwarded-proto", "https"),
+        ];
+        let headers = added(&before, "10.0.0.1:1", false);
+        assert_eq!(headers["x-forwarded-for"], "198.51.100.1, 198.51.100.2, 10.0.0.1");
+        assert_eq!(headers.get_all("x-forwarded-for").iter().count(), 1);
+        assert!(headers["forwarded"].to_str().unwrap().starts_with("for=198.51.100.1, for=10.0."));
+        assert_eq!(headers["x-forwarded-proto"], "https");
+    }
+
+    #[test]
+    fn networks_contain_what_is_in_them() {
+        for (network, inside, outside) in [
+            ("10.0.0.0/8", "10.255.0.1", "11.0.0.1"),
+            ("192.0.2.1", "192.0.2.1", "192.0.2.2"),
+            ("2001:db8::/32", "2001:db8:ffff::1", "2001:db9::1"),
+            ("0.0.0.0/0", "255.0.0.1", "::1"),
+        ] {
+            let network: Network = network.parse().unwrap();
+            assert!(network.contains(inside.parse().unwrap()), "{network:?}");
+            assert!(!network.contains(outside.parse().unwrap()), "{network:?}");
+        }
+        let mapped = "::ffff:10.0.0.1".parse().unwrap();
+        assert!("10.0.0.0/8".parse::<Network>().unwrap().contains(mapped));
+        for text in ["", "a", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/"] {
+            assert!(text.parse::<Network>().is_err(), "{text}");
+        }
+    }
+}

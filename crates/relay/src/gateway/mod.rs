@@ -1,0 +1,63 @@
+//! A gateway (RFC 9110 §3.7): a service that has each request answered by an upstream, a web server
+//! that knows nothing of this one, over HTTP/1.1.
+//!
+//! | module or type | job | source |
+//! | --- | --- | --- |
+//! | [`Gateway`], [`GatewayBuilder`] | the service, and what it is told | |
+//! | [`Upstream`] | where the upstream is | RFC 3986, RFC 9110 §4.2 |
+//! | `ask` | what of a request is refused before anybody is asked | RFC 9110, RFC 9112 §11, RFC 9113 §8.2, §8.3 |
+//! | `fields` | the fields that go on, and those that do not | RFC 9110 §7.6.1 |
+//! | `forwarded` | who asked, and by which name | RFC 7239 |
+//! | `via` | whether a request has been here | RFC 9110 §7.6.3 |
+//! | `head` | the head of the request that the upstream gets | RFC 9112 §3.2.1 |
+//! | `request_body`, `response_body` | bytes and trailers both ways, held to what was announced | RFC 9112 §6 |
+//! | `expect` | who may send a body | RFC 9110 §10.1.1 |
+//! | `dial`, `pool` | connections to the upstream, new and used ones | RFC 9112 §9 |
+//! | `forward` | a request to its response, repeated only where that is safe | RFC 9110 §9.2.2 |
+//! | `websocket`, `tunnel` | connections that become something else | RFC 6455 |
+//! | `proxy_protocol` | the client's address in front of a connection | PROXY protocol 2 |
+//! | `failure`, `notices` | why there was no response: to the client, and to who runs this | RFC 9110 §15.6 |
+//!
+//! ```no_run
+//! use eyas_http::Server;
+//! use eyas_relay::gateway::Gateway;
+//!
+//! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+//! let gateway = Gateway::builder("http://127.0.0.1:3000".parse()?).build()?;
+//! let running = Server::builder().names(["example.org"]).service(gateway).start().await?;
+//! println!("https://localhost:{}/", running.local_addr().port());
+//! # Ok(())
+//! # }
+//! ```
+
+mod ask;
+mod builder;
+mod dial;
+mod expect;
+mod failure;
+mod fields;
+mod forward;
+mod forwarded;
+mod head;
+mod limits;
+mod notices;
+mod peer;
+mod pool;
+mod proxy_protocol;
+mod request_body;
+mod response_body;
+mod service;
+mod shared;
+mod stats;
+mod tunnel;
+mod upstream;
+mod via;
+mod websocket;
+
+pub use builder::{GatewayBuilder, GatewayError};
+pub use forwarded::{Network, NetworkError};
+pub use limits::Limits;
+pub use response_body::{ResponseBody, ResponseBodyError};
+pub use service::Gateway;
+pub use stats::Stats;
+pub use upstream::{Upstream, UpstreamError};

@@ -1,0 +1,78 @@
+//! What who runs the gateway is told, without being flooded while an upstream is down.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::failure::{Failure, Reason};
+
+/// Between two lines about the same.
+const QUIET: Duration = Duration::from_secs(5);
+
+type Observer = Box<dyn Fn(String) + Send + Sync>;
+
+/// Who is told.
+#[derive(Default)]
+pub(super) struct Notices {
+    observer: Option<Observer>,
+    told: Mutex<[Told; Reason::NAMES.len()]>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    at: Option<Instant>,
+    unsaid: u64,
+}
+
+impl fmt::Debug for Notices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Notices")
+    }
+}
+
+impl Notices {
+    pub(super) fn new(observer: Option<Observer>) -> Self {
+        Self { observer, told: Mutex::default() }
+    }
+
+    /// Tells of a failure, unless the same was told of just now.
+    pub(super) fn tell(&self, failure: &Failure, what: impl FnOnce() -> String) {
+        let Some(observer) = &self.observer else { return };
+        let Some(unsaid) = self.due(failure.reason(), Instant::now()) else { return };
+        let more = match unsaid {
+            0 => String::new(),
+            more => format!(" (and {more} more of the kind before it)"),
+        };
+        let status = failure.status().as_u16();
+        observer(format!("{}: {status}: {failure}{more}", what()));
+    }
+
+    /// How many were not told of since the last one, if this one is told of.
+    fn due(&self, reason: Reason, now: Instant) -> Option<u64> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = &mut told[reason as usize];
+        if told.at.is_some_and(|at| now.saturating_duration_since(at) < QUIET) {
+            told.unsaid += 1;
+            return None;
+        }
+        told.at = Some(now);
+        Some(std::mem::take(&mut told.unsaid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_is_said_once_and_counted() {
+        let notices = Notices::default();
+        let now = Instant::now();
+        assert_eq!(notices.due(Reason::Closed, now), Some(0));
+        assert_eq!(notices.due(Reason::Closed, now), None);
+        assert_eq!(notices.due(Reason::Closed, now), None);
+        assert_eq!(notices.due(Reason::Silent, now), Some(0));
+        assert_eq!(notices.due(Reason::Closed, now + QUIET), Some(2));
+        assert_eq!(notices.due(Reason::Closed, now + 2 * QUIET), Some(0));
+    }
+}

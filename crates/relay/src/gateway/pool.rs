@@ -1,0 +1,100 @@
+//! Connections to the upstream that wait for further requests.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use hyper::client::conn::http1::SendRequest;
+use tokio::time::Instant;
+
+use super::request_body::Upload;
+
+/// Whose a connection is: with the PROXY protocol it belongs to one connection of one client, otherwise
+/// to all.
+pub(super) type Owner = Option<(SocketAddr, SocketAddr)>;
+
+#[derive(Debug)]
+struct Idle {
+    sender: SendRequest<Upload>,
+    owner: Owner,
+    since: Instant,
+}
+
+/// Connections on which nothing is asked, the one that served last at the end.
+#[derive(Debug)]
+pub(super) struct Pool {
+    idle: Mutex<VecDeque<Idle>>,
+    most: usize,
+    keep_time: Duration,
+    is_swept: AtomicBool,
+}
+
+impl Pool {
+    pub(super) fn new(most: usize, keep_time: Duration) -> Self {
+        Self { idle: Mutex::default(), most, keep_time, is_swept: AtomicBool::new(false) }
+    }
+
+    /// Takes the connection that served last, if one is there that still lives.
+    pub(super) fn take(&self, owner: Owner) -> Option<SendRequest<Upload>> {
+        let now = Instant::now();
+        let mut idle = self.lock();
+        while let Some(at) = idle.iter().rposition(|one| one.owner == owner) {
+            let one = idle.remove(at)?;
+            if !one.sender.is_closed() && now.duration_since(one.since) < self.keep_time {
+                return Some(one.sender);
+            }
+        }
+        None
+    }
+
+    /// Keeps a connection, in place of the oldest where there are too many.
+    pub(super) fn put(self: &Arc<Self>, sender: SendRequest<Upload>, owner: Owner) {
+        if sender.is_closed() || self.most == 0 {
+            return;
+        }
+        let mut idle = self.lock();
+        if idle.len() >= self.most {
+            idle.pop_front();
+        }
+        idle.push_back(Idle { sender, owner, since: Instant::now() });
+        drop(idle);
+        if !self.is_swept.swap(true, Relaxed) {
+            tokio::spawn(sweep(Arc::downgrade(self), self.keep_time));
+        }
+    }
+
+    /// Gives up the oldest, so that another one can be made.
+    pub(super) fn give_up_one(&self) {
+        self.lock().pop_front();
+    }
+
+    /// Closes what nobody has wanted for long; false once there is nothing left.
+    fn sweep(&self) -> bool {
+        let now = Instant::now();
+        let mut idle = self.lock();
+        idle.retain(|one| {
+            !one.sender.is_closed() && now.duration_since(one.since) < self.keep_time
+        });
+        if idle.is_empty() {
+            // Under the lock, so that whoever puts one next sees it.
+            self.is_swept.store(false, Relaxed);
+        }
+        !idle.is_empty()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn sweep(pool: Weak<Pool>, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        match pool.upgrade() {
+            Some(pool) if pool.sweep() => {}
+            _ => return,
+        }
+    }
+}

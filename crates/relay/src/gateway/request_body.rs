@@ -1,0 +1,221 @@
+//! The body of a request on its way to the upstream: as it comes, as much as was announced, and no more.
+
+use std::error::Error;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use eyas_http::serve::RequestBodyError;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use thiserror::Error;
+
+use super::expect::Gate;
+use super::fields;
+
+/// Whatever went wrong.
+pub(super) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// A body of whatever type.
+type AnyBody = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
+
+/// Why a body did not come to its end.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(super) enum UploadError {
+    /// The client broke off.
+    #[error("the client broke off its request: {0}")]
+    Broken(String),
+    /// It is bigger than the server allows.
+    #[error("{0}")]
+    TooLarge(String),
+    /// It has more bytes than were announced, or fewer.
+    #[error("the request's body is not as long as its Content-Length")]
+    Length,
+    /// Nobody wants it: the upstream answered without it.
+    #[error("the upstream answered without the body")]
+    Unwanted,
+}
+
+/// How far a body has come, for who waits for the answer to it.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    bytes: AtomicU64,
+    /// The client has sent nothing more so far, and the upstream would take it.
+    awaited: AtomicBool,
+    over: AtomicBool,
+    error: Mutex<Option<UploadError>>,
+    pub(super) gate: Gate,
+}
+
+impl Progress {
+    /// Of a body that may go, or of one that waits until it may.
+    pub(super) fn new(waits: bool) -> Arc<Self> {
+        let gate = if waits { Gate::default() } else { Gate::opened() };
+        Arc::new(Self { gate, ..Self::default() })
+    }
+
+    /// Bytes that the upstream has taken.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Whether the client is waited for.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited.load(Relaxed)
+    }
+
+    /// Whether nothing more comes.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Relaxed)
+    }
+
+    /// What broke it, if that was not the upstream.
+    pub(super) fn error(&self) -> Option<UploadError> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn fail(&self, error: UploadError) -> BoxError {
+        self.over.store(false, Relaxed);
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+        error.into()
+    }
+}
+
+/// A body as the upstream is sent it.
+pub(super) struct Upload {
+    /// None once it has ended.
+    body: Option<AnyBody>,
+    /// What has been looked at.
+    first: Option<Frame<Bytes>>,
+    /// Bytes that are still to come.
+    left: Option<u64>,
+    progress: Arc<Progress>,
+}
+
+impl Upload {
+    /// Nothing.
+    pub(super) fn none() -> Self {
+        let progress = Progress::new(false);
+        progress.over.store(true, Relaxed);
+        Self { body: None, first: None, left: None, progress }
+    }
+
+    /// This body, of which so many bytes are announced.
+    pub(super) fn new<B>(body: B, announced: Option<u64>, progress: Arc<Progress>) -> Self
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let body: AnyBody = Box::pin(body.map_err(Into::into));
+        Self { body: Some(body), first: None, left: announced, progress }
+    }
+
+    pub(super) fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
+    /// Waits for the first part, so that it is known whether there is one: true if there is none.
+    pub(super) async fn is_empty(&mut self) -> Result<bool, UploadError> {
+        match poll_fn(|cx| self.poll_part(cx)).await {
+            None => Ok(true),
+            Some(Ok(frame)) => {
+                self.first = Some(frame);
+                Ok(false)
+            }
+            Some(Err(_)) => {
+                let broken = || UploadError::Broken("its end is missing".to_owned());
+                Err(self.progress.error().unwrap_or_else(broken))
+            }
+        }
+    }
+
+    fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        if !ready!(self.progress.gate.poll_open(cx)) {
+            self.body = None;
+            return Poll::Ready(Some(Err(self.progress.fail(UploadError::Unwanted))));
+        }
+        let polled = body.as_mut().poll_frame(cx);
+        self.progress.awaited.store(polled.is_pending(), Relaxed);
+        let Some(frame) = ready!(polled) else { return Poll::Ready(self.end().map(Err)) };
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(error) => {
+                self.body = None;
+                return Poll::Ready(Some(Err(self.progress.fail(named(&error)))));
+            }
+        };
+        match frame.into_data() {
+            Ok(data) => Poll::Ready(Some(self.take(data).map(Frame::data))),
+            Err(frame) => {
+                let trailers = frame.into_trailers().unwrap_or_default();
+                match self.end() {
+                    Some(error) => Poll::Ready(Some(Err(error))),
+                    None => Poll::Ready(Some(Ok(Frame::trailers(fields::of_trailers(trailers))))),
+                }
+            }
+        }
+    }
+
+    /// Counts bytes; more than were announced are too many.
+    fn take(&mut self, data: Bytes) -> Result<Bytes, BoxError> {
+        let length = data.len() as u64;
+        if let Some(left) = &mut self.left {
+            match left.checked_sub(length) {
+                Some(rest) => *left = rest,
+                None => {
+                    self.body = None;
+                    return Err(self.progress.fail(UploadError::Length));
+                }
+            }
+        }
+        self.progress.bytes.fetch_add(length, Relaxed);
+        Ok(data)
+    }
+
+    /// Notes the end, and says what is wrong with it.
+    fn end(&mut self) -> Option<BoxError> {
+        self.body = None;
+        if self.left.is_some_and(|left| left > 0) {
+            return Some(self.progress.fail(UploadError::Length));
+        }
+        self.progress.over.store(true, Relaxed);
+        None
+    }
+}
+
+/// What the server in front says of a body that it broke off itself.
+fn named(error: &BoxError) -> UploadError {
+    let text = error.to_string();
+    match error.downcast_ref::<RequestBodyError>() {
+        Some(error) if error.is_too_large() => UploadError::TooLarge(text),
+        _ => UploadError::Broken(text),
+    }
+}
+
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match self.first.take() {
+            Some(first) => Poll::Ready(Some(Ok(first))),
+            None => self.poll_part(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_none() && self.body.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        // How it is framed stands in the head.
+        SizeHint::default()
+    }
+}

@@ -1,0 +1,179 @@
+//! The body of a response on its way to the client.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
+use thiserror::Error;
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::fields;
+use super::pool::{Owner, Pool};
+use super::request_body::{Progress, Upload};
+use super::stats::Counters;
+
+/// Why a response broke off.
+#[derive(Debug, Error)]
+pub enum ResponseBodyError {
+    /// The upstream broke it off.
+    #[error("the upstream broke its response off: {0}")]
+    Broken(hyper::Error),
+    /// The upstream said nothing for too long.
+    #[error("the upstream has said nothing for {0:?} in the middle of its response")]
+    Silent(Duration),
+}
+
+/// The body of a gateway's response.
+#[derive(Debug)]
+pub struct ResponseBody(Source);
+
+#[derive(Debug)]
+enum Source {
+    Made(Option<Bytes>),
+    Upstream(Box<FromUpstream>),
+}
+
+/// A connection that goes back to where it came from when its response has ended.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pub(super) sender: Option<SendRequest<Upload>>,
+    pub(super) owner: Owner,
+    pub(super) pool: Arc<Pool>,
+    pub(super) upload: Arc<Progress>,
+    pub(super) counters: Arc<Counters>,
+}
+
+impl Lease {
+    /// Gives the connection back, if it can serve again.
+    fn end(&mut self) {
+        if let Some(sender) = self.sender.take()
+            && self.upload.is_over()
+        {
+            self.pool.put(sender, self.owner);
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // A body that nobody asked for is never sent behind the response.
+        self.upload.gate.bar();
+    }
+}
+
+#[derive(Debug)]
+struct FromUpstream {
+    body: Incoming,
+    lease: Lease,
+    idle_time: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    waits: bool,
+}
+
+impl ResponseBody {
+    /// This text, which may be empty.
+    pub(super) fn made(text: Bytes) -> Self {
+        Self(Source::Made((!text.is_empty()).then_some(text)))
+    }
+
+    /// What the upstream sends.
+    pub(super) fn of_upstream(body: Incoming, lease: Lease, idle_time: Duration) -> Self {
+        let source = FromUpstream { body, lease, idle_time, timer: None, waits: false };
+        Self(Source::Upstream(Box::new(source)))
+    }
+}
+
+impl FromUpstream {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
+        let Poll::Ready(polled) = Pin::new(&mut self.body).poll_frame(cx) else {
+            return self.poll_silence(cx).map(|error| Some(Err(error)));
+        };
+        self.waits = false;
+        match polled {
+            Some(Ok(frame)) => {
+                if frame.is_trailers() {
+                    self.lease.end();
+                }
+                let cleaned = match frame.into_data() {
+                    Ok(data) => Frame::data(data),
+                    Err(frame) => {
+                        let trailers = frame.into_trailers().unwrap_or_default();
+                        Frame::trailers(fields::of_trailers(trailers))
+                    }
+                };
+                Poll::Ready(Some(Ok(cleaned)))
+            }
+            Some(Err(error)) => {
+                Counters::count(&self.lease.counters.broken_off);
+                self.lease.sender = None;
+                Poll::Ready(Some(Err(ResponseBodyError::Broken(error))))
+            }
+            None => {
+                self.lease.end();
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    /// Ready when nothing has come for too long since it was first waited for.
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<ResponseBodyError> {
+        let limit = self.idle_time;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+        if !self.waits {
+            self.waits = true;
+            timer.as_mut().reset(Instant::now() + limit);
+        }
+        ready!(timer.as_mut().poll(cx));
+        Counters::count(&self.lease.counters.broken_off);
+        self.lease.sender = None;
+        Poll::Ready(ResponseBodyError::Silent(limit))
+    }
+}
+
+impl Drop for FromUpstream {
+    fn drop(&mut self) {
+        if self.body.is_end_stream() {
+            self.lease.end();
+        }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = ResponseBodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
+        match &mut self.0 {
+            Source::Made(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Source::Upstream(source) => source.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Source::Made(text) => text.is_none(),
+            Source::Upstream(source) => source.body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Source::Made(text) => {
+                SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
+            }
+            Source::Upstream(source) => source.body.size_hint(),
+        }
+    }
+}

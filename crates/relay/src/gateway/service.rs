@@ -1,0 +1,190 @@
+//! The service that a server asks.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header, request};
+use http_body::Body;
+use hyper::upgrade::OnUpgrade;
+use tower_service::Service;
+
+use super::ask::{self, Ask, Framing, Objection};
+use super::failure::Failure;
+use super::fields;
+use super::forward;
+use super::head::{self, Content};
+use super::peer::Peer;
+use super::pool::Owner;
+use super::request_body::{BoxError, Progress, Upload};
+use super::response_body::ResponseBody;
+use super::shared::Shared;
+use super::stats::Stats;
+use super::tunnel;
+use super::websocket;
+
+/// A tower service that has requests answered by an upstream. Clones are the same gateway.
+#[derive(Clone, Debug)]
+pub struct Gateway(Arc<Shared>);
+
+impl Gateway {
+    pub(super) fn new(shared: Shared) -> Self {
+        Self(Arc::new(shared))
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> Stats {
+        self.0.counters.snapshot()
+    }
+}
+
+impl<B> Service<Request<B>> for Gateway
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move { Ok(answer(&shared, request).await) })
+    }
+}
+
+/// Answers a request, in any case.
+async fn answer<B>(shared: &Arc<Shared>, request: Request<B>) -> Response<ResponseBody>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let (mut from, body) = request.into_parts();
+    let peer = Peer::of(&from.extensions);
+    let (method, uri) = (from.method.clone(), from.uri.clone());
+    match exchange(shared, (&mut from, &peer), body).await {
+        Ok(response) => response,
+        Err(failure) => {
+            shared.counters.failed(failure.reason());
+            if failure.is_upstreams() {
+                tracing::warn!(%failure, %method, path = uri.path(), "no response of the upstream");
+                shared.notices.tell(&failure, || format!("{method} {}", printable(uri.path())));
+            }
+            failure.response().map(ResponseBody::made)
+        }
+    }
+}
+
+/// Nothing of a path that a terminal would obey.
+fn printable(path: &str) -> String {
+    path.escape_debug().to_string()
+}
+
+async fn exchange<B>(
+    shared: &Arc<Shared>,
+    (from, peer): (&mut request::Parts, &Peer),
+    body: B,
+) -> Result<Response<ResponseBody>, Failure>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let asked = ask::read(from, false).map_err(Failure::Refused)?;
+    if shared.pseudonym.is_in(&from.headers) {
+        return Err(Failure::Loop);
+    }
+    let switching = websocket::is_asked(from).then(|| from.extensions.remove::<OnUpgrade>());
+    let onward = head::onward(shared, &asked, (from, peer)).ok_or(UNWRITABLE)?;
+    let owner = if shared.proxy_protocol { peer.remote.zip(peer.local) } else { None };
+    if let Some(Some(client)) = switching {
+        return switch(shared, owner, client, onward).await;
+    }
+    let (upload, content) = upload(&asked, &onward, body).await?;
+    let mut onward = onward.map(|()| upload);
+    head::frame(&mut onward, content);
+    let (response, lease) = forward::send(shared, owner, onward).await?;
+    if response.status().is_informational() {
+        return Err(Failure::Malformed("it switched protocols unasked".to_owned()));
+    }
+    if response.headers().contains_key(header::TRANSFER_ENCODING) && !is_chunked_alone(&response) {
+        return Err(Failure::Malformed("of codings, chunked is understood".to_owned()));
+    }
+    let idle_time = shared.limits.idle_time;
+    let mut response = response.map(|body| ResponseBody::of_upstream(body, lease, idle_time));
+    fields::of_response(response.headers_mut());
+    Ok(response)
+}
+
+const UNWRITABLE: Failure = Failure::Refused(Objection {
+    status: StatusCode::BAD_REQUEST,
+    text: "The request target makes no sense.",
+});
+
+fn is_chunked_alone<B>(response: &Response<B>) -> bool {
+    let mut codings = fields::names(response.headers(), &header::TRANSFER_ENCODING);
+    codings.next().is_some_and(|coding| coding.eq_ignore_ascii_case("chunked"))
+        && codings.next().is_none()
+}
+
+/// What is sent of the body, and what is said of it.
+async fn upload<B>(asked: &Ask, onward: &Request<()>, body: B) -> Result<(Upload, Content), Failure>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let content = Content::of(asked.framing, body.is_end_stream());
+    let announced = match content {
+        Content::None => match asked.framing {
+            // HTTP/3 does not hold a client to it that nothing comes.
+            Framing::Length(_) => Some(0),
+            Framing::Open | Framing::Nothing => return Ok((Upload::none(), content)),
+        },
+        Content::Length(length) => Some(length),
+        Content::Open => None,
+    };
+    let progress = Progress::new(asked.expects_continue && content != Content::None);
+    let mut upload = Upload::new(body, announced, progress);
+    // A stream of HTTP/2 or HTTP/3 may end right behind the head, or a moment later: a method that has
+    // no content as a rule waits for that, so that the upstream is not sent a body without bytes.
+    let is_rarely_sent = onward.method().is_safe() || onward.method() == http::Method::DELETE;
+    let waits = content == Content::None
+        || (content == Content::Open && is_rarely_sent && !asked.expects_continue);
+    if waits && upload.is_empty().await.map_err(Failure::Upload)? {
+        return Ok((Upload::none(), Content::None));
+    }
+    Ok((upload, content))
+}
+
+/// Opens a WebSocket, or passes on why there is none.
+async fn switch(
+    shared: &Arc<Shared>,
+    owner: Owner,
+    client: OnUpgrade,
+    onward: Request<()>,
+) -> Result<Response<ResponseBody>, Failure> {
+    let mut onward = onward.map(|()| Upload::none());
+    let key = onward.headers().get(header::SEC_WEBSOCKET_KEY).cloned();
+    websocket::ask(onward.headers_mut());
+    let (mut response, lease) = forward::send(shared, owner, onward).await?;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let idle_time = shared.limits.idle_time;
+        fields::of_response(response.headers_mut());
+        return Ok(response.map(|body| ResponseBody::of_upstream(body, lease, idle_time)));
+    }
+    if !websocket::is_agreed(key.as_ref(), response.headers()) {
+        return Err(Failure::Malformed("it switched to something that is no WebSocket".to_owned()));
+    }
+    let upstream = hyper::upgrade::on(&mut response);
+    fields::of_response(response.headers_mut());
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    tunnel::open(shared, client, upstream);
+    Ok(response.map(|_| ResponseBody::made(Bytes::new())))
+}

@@ -1,0 +1,42 @@
+//! What all requests of a gateway share.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use eyas::Endpoint;
+use http::HeaderValue;
+use tokio::sync::Semaphore;
+
+use super::forwarded::Network;
+use super::limits::Limits;
+use super::notices::Notices;
+use super::pool::Pool;
+use super::stats::Counters;
+use super::upstream::Upstream;
+use super::via::Pseudonym;
+
+/// What all requests share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) upstream: Upstream,
+    pub(super) endpoint: Endpoint,
+    pub(super) limits: Limits,
+    pub(super) trusted: Vec<Network>,
+    pub(super) proxy_protocol: bool,
+    pub(super) pseudonym: Pseudonym,
+    pub(super) pool: Arc<Pool>,
+    pub(super) places: Arc<Semaphore>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) notices: Notices,
+}
+
+impl Shared {
+    /// Whether a client is a proxy whose word counts.
+    pub(super) fn trusts(&self, client: IpAddr) -> bool {
+        self.trusted.iter().any(|network| network.contains(client))
+    }
+
+    pub(super) fn authority(&self) -> HeaderValue {
+        self.upstream.authority()
+    }
+}

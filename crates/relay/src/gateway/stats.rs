@@ -1,0 +1,97 @@
+//! What a gateway has done.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use eyas_http::metrics::Page;
+
+use super::failure::Reason;
+
+/// What a gateway has done so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Connections to the upstream that are open now.
+    pub open: u64,
+    /// Connections that were made.
+    pub connections: u64,
+    /// Requests that went over a connection that had served others.
+    pub reused: u64,
+    /// Requests that were sent again, because nothing can have come of the first time.
+    pub repeated: u64,
+    /// Connections that became something else, such as WebSockets, open now.
+    pub tunnels: u64,
+    /// The same since the start.
+    pub tunnels_begun: u64,
+    /// Responses of the upstream that broke off.
+    pub broken_off: u64,
+    /// Requests without a response of the upstream, by the reason, in the order of
+    /// [`Stats::REASONS`].
+    pub failures: [u64; Reason::NAMES.len()],
+}
+
+impl Stats {
+    /// Why there was no response: names used in metrics.
+    pub const REASONS: [&'static str; Reason::NAMES.len()] = Reason::NAMES;
+
+    /// Adds families to a page of metrics.
+    pub fn write(&self, page: &mut Page) {
+        page.gauge("eyas_upstream_connections", "Connections to the upstream that are open now.");
+        page.row(self.open);
+        page.counter(
+            "eyas_upstream_connections_total",
+            "Connections to the upstream that were made.",
+        );
+        page.row(self.connections);
+        let help = "Requests sent over a connection that had served others.";
+        page.counter("eyas_upstream_reused_total", help);
+        page.row(self.reused);
+        let help = "Requests sent again over a new connection, for nothing had come of them.";
+        page.counter("eyas_upstream_repeated_total", help);
+        page.row(self.repeated);
+        page.gauge("eyas_upstream_tunnels", "WebSockets and the like that are open now.");
+        page.row(self.tunnels);
+        page.counter("eyas_upstream_tunnels_total", "WebSockets and the like that were opened.");
+        page.row(self.tunnels_begun);
+        page.counter("eyas_upstream_broken_off_total", "Responses that the upstream broke off.");
+        page.row(self.broken_off);
+        let help = "Requests without a response of the upstream, by the reason.";
+        page.counter("eyas_upstream_failures_total", help);
+        page.rows("reason", Self::REASONS.into_iter().zip(self.failures));
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) open: AtomicU64,
+    pub(super) connections: AtomicU64,
+    pub(super) reused: AtomicU64,
+    pub(super) repeated: AtomicU64,
+    pub(super) tunnels: AtomicU64,
+    pub(super) tunnels_begun: AtomicU64,
+    pub(super) broken_off: AtomicU64,
+    failures: [AtomicU64; Reason::NAMES.len()],
+}
+
+impl Counters {
+    pub(super) fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn failed(&self, reason: Reason) {
+        Self::count(&self.failures[reason as usize]);
+    }
+
+    pub(super) fn snapshot(&self) -> Stats {
+        let read = |counter: &AtomicU64| counter.load(Relaxed);
+        Stats {
+            open: read(&self.open),
+            connections: read(&self.connections),
+            reused: read(&self.reused),
+            repeated: read(&self.repeated),
+            tunnels: read(&self.tunnels),
+            tunnels_begun: read(&self.tunnels_begun),
+            broken_off: read(&self.broken_off),
+            failures: self.failures.each_ref().map(read),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Where an upstream is.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use eyas::race::target::Host;
+use http::HeaderValue;
+use thiserror::Error;
+
+/// Where an upstream is: `http://host:port`, `https://host:port` or `unix:/path`. A path behind the
+/// port would have to be put before that of each request, and taken out of redirections and cookies
+/// again, so there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream(pub(super) Place);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Tcp { host: Host, port: u16, secure: bool },
+    Unix(PathBuf),
+}
+
+/// Why a text names no upstream.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UpstreamError {
+    /// It is none of the URLs that are understood.
+    #[error("expected http://HOST:PORT, https://HOST:PORT or unix:/PATH")]
+    Form,
+    /// It has a path, a query, a user or a fragment.
+    #[error("an upstream has no path, query or user: requests bring their own; leave out {0:?}")]
+    Surplus(String),
+    /// The host is none.
+    #[error("{0}")]
+    Host(String),
+}
+
+impl FromStr for Upstream {
+    type Err = UpstreamError;
+
+    fn from_str(text: &str) -> Result<Self, UpstreamError> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return match path.starts_with('/') {
+                true => Ok(Self(Place::Unix(path.into()))),
+                false => Err(UpstreamError::Form),
+            };
+        }
+        let (scheme, rest) = text.split_once("://").ok_or(UpstreamError::Form)?;
+        let secure = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "https" => true,
+            _ => return Err(UpstreamError::Form),
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        if let Some(at) = rest.find(['/', '?', '#']) {
+            return Err(UpstreamError::Surplus(rest[at..].to_owned()));
+        }
+        if let Some(at) = rest.find('@') {
+            return Err(UpstreamError::Surplus(rest[..=at].to_owned()));
+        }
+        let (host, port) = match rest.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => {
+                (host, port.parse().map_err(|_| UpstreamError::Form)?)
+            }
+            _ => (rest, if secure { 443 } else { 80 }),
+        };
+        if port == 0 {
+            return Err(UpstreamError::Form);
+        }
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let host = Host::parse(host).map_err(|error| UpstreamError::Host(error.to_string()))?;
+        Ok(Self(Place::Tcp { host, port, secure }))
+    }
+}
+
+impl fmt::Display for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Place::Tcp { host, port, secure: true } => write!(f, "https://{host}:{port}"),
+            Place::Tcp { host, port, secure: false } => write!(f, "http://{host}:{port}"),
+            Place::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl Upstream {
+    /// What a request is told to be for where its client named no host, as HTTP/1.0 allows.
+    pub(super) fn authority(&self) -> HeaderValue {
+        let text = match &self.0 {
+            Place::Tcp { host, port, secure } if *port == if *secure { 443 } else { 80 } => {
+                host.to_string()
+            }
+            Place::Tcp { host, port, .. } => format!("{host}:{port}"),
+            Place::Unix(_) => "localhost".to_owned(),
+        };
+        HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("localhost"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upstreams_are_read_as_they_are_written() {
+        for (text, said, authority) in [
+            ("http://127.0.0.1:3000", "http://127.0.0.1:3000", "127.0.0.1:3000"),
+            ("http://localhost:3000/", "http://localhost:3000", "localhost:3000"),
+            ("HTTP://a.example", "http://a.example:80", "a.example"),
+            ("https://a.example", "https://a.example:443", "a.example"),
+            ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443", "[2001:db8::1]:8443"),
+            ("http://[::1]", "http://[::1]:80", "[::1]"),
+            ("unix:/run/app.sock", "unix:/run/app.sock", "localhost"),
+            ("unix:///run/app.sock", "unix:/run/app.sock", "localhost"),
+        ] {
+            let upstream: Upstream = text.parse().unwrap();
+            assert_eq!((upstream.to_string().as_str()), said);
+            assert_eq!(upstream.authority(), authority);
+        }
+    }
+
+    #[test]
+    fn what_is_no_upstream_says_why() {
+        for text in [
+            "",
+            "3000",
+            "localhost:3000",
+            "ftp://a",
+            "http://",
+            "http://a:0",
+            "http://a:x",
+            "http://a:70000",
+            "http://a/b",
+            "http://a?b",
+            "http://u@a",
+            "unix:app.sock",
+        ] {
+            assert!(text.parse::<Upstream>().is_err(), "{text}");
+        }
+        let surplus = "http://a:1/base".parse::<Upstream>().unwrap_err();
+        assert!(surplus.to_string().contains("\"/base\""), "{surplus}");
+    }
+}
