@@ -1,7 +1,8 @@
 """The cases, in the order of running. A case is a function with the peer that it is about."""
 
 from . import (
-    application, browser, downloads, fetching, names, planning, proxied, swallowed, unreachable,
+    application, browser, downloads, fetching, gateway, names, planning, proxied, swallowed,
+    unreachable,
 )
 
 CASES = [
@@ -14,4 +15,5 @@ CASES = [
     *downloads.CASES,
     *browser.CASES,
     *application.CASES,
+    *gateway.CASES,
 ]
