@@ -159,6 +159,35 @@ async fn ureq_is_told_of_timeouts_and_lost_races() {
     asking.await.expect("ureq");
 }
 
+/// What our own client is told through a SOCKS proxy with a user, and what becomes of one whose
+/// password is wrong.
+#[tokio::test]
+async fn our_own_client_goes_through_socks() {
+    let running = start().await;
+    let plain = Server::builder().listen((HERE, 0).into()).plain();
+    let plain = plain.service(Router::new().route("/", get(greet))).start().await.expect("HTTP");
+    let users = eyas_relay::users::Users::parse("ada:se:cret").expect("users");
+    let relay = endpoint(&running, &[NOBODY, HERE]);
+    let proxy = eyas_relay::Proxy::builder(relay.clone()).users(users).start().expect("a proxy");
+    let through = |user: &str| {
+        let address = format!("socks5h://{user}@{}", proxy.local_addr());
+        // Its own endpoint knows nobody of that name.
+        let client = eyas_http::Client::builder().endpoint(endpoint(&running, &[NOBODY]));
+        client.proxy(eyas_http::Proxy::all(address, "")).build().expect("a client")
+    };
+    let client = through("ada:se%3Acret");
+    let response = client.get(url(&running)).send().await.expect("a response");
+    assert!(response.connection().reasons.iter().any(|reason| reason.contains("socks5://")));
+    assert_eq!(response.text().await.expect("a body"), "HTTP/2.0 over tcp");
+    assert_eq!(relay.attempts(Transport::Tcp).failed, 1, "the proxy resolved and raced");
+    let clear = format!("http://{}/", plain.local_addr());
+    let response = client.get(clear).send().await.expect("a response");
+    assert_eq!(response.text().await.expect("a body"), "HTTP/1.1 over tcp");
+    let error = through("ada:wrong").get(url(&running)).send().await.expect_err("refused");
+    assert_eq!(error.kind(), Kind::Proxy);
+    assert!(!error.to_string().contains("wrong"), "{error}");
+}
+
 #[tokio::test]
 async fn reqwest_races_through_the_proxy_in_its_process() {
     let running = start().await;

@@ -46,7 +46,7 @@ fn values_are_told_in_words_of_users() {
         ("get -m soon https://a/", "expected a time such as 2s"),
         ("get --doh-url dns https://a/", "expected a URL such as https://"),
         ("get --second-tries 9 https://a/", "9 is not in 0..=8"),
-        ("get -x socks5://a:1 https://a/", "socks5:// proxies are not supported"),
+        ("get -x socks4://a:1 https://a/", "socks4:// proxies are not supported"),
         ("get --http3-only http://a/", "HTTP/3 is always under TLS"),
         ("serve --names a,,b", "expected a host or an address"),
     ] {

@@ -1,4 +1,5 @@
-//! Connections through a proxy: TCP to it, a tunnel for `https`, the request itself for `http`.
+//! Connections through a proxy: TCP to it, a tunnel, or the request itself for `http` URLs and a
+//! proxy that speaks HTTP.
 
 use eyas::{
     CertificateFault,
@@ -11,7 +12,7 @@ use eyas::{
 
 use super::{
     dial::{Dialled, Dialler},
-    proxy::{self, ProxyAddress},
+    proxy::{self, ProxyAddress, Spoken},
     route::Route,
 };
 use crate::{
@@ -33,7 +34,7 @@ impl Dialler {
         }
         let host = Host::parse(&proxy.host)
             .map_err(|error| Error::new(Kind::Proxy, format!("{}: {error}", proxy.name())))?;
-        let security = if proxy.tls { Security::Tls } else { Security::None };
+        let security = if proxy.spoken == Spoken::Https { Security::Tls } else { Security::None };
         let target = Target::plain(host, proxy.port, vec![Transport::Tcp], security);
         let mut policy = self.race.clone();
         policy.transports = vec![Transport::Tcp];
@@ -48,9 +49,10 @@ impl Dialler {
         let stream = connection
             .into_stream()
             .map_err(|_| Error::new(Kind::Proxy, "it closed before it was used"))?;
-        let sender = match route.is_forwarded() {
-            true => Http1::start(stream, true).await.map(Sender::Http1),
-            false => self.tunnelled(stream, proxy, route).await,
+        let sender = if route.is_forwarded() {
+            Http1::start(stream, true).await.map(Sender::Http1)
+        } else {
+            self.tunnelled(stream, proxy, route).await
         };
         let sender = sender.map_err(|error| error.on(&report))?;
         Ok(Dialled { sender, report, later: None })
@@ -62,7 +64,22 @@ impl Dialler {
         proxy: &ProxyAddress,
         route: &Route,
     ) -> Result<Sender, Error> {
-        let tunnel = proxy::tunnel(stream, &route.authority(), proxy).await?;
+        if proxy.spoken != Spoken::Socks5 {
+            let tunnel = proxy::tunnel(stream, &route.authority(), proxy).await?;
+            return self.secured(tunnel, route).await;
+        }
+        let tunnel = proxy::socks5(stream, &route.authority(), proxy).await?;
+        if route.key.https {
+            return self.secured(tunnel, route).await;
+        }
+        Http1::start(tunnel, false).await.map(Sender::Http1)
+    }
+
+    /// Speaks to the peer at the other end of a tunnel.
+    async fn secured<S>(&self, tunnel: S, route: &Route) -> Result<Sender, Error>
+    where
+        S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
+    {
         let alpn = self.versions.stream_alpn();
         let tls = self.endpoint.secure(tunnel, &route.host, &alpn).await.map_err(tls_error)?;
         let agreed = tls.get_ref().1.alpn_protocol();

@@ -1,21 +1,31 @@
 //! Proxies: which one stands before a URL, and the tunnel through it (RFC 9110 §9.3.6).
 
-use std::time::Duration;
+use std::{
+    future::{Ready, ready},
+    task::{Context, Poll},
+    time::Duration,
+};
 
+use eyas::ByteStream;
 use http::{HeaderValue, Method, Request, Uri, header::PROXY_AUTHORIZATION};
 use hyper::upgrade::Upgraded;
 use hyper_util::{
-    client::proxy::matcher::{Intercept, Matcher},
+    client::{
+        legacy::connect::proxy::SocksV5,
+        proxy::matcher::{Intercept, Matcher},
+    },
     rt::TokioIo,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
+use tower_service::Service;
 
 use crate::{Body, Error, Kind, protocol::Http1};
 
 /// How long a proxy may take to answer a CONNECT: 30 s.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Which proxy stands before which URL.
+/// Which proxy stands before which URL: `http`, `https` or `socks5` (RFC 1928), which resolves the
+/// names itself, as if it were called `socks5h`.
 ///
 /// A request through a proxy uses TCP alone: it is the proxy that reaches the peer, and it cannot
 /// be asked to race. [`crate::Response::connection`] says so in its reasons.
@@ -55,18 +65,49 @@ impl Default for Proxy {
 pub(super) struct ProxyAddress {
     pub(super) host: String,
     pub(super) port: u16,
-    pub(super) tls: bool,
+    /// Who asks, for SOCKS.
+    user: Option<(String, String)>,
+    pub(super) spoken: Spoken,
+    /// For proxies that speak HTTP.
     pub(super) authorization: Option<HeaderValue>,
+}
+
+/// What a proxy speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spoken {
+    Http,
+    Https,
+    Socks5,
+}
+
+impl Spoken {
+    const fn scheme(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Socks5 => "socks5",
+        }
+    }
+
+    const fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+            Self::Socks5 => 1080,
+        }
+    }
 }
 
 impl ProxyAddress {
     pub(super) fn of(intercept: &Intercept) -> Result<Self, Error> {
         let uri = intercept.uri();
-        let tls = match uri.scheme_str() {
-            Some("http") | None => false,
-            Some("https") => true,
+        let spoken = match uri.scheme_str() {
+            Some("http") | None => Spoken::Http,
+            Some("https") => Spoken::Https,
+            Some("socks5" | "socks5h") => Spoken::Socks5,
             Some(other) => {
-                let detail = format!("{other} proxies are not supported, http and https are");
+                let detail =
+                    format!("{other} proxies are not supported, http, https and socks5 are");
                 return Err(Error::new(Kind::Proxy, detail));
             }
         };
@@ -76,16 +117,16 @@ impl ProxyAddress {
             .ok_or_else(|| Error::new(Kind::Proxy, "the proxy's URL has no host"))?;
         Ok(Self {
             host: host.to_owned(),
-            port: uri.port_u16().unwrap_or(if tls { 443 } else { 80 }),
-            tls,
+            port: uri.port_u16().unwrap_or(spoken.port()),
+            user: intercept.raw_auth().map(|(name, secret)| (name.to_owned(), secret.to_owned())),
+            spoken,
             authorization: intercept.basic_auth().cloned(),
         })
     }
 
     /// The name under which its connections are kept apart; holds no password.
     pub(super) fn name(&self) -> String {
-        let scheme = if self.tls { "https" } else { "http" };
-        format!("{scheme}://{}:{}", self.host, self.port)
+        format!("{}://{}:{}", self.spoken.scheme(), self.host, self.port)
     }
 }
 
@@ -117,6 +158,45 @@ where
     }
     let upgraded = hyper::upgrade::on(&mut response).await;
     upgraded.map(TokioIo::new).map_err(|error| Error::from_source(Kind::Proxy, error))
+}
+
+/// Asks the SOCKS proxy at the other end of `stream` for a tunnel to `authority`.
+pub(super) async fn socks5(
+    stream: ByteStream,
+    authority: &str,
+    proxy: &ProxyAddress,
+) -> Result<ByteStream, Error> {
+    let asked = |text: &str| {
+        text.parse::<Uri>()
+            .map_err(|_| Error::new(Kind::Url, format!("{authority:?} cannot be asked of a proxy")))
+    };
+    let destination = asked(&format!("http://{authority}/"))?;
+    let mut socks = SocksV5::new(asked(&format!("http://{}/", proxy.host))?, Opened(Some(stream)));
+    if let Some((name, password)) = &proxy.user {
+        socks = socks.with_auth(name.clone(), password.clone());
+    }
+    let opened = tokio::time::timeout(CONNECT_TIMEOUT, socks.call(destination)).await;
+    opened
+        .map_err(|_| Error::new(Kind::Proxy, "it did not answer the SOCKS handshake"))?
+        .map(TokioIo::into_inner)
+        .map_err(|error| Error::new(Kind::Proxy, error.to_string()))
+}
+
+/// A connection to a proxy that is open already, for what would open one.
+struct Opened(Option<ByteStream>);
+
+impl Service<Uri> for Opened {
+    type Response = TokioIo<ByteStream>;
+    type Error = std::io::Error;
+    type Future = Ready<Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        ready(self.0.take().map(TokioIo::new).ok_or(std::io::ErrorKind::NotConnected.into()))
+    }
 }
 
 fn as_proxy(error: Error) -> Error {

@@ -4,7 +4,10 @@ use eyas::race::target::{Host, Target};
 use http::Uri;
 use url::{Position, Url};
 
-use super::{Inner, proxy::ProxyAddress};
+use super::{
+    Inner,
+    proxy::{ProxyAddress, Spoken},
+};
 use crate::{
     Error, Kind, Versions, alt_svc,
     destination::{place, target},
@@ -55,6 +58,7 @@ impl Route {
 
     /// Whether the request itself goes to the proxy, rather than through a tunnel.
     pub(super) fn is_forwarded(&self) -> bool {
-        self.proxy.is_some() && !self.key.https
+        let speaks_http = |proxy: &ProxyAddress| proxy.spoken != Spoken::Socks5;
+        !self.key.https && self.proxy.as_ref().is_some_and(speaks_http)
     }
 }

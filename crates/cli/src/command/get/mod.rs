@@ -197,9 +197,10 @@ fn client(
 /// The proxy of the user. One that cannot be used must not be left out in silence.
 fn proxy_at(url: &str) -> Result<Proxy, Failure> {
     let scheme = url.split_once("://").map_or("http", |(scheme, _)| scheme);
-    if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
+    if !["http", "https", "socks5", "socks5h"].contains(&scheme.to_ascii_lowercase().as_str()) {
         let text = format!("{scheme}:// proxies are not supported");
-        return Err(Failure::new(Kind::Usage, text).hint("-x takes http:// or https://HOST:PORT"));
+        return Err(Failure::new(Kind::Usage, text)
+            .hint("-x takes http://, https:// or socks5://HOST:PORT"));
     }
     Ok(Proxy::all(url, std::env::var("NO_PROXY").unwrap_or_default()))
 }
