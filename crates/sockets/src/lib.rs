@@ -26,11 +26,14 @@
 //!
 //! | what | how |
 //! | --- | --- |
-//! | `SCTP_ADAPTATION_LAYER`, `SCTP_EXPOSE_POTENTIALLY_FAILED_STATE` 1, cookie life, `max_timeout` of `SCTP_INITMSG`, flow label, DSCP, options of IP | kept and given back, without an effect |
+//! | `SCTP_ADAPTATION_LAYER`, `SCTP_EXPOSE_POTENTIALLY_FAILED_STATE` 1, `SCTP_PLPMTUD_PROBE_INTERVAL`, cookie life, `max_timeout` of `SCTP_INITMSG`, flow label, DSCP, options of IP | kept and given back, without an effect |
 //! | `SCTP_PEER_ADDR_PARAMS` of one address | counts for all addresses of the association |
 //! | `SCTP_SET_PEER_PRIMARY_ADDR`, `SCTP_AUTO_ASCONF` | where ASCONF was agreed on |
 //! | `SCTP_GET_ASSOC_STATS` | counts of chunks are zero |
-//! | `SCTP_PEER_ADDR_THLDS`, `SCTP_PR_ASSOC_STATUS`, `SCTP_PR_STREAM_STATUS`, `SCTP_AUTH_DEACTIVATE_KEY`, lists of authenticated chunks, `SCTP_REMOTE_UDP_ENCAPS_PORT`, `SCTP_PLPMTUD_PROBE_INTERVAL` | `ENOPROTOOPT`, and counted |
+//! | `SCTP_AUTH_DEACTIVATE_KEY`, `SCTP_SENDMSG_CONNECT` | `ENOPROTOOPT`, and counted |
+//! | `SCTP_REMOTE_UDP_ENCAPS_PORT` | counts for associations to come, at all addresses |
+//! | `SCTP_PR_ASSOC_STATUS`, `SCTP_PR_STREAM_STATUS` | count all that was given up, whatever the policy and the stream |
+//! | `SCTP_HMAC_IDENT`, `SCTP_PEER_AUTH_CHUNKS` | HMACs are kept without an effect; the chunks are our own |
 //! | `SCTP_SENDALL`, `SCTP_AUTHINFO` | not acted upon |
 //! | `SCTP_SEND_FAILED`, `SCTP_SEND_FAILED_EVENT`, `SCTP_REMOTE_ERROR` | without the data of the message or cause |
 //! | `recvmsg` on a socket of several associations | takes a message of each in turn, and not in the order of arrival |

@@ -84,6 +84,8 @@ pub(crate) struct Settings {
     pub(crate) pf_threshold: u16,
     pub(crate) switchover_threshold: u16,
     pub(crate) expose_pf: u32,
+    /// In milliseconds; kept without an effect.
+    pub(crate) probe_interval: u32,
     pub(crate) keys: SharedKeys,
 }
 
@@ -120,6 +122,7 @@ impl Default for Settings {
             pf_threshold: 0,
             switchover_threshold: u16::MAX,
             expose_pf: 0,
+            probe_interval: 0,
             keys: SharedKeys::default(),
         }
     }
@@ -147,6 +150,8 @@ pub(crate) struct SocketSettings {
     pub(crate) receive_buffer: usize,
     pub(crate) linger: Option<Duration>,
     pub(crate) extensions: Extensions,
+    /// The UDP port of peers, if the socket has one of its own.
+    pub(crate) encapsulation_port: Option<u16>,
     pub(crate) authenticated_chunks: Vec<u8>,
     pub(crate) hmacs: Vec<u16>,
 }
@@ -189,6 +194,7 @@ impl Default for SocketSettings {
                 authentication: false,
                 ecn: true,
             },
+            encapsulation_port: None,
             authenticated_chunks: Vec::new(),
             hmacs: alloc::vec![3, 1],
         }

@@ -61,6 +61,8 @@ pub(super) struct Assoc {
     /// All of the peer's addresses, as they were when it was opened or last asked.
     pub(super) paths: alloc::vec::Vec<(PathId, SocketAddr)>,
     pub(super) streams: (u16, u16),
+    /// Messages that were given up: before anything of them was sent, and after.
+    pub(super) given_up: (u64, u64),
     pub(super) notices: VecDeque<Notice>,
     /// Messages, or parts of them, taken from the endpoint.
     pub(super) taken: u64,
@@ -97,6 +99,7 @@ impl Assoc {
             peer,
             paths: alloc::vec::Vec::new(),
             streams: (0, 0),
+            given_up: (0, 0),
             notices: VecDeque::new(),
             taken: 0,
             current: None,

@@ -94,7 +94,8 @@ impl Stack {
         if let Some(init) = init {
             settings.init = init;
         }
-        let encapsulation = self.config.encapsulation_port;
+        let encapsulation = found.shared.encapsulation_port;
+        let encapsulation = encapsulation.unwrap_or(self.config.encapsulation_port);
         let association = self.association_config(&found.shared, &settings);
         let port = self.ports.get(&key).ok_or(Errno::EINVAL)?;
         let mut options = ConnectOptions::new(first, first.port());

@@ -234,6 +234,10 @@ impl Stack {
 
     fn on_send_failed(&mut self, id: AssocId, stream: StreamId, context: u32, sent: bool) {
         let association = id.0;
+        if let Some(assoc) = self.associations.get_mut(&id) {
+            let count = if sent { &mut assoc.given_up.1 } else { &mut assoc.given_up.0 };
+            *count += 1;
+        }
         let info = SndRcvInfo { stream: stream.0, context, association, ..SndRcvInfo::default() };
         let bytes = notice::send_failed(sent, 0, &info.encode(), id.0, 0);
         self.tell(id, event::SCTP_SEND_FAILED, &[&bytes]);

@@ -228,7 +228,7 @@ impl Stack {
                 let (id, own) = of(0)?;
                 ints(&[id as u32, own.keys.active().into()])
             }
-            _ => return Err(Errno::ENOPROTOOPT),
+            _ => return self.get_seldom(socket, name, value),
         };
         exact(bytes, value)
     }

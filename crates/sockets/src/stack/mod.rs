@@ -11,7 +11,7 @@
 //! | `driving` | inputs in, outputs out |
 //! | `events` | what endpoints tell, as states and notifications |
 //! | `readiness` | what `poll` tells |
-//! | `getting`, `setting`, `asking`, `fields` | options |
+//! | `getting`, `setting`, `asking`, `seldom`, `fields` | options |
 //! | `showing` | status |
 
 mod asking;
@@ -26,6 +26,7 @@ mod naming;
 mod port;
 mod readiness;
 mod receiving;
+mod seldom;
 mod sending;
 mod setting;
 mod showing;

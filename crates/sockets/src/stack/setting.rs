@@ -419,7 +419,7 @@ impl Stack {
             SCTP_EXPOSE_POTENTIALLY_FAILED_STATE => |own, number| own.expose_pf = number,
             SCTP_STREAM_SCHEDULER_VALUE => |_, _| {},
             SCTP_EVENT => |_, _| {},
-            _ => return Err(Errno::ENOPROTOOPT),
+            _ => return self.set_seldom(socket, name, value),
         };
         let may_be_int = matches!(name, SCTP_MAXSEG | SCTP_MAX_BURST);
         length(value, if may_be_int { &[4, 8] } else { &[8] })?;

@@ -1,6 +1,7 @@
 //! What programs see of Linux's SCTP sockets, over a wire in virtual time.
 
 mod behaviour;
+mod further;
 mod options;
 mod pair;
 mod random_calls;

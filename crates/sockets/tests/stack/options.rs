@@ -67,9 +67,21 @@ fn what_is_set_is_given_back() {
     assert_eq!(pair.get(0, client, SCTP_GET_PEER_ADDRS, &[0; 12]), Err(Errno::ENOMEM));
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+#[test]
+fn seldom_used_options_are_known_too() {
+    let mut pair = Pair::new();
+    let made = pair.socket(0, socket::SOCK_STREAM);
+    let mut thresholds = vec![0; 144];
+    thresholds[136..140].copy_from_slice(&[7u16, 2].map(u16::to_ne_bytes).concat());
+    pair.set(0, made, SCTP_PEER_ADDR_THLDS, &thresholds).unwrap();
+    assert_eq!(pair.get(0, made, SCTP_PEER_ADDR_THLDS, &[0; 144]).unwrap(), thresholds);
+    let port = pair.get(0, made, SCTP_REMOTE_UDP_ENCAPS_PORT, &[0; 144]).unwrap();
+    assert_eq!(port[136..138], 9899u16.to_be_bytes());
+    assert_eq!(pair.get(0, made, SCTP_LOCAL_AUTH_CHUNKS, &[0; 8]), Err(Errno::EACCES));
+    assert_eq!(pair.set(0, made, SCTP_PEER_ADDR_THLDS, &[0; 100]), Err(Errno::EINVAL));
+}
 
+proptest! {
     /// Whatever bytes a program hands in, it gets an answer.
     #[test]
     fn any_option_and_any_control_message_is_answered(

@@ -27,8 +27,6 @@ fn call() -> impl Strategy<Value = Call> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
     #[test]
     fn no_byte_is_lost_mixed_or_doubled(
         calls in prop::collection::vec(call(), 1..120),
