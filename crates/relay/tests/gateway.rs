@@ -1,8 +1,13 @@
 //! The gateway between clients and an upstream whose every byte the test decides.
 
-use std::net::Ipv4Addr;
+#[path = "../../eyas/tests/ports/mod.rs"]
+mod ports;
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use bytes::Bytes;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::serve::{Running, Server};
 use eyas_http::{Body, Client, Proxy, Versions};
@@ -205,7 +210,8 @@ async fn nothing_is_smuggled_behind_a_body_with_two_lengths() {
 
 #[tokio::test]
 async fn a_connection_serves_again_and_a_request_that_met_its_end_is_sent_again() {
-    let mut stage = Stage::plain().await;
+    let limits = Limits { keep_time: Duration::from_secs(3600), ..Limits::default() };
+    let mut stage = Stage::new(true, |gateway| gateway.limits(limits)).await;
     let mut client = stage.says(GET).await;
     let mut upstream = stage.connection().await;
     upstream.head().await;
@@ -234,7 +240,7 @@ async fn a_connection_serves_again_and_a_request_that_met_its_end_is_sent_again(
 }
 
 #[tokio::test]
-async fn what_goes_wrong_says_why() {
+async fn an_upstream_that_never_answers_is_504_and_says_why() {
     let (told, mut heard) = unbounded_channel();
     let limits = Limits { response_time: Duration::from_millis(200), ..Limits::default() };
     let mut stage =
@@ -248,6 +254,11 @@ async fn what_goes_wrong_says_why() {
     let line = heard.recv().await.expect("a line");
     assert!(line.starts_with("GET /p: 504: "), "{line}");
     assert_eq!(upstream.end().await, "", "the connection is given up");
+}
+
+#[tokio::test]
+async fn what_is_no_response_is_502() {
+    let mut stage = Stage::plain().await;
     for (says, text) in [
         ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "no valid answer"),
         ("SSH-2.0-x\r\n\r\n", "no valid answer"),
@@ -267,9 +278,7 @@ async fn what_goes_wrong_says_why() {
 
 #[tokio::test]
 async fn nobody_at_the_upstream_is_502() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let upstream = format!("http://{}", listener.local_addr().expect("bound"));
-    drop(listener);
+    let upstream = format!("http://127.0.0.1:{}", ports::own_port());
     let gateway = Gateway::builder(upstream.parse().expect("one")).build().expect("a gateway");
     let running = Server::builder().plain().service(gateway.clone()).start().await.expect("starts");
     let mut client = TcpStream::connect(running.local_addr()).await.expect("connects");
@@ -381,9 +390,7 @@ async fn a_websocket_is_opened_and_nothing_else_is() {
 
 #[tokio::test]
 async fn a_gateway_in_front_of_itself_notices() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("bound");
-    drop(listener);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::own_port()));
     let upstream = format!("http://{address}").parse().expect("one");
     let gateway = Gateway::builder(upstream).build().expect("a gateway");
     let server = Server::builder().plain().listen(address).service(gateway);
@@ -449,6 +456,47 @@ async fn every_version_becomes_the_same_request() {
         drop(upstream);
         while stage.gateway.stats().open > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+/// Numbers that look random, and are the same in each run.
+fn numbers(seed: u64) -> impl Iterator<Item = usize> {
+    let step = |state: &mut u64| {
+        *state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Some((*state >> 33) as usize)
+    };
+    std::iter::repeat(()).scan(seed, move |state, ()| step(state))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_of_all_cuts_come_back_as_they_were_sent() {
+    let echo = Server::builder().plain().start().await.expect("an upstream");
+    let upstream = format!("http://{}", echo.local_addr()).parse().expect("one");
+    let gateway = Gateway::builder(upstream).build().expect("a gateway");
+    let running = Server::builder().service(gateway.clone()).start().await.expect("a server");
+    let (_, connections) = unbounded_channel();
+    let stage = Stage { running, gateway, connections };
+    let url = format!("https://localhost:{}/echo", stage.running.local_addr().port());
+    let only = |http1, http2, http3| Versions { http1, http2, http3 };
+    for versions in [only(true, false, false), only(false, true, false), only(false, false, true)] {
+        let client = client(&stage, versions);
+        for seed in 1..9 {
+            let mut numbers = numbers(seed);
+            let count = numbers.next().expect("endless") % 60;
+            let pieces: Vec<Vec<u8>> = numbers
+                .take(count)
+                .map(|number| {
+                    vec![number as u8; number % if number % 7 == 0 { 200_000 } else { 900 }]
+                })
+                .collect();
+            let whole = pieces.concat();
+            let pieces = pieces.into_iter().map(|piece| Ok::<_, Infallible>(Bytes::from(piece)));
+            let body = Body::from_stream(futures_util::stream::iter(pieces));
+            let got = client.post(url.as_str()).body(body).send().await.expect("a response");
+            let back = got.bytes().await.expect("whole");
+            assert!(back == whole, "{versions:?} {seed}: {} of {}", back.len(), whole.len());
         }
     }
 }

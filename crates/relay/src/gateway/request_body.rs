@@ -219,3 +219,6 @@ impl Body for Upload {
         SizeHint::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+use std::convert::Infallible;
+use std::io;
+
+use futures_util::{StreamExt as _, stream};
+use http::{HeaderMap, HeaderValue};
+use http_body_util::{Full, StreamBody};
+use proptest::prelude::*;
+
+use super::*;
+
+/// A body of these pieces, which then breaks, or ends in trailers.
+fn of(pieces: &[Vec<u8>], breaks: bool) -> impl Body<Data = Bytes, Error = io::Error> + use<> {
+    let data = pieces.iter().map(|piece| Ok(Frame::data(Bytes::from(piece.clone()))));
+    let last = match breaks {
+        true => Err(io::Error::other("gone")),
+        false => {
+            let mut trailers = HeaderMap::new();
+            trailers.insert("x-sum", HeaderValue::from_static("1"));
+            trailers.insert("content-length", HeaderValue::from_static("9"));
+            Ok(Frame::trailers(trailers))
+        }
+    };
+    let parts: Vec<_> = data.chain([last]).collect();
+    // Every other part comes late.
+    let parts = stream::iter(parts.into_iter().enumerate()).then(|(at, part)| async move {
+        if at % 2 == 1 {
+            tokio::task::yield_now().await;
+        }
+        part
+    });
+    StreamBody::new(Box::pin(parts))
+}
+
+/// What comes of a body: its bytes, whether it ended well, and its trailers.
+async fn taken(upload: &mut Upload) -> (Vec<u8>, bool, Option<HeaderMap>) {
+    let (mut bytes, mut trailers) = (Vec::new(), None);
+    while let Some(part) = upload.frame().await {
+        match part.map(Frame::into_data) {
+            Ok(Ok(data)) => bytes.extend_from_slice(&data),
+            Ok(Err(frame)) => trailers = frame.into_trailers().ok(),
+            Err(_) => return (bytes, false, trailers),
+        }
+    }
+    (bytes, true, trailers)
+}
+
+proptest! {
+    /// However it is cut, looked at and announced: what comes is what was sent, in order and once, and it
+    /// ends well only where all of it came and was as long as announced.
+    #[test]
+    fn no_byte_is_lost_or_repeated(
+        pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..12),
+        announced in prop::option::of(0_u64..60),
+        breaks in any::<bool>(),
+        looks in any::<bool>(),
+    ) {
+        let whole = pieces.concat();
+        // Half of what is announced is true.
+        let announced = announced.map(|length| if length < 30 { whole.len() as u64 } else { length });
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        let progress = Progress::new(false);
+        let mut upload = Upload::new(of(&pieces, breaks), announced, Arc::clone(&progress));
+        let (bytes, ended, trailers) = runtime.block_on(async {
+            if looks && upload.is_empty().await.is_err() {
+                return (Vec::new(), false, None);
+            }
+            taken(&mut upload).await
+        });
+        prop_assert!(whole.starts_with(&bytes));
+        let is_right = announced.is_none_or(|length| length == whole.len() as u64);
+        prop_assert_eq!(ended, is_right && !breaks);
+        prop_assert_eq!(progress.is_over(), ended);
+        prop_assert_eq!(progress.error().is_none(), ended);
+        prop_assert!(announced.is_none_or(|length| bytes.len() as u64 <= length));
+        if ended {
+            prop_assert_eq!(bytes.len() as u64, progress.bytes());
+            prop_assert_eq!(bytes, whole);
+            let trailers = trailers.expect("they came");
+            prop_assert_eq!(trailers.len(), 1);
+            prop_assert!(trailers.contains_key("x-sum"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_nobody_wants_never_comes() {
+    let progress = Progress::new(true);
+    let body = Full::<Bytes>::from("body").map_err(|never: Infallible| match never {});
+    let mut upload = Upload::new(body, Some(4), Arc::clone(&progress));
+    progress.gate.bar();
+    assert_eq!(taken(&mut upload).await.0, b"");
+    assert_eq!(progress.error(), Some(UploadError::Unwanted));
+    assert!(!progress.is_over());
+}
