@@ -13,6 +13,7 @@ mod handshake;
 mod held;
 mod hostile;
 mod interleaving;
+mod live;
 mod memory;
 mod nat;
 mod out_of_the_blue;
