@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod further;
+mod life;
 mod options;
 mod pair;
 mod random_calls;
