@@ -107,3 +107,8 @@ pub use eyas_race::target::{Host, Target};
 #[cfg(all(doctest, feature = "quic"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The example of the README, so that it cannot rot.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -45,3 +45,8 @@ pub mod target;
 pub mod trace;
 #[cfg(test)]
 mod vocabulary;
+
+/// The example of the README, so that it cannot rot.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

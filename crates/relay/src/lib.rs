@@ -50,3 +50,8 @@ pub use limits::Limits;
 pub use report::{Ending, Report, WonBy};
 pub use server::{Proxy, ProxyBuilder, ProxyError, Running};
 pub use stats::Stats;
+
+/// The example of the README, so that it cannot rot.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

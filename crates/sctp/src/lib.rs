@@ -140,3 +140,8 @@ pub mod scheduler;
 pub mod send;
 pub mod serial;
 pub mod wire;
+
+/// The example of the README, so that it cannot rot.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
