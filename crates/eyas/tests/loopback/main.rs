@@ -2,6 +2,7 @@
 
 mod attempt;
 mod common;
+mod examples;
 mod fast_open;
 mod mptcp;
 mod own_quic;

@@ -1,0 +1,85 @@
+//! Messages over SCTP inside UDP, on streams of their own, over two paths at once:
+//! `cargo run -p eyas --example sctp-messages`
+//!
+//! Both ends are in this program, and the two networks are two pairs of loopback addresses.
+
+use std::error::Error;
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use eyas::race::policy::Policy;
+use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
+use eyas::sctp::protocol::identifier::StreamId;
+use eyas::sctp::protocol::message::SendInfo;
+use eyas::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
+use eyas::{Endpoint, Host, Security, Target, Transport};
+
+const SERVER: [&str; 2] = ["127.0.0.11", "127.0.0.12"];
+const CLIENT: [&str; 2] = ["127.0.0.13", "127.0.0.14"];
+const PORT: u16 = 5000;
+
+fn addresses(texts: [&str; 2]) -> Result<Vec<IpAddr>, std::net::AddrParseError> {
+    texts.iter().map(|text| text.parse()).collect()
+}
+
+/// New data on all paths, rather than on the primary one.
+fn multipath() -> AssociationConfig {
+    let mut config = AssociationConfig::default();
+    config.multipath = Some(Multipath::default());
+    config
+}
+
+pub(crate) fn listen() -> Result<SctpListener, Box<dyn Error>> {
+    let addresses = addresses(SERVER)?;
+    let mut parameters = SctpListenParameters::new((addresses[0], PORT).into());
+    parameters.addresses = addresses.into_iter().map(|ip| (ip, PORT).into()).collect();
+    // A free UDP port; 9899 is the one that peers expect. Without raw IP it needs no privilege.
+    parameters.encapsulation_port = Some(0);
+    parameters.directly = Directly::No;
+    parameters.association = multipath();
+    Ok(SctpListener::bind(&parameters)?)
+}
+
+pub(crate) async fn connect(udp: u16) -> Result<SctpAssociation, Box<dyn Error>> {
+    let endpoint = Endpoint::builder()
+        .sctp_encapsulation_port(udp)
+        .sctp_association(multipath())
+        .sctp_local_addresses(addresses(CLIENT)?)
+        .build()?;
+    // One address is enough: the server tells of its others in the handshake.
+    let transports = vec![Transport::SctpUdp];
+    let target = Target::plain(Host::parse(SERVER[0])?, PORT, transports.clone(), Security::None);
+    let race = endpoint.preconnection(target).policy(Policy { transports, ..Policy::default() });
+    let connection = race.connect().await?;
+    connection.into_sctp().map_err(|_| "only SCTP was raced".into())
+}
+
+/// What is lost or late on one stream holds up no other.
+pub(crate) async fn send(
+    association: &SctpAssociation,
+    messages: u16,
+) -> Result<(), Box<dyn Error>> {
+    for number in 0..messages {
+        let info = SendInfo { stream: StreamId(number % 4), ..SendInfo::default() };
+        association.send(&info, Bytes::from(format!("message {number}"))).await?;
+    }
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let listener = listen()?;
+    let udp = listener.encapsulation_port().ok_or("SCTP is not inside UDP")?;
+    let (client, server) = tokio::join!(connect(udp), listener.accept());
+    let client = client?;
+    send(&client, 8).await?;
+    for _ in 0..8 {
+        let message = server.receive().await?.ok_or("it ended")?;
+        println!("{}", String::from_utf8_lossy(&message.into_bytes()));
+    }
+    for path in client.paths() {
+        println!("path to {}: {:?}", path.remote, path.state);
+    }
+    client.shutdown().await?;
+    Ok(())
+}
