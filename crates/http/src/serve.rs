@@ -100,7 +100,7 @@ pub use self::{
     error::ServeError,
     fault::FaultConfig,
     limits::Limits,
-    link::PeerInfo,
+    link::{ConnectProtocol, PeerInfo},
     request_body::{RequestBody, RequestBodyError},
     running::Running,
     sctp::SctpService,

@@ -7,11 +7,13 @@ use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use base64::Engine as _;
 use bytes::Bytes;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::serve::{Running, Server};
 use eyas_http::{Body, Client, Proxy, Versions};
 use eyas_relay::gateway::{Gateway, GatewayBuilder, Limits};
+use sha1::Digest as _;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -35,7 +37,7 @@ impl Stage {
         tokio::spawn(accept(listener, send));
         let upstream = format!("http://{address}").parse().expect("an upstream");
         let gateway = set(Gateway::builder(upstream)).build().expect("a gateway");
-        let mut server = Server::builder().service(gateway.clone());
+        let mut server = Server::builder().extended_connect(true).service(gateway.clone());
         if plain {
             server = server.plain();
         }
@@ -386,6 +388,54 @@ async fn a_websocket_is_opened_and_nothing_else_is() {
     let mut status = [0; 12];
     client.read_exact(&mut status).await.expect("an answer");
     assert_eq!(&status, b"HTTP/1.1 502");
+}
+
+#[tokio::test]
+async fn a_websocket_over_http2_becomes_one_over_http1() {
+    let mut stage = Stage::plain().await;
+    // A silent WebSocket is nobody's fault.
+    let idle_time = Duration::from_secs(2);
+    let limits = eyas_http::serve::Limits { idle_time, ..Default::default() };
+    let server = Server::builder().plain().extended_connect(true).limits(limits);
+    let running = server.service(stage.gateway.clone()).start().await.expect("a server");
+    let tcp = TcpStream::connect(running.local_addr()).await.expect("connects");
+    let (mut send, connection) = h2::client::handshake(tcp).await.expect("HTTP/2");
+    tokio::spawn(connection);
+    while !send.is_extended_connect_protocol_enabled() {
+        send = send.ready().await.expect("a stream");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let mut ask = http::Request::builder().method("CONNECT").uri("http://a.example/chat");
+    ask = ask.header("sec-websocket-version", "13").extension(h2::ext::Protocol::from("websocket"));
+    let (answer, mut says) = send.send_request(ask.body(()).expect("one"), false).expect("sent");
+    let mut upstream = stage.connection().await;
+    let head = upstream.head().await;
+    assert!(head.starts_with("GET /chat HTTP/1.1\r\n"), "{head}");
+    let key =
+        head.lines().find_map(|line| line.strip_prefix("sec-websocket-key: ")).expect("a key");
+    let hash = sha1::Sha1::digest(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
+    let accept = base64::engine::general_purpose::STANDARD.encode(hash);
+    upstream
+        .says(&format!(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Accept: {accept}\r\n\r\nhello"
+        ))
+        .await;
+    let answer = tokio::time::timeout(HANGS, answer).await.expect("in time").expect("a response");
+    assert_eq!(answer.status(), 200);
+    assert!(!answer.headers().contains_key("sec-websocket-accept"));
+    let mut hears = answer.into_body();
+    assert_eq!(hears.data().await.expect("some").expect("data"), "hello");
+    says.send_data("back".into(), false).expect("sent");
+    upstream.until("back").await;
+    tokio::time::sleep(2 * idle_time).await;
+    upstream.says("more").await;
+    assert_eq!(hears.data().await.expect("some").expect("data"), "more");
+    says.send_data(Bytes::new(), true).expect("sent");
+    assert_eq!(upstream.stream.read(&mut [0]).await.expect("an end"), 0);
+    upstream.stream.shutdown().await.expect("ends");
+    let rest = tokio::time::timeout(HANGS, hears.data()).await.expect("in time");
+    assert!(rest.is_none_or(|rest| rest.expect("no reset").is_empty()));
 }
 
 #[tokio::test]

@@ -2,7 +2,9 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
 
-use super::{answer::failure, body::Content, server::Shared, site::reply::Reply};
+use super::{
+    answer::failure, body::Content, link::ConnectProtocol, server::Shared, site::reply::Reply,
+};
 
 const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
 
@@ -27,7 +29,9 @@ impl Asked {
         Self {
             version: request.version(),
             is_head: request.method() == Method::HEAD,
-            is_connect: request.method() == Method::CONNECT,
+            // An extended one has content (RFC 8441 §4).
+            is_connect: request.method() == Method::CONNECT
+                && request.extensions().get::<ConnectProtocol>().is_none(),
         }
     }
 }

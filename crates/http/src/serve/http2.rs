@@ -26,7 +26,7 @@ use super::{
     answer,
     body::{PIECE, ResponseBody},
     budget::{LEAST_PIECE, Share},
-    link::Link,
+    link::{ConnectProtocol, Link},
     pace::{Pace, Rate},
     piece::{Flow, Piece},
     request_body::RequestBody,
@@ -53,8 +53,11 @@ const RESET_STREAMS: usize = 32;
 const PENDING_RESET_STREAMS: usize = 20;
 
 /// How connections are spoken to.
-pub(super) fn settings(limits: &Limits) -> Builder {
+pub(super) fn settings(limits: &Limits, extended_connect: bool) -> Builder {
     let mut builder = Builder::new();
+    if extended_connect {
+        builder.enable_connect_protocol();
+    }
     builder
         .max_concurrent_streams(limits.concurrent_streams)
         .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
@@ -196,10 +199,14 @@ async fn response(
     shared: &Arc<Shared>,
     link: &Link,
     exchange: Exchange,
-    request: Request<RecvStream>,
+    mut request: Request<RecvStream>,
     respond: &mut SendResponse<Piece>,
 ) -> Option<Response<ResponseBody>> {
     let turn = Arc::clone(exchange.turn());
+    if let Some(protocol) = request.extensions_mut().remove::<h2::ext::Protocol>() {
+        turn.set_tunnel();
+        request.extensions_mut().insert(ConnectProtocol(protocol.as_str().into()));
+    }
     if answer::expects_continue(&request) {
         turn.expect();
     }

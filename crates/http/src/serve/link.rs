@@ -58,6 +58,12 @@ impl Link {
     }
 }
 
+/// What is to be spoken on the stream of an extended CONNECT (RFC 8441 §4), such as `websocket`: among the
+/// extensions of such a request, where the server offers it
+/// ([`ServerBuilder::extended_connect`](super::ServerBuilder::extended_connect)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectProtocol(pub Arc<str>);
+
 /// Who sent a request, and how it came: every request that a service gets has this among its
 /// extensions. The version of HTTP is the request's own.
 #[derive(Clone, Debug, PartialEq, Eq)]

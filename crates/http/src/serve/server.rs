@@ -52,6 +52,7 @@ impl Server {
             application: None,
             limits: Limits::default(),
             early_data: false,
+            extended_connect: false,
             mptcp: false,
             alpn: None,
             fault: None,
@@ -74,6 +75,7 @@ pub struct ServerBuilder {
     application: Option<AnyApplication>,
     limits: Limits,
     early_data: bool,
+    extended_connect: bool,
     mptcp: bool,
     alpn: Option<Vec<Vec<u8>>>,
     fault: Option<FaultConfig>,
@@ -164,8 +166,9 @@ impl ServerBuilder {
     ///   [`Limits::progress_bytes`] in [`Limits::idle_time`] is, by 408 if there is no response yet.
     /// - Upgrades of HTTP/1.1 (WebSocket, CONNECT) work by `hyper::upgrade::on`. A connection that was
     ///   upgraded counts until the service drops it, and [`Running::shutdown`] waits for it as for a
-    ///   response, but cannot take it from the service. There are none over HTTP/2 and HTTP/3: extended
-    ///   CONNECT (RFC 8441, RFC 9220) is not spoken.
+    ///   response, but cannot take it from the service. There are none over HTTP/2 and HTTP/3: for
+    ///   HTTP/2 there is [`extended_connect`](Self::extended_connect) (RFC 8441), that of HTTP/3 (RFC 9220) is not
+    ///   spoken.
     pub fn service<S, B>(mut self, service: S) -> Self
     where
         S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
@@ -188,6 +191,14 @@ impl ServerBuilder {
     /// handshake is complete safe methods are served and others are answered 425 (RFC 8470).
     pub fn early_data(mut self, early_data: bool) -> Self {
         self.early_data = early_data;
+        self
+    }
+
+    /// Offers extended CONNECT over HTTP/2 (RFC 8441) to a [`service`](Self::service): a request with
+    /// [`ConnectProtocol`](super::ConnectProtocol) among its extensions, which the service grants by 200 and then
+    /// speaks by both bodies. Silence on it is nobody's fault.
+    pub fn extended_connect(mut self, extended_connect: bool) -> Self {
+        self.extended_connect = extended_connect;
         self
     }
 
@@ -361,7 +372,8 @@ impl ServerBuilder {
             None => None,
         };
         let quic_alpn = self.alpn_or(self.versions.quic_alpn());
-        let protocol = stream::Protocol::new(&shared.limits, self.versions, acceptor);
+        let protocol =
+            stream::Protocol::with(&shared.limits, self.versions, acceptor, self.extended_connect);
         let mut endpoints = Vec::new();
         for Bound { tcp, udp, .. } in bound {
             if let Some(listener) = tcp {

@@ -20,6 +20,8 @@ pub(super) struct Turn {
     request: AtomicBool,
     /// Bytes of the request's body that have come.
     received: AtomicU64,
+    /// Both sides speak when they like, so that nobody is to blame for silence.
+    tunnel: AtomicBool,
     /// The client sends its body once it is told to (RFC 9110 §10.1.1).
     expects: AtomicBool,
     invited: Notify,
@@ -32,6 +34,7 @@ impl Turn {
             service: AtomicBool::new(false),
             request: AtomicBool::new(false),
             received: AtomicU64::new(0),
+            tunnel: AtomicBool::new(false),
             expects: AtomicBool::new(false),
             invited: Notify::new(),
         }
@@ -53,7 +56,13 @@ impl Turn {
 
     /// Whether nothing but the service keeps the exchange from going on.
     pub(super) fn is_services(&self) -> bool {
-        self.service.load(Relaxed) && !self.request.load(Relaxed)
+        let waits_for_peer = self.request.load(Relaxed) && !self.tunnel.load(Relaxed);
+        self.service.load(Relaxed) && !waits_for_peer
+    }
+
+    /// Notes that the exchange is a tunnel.
+    pub(super) fn set_tunnel(&self) {
+        self.tunnel.store(true, Relaxed);
     }
 
     /// Notes bytes of the request's body.

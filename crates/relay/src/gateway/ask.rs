@@ -66,11 +66,14 @@ pub(super) fn read(head: &request::Parts, is_tunnel: bool) -> Result<Ask, Object
     let is_http1 = matches!(head.version, Version::HTTP_10 | Version::HTTP_11);
     check_values(&head.headers)?;
     check_hops(&head.headers, is_http1)?;
+    if is_tunnel && head.headers.contains_key(header::CONTENT_LENGTH) {
+        return Err(bad("A tunnel has no length."));
+    }
     Ok(Ask {
         target: target(head)?,
         host: host(head, is_http1)?,
         framing: framing(head, is_http1)?,
-        expects_continue: expects_continue(head)?,
+        expects_continue: !is_tunnel && expects_continue(head)?,
         takes_trailers: fields::lists(&head.headers, &header::TE, "trailers"),
     })
 }

@@ -14,7 +14,7 @@
 //! | `expect` | who may send a body | RFC 9110 §10.1.1 |
 //! | `dial`, `pool` | connections to the upstream, new and used ones | RFC 9112 §9 |
 //! | `forward` | a request to its response, repeated only where that is safe | RFC 9110 §9.2.2 |
-//! | `websocket`, `tunnel` | connections that become something else | RFC 6455 |
+//! | `websocket`, `tunnel` | connections that become something else | RFC 6455, RFC 8441 |
 //! | `proxy_protocol` | the client's address in front of a connection | PROXY protocol 2 |
 //! | `failure`, `notices` | why there was no response: to the client, and to who runs this | RFC 9110 §15.6 |
 //!

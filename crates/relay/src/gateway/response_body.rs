@@ -17,6 +17,7 @@ use super::fields;
 use super::pool::{Owner, Pool};
 use super::request_body::{Progress, Upload};
 use super::stats::Counters;
+use super::tunnel::Download;
 
 /// Why a response broke off.
 #[derive(Debug, Error)]
@@ -27,6 +28,9 @@ pub enum ResponseBodyError {
     /// The upstream said nothing for too long.
     #[error("the upstream has said nothing for {0:?} in the middle of its response")]
     Silent(Duration),
+    /// A tunnel ended without a proper end.
+    #[error("the tunnel to the upstream broke, or nothing moved in it for too long")]
+    Ended,
 }
 
 /// The body of a gateway's response.
@@ -37,6 +41,7 @@ pub struct ResponseBody(Source);
 enum Source {
     Made(Option<Bytes>),
     Upstream(Box<FromUpstream>),
+    Tunnel(Download),
 }
 
 /// A connection that goes back to where it came from when its response has ended.
@@ -80,6 +85,11 @@ impl ResponseBody {
     /// This text, which may be empty.
     pub(super) fn made(text: Bytes) -> Self {
         Self(Source::Made((!text.is_empty()).then_some(text)))
+    }
+
+    /// What is heard through a tunnel.
+    pub(super) fn of_tunnel(download: Download) -> Self {
+        Self(Source::Tunnel(download))
     }
 
     /// What the upstream sends.
@@ -158,6 +168,10 @@ impl Body for ResponseBody {
         match &mut self.0 {
             Source::Made(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
             Source::Upstream(source) => source.poll(cx),
+            Source::Tunnel(download) => Poll::Ready(
+                ready!(download.poll(cx))
+                    .map(|bytes| bytes.map(Frame::data).ok_or(ResponseBodyError::Ended)),
+            ),
         }
     }
 
@@ -165,6 +179,7 @@ impl Body for ResponseBody {
         match &self.0 {
             Source::Made(text) => text.is_none(),
             Source::Upstream(source) => source.body.is_end_stream(),
+            Source::Tunnel(_) => false,
         }
     }
 
@@ -174,6 +189,7 @@ impl Body for ResponseBody {
                 SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
             }
             Source::Upstream(source) => source.body.size_hint(),
+            Source::Tunnel(_) => SizeHint::default(),
         }
     }
 }

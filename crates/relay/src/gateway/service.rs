@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use eyas_http::serve::ConnectProtocol;
 use http::{HeaderValue, Request, Response, StatusCode, header, request};
 use http_body::Body;
 use hyper::upgrade::OnUpgrade;
@@ -96,13 +97,21 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let asked = ask::read(from, false).map_err(Failure::Refused)?;
+    let protocol = from.extensions.remove::<ConnectProtocol>();
+    let asked = ask::read(from, protocol.is_some()).map_err(Failure::Refused)?;
     if shared.pseudonym.is_in(&from.headers) {
         return Err(Failure::Loop);
     }
     let switching = websocket::is_asked(from).then(|| from.extensions.remove::<OnUpgrade>());
     let onward = head::onward(shared, &asked, (from, peer)).ok_or(UNWRITABLE)?;
     let owner = if shared.proxy_protocol { peer.remote.zip(peer.local) } else { None };
+    if let Some(ConnectProtocol(protocol)) = protocol {
+        if &*protocol != "websocket" {
+            return Err(UNKNOWN_PROTOCOL);
+        }
+        let client = Upload::new(body, None, Progress::new(false));
+        return switch_on_stream(shared, owner, client, onward).await;
+    }
     if let Some(Some(client)) = switching {
         return switch(shared, owner, client, onward).await;
     }
@@ -160,6 +169,45 @@ where
         return Ok((Upload::none(), Content::None));
     }
     Ok((upload, content))
+}
+
+const UNKNOWN_PROTOCOL: Failure = Failure::Refused(Objection {
+    status: StatusCode::NOT_IMPLEMENTED,
+    text: "Of protocols for CONNECT, websocket is understood.",
+});
+
+/// Opens a WebSocket for a client that asked by extended CONNECT (RFC 8441 §5), or passes on why there is
+/// none.
+async fn switch_on_stream(
+    shared: &Arc<Shared>,
+    owner: Owner,
+    client: Upload,
+    onward: Request<()>,
+) -> Result<Response<ResponseBody>, Failure> {
+    let mut onward = onward.map(|()| Upload::none());
+    *onward.method_mut() = http::Method::GET;
+    let key = websocket::new_key().ok_or(UNWRITABLE)?;
+    onward.headers_mut().insert(header::SEC_WEBSOCKET_KEY, key.clone());
+    websocket::ask(onward.headers_mut());
+    let (mut response, lease) = forward::send(shared, owner, onward).await?;
+    if response.status().is_success() {
+        // To the client it would be a WebSocket.
+        return Err(Failure::Malformed("it answered as if no WebSocket were asked for".to_owned()));
+    }
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let idle_time = shared.limits.idle_time;
+        fields::of_response(response.headers_mut());
+        return Ok(response.map(|body| ResponseBody::of_upstream(body, lease, idle_time)));
+    }
+    if !websocket::is_agreed(Some(&key), response.headers()) {
+        return Err(Failure::Malformed("it switched to something that is no WebSocket".to_owned()));
+    }
+    let upstream = hyper::upgrade::on(&mut response);
+    fields::of_response(response.headers_mut());
+    response.headers_mut().remove(header::SEC_WEBSOCKET_ACCEPT);
+    *response.status_mut() = StatusCode::OK;
+    let download = tunnel::open_on_stream(shared, client, upstream);
+    Ok(response.map(|_| ResponseBody::of_tunnel(download)))
 }
 
 /// Opens a WebSocket, or passes on why there is none.

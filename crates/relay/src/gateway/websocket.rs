@@ -31,6 +31,14 @@ pub(super) fn ask(headers: &mut HeaderMap) {
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
 }
 
+/// A key for a client that has none: over HTTP/2 there are no keys (RFC 8441 §5). None without randomness.
+pub(super) fn new_key() -> Option<HeaderValue> {
+    let mut nonce = [0; 16];
+    let random = eyas::rustls::crypto::ring::default_provider().secure_random;
+    random.fill(&mut nonce).ok()?;
+    HeaderValue::try_from(STANDARD.encode(nonce)).ok()
+}
+
 /// Whether an upstream that switched did so to what was asked with this key (RFC 6455 §4.1).
 pub(super) fn is_agreed(key: Option<&HeaderValue>, headers: &HeaderMap) -> bool {
     let Some(key) = key else { return false };

@@ -36,5 +36,6 @@ pub(super) fn behind(
     let gateway = builder.build();
     let gateway = gateway.map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))?;
     let counted = gateway.clone();
+    let server = server.extended_connect(true);
     Ok(server.more_metrics(move |page| counted.stats().write(page)).service(gateway))
 }
