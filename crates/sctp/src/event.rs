@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
 
-use crate::identifier::{PathId, StreamId};
+use crate::identifier::{PathId, Ppid, StreamId};
 
 /// One notification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,8 +61,14 @@ pub enum Event {
         stream: StreamId,
         /// What the caller gave with the message.
         context: u32,
+        /// Its payload protocol identifier.
+        ppid: Ppid,
+        /// Whether it could overtake the messages of its stream.
+        unordered: bool,
         /// Whether a part of it may have reached the peer.
         sent: bool,
+        /// The message, all of it.
+        data: Bytes,
     },
     /// The peer gave up on a message of which a part was delivered (`SCTP_PARTIAL_DELIVERY_EVENT`).
     PartialDeliveryAborted {

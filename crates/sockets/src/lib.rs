@@ -35,7 +35,8 @@
 //! | `SCTP_PR_ASSOC_STATUS`, `SCTP_PR_STREAM_STATUS` | count all that was given up, whatever the policy and the stream |
 //! | `SCTP_HMAC_IDENT`, `SCTP_PEER_AUTH_CHUNKS` | HMACs are kept without an effect; the chunks are our own |
 //! | `SCTP_SENDALL`, `SCTP_AUTHINFO` | not acted upon |
-//! | `SCTP_SEND_FAILED`, `SCTP_SEND_FAILED_EVENT`, `SCTP_REMOTE_ERROR` | without the data of the message or cause |
+//! | `SCTP_REMOTE_ERROR` | without the data of the cause |
+//! | `SCTP_SEND_FAILED`, `SCTP_SEND_FAILED_EVENT` | one for each message, not for each of its fragments |
 //! | `recvmsg` on a socket of several associations | takes a message of each in turn, and not in the order of arrival |
 //! | the send buffer | counts bytes of messages, not what Linux adds to each |
 //! | the window | is all of the receive buffer, not half |

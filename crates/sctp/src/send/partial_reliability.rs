@@ -1,7 +1,6 @@
 //! Messages that are given up (RFC 3758 §3.5, RFC 7496 §3, RFC 8260 §2.3).
 
 use alloc::vec::Vec;
-use bytes::Bytes;
 use core::time::Duration;
 
 use super::Sender;
@@ -36,8 +35,9 @@ impl Sender {
             return;
         }
         let (slot, context) = (message.stream, message.context);
+        let (ppid, unordered) = (message.ppid, message.unordered);
         let (sent, unsent) = (message.sent > 0, message.unsent());
-        message.data = Bytes::new();
+        let data = core::mem::take(&mut message.data);
         let chunks = if sent { Some((message.first_tsn, message.last_tsn)) } else { None };
         if let Some((first, last)) = chunks {
             self.abandon_chunks(id, first, last, paths);
@@ -47,7 +47,9 @@ impl Sender {
         let Some(stream) = self.streams.get_mut(slot) else { return };
         stream.unsent = stream.unsent.saturating_sub(unsent);
         let (stream_id, stream_head) = (stream.id, stream.head);
-        self.events.push_back(Event::SendFailed { stream: stream_id, context, sent });
+        let stream = stream_id;
+        let failed = Event::SendFailed { stream, context, ppid, unordered, sent, data };
+        self.events.push_back(failed);
         if sent && unsent > 0 {
             self.end_early(slot, id);
         }

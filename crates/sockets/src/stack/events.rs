@@ -16,7 +16,7 @@ use crate::abi::Errno;
 use crate::abi::control::{SndInfo, SndRcvInfo};
 use crate::abi::layout::put_u16;
 use crate::abi::notification::{self as notice, AddressChange, AssocChange};
-use crate::abi::number::event;
+use crate::abi::number::{event, flag};
 use crate::io::AssocId;
 
 /// The cause code of an abort that the user asked for (RFC 9260 §3.3.10.12).
@@ -88,8 +88,16 @@ impl Stack {
             Event::Readable => self.on_readable(id),
             Event::Writable => self.set_full(id, false),
             Event::Path { path, remote, change } => self.on_path(id, path, remote, change),
-            Event::SendFailed { stream, context, sent } => {
-                self.on_send_failed(id, stream, context, sent);
+            Event::SendFailed { stream, context, ppid, unordered, sent, data } => {
+                let info = SndRcvInfo {
+                    stream: stream.0,
+                    flags: u16::from(unordered) * flag::SCTP_UNORDERED,
+                    ppid: ppid.0.to_be(),
+                    context,
+                    association: id.0,
+                    ..SndRcvInfo::default()
+                };
+                self.on_send_failed(id, &info, sent, &data);
             }
             Event::PartialDeliveryAborted { stream } => {
                 let bytes = notice::partial_delivery_aborted(id.0, stream.0);
@@ -232,18 +240,22 @@ impl Stack {
         self.tell(id, event::SCTP_PEER_ADDR_CHANGE, &[&bytes]);
     }
 
-    fn on_send_failed(&mut self, id: AssocId, stream: StreamId, context: u32, sent: bool) {
-        let association = id.0;
+    fn on_send_failed(&mut self, id: AssocId, info: &SndRcvInfo, sent: bool, data: &[u8]) {
         if let Some(assoc) = self.associations.get_mut(&id) {
             let count = if sent { &mut assoc.given_up.1 } else { &mut assoc.given_up.0 };
             *count += 1;
         }
-        let info = SndRcvInfo { stream: stream.0, context, association, ..SndRcvInfo::default() };
-        let bytes = notice::send_failed(sent, 0, &info.encode(), id.0, 0);
-        self.tell(id, event::SCTP_SEND_FAILED, &[&bytes]);
-        let info = SndInfo { stream: stream.0, context, association, ..SndInfo::default() };
-        let bytes = notice::send_failed_event(sent, 0, &info.encode(), id.0, 0);
-        self.tell(id, event::SCTP_SEND_FAILED_EVENT, &[&bytes]);
+        let head = notice::send_failed(sent, 0, &info.encode(), id.0, data.len());
+        self.tell(id, event::SCTP_SEND_FAILED, &[&head, data]);
+        let info = SndInfo {
+            stream: info.stream,
+            flags: info.flags,
+            ppid: info.ppid,
+            context: info.context,
+            association: id.0,
+        };
+        let head = notice::send_failed_event(sent, 0, &info.encode(), id.0, data.len());
+        self.tell(id, event::SCTP_SEND_FAILED_EVENT, &[&head, data]);
     }
 
     fn on_streams_reset(

@@ -287,9 +287,12 @@ fn one_socket_speaks_with_many() {
     assert_eq!(&pair.hear(0, client, 100, 0).unwrap().data[..], b"from the peeled");
     pair.say_to(0, client, &format!("{SERVER}:5999"), b"to nobody").unwrap();
     pair.second();
-    let kinds: Vec<_> = (0..3).map(|_| kind(&pair.hear(0, client, 100, 0).unwrap().data)).collect();
-    assert_eq!(kinds[0], (0x8001, 4), "CANT_STR_ASSOC");
-    assert_eq!([kinds[1].0, kinds[2].0], [0x8003, 0x800d]);
+    let told: Vec<_> = (0..3).map(|_| pair.hear(0, client, 100, 0).unwrap().data).collect();
+    assert_eq!(kind(&told[0]), (0x8001, 4), "CANT_STR_ASSOC");
+    for (one, expected, head) in [(&told[1], 0x8003, 48), (&told[2], 0x800d, 32)] {
+        assert_eq!((kind(one).0, &one[head..]), (expected, &b"to nobody"[..]), "with its data");
+        assert_eq!(one[4..8], (one.len() as u32).to_ne_bytes());
+    }
 }
 
 #[test]

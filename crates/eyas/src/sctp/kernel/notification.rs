@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use eyas_sctp::event::{Event, LossReason, PathChange, ReconfigurationOutcome};
-use eyas_sctp::identifier::StreamId;
+use eyas_sctp::identifier::{Ppid, StreamId};
 
 use super::address;
 
@@ -25,11 +25,15 @@ const DENIED: u16 = 4;
 const FAILED: u16 = 8;
 /// Of the flags of a message that could not be delivered: a part of it may have arrived.
 const SCTP_DATA_SENT: u16 = 1;
+/// Of the flags that the message was handed in with.
+const SCTP_UNORDERED: u16 = 1;
 
 /// The cause with which a user aborts (RFC 9260 §3.3.10.12), behind which stand its words.
 const USER_INITIATED_ABORT: u16 = 12;
 /// The notification's own bytes of an association's change, before what the kernel adds.
 const ASSOC_CHANGE: usize = 20;
+/// The same of a message that could not be delivered, before its data.
+const SEND_FAILED_EVENT: usize = 32;
 
 /// What it says, in words of eyas.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +72,10 @@ pub(super) fn parse(bytes: &[u8], by_peer: bool) -> Option<Notification> {
         SCTP_SEND_FAILED_EVENT => Event::SendFailed {
             stream: StreamId(short(bytes, 12)?),
             context: long(bytes, 20)?,
+            ppid: Ppid(u32::from_be(long(bytes, 16)?)),
+            unordered: short(bytes, 14)? & SCTP_UNORDERED != 0,
             sent: flags & SCTP_DATA_SENT != 0,
+            data: Bytes::copy_from_slice(bytes.get(SEND_FAILED_EVENT..).unwrap_or_default()),
         },
         _ => return None,
     };

@@ -34,6 +34,16 @@ const FIRST: Tsn = Tsn(u32::MAX - 2);
 const HEADER: Header =
     Header { source_port: 1, destination_port: 2, tag: VerificationTag(0x0102_0304) };
 
+/// Messages that could not be delivered, of events that tell of nothing else: stream, context, and
+/// whether a part was sent.
+pub(super) fn failures(events: &[Event]) -> Vec<(u16, u32, bool)> {
+    let of = |event: &Event| match event {
+        Event::SendFailed { stream, context, sent, .. } => (stream.0, *context, *sent),
+        other => panic!("{other:?}"),
+    };
+    events.iter().map(of).collect()
+}
+
 /// A sender, its paths and the time.
 pub(super) struct Bench {
     pub(super) sender: Sender,

@@ -94,8 +94,7 @@ fn a_higher_priority_takes_the_place_of_a_lower_one() {
     assert_eq!(bench.send(with_priority(9), 1000), Err(Error::Full));
     assert_eq!(bench.send(on(0), 1000), Err(Error::Full), "reliable messages push nobody out");
     assert_eq!(bench.send(with_priority(6), 1000), Ok(()));
-    let failed = Event::SendFailed { stream: StreamId(3), context: 9, sent: false };
-    assert_eq!(bench.events(), [failed]);
+    assert_eq!(failures(&bench.events()), [(3, 9, false)]);
     let ppids: usize = bench.output().iter().map(|packet| packet.chunks.len()).sum();
     assert_eq!(ppids, 3);
     bench.check();

@@ -42,8 +42,7 @@ fn an_old_message_is_not_sent_at_all() {
     assert_eq!(packets[0].chunks.len(), 1);
     assert_eq!(packets[0].chunks[0].order, crate::wire::Order::Ssn(Ssn(0)), "it had no number");
     assert!(!bench.sender.forward_tsn_due());
-    let failed = Event::SendFailed { stream: StreamId(1), context: 77, sent: false };
-    assert_eq!(bench.events(), [failed]);
+    assert_eq!(failures(&bench.events()), [(1, 77, false)]);
     bench.sack(1, &[]);
     assert!(bench.sender.is_dry());
 }
@@ -60,8 +59,7 @@ fn a_message_that_waits_too_long_is_given_up_in_time() {
     for waited in [400, 500] {
         bench.timeout();
         assert_eq!(bench.now, start + milliseconds(waited));
-        let failed = Event::SendFailed { stream: StreamId(1), context: 77, sent: false };
-        assert_eq!(bench.events(), [failed]);
+        assert_eq!(failures(&bench.events()), [(1, 77, false)]);
     }
     assert_eq!(bench.sender.queued_bytes(), 100);
 }
@@ -77,8 +75,7 @@ fn an_old_message_is_not_sent_again() {
     assert_eq!(forward(&mut bench), forwarded(2, &[(1, 0)]));
     let packets = bench.output();
     assert_eq!(packets.iter().flat_map(Left::tsns).collect::<Vec<_>>(), [2]);
-    let failed = Event::SendFailed { stream: StreamId(1), context: 77, sent: true };
-    assert_eq!(bench.events(), [failed]);
+    assert_eq!(failures(&bench.events()), [(1, 77, true)]);
     assert_eq!(bench.sender.queued_bytes(), 100);
     bench.sack(3, &[]);
     assert!(bench.sender.is_dry());
