@@ -37,7 +37,11 @@ class Behind:
             "--upstream", f"http://127.0.0.1:{self.app_port}", "--upstream-timeout", "2s",
         ]
         self.gateway = Peer("eyas serve --upstream", command, world.file("log"))
-        self.gateway.wait_until(lambda: self._listens() is not None)
+        try:
+            self.gateway.wait_until(lambda: self._listens() is not None)
+        except RuntimeError:
+            self.stop()
+            raise
         self.port = int(self._listens().group(1))
 
     def _listens(self) -> re.Match | None:
