@@ -6,6 +6,7 @@
 //! | `supervisor` | the sockets' descriptors, and who waits for what |
 //! | `descriptor` | one pair of local sockets, whose far end a program has |
 //! | `connection` | requests of programs, one after another |
+//! | `sockets` | the service that speaks SCTP: `eyas-sockets` with the carriers of `eyas` |
 //! | `library` | the preloaded library, carried inside |
 //!
 //! A program's descriptor carries no data. Its far end here shows `poll` what the socket is ready for: a
@@ -19,8 +20,10 @@ mod library;
 #[path = "../../preload/src/local/mod.rs"]
 pub mod local;
 mod service;
+mod sockets;
 mod supervisor;
 
 pub use library::Library;
 pub use service::{Answer, Call, Closing, Notice, Outcome, Service, poll};
+pub use sockets::{Carrier, Settings, Sockets};
 pub use supervisor::{Place, Supervisor};

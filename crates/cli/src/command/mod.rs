@@ -20,6 +20,8 @@ mod plan;
 mod proxy;
 mod race;
 mod replay;
+#[cfg(target_os = "linux")]
+mod sctp;
 mod serve;
 mod setting;
 mod target;
@@ -45,6 +47,12 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Proxy(flags) => return on_runtime(proxy::run(&flags, &common)),
         #[cfg(not(unix))]
         Command::Proxy(_) => Err(Failure::new(Kind::Listen, "there is no proxy on this system")),
+        #[cfg(target_os = "linux")]
+        Command::Sctp(flags) => return on_runtime(sctp::run(&flags, &common)),
+        #[cfg(not(target_os = "linux"))]
+        Command::Sctp(_) => {
+            Err(Failure::new(Kind::Listen, "programs are preloaded on Linux alone"))
+        }
         Command::Completions { shell } => generate::completions(shell),
         Command::Man(flags) => generate::man(&flags),
         Command::Memory(flags) => memory::run(&flags, &common),

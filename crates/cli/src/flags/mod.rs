@@ -14,6 +14,7 @@ mod pipe;
 mod proxy;
 mod reach;
 mod remember;
+mod sctp;
 mod shortcut;
 mod slip;
 mod values;
@@ -44,6 +45,9 @@ pub(crate) use proxy::ProxyFlags;
 pub(crate) use proxy::{ProxyAction, ProxyRunFlags, ProxyWayFlags};
 pub(crate) use reach::{ReachFlags, TrustFlags};
 pub(crate) use remember::{MemoryAction, MemoryChoice, MemoryFlags};
+pub(crate) use sctp::SctpFlags;
+#[cfg(target_os = "linux")]
+pub(crate) use sctp::{SctpAction, SctpRunFlags};
 pub(crate) use slip::nearest;
 pub(crate) use values::{Addresses, ConnectTo, DnsServer};
 
@@ -103,6 +107,7 @@ Examples:
                                     a command behind a bad network
   eyas serve                        an HTTP/1.1, 2 and 3 server to try it on
   eyas proxy run COMMAND            any program, over what really gets through
+  eyas sctp run COMMAND             SCTP for a program on a kernel without it
 
 'eyas help COMMAND' explains one command, with examples. Exit codes are curl's
 where curl has one: 6 DNS, 7 connect, 28 timeout, 35 TLS, 60 certificate.";
@@ -173,6 +178,9 @@ pub(crate) enum Command {
     /// Let any program connect as eyas does: a SOCKS and HTTP proxy
     #[command(after_help = proxy::EXAMPLES)]
     Proxy(Box<ProxyFlags>),
+    /// Give programs SCTP sockets where the kernel has none
+    #[command(after_help = sctp::EXAMPLES)]
+    Sctp(SctpFlags),
     /// Put load on a server: requests that arrive when they are due, over any transport
     #[command(after_help = load::EXAMPLES)]
     Load(Box<LoadFlags>),

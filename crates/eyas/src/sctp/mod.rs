@@ -13,6 +13,7 @@
 //! | `stream` | one stream in each direction as bytes | RFC 3436 §4 |
 //! | `secured` | TLS over a pair of streams | RFC 3436 |
 //! | `client` | opening associations | RFC 9260 §5 |
+//! | `wires` | the sockets alone, for another protocol endpoint | |
 //! | `listener` | taking them in | RFC 9260 §5 |
 //!
 //! The protocol itself is [`protocol`]: pure, without sockets and clock.
@@ -33,6 +34,7 @@ pub(crate) mod secured;
 mod slot;
 mod stream;
 mod task;
+mod wires;
 
 #[cfg(test)]
 mod tests;
@@ -43,3 +45,4 @@ pub use error::SctpError;
 pub(crate) use error::of_attempt;
 pub use listener::{Directly, SctpListenParameters, SctpListener};
 pub use stream::SctpStream;
+pub use wires::{Buffers, Wires, is_without_way};

@@ -13,6 +13,7 @@ use tokio::io::Ready;
 use super::carrier::{Arrivals, ReceiveBuffers, Ways, Wire};
 use super::hub::{Anchor, Dependence, Hub, MAX_OUTBOX, Next};
 use super::own_addresses::{Bound, Watch};
+use super::wires::is_without_way;
 
 /// Sockets of one endpoint: eight addresses, or four inside UDP and not.
 const MAX_WIRES: usize = 8;
@@ -157,11 +158,6 @@ fn send(
 /// This host itself says that there is no way to `remote`.
 fn without_way(remote: SocketAddr) -> Input {
     Input::Unreachable { remote, reason: Unreachable::Route, quoted: None }
-}
-
-fn is_without_way(error: &io::Error) -> bool {
-    use io::ErrorKind::{AddrNotAvailable, HostUnreachable, InvalidInput, NetworkUnreachable};
-    matches!(error.kind(), NetworkUnreachable | HostUnreachable | AddrNotAvailable | InvalidInput)
 }
 
 async fn read(wire: &Wire, ready: Ready, buffers: &mut ReceiveBuffers, arrivals: &mut Arrivals) {
