@@ -172,7 +172,7 @@ pub(crate) enum Command {
     /// Show or forget what eyas has learnt about your networks
     #[command(after_help = remember::EXAMPLES)]
     Memory(MemoryFlags),
-    /// Serve files and test bodies over HTTP/1.1, 2 and 3 on one port
+    /// Serve files, test bodies or another web server, by HTTP/1.1 to 3
     #[command(after_help = listen::EXAMPLES)]
     Serve(Box<ServeFlags>),
     /// Let any program connect as eyas does: a SOCKS and HTTP proxy
