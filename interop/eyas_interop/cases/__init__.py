@@ -1,8 +1,8 @@
 """The cases, in the order of running. A case is a function with the peer that it is about."""
 
 from . import (
-    application, browser, downloads, fetching, gateway, names, planning, proxied, swallowed,
-    unreachable,
+    application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_sockets,
+    swallowed, unreachable,
 )
 
 CASES = [
@@ -16,4 +16,5 @@ CASES = [
     *browser.CASES,
     *application.CASES,
     *gateway.CASES,
+    *sctp_sockets.CASES,
 ]
