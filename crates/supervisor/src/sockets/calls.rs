@@ -1,19 +1,17 @@
 //! Requests as calls of the stack.
 
 use bytes::Bytes;
+use eyas_sockets::abi::number::level::SOL_SCTP;
+use eyas_sockets::abi::number::option::{
+    SCTP_SOCKOPT_CONNECTX, SCTP_SOCKOPT_CONNECTX_OLD, SCTP_SOCKOPT_CONNECTX3, SCTP_SOCKOPT_PEELOFF,
+    SCTP_SOCKOPT_PEELOFF_FLAGS,
+};
 use eyas_sockets::{AssocId, Errno, Outgoing, SocketId};
 use nix::libc;
 
 use super::Sockets;
 use crate::local::{Op, blocks};
 use crate::service::{Answer, Call, Outcome};
-
-const SOL_SCTP: i32 = 132;
-const PEELOFF: i32 = 102;
-const CONNECTX_OLD: i32 = 107;
-const CONNECTX: i32 = 110;
-const CONNECTX3: i32 = 111;
-const PEELOFF_FLAGS: i32 = 122;
 
 type Made = Result<Answer, Errno>;
 
@@ -115,18 +113,20 @@ impl Sockets {
         let (request, now) = (call.request, self.now());
         let socket = SocketId(request.socket);
         match (request.a, request.b) {
-            (SOL_SCTP, CONNECTX3) => match self.stack.connectx(now, socket, &call.name) {
-                Ok(association) if request.blocks == blocks::NO => {
-                    Outcome::Done(identifier(call, association, libc::EINPROGRESS))
+            (SOL_SCTP, SCTP_SOCKOPT_CONNECTX3) => {
+                match self.stack.connectx(now, socket, &call.name) {
+                    Ok(association) if request.blocks == blocks::NO => {
+                        Outcome::Done(identifier(call, association, libc::EINPROGRESS))
+                    }
+                    opened => self.opened(call, opened, 0),
                 }
-                opened => self.opened(call, opened, 0),
-            },
-            (SOL_SCTP, PEELOFF | PEELOFF_FLAGS) => {
+            }
+            (SOL_SCTP, SCTP_SOCKOPT_PEELOFF | SCTP_SOCKOPT_PEELOFF_FLAGS) => {
                 let Some(id) = call.data.first_chunk() else {
                     return Outcome::Failed(libc::EINVAL);
                 };
                 let peeled = self.stack.peeloff(now, socket, AssocId(i32::from_ne_bytes(*id)));
-                let whole = if request.b == PEELOFF { 8 } else { 12 };
+                let whole = if request.b == SCTP_SOCKOPT_PEELOFF { 8 } else { 12 };
                 let value = call.data.slice(..call.data.len().min(whole));
                 outcome(peeled.map(|peeled| Answer { data: value, ..of_socket(peeled) }))
             }
@@ -141,10 +141,10 @@ impl Sockets {
         let (request, now) = (call.request, self.now());
         let socket = SocketId(request.socket);
         match (request.a, request.b) {
-            (SOL_SCTP, CONNECTX | CONNECTX_OLD) => {
+            (SOL_SCTP, SCTP_SOCKOPT_CONNECTX | SCTP_SOCKOPT_CONNECTX_OLD) => {
                 let opened = self.stack.connectx(now, socket, &call.data);
                 let result = match opened {
-                    Ok(AssocId(id)) if request.b == CONNECTX => id,
+                    Ok(AssocId(id)) if request.b == SCTP_SOCKOPT_CONNECTX => id,
                     _ => 0,
                 };
                 self.opened(call, opened, result)
