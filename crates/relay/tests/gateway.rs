@@ -393,9 +393,9 @@ async fn a_websocket_is_opened_and_nothing_else_is() {
 #[tokio::test]
 async fn a_websocket_over_http2_becomes_one_over_http1() {
     let mut stage = Stage::plain().await;
-    // A silent WebSocket is nobody's fault.
-    let idle_time = Duration::from_secs(2);
-    let limits = eyas_http::serve::Limits { idle_time, ..Default::default() };
+    // A silent WebSocket is nobody's fault, and what goes through it is no body.
+    let (idle_time, body_bytes) = (Duration::from_secs(2), 3);
+    let limits = eyas_http::serve::Limits { idle_time, body_bytes, ..Default::default() };
     let server = Server::builder().plain().extended_connect(true).limits(limits);
     let running = server.service(stage.gateway.clone()).start().await.expect("a server");
     let tcp = TcpStream::connect(running.local_addr()).await.expect("connects");

@@ -203,14 +203,15 @@ async fn response(
     respond: &mut SendResponse<Piece>,
 ) -> Option<Response<ResponseBody>> {
     let turn = Arc::clone(exchange.turn());
+    let (mut limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
     if let Some(protocol) = request.extensions_mut().remove::<h2::ext::Protocol>() {
         turn.set_tunnel();
+        limit = u64::MAX;
         request.extensions_mut().insert(ConnectProtocol(protocol.as_str().into()));
     }
     if answer::expects_continue(&request) {
         turn.expect();
     }
-    let (limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
     let request = request.map(|body| RequestBody::http2(body, limit, counters, Arc::clone(&turn)));
     let mut answering = pin!(answer::respond(shared, link, exchange, request));
     loop {

@@ -34,7 +34,7 @@ pub struct Limits {
     /// Header fields of one request in HTTP/1: 100. More are answered 431.
     pub header_fields: usize,
     /// Bytes of one request's body: 1 GiB. A bigger one is answered 413, or cut where its length
-    /// was not announced.
+    /// was not announced. What goes through an extended CONNECT (RFC 8441) is no body.
     pub body_bytes: u64,
     /// For the TLS or QUIC handshake: 10 s.
     pub handshake_time: Duration,
