@@ -16,7 +16,7 @@ use eyas_sockets::{AssocId, Input, Output, SocketId, Stack, StackConfig, StackSt
 use tokio::sync::Notify;
 
 use crate::service::{Call, Closing, Notice, Outcome, Service};
-use crate::supervisor::{Place, Supervisor};
+use crate::supervisor::{Place, Supervisor, random};
 
 /// Trains that a full socket has not taken yet; more are lost, as on any path.
 const MAX_OUTBOX: usize = 1024;
@@ -85,7 +85,7 @@ impl Sockets {
         };
         let wake = Arc::new(Notify::new());
         let service = Self {
-            stack: Stack::new(config, seed()?, Duration::ZERO),
+            stack: Stack::new(config, random()?, Duration::ZERO),
             wires: Arc::clone(&wires),
             start: Instant::now(),
             outbox: VecDeque::new(),
@@ -263,11 +263,4 @@ enum Woken {
     Due,
     Writable,
     Look,
-}
-
-/// A secret that nobody can foresee.
-fn seed() -> io::Result<[u8; 32]> {
-    let mut seed = [0; 32];
-    io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut seed)?;
-    Ok(seed)
 }

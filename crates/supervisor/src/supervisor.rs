@@ -75,7 +75,8 @@ impl<S: Service> Supervisor<S> {
     /// # Errors
     /// If there is no randomness, or the place is taken.
     pub fn start(service: S, place: &Place) -> io::Result<Arc<Self>> {
-        let (instance, drawn, name) = (random()?, random()?, random()?);
+        let number = || random().map(u64::from_ne_bytes);
+        let (instance, drawn, name) = (number()?, number()?, number()?);
         let (listener, address, file, key) = match place {
             Place::Private => {
                 let name = format!("eyas-sctp/{name:016x}");
@@ -327,10 +328,10 @@ async fn accept<S: Service>(listener: UnixListener, supervisor: std::sync::Weak<
     }
 }
 
-/// A number that nobody can foresee.
-fn random() -> io::Result<u64> {
-    let mut bytes = [0; 8];
+/// Bytes that nobody can foresee.
+pub(crate) fn random<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
+    let mut bytes = [0; LENGTH];
     let mut source = std::fs::File::open("/dev/urandom")?;
     io::Read::read_exact(&mut source, &mut bytes)?;
-    Ok(u64::from_ne_bytes(bytes))
+    Ok(bytes)
 }

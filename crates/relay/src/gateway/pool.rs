@@ -22,6 +22,12 @@ struct Idle {
     since: Instant,
 }
 
+impl Idle {
+    fn is_usable(&self, now: Instant, keep_time: Duration) -> bool {
+        !self.sender.is_closed() && now.duration_since(self.since) < keep_time
+    }
+}
+
 /// Connections on which nothing is asked, the one that served last at the end.
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -42,7 +48,7 @@ impl Pool {
         let mut idle = self.lock();
         while let Some(at) = idle.iter().rposition(|one| one.owner == owner) {
             let one = idle.remove(at)?;
-            if !one.sender.is_closed() && now.duration_since(one.since) < self.keep_time {
+            if one.is_usable(now, self.keep_time) {
                 return Some(one.sender);
             }
         }
@@ -74,9 +80,7 @@ impl Pool {
     fn sweep(&self) -> bool {
         let now = Instant::now();
         let mut idle = self.lock();
-        idle.retain(|one| {
-            !one.sender.is_closed() && now.duration_since(one.since) < self.keep_time
-        });
+        idle.retain(|one| one.is_usable(now, self.keep_time));
         if idle.is_empty() {
             // Under the lock, so that whoever puts one next sees it.
             self.is_swept.store(false, Relaxed);
