@@ -2,28 +2,21 @@
 
 mod calls;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use eyas::sctp::{Buffers, Wires, is_without_way};
+use eyas::sctp::{Buffers, Wires};
 use eyas_sctp::config::AssociationConfig;
-use eyas_sctp::io::{Transmit, Unreachable};
+use eyas_sctp::io::Input as Arrival;
 use eyas_sockets::{AssocId, Input, Output, SocketId, Stack, StackConfig, StackStatus};
 use tokio::sync::Notify;
 
 use crate::service::{Call, Closing, Notice, Outcome, Service};
 use crate::supervisor::{Place, Supervisor, random};
-
-/// Trains that a full socket has not taken yet; more are lost, as on any path.
-const MAX_OUTBOX: usize = 1024;
-/// The pause after a socket failed in a way that says nothing about a packet.
-const BROKEN_PAUSE: Duration = Duration::from_millis(50);
-/// How often the addresses of this host are looked at.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// What carries the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +44,9 @@ pub struct Sockets {
     stack: Stack,
     wires: Arc<Wires>,
     start: Instant,
-    outbox: VecDeque<Transmit>,
     /// When the stack wants to be asked again.
     timeout: Option<Duration>,
-    /// Tells the driver that this is sooner, or that a socket is full.
+    /// Tells who keeps the time that this has changed.
     wake: Arc<Notify>,
     /// Calls that wait for an association: which, and what they return then.
     opening: BTreeMap<(SocketId, Bytes), (AssocId, i32)>,
@@ -88,16 +80,18 @@ impl Sockets {
             stack: Stack::new(config, random()?, Duration::ZERO),
             wires: Arc::clone(&wires),
             start: Instant::now(),
-            outbox: VecDeque::new(),
             timeout: None,
             wake: Arc::clone(&wake),
             opening: BTreeMap::new(),
         };
         let supervisor = Supervisor::start(service, place)?;
+        let weak = || (Arc::clone(&wires), Arc::downgrade(&supervisor));
         for index in 0..wires.count() {
-            tokio::spawn(read(index, Arc::clone(&wires), Arc::downgrade(&supervisor)));
+            tokio::spawn(read(index, weak()));
         }
-        tokio::spawn(drive(wake, Arc::clone(&wires), Arc::downgrade(&supervisor)));
+        tokio::spawn(flush(weak()));
+        tokio::spawn(watch_addresses(weak()));
+        tokio::spawn(keep_time(wake, Arc::downgrade(&supervisor)));
         Ok(supervisor)
     }
 
@@ -112,38 +106,6 @@ impl Sockets {
 
     fn handle(&mut self, input: Input) {
         self.stack.handle_input(self.now(), input);
-    }
-
-    /// Sends, or keeps for later what a full socket does not take.
-    fn send(&mut self, transmit: Transmit) {
-        if !self.outbox.is_empty() {
-            if self.outbox.len() < MAX_OUTBOX {
-                self.outbox.push_back(transmit);
-            }
-            return;
-        }
-        match self.wires.try_send(&transmit) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.outbox.push_back(transmit);
-                self.wake.notify_one();
-            }
-            Err(error) => {
-                let remote = transmit.remote;
-                tracing::debug!(%remote, %error, "cannot send");
-                if is_without_way(&error) {
-                    let reason = Unreachable::Route;
-                    self.handle(Input::Unreachable { remote, reason, quoted: None });
-                }
-            }
-        }
-    }
-
-    /// Sends what had to wait.
-    fn flush(&mut self) {
-        for transmit in std::mem::take(&mut self.outbox) {
-            self.send(transmit);
-        }
     }
 }
 
@@ -168,7 +130,10 @@ impl Service for Sockets {
     fn notice(&mut self) -> Option<Notice> {
         loop {
             match self.stack.poll_output(self.now()) {
-                Output::Transmit(transmit) => self.send(transmit),
+                Output::Transmit(transmit) => {
+                    let told = self.wires.send(transmit);
+                    told.into_iter().filter_map(input).for_each(|input| self.handle(input));
+                }
                 Output::Readiness(socket, bits) => return Some(Notice::Ready(socket.0, bits.0)),
                 Output::Retry(socket) => return Some(Notice::Retry(socket.0)),
                 Output::Closed(socket) => return Some(Notice::Closed(socket.0)),
@@ -184,83 +149,70 @@ impl Service for Sockets {
     }
 }
 
-/// Reads one socket of the carrier for as long as anybody serves.
-async fn read(index: usize, wires: Arc<Wires>, supervisor: Weak<Supervisor<Sockets>>) {
+/// The carrier, and whom what comes from it is for, as long as anybody serves.
+type Carried = (Arc<Wires>, Weak<Supervisor<Sockets>>);
+
+/// Reads one socket of the carrier.
+async fn read(index: usize, (wires, supervisor): Carried) {
     let mut buffers = Buffers::default();
+    while hand_in(&supervisor, wires.receive(index, &mut buffers).await) {}
+}
+
+/// Sends what full sockets did not take.
+async fn flush((wires, supervisor): Carried) {
+    while hand_in(&supervisor, wires.flush().await) {}
+}
+
+/// Tells of the addresses of this host as they come and go.
+async fn watch_addresses((wires, supervisor): Carried) {
+    let mut changes = wires.changes();
     loop {
-        let arrivals = match wires.receive(index, &mut buffers).await {
-            Ok(arrivals) => arrivals,
-            Err(error) => {
-                tracing::warn!(%error, "cannot receive SCTP packets for the moment");
-                tokio::time::sleep(BROKEN_PAUSE).await;
-                continue;
-            }
-        };
-        let Some(supervisor) = supervisor.upgrade() else { return };
-        supervisor.with(|sockets| {
-            arrivals.into_iter().filter_map(input).for_each(|input| sockets.handle(input));
-        });
+        let present = wires.changed(&mut changes).await;
+        if !hand_in(&supervisor, vec![Arrival::LocalAddresses(present)]) {
+            return;
+        }
     }
 }
 
-fn input(arrival: eyas_sctp::io::Input) -> Option<Input> {
+/// Whether anybody serves any more.
+fn hand_in(supervisor: &Weak<Supervisor<Sockets>>, arrivals: Vec<Arrival>) -> bool {
+    let Some(supervisor) = supervisor.upgrade() else { return false };
+    supervisor.with(|sockets| {
+        arrivals.into_iter().filter_map(input).for_each(|input| sockets.handle(input));
+    });
+    true
+}
+
+fn input(arrival: Arrival) -> Option<Input> {
     match arrival {
-        eyas_sctp::io::Input::Packets(received) => Some(Input::Packets(received)),
-        eyas_sctp::io::Input::Unreachable { remote, reason, quoted } => {
+        Arrival::Packets(received) => Some(Input::Packets(received)),
+        Arrival::Unreachable { remote, reason, quoted } => {
             Some(Input::Unreachable { remote, reason, quoted })
         }
+        Arrival::LocalAddresses(addresses) => Some(Input::LocalAddresses(addresses)),
         _ => None,
     }
 }
 
-/// Keeps the time, and sends what full sockets did not take.
-async fn drive(wake: Arc<Notify>, wires: Arc<Wires>, supervisor: Weak<Supervisor<Sockets>>) {
-    let mut addresses = wires.addresses();
-    let mut look = tokio::time::interval(LOOK_AGAIN_AFTER);
+/// Asks the stack again when it wants to be asked.
+async fn keep_time(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
     loop {
         let Some(serving) = supervisor.upgrade() else { return };
-        let (due, full) = serving.with(|sockets| {
-            let full = sockets.outbox.front().map(|transmit| transmit.remote);
-            (sockets.timeout.map(|time| sockets.start + time), full)
-        });
+        let due = serving.with(|sockets| sockets.timeout.map(|time| sockets.start + time));
         drop(serving);
         let time = async {
             match due {
+                // A timer rounds up to the next millisecond: what is due is not slept for.
                 Some(time) if time <= Instant::now() => {}
                 Some(time) => tokio::time::sleep_until(time.into()).await,
                 None => std::future::pending().await,
             }
         };
-        let writable = async {
-            match full {
-                Some(remote) => wires.writable(remote).await,
-                None => std::future::pending().await,
-            }
-        };
-        let woken = tokio::select! {
-            () = time => Woken::Due,
-            writable = writable => { drop(writable); Woken::Writable }
-            _ = look.tick() => Woken::Look,
+        tokio::select! {
+            () = time => {}
             () = wake.notified() => continue,
-        };
-        let Some(serving) = supervisor.upgrade() else { return };
-        match woken {
-            Woken::Due => serving.with(|sockets| sockets.handle(Input::Tick)),
-            Woken::Writable => serving.with(Sockets::flush),
-            Woken::Look => {
-                let now = wires.addresses();
-                if now != addresses {
-                    addresses.clone_from(&now);
-                    serving.with(|sockets| sockets.handle(Input::LocalAddresses(now)));
-                }
-            }
         }
+        let Some(serving) = supervisor.upgrade() else { return };
+        serving.with(|sockets| sockets.handle(Input::Tick));
     }
-}
-
-/// What woke the driver.
-enum Woken {
-    Due,
-    Writable,
-    Look,
 }

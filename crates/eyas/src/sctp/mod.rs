@@ -6,6 +6,7 @@
 //! | `kernel/` | the kernel's own SCTP, where it speaks it | RFC 6458 |
 //! | `hub` | one protocol endpoint, shared by its task and its associations | |
 //! | `slot` | what the hub keeps for one association | |
+//! | `outbox` | packets on their way to the sockets | |
 //! | `own_addresses` | the addresses that peers are told of, as they come and go | RFC 5061 |
 //! | `ports` | which packets of a shared socket are ours | |
 //! | `task` | moves packets, times and events between sockets and endpoint | |
@@ -28,6 +29,7 @@ mod error;
 mod hub;
 pub(crate) mod kernel;
 mod listener;
+mod outbox;
 mod own_addresses;
 mod ports;
 pub(crate) mod secured;
@@ -45,4 +47,4 @@ pub use error::SctpError;
 pub(crate) use error::of_attempt;
 pub use listener::{Directly, SctpListenParameters, SctpListener};
 pub use stream::SctpStream;
-pub use wires::{Buffers, Wires, is_without_way};
+pub use wires::{Buffers, Changes, Wires};

@@ -1,24 +1,21 @@
 //! The task of a hub: packets from the sockets to the protocol and back, and the time.
 
-use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use eyas_sctp::config::EndpointConfig;
-use eyas_sctp::io::{Input, Transmit, Unreachable};
+use eyas_sctp::io::Input;
 use tokio::io::Ready;
 
-use super::carrier::{Arrivals, ReceiveBuffers, Ways, Wire};
-use super::hub::{Anchor, Dependence, Hub, MAX_OUTBOX, Next};
+use super::carrier::{Arrivals, ReceiveBuffers, Wire};
+use super::hub::{Anchor, Dependence, Hub, Next};
+use super::outbox::Outbox;
 use super::own_addresses::{Bound, Watch};
-use super::wires::is_without_way;
+use super::wires::read;
 
 /// Sockets of one endpoint: eight addresses, or four inside UDP and not.
 const MAX_WIRES: usize = 8;
-/// The pause after a socket failed in a way that says nothing about a packet.
-const BROKEN_PAUSE: Duration = Duration::from_millis(50);
 
 /// Whether peers are told of the addresses of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +74,7 @@ async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence
     let _end = EndOnDrop(Arc::clone(&hub));
     let mut buffers = ReceiveBuffers::new();
     let mut arrivals = Arrivals::new();
-    let mut outbox: VecDeque<Transmit> = VecDeque::with_capacity(MAX_OUTBOX);
-    let mut ways = Ways::default();
+    let mut outbox = Outbox::default();
     let mut source = None;
     loop {
         hub.wires.iter().for_each(|wire| wire.handle_timeout(Instant::now()));
@@ -93,13 +89,13 @@ async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence
             for input in arrivals.drain(..) {
                 state.handle(now, input, is_shared);
             }
-            state.drain(now, &mut outbox)
+            state.drain(now, &mut outbox.trains)
         };
-        let full = send(&hub, &mut ways, &mut outbox, &mut arrivals);
+        outbox.send(&hub.wires, &mut arrivals);
         let until = match next {
             _ if !arrivals.is_empty() => continue,
-            Next::Over if outbox.is_empty() => return,
-            Next::Full if outbox.is_empty() => {
+            Next::Over if outbox.trains.is_empty() => return,
+            Next::Full if outbox.trains.is_empty() => {
                 tokio::task::consume_budget().await;
                 continue;
             }
@@ -110,60 +106,19 @@ async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence
         let timers = hub.wires.iter().filter_map(Wire::next_timeout);
         let look = watch.as_ref().and_then(Watch::next_timeout);
         let until = until.into_iter().chain(timers).chain(look).min();
-        source = match wait(&hub, watch.as_ref(), until, full).await {
+        source = match wait(&hub, watch.as_ref(), until, outbox.full()).await {
             Woken::Readable(wire, ready) => {
                 read(&hub.wires[wire], ready, &mut buffers, &mut arrivals).await;
                 hub.divert(wire, &mut arrivals);
                 Some(wire)
             }
             Woken::Moved => {
-                ways.forget();
+                outbox.forget_ways();
                 watch.iter_mut().for_each(Watch::settle);
                 None
             }
             Woken::Other => None,
         };
-    }
-}
-
-/// Sends what can be sent. Gives the wire that is full, if one is; what is for it stays.
-fn send(
-    hub: &Hub,
-    ways: &mut Ways,
-    outbox: &mut VecDeque<Transmit>,
-    arrivals: &mut Arrivals,
-) -> Option<usize> {
-    while let Some(transmit) = outbox.front() {
-        let remote = transmit.remote;
-        let Some(index) = ways.choose(&hub.wires, transmit) else {
-            arrivals.push(without_way(remote));
-            outbox.pop_front();
-            continue;
-        };
-        match hub.wires[index].try_send(transmit) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(index),
-            Err(error) => {
-                tracing::debug!(%remote, %error, "cannot send");
-                if is_without_way(&error) {
-                    arrivals.push(without_way(remote));
-                }
-            }
-        }
-        outbox.pop_front();
-    }
-    None
-}
-
-/// This host itself says that there is no way to `remote`.
-fn without_way(remote: SocketAddr) -> Input {
-    Input::Unreachable { remote, reason: Unreachable::Route, quoted: None }
-}
-
-async fn read(wire: &Wire, ready: Ready, buffers: &mut ReceiveBuffers, arrivals: &mut Arrivals) {
-    if let Err(error) = wire.receive(ready, buffers, arrivals) {
-        tracing::warn!(%error, "cannot receive SCTP packets for the moment");
-        tokio::time::sleep(BROKEN_PAUSE).await;
     }
 }
 

@@ -2,12 +2,21 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use eyas_sctp::io::{Input, Transmit};
+use tokio::io::Ready;
+use tokio::sync::Notify;
 
-use super::carrier::{Access, ReceiveBuffers, Ways, Wire, access};
-use super::own_addresses::Bound;
+use super::carrier::{Access, Arrivals, ReceiveBuffers, Wire, access};
+use super::outbox::Outbox;
+use super::own_addresses::{Bound, Watch};
+
+/// Trains that a full socket has not taken yet; more are lost, as on any path.
+const MAX_OUTBOX: usize = 1024;
+/// The pause after a socket failed in a way that says nothing about a packet.
+const BROKEN_PAUSE: Duration = Duration::from_millis(50);
 
 /// A socket for each address family, or for each address: inside UDP, or directly over IP.
 ///
@@ -16,7 +25,9 @@ use super::own_addresses::Bound;
 #[derive(Debug)]
 pub struct Wires {
     wires: Vec<Wire>,
-    ways: Mutex<Ways>,
+    outbox: Mutex<Outbox>,
+    /// Something has to wait for a full socket.
+    waits: Notify,
 }
 
 impl Wires {
@@ -65,7 +76,7 @@ impl Wires {
                 Err(error) => tracing::debug!(%error, "no SCTP over IPv6"),
             }
         }
-        Ok(Self { wires, ways: Mutex::new(Ways::default()) })
+        Ok(Self { wires, outbox: Mutex::default(), waits: Notify::new() })
     }
 
     /// The UDP port, if packets go inside UDP.
@@ -86,28 +97,67 @@ impl Wires {
         addresses
     }
 
-    /// Sends a train of packets. What the path does not take counts as lost.
-    ///
-    /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] when the socket is full, [`io::ErrorKind::NetworkUnreachable`] where
-    /// none leads there, and what else keeps packets from leaving.
-    pub fn try_send(&self, transmit: &Transmit) -> io::Result<()> {
-        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
-        let chosen = ways.choose(&self.wires, transmit);
-        drop(ways);
-        let wire = chosen.and_then(|index| self.wires.get(index));
-        wire.ok_or(io::ErrorKind::NetworkUnreachable)?.try_send(transmit)
+    /// What [`Self::changed`] looks at: changes from now on. Must be called inside a tokio runtime.
+    pub fn changes(&self) -> Changes {
+        let bound = Bound::of(&self.wires);
+        let known = bound.now();
+        Changes(Watch::new(bound, known))
     }
 
-    /// Waits until the socket that leads there takes packets again. Cancel-safe.
-    ///
-    /// # Errors
-    /// If the runtime ends.
-    pub async fn writable(&self, remote: SocketAddr) -> io::Result<()> {
-        match self.wires.iter().find(|wire| wire.leads_to(remote)) {
-            Some(wire) => wire.writable().await,
-            None => Ok(()),
+    /// Waits until [`Self::addresses`] are others than before. Cancel-safe.
+    pub async fn changed(&self, changes: &mut Changes) -> Vec<IpAddr> {
+        let watch = &mut changes.0;
+        loop {
+            let Some(time) = watch.next_timeout() else {
+                watch.noticed().await;
+                self.outbox().forget_ways();
+                watch.settle();
+                continue;
+            };
+            tokio::time::sleep_until(time.into()).await;
+            if watch.due_addresses(Instant::now()).is_some() {
+                return self.addresses();
+            }
         }
+    }
+
+    /// Sends a train of packets, once those that wait for a full socket have left. What cannot be sent
+    /// is lost, as on any path; that no way leads there is given back.
+    pub fn send(&self, transmit: Transmit) -> Vec<Input> {
+        let mut outbox = self.outbox();
+        if outbox.trains.len() < MAX_OUTBOX {
+            outbox.trains.push_back(transmit);
+        }
+        let mut arrivals = Arrivals::new();
+        if outbox.full().is_none() {
+            outbox.send(&self.wires, &mut arrivals);
+            if outbox.full().is_some() {
+                self.waits.notify_one();
+            }
+        }
+        arrivals
+    }
+
+    /// Sends what waits for full sockets, whenever they have room, until there is something to be told:
+    /// that no way leads there. Cancel-safe.
+    pub async fn flush(&self) -> Vec<Input> {
+        let mut arrivals = Arrivals::new();
+        while arrivals.is_empty() {
+            let full = self.outbox().full();
+            match full.and_then(|index| self.wires.get(index)) {
+                Some(wire) if wire.writable().await.is_ok() => {
+                    self.outbox().send(&self.wires, &mut arrivals);
+                }
+                // The runtime is being shut down.
+                Some(_) => std::future::pending().await,
+                None => self.waits.notified().await,
+            }
+        }
+        arrivals
+    }
+
+    fn outbox(&self) -> MutexGuard<'_, Outbox> {
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many sockets there are; each is read on its own.
@@ -115,19 +165,40 @@ impl Wires {
         self.wires.len()
     }
 
-    /// Waits until something came in at the socket of this number, and what that was. Nothing is lost
-    /// if it is dropped.
-    ///
-    /// # Errors
-    /// What says something about the socket and not about a packet.
-    pub async fn receive(&self, index: usize, buffers: &mut Buffers) -> io::Result<Vec<Input>> {
-        let wire = self.wires.get(index).ok_or(io::ErrorKind::NotFound)?;
-        let ready = wire.readable().await?;
-        let mut arrivals = Vec::new();
-        wire.receive(ready, &mut buffers.0, &mut arrivals)?;
-        Ok(arrivals)
+    /// Waits until something came in at the socket of this number, and gives what that was. Nothing is
+    /// lost if it is dropped while it waits for that.
+    pub async fn receive(&self, index: usize, buffers: &mut Buffers) -> Vec<Input> {
+        let mut arrivals = Arrivals::new();
+        while arrivals.is_empty() {
+            match self.wires.get(index) {
+                Some(wire) => match wire.readable().await {
+                    Ok(ready) => read(wire, ready, &mut buffers.0, &mut arrivals).await,
+                    // The runtime is being shut down.
+                    Err(_) => std::future::pending().await,
+                },
+                None => std::future::pending().await,
+            }
+        }
+        arrivals
     }
 }
+
+/// Reads what there is; where the socket fails, after a pause.
+pub(super) async fn read(
+    wire: &Wire,
+    ready: Ready,
+    buffers: &mut ReceiveBuffers,
+    arrivals: &mut Arrivals,
+) {
+    if let Err(error) = wire.receive(ready, buffers, arrivals) {
+        tracing::warn!(%error, "cannot receive SCTP packets for the moment");
+        tokio::time::sleep(BROKEN_PAUSE).await;
+    }
+}
+
+/// What was known of this host's addresses.
+#[derive(Debug)]
+pub struct Changes(Watch);
 
 /// Memory to receive into, used again and again.
 #[derive(Debug)]
@@ -137,10 +208,4 @@ impl Default for Buffers {
     fn default() -> Self {
         Self(ReceiveBuffers::new())
     }
-}
-
-/// Whether an error of [`Wires::try_send`] says that there is no way to the peer.
-pub fn is_without_way(error: &io::Error) -> bool {
-    use io::ErrorKind::{AddrNotAvailable, HostUnreachable, InvalidInput, NetworkUnreachable};
-    matches!(error.kind(), NetworkUnreachable | HostUnreachable | AddrNotAvailable | InvalidInput)
 }

@@ -1,0 +1,67 @@
+//! Packets on their way out: the socket that each leaves by, and those that a full one has not taken.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+
+use eyas_sctp::io::{Input, Transmit, Unreachable};
+
+use super::carrier::{Arrivals, Ways, Wire};
+
+/// Trains of packets, in the order in which they leave.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    /// What has not left yet.
+    pub(super) trains: VecDeque<Transmit>,
+    ways: Ways,
+    full: Option<usize>,
+}
+
+impl Outbox {
+    /// Sends what can be sent. What has no way is told as an arrival.
+    pub(super) fn send(&mut self, wires: &[Wire], arrivals: &mut Arrivals) {
+        self.full = None;
+        while let Some(transmit) = self.trains.front() {
+            let remote = transmit.remote;
+            let Some(index) = self.ways.choose(wires, transmit) else {
+                arrivals.push(without_way(remote));
+                self.trains.pop_front();
+                continue;
+            };
+            match wires[index].try_send(transmit) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.full = Some(index);
+                    return;
+                }
+                Err(error) => {
+                    tracing::debug!(%remote, %error, "cannot send");
+                    if is_without_way(&error) {
+                        arrivals.push(without_way(remote));
+                    }
+                }
+            }
+            self.trains.pop_front();
+        }
+    }
+
+    /// The socket that has to have room before anything else can be sent.
+    pub(super) const fn full(&self) -> Option<usize> {
+        self.full
+    }
+
+    /// Routes or addresses have changed.
+    pub(super) fn forget_ways(&mut self) {
+        self.ways.forget();
+    }
+}
+
+/// This host itself says that there is no way to `remote`.
+fn without_way(remote: SocketAddr) -> Input {
+    Input::Unreachable { remote, reason: Unreachable::Route, quoted: None }
+}
+
+fn is_without_way(error: &io::Error) -> bool {
+    use io::ErrorKind::{AddrNotAvailable, HostUnreachable, InvalidInput, NetworkUnreachable};
+    matches!(error.kind(), NetworkUnreachable | HostUnreachable | AddrNotAvailable | InvalidInput)
+}
