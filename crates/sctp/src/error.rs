@@ -39,6 +39,11 @@ pub enum Error {
     Busy,
     /// The endpoint has as many associations as it may.
     TooManyAssociations,
+    /// An SCTP port is missing that cannot be drawn, as the peer has to know it already.
+    NoPort,
+    /// No association comes of this INIT of the peer's, exchanged out of band: connect with a
+    /// handshake instead.
+    BadInit,
 }
 
 impl fmt::Display for Error {
@@ -61,6 +66,10 @@ impl fmt::Display for Error {
             Self::NoSuchKey => f.write_str("there is no shared key with this identifier"),
             Self::Busy => f.write_str("a request of this kind is still under way"),
             Self::TooManyAssociations => f.write_str("the endpoint has too many associations"),
+            Self::NoPort => f.write_str("both SCTP ports have to be named here"),
+            Self::BadInit => {
+                f.write_str("the peer's INIT is of no use; connect with a handshake instead")
+            }
         }
     }
 }

@@ -30,6 +30,7 @@
 //! | [`io`] | the contract: inputs in, outputs out | |
 //! | [`endpoint`] | the way in: associations, their messages and their state | RFC 9260, RFC 6458 |
 //! | `association` | one association: a file for each procedure | RFC 9260 |
+//! | [`snap`] | INITs exchanged out of band, as in SDP | draft-hancke-tsvwg-snap |
 //! | [`config`] | what can be set | RFC 9260 §16, RFC 6458 |
 //! | [`message`] | a user message and what goes with it | RFC 6458 §5.3 |
 //! | [`event`] | what an association tells its user | RFC 6458 §6.1 |
@@ -113,6 +114,7 @@
 //! | RFC 9438 | CUBIC | `congestion/cubic.rs` |
 //! | Iyengar et al. 2006, Dreibholz et al. 2010 | all paths at once | `cmt/`, `send/multipath/`, `path/flight_cap.rs`, `path/doubt.rs` |
 //! | RFC 9653 | no checksum | `endpoint/input.rs`, `association/output.rs` |
+//! | draft-hancke-tsvwg-snap | INITs in SDP | `snap.rs`, `endpoint/out_of_band.rs` |
 //! | draft-ietf-ccwg-bbr | BBR | `congestion/bbr.rs` |
 //! | draft-khalili-mptcp-congestion-control | OLIA | `congestion/olia.rs` |
 //! | draft-tuexen-tsvwg-sctp-multipath | NR-SACK | `receive/sack.rs`, `send/acknowledgement.rs` |
@@ -139,6 +141,7 @@ pub mod receive;
 pub mod scheduler;
 pub mod send;
 pub mod serial;
+pub mod snap;
 pub mod wire;
 
 /// The example of the README, so that it cannot rot.

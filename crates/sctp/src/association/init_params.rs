@@ -14,7 +14,7 @@ use crate::serial::Tsn;
 use crate::wire::parameter::SupportedAddressTypes;
 use crate::wire::{ChunkType, InitChunk, Parameter, Parameters};
 
-pub(crate) use reading::{Reading, Refusal};
+pub(crate) use reading::{LEAST_WINDOW, Reading, Refusal};
 
 /// The error detection method of RFC 9653 §3 that stands for "something below checks": DTLS.
 const ERROR_DETECTION_BELOW: u32 = 1;

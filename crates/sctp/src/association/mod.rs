@@ -12,6 +12,7 @@
 //! | `transfer` | data, and its acknowledgement | RFC 9260 §6 |
 //! | `reachability` | errors of paths, heartbeats, a peer's new UDP port | RFC 9260 §8, RFC 6951 §5.4 |
 //! | `shutdown` | the graceful end | RFC 9260 §9.2 |
+//! | `out_of_band` | one whose INITs went another way | draft-hancke-tsvwg-snap |
 //! | `lingering` | a deadline for data that holds up the end | |
 //! | `abort` | the end at once | RFC 9260 §9.1 |
 //! | `dynamic_address`, `own_addresses` | addresses added and removed | RFC 5061 |
@@ -37,6 +38,7 @@ mod handshake;
 pub(crate) mod init_params;
 mod lingering;
 mod notifications;
+mod out_of_band;
 mod output;
 mod own_addresses;
 mod reachability;
@@ -135,6 +137,24 @@ pub(crate) struct AssociationSeed {
     pub(crate) seed: [u8; 32],
 }
 
+impl AssociationSeed {
+    /// Paths to the addresses that the user named.
+    fn paths_to(&self, remotes: &[SocketAddr], local: Option<IpAddr>) -> Paths {
+        let config = &self.config;
+        let first = remotes.first().copied().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+        let mut paths = Paths::new(first, local, config, self.seed);
+        for remote in remotes.iter().skip(1).take(config.max_peer_addresses) {
+            // The user vouches for them (RFC 9260 §5.4, rule 1).
+            if let Some(path) = paths.add(*remote, local, config) {
+                paths.confirm(path);
+            }
+        }
+        // The user knows them.
+        while paths.poll_change().is_some() {}
+        paths
+    }
+}
+
 impl Association {
     fn new(
         base: AssociationSeed,
@@ -185,18 +205,8 @@ impl Association {
         local: Option<IpAddr>,
         hold: bool,
     ) -> Box<Self> {
-        let config = base.config.clone();
-        let first = remotes.first().copied().unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
-        let mut paths = Paths::new(first, local, &config, base.seed);
-        for remote in remotes.iter().skip(1).take(config.max_peer_addresses) {
-            // The user vouches for them (RFC 9260 §5.4, rule 1).
-            if let Some(path) = paths.add(*remote, local, &config) {
-                paths.confirm(path);
-            }
-        }
-        // The user knows them.
-        while paths.poll_change().is_some() {}
-        let t1 = Retry::new(now, config.rto_initial, paths.primary());
+        let paths = base.paths_to(remotes, local);
+        let t1 = Retry::new(now, base.config.rto_initial, paths.primary());
         let unknown = InitParams::unknown();
         let state = State::CookieWait(Box::new(CookieWait {
             own: own.clone(),

@@ -17,6 +17,7 @@
 //! | `random` | tags, TSNs and keys from the seed | RFC 4086 |
 //! | `own_addresses` | addresses of ours that a peer is told of | RFC 5061 |
 //! | `keys` | shared keys of AUTH | RFC 6458 §8.3 |
+//! | `out_of_band` | associations whose INITs went another way | draft-hancke-tsvwg-snap |
 //! | `live` | what can be changed while it runs | RFC 6458 §8.1 |
 //! | `status` | what can be asked | RFC 6458 §8.2 |
 
@@ -28,6 +29,7 @@ mod keys;
 mod limit;
 mod live;
 mod memory;
+mod out_of_band;
 mod out_of_the_blue;
 mod output;
 mod own_addresses;

@@ -16,6 +16,7 @@ mod interleaving;
 mod live;
 mod memory;
 mod nat;
+mod out_of_band;
 mod out_of_the_blue;
 mod paths;
 mod properties;

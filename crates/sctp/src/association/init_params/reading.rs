@@ -15,7 +15,7 @@ use crate::wire::parameter::SupportedAddressTypes;
 use crate::wire::{Cause, ChunkType, InitChunk, Parameter, ParameterType};
 
 /// The least window that an association can work with (RFC 9260 §3.3.2, §3.3.3).
-const LEAST_WINDOW: u32 = 1500;
+pub(crate) const LEAST_WINDOW: u32 = 1500;
 
 /// The most unknown parameters that are reported back, so that an answer stays small.
 const MAX_REPORTED: usize = 8;

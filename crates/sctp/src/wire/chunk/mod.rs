@@ -172,6 +172,14 @@ impl Chunk {
         parsed.unwrap_or(Self::Malformed { chunk_type })
     }
 
+    /// Reads a chunk that is in no packet: all of `bytes`, as long as it says itself.
+    pub(crate) fn alone(bytes: &Bytes) -> Option<Self> {
+        let view = View::whole(bytes);
+        let length = usize::from(view.u16_at(2)?);
+        let rest = View::part(bytes, bytes.len(), bytes.len());
+        (length == bytes.len()).then(|| Self::parse(view, rest))
+    }
+
     fn parse_control(
         chunk_type: ChunkType,
         flags: u8,

@@ -1,0 +1,101 @@
+//! Associations whose INITs went another way, as in SDP (draft-hancke-tsvwg-snap).
+
+use core::{net::SocketAddr, time::Duration};
+
+use super::Endpoint;
+use super::registry::Peer;
+use crate::association::init_params::{InitParams, Reading};
+use crate::association::{Association, AssociationSeed, addresses};
+use crate::config::{AssociationConfig, ConnectOptions};
+use crate::error::Error;
+use crate::identifier::AssociationId;
+use crate::snap::Init;
+
+impl Endpoint {
+    /// The INIT for a peer to be told out of band. Nothing is kept here and no timer runs; the caller
+    /// keeps it, and hands it to [`Self::connect_out_of_band`] with what the peer says. It lists no
+    /// addresses: whatever carries the packets, as ICE does, has found them.
+    #[must_use]
+    pub fn init_out_of_band(&mut self, association: &AssociationConfig) -> Init {
+        let nowhere = core::net::Ipv4Addr::UNSPECIFIED.into();
+        let mut own = self.introduce(association, nowhere);
+        own.addresses.clear();
+        Init::of(&own.to_init(Duration::ZERO, true))
+    }
+
+    /// Opens an association of which both INITs are known: it is up at once, without a packet, and
+    /// [`crate::event::Event::Up`] says so. The peer has to do the same. `own` came from
+    /// [`Self::init_out_of_band`] for the same configuration as in `options`, and both SCTP ports are
+    /// known, as from `a=sctp-port`: `local_port` is not drawn here.
+    ///
+    /// Only where something below protects against strangers, as DTLS does: there is no cookie.
+    ///
+    /// # Errors
+    /// [`Error::BadInit`] if no association comes of the peer's INIT or it is our own, sent back: some
+    /// answer with attributes that they do not know. Then [`Self::connect`] remains.
+    /// [`Error::Busy`] if the port towards this peer is taken, or `own` was used before. Others as
+    /// with [`Self::connect`].
+    pub fn connect_out_of_band(
+        &mut self,
+        now: Duration,
+        options: &ConnectOptions,
+        own: &Init,
+        peer: &Init,
+    ) -> Result<AssociationId, Error> {
+        self.see(now);
+        let unicast = |remote: &SocketAddr| addresses::is_unicast(remote.ip());
+        if options.remotes.is_empty() || !options.remotes.iter().all(unicast) {
+            return Err(Error::BadAddress);
+        }
+        let (local_port, remote_port) = (options.local_port, options.remote_port);
+        if local_port == 0 || remote_port == 0 {
+            return Err(Error::NoPort);
+        }
+        if self.registry.len() >= self.config.max_associations {
+            return Err(Error::TooManyAssociations);
+        }
+        let is_taken = |remote: &SocketAddr| {
+            self.registry.by_peer(&Peer { remote: *remote, remote_port, local_port }).is_some()
+        };
+        if options.remotes.iter().any(is_taken) {
+            return Err(Error::Busy);
+        }
+        let (own, peer) = self.agree(options, own, peer)?;
+        if self.registry.has_tag(own.tag.0) {
+            return Err(Error::Busy);
+        }
+        let config = self.share(&options.association);
+        let seed = self.draw_seed();
+        let (remotes, local) = (options.remotes.as_slice(), options.local);
+        let (slot, id) = self.registry.insert(|id| {
+            let base = AssociationSeed { id, config, local_port, remote_port, seed };
+            Association::agreed_out_of_band(base, &own, &peer, remotes, local)
+        });
+        self.give_share(slot);
+        self.touch(slot);
+        Ok(id)
+    }
+
+    /// What both sides said, if it goes together.
+    fn agree(
+        &mut self,
+        options: &ConnectOptions,
+        own: &Init,
+        peer: &Init,
+    ) -> Result<(InitParams, InitParams), Error> {
+        let source = options.remotes[0].ip();
+        let config = &options.association;
+        let mut read = |init: &Init| {
+            let read = Reading::of(init.chunk(), source, config, &mut self.counters);
+            read.map_err(|_| Error::BadInit)
+        };
+        let (own, mut peer) = (read(own)?.params, read(peer)?);
+        // The peer takes it as agreed on that I-DATA is used, and with it that cannot be.
+        let mixed = peer.lacks_skipping && own.offers.interleaving;
+        if own.tag == peer.params.tag || mixed {
+            return Err(Error::BadInit);
+        }
+        peer.params.addresses.clear();
+        Ok((own, peer.params))
+    }
+}
