@@ -15,8 +15,9 @@ use crate::local::{Op, REQUEST, Request, blocks};
 use crate::service::{Call, Service};
 use crate::supervisor::{Reply, Supervisor, Tried, User};
 
-/// Serves one connection until the program, or what is left of it, closes it.
-pub(crate) async fn serve<S: Service>(mut stream: UnixStream, user: User<S>) {
+/// Serves one connection, whose requests show this key, until the program, or what is left of it, closes
+/// it.
+pub(crate) async fn serve<S: Service>(mut stream: UnixStream, key: u64, user: User<S>) {
     let supervisor = &user.0;
     loop {
         let mut header = [0; REQUEST];
@@ -28,7 +29,7 @@ pub(crate) async fn serve<S: Service>(mut stream: UnixStream, user: User<S>) {
             let _ = send(&stream, Reply::errno(libc::EPROTONOSUPPORT)).await;
             return;
         };
-        if request.key != supervisor.key() {
+        if request.key != key && !(request.op == Op::Status && is_ours(&stream)) {
             return;
         }
         let Ok(call) = read(&mut stream, request).await else { return };
@@ -41,13 +42,19 @@ pub(crate) async fn serve<S: Service>(mut stream: UnixStream, user: User<S>) {
             }
             Op::Socket | Op::Status => attempt(supervisor, &stream, &call).await,
             _ if supervisor.knows(&call) => attempt(supervisor, &stream, &call).await,
-            _ => Ok(Reply::errno(libc::EBADF)),
+            _ => Ok(Reply::errno(libc::ECONNRESET)),
         };
         let Ok(reply) = reply else { return };
         if send(&stream, reply).await.is_err() {
             return;
         }
     }
+}
+
+/// Whether the user who runs this is at the other end, or root: they may see what there is.
+fn is_ours(stream: &UnixStream) -> bool {
+    let peer = stream.peer_cred().map(|peer| peer.uid());
+    peer.is_ok_and(|user| user == 0 || user == rustix::process::geteuid().as_raw())
 }
 
 /// The rest of a request.
@@ -90,7 +97,12 @@ async fn attempt<S: Service>(
         }
         is_first = false;
         tokio::select! {
-            () = notified => {}
+            () = notified => {
+                if !supervisor.knows(call) {
+                    // It was ended under the program's feet.
+                    return Ok(Reply::errno(libc::ECONNRESET));
+                }
+            }
             ended = cancelled(stream) => {
                 ended?;
                 return Ok(supervisor.give_up(call, libc::EINTR));

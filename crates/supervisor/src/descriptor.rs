@@ -100,6 +100,12 @@ impl End {
         }
     }
 
+    /// Shows that there is nobody at this end any more.
+    pub(crate) fn hang_up(&self) {
+        // The program may have closed its end meanwhile.
+        let _ = shutdown(self.fd.as_raw_fd(), Shutdown::Both);
+    }
+
     /// Whether the last copy of the program's end is closed.
     pub(crate) fn is_closed(&self) -> bool {
         let mut ends = [PollFd::new(self.fd.as_fd(), PollFlags::empty())];

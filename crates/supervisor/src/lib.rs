@@ -4,6 +4,9 @@
 //! | --- | --- |
 //! | `service` | what the sockets are: whoever implements it speaks SCTP |
 //! | `supervisor` | the sockets' descriptors, and who waits for what |
+//! | `place`, `socket_file` | where programs find it: an abstract name, or a socket in a folder |
+//! | `client` | asking a supervisor, as others than its programs do |
+//! | `status` | what it shows of itself |
 //! | `descriptor` | one pair of local sockets, whose far end a program has |
 //! | `connection` | requests of programs, one after another |
 //! | `sockets` | the service that speaks SCTP: `eyas-sockets` with the carriers of `eyas` |
@@ -14,16 +17,25 @@
 //! `POLLOUT`. Each call is a request on a connection of its own; a socket lives until the last copy
 //! of its descriptor is closed, by whatever process.
 
+mod client;
 mod connection;
 mod descriptor;
 mod library;
 #[path = "../../preload/src/local/mod.rs"]
 pub mod local;
+mod place;
+mod random;
 mod service;
+mod socket_file;
 mod sockets;
+mod status;
 mod supervisor;
 
-pub use library::Library;
+pub use client::{Address, AskError};
+pub use library::{Library, LibraryFile};
+pub use place::Place;
 pub use service::{Answer, Call, Closing, Notice, Outcome, Service, poll};
+pub use socket_file::is_open_to_all;
 pub use sockets::{Carrier, Settings, Sockets};
-pub use supervisor::{Place, Supervisor};
+pub use status::Status;
+pub use supervisor::Supervisor;

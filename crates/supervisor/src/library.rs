@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -28,5 +28,31 @@ impl Library {
     /// What stands in `LD_PRELOAD`.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
+    }
+}
+
+/// The library as a file, for programs that have no eyas: another container of the same pod. It goes with
+/// this, but not where the process is killed.
+#[derive(Debug)]
+pub struct LibraryFile(PathBuf);
+
+impl LibraryFile {
+    /// Writes it. A program that has an older one in use keeps that.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(path: &Path) -> io::Result<Self> {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".new");
+        std::fs::write(&beside, LIBRARY)?;
+        std::fs::rename(&beside, path)?;
+        Ok(Self(path.to_owned()))
+    }
+}
+
+impl Drop for LibraryFile {
+    fn drop(&mut self) {
+        // Somebody may have taken it away already.
+        let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -12,11 +12,14 @@ use bytes::Bytes;
 use eyas::sctp::{Buffers, Wires};
 use eyas_sctp::config::AssociationConfig;
 use eyas_sctp::io::Input as Arrival;
-use eyas_sockets::{AssocId, Input, Output, SocketId, Stack, StackConfig, StackStatus};
+use eyas_sockets::{AssocId, Input, Output, SocketId, Stack, StackConfig};
 use tokio::sync::Notify;
 
+use crate::place::Place;
+use crate::random::bytes;
 use crate::service::{Call, Closing, Notice, Outcome, Service};
-use crate::supervisor::{Place, Supervisor, random};
+use crate::status::Status;
+use crate::supervisor::Supervisor;
 
 /// What carries the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +39,14 @@ pub struct Settings {
     pub addresses: Vec<IpAddr>,
     /// What associations are like where no option of a socket says otherwise.
     pub association: AssociationConfig,
+    /// What is served, for people: a command, or a path.
+    pub serves: String,
 }
 
 /// SCTP sockets, their time and their packets.
 #[derive(Debug)]
 pub struct Sockets {
+    settings: Settings,
     stack: Stack,
     wires: Arc<Wires>,
     start: Instant,
@@ -77,7 +83,8 @@ impl Sockets {
         };
         let wake = Arc::new(Notify::new());
         let service = Self {
-            stack: Stack::new(config, random()?, Duration::ZERO),
+            settings: settings.clone(),
+            stack: Stack::new(config, bytes()?, Duration::ZERO),
             wires: Arc::clone(&wires),
             start: Instant::now(),
             timeout: None,
@@ -96,8 +103,18 @@ impl Sockets {
     }
 
     /// All that there is to be shown.
-    pub fn status(&self) -> StackStatus {
-        self.stack.status()
+    pub fn status(&self) -> Status {
+        Status {
+            udp_port: self.wires.udp_port(),
+            addresses: self.wires.addresses(),
+            up_ms: (self.now().as_secs_f64() * 1e6).round() / 1e3,
+            ..Status::of(&self.settings, self.stack.status())
+        }
+    }
+
+    /// How many associations have not ended yet, those without a socket included.
+    pub fn associations(&self) -> usize {
+        self.stack.status().associations.len()
     }
 
     fn now(&self) -> Duration {

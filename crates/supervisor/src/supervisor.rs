@@ -4,39 +4,27 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener as StdListener};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use nix::libc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::net::UnixListener;
 use tokio::sync::{Notify, watch};
 
 use crate::connection::serve;
 use crate::descriptor::End;
 use crate::local::{Descriptor, Response};
+use crate::place::{Door, Place, open};
+use crate::random::number;
 use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
-
-/// Where programs find a supervisor.
-#[derive(Clone, Debug)]
-pub enum Place {
-    /// For those who are told of it by their environment, in this network namespace.
-    Private,
-    /// At this path, for all who may write to the file.
-    Path(PathBuf),
-}
+use crate::socket_file::SocketFile;
 
 /// Serves programs the sockets of a service.
 #[derive(Debug)]
 pub struct Supervisor<S> {
     state: Mutex<State<S>>,
     instance: u64,
-    key: u64,
     address: OsString,
-    file: Option<PathBuf>,
     /// Descriptors and connections that programs have.
     users: watch::Sender<usize>,
 }
@@ -47,6 +35,8 @@ struct State<S> {
     ends: BTreeMap<u64, End>,
     /// Closed sockets that somebody waits for.
     lingering: BTreeMap<u64, Arc<Notify>>,
+    /// What new programs come by.
+    file: Option<SocketFile>,
 }
 
 /// What a response carries.
@@ -75,28 +65,14 @@ impl<S: Service> Supervisor<S> {
     /// # Errors
     /// If there is no randomness, or the place is taken.
     pub fn start(service: S, place: &Place) -> io::Result<Arc<Self>> {
-        let number = || random().map(u64::from_ne_bytes);
-        let (instance, drawn, name) = (number()?, number()?, number()?);
-        let (listener, address, file, key) = match place {
-            Place::Private => {
-                let name = format!("eyas-sctp/{name:016x}");
-                let listener = StdListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
-                (listener, format!("@{name} {drawn:016x}").into(), None, drawn)
-            }
-            Place::Path(path) => {
-                let listener = StdListener::bind(path)?;
-                // A blank ends the address for the library.
-                let mut address = path.clone().into_os_string();
-                address.push(" 0");
-                (listener, address, Some(path.clone()), 0)
-            }
-        };
-        listener.set_nonblocking(true)?;
-        let listener = UnixListener::from_std(listener)?;
-        let state = State { service, ends: BTreeMap::new(), lingering: BTreeMap::new() };
-        let (state, users) = (Mutex::new(state), watch::Sender::new(0));
-        let supervisor = Arc::new(Self { state, instance, key, address, file, users });
-        tokio::spawn(accept(listener, Arc::downgrade(&supervisor)));
+        let opened = open(place)?;
+        let (ends, lingering) = (BTreeMap::new(), BTreeMap::new());
+        let state = Mutex::new(State { service, ends, lingering, file: opened.file });
+        let (address, users) = (opened.address, watch::Sender::new(0));
+        let supervisor = Arc::new(Self { state, instance: number()?, address, users });
+        for door in opened.doors {
+            tokio::spawn(accept(door, Arc::downgrade(&supervisor)));
+        }
         Ok(supervisor)
     }
 
@@ -111,6 +87,20 @@ impl<S: Service> Supervisor<S> {
         let _ = self.users.subscribe().wait_for(|users| *users == 0).await;
     }
 
+    /// Takes in no new programs by its path, and ends every socket: programs see a hang-up, and their
+    /// calls fail.
+    pub fn end(&self) {
+        let mut state = self.lock();
+        state.file = None;
+        let sockets: Vec<u64> = state.ends.keys().copied().collect();
+        for socket in sockets {
+            if let Some(end) = state.ends.get(&socket) {
+                end.hang_up();
+            }
+            state.close(socket);
+        }
+    }
+
     /// Does something to the service, and tells the programs what came of it.
     pub fn with<T>(&self, action: impl FnOnce(&mut S) -> T) -> T {
         let mut state = self.lock();
@@ -121,10 +111,6 @@ impl<S: Service> Supervisor<S> {
 
     fn lock(&self) -> MutexGuard<'_, State<S>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn key(&self) -> u64 {
-        self.key
     }
 
     /// Counts a user until it is dropped.
@@ -138,9 +124,11 @@ impl<S: Service> Supervisor<S> {
         self.lock().ends.get(&socket).map(|end| Arc::clone(&end.retry))
     }
 
-    /// Whether the socket of a call is one of this supervisor's.
+    /// Whether the socket of a call is one of this supervisor's. It may be one of another that served at
+    /// the same place, and has ended.
     pub(crate) fn knows(&self, call: &Call) -> bool {
         call.request.instance == self.instance
+            && self.lock().ends.contains_key(&call.request.socket)
     }
 
     /// Makes a call, or asks again what became of it.
@@ -304,21 +292,12 @@ impl<S> Drop for User<S> {
     }
 }
 
-impl<S> Drop for Supervisor<S> {
-    fn drop(&mut self) {
-        if let Some(file) = &self.file {
-            // Somebody may have taken it away already.
-            let _ = std::fs::remove_file(file);
-        }
-    }
-}
-
-async fn accept<S: Service>(listener: UnixListener, supervisor: std::sync::Weak<Supervisor<S>>) {
+async fn accept<S: Service>(door: Door, supervisor: Weak<Supervisor<S>>) {
     loop {
-        match listener.accept().await {
+        match door.listener.accept().await {
             Ok((stream, _)) => {
                 let Some(supervisor) = supervisor.upgrade() else { return };
-                tokio::spawn(serve(stream, supervisor.user()));
+                tokio::spawn(serve(stream, door.key, supervisor.user()));
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot take in programs for the moment");
@@ -326,12 +305,4 @@ async fn accept<S: Service>(listener: UnixListener, supervisor: std::sync::Weak<
             }
         }
     }
-}
-
-/// Bytes that nobody can foresee.
-pub(crate) fn random<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
-    let mut bytes = [0; LENGTH];
-    let mut source = std::fs::File::open("/dev/urandom")?;
-    io::Read::read_exact(&mut source, &mut bytes)?;
-    Ok(bytes)
 }

@@ -20,7 +20,7 @@ const SCTP: c_int = 132;
 /// Says which of the programs this process is.
 const PROGRAM: &str = "EYAS_TEST_PROGRAM";
 
-const PROGRAMS: [(&str, fn()); 12] = [
+const PROGRAMS: [(&str, fn()); 13] = [
     ("message", programs::message),
     ("readiness", programs::readiness),
     ("waiting", programs::waiting),
@@ -33,6 +33,7 @@ const PROGRAMS: [(&str, fn()); 12] = [
     ("others", programs::others),
     ("endless", programs::endless),
     ("abandoned", programs::abandoned),
+    ("ended", programs::ended),
 ];
 
 /// Begins a program, where this process is to be one.
@@ -151,6 +152,26 @@ fn without_its_supervisor_a_program_gets_errors() {
     runtime.shutdown_background();
     let status = child.wait().unwrap();
     assert!(status.success(), "{status}");
+}
+
+#[test]
+fn a_service_that_ends_hangs_up_on_its_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a socket");
+    let place = Place::Path { path: path.clone(), mode: 0o600 };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let _inside = runtime.enter();
+    let supervisor = Supervisor::start(Echo::default(), &place).unwrap();
+    let library = Library::new().unwrap();
+    let mut child = under("ended", &library, &supervisor).spawn().unwrap();
+    while supervisor.with(|echo| echo.closed.is_empty()) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    supervisor.end();
+    assert!(!path.exists());
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{status}");
+    assert_eq!(supervisor.with(|echo| echo.closed.clone()), [2, 1]);
 }
 
 /// What a function of libc has answered.
@@ -463,5 +484,14 @@ mod programs {
         while polled(fd) & libc::POLLHUP == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// Waits for a message until the service ends every socket.
+    pub(super) fn ended() {
+        let (fd, sign) = (socket(), socket());
+        close(sign);
+        assert_eq!(receive(fd, 10, 0), Err(libc::ECONNRESET));
+        assert_eq!(errno(send(fd, b"x", libc::MSG_NOSIGNAL)), libc::ECONNRESET);
+        assert_ne!(polled(fd) & libc::POLLHUP, 0);
     }
 }

@@ -1,8 +1,8 @@
 """The cases, in the order of running. A case is a function with the peer that it is about."""
 
 from . import (
-    application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_sockets,
-    swallowed, unreachable,
+    application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_service,
+    sctp_sockets, swallowed, unreachable,
 )
 
 CASES = [
@@ -17,4 +17,5 @@ CASES = [
     *application.CASES,
     *gateway.CASES,
     *sctp_sockets.CASES,
+    *sctp_service.CASES,
 ]

@@ -47,7 +47,9 @@ pub(crate) use reach::{ReachFlags, TrustFlags};
 pub(crate) use remember::{MemoryAction, MemoryChoice, MemoryFlags};
 pub(crate) use sctp::SctpFlags;
 #[cfg(target_os = "linux")]
-pub(crate) use sctp::{SctpAction, SctpRunFlags};
+pub(crate) use sctp::{
+    SctpAction, SctpCarrierFlags, SctpRunFlags, SctpServeFlags, SctpStatusFlags,
+};
 pub(crate) use slip::nearest;
 pub(crate) use values::{Addresses, ConnectTo, DnsServer};
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
@@ -11,6 +12,9 @@ Examples:
   eyas sctp run --udp -- socat -u SCTP-LISTEN:5000 STDOUT
   eyas sctp run --udp -- sh -c 'echo hello | socat -u - SCTP:192.0.2.1:5000'
   eyas sctp run --ip -- sctp_darn -H 0.0.0.0 -P 5000 -l
+  eyas sctp serve --socket /run/shared/sctp
+  eyas sctp run --join /run/shared/sctp -- ./program
+  eyas sctp status
 
 docs/sctp-run.md has the details.";
 
@@ -19,12 +23,30 @@ Examples:
   eyas sctp run checksctp
   eyas sctp run --udp -- socat -u SCTP-LISTEN:5000 STDOUT
   eyas sctp run --udp=9900 --multipath -- ./program -H 192.0.2.7
+  eyas sctp run --join /run/shared/sctp -- ./program
 
 The command, and all that it starts, gets SCTP sockets from eyas instead of the
 kernel, by a library that is preloaded. What is linked statically, makes system
 calls of its own as Go does, or runs with more rights than its user has is not
 reached. The exit status is the command's: 128 and the number for a signal, 127
 says that it was not found, 126 that it cannot be run.";
+
+pub(super) const SERVE_EXAMPLES: &str = "\
+Examples:
+  eyas sctp serve --udp --socket /run/shared/sctp
+  eyas sctp serve --ip --mode 660 --library /run/shared/sctp.so
+
+Who may write to the socket may use it, by 'eyas sctp run --join SOCKET', also
+in another container or network namespace that has its folder. Ctrl-C ends the
+programs' sockets, and their associations in order.";
+
+pub(super) const STATUS_EXAMPLES: &str = "\
+Examples:
+  eyas sctp status
+  eyas sctp status --socket /run/shared/sctp --json
+
+Under 'eyas sctp run' it shows that one, and elsewhere all of this user in this
+network namespace; root sees everybody's.";
 
 /// Flags of `eyas sctp`.
 #[derive(Args, Clone, Debug)]
@@ -41,11 +63,17 @@ pub(crate) enum SctpAction {
     /// Run a command whose SCTP sockets are those of eyas
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<SctpRunFlags>),
+    /// Serve SCTP sockets to the programs of a machine or a pod
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Box<SctpServeFlags>),
+    /// Show sockets, associations and their paths
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(SctpStatusFlags),
 }
 
-/// Flags of `eyas sctp run`.
+/// What carries SCTP.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct SctpRunFlags {
+pub(crate) struct SctpCarrierFlags {
     /// Send SCTP inside UDP, to peers at this port; ours is the same if it is free [default: 9899]
     ///
     /// This is what is done where this user may not open raw sockets. It needs no rights, and the peer
@@ -65,7 +93,55 @@ pub(crate) struct SctpRunFlags {
     /// Use this address of this host, and tell peers of no others; may be given again
     #[arg(long, value_name = "ADDR")]
     pub(crate) local_address: Vec<IpAddr>,
+}
+
+/// Flags of `eyas sctp run`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SctpRunFlags {
+    /// What carries SCTP.
+    #[command(flatten)]
+    pub(crate) carrier: SctpCarrierFlags,
+    /// Use the sockets of who serves here, 'eyas sctp serve', instead of some of its own
+    #[arg(long, value_name = "SOCKET",
+          conflicts_with_all = ["udp", "ip", "multipath", "local_address"])]
+    pub(crate) join: Option<PathBuf>,
     /// The command, and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Flags of `eyas sctp serve`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SctpServeFlags {
+    /// What carries SCTP.
+    #[command(flatten)]
+    pub(crate) carrier: SctpCarrierFlags,
+    /// Where programs find it [default: eyas-sctp in $XDG_RUNTIME_DIR, root's in /run]
+    ///
+    /// What a service that was killed has left there is taken away. The folder has to be this user's, or
+    /// root's.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Who may use it: the mode of the socket, of which the right to write counts
+    #[arg(long, value_name = "MODE", default_value = "600", value_parser = mode)]
+    pub(crate) mode: u32,
+    /// Write the library that programs preload to FILE, for those that have no eyas
+    ///
+    /// They get it by the variables LD_PRELOAD=FILE and EYAS_SCTP_SOCKET=SOCKET. It is taken away at the
+    /// end.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) library: Option<PathBuf>,
+}
+
+/// Flags of `eyas sctp status`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SctpStatusFlags {
+    /// Show who serves here
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+fn mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| "three octal digits, as chmod has them: 600, 660, 666".to_owned())
 }

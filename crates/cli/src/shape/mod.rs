@@ -4,6 +4,9 @@
 //! Names of fields are a promise: fields are added, never renamed. Times are milliseconds since
 //! the run or the race began, as numbers with at most three decimals.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod sctp;
+
 use std::time::Duration;
 
 use eyas::race::report::RaceJson;

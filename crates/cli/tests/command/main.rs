@@ -18,5 +18,7 @@ mod ports;
 mod proxy;
 mod race;
 mod sctp;
+#[cfg(target_os = "linux")]
+mod sctp_service;
 mod serve;
 mod stage;

@@ -41,7 +41,7 @@ impl Sockets {
             Op::PeerName => self.stack.getpeername(socket).map(|name| named(name.as_bytes())),
             Op::Ioctl => self.ioctl(call),
             Op::Status => {
-                Ok(data(Bytes::from(serde_json::to_vec(&self.stack.status()).unwrap_or_default())))
+                Ok(data(Bytes::from(serde_json::to_vec(&self.status()).unwrap_or_default())))
             }
             Op::Closed | Op::Cancel => Ok(number(0)),
         };

@@ -10,6 +10,8 @@ use eyas_supervisor::{Answer, Call, Closing, Notice, Outcome, Service, poll};
 pub(crate) const LIMIT: usize = 4;
 /// A connect to this address is refused, once it was waited for.
 pub(crate) const REFUSED: &[u8] = b"refused";
+/// What there is to be shown.
+pub(crate) const STATUS: &[u8] = b"echo";
 /// A message that ends what a socket receives.
 pub(crate) const END: &[u8] = b"end";
 
@@ -104,6 +106,10 @@ impl Service for Echo {
             Op::LocalName => {
                 let peer = socket.to_string().into_bytes();
                 Outcome::Done(Answer { peer, ..Answer::default() })
+            }
+            Op::Status => {
+                let data = Bytes::from_static(STATUS);
+                Outcome::Done(Answer { data, ..Answer::default() })
             }
             _ => Outcome::Failed(libc::EOPNOTSUPP),
         }

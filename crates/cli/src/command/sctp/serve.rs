@@ -1,0 +1,102 @@
+//! `eyas sctp serve`: sockets for the programs of a machine or a pod.
+
+use std::path::{Path, PathBuf};
+
+use eyas_supervisor::{LibraryFile, Place, Sockets, Status, is_open_to_all};
+use serde_json::json;
+
+use super::{ended, settings};
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, SctpServeFlags};
+use crate::output;
+use crate::terminal::{Line, Look, Paint};
+
+/// The name of the socket where none is given.
+const NAME: &str = "eyas-sctp";
+
+/// Serves until Ctrl-C.
+pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<(), Failure> {
+    // Before anybody can know that it runs, so that nobody can stop it too early.
+    let mut interruption = super::super::listen()?;
+    let path = flags.socket.clone().map_or_else(usual, Ok)?;
+    let path = std::path::absolute(&path)
+        .map_err(|cause| Failure::read(&path.display().to_string(), &cause))?;
+    let settings = settings(&flags.carrier, path.display().to_string());
+    let place = Place::Path { path: path.clone(), mode: flags.mode };
+    let supervisor = Sockets::serve(&settings, &place).map_err(|cause| {
+        Failure::new(Kind::Listen, format!("cannot serve at {}: {cause}", path.display()))
+            .hint("--socket PATH, --udp and --ip choose another place and carrier")
+    })?;
+    let library = match &flags.library {
+        Some(file) => Some(
+            LibraryFile::write(file)
+                .map_err(|cause| Failure::write(&file.display().to_string(), &cause))?,
+        ),
+        None => None,
+    };
+    announce(&path, flags.library.as_deref(), &supervisor.with(|one| one.status()), common)?;
+    interruption.next().await;
+    supervisor.end();
+    tokio::select! {
+        () = ended(&supervisor) => {}
+        _ = interruption.next() => {}
+    }
+    drop(library);
+    Ok(())
+}
+
+/// Where a user expects it.
+fn usual() -> Result<PathBuf, Failure> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(Path::new("/run").join(NAME));
+    }
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|runtime| !runtime.is_empty());
+    runtime.map(|runtime| Path::new(&runtime).join(NAME)).ok_or_else(|| {
+        Failure::new(Kind::Usage, "there is no XDG_RUNTIME_DIR to serve in")
+            .hint("eyas sctp serve --socket PATH")
+    })
+}
+
+/// Says where it serves, once it does.
+fn announce(
+    path: &Path,
+    library: Option<&Path>,
+    status: &Status,
+    common: &CommonFlags,
+) -> Result<(), Failure> {
+    if is_open_to_all(path) {
+        let said = "anybody may put another socket into this folder: chmod +t keeps them from it";
+        let line = Line::new().with(Paint::Warn, said);
+        output::aside(&[line], Look::of_stderr(common.color));
+    }
+    if common.json {
+        return output::object(&json!({
+            "socket": path,
+            "library": library,
+            "carrier": status.carrier,
+            "udp_port": status.udp_port,
+        }));
+    }
+    let mut lines = vec![
+        Line::new()
+            .with(Paint::Good, "serving ")
+            .with(Paint::Head, path.display().to_string())
+            .with(Paint::Plain, format!("  {}", carried(status.carrier, status.udp_port))),
+    ];
+    let join = format!("eyas sctp run --join {} -- COMMAND", path.display());
+    lines.push(Line::new().with(Paint::Command, join));
+    if let Some(library) = library {
+        let set =
+            format!("LD_PRELOAD={} EYAS_SCTP_SOCKET={} COMMAND", library.display(), path.display());
+        lines.push(Line::new().with(Paint::Command, set));
+    }
+    output::page(&lines, Look::of_stdout(common.color))
+}
+
+/// What carries the packets, in words.
+pub(super) fn carried(carrier: &str, udp_port: Option<u16>) -> String {
+    match udp_port {
+        Some(port) if carrier == "udp" => format!("SCTP inside UDP, port {port}"),
+        _ => "SCTP over IP".to_owned(),
+    }
+}

@@ -1,0 +1,253 @@
+//! `eyas sctp status`: sockets, associations and their paths.
+
+use std::path::Path;
+use std::time::Duration;
+
+use eyas_supervisor::{Address, AskError};
+
+use super::join::unjoined;
+use super::serve::carried;
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, SctpStatusFlags};
+use crate::output;
+use crate::shape::sctp::{
+    AssociationShape, CountersShape, SctpStatusShape, SocketShape, StyleShape, SupervisorShape,
+};
+use crate::shape::value;
+use crate::terminal::{Line, Look, Paint, count, table, time, wrapped};
+
+/// Asks, and prints what there is.
+pub(super) fn run(flags: &SctpStatusFlags, common: &CommonFlags) -> Result<(), Failure> {
+    let supervisors = match (&flags.socket, Address::of_this_process()) {
+        (Some(path), _) => {
+            let shown = Address::of_path(path).status();
+            vec![read(&shown.map_err(|cause| unjoined(path, &cause))?)?]
+        }
+        (None, Some(address)) => {
+            let place = address.value();
+            let shown = address.status().map_err(|cause| unjoined(Path::new(&place), &cause))?;
+            vec![read(&shown)?]
+        }
+        (None, None) => all(common)?,
+    };
+    let status = SctpStatusShape { supervisors };
+    match common.json {
+        true => output::object(&value(&status)),
+        false => {
+            let look = Look::of_stdout(common.color);
+            output::page(&page(&status, look), look)
+        }
+    }
+}
+
+fn read(shown: &[u8]) -> Result<SupervisorShape, Failure> {
+    SupervisorShape::read(shown).map_err(|cause| {
+        Failure::new(Kind::Protocol, format!("what it shows cannot be read: {cause}"))
+            .hint("use the same eyas here and there")
+    })
+}
+
+/// Those of this user; of others one does not know more than that they are there.
+fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
+    let listed = Address::all().map_err(|cause| Failure::read("/proc/net/unix", &cause))?;
+    let mut found = Vec::new();
+    for address in listed {
+        match address.status() {
+            Ok(shown) => found.push(read(&shown)?),
+            Err(AskError::OtherVersion) => {
+                let line = Line::new().with(Paint::Warn, "one of another version is there, too");
+                output::aside(&[line], Look::of_stderr(common.color));
+            }
+            Err(AskError::Unreached(_) | AskError::Silent(_)) => {}
+        }
+    }
+    found.sort_by_key(|one: &SupervisorShape| one.process);
+    Ok(found)
+}
+
+fn page(status: &SctpStatusShape, look: Look) -> Vec<Line> {
+    if status.supervisors.is_empty() {
+        let said = "nobody of this user serves SCTP sockets in this network namespace";
+        return vec![Line::new().with(Paint::Plain, said)];
+    }
+    let mut lines = Vec::new();
+    for one in &status.supervisors {
+        if !lines.is_empty() {
+            lines.push(Line::new());
+        }
+        lines.extend(supervisor(one, look));
+    }
+    lines
+}
+
+fn supervisor(one: &SupervisorShape, look: Look) -> Vec<Line> {
+    let mut lines = wrapped(Paint::Head, &format!("{}: {}", one.process, one.serves), 0, look);
+    let mut about = carried(&one.carrier, one.udp_port);
+    about += &format!(", for {}", time(Duration::from_secs_f64(one.up_ms / 1e3)));
+    if one.multipath {
+        about += ", on all paths at once";
+    }
+    about += &counted(&one.counters);
+    lines.extend(wrapped(Paint::Dim, &about, 2, look));
+    for option in &one.unknown_options {
+        let said = format!(
+            "option {} of level {} is not there: asked for {} times",
+            option.name, option.level, option.count
+        );
+        lines.extend(wrapped(Paint::Warn, &said, 2, look));
+    }
+    if !one.sockets.is_empty() {
+        lines.push(Line::new());
+        let header = ["SOCKET", "KIND", "STATE", "PORT", "WAITING", "POLL", "ADDRESSES"];
+        lines.extend(table(&header, one.sockets.iter().map(socket).collect(), look));
+    }
+    if !one.associations.is_empty() {
+        lines.push(Line::new());
+        let header = ["ASSOC", "SOCKET", "STATE", "PORTS", "UNACKED", "WINDOWS"];
+        lines.extend(table(&header, one.associations.iter().map(association).collect(), look));
+        lines.push(Line::new());
+        let header = ["ASSOC", "PATH TO", "STATE", "RTT", "WINDOW", "SENT"];
+        lines.extend(table(&header, one.associations.iter().flat_map(paths).collect(), look));
+    }
+    lines
+}
+
+/// What was counted, as far as it is not nothing.
+fn counted(counters: &CountersShape) -> String {
+    let all = [
+        (counters.associations, "associations so far"),
+        (counters.packets_in, "packets in"),
+        (counters.packets_out, "packets out"),
+        (counters.retransmissions, "chunks sent again"),
+        (counters.duplicate_data, "chunks received again"),
+        (counters.out_of_the_blue, "packets of no association"),
+        (counters.packets_for_others, "packets for ports of others"),
+        (counters.broken_packets, "broken packets"),
+        (counters.bad_tags, "packets with a wrong tag"),
+    ];
+    let some = all.iter().filter(|(number, _)| *number > 0);
+    some.map(|(number, what)| format!("; {what}: {}", count(*number))).collect()
+}
+
+fn socket(socket: &SocketShape) -> Vec<(Paint, String)> {
+    let kind = match socket.style {
+        StyleShape::OneToOne => "1 to 1",
+        StyleShape::OneToMany => "1 to n",
+    };
+    let addresses = match socket.addresses.is_empty() {
+        true if socket.port != 0 => "all".to_owned(),
+        _ => socket.addresses.join(" "),
+    };
+    let waiting = match socket.state == "listening" && socket.style == StyleShape::OneToOne {
+        true => format!("{} to accept", socket.backlog),
+        false => format!("{} B", socket.queued),
+    };
+    let port = if socket.port == 0 { String::new() } else { socket.port.to_string() };
+    let cells = [&socket.id.to_string(), kind, &socket.state, &port, &waiting, &socket.readiness];
+    let cells = cells.map(ToOwned::to_owned).into_iter().chain([addresses]);
+    cells.map(|text| (Paint::Plain, text)).collect()
+}
+
+fn association(one: &AssociationShape) -> Vec<(Paint, String)> {
+    let paint = if one.state == "ESTABLISHED" { Paint::Good } else { Paint::Plain };
+    let plain = |text: String| (Paint::Plain, text);
+    vec![
+        plain(one.id.to_string()),
+        plain(one.socket.map_or("closed".to_owned(), |socket| socket.to_string())),
+        (paint, one.state.clone()),
+        plain(format!("{}→{}", one.local_port, one.remote_port)),
+        plain(one.send_queue.to_string()),
+        plain(format!("{} {}", one.peer_window, one.window)),
+    ]
+}
+
+fn paths(one: &AssociationShape) -> impl Iterator<Item = Vec<(Paint, String)>> {
+    let millis = |millis: f64| time(Duration::from_secs_f64(millis.max(0.0) / 1e3));
+    one.paths.iter().map(move |path| {
+        let paint = if path.state == "active" { Paint::Good } else { Paint::Warn };
+        let mark = if path.primary && one.paths.len() > 1 { ", primary" } else { "" };
+        let state = format!("{}{mark}", path.state);
+        let remote = path.remote.strip_suffix(":0").unwrap_or(&path.remote);
+        let plain = |text: String| (Paint::Plain, text);
+        vec![
+            plain(one.id.to_string()),
+            plain(remote.to_owned()),
+            (paint, state),
+            plain(path.smoothed_rtt_ms.map_or(String::new(), millis)),
+            plain(path.congestion_window.to_string()),
+            plain(path.outstanding.to_string()),
+        ]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown() -> Vec<u8> {
+        let path = |remote: &str, state: &str, primary: bool, rtt: Option<f64>| {
+            json!({
+                "remote": remote, "local": null, "state": state, "primary": primary,
+                "congestion_window": 4_380, "outstanding": 1_200, "smoothed_rtt_ms": rtt,
+                "rto_ms": 1_000.0, "mtu": 1_400,
+            })
+        };
+        let paths = [
+            path("192.0.2.1:9899", "active", true, Some(0.412_345)),
+            path("[2001:db8::1]:9899", "potentially failed", false, None),
+        ];
+        let object = json!({
+            "process": 4_711, "version": "0.1.0", "serves": "iperf3 -s", "carrier": "udp",
+            "udp_port": 9_899, "peer_udp_port": 9_899, "multipath": false,
+            "addresses": ["192.0.2.7"], "up_ms": 3_000.0,
+            "sockets": [
+                { "id": 1, "domain": "Inet6", "style": "OneToOne", "state": "listening", "port": 5_201,
+                  "addresses": [], "associations": [], "backlog": 1, "queued": 0, "readiness": "IN" },
+                { "id": 2, "domain": "Inet6", "style": "OneToOne", "state": "connected",
+                  "port": 5_201, "addresses": ["192.0.2.7", "2001:db8::7"], "associations": [3],
+                  "backlog": 0, "queued": 20, "readiness": "IN|OUT" },
+            ],
+            "associations": [
+                { "id": 3, "socket": 2, "state": "ESTABLISHED", "local_port": 5_201,
+                  "remote_port": 40_001, "outbound_streams": 10, "inbound_streams": 10,
+                  "peer_window": 212_992, "window": 212_992, "send_queue": 64_000, "paths": paths },
+            ],
+            "counters": {
+                "packets_in": 12_345, "packets_out": 9, "packets_for_others": 0,
+                "out_of_the_blue": 0, "broken_packets": 0, "bad_tags": 0, "retransmissions": 2,
+                "duplicate_data": 0, "associations": 1,
+            },
+            "unknown_options": [{ "level": 132, "name": 200, "count": 3 }],
+        });
+        serde_json::to_vec(&object).unwrap()
+    }
+
+    #[test]
+    fn a_page_fits_eighty_columns() {
+        let look = Look { colour: false, unicode: true, width: 80 };
+        let supervisors = vec![SupervisorShape::read(&shown()).unwrap()];
+        let lines = page(&SctpStatusShape { supervisors }, look);
+        let text: Vec<String> = lines.iter().map(|line| line.to_text(false)).collect();
+        assert!(text.iter().all(|line| line.chars().count() <= 80), "{}", text.join("\n"));
+        insta::assert_snapshot!(text.join("\n"));
+    }
+
+    #[test]
+    fn objects_have_words_as_elsewhere() {
+        let object = value(&SupervisorShape::read(&shown()).unwrap());
+        assert_eq!(object["sockets"][0]["style"], "one-to-one");
+        assert_eq!(object["sockets"][0]["domain"], "ipv6");
+        let paths = &object["associations"][0]["paths"];
+        assert_eq!(paths[1]["state"], "potentially-failed");
+        assert_eq!(paths[0]["smoothed_rtt_ms"], 0.412);
+    }
+
+    #[test]
+    fn nobody_is_said_in_words() {
+        let look = Look { colour: false, unicode: true, width: 80 };
+        let lines = page(&SctpStatusShape::default(), look);
+        assert!(lines[0].to_text(false).starts_with("nobody"));
+    }
+}

@@ -1,0 +1,85 @@
+//! `eyas sctp serve`, `run --join` and `status`, without any program that speaks SCTP.
+
+use std::path::Path;
+
+use crate::stage::{Eyas, Running, validate};
+
+const EYAS: &str = env!("CARGO_BIN_EXE_eyas");
+
+/// Serves at a path, once it does.
+fn serving(path: &Path, more: &str) -> Running {
+    let eyas = Eyas::new("sctp serve --udp --json --socket").arg(path);
+    let eyas = more.split_whitespace().fold(eyas, |eyas, word| eyas.arg(word));
+    let running = eyas.start();
+    // It is asked, since the file is there a little before anybody serves.
+    running.until("it serves", || {
+        let asked = Eyas::new("sctp status --json --socket").arg(path).run();
+        asked.code == Some(0)
+    });
+    running
+}
+
+#[test]
+fn within_a_command_status_shows_its_own() {
+    let line = format!("sctp run --udp --multipath -- {EYAS} sctp status --json");
+    let object = Eyas::new(&line).run().exits(0).json();
+    validate("sctp-status", &object);
+    let supervisors = object["supervisors"].as_array().expect("a list");
+    assert_eq!(supervisors.len(), 1, "{object:#}");
+    assert_eq!(supervisors[0]["serves"], format!("{EYAS} sctp status --json"));
+    assert_eq!(supervisors[0]["carrier"], "udp");
+    assert_eq!(supervisors[0]["multipath"], true);
+}
+
+#[test]
+fn programs_join_who_serves_at_a_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("sctp");
+    let library = folder.path().join("sctp.so");
+    let running = serving(&path, &format!("--mode 660 --library {}", library.display()));
+    assert!(library.exists());
+    let join = |what: &str| {
+        let eyas = Eyas::new("sctp run --join").arg(&path);
+        what.split_whitespace().fold(eyas.arg("--"), |eyas, word| eyas.arg(word))
+    };
+    let object = join(&format!("{EYAS} sctp status --json")).run().exits(0).json();
+    validate("sctp-status", &object);
+    let place = path.to_str().expect("text");
+    assert_eq!(object["supervisors"][0]["serves"], place);
+    assert_eq!(object["supervisors"].as_array().map(Vec::len), Some(1));
+    let page = Eyas::new("sctp status").run().exits(0).out;
+    assert!(page.contains("SCTP inside UDP, port "), "{page}");
+    assert_eq!(join("sh -c").arg("exit 7").run().code, Some(7));
+    let second = Eyas::new("sctp serve --udp --socket").arg(&path).run().exits(45);
+    assert!(second.err.contains("another process serves there already"), "{}", second.err);
+    running.signal("TERM");
+    let object = running.end().exits(0).json();
+    validate("sctp-serve", &object);
+    assert_eq!(object["library"], library.to_str().expect("text"));
+    assert!(!path.exists() && !library.exists());
+    let late = join("true").run().exits(7);
+    assert!(late.err.contains("nobody is reached there"), "{}", late.err);
+}
+
+#[test]
+fn what_the_command_leaves_running_is_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, sign) = (folder.path().join("sctp"), folder.path().join("sign"));
+    let running = serving(&path, "");
+    let line = format!("(sleep 0.3; touch {}) & exit 3", sign.display());
+    let joined = Eyas::new("sctp run --join").arg(&path).arg("--").arg("sh").arg("-c").arg(line);
+    joined.run().exits(3);
+    assert!(sign.exists(), "it has ended before this");
+    running.signal("INT");
+    running.end().exits(0);
+}
+
+#[test]
+fn the_flags_of_a_stack_of_its_own_do_not_go_with_join() {
+    for flag in ["--udp", "--ip", "--multipath", "--local-address=127.0.0.1"] {
+        let refused = Eyas::new(&format!("sctp run --join s {flag} -- true")).run().exits(2);
+        assert!(refused.err.contains("cannot be used with"), "{}", refused.err);
+    }
+    let refused = Eyas::new("sctp serve --mode 9").run().exits(2);
+    assert!(refused.err.contains("octal"), "{}", refused.err);
+}

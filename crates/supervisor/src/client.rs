@@ -1,0 +1,169 @@
+//! Asking a supervisor, as others than its programs do.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::{self, Read as _, Write as _};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::local::{ENVIRONMENT, Op, RESPONSE, Request, Response, key_of};
+use crate::place::NAME;
+
+/// A supervisor that does not answer so long is stuck, or stopped.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Where the kernel lists the local sockets of this network namespace.
+const TABLE: &str = "/proc/thread-self/net/unix";
+/// What the table says of sockets that listen.
+const LISTENS: &str = "00010000";
+
+/// Where a supervisor is, and what shows that one was told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    at: At,
+    key: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum At {
+    Path(PathBuf),
+    Name(Vec<u8>),
+}
+
+/// Why a supervisor gave no answer.
+#[derive(Debug)]
+pub enum AskError {
+    /// Nobody serves there, or this user may not speak to who does.
+    Unreached(io::Error),
+    /// Somebody took the request and did not answer, or not in time.
+    Silent(io::Error),
+    /// It is another eyas, and the two do not understand each other.
+    OtherVersion,
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreached(error) => write!(f, "nobody is reached there: {error}"),
+            Self::Silent(error) => write!(f, "no answer: {error}"),
+            Self::OtherVersion => f.write_str("another version of eyas serves there"),
+        }
+    }
+}
+
+impl std::error::Error for AskError {}
+
+impl Address {
+    /// The supervisor that serves at this path.
+    pub fn of_path(path: &Path) -> Self {
+        Self { at: At::Path(path.to_owned()), key: 0 }
+    }
+
+    /// The supervisor of a program with this in its environment.
+    pub fn parse(value: &OsStr) -> Option<Self> {
+        let value = value.as_bytes();
+        let (address, key) = match value.iter().rposition(|byte| *byte == b' ') {
+            Some(blank) => (&value[..blank], key_of(&value[blank + 1..])?),
+            None => (value, 0),
+        };
+        let at = match address.strip_prefix(b"@") {
+            Some(name) => At::Name(name.to_vec()),
+            None => At::Path(OsString::from_vec(address.to_vec()).into()),
+        };
+        Some(Self { at, key })
+    }
+
+    /// The supervisor of this process, if it was started under one.
+    pub fn of_this_process() -> Option<Self> {
+        Self::parse(&std::env::var_os(ENVIRONMENT)?)
+    }
+
+    /// The supervisors of this network namespace, of whatever users.
+    ///
+    /// # Errors
+    /// If the kernel does not list its sockets.
+    pub fn all() -> io::Result<Vec<Self>> {
+        let table = std::fs::read_to_string(TABLE)?;
+        Ok(table.lines().filter_map(listed).collect())
+    }
+
+    /// What the environment of programs says of it.
+    pub fn value(&self) -> OsString {
+        let mut value = match &self.at {
+            At::Path(path) => path.clone().into_os_string(),
+            At::Name(name) => OsString::from_vec([b"@", &name[..]].concat()),
+        };
+        value.push(format!(" {:x}", self.key));
+        value
+    }
+
+    /// All that the supervisor shows of itself, in JSON. Those may ask who may use its sockets, root, and
+    /// the user who runs it.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn status(&self) -> Result<Vec<u8>, AskError> {
+        let mut stream = self.connect().map_err(AskError::Unreached)?;
+        let request = Request { key: self.key, ..Request::new(Op::Status) };
+        let mut head = [0; RESPONSE];
+        let mut ask = || -> io::Result<()> {
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            stream.write_all(&request.encode())?;
+            stream.read_exact(&mut head)
+        };
+        ask().map_err(AskError::Silent)?;
+        let response = Response::parse(&head).ok_or(AskError::OtherVersion)?;
+        if response.result < 0 {
+            return Err(AskError::Silent(io::Error::from_raw_os_error(-response.result)));
+        }
+        let mut status = vec![0; response.data as usize];
+        stream.read_exact(&mut status).map_err(AskError::Silent)?;
+        Ok(status)
+    }
+
+    fn connect(&self) -> io::Result<UnixStream> {
+        match &self.at {
+            At::Path(path) => UnixStream::connect(path),
+            At::Name(name) => UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?),
+        }
+    }
+}
+
+/// A line of the kernel's table, if it is that of a supervisor which listens.
+fn listed(line: &str) -> Option<Address> {
+    let mut fields = line.split_whitespace();
+    let flags = fields.nth(3)?;
+    let name = fields.nth(3)?.strip_prefix('@')?;
+    let is_one = flags == LISTENS && name.starts_with(NAME);
+    is_one.then(|| Address { at: At::Name(name.into()), key: 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_programs_are_told_is_read_back() {
+        for value in ["@eyas-sctp/00ff 1f", "/run/a b/sctp 0"] {
+            let address = Address::parse(OsStr::new(value)).unwrap();
+            assert_eq!(address.value(), value);
+        }
+        assert_eq!(Address::parse(OsStr::new("/run/sctp")).unwrap().value(), "/run/sctp 0");
+        assert_eq!(Address::parse(OsStr::new("/run/sctp key")), None);
+    }
+
+    #[test]
+    fn only_those_who_listen_are_listed() {
+        let line = "0000000000000000: 00000002 00000000 00010000 0001 01 4711 @eyas-sctp/00ff";
+        let address = listed(line).unwrap();
+        assert_eq!(address.value(), "@eyas-sctp/00ff 0");
+        let accepted = line.replace("00010000", "00000000");
+        assert_eq!(listed(&accepted), None);
+        assert_eq!(listed(&line.replace("eyas-sctp/", "eyas-sctp-socket/")), None);
+        assert_eq!(listed("0: 00000002 00000000 00010000 0001 01 4711 /run/sctp"), None);
+        assert_eq!(listed("0: 00000002 00000000 00010000 0001 01 4711"), None);
+    }
+}

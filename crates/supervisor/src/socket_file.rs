@@ -1,0 +1,161 @@
+//! A local socket with a name in a folder, for as long as somebody serves.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, flock};
+use rustix::process::{geteuid, umask};
+
+/// Others may not write to what they have not got.
+const OTHERS_WRITE: u32 = 0o002;
+/// In such a folder nobody takes away what is not theirs.
+const STICKY: u32 = 0o1000;
+
+/// The name, which goes with this.
+#[derive(Debug)]
+pub(crate) struct SocketFile {
+    path: PathBuf,
+    /// Device and number: somebody may have put another file there.
+    identity: (u64, u64),
+}
+
+impl SocketFile {
+    /// Listens at `path`, which those may use whom `mode` lets write. What a dead process has left there
+    /// is taken away.
+    pub(crate) fn listen(path: &Path, mode: u32) -> io::Result<(UnixListener, Self)> {
+        let directory = File::open(folder(path))?;
+        is_ours(&directory.metadata()?, "the folder")?;
+        // Until this ends: two that begin at once would both find that nobody serves.
+        flock(&directory, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            io::Error::new(io::ErrorKind::AddrInUse, "another one begins in this folder just now")
+        })?;
+        make_room(path)?;
+        // Nobody gets in before the mode is what it is to be.
+        let usual = umask(Mode::from_raw_mode(0o177));
+        let listener = UnixListener::bind(path);
+        umask(usual);
+        let listener = listener?;
+        let made = fs::symlink_metadata(path)?;
+        let file = Self { path: path.to_owned(), identity: (made.dev(), made.ino()) };
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
+        Ok((listener, file))
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let found = fs::symlink_metadata(&self.path);
+        if found.is_ok_and(|found| (found.dev(), found.ino()) == self.identity) {
+            // Somebody may take it away at this very moment.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Whether anybody may put another socket in the place of this one.
+pub fn is_open_to_all(path: &Path) -> bool {
+    fs::metadata(folder(path))
+        .is_ok_and(|found| found.mode() & OTHERS_WRITE != 0 && found.mode() & STICKY == 0)
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What belongs to another user is not relied on, unless that is root.
+fn is_ours(found: &fs::Metadata, what: &str) -> io::Result<()> {
+    if found.uid() == 0 || found.uid() == geteuid().as_raw() {
+        return Ok(());
+    }
+    let said = format!("{what} belongs to another user (id {})", found.uid());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, said))
+}
+
+fn make_room(path: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    if !found.file_type().is_socket() {
+        let said = "there is a file that is no socket";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, said));
+    }
+    is_ours(&found, "the socket that is there")?;
+    match UnixStream::connect(path) {
+        Ok(_) => {
+            Err(io::Error::new(io::ErrorKind::AddrInUse, "another process serves there already"))
+        }
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode_of(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn a_name_goes_with_who_serves() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sctp");
+        let (_listener, file) = SocketFile::listen(&path, 0o660).unwrap();
+        assert_eq!(mode_of(&path), 0o660);
+        drop(file);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn nobody_takes_the_place_of_one_that_lives() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sctp");
+        let (_listener, _file) = SocketFile::listen(&path, 0o600).unwrap();
+        let second = SocketFile::listen(&path, 0o600).unwrap_err();
+        assert_eq!(second.kind(), io::ErrorKind::AddrInUse);
+        assert!(UnixStream::connect(&path).is_ok(), "the first one is still there");
+    }
+
+    #[test]
+    fn what_a_dead_one_left_is_taken_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sctp");
+        // Closing a listener leaves its name, as the end of its process does.
+        drop(UnixListener::bind(&path).unwrap());
+        let (_listener, _file) = SocketFile::listen(&path, 0o600).unwrap();
+        assert!(UnixStream::connect(&path).is_ok());
+    }
+
+    #[test]
+    fn files_and_sockets_of_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notes");
+        fs::write(&path, "mine").unwrap();
+        let refused = SocketFile::listen(&path, 0o600).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"mine");
+        let (_listener, file) = SocketFile::listen(&folder.path().join("sctp"), 0o600).unwrap();
+        fs::remove_file(&file.path).unwrap();
+        let other = UnixListener::bind(&file.path).unwrap();
+        let kept = file.path.clone();
+        drop(file);
+        assert!(kept.exists(), "it is another one's now");
+        drop(other);
+    }
+
+    #[test]
+    fn a_folder_that_all_may_write_to_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sctp");
+        assert!(!is_open_to_all(&path));
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+        assert!(is_open_to_all(&path));
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).unwrap();
+        assert!(!is_open_to_all(&path), "as in /tmp");
+    }
+}
