@@ -30,6 +30,7 @@
 //! | [`io`] | the contract: inputs in, outputs out | |
 //! | [`endpoint`] | the way in: associations, their messages and their state | RFC 9260, RFC 6458 |
 //! | `association` | one association: a file for each procedure | RFC 9260 |
+//! | [`data_channel`] | data channels of WebRTC | RFC 8831, RFC 8832 |
 //! | [`snap`] | INITs exchanged out of band, as in SDP | draft-hancke-tsvwg-snap |
 //! | [`config`] | what can be set | RFC 9260 §16, RFC 6458 |
 //! | [`message`] | a user message and what goes with it | RFC 6458 §5.3 |
@@ -109,6 +110,7 @@
 //! | RFC 7053 | SACK-IMMEDIATELY | `send/fill.rs`, `receive/data.rs` |
 //! | RFC 7829 | potentially failed paths | `path/state.rs` |
 //! | RFC 8260 | interleaving, schedulers | `receive/interleaved.rs`, `scheduler/` |
+//! | RFC 8831, RFC 8832 | data channels | `data_channel/`, one file for each procedure |
 //! | RFC 8899 | the MTU found by probes | `path/mtu.rs` |
 //! | RFC 8985 | RACK and tail-loss probes | `send/loss/` |
 //! | RFC 9438 | CUBIC | `congestion/cubic.rs` |
@@ -130,6 +132,7 @@ pub mod cmt;
 pub mod config;
 pub mod congestion;
 pub mod counters;
+pub mod data_channel;
 pub mod endpoint;
 pub mod error;
 pub mod event;

@@ -1,0 +1,187 @@
+//! Messages that come in parts: because the association had no room for them whole, or because an old
+//! peer cuts them itself (RFC 8831 §6.6, deprecated).
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+use super::payload::Kind;
+use crate::identifier::{Ppid, StreamId};
+use crate::message::Message;
+
+/// Messages of the largest size whose parts may be held at a time.
+const MAX_LARGEST: usize = 4;
+
+/// A message of which not all is there.
+#[derive(Debug, Default)]
+struct Parts {
+    ppid: Ppid,
+    pieces: Vec<Bytes>,
+    bytes: usize,
+}
+
+/// What became of a part.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Assembled {
+    /// It was the last one: the message, and what it says it is.
+    Whole(Ppid, Bytes),
+    /// There is more to come.
+    Waiting,
+    /// It has no beginning: what it belongs to was dropped before.
+    Lost,
+    /// The message is larger than any may be, or too many are under way.
+    TooLarge,
+}
+
+/// All messages that come in parts.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    /// By stream, whether they are unordered, and their numbers.
+    parts: BTreeMap<(StreamId, bool, u32), Parts>,
+    /// Those that the peer cut itself, by stream.
+    chains: BTreeMap<StreamId, (Kind, Parts)>,
+    held: usize,
+    largest: usize,
+}
+
+impl Assembly {
+    /// For messages of up to `largest` bytes.
+    pub(super) fn new(largest: usize) -> Self {
+        Self { parts: BTreeMap::new(), chains: BTreeMap::new(), held: 0, largest }
+    }
+
+    /// Takes in a part that SCTP delivered; `largest` is the most that its message may have.
+    pub(super) fn take(&mut self, part: Message, largest: usize) -> Assembled {
+        let key = (part.stream, part.unordered, part.number);
+        if part.begins {
+            self.drop_parts(key);
+            self.parts.insert(key, Parts { ppid: part.ppid, ..Parts::default() });
+        }
+        let Some(parts) = self.parts.get_mut(&key) else { return Assembled::Lost };
+        let (length, ends) = (part.len(), part.ends);
+        if parts.bytes + length > largest || self.held + length > self.largest * MAX_LARGEST {
+            self.drop_parts(key);
+            return Assembled::TooLarge;
+        }
+        parts.pieces.extend(part.data.iter().cloned());
+        parts.bytes += length;
+        self.held += length;
+        if !ends {
+            return Assembled::Waiting;
+        }
+        self.drop_parts(key).map_or(Assembled::Lost, |parts| {
+            Assembled::Whole(parts.ppid, parts.pieces.concat().into())
+        })
+    }
+
+    /// Takes in a part that the peer cut itself; the last one gives the message.
+    pub(super) fn chain(
+        &mut self,
+        id: StreamId,
+        kind: Kind,
+        piece: Bytes,
+        ends: bool,
+    ) -> Option<Assembled> {
+        if ends && !self.chains.contains_key(&id) {
+            return None;
+        }
+        let (begun, parts) = self.chains.entry(id).or_insert((kind, Parts::default()));
+        let length = piece.len();
+        let is_over =
+            parts.bytes + length > self.largest || self.held + length > self.largest * MAX_LARGEST;
+        if is_over || *begun != kind {
+            self.forget(id);
+            return Some(Assembled::TooLarge);
+        }
+        parts.pieces.push(piece);
+        parts.bytes += length;
+        self.held += length;
+        if !ends {
+            return Some(Assembled::Waiting);
+        }
+        let (_, parts) = self.chains.remove(&id)?;
+        self.held -= parts.bytes;
+        Some(Assembled::Whole(parts.ppid, parts.pieces.concat().into()))
+    }
+
+    /// Nothing more comes of what has begun on a stream.
+    pub(super) fn forget(&mut self, id: StreamId) {
+        let range = (id, false, 0)..=(id, true, u32::MAX);
+        while let Some((&key, _)) = self.parts.range(range.clone()).next() {
+            self.drop_parts(key);
+        }
+        if let Some((_, parts)) = self.chains.remove(&id) {
+            self.held -= parts.bytes;
+        }
+    }
+
+    fn drop_parts(&mut self, key: (StreamId, bool, u32)) -> Option<Parts> {
+        let parts = self.parts.remove(&key)?;
+        self.held -= parts.bytes;
+        Some(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Assembled, Assembly};
+    use crate::data_channel::Kind;
+    use crate::identifier::{Ppid, StreamId};
+    use crate::message::Message;
+    use crate::serial::Tsn;
+    use bytes::Bytes;
+
+    fn part(number: u32, begins: bool, ends: bool, data: &'static [u8]) -> Message {
+        Message {
+            stream: StreamId(1),
+            ppid: Ppid(53),
+            unordered: true,
+            number,
+            tsn: Tsn(0),
+            begins,
+            ends,
+            data: Bytes::from_static(data).into(),
+        }
+    }
+
+    #[test]
+    fn parts_of_several_messages_do_not_mix() {
+        let mut assembly = Assembly::new(100);
+        assert_eq!(assembly.take(part(1, true, false, b"a"), 100), Assembled::Waiting);
+        assert_eq!(assembly.take(part(2, true, false, b"x"), 100), Assembled::Waiting);
+        assert_eq!(assembly.take(part(1, false, false, b"b"), 100), Assembled::Waiting);
+        let whole = |data: &'static [u8]| Assembled::Whole(Ppid(53), Bytes::from_static(data));
+        assert_eq!(assembly.take(part(2, false, true, b"y"), 100), whole(b"xy"));
+        assert_eq!(assembly.take(part(1, false, true, b"c"), 100), whole(b"abc"));
+        assert_eq!(assembly.take(part(1, false, true, b"c"), 100), Assembled::Lost);
+        assert_eq!(assembly.held, 0);
+    }
+
+    #[test]
+    fn what_is_held_has_a_bound() {
+        let mut assembly = Assembly::new(3);
+        assert_eq!(assembly.take(part(0, true, false, b"abcd"), 3), Assembled::TooLarge);
+        for number in 0..4 {
+            assert_eq!(assembly.take(part(number, true, false, b"abc"), 3), Assembled::Waiting);
+        }
+        assert_eq!(assembly.take(part(4, true, false, b"a"), 3), Assembled::TooLarge);
+        let id = StreamId(1);
+        let chained = assembly.chain(id, Kind::Text, "a".into(), false);
+        assert_eq!(chained, Some(Assembled::TooLarge));
+        assert_eq!(assembly.held, 0, "the stream is given up");
+    }
+
+    #[test]
+    fn a_message_that_the_peer_cut_is_put_together() {
+        let mut assembly = Assembly::new(10);
+        let id = StreamId(1);
+        assert_eq!(assembly.chain(id, Kind::Text, "a".into(), true), None);
+        assert_eq!(assembly.chain(id, Kind::Text, "a".into(), false), Some(Assembled::Waiting));
+        let whole = Assembled::Whole(Ppid(0), "ab".into());
+        assert_eq!(assembly.chain(id, Kind::Text, "b".into(), true), Some(whole));
+        assert_eq!(assembly.chain(id, Kind::Text, "a".into(), false), Some(Assembled::Waiting));
+        let mixed = assembly.chain(id, Kind::Binary, "b".into(), true);
+        assert_eq!(mixed, Some(Assembled::TooLarge));
+        assert_eq!(assembly.held, 0);
+    }
+}

@@ -1,0 +1,123 @@
+//! One channel.
+
+use alloc::string::String;
+
+use super::dcep::Open;
+use super::settings::ChannelOptions;
+use crate::message::Reliability;
+
+/// Where a channel stands: `RTCDataChannelState`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ChannelState {
+    /// The peer was asked, or the association is not up. Messages can be sent, and keep their order
+    /// until the peer has answered (RFC 8832 §6).
+    Connecting,
+    /// Both sides have it.
+    Open,
+    /// What waits is sent; then the stream is reset.
+    Closing,
+}
+
+/// A channel as both sides agreed on it.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    pub(super) label: String,
+    pub(super) protocol: String,
+    pub(super) ordered: bool,
+    pub(super) reliability: Reliability,
+    pub(super) priority: u16,
+    pub(super) negotiated: bool,
+    /// Whether the peer opened it.
+    pub(super) by_peer: bool,
+    pub(super) state: ChannelState,
+    /// `bufferedAmountLowThreshold`, if its user has set one.
+    pub(super) low_threshold: Option<usize>,
+}
+
+impl Channel {
+    pub(super) fn new(options: &ChannelOptions) -> Self {
+        Self {
+            label: options.label.clone(),
+            protocol: options.protocol.clone(),
+            ordered: options.ordered,
+            reliability: options.reliability,
+            priority: options.priority,
+            negotiated: options.negotiated.is_some(),
+            by_peer: false,
+            state: ChannelState::Connecting,
+            low_threshold: None,
+        }
+    }
+
+    pub(super) fn of_peer(open: Open) -> Self {
+        Self {
+            label: open.label,
+            protocol: open.protocol,
+            ordered: open.ordered,
+            reliability: open.reliability,
+            priority: open.priority,
+            negotiated: false,
+            by_peer: true,
+            state: ChannelState::Open,
+            low_threshold: None,
+        }
+    }
+
+    pub(super) fn to_open(&self) -> Open {
+        Open {
+            ordered: self.ordered,
+            reliability: self.reliability,
+            priority: self.priority,
+            label: self.label.clone(),
+            protocol: self.protocol.clone(),
+        }
+    }
+
+    /// Bytes of its names.
+    pub(super) fn names(&self) -> usize {
+        self.label.len() + self.protocol.len()
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Its subprotocol, empty if there is none.
+    #[must_use]
+    pub fn protocol(&self) -> &str {
+        &self.protocol
+    }
+
+    /// Whether messages keep their order.
+    #[must_use]
+    pub const fn is_ordered(&self) -> bool {
+        self.ordered
+    }
+
+    /// When a message is given up.
+    #[must_use]
+    pub const fn reliability(&self) -> Reliability {
+        self.reliability
+    }
+
+    /// The share that it should have beside others.
+    #[must_use]
+    pub const fn priority(&self) -> u16 {
+        self.priority
+    }
+
+    /// Whether it was agreed on beforehand.
+    #[must_use]
+    pub const fn is_negotiated(&self) -> bool {
+        self.negotiated
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub const fn state(&self) -> ChannelState {
+        self.state
+    }
+}

@@ -1,0 +1,346 @@
+//! What a user of channels can do.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use bytes::Bytes;
+use core::time::Duration;
+
+use super::assembly::Assembly;
+use super::channel::{Channel, ChannelState};
+use super::closing::Closings;
+use super::counters::ChannelCounters;
+use super::dcep::Dcep;
+use super::error::ChannelError;
+use super::event::{ChannelEvent, Output};
+use super::notices::Notices;
+use super::payload::{Kind, ppid};
+use super::settings::{ChannelOptions, Settings};
+use crate::endpoint::Endpoint;
+use crate::identifier::{AssociationId, StreamId};
+use crate::io;
+use crate::message::SendInfo;
+
+/// Streams that a channel may have: no association has one with the number 65,535 (RFC 8831 §6.2).
+const MAX_STREAMS: u16 = 65_535;
+
+/// A message of DCEP that the association has not taken yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Control {
+    Open,
+    Ack,
+}
+
+/// The data channels of one association.
+#[derive(Debug)]
+pub struct DataChannels {
+    pub(super) association: AssociationId,
+    pub(super) settings: Settings,
+    /// Streams that both sides may send on, once the association is up.
+    pub(super) streams: Option<u16>,
+    pub(super) has_ended: bool,
+    is_paused: bool,
+    pub(super) channels: BTreeMap<StreamId, Channel>,
+    /// Bytes of the names of channels that the peer opened.
+    pub(super) names: usize,
+    pub(super) control: VecDeque<(StreamId, Control)>,
+    pub(super) closings: Closings,
+    pub(super) assembly: Assembly,
+    pub(super) notices: Notices,
+    pub(super) events: VecDeque<ChannelEvent>,
+    /// Closed, but the user does not know it yet.
+    pub(super) untold: BTreeSet<StreamId>,
+    /// Channels that have more to send than their threshold.
+    above_threshold: BTreeSet<StreamId>,
+    pub(super) counters: ChannelCounters,
+}
+
+impl DataChannels {
+    /// None so far. `association` is one of `endpoint`, as far up as it may be.
+    #[must_use]
+    pub fn new(endpoint: &Endpoint, association: AssociationId, settings: Settings) -> Self {
+        let mut channels = Self {
+            association,
+            assembly: Assembly::new(settings.max_message_size),
+            settings,
+            streams: None,
+            has_ended: false,
+            is_paused: false,
+            channels: BTreeMap::new(),
+            names: 0,
+            control: VecDeque::new(),
+            closings: Closings::default(),
+            notices: Notices::default(),
+            events: VecDeque::new(),
+            untold: BTreeSet::new(),
+            above_threshold: BTreeSet::new(),
+            counters: ChannelCounters::default(),
+        };
+        channels.streams = channels.streams_agreed_on(endpoint);
+        channels
+    }
+
+    /// Opens a channel and gives its stream, by which it is called. Messages can be sent at once;
+    /// [`ChannelEvent::Opened`] says that the peer has it, too.
+    ///
+    /// # Errors
+    /// If there are too many channels, a name is too long, or the stream wished for is not free.
+    pub fn open(
+        &mut self,
+        now: Duration,
+        endpoint: &mut Endpoint,
+        options: &ChannelOptions,
+    ) -> Result<StreamId, ChannelError> {
+        if self.has_ended {
+            return Err(ChannelError::NotOpen);
+        }
+        if options.label.len().max(options.protocol.len()) > usize::from(u16::MAX) {
+            return Err(ChannelError::NameTooLong);
+        }
+        if self.channels.len() >= self.settings.max_channels {
+            return Err(ChannelError::TooManyChannels);
+        }
+        let id = match options.negotiated {
+            Some(id) if self.is_free(id) => id,
+            Some(_) => return Err(ChannelError::BadStream),
+            None => self.free_stream().ok_or(ChannelError::TooManyChannels)?,
+        };
+        let mut channel = Channel::new(options);
+        if !channel.negotiated {
+            self.control.push_back((id, Control::Open));
+        } else if self.streams.is_some() {
+            channel.state = ChannelState::Open;
+            self.events.push_back(ChannelEvent::Opened { id, by_peer: false });
+        }
+        self.channels.insert(id, channel);
+        self.send_control(now, endpoint);
+        Ok(id)
+    }
+
+    /// Hands in a message. It is taken whole or not at all.
+    ///
+    /// # Errors
+    /// [`ChannelError::Full`] until [`ChannelEvent::Writable`]; others for good.
+    pub fn send(
+        &mut self,
+        now: Duration,
+        endpoint: &mut Endpoint,
+        id: StreamId,
+        kind: Kind,
+        data: Bytes,
+    ) -> Result<(), ChannelError> {
+        self.send_control(now, endpoint);
+        let channel = self.channels.get(&id).ok_or(ChannelError::NoChannel)?;
+        if channel.state == ChannelState::Closing || self.has_ended {
+            return Err(ChannelError::NotOpen);
+        }
+        let limit = self.settings.most_to_send();
+        if data.len() > limit {
+            return Err(ChannelError::MessageTooLarge { limit });
+        }
+        if self.waits_for_control(id) {
+            endpoint.wait_for_room(now, self.association, data.len());
+            return Err(ChannelError::Full);
+        }
+        let (ppid, data) = kind.on_the_wire(data);
+        let info = SendInfo {
+            stream: id,
+            ppid,
+            // Before the peer knows the channel, nothing may overtake the word that opens it.
+            unordered: !channel.ordered && channel.state == ChannelState::Open,
+            reliability: channel.reliability,
+            ..SendInfo::default()
+        };
+        let threshold = channel.low_threshold;
+        endpoint.send(now, self.association, &info, data)?;
+        if threshold.is_some_and(|most| self.buffered_amount(endpoint, id) > most) {
+            self.above_threshold.insert(id);
+        }
+        Ok(())
+    }
+
+    /// Closes a channel once what waits has been sent. [`ChannelEvent::Closed`] says when both sides
+    /// have; until then, messages may still come.
+    ///
+    /// # Errors
+    /// If there is no such channel.
+    pub fn close(
+        &mut self,
+        now: Duration,
+        endpoint: &mut Endpoint,
+        id: StreamId,
+    ) -> Result<(), ChannelError> {
+        let channel = self.channels.get(&id).ok_or(ChannelError::NoChannel)?;
+        if channel.state == ChannelState::Closing {
+            return Ok(());
+        }
+        // The peer has never heard of it.
+        let unsaid = self.control.iter().position(|waiting| *waiting == (id, Control::Open));
+        if let Some(unsaid) = unsaid {
+            self.control.remove(unsaid);
+            self.forget(id);
+            return Ok(());
+        }
+        self.begin_closing(id, false);
+        self.advance(now, endpoint);
+        Ok(())
+    }
+
+    /// Bytes handed in for a channel that have not been sent for the first time (`bufferedAmount`);
+    /// the message that opens it counts, too.
+    #[must_use]
+    pub fn buffered_amount(&self, endpoint: &Endpoint, id: StreamId) -> usize {
+        endpoint.stream_queue(self.association, id).map_or(0, |queue| queue.unsent)
+    }
+
+    /// Lets [`ChannelEvent::BufferedAmountLow`] come whenever what waits to be sent falls to so many
+    /// bytes (`bufferedAmountLowThreshold`). Before this is called, it does not come.
+    ///
+    /// # Errors
+    /// If there is no such channel.
+    pub fn set_low_threshold(
+        &mut self,
+        endpoint: &Endpoint,
+        id: StreamId,
+        bytes: usize,
+    ) -> Result<(), ChannelError> {
+        let buffered = self.buffered_amount(endpoint, id);
+        let channel = self.channels.get_mut(&id).ok_or(ChannelError::NoChannel)?;
+        channel.low_threshold = Some(bytes);
+        if buffered > bytes {
+            self.above_threshold.insert(id);
+        } else {
+            self.above_threshold.remove(&id);
+        }
+        Ok(())
+    }
+
+    /// While paused, no message is taken from the association, so that its window closes and the peer
+    /// has to wait; everything else goes on.
+    pub fn pause_receiving(&mut self, paused: bool) {
+        self.is_paused = paused;
+    }
+
+    /// One channel.
+    #[must_use]
+    pub fn get(&self, id: StreamId) -> Option<&Channel> {
+        self.channels.get(&id)
+    }
+
+    /// All channels by their streams.
+    pub fn iter(&self) -> impl Iterator<Item = (StreamId, &Channel)> {
+        self.channels.iter().map(|(id, channel)| (*id, channel))
+    }
+
+    /// The association that they belong to.
+    #[must_use]
+    pub const fn association(&self) -> AssociationId {
+        self.association
+    }
+
+    /// What the peer should not have sent.
+    #[must_use]
+    pub const fn counters(&self) -> ChannelCounters {
+        self.counters
+    }
+
+    /// What to do next, in the place of [`Endpoint::poll_output`]: to be drained after each input or
+    /// call until it gives [`io::Output::Timeout`]. Events of this association that are not about
+    /// channels, and those of others, are passed on. Where the association ends, its own last event
+    /// comes first, then what had come before, then a [`ChannelEvent::Closed`] for each channel.
+    pub fn poll_output(&mut self, now: Duration, endpoint: &mut Endpoint) -> Output {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                if let ChannelEvent::Closed { id } = event {
+                    self.untold.remove(&id);
+                }
+                return Output::Channel(event);
+            }
+            match endpoint.poll_output(now) {
+                io::Output::Event(id, event) if id == self.association => {
+                    if !self.notice(endpoint, &event) {
+                        return Output::Endpoint(io::Output::Event(id, event));
+                    }
+                }
+                io::Output::Timeout(at) => {
+                    if !self.advance(now, endpoint) && !self.take_in(now, endpoint) {
+                        return Output::Endpoint(io::Output::Timeout(at));
+                    }
+                }
+                other => return Output::Endpoint(other),
+            }
+        }
+    }
+
+    /// Does what waited for room or for messages to be sent; says whether it did anything.
+    pub(super) fn advance(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
+        let sent = self.send_control(now, endpoint);
+        let asked = self.ask_for_resets(now, endpoint);
+        self.note_thresholds(endpoint);
+        sent || asked || !self.events.is_empty()
+    }
+
+    /// Takes what came until there is something to tell; says whether anything came.
+    fn take_in(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
+        let mut came = false;
+        while !self.is_paused && self.events.is_empty() {
+            match endpoint.receive(now, self.association) {
+                Some(message) => self.handle_message(message),
+                None if self.act_on_notices(endpoint) => {}
+                None => break,
+            }
+            came = true;
+        }
+        came
+    }
+
+    /// Hands in messages of DCEP for which there is room; says whether there were any.
+    fn send_control(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
+        let mut sent = false;
+        while let Some(&(id, control)) = self.control.front() {
+            let message = match (control, self.channels.get(&id)) {
+                (Control::Open, Some(channel)) => Dcep::Open(channel.to_open()).to_bytes(),
+                (Control::Ack, Some(_)) => Dcep::Ack.to_bytes(),
+                (_, None) => Bytes::new(),
+            };
+            if !message.is_empty() {
+                let info = SendInfo { stream: id, ppid: ppid::DCEP, ..SendInfo::default() };
+                if endpoint.send(now, self.association, &info, message).is_err() {
+                    break;
+                }
+                sent = true;
+            }
+            self.control.pop_front();
+        }
+        sent
+    }
+
+    /// Whether the word that opens a channel has not been taken yet.
+    pub(super) fn waits_for_control(&self, id: StreamId) -> bool {
+        self.control.iter().any(|(other, _)| *other == id)
+    }
+
+    fn note_thresholds(&mut self, endpoint: &Endpoint) {
+        let (events, channels, association) = (&mut self.events, &self.channels, self.association);
+        self.above_threshold.retain(|id| {
+            let Some(channel) = channels.get(id) else { return false };
+            let unsent = endpoint.stream_queue(association, *id).map_or(0, |queue| queue.unsent);
+            let is_above = channel.low_threshold.is_some_and(|most| unsent > most);
+            if !is_above {
+                events.push_back(ChannelEvent::BufferedAmountLow { id: *id });
+            }
+            is_above
+        });
+    }
+
+    fn is_free(&self, id: StreamId) -> bool {
+        id.0 < self.streams.unwrap_or(MAX_STREAMS)
+            && !self.channels.contains_key(&id)
+            && !self.closings.contains(id)
+            && !self.untold.contains(&id)
+    }
+
+    /// The first stream on which this side may open a channel.
+    fn free_stream(&self) -> Option<StreamId> {
+        let all = self.settings.role.first()..MAX_STREAMS;
+        all.step_by(2).map(StreamId).find(|id| self.is_free(*id))
+    }
+}

@@ -1,0 +1,65 @@
+//! Data channels of WebRTC over one association (RFC 8831), opened in-band by DCEP (RFC 8832) or by
+//! agreement beforehand.
+//!
+//! | file | job | source |
+//! | --- | --- | --- |
+//! | `channels` | what a user can do | RFC 8831 §6.4, W3C WebRTC §6 |
+//! | `settings` | what can be set, for all channels and for one | RFC 8831 §6.2, RFC 8841 §6 |
+//! | `dcep` | DATA_CHANNEL_OPEN and DATA_CHANNEL_ACK on the wire | RFC 8832 §5 |
+//! | `payload` | payload protocol identifiers, empty messages | RFC 8831 §6.6, §8 |
+//! | `channel` | one channel | RFC 8831 §6.4 |
+//! | `opening` | channels that the peer opens, and its acknowledgements | RFC 8832 §6 |
+//! | `receiving` | messages that came in | RFC 8831 §6.6 |
+//! | `assembly` | messages that come in parts | RFC 8831 §6.6 |
+//! | `closing` | streams reset, identifiers free again | RFC 8831 §6.7, RFC 6525 |
+//! | `notices` | what happened to the association | |
+//! | `event`, `error`, `counters` | what the user is told | |
+//!
+//! [`DataChannels`] belongs to one association of an [`Endpoint`](crate::endpoint::Endpoint), and an
+//! association without channels costs nothing for them. The driver hands packets and time to the
+//! endpoint as ever ([`crate::io`]) and drains [`DataChannels::poll_output`] in the place of the
+//! endpoint's own `poll_output`:
+//!
+//! ```
+//! use core::time::Duration;
+//! use eyas_sctp::config::{ConnectOptions, EndpointConfig};
+//! use eyas_sctp::data_channel::{ChannelOptions, DataChannels, Kind, Output, Role, Settings};
+//! use eyas_sctp::endpoint::Endpoint;
+//!
+//! let now = Duration::ZERO;
+//! let settings = Settings::new(Role::Client);
+//! let mut endpoint = Endpoint::new(EndpointConfig::default(), [7; 32], now);
+//! let mut options = ConnectOptions::new("192.0.2.1:9".parse().unwrap(), 5000);
+//! options.association = settings.association();
+//! let association = endpoint.connect(now, &options).unwrap();
+//!
+//! let mut channels = DataChannels::new(&endpoint, association, settings);
+//! let chat = channels.open(now, &mut endpoint, &ChannelOptions::new("chat")).unwrap();
+//! channels.send(now, &mut endpoint, chat, Kind::Text, "hello".into()).unwrap();
+//! while let Output::Endpoint(output) = channels.poll_output(now, &mut endpoint) {
+//!     // Packets to send, until the time at which to come back.
+//!     # if matches!(output, eyas_sctp::io::Output::Timeout(_)) { break }
+//! }
+//! ```
+
+mod assembly;
+mod channel;
+mod channels;
+mod closing;
+mod counters;
+pub mod dcep;
+mod error;
+mod event;
+mod notices;
+mod opening;
+mod payload;
+mod receiving;
+mod settings;
+
+pub use channel::{Channel, ChannelState};
+pub use channels::DataChannels;
+pub use counters::ChannelCounters;
+pub use error::ChannelError;
+pub use event::{ChannelEvent, Output};
+pub use payload::{Kind, Payload, ppid};
+pub use settings::{ChannelOptions, Role, Settings};

@@ -1,0 +1,56 @@
+//! Channels that the peer opens, and its word that it has ours (RFC 8832 §6).
+
+use super::channel::{Channel, ChannelState};
+use super::channels::{Control, DataChannels};
+use super::dcep::{Dcep, Open};
+use super::event::ChannelEvent;
+use crate::identifier::StreamId;
+
+impl DataChannels {
+    /// A message of DCEP.
+    pub(super) fn handle_dcep(&mut self, id: StreamId, unordered: bool, message: &[u8]) {
+        match Dcep::parse(message).filter(|_| !unordered) {
+            Some(Dcep::Open(open)) => self.handle_open(id, open),
+            Some(Dcep::Ack) => self.note_opened(id),
+            None => {
+                self.counters.malformed_messages += 1;
+                self.refuse(id);
+            }
+        }
+    }
+
+    fn handle_open(&mut self, id: StreamId, open: Open) {
+        if self.closings.is_all_but_answered(id) {
+            self.finish(id);
+        }
+        let channel = Channel::of_peer(open);
+        let names = self.names + channel.names();
+        let is_refused = self.settings.role.opens(id)
+            || self.channels.contains_key(&id)
+            || self.closings.contains(id)
+            || id.0 >= self.streams.unwrap_or(0)
+            || self.channels.len() >= self.settings.max_channels
+            || names > self.settings.max_names;
+        if is_refused {
+            self.counters.refused_channels += 1;
+            self.refuse(id);
+            return;
+        }
+        self.names = names;
+        self.channels.insert(id, channel);
+        self.control.push_back((id, Control::Ack));
+        self.events.push_back(ChannelEvent::Opened { id, by_peer: true });
+    }
+
+    /// The peer says, or shows by what it sends, that it has a channel of ours.
+    pub(super) fn note_opened(&mut self, id: StreamId) {
+        match self.channels.get_mut(&id) {
+            Some(channel) if channel.state == ChannelState::Connecting => {
+                channel.state = ChannelState::Open;
+                self.events.push_back(ChannelEvent::Opened { id, by_peer: false });
+            }
+            Some(_) => {}
+            None => self.counters.stray_messages += 1,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What the payload protocol identifier says of a message (RFC 8831 §8), and messages that are empty,
+//! which SCTP cannot carry (§6.6).
+
+use bytes::Bytes;
+
+use crate::identifier::Ppid;
+
+/// The payload protocol identifiers of WebRTC (RFC 8831 §8).
+pub mod ppid {
+    use crate::identifier::Ppid;
+
+    /// A message of DCEP.
+    pub const DCEP: Ppid = Ppid(50);
+    /// A text, or the last part of one.
+    pub const STRING: Ppid = Ppid(51);
+    /// A part of a binary message that is not the last one. Nobody is to send it any more.
+    pub const BINARY_PARTIAL: Ppid = Ppid(52);
+    /// A binary message, or the last part of one.
+    pub const BINARY: Ppid = Ppid(53);
+    /// A part of a text that is not the last one. Nobody is to send it any more.
+    pub const STRING_PARTIAL: Ppid = Ppid(54);
+    /// A text without a character.
+    pub const STRING_EMPTY: Ppid = Ppid(56);
+    /// A binary message without a byte.
+    pub const BINARY_EMPTY: Ppid = Ppid(57);
+}
+
+/// What a message is to its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Text in UTF-8. Whether it is that, nobody has looked.
+    Text,
+    /// Bytes.
+    Binary,
+}
+
+impl Kind {
+    /// A message as SCTP carries it: an empty one is a zero byte.
+    #[must_use]
+    pub fn on_the_wire(self, data: Bytes) -> (Ppid, Bytes) {
+        let zero = Bytes::from_static(&[0]);
+        match (self, data.is_empty()) {
+            (Self::Text, false) => (ppid::STRING, data),
+            (Self::Text, true) => (ppid::STRING_EMPTY, zero),
+            (Self::Binary, false) => (ppid::BINARY, data),
+            (Self::Binary, true) => (ppid::BINARY_EMPTY, zero),
+        }
+    }
+}
+
+/// What a message that came in is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Payload {
+    /// DCEP's.
+    Dcep,
+    /// The user's, or the last part of it.
+    Whole(Kind),
+    /// A part of the user's, by the old way of cutting large ones.
+    Part(Kind),
+    /// The user's, without a byte: what came is to be ignored.
+    Empty(Kind),
+}
+
+impl Payload {
+    /// What the identifier says; `None` if it is none of WebRTC's.
+    #[must_use]
+    pub const fn of(identifier: Ppid) -> Option<Self> {
+        Some(match identifier {
+            ppid::DCEP => Self::Dcep,
+            ppid::STRING => Self::Whole(Kind::Text),
+            ppid::BINARY_PARTIAL => Self::Part(Kind::Binary),
+            ppid::BINARY => Self::Whole(Kind::Binary),
+            ppid::STRING_PARTIAL => Self::Part(Kind::Text),
+            ppid::STRING_EMPTY => Self::Empty(Kind::Text),
+            ppid::BINARY_EMPTY => Self::Empty(Kind::Binary),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Payload, ppid};
+    use crate::identifier::Ppid;
+
+    #[test]
+    fn an_empty_message_is_a_zero_byte_with_an_identifier_of_its_own() {
+        for (kind, full, empty) in [
+            (Kind::Text, ppid::STRING, ppid::STRING_EMPTY),
+            (Kind::Binary, ppid::BINARY, ppid::BINARY_EMPTY),
+        ] {
+            assert_eq!(kind.on_the_wire("ab".into()), (full, "ab".into()));
+            assert_eq!(kind.on_the_wire("".into()), (empty, vec![0].into()));
+            assert_eq!(Payload::of(full), Some(Payload::Whole(kind)));
+            assert_eq!(Payload::of(empty), Some(Payload::Empty(kind)));
+        }
+        assert_eq!(Payload::of(Ppid(55)), None);
+        assert_eq!(Payload::of(Ppid(0)), None);
+    }
+}

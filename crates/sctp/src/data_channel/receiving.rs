@@ -1,0 +1,75 @@
+//! Messages that came in (RFC 8831 §6.6).
+
+use bytes::Bytes;
+
+use super::assembly::Assembled;
+use super::channels::DataChannels;
+use super::event::ChannelEvent;
+use super::payload::{Kind, Payload, ppid};
+use crate::identifier::{Ppid, StreamId};
+use crate::message::Message;
+
+/// The most bytes of a message of DCEP: two names of the greatest length, and what is before them.
+const MAX_DCEP: usize = 12 + 2 * u16::MAX as usize;
+
+impl DataChannels {
+    /// A message, or a part of one.
+    pub(super) fn handle_message(&mut self, message: Message) {
+        let (id, unordered) = (message.stream, message.unordered);
+        let is_dcep = message.ppid == ppid::DCEP;
+        if !is_dcep && !self.listens_on(id) {
+            self.counters.stray_messages += u64::from(message.ends);
+            return;
+        }
+        let largest = if is_dcep { MAX_DCEP } else { self.settings.max_message_size };
+        let assembled = match (message.begins && message.ends, message.len() <= largest) {
+            (true, true) => Assembled::Whole(message.ppid, message.into_bytes()),
+            (true, false) => Assembled::TooLarge,
+            (false, _) => self.assembly.take(message, largest),
+        };
+        match assembled {
+            Assembled::Whole(ppid, data) => self.handle_whole(id, unordered, ppid, data),
+            Assembled::Waiting | Assembled::Lost => {}
+            Assembled::TooLarge => self.give_up(id),
+        }
+    }
+
+    fn handle_whole(&mut self, id: StreamId, unordered: bool, ppid: Ppid, data: Bytes) {
+        match Payload::of(ppid) {
+            Some(Payload::Dcep) => self.handle_dcep(id, unordered, &data),
+            Some(Payload::Whole(kind)) => self.handle_data(id, kind, data, true),
+            Some(Payload::Part(kind)) => self.handle_data(id, kind, data, false),
+            Some(Payload::Empty(kind)) => self.deliver(id, kind, Bytes::new()),
+            None => {
+                self.counters.unknown_payloads += 1;
+                self.refuse(id);
+            }
+        }
+    }
+
+    fn handle_data(&mut self, id: StreamId, kind: Kind, data: Bytes, ends: bool) {
+        match self.assembly.chain(id, kind, data.clone(), ends) {
+            None => self.deliver(id, kind, data),
+            Some(Assembled::Whole(_, whole)) => self.deliver(id, kind, whole),
+            Some(Assembled::Waiting | Assembled::Lost) => {}
+            Some(Assembled::TooLarge) => self.give_up(id),
+        }
+    }
+
+    fn deliver(&mut self, id: StreamId, kind: Kind, data: Bytes) {
+        // Who sends on it has it: its word that it does may have been overtaken.
+        self.note_opened(id);
+        self.events.push_back(ChannelEvent::Message { id, kind, data });
+    }
+
+    /// Whether messages on a stream are for a channel.
+    fn listens_on(&self, id: StreamId) -> bool {
+        self.channels.contains_key(&id) && !self.closings.is_half_closed(id)
+    }
+
+    fn give_up(&mut self, id: StreamId) {
+        self.counters.oversized_messages += 1;
+        self.assembly.forget(id);
+        self.refuse(id);
+    }
+}

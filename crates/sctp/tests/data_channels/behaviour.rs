@@ -1,0 +1,234 @@
+//! Channels opened, used, closed and opened again.
+
+use crate::world::{A, B, World, closed, closing, messages, ms, opened, opened_by_peer};
+use eyas_sctp::data_channel::dcep::{Dcep, Open};
+use eyas_sctp::data_channel::{
+    ChannelError, ChannelEvent, ChannelOptions, ChannelState, Kind, ppid,
+};
+use eyas_sctp::event::{Event, LossReason};
+use eyas_sctp::identifier::StreamId;
+use eyas_sctp::message::Reliability;
+use std::time::Duration;
+
+#[test]
+fn a_channel_is_opened_in_band_and_used_without_waiting() {
+    let mut world = World::new();
+    let mut options = ChannelOptions::new("chat");
+    options.protocol = "p".into();
+    options.reliability = Reliability::Lifetime(ms(3000));
+    let chat = world.open(A, &options);
+    assert_eq!(chat, StreamId(0), "the client of DTLS has even numbers");
+    world.send(A, chat, Kind::Text, "hello").unwrap();
+    world.send(A, chat, Kind::Text, "").unwrap();
+    world.send(A, chat, Kind::Binary, vec![0, 1]).unwrap();
+    world.send(A, chat, Kind::Binary, vec![]).unwrap();
+    world.run_for(ms(11));
+    let told = world.told(B);
+    assert_eq!(told[0], opened_by_peer(0));
+    assert_eq!(
+        messages(&told),
+        [
+            (0, Kind::Text, "hello".into()),
+            (0, Kind::Text, "".into()),
+            (0, Kind::Binary, vec![0, 1].into()),
+            (0, Kind::Binary, "".into()),
+        ]
+    );
+    let there = world.channels(B).get(chat).unwrap();
+    assert_eq!((there.label(), there.protocol()), ("chat", "p"));
+    assert_eq!(there.reliability(), Reliability::Lifetime(ms(3000)));
+    assert_eq!((there.is_ordered(), there.priority()), (true, 256));
+    world.send(B, chat, Kind::Text, "good day").unwrap();
+    world.run_for(ms(20));
+    let told = world.told(A);
+    assert_eq!(told[0], opened(0));
+    assert_eq!(messages(&told), [(0, Kind::Text, "good day".into())]);
+    let other = world.open(B, &ChannelOptions::new("other"));
+    assert_eq!(other, StreamId(1), "the server of DTLS has odd numbers");
+}
+
+#[test]
+fn nothing_overtakes_the_word_that_opens_an_unordered_channel() {
+    let mut world = World::with_stranger(|_| {});
+    let mut options = ChannelOptions::new("u");
+    (options.ordered, options.reliability) = (false, Reliability::Retransmissions(3));
+    let id = world.open(A, &options);
+    world.send(A, id, Kind::Binary, "early").unwrap();
+    world.run_for(ms(15));
+    world.say(0, 50, false, vec![2]);
+    world.run_for(ms(15));
+    world.send(A, id, Kind::Binary, "later").unwrap();
+    world.run_for(ms(15));
+    let seen: Vec<_> = world.sides[B].received.iter().map(|m| (m.ppid, m.unordered)).collect();
+    assert_eq!(seen, [(ppid::DCEP, false), (ppid::BINARY, false), (ppid::BINARY, true)]);
+    let open = Dcep::parse(&world.sides[B].received[0].clone().into_bytes());
+    assert_eq!(
+        open,
+        Some(Dcep::Open(Open {
+            ordered: false,
+            reliability: Reliability::Retransmissions(3),
+            priority: 256,
+            label: "u".into(),
+            protocol: "".into(),
+        }))
+    );
+}
+
+#[test]
+fn a_channel_agreed_on_beforehand_is_open_without_a_word() {
+    let mut world = World::new();
+    let mut options = ChannelOptions::new("agreed");
+    options.negotiated = Some(StreamId(7));
+    for side in [A, B] {
+        assert_eq!(world.open(side, &options), StreamId(7));
+        world.drain(side);
+        assert_eq!(world.told(side), [opened(7)]);
+    }
+    world.send(A, StreamId(7), Kind::Text, "a").unwrap();
+    world.send(B, StreamId(7), Kind::Text, "b").unwrap();
+    world.run_for(ms(15));
+    assert_eq!(
+        world.told(A),
+        [ChannelEvent::Message { id: StreamId(7), kind: Kind::Text, data: "b".into() }]
+    );
+    assert_eq!(messages(&world.told(B)), [(7, Kind::Text, "a".into())]);
+    assert_eq!(world.try_open(A, &options), Err(ChannelError::BadStream));
+}
+
+#[test]
+fn what_waits_is_sent_before_a_channel_closes_and_its_number_is_used_again() {
+    let mut world = World::new();
+    let id = world.open(A, &ChannelOptions::new("first"));
+    world.run_for(ms(50));
+    let large = vec![7; 200_000];
+    world.send(A, id, Kind::Binary, large.clone()).unwrap();
+    world.close(A, id).unwrap();
+    assert_eq!(world.channels(A).get(id).unwrap().state(), ChannelState::Closing);
+    assert_eq!(world.send(A, id, Kind::Text, "late"), Err(ChannelError::NotOpen));
+    world.run_for(ms(2000));
+    let told = world.told(B);
+    assert_eq!(messages(&told), [(0, Kind::Binary, large.into())]);
+    assert_eq!(told[2..], [closing(0), closed(0)]);
+    assert_eq!(world.told(A), [opened(0), closed(0)]);
+    assert_eq!(world.channels(A).iter().count() + world.channels(B).iter().count(), 0);
+    let again = world.open(A, &ChannelOptions::new("second"));
+    assert_eq!(again, id);
+    world.send(A, again, Kind::Text, "anew").unwrap();
+    world.run_for(ms(50));
+    assert_eq!(messages(&world.told(B)), [(0, Kind::Text, "anew".into())]);
+    assert_eq!(world.channels(B).get(id).unwrap().label(), "second");
+}
+
+#[test]
+fn both_sides_may_close_at_once() {
+    let mut world = World::new();
+    let id = world.open(A, &ChannelOptions::new("x"));
+    world.run_for(ms(50));
+    world.close(A, id).unwrap();
+    world.close(B, id).unwrap();
+    world.close(B, id).unwrap();
+    world.run_for(ms(3000));
+    assert_eq!(world.told(A), [opened(0), closed(0)]);
+    assert_eq!(world.told(B), [opened_by_peer(0), closed(0)]);
+}
+
+#[test]
+fn a_stream_is_not_given_away_before_its_user_knows_that_it_is_free() {
+    let mut world = World::with(|_| {}, |config| config.send_buffer = 1000);
+    let filler = world.open(A, &ChannelOptions::new("filler"));
+    world.send(A, filler, Kind::Binary, vec![0; 900]).unwrap();
+    // No room for the word that opens it: it never was.
+    let long = "l".repeat(400);
+    let unsaid = world.open(A, &ChannelOptions::new(&long));
+    assert_eq!(world.send(A, unsaid, Kind::Text, "?"), Err(ChannelError::Full));
+    world.close(A, unsaid).unwrap();
+    assert_ne!(world.open(A, &ChannelOptions::new("next")), unsaid);
+    world.drain(A);
+    assert_eq!(world.told(A)[0], closed(unsaid.0));
+    assert_eq!(world.open(A, &ChannelOptions::new("another")), unsaid);
+    world.run_for(ms(500));
+    assert_eq!(world.channels(B).iter().count(), 3);
+}
+
+#[test]
+fn the_end_of_the_association_closes_what_is_open_after_what_came() {
+    let mut world = World::new();
+    let id = world.open(A, &ChannelOptions::new("x"));
+    world.run_for(ms(50));
+    world.told(B);
+    world.send(A, id, Kind::Text, "last words").unwrap();
+    let association = world.sides[A].association;
+    world.drain(A);
+    world.sides[A].endpoint.abort(world.now, association, "enough".into()).unwrap();
+    world.run_for(ms(50));
+    let told = world.told(B);
+    assert_eq!(messages(&told), [(0, Kind::Text, "last words".into())]);
+    assert_eq!(told[1..], [closed(0)]);
+    assert!(matches!(
+        world.sides[B].events.last(),
+        Some(Event::Lost(LossReason::AbortedByPeer { .. }))
+    ));
+    assert_eq!(world.told(A).last(), Some(&closed(0)));
+    assert_eq!(world.try_open(B, &ChannelOptions::new("y")), Err(ChannelError::NotOpen));
+}
+
+#[test]
+fn a_message_is_given_up_after_its_lifetime() {
+    let mut world = World::new();
+    let mut options = ChannelOptions::new("brief");
+    options.reliability = Reliability::Lifetime(ms(100));
+    let id = world.open(A, &options);
+    world.run_for(ms(50));
+    world.told(B);
+    world.is_cut = true;
+    world.send(A, id, Kind::Text, "too late").unwrap();
+    world.run_for(Duration::from_secs(5));
+    world.is_cut = false;
+    world.send(A, id, Kind::Text, "in time").unwrap();
+    world.run_until_quiet();
+    assert_eq!(messages(&world.told(B)), [(0, Kind::Text, "in time".into())]);
+}
+
+#[test]
+fn falling_to_the_threshold_is_told_once() {
+    let mut world = World::new();
+    let id = world.open(A, &ChannelOptions::new("bulk"));
+    world.run_for(ms(50));
+    world.told(A);
+    let side = &mut world.sides[A];
+    side.channels.as_mut().unwrap().set_low_threshold(&side.endpoint, id, 50_000).unwrap();
+    world.send(A, id, Kind::Binary, vec![0; 200_000]).unwrap();
+    assert_eq!(world.channels(A).buffered_amount(&world.sides[A].endpoint, id), 200_000);
+    world.run_until_quiet();
+    assert_eq!(world.told(A), [ChannelEvent::BufferedAmountLow { id }]);
+    assert_eq!(world.channels(A).buffered_amount(&world.sides[A].endpoint, id), 0);
+}
+
+#[test]
+fn while_paused_the_peer_has_to_wait() {
+    let mut world = World::with(|_| {}, |config| config.receive_buffer = 100_000);
+    let id = world.open(A, &ChannelOptions::new("x"));
+    world.run_for(ms(50));
+    world.told(B);
+    world.sides[B].channels.as_mut().unwrap().pause_receiving(true);
+    for _ in 0..50 {
+        world.send(A, id, Kind::Binary, vec![0; 10_000]).unwrap();
+    }
+    world.run_for(ms(3000));
+    assert_eq!(world.told(B), []);
+    assert!(world.channels(A).buffered_amount(&world.sides[A].endpoint, id) > 300_000);
+    world.sides[B].channels.as_mut().unwrap().pause_receiving(false);
+    world.run_until_quiet();
+    assert_eq!(messages(&world.told(B)).len(), 50);
+}
+
+#[test]
+fn where_streams_cannot_be_reset_a_closed_channel_s_number_is_used_up() {
+    let mut world = World::with(|_| {}, |config| config.extensions.reconfiguration = false);
+    let id = world.open(A, &ChannelOptions::new("x"));
+    world.run_for(ms(50));
+    world.close(A, id).unwrap();
+    world.run_for(ms(50));
+    assert_eq!(world.told(A), [opened(0), closed(0)]);
+    assert_eq!(world.open(A, &ChannelOptions::new("y")), StreamId(2));
+}

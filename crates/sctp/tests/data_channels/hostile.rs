@@ -1,0 +1,134 @@
+//! A peer that does not keep to the rules.
+
+use crate::world::{A, B, World, closed, closing, messages, ms, opened_by_peer};
+use eyas_sctp::data_channel::dcep::{Dcep, Open};
+use eyas_sctp::data_channel::{ChannelEvent, ChannelOptions, Kind};
+use eyas_sctp::event::Event;
+use eyas_sctp::identifier::StreamId;
+use eyas_sctp::message::Reliability;
+
+fn open(label: &str) -> bytes::Bytes {
+    Dcep::Open(Open {
+        ordered: true,
+        reliability: Reliability::Reliable,
+        priority: 256,
+        label: label.into(),
+        protocol: String::new(),
+    })
+    .to_bytes()
+}
+
+/// Whether A has reset a stream of its own.
+fn was_reset(world: &World, stream: u16) -> bool {
+    world.sides[B].events.iter().any(|event| {
+        matches!(event, Event::StreamsReset { outgoing: false, streams, .. }
+            if streams.contains(&StreamId(stream)))
+    })
+}
+
+#[test]
+fn a_channel_on_a_stream_of_ours_is_refused_by_a_reset() {
+    let mut world = World::with_stranger(|_| {});
+    world.say(4, 50, false, open("not yours"));
+    world.run_for(ms(100));
+    assert_eq!(world.told(A), []);
+    assert!(was_reset(&world, 4));
+    assert_eq!(world.channels(A).counters().refused_channels, 1);
+}
+
+#[test]
+fn a_channel_opened_twice_is_closed() {
+    let mut world = World::with_stranger(|_| {});
+    world.say(1, 50, false, open("once"));
+    world.say(1, 50, false, open("twice"));
+    world.run_for(ms(100));
+    assert_eq!(world.told(A), [opened_by_peer(1), closing(1)]);
+    assert!(was_reset(&world, 1));
+}
+
+#[test]
+fn broken_words_close_their_channel() {
+    for (ppid, unordered, data) in [
+        (50, false, &b"\x03"[..]),
+        (50, true, b"\x02"),
+        (50, false, b"nonsense"),
+        (55, false, b"no such kind"),
+        (0, false, b"no kind"),
+    ] {
+        let mut world = World::with_stranger(|_| {});
+        world.say(1, 50, false, open("x"));
+        world.run_for(ms(50));
+        world.say(1, ppid, unordered, data);
+        world.run_for(ms(100));
+        assert_eq!(world.told(A), [opened_by_peer(1), closing(1)], "{ppid} {data:?}");
+        assert!(was_reset(&world, 1));
+        let association = world.sides[B].association;
+        let now = world.now;
+        let streams = [StreamId(1)];
+        world.sides[B].endpoint.reset_streams(now, association, true, &streams).unwrap();
+        world.run_for(ms(100));
+        assert_eq!(world.told(A), [closed(1)]);
+    }
+}
+
+#[test]
+fn data_for_nobody_is_counted_and_dropped() {
+    let mut world = World::with_stranger(|_| {});
+    world.say(1, 51, false, "nobody listens");
+    world.say(2, 50, false, vec![2]);
+    world.run_for(ms(100));
+    assert_eq!(world.told(A), []);
+    assert_eq!(world.channels(A).counters().stray_messages, 2);
+}
+
+#[test]
+fn messages_that_an_old_peer_cut_are_put_together() {
+    let mut world = World::with_stranger(|settings| settings.max_message_size = 10);
+    world.say(1, 50, false, open("old"));
+    for (ppid, data) in [(54, "ab"), (54, "cd"), (51, "e"), (51, "f"), (52, "g"), (53, "h")] {
+        world.say(1, ppid, false, data);
+    }
+    // Whatever an empty message carries is ignored.
+    world.say(1, 56, false, "ignored");
+    world.run_for(ms(100));
+    let told = world.told(A);
+    assert_eq!(
+        messages(&told),
+        [
+            (1, Kind::Text, "abcde".into()),
+            (1, Kind::Text, "f".into()),
+            (1, Kind::Binary, "gh".into()),
+            (1, Kind::Text, "".into()),
+        ]
+    );
+    world.say(1, 52, false, "eleven byt");
+    world.say(1, 53, false, "es");
+    world.run_for(ms(100));
+    assert_eq!(world.told(A), [closing(1)]);
+    assert_eq!(world.channels(A).counters().oversized_messages, 1);
+}
+
+#[test]
+fn whatever_is_opened_what_is_kept_has_a_bound() {
+    let mut world = World::with_stranger(|settings| settings.max_channels = 10);
+    for stream in 0..5000 {
+        world.say(stream, 50, false, open("flood"));
+        if stream % 100 == 0 {
+            world.run_for(ms(100));
+        }
+    }
+    world.run_until_quiet();
+    assert_eq!(world.channels(A).iter().count(), 10);
+    assert_eq!(world.channels(A).counters().refused_channels, 4990);
+    // It is as good as before for who keeps to the rules.
+    let association = world.sides[B].association;
+    let now = world.now;
+    world.sides[B].endpoint.reset_streams(now, association, true, &[]).unwrap();
+    world.run_until_quiet();
+    assert_eq!(world.channels(A).iter().count(), 0);
+    let id = world.open(A, &ChannelOptions::new("mine"));
+    world.say(id.0, 50, false, vec![2]);
+    world.run_for(ms(100));
+    let expected = ChannelEvent::Opened { id, by_peer: false };
+    assert_eq!(world.told(A).last(), Some(&expected));
+}

@@ -1,0 +1,108 @@
+//! What is too much: for this side's user, and for the peer.
+
+use crate::world::{A, B, World, closing, messages, ms, opened};
+use eyas_sctp::data_channel::{ChannelError, ChannelOptions, Kind};
+use eyas_sctp::identifier::StreamId;
+
+#[test]
+fn the_user_is_told_what_is_too_much() {
+    let mut world = World::with(
+        |settings| {
+            settings.max_channels = 2;
+            settings.peer_max_message_size = 1000;
+        },
+        |config| config.outbound_streams = 10,
+    );
+    let mut options = ChannelOptions::new(&"l".repeat(65_536));
+    assert_eq!(world.try_open(A, &options), Err(ChannelError::NameTooLong));
+    options.label = String::new();
+    options.negotiated = Some(StreamId(10));
+    assert_eq!(world.try_open(A, &options), Err(ChannelError::BadStream));
+    let id = world.open(A, &ChannelOptions::new("a"));
+    world.open(A, &ChannelOptions::new("b"));
+    let third = world.try_open(A, &ChannelOptions::new("c"));
+    assert_eq!(third, Err(ChannelError::TooManyChannels));
+    let large = world.send(A, id, Kind::Binary, vec![0; 1001]);
+    assert_eq!(large, Err(ChannelError::MessageTooLarge { limit: 1000 }));
+    world.send(A, id, Kind::Binary, vec![0; 1000]).unwrap();
+    let nowhere = world.send(A, StreamId(99), Kind::Text, "?");
+    assert_eq!(nowhere, Err(ChannelError::NoChannel));
+}
+
+#[test]
+fn a_peer_that_took_any_size_is_sent_any_that_fits_the_buffer() {
+    let mut world = World::with(
+        |settings| {
+            settings.max_message_size = 3 << 20;
+            settings.peer_max_message_size = 0;
+        },
+        |_| {},
+    );
+    let id = world.open(A, &ChannelOptions::new("large"));
+    world.send(A, id, Kind::Binary, vec![1; 3 << 20]).unwrap();
+    world.run_until_quiet();
+    let told = world.told(B);
+    assert_eq!(messages(&told)[0].2.len(), 3 << 20);
+}
+
+#[test]
+fn a_message_that_the_buffer_cannot_hold_whole_is_put_together() {
+    let mut world = World::with(|_| {}, |config| config.receive_buffer = 64 << 10);
+    let id = world.open(A, &ChannelOptions::new("x"));
+    let data: Vec<u8> = (0..200_000u32).map(|at| (at % 251) as u8).collect();
+    world.send(A, id, Kind::Binary, data.clone()).unwrap();
+    world.send(A, id, Kind::Text, "after").unwrap();
+    world.run_until_quiet();
+    let told = world.told(B);
+    assert_eq!(messages(&told), [(0, Kind::Binary, data.into()), (0, Kind::Text, "after".into())]);
+}
+
+#[test]
+fn a_channel_with_a_message_that_is_too_large_is_closed() {
+    for receive_buffer in [64 << 10, 1 << 20] {
+        let mut world = World::with(
+            |settings| {
+                settings.max_message_size = 100_000;
+                settings.peer_max_message_size = 0;
+            },
+            |config| config.receive_buffer = receive_buffer,
+        );
+        let id = world.open(A, &ChannelOptions::new("x"));
+        world.send(A, id, Kind::Binary, vec![0; 100_000]).unwrap();
+        world.send(A, id, Kind::Binary, vec![0; 100_001]).unwrap();
+        world.run_until_quiet();
+        let told = world.told(B);
+        assert_eq!(messages(&told).len(), 1);
+        assert!(told.contains(&closing(0)));
+        assert_eq!(world.channels(B).counters().oversized_messages, 1);
+        assert_eq!(world.channels(B).iter().count(), 0, "it is closed");
+        assert!(world.told(A).contains(&closing(0)));
+    }
+}
+
+#[test]
+fn channels_beyond_the_limit_are_refused_to_the_peer() {
+    let mut world = World::new();
+    world.sides[B].channels = {
+        let side = &world.sides[B];
+        let mut settings =
+            eyas_sctp::data_channel::Settings::new(eyas_sctp::data_channel::Role::Server);
+        (settings.max_channels, settings.max_names) = (2, 10);
+        let channels =
+            eyas_sctp::data_channel::DataChannels::new(&side.endpoint, side.association, settings);
+        Some(channels)
+    };
+    for label in ["long name", "too long with that", "short"] {
+        world.open(A, &ChannelOptions::new(label));
+    }
+    world.run_until_quiet();
+    assert_eq!(world.channels(B).counters().refused_channels, 2);
+    assert_eq!(world.channels(B).iter().count(), 1);
+    let told = world.told(A);
+    for id in [2, 4] {
+        assert!(told.contains(&closing(id)), "{told:?}");
+    }
+    assert!(told.contains(&opened(0)));
+    world.run_for(ms(10));
+    assert_eq!(world.channels(A).iter().count(), 1);
+}

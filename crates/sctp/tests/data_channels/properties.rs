@@ -1,0 +1,148 @@
+//! Random channels over a network that loses and reorders: nothing is lost, repeated or mixed.
+
+use std::collections::BTreeMap;
+
+use crate::world::{A, B, World, ms};
+use eyas_sctp::data_channel::{ChannelEvent, ChannelOptions, ChannelState, Kind};
+use eyas_sctp::identifier::StreamId;
+use proptest::prelude::*;
+
+/// Something that a user of one side does.
+#[derive(Clone, Debug)]
+enum Act {
+    Open { side: usize, ordered: bool },
+    Send { side: usize, which: usize, length: usize },
+    Close { side: usize, which: usize },
+    Wait(u64),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let side = 0usize..2;
+    let length = prop_oneof![8 => 8usize..200, 2 => 8usize..5000, 1 => 8usize..100_000];
+    prop_oneof![
+        2 => (side.clone(), any::<bool>()).prop_map(|(side, ordered)| Act::Open { side, ordered }),
+        8 => (side.clone(), 0usize..8, length)
+            .prop_map(|(side, which, length)| Act::Send { side, which, length }),
+        2 => (side, 0usize..8).prop_map(|(side, which)| Act::Close { side, which }),
+        4 => (1u64..300).prop_map(Act::Wait),
+    ]
+}
+
+/// What both users know.
+#[derive(Default)]
+struct Users {
+    /// Channels opened so far; the label of each is its number here.
+    opened: u32,
+    /// What was sent on a channel by a side, and what came of it at the other one: the numbers of
+    /// messages.
+    sent: BTreeMap<(u32, usize), Vec<u32>>,
+    came: BTreeMap<(u32, usize), Vec<u32>>,
+    /// The channel that a side knows under a number.
+    known: [BTreeMap<StreamId, u32>; 2],
+    unordered: BTreeMap<u32, bool>,
+}
+
+impl Users {
+    /// Reads what both sides were told.
+    fn read(&mut self, world: &mut World) {
+        for side in [A, B] {
+            for event in world.told(side) {
+                match event {
+                    ChannelEvent::Opened { id, by_peer: true } => {
+                        let label = world.sides[side].labels.pop_front().expect("one each");
+                        self.known[side].insert(id, label.parse().unwrap());
+                    }
+                    ChannelEvent::Message { id, data, .. } => {
+                        let label = self.known[side][&id];
+                        let word = |at| u32::from_be_bytes(data[at..at + 4].try_into().unwrap());
+                        assert_eq!(word(0), label, "a message of another channel");
+                        assert!(data[8..].iter().all(|byte| *byte == data[7]), "mixed");
+                        self.came.entry((label, 1 - side)).or_default().push(word(4));
+                    }
+                    ChannelEvent::Closed { id } => {
+                        self.known[side].remove(&id);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn act(&mut self, world: &mut World, act: &Act) {
+        match *act {
+            Act::Open { side, ordered } => {
+                let label = self.opened;
+                let mut options = ChannelOptions::new(&label.to_string());
+                options.ordered = ordered;
+                if let Ok(id) = world.try_open(side, &options) {
+                    self.opened += 1;
+                    self.known[side].insert(id, label);
+                    self.unordered.insert(label, !ordered);
+                }
+            }
+            Act::Send { side, which, length } => {
+                let Some((&id, &label)) = self.known[side].iter().nth(which) else { return };
+                let numbers = self.sent.entry((label, side)).or_default();
+                let number = numbers.len() as u32;
+                let mut data = vec![number as u8; length.max(8)];
+                data[..4].copy_from_slice(&label.to_be_bytes());
+                data[4..8].copy_from_slice(&number.to_be_bytes());
+                if world.send(side, id, Kind::Binary, data).is_ok() {
+                    numbers.push(number);
+                }
+            }
+            Act::Close { side, which } => {
+                if let Some((&id, _)) = self.known[side].iter().nth(which) {
+                    let _ = world.close(side, id);
+                }
+            }
+            Act::Wait(time) => {
+                world.run_for(ms(time));
+            }
+        }
+        world.drain(A);
+        world.drain(B);
+        self.read(world);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn nothing_is_lost_repeated_or_mixed(
+        acts in prop::collection::vec(act(), 1..60),
+        seed: u64,
+        loss in prop_oneof![Just(0u64), 0u64..250],
+        jitter in prop_oneof![Just(0u64), 0u64..30],
+        interleaving: bool,
+    ) {
+        let mut world =
+            World::with(|_| {}, |config| config.extensions.interleaving = interleaving);
+        world.seed(seed);
+        (world.loss, world.jitter) = (loss, jitter);
+        let mut users = Users::default();
+        for act in &acts {
+            users.act(&mut world, act);
+        }
+        world.loss = 0;
+        users.act(&mut world, &Act::Wait(1000));
+        world.run_until_quiet();
+        users.read(&mut world);
+        for (of, sent) in &users.sent {
+            let mut came = users.came.remove(of).unwrap_or_default();
+            if users.unordered[&of.0] {
+                came.sort_unstable();
+            }
+            prop_assert_eq!(&came, sent, "on channel {} from side {}", of.0, of.1);
+        }
+        prop_assert!(users.came.is_empty(), "what nobody sent: {:?}", users.came);
+        // Both sides have the same channels, and none that is half open or half closed.
+        let all = |side: usize| -> Vec<_> {
+            let channels = world.channels(side).iter();
+            channels.map(|(id, one)| (id, one.label().to_owned(), one.state())).collect()
+        };
+        prop_assert_eq!(all(A), all(B));
+        prop_assert!(all(A).iter().all(|(_, _, state)| *state == ChannelState::Open));
+    }
+}
