@@ -95,8 +95,8 @@
 //!
 //! | other document | what | file |
 //! | --- | --- | --- |
-//! | RFC 3758, RFC 7496 | partial reliability | `send/partial_reliability.rs`, `receive/forward.rs` |
-//! | the same | lifetimes of messages | `send/lifetime.rs` |
+//! | RFC 3758, RFC 7496 | partial reliability | `send/partial_reliability.rs`, `send/forwarding.rs`, `receive/forward.rs` |
+//! | the same | lifetimes of messages | `send/queue/lifetimes.rs` |
 //! | RFC 4820 | padding | `wire/chunk/pad.rs` |
 //! | RFC 4895 | authentication | `auth/`, `association/authentication.rs` |
 //! | the same, §6.3 | AUTH in front of a COOKIE ECHO | `endpoint/cookie_echo.rs` |
@@ -109,7 +109,7 @@
 //! | RFC 6951 | inside UDP | `association/reachability.rs`, `path/paths.rs` |
 //! | RFC 7053 | SACK-IMMEDIATELY | `send/fill.rs`, `receive/data.rs` |
 //! | RFC 7829 | potentially failed paths | `path/state.rs` |
-//! | RFC 8260 | interleaving, schedulers | `receive/interleaved.rs`, `scheduler/` |
+//! | RFC 8260 | interleaving, schedulers | `receive/interleaved.rs`, `send/queue/`, `scheduler/` |
 //! | RFC 8831, RFC 8832 | data channels | `data_channel/`, one file for each procedure |
 //! | RFC 8899 | the MTU found by probes | `path/mtu.rs` |
 //! | RFC 8985 | RACK and tail-loss probes | `send/loss/` |

@@ -3,9 +3,8 @@
 use core::time::Duration;
 
 use super::Sender;
-use super::flight::Flight;
 use super::gap_blocks::{self, Range};
-use super::outstanding::{ChunkState, SentChunk};
+use super::outstanding::{ChunkState, Flight, Seen, SentChunk};
 use crate::cmt::RttSampling;
 use crate::congestion::PacketNumber;
 use crate::counters::Counters;
@@ -147,13 +146,13 @@ impl Sender {
             counters.bad_sacks += 1;
             return SackOutcome::default();
         }
-        for flight in &mut self.flights {
-            flight.seen = super::flight::Seen::default();
+        for flight in self.outstanding.flights_mut() {
+            flight.seen = Seen::default();
         }
         if let Some(concurrent) = &mut self.multipath {
             concurrent.dac_count = sack.dac_count;
             self.note_event();
-            self.find_points();
+            self.outstanding.find_points();
         }
         let advanced = cumulative != self.cumulative_tsn_acked();
         let mut batch = Batch::new(now);
@@ -164,9 +163,10 @@ impl Sender {
         {
             self.acknowledge_gaps(sack, &mut batch, paths);
         }
-        batch.flush(&mut self.flights, paths);
-        self.note_duplicates(now, sack, paths);
+        batch.flush(self.outstanding.flights_mut(), paths);
+        self.outstanding.note_duplicates(now, sack, paths);
         self.conclude(now, sack, advanced, arrived_on, paths);
+        self.check();
         SackOutcome { accepted: true, advanced, acknowledged: batch.total }
     }
 
@@ -176,41 +176,25 @@ impl Sender {
             let tsn = self.outstanding.first();
             let Some(chunk) = self.outstanding.pop() else { return };
             self.note_arrival(tsn, &chunk, batch, paths);
-            let Some(message) = self.messages.get_mut(chunk.message) else { continue };
-            message.chunks = message.chunks.saturating_sub(1);
-            let is_over = message.chunks == 0 && (message.unsent() == 0 || message.abandoned);
-            let slot = message.stream;
-            if !chunk.released {
-                self.release(slot, chunk.length.into());
-                self.dequeue_from(chunk.flight, chunk.length.into());
-            }
-            if is_over {
-                self.let_go(chunk.message);
-            }
+            let held = if chunk.released { 0 } else { usize::from(chunk.length) };
+            self.queue.on_acknowledged(chunk.message, held);
         }
     }
 
-    /// A chunk arrived: it is under way no more, and need not be sent again.
+    /// A chunk arrived, which was like this before: its path is told.
     #[inline]
-    fn note_arrival(&mut self, tsn: Tsn, chunk: &SentChunk, batch: &mut Batch, paths: &mut Paths) {
-        if self.multipath.is_some()
-            && matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost)
-        {
-            self.note_point(tsn, chunk);
-        }
-        match chunk.state {
-            ChunkState::InFlight => {
-                self.in_flight = self.in_flight.saturating_sub(chunk.length.into());
-                batch.add(tsn, chunk, &mut self.flights, paths);
-            }
-            ChunkState::Lost => self.note_late_arrival(batch.now, tsn, chunk, paths),
+    fn note_arrival(&mut self, tsn: Tsn, before: &SentChunk, batch: &mut Batch, paths: &mut Paths) {
+        self.outstanding.note_point(tsn, before);
+        match before.state {
+            ChunkState::InFlight => batch.add(tsn, before, self.outstanding.flights_mut(), paths),
+            ChunkState::Lost => self.outstanding.note_late_arrival(batch.now, tsn, before, paths),
             ChunkState::Acknowledged | ChunkState::Abandoned => {}
         }
     }
 
     /// Takes in what arrived beyond gaps, and what the peer dropped of that.
     fn acknowledge_gaps(&mut self, sack: &SackChunk, batch: &mut Batch, paths: &mut Paths) {
-        batch.flush(&mut self.flights, paths);
+        batch.flush(self.outstanding.flights_mut(), paths);
         batch.cumulative = false;
         self.reported.trim(sack.cumulative_tsn);
         let mut report = core::mem::take(&mut self.reported.spare);
@@ -224,7 +208,7 @@ impl Sender {
             Denial::None => {}
             Denial::Repeated => self.renege(batch.now, &report, &known, true, paths),
             Denial::Certain => {
-                let all = (self.outstanding.first(), self.outstanding.next().previous());
+                let all = (self.outstanding.first(), self.outstanding.last());
                 self.renege(batch.now, &report, &[all], false, paths);
             }
         }
@@ -237,11 +221,7 @@ impl Sender {
     fn gap_acknowledge(&mut self, first: Tsn, last: Tsn, batch: &mut Batch, paths: &mut Paths) {
         for offset in 0..=last.distance_from(first) {
             let tsn = first.plus(offset);
-            let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
-            let before = *chunk;
-            if before.state != ChunkState::Abandoned {
-                chunk.state = ChunkState::Acknowledged;
-            }
+            let Some(before) = self.outstanding.acknowledge(tsn) else { return };
             self.note_arrival(tsn, &before, batch, paths);
         }
     }
@@ -284,7 +264,7 @@ impl Sender {
                 if trusting && self.outstanding.get(tsn).is_some_and(|chunk| chunk.released) {
                     continue;
                 }
-                self.take_back(now, tsn, paths);
+                self.outstanding.take_back(now, tsn, paths);
             }
         });
     }
@@ -296,16 +276,11 @@ impl Sender {
         let known = core::mem::take(&mut self.reported.kept);
         gap_blocks::difference(&kept, &known, |first, last| {
             for offset in 0..=last.distance_from(first) {
-                let Some(chunk) = self.outstanding.get_mut(first.plus(offset)) else { return };
-                if core::mem::replace(&mut chunk.released, true) {
-                    continue;
+                let tsn = first.plus(offset);
+                let Some(before) = self.outstanding.release(tsn) else { return };
+                if !before.released {
+                    self.queue.release(before.message, before.length.into());
                 }
-                let (message, length) = (chunk.message, usize::from(chunk.length));
-                let flight = chunk.flight;
-                if let Some(slot) = self.messages.get(message).map(|message| message.stream) {
-                    self.release(slot, length);
-                }
-                self.dequeue_from(flight, length);
             }
         });
         (self.reported.kept, self.reported.spare) = (kept, known);
@@ -321,16 +296,16 @@ impl Sender {
         paths: &mut Paths,
     ) {
         let several = paths.len() > 1;
-        for number in 0..self.flights.len() as u8 {
-            let cumulative_advanced = self.has_advanced(number);
-            let flight = &mut self.flights[usize::from(number)];
+        for number in self.outstanding.numbers() {
+            let cumulative_advanced = self.outstanding.has_advanced(number);
+            let flight = self.outstanding.flight_mut(number);
             let Some(id) = flight.path else { continue };
             if !flight.seen.acknowledged {
                 self.stop_idle_t3(number, paths);
                 continue;
             }
             let seen = flight.seen;
-            let measures = self.rtt_sampling == RttSampling::AnyPath || id == arrived_on;
+            let measures = self.rules.rtt_sampling == RttSampling::AnyPath || id == arrived_on;
             let sent = seen.newest_once.and_then(|packet| flight.sent_at(packet));
             let answer = sent.map(|sent| now.saturating_sub(sent));
             flight.note_newest(now);
@@ -355,17 +330,19 @@ impl Sender {
         }
         if advanced {
             paths.on_peer_alive();
-            self.note_advance(sack.cumulative_tsn);
+            self.forwarding.note_advance(&self.outstanding);
         }
         // What denies something and brings nothing was overtaken: its window is an old one.
         if self.multipath.is_none() || advanced || !self.reported.doubted {
             self.peer_window.on_sack(sack.a_rwnd);
         }
-        self.release_probe(now, paths);
+        if let Some(probe) = self.peer_window.take_probe(&self.outstanding) {
+            self.forget(probe, now, paths);
+        }
         self.detect_losses(now, paths);
-        self.repeat_forward_tsn(now, paths);
-        for number in 0..self.flights.len() as u8 {
-            if self.flights[usize::from(number)].seen.acknowledged {
+        self.forwarding.repeat(now, &self.outstanding, paths);
+        for number in self.outstanding.numbers() {
+            if self.outstanding.flight(number).seen.acknowledged {
                 self.restart_t3(number, now, paths);
             }
         }

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Sender;
-use super::flight::Recovery;
+use super::outstanding::Recovery;
 use crate::identifier::PathId;
 use crate::path::Paths;
 use crate::serial::Tsn;
@@ -12,8 +12,7 @@ impl Sender {
     /// The path that a chunk was sent on last, while it is outstanding.
     #[must_use]
     pub fn path_of(&self, tsn: Tsn) -> Option<PathId> {
-        let chunk = self.outstanding.get(tsn)?;
-        self.flights.get(usize::from(chunk.flight))?.path
+        self.outstanding.path_of(self.outstanding.get(tsn)?.flight)
     }
 
     /// Takes in an ECNE about `tsn`, the lowest one of a packet that was marked: the window of the
@@ -26,7 +25,7 @@ impl Sender {
         arrived_on: PathId,
         paths: &mut Paths,
     ) -> Option<Tsn> {
-        let (next, exit) = (self.next_tsn(), self.next_tsn().previous());
+        let (next, exit) = (self.outstanding.next(), self.outstanding.last());
         if tsn.is_after(exit) {
             return None;
         }
@@ -35,8 +34,8 @@ impl Sender {
         }
         self.congestion_echoed = Some(exit);
         let id = self.path_of(tsn).unwrap_or(arrived_on);
-        let Some(number) = self.flight_of(id) else { return Some(tsn) };
-        let flight = &mut self.flights[usize::from(number)];
+        let Some(number) = self.outstanding.number_for(id) else { return Some(tsn) };
+        let flight = self.outstanding.flight_mut(number);
         if flight.recovery.is_none()
             && let Some(packet) = paths.get(id).map(crate::path::Path::next_packet)
         {

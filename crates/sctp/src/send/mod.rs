@@ -1,71 +1,77 @@
 //! The sending side of an association: from a message that is handed in to its acknowledgement.
 //!
-//! | file | job | source |
+//! [`Sender`] joins parts that own what they keep, and count it:
+//!
+//! | part | what it keeps | source |
 //! | --- | --- | --- |
-//! | `queue` | messages handed in; the send buffer, full and writable | RFC 9260 §11.1.5 |
-//! | `messages`, `streams` | what is kept for a message, for a stream | |
+//! | `queue` | messages handed in, by stream; the send buffer | RFC 9260 §11.1.5 |
+//! | `outstanding` | chunks that were sent, by TSN, and what is under way on each path | |
+//! | `forwarding` | how far the peer is told to skip what was given up | RFC 3758 §3.5 |
+//! | `gap_blocks` | what the peer reported beyond gaps | RFC 9260 §6.2.1 |
+//! | `peer_window` | the peer's window, probes into a closed one | RFC 9260 §6.1, §6.2.1 |
+//! | `multipath` | all paths at once | Iyengar et al. 2006, Dreibholz et al. 2010 |
+//! | `rules` | what the user chose | |
+//!
+//! What needs several of them is a procedure:
+//!
+//! | file | procedure | source |
+//! | --- | --- | --- |
+//! | `handing_in` | a message taken or refused | RFC 9260 §11.1.5, RFC 7496 §3.2 |
 //! | `fill` | a packet filled: retransmissions first, then new data | RFC 9260 §6.1, §6.10 |
 //! | `fragmentation` | how much of a message goes into a chunk | RFC 9260 §6.9, RFC 8260 §2 |
-//! | `outstanding` | chunks that were sent, by TSN | |
-//! | `flight` | what is under way on one path | |
-//! | `acknowledgement`, `gap_blocks` | SACK and NR-SACK | RFC 9260 §6.2.1 |
+//! | `acknowledgement` | SACK and NR-SACK | RFC 9260 §6.2.1 |
 //! | `retransmission` | what becomes of lost chunks; T3 | RFC 9260 §6.3.3, §6.4.1 |
 //! | `loss` | how losses are found | RFC 9260 §7.2.4, RFC 8985 |
-//! | `peer_window` | the peer's window, probes into a closed one | RFC 9260 §6.1, §6.2.1 |
 //! | `partial_reliability` | messages given up, FORWARD-TSN | RFC 3758, RFC 7496, RFC 8260 §2.3 |
-//! | `lifetime` | messages that wait for too long | RFC 3758 §4.1 |
-//! | `stream_reset` | streams stopped, renumbered, resumed | RFC 6525 §5.1 |
 //! | `restart` | the peer came back without a memory | RFC 9260 §5.2.4 |
 //! | `congestion_echo` | ECNE | RFC 9260 appendix A |
-//! | `queue_info` | what is queued, by stream | draft-dreibholz-tsvwg-sctpsocket-sqinfo |
-//! | `multipath` | all paths at once | Iyengar et al. 2006, Dreibholz et al. 2010 |
+//!
+//! A sum changes together with its parts, in the part that owns them. Builds with debug assertions, and tests, count
+//! them all again (`audit`).
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
-use alloc::vec::Vec;
-use core::time::Duration;
 
-use crate::cmt::RttSampling;
-use crate::config::{AssociationConfig, LossDetection, SchedulerKind};
+use crate::config::AssociationConfig;
+use crate::error::Error;
 use crate::event::Event;
-use crate::identifier::{PathId, StreamId};
-use crate::scheduler::{self, Scheduler, StreamSlot};
+use crate::identifier::StreamId;
 use crate::serial::Tsn;
+use crate::wire::PACKET_HEADER;
 use crate::wire::chunk::{DATA_HEADER, I_DATA_HEADER};
 
 mod acknowledgement;
+#[cfg(any(test, debug_assertions))]
+mod audit;
 mod congestion_echo;
 mod fill;
-mod flight;
+mod forwarding;
 mod fragmentation;
 mod gap_blocks;
-mod lifetime;
+mod handing_in;
 mod loss;
-mod messages;
 mod multipath;
 mod outstanding;
 mod partial_reliability;
 mod peer_window;
 mod queue;
-mod queue_info;
 mod restart;
 mod retransmission;
-mod stream_reset;
-mod streams;
+mod rules;
+mod tally;
 #[cfg(test)]
 mod tests;
 
 pub use acknowledgement::SackOutcome;
-pub use queue_info::{AssociationQueueInfo, QueueInfo};
+pub use queue::{AssociationQueueInfo, QueueInfo};
 pub use retransmission::{Expired, TimeoutOutcome};
 
-use flight::Flight;
+use forwarding::Forwarding;
 use gap_blocks::Reported;
-use messages::Messages;
 use multipath::Concurrent;
 use outstanding::Outstanding;
 use peer_window::PeerWindow;
-use streams::Streams;
+use queue::SendQueue;
+use rules::Rules;
 
 /// What both sides agreed on, as far as it matters here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,120 +91,81 @@ pub struct Terms {
     pub reserved: usize,
 }
 
-/// How many messages may wait in a send buffer of so many bytes.
-fn most_messages(send_buffer: usize) -> u32 {
-    let most = (send_buffer / queue::LEAST_SHARE).max(queue::MIN_MESSAGES);
-    u32::try_from(most).unwrap_or(u32::MAX)
+impl Terms {
+    /// Bytes of a chunk before its data.
+    fn chunk_header(&self) -> usize {
+        if self.interleaving { I_DATA_HEADER } else { DATA_HEADER }
+    }
+
+    /// Bytes of a packet that chunks with data cannot have.
+    fn overhead(&self) -> usize {
+        PACKET_HEADER + self.reserved
+    }
 }
 
 /// The sending side of one association.
 #[derive(Debug)]
 pub struct Sender {
     terms: Terms,
-    send_buffer: usize,
-    /// What of the send buffer may be used for now.
-    allowance: u32,
-    max_messages: u32,
-    nagle: bool,
-    /// Bytes of a chunk's data at most; more than any holds where nothing was said.
-    max_segment: u16,
-    sack_delay: Duration,
-    detection: LossDetection,
-    rtt_sampling: RttSampling,
-    suspects_silence: bool,
-    asks_for_sacks: bool,
-    /// If several paths are used at once.
-    multipath: Option<Box<Concurrent>>,
-    scheduler_kind: SchedulerKind,
-    stream_values: Vec<(StreamId, u16)>,
-
-    messages: Messages,
-    streams: Streams,
-    scheduler: Box<dyn Scheduler>,
-    /// The stream whose message was begun and must be ended before another one begins: without
-    /// interleaving, the fragments of a message have consecutive TSNs.
-    current: Option<StreamSlot>,
+    rules: Rules,
+    queue: SendQueue,
     outstanding: Outstanding,
-    /// One for each path that was ever sent on; chunks refer to them by index.
-    flights: Vec<Flight>,
     /// What the peer reported beyond gaps.
     reported: Reported,
     peer_window: PeerWindow,
-
-    /// Bytes of user data in the send buffer, sent or not.
-    queued: usize,
-    /// Those of them that are in no chunk yet.
-    unsent: usize,
-    /// Bytes under way on all paths.
-    in_flight: usize,
-    /// Messages with a lifetime, and with a priority, that are kept.
-    timed: usize,
-    prioritised: usize,
-    /// When the first lifetime of a message ends of which nothing was sent, at the earliest.
-    next_deadline: Option<Duration>,
-
-    /// All up to here is acknowledged or given up (RFC 3758 §3.5, `Advanced.Peer.Ack.Point`).
-    advanced_peer_ack_point: Tsn,
-    /// Whether a FORWARD-TSN is to be sent.
-    forward_tsn_due: bool,
-    /// When the last one was sent, and on which path.
-    forwarded: Option<(PathId, Duration)>,
-    /// Whether the peer took nothing of what was sent so far.
-    unheard: bool,
+    forwarding: Forwarding,
+    /// If several paths are used at once.
+    multipath: Option<Box<Concurrent>>,
     /// Until which TSN ECNE chunks belong to a window that was cut already.
     congestion_echoed: Option<Tsn>,
-
-    events: VecDeque<Event>,
-    /// The length of the message that was refused for want of room.
-    refused: Option<usize>,
-    /// Whether something was handed in since all was acknowledged.
-    busy: bool,
+    /// Whether the peer took nothing of what was sent so far.
+    unheard: bool,
+    #[cfg(any(test, debug_assertions))]
+    audit: audit::Audit,
 }
 
 impl Sender {
     /// A sender with nothing to send.
     #[must_use]
     pub fn new(config: &AssociationConfig, terms: Terms) -> Self {
-        let mut stream_values = config.stream_values.clone();
-        stream_values.sort_by_key(|(stream, _)| *stream);
+        let cuc = config.multipath.as_ref().map(|choices| choices.cuc);
         Self {
             terms,
-            send_buffer: config.send_buffer.max(1),
-            allowance: u32::MAX,
-            max_messages: most_messages(config.send_buffer),
-            nagle: config.nagle,
-            max_segment: config.max_segment.map_or(u16::MAX, |most| most.max(4)),
-            sack_delay: config.sack_delay,
-            detection: config.loss_detection,
-            rtt_sampling: config.rtt_sampling,
-            suspects_silence: config.suspect_silent_paths,
-            asks_for_sacks: config.ask_for_sacks,
-            multipath: Concurrent::new(config),
-            scheduler_kind: config.scheduler,
-            stream_values,
-            messages: Messages::new(),
-            streams: Streams::default(),
-            scheduler: scheduler::new(config.scheduler, terms.interleaving),
-            current: None,
-            outstanding: Outstanding::new(terms.initial_tsn),
-            flights: Vec::new(),
+            rules: Rules::new(config),
+            queue: SendQueue::new(config, terms.interleaving),
+            outstanding: Outstanding::new(terms.initial_tsn, cuc),
             reported: Reported::default(),
             peer_window: PeerWindow::new(terms.peer_window),
-            queued: 0,
-            unsent: 0,
-            in_flight: 0,
-            timed: 0,
-            next_deadline: None,
-            prioritised: 0,
-            advanced_peer_ack_point: terms.initial_tsn.previous(),
-            forward_tsn_due: false,
-            forwarded: None,
-            unheard: false,
+            forwarding: Forwarding::new(terms.initial_tsn),
+            multipath: Concurrent::new(config),
             congestion_echoed: None,
-            events: VecDeque::new(),
-            refused: None,
-            busy: false,
+            unheard: false,
+            #[cfg(any(test, debug_assertions))]
+            audit: audit::Audit::default(),
         }
+    }
+
+    /// Takes over what can be changed while it runs. Streams are scheduled anew, without their past.
+    pub(crate) fn configure(&mut self, config: &AssociationConfig) {
+        self.rules.configure(config);
+        self.queue.configure(config);
+        for (stream, value) in &config.stream_values {
+            // Streams that there are not have no value.
+            let _ = self.set_stream_value(*stream, *value);
+        }
+        self.note_room();
+    }
+
+    /// Changes the priority or weight of a stream (`SCTP_STREAM_SCHEDULER_VALUE`).
+    ///
+    /// # Errors
+    /// If there is no such stream.
+    pub fn set_stream_value(&mut self, stream: StreamId, value: u16) -> Result<(), Error> {
+        if stream.0 >= self.terms.outbound {
+            return Err(Error::NoSuchStream);
+        }
+        self.queue.set_stream_value(stream, value);
+        Ok(())
     }
 
     /// What was agreed on.
@@ -207,57 +174,105 @@ impl Sender {
         &self.terms
     }
 
+    /// There are more streams to send on now, or fewer after a restart.
+    pub fn set_outbound_streams(&mut self, outbound: u16) {
+        self.terms.outbound = outbound;
+    }
+
     /// The TSN of the next new chunk.
     #[must_use]
     pub fn next_tsn(&self) -> Tsn {
         self.outstanding.next()
     }
 
+    /// Our last TSN that was used (`Sender's Last Assigned TSN`, RFC 6525 §4.1).
+    #[must_use]
+    pub fn last_assigned_tsn(&self) -> Tsn {
+        self.outstanding.last()
+    }
+
     /// The last TSN that the peer acknowledged cumulatively.
     #[must_use]
     pub fn cumulative_tsn_acked(&self) -> Tsn {
-        self.outstanding.first().previous()
+        self.outstanding.cumulative()
     }
 
     /// Bytes under way on all paths.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.in_flight
+        self.outstanding.in_flight()
+    }
+
+    /// The window that the peer advertised last, less what is under way; in bytes.
+    #[must_use]
+    pub fn peer_window(&self) -> usize {
+        self.peer_window.left(self.in_flight())
+    }
+
+    /// Whether several paths are used at once.
+    #[must_use]
+    pub fn is_multipath(&self) -> bool {
+        self.multipath.is_some()
     }
 
     /// Something that the user is to be told.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.queue.poll_event()
     }
 
-    /// Bytes of a chunk before its data.
-    fn chunk_header(&self) -> usize {
-        if self.terms.interleaving { I_DATA_HEADER } else { DATA_HEADER }
+    /// What the send buffer holds, by stream.
+    #[must_use]
+    pub fn queue_info(&self) -> AssociationQueueInfo {
+        self.queue.info(self.terms.outbound)
     }
 
-    /// The number of the flight of a path, made if there is none. At most [`flight::MAX_FLIGHTS`]
-    /// paths at a time have one.
-    fn flight_of(&mut self, path: PathId) -> Option<u8> {
-        if let Some(known) = self.flights.iter().position(|flight| flight.path == Some(path)) {
-            return u8::try_from(known).ok();
-        }
-        if let Some(free) = self.flights.iter().position(|flight| flight.path.is_none()) {
-            self.flights[free].reuse(path);
-            return u8::try_from(free).ok();
-        }
-        if self.flights.len() >= flight::MAX_FLIGHTS {
-            return None;
-        }
-        // As a rule there is one path: no room is made for more.
-        self.flights.reserve_exact(1);
-        // Most associations have one path, and many associations are idle.
-        self.flights.reserve_exact(1);
-        self.flights.push(Flight::new(path));
-        u8::try_from(self.flights.len() - 1).ok()
+    /// What a stream has in the send buffer.
+    #[must_use]
+    pub fn stream_queue(&self, stream: StreamId) -> QueueInfo {
+        self.queue.info_of(stream)
     }
 
-    /// The flight of a path, if something was ever sent on it.
-    fn flight(&self, path: PathId) -> Option<&Flight> {
-        self.flights.iter().find(|flight| flight.path == Some(path))
+    /// Begins nothing new on these streams, those not used so far included; on all of them if the
+    /// list is empty. What was begun goes on, and messages can still be handed in.
+    pub fn pause_streams(&mut self, streams: &[StreamId]) {
+        self.queue.pause(streams);
+    }
+
+    /// Whether no message of these streams is half sent, so that
+    /// [`Self::last_assigned_tsn`] covers all that went out on them (RFC 6525 §5.1.2, A3).
+    #[must_use]
+    pub fn are_streams_quiet(&self, streams: &[StreamId]) -> bool {
+        self.queue.is_quiet(streams)
+    }
+
+    /// The peer has reset these streams: their numbers start anew, and they go on.
+    pub fn reset_streams(&mut self, streams: &[StreamId]) {
+        self.queue.renumber(streams);
+    }
+
+    /// The reset of these streams did not come about: they go on as before.
+    pub fn resume_streams(&mut self, streams: &[StreamId]) {
+        self.queue.resume(streams);
+    }
+
+    /// Whether all that was handed in has been acknowledged or given up, and the peer knows.
+    #[must_use]
+    pub fn is_dry(&self) -> bool {
+        self.queue.len() == 0 && self.outstanding.is_empty()
+    }
+
+    /// Tells of room, and of having nothing left, once for each time.
+    fn note_room(&mut self) {
+        self.queue.tell_room();
+        if self.is_dry() && self.queue.tell_dry() {
+            self.outstanding.shrink();
+        }
+    }
+
+    /// Counts the sums again, in builds with debug assertions.
+    #[inline]
+    fn check(&mut self) {
+        #[cfg(any(test, debug_assertions))]
+        self.audit_now_and_then();
     }
 }

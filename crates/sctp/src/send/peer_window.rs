@@ -1,10 +1,6 @@
 //! The peer's window (RFC 9260 §6.1 rule A, §6.2.1), and probes into a closed one.
 
-use core::time::Duration;
-
-use super::Sender;
-use super::outstanding::ChunkState;
-use crate::path::Paths;
+use super::outstanding::{ChunkState, Outstanding};
 use crate::serial::Tsn;
 
 /// The window that the peer advertised, and the probe that is under way into it.
@@ -54,35 +50,21 @@ impl PeerWindow {
             self.answered = false;
         }
     }
-}
-
-impl Sender {
-    /// The window that the peer advertised last, less what is under way; in bytes.
-    #[must_use]
-    pub fn peer_window(&self) -> usize {
-        self.peer_window.left(self.in_flight)
-    }
 
     /// Whether all that is under way is a probe into a closed window, and the peer lives: its
     /// silence about the chunk is no error of the path (RFC 9260 §6.1 rule A).
-    pub(super) fn is_probing_window(&self) -> bool {
-        let Some(probe) = self.peer_window.probe else { return false };
-        self.peer_window.answered && self.outstanding.first() == probe
+    pub(super) fn is_probing(&self, outstanding: &Outstanding) -> bool {
+        self.answered && self.probe.is_some_and(|probe| outstanding.first() == probe)
     }
 
-    /// Sends a probe again as soon as the window has opened, instead of waiting for T3.
-    pub(super) fn release_probe(&mut self, now: Duration, paths: &mut Paths) {
-        let Some(probe) = self.peer_window.probe else { return };
-        let Some(chunk) = self.outstanding.get(probe) else {
-            self.peer_window.probe = None;
-            return;
-        };
-        if usize::from(chunk.length) > self.peer_window.advertised {
-            return;
+    /// The probe that is to be sent again as the window has opened, instead of waiting for T3.
+    pub(super) fn take_probe(&mut self, outstanding: &Outstanding) -> Option<Tsn> {
+        let probe = self.probe?;
+        let chunk = outstanding.get(probe);
+        if chunk.is_some_and(|chunk| usize::from(chunk.length) > self.advertised) {
+            return None;
         }
-        self.peer_window.probe = None;
-        if chunk.state == ChunkState::InFlight {
-            self.forget(probe, now, paths);
-        }
+        self.probe = None;
+        chunk.filter(|chunk| chunk.state == ChunkState::InFlight).map(|_| probe)
     }
 }

@@ -4,9 +4,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::Sender;
-use super::flight::{Recovery, Run, in_run};
-use super::messages::Limit;
-use super::outstanding::ChunkState;
+use super::outstanding::{Outstanding, Recovery, Run, SentChunk, in_run};
+use super::queue::Limit;
 use crate::config::LossDetection;
 use crate::congestion::{CongestionControl, CongestionKind, PacketNumber};
 use crate::identifier::PathId;
@@ -43,8 +42,8 @@ impl Sender {
     /// When something is to be done at the latest, if nothing happens before.
     #[must_use]
     pub fn next_timeout(&self, paths: &Paths) -> Option<Duration> {
-        let mut next = self.next_deadline();
-        for flight in &self.flights {
+        let mut next = self.queue.next_deadline();
+        for flight in self.outstanding.flights() {
             let t3 = flight.path.and_then(|id| paths.get(id)).and_then(|path| path.t3);
             let timers = [t3, flight.rack.timer, flight.probe.timer, flight.doubt];
             for at in timers.into_iter().flatten() {
@@ -58,8 +57,8 @@ impl Sender {
     pub fn handle_timeout(&mut self, now: Duration, paths: &mut Paths) -> TimeoutOutcome {
         self.note_event();
         let mut outcome = TimeoutOutcome::default();
-        for number in 0..self.flights.len() as u8 {
-            let Some(id) = self.flights[usize::from(number)].path else { continue };
+        for number in self.outstanding.numbers() {
+            let Some(id) = self.outstanding.path_of(number) else { continue };
             if paths.get(id).and_then(|path| path.t3).is_some_and(|at| at <= now) {
                 outcome.expired.push(self.expire(number, id, now, paths));
                 continue;
@@ -68,18 +67,19 @@ impl Sender {
         }
         self.drop_overdue(now, paths);
         self.note_room();
+        self.check();
         outcome
     }
 
     /// T3 ran out on a path (RFC 9260 §6.3.3).
     fn expire(&mut self, number: u8, id: PathId, now: Duration, paths: &mut Paths) -> Expired {
-        let is_error = !self.is_probing_window();
+        let is_error = !self.peer_window.is_probing(&self.outstanding);
         self.peer_window.await_answer();
         let to = self.path_instead_of(id, paths);
         let siblings = paths.siblings(id);
         let suspects = self.lose_flight(number, to, Meaning::Loss, now, paths);
-        let exit = self.next_tsn().previous();
-        let flight = &mut self.flights[usize::from(number)];
+        let exit = self.outstanding.last();
+        let flight = self.outstanding.flight_mut(number);
         if let Some(path) = paths.get_mut(id) {
             if is_error {
                 path.on_timeout(now, siblings);
@@ -90,15 +90,15 @@ impl Sender {
             flight.recovery =
                 is_error.then_some(Recovery { exit, packet, by_timeout: true, suspects });
         }
-        self.forward_tsn_due |= self.must_forward();
+        self.forwarding.tell_again(&self.outstanding);
         Expired { path: id, is_error }
     }
 
     /// Tells the paths which of them send something again at once: that is as good as a heartbeat.
     pub fn note_resends(&self, paths: &mut Paths) {
-        for flight in &self.flights {
+        for flight in self.outstanding.flights() {
             if let Some(id) = flight.path {
-                paths.set_resends(id, flight.waiting > 0);
+                paths.set_resends(id, flight.waiting() > 0);
             }
         }
     }
@@ -108,8 +108,8 @@ impl Sender {
     /// (R2).
     pub(super) fn restart_t3(&mut self, number: u8, now: Duration, paths: &mut Paths) {
         let must_run = self.must_forward();
-        let flight = &mut self.flights[usize::from(number)];
-        let oldest = flight.oldest(number, &self.outstanding).map(|run| run.packet);
+        let (flight, chunks) = self.outstanding.flight_and_chunks(number);
+        let oldest = flight.oldest(number, chunks).map(|run| run.packet);
         let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
         if oldest.is_none() {
             path.t3 = path.t3.filter(|_| must_run);
@@ -122,19 +122,11 @@ impl Sender {
     /// Stops T3 where it has nothing to watch over.
     pub(super) fn stop_idle_t3(&mut self, number: u8, paths: &mut Paths) {
         let must_run = self.must_forward();
-        let flight = &self.flights[usize::from(number)];
-        let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
+        let path = self.outstanding.path_of(number);
+        let Some(path) = path.and_then(|id| paths.get_mut(id)) else { return };
         if path.outstanding() == 0 && !must_run {
             path.t3 = None;
         }
-    }
-
-    /// Takes the oldest run off a path.
-    pub(super) fn take_oldest_run(&mut self, number: u8) -> Option<Run> {
-        let flight = &mut self.flights[usize::from(number)];
-        let run = flight.oldest(number, &self.outstanding)?;
-        flight.drop_oldest();
-        Some(run)
     }
 
     /// All that is under way on a path is to be sent again, on path `to`, and no timer watches over
@@ -148,10 +140,10 @@ impl Sender {
         paths: &mut Paths,
     ) -> u32 {
         let mut lost = 0;
-        while let Some(run) = self.take_oldest_run(number) {
+        while let Some(run) = self.outstanding.take_oldest_run(number) {
             lost += self.lose_run(number, &run, to, meaning, now, paths);
         }
-        let flight = &mut self.flights[usize::from(number)];
+        let flight = self.outstanding.flight_mut(number);
         flight.rack.restart();
         flight.probe.cancel();
         // What silence would have led to has come to pass.
@@ -193,111 +185,30 @@ impl Sender {
         now: Duration,
         paths: &mut Paths,
     ) {
-        let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
-        if chunk.state != ChunkState::InFlight {
-            return;
-        }
-        chunk.state = ChunkState::Lost;
-        chunk.missing = 0;
-        let (from, length) = (*chunk, usize::from(chunk.length));
-        self.in_flight = self.in_flight.saturating_sub(length);
-        let of = self.flights.get(usize::from(from.flight)).and_then(|flight| flight.path);
-        if let Some(path) = of.and_then(|id| paths.get_mut(id)) {
+        let Some((before, path)) = self.outstanding.lose(tsn, to) else { return };
+        if let Some(path) = path.and_then(|id| paths.get_mut(id)) {
             match meaning {
-                Meaning::Loss => path.on_chunk_lost(now, from.packet, length),
-                Meaning::Nothing => path.on_chunk_forgotten(from.packet, length),
+                Meaning::Loss => path.on_chunk_lost(now, before.packet, before.length.into()),
+                Meaning::Nothing => path.on_chunk_forgotten(before.packet, before.length.into()),
             }
         }
-        self.send_again(tsn, to);
-        let limit = self.messages.get(from.message).map(|message| message.limit);
+        let limit = self.queue.message(before.message).map(|message| message.limit);
         let is_over = match limit {
-            Some(Limit::Retransmissions(most)) => from.transmissions > most,
+            Some(Limit::Retransmissions(most)) => before.transmissions > most,
             Some(Limit::Deadline(deadline)) => deadline <= now,
             _ => false,
         };
         if is_over && self.terms.partial_reliability {
-            self.abandon(from.message, paths);
+            self.abandon(before.message, paths);
         }
     }
 
     /// A chunk is sent again soon, though nothing says that the path lost it.
     pub(super) fn forget(&mut self, tsn: Tsn, now: Duration, paths: &mut Paths) {
         let Some(chunk) = self.outstanding.get(tsn) else { return };
-        let flight = self.flights.get(usize::from(chunk.flight));
-        let Some(path) = flight.and_then(|flight| flight.path) else { return };
+        let Some(path) = self.outstanding.path_of(chunk.flight) else { return };
         let to = self.path_for_lost(path, paths);
         self.lose(tsn, to, Meaning::Nothing, now, paths);
-    }
-
-    /// The peer dropped a chunk that it had reported: it counts as under way again, with one report
-    /// that it is missing, and T3 watches over it (RFC 9260 §6.2.1 D iii).
-    pub(super) fn take_back(&mut self, now: Duration, tsn: Tsn, paths: &mut Paths) {
-        let most = 2 * self.outstanding.len() + 64;
-        let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
-        if chunk.state != ChunkState::Acknowledged {
-            return;
-        }
-        chunk.missing = 1;
-        chunk.taken_back = true;
-        let (number, length) = (chunk.flight, usize::from(chunk.length));
-        let flight = self.flights.get_mut(usize::from(number));
-        let path = flight.as_ref().and_then(|flight| flight.path);
-        let path = path.and_then(|id| paths.get_mut(id));
-        let (Some(flight), Some(path)) = (flight, path) else {
-            // The path is gone: nothing watches over it any more.
-            chunk.state = ChunkState::Lost;
-            let to = paths.primary();
-            return self.send_again(tsn, to);
-        };
-        // Reports are compared with the packets that were sent after it: none so far.
-        let packet = path.take_back(length);
-        chunk.state = ChunkState::InFlight;
-        chunk.packet = packet;
-        if path.t3.is_none() {
-            path.t3 = Some(now.saturating_add(path.rto.current()));
-            flight.timed = Some(packet);
-        }
-        flight.on_taken_back(packet, now, tsn);
-        flight.compact(number, &self.outstanding, most);
-        self.in_flight += length;
-        self.note_lowest(number, tsn, true);
-    }
-
-    /// Puts a chunk that waits to be sent again on a path.
-    fn send_again(&mut self, tsn: Tsn, to: PathId) {
-        let target = self.flight_of(to).unwrap_or_default();
-        let most = 2 * self.outstanding.len() + 64;
-        let Some(chunk) = self.outstanding.get_mut(tsn) else { return };
-        let from = core::mem::replace(&mut chunk.flight, target);
-        chunk.moved |= from != target;
-        let moved = if chunk.released { 0 } else { usize::from(chunk.length) };
-        self.dequeue_from(from, moved);
-        self.enqueue_on(target, moved);
-        if let Some(flight) = self.flights.get_mut(usize::from(target)) {
-            flight.add_again(tsn);
-            flight.compact(target, &self.outstanding, most);
-        }
-    }
-
-    /// A chunk arrived that was believed lost and had not been sent again.
-    pub(super) fn note_late_arrival(
-        &mut self,
-        now: Duration,
-        tsn: Tsn,
-        chunk: &super::outstanding::SentChunk,
-        paths: &mut Paths,
-    ) {
-        let Some(flight) = self.flights.get_mut(usize::from(chunk.flight)) else { return };
-        flight.remove_again();
-        flight.seen.late = true;
-        flight.seen.acknowledged = true;
-        flight.seen.works |= !chunk.moved;
-        let spurious = flight.clear_suspect(tsn, 1);
-        let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
-        path.on_late_chunk(now, chunk.length.into());
-        if spurious {
-            path.congestion.on_spurious(now);
-        }
     }
 
     /// Losses were found on a path: its window is cut, once for each recovery
@@ -310,15 +221,15 @@ impl Sender {
         now: Duration,
         paths: &mut Paths,
     ) {
-        let exit = self.next_tsn().previous();
-        let flight = &mut self.flights[usize::from(number)];
+        let exit = self.outstanding.last();
+        let flight = self.outstanding.flight_mut(number);
         let Some(id) = flight.path else { return };
         let siblings = paths.siblings(id);
         let Some(path) = paths.get_mut(id) else { return };
         flight.seen.lost = true;
         if let Some(recovery) = &mut flight.recovery {
             // Classic detection finds no second loss of a chunk, and one cut is enough.
-            let by_time = self.detection == LossDetection::Rack;
+            let by_time = self.rules.detection == LossDetection::Rack;
             let is_later = !super::acknowledgement::is_newer(recovery.packet, newest);
             if !(is_later && (by_time || recovery.by_timeout)) {
                 recovery.suspects = recovery.suspects.saturating_add(lost);
@@ -333,15 +244,18 @@ impl Sender {
 
     /// Ends recoveries whose exit point the cumulative TSN has reached.
     pub(super) fn end_recoveries(&mut self, now: Duration, cumulative: Tsn, paths: &mut Paths) {
-        if self.is_multipath() && self.flights.iter().any(|flight| flight.recovery.is_some()) {
-            self.find_points();
+        let outstanding = &mut self.outstanding;
+        if outstanding.flights().iter().any(|flight| flight.recovery.is_some()) {
+            outstanding.find_points();
         }
-        for number in 0..self.flights.len() as u8 {
-            let Some(recovery) = self.flights[usize::from(number)].recovery else { continue };
-            if recovery.exit.is_after(cumulative) && !self.is_recovered(number, recovery.exit) {
+        for number in outstanding.numbers() {
+            let Some(recovery) = outstanding.flight(number).recovery else { continue };
+            let is_over = recovery.exit.is_at_or_before(cumulative)
+                || outstanding.is_recovered(number, recovery.exit);
+            if !is_over {
                 continue;
             }
-            let flight = &mut self.flights[usize::from(number)];
+            let flight = outstanding.flight_mut(number);
             flight.recovery = None;
             flight.rack.on_recovered();
             if let Some(path) = flight.path.and_then(|id| paths.get_mut(id))
@@ -356,38 +270,47 @@ impl Sender {
     /// moves to another.
     pub fn paths_changed(&mut self, now: Duration, paths: &mut Paths) {
         self.note_event();
-        for number in 0..self.flights.len() as u8 {
-            let Some(id) = self.flights[usize::from(number)].path else { continue };
+        for number in self.outstanding.numbers() {
+            let Some(id) = self.outstanding.path_of(number) else { continue };
             let state = paths.get(id).map(crate::path::Path::state);
             let to = self.path_instead_of(id, paths);
             match state {
                 None => {
-                    while let Some(run) = self.take_oldest_run(number) {
+                    while let Some(run) = self.outstanding.take_oldest_run(number) {
                         self.lose_run(number, &run, to, Meaning::Nothing, now, paths);
                     }
-                    self.move_waiting(number, to);
-                    let flight = &mut self.flights[usize::from(number)];
-                    flight.clear();
-                    flight.path = None;
+                    while self.outstanding.move_waiting(number, to) {}
+                    self.outstanding.leave_path(number);
                     // The timer that would have repeated it went with the path.
-                    self.forward_tsn_due |= self.must_forward();
+                    self.forwarding.tell_again(&self.outstanding);
                 }
                 Some(PathState::Active) => {}
-                Some(_) if to != id => self.move_waiting(number, to),
+                Some(_) if to != id => while self.outstanding.move_waiting(number, to) {},
                 Some(_) => {}
             }
         }
+        self.check();
     }
+}
 
-    fn move_waiting(&mut self, number: u8, to: PathId) {
-        while let Some(tsn) =
-            self.flights[usize::from(number)].first_again(number, &self.outstanding)
-        {
-            self.flights[usize::from(number)].take_again();
-            self.send_again(tsn, to);
-            if self.outstanding.get(tsn).is_some_and(|chunk| chunk.flight == number) {
-                return;
-            }
+impl Outstanding {
+    /// A chunk arrived that was believed lost and had not been sent again.
+    pub(super) fn note_late_arrival(
+        &mut self,
+        now: Duration,
+        tsn: Tsn,
+        chunk: &SentChunk,
+        paths: &mut Paths,
+    ) {
+        let Some(flight) = self.flights_mut().get_mut(usize::from(chunk.flight)) else { return };
+        flight.seen.late = true;
+        flight.seen.acknowledged = true;
+        flight.seen.works |= !chunk.moved;
+        let spurious = flight.clear_suspect(tsn, 1);
+        let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) else { return };
+        path.on_late_chunk(now, chunk.length.into());
+        if spurious {
+            path.congestion.on_spurious(now);
         }
     }
 }

@@ -5,10 +5,8 @@
 use core::time::Duration;
 
 use super::super::Sender;
-use super::super::flight::Flight;
-use super::super::outstanding::ChunkState;
+use super::super::outstanding::{ChunkState, SentChunk};
 use super::super::retransmission::Meaning;
-use crate::congestion::PacketNumber;
 use crate::path::Paths;
 use crate::serial::Tsn;
 
@@ -18,7 +16,7 @@ const MISSING_REPORTS: u8 = 3;
 impl Sender {
     /// Counts missing reports, and finds the chunks that have three.
     pub(super) fn count_missing(&mut self, now: Duration, paths: &mut Paths) {
-        let highest = self.flights.iter().filter_map(|flight| flight.seen.highest);
+        let highest = self.outstanding.flights().iter().filter_map(|flight| flight.seen.highest);
         let highest = highest.reduce(|one, other| if other.is_after(one) { other } else { one });
         let Some(highest) = highest else { return };
         let mut tsn = self.outstanding.first();
@@ -32,35 +30,29 @@ impl Sender {
                 skip += 1;
                 continue;
             }
-            if let Some((number, packet)) = self.is_lost(tsn, highest) {
-                let path = self.flights[usize::from(number)].path;
+            if let Some(chunk) = self.find_lost(tsn, highest) {
+                let path = self.outstanding.path_of(chunk.flight);
                 let to =
                     path.map_or_else(|| paths.primary(), |path| self.path_for_lost(path, paths));
                 self.lose(tsn, to, Meaning::Loss, now, paths);
-                self.begin_recovery(number, 1, packet, now, paths);
+                self.begin_recovery(chunk.flight, 1, chunk.packet, now, paths);
             }
             tsn = tsn.next();
         }
     }
 
-    /// Counts a report for a chunk; says on which path it was lost if there are three.
-    fn is_lost(&mut self, tsn: Tsn, highest: Tsn) -> Option<(u8, PacketNumber)> {
+    /// Counts a report for a chunk; gives it if there are three.
+    fn find_lost(&mut self, tsn: Tsn, highest: Tsn) -> Option<SentChunk> {
         let chunk = *self.outstanding.get(tsn)?;
         if chunk.state != ChunkState::InFlight || chunk.fast_retransmitted {
             return None;
         }
-        let flight: &Flight = self.flights.get(usize::from(chunk.flight))?;
+        let flight = self.outstanding.flights().get(usize::from(chunk.flight))?;
         let highest = if self.splits_reports() { flight.seen.highest? } else { highest };
         if !tsn.is_before(highest) {
             return None;
         }
         let reports = self.reports_for(chunk.flight, tsn);
-        let chunk = self.outstanding.get_mut(tsn)?;
-        chunk.missing = chunk.missing.saturating_add(reports);
-        if chunk.missing < MISSING_REPORTS {
-            return None;
-        }
-        chunk.fast_retransmitted = true;
-        Some((chunk.flight, chunk.packet))
+        self.outstanding.report_missing(tsn, reports, MISSING_REPORTS)
     }
 }

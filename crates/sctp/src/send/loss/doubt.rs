@@ -27,9 +27,8 @@ impl Sender {
         alive: Option<Duration>,
         paths: &Paths,
     ) {
-        let sack_delay = self.sack_delay;
-        let flight = &mut self.flights[usize::from(number)];
-        let is_only = paths.len() < 2 || !self.suspects_silence;
+        let is_only = paths.len() < 2 || !self.rules.suspects_silence;
+        let flight = self.outstanding.flight_mut(number);
         let path = flight.path.filter(|_| !is_only).and_then(|id| paths.get(id));
         let waits = path.filter(|path| path.outstanding() > 0);
         let Some((path, smoothed)) = waits.and_then(|path| Some((path, path.rto.smoothed()?)))
@@ -46,18 +45,18 @@ impl Sender {
         let answer = smoothed.saturating_add(varies);
         let mut silence = (smoothed * 2).saturating_add(answer).max(LEAST_SILENCE);
         if flight.has_one_packet() {
-            silence = silence.saturating_add(sack_delay);
+            silence = silence.saturating_add(self.rules.sack_delay);
         }
         flight.doubt = Some(alive.unwrap_or(now).saturating_add(silence).max(now + LEAST_WAIT));
     }
 
     /// Nothing came back for long: what is under way is sent on another path, if one works.
     pub(super) fn doubt(&mut self, number: u8, now: Duration, paths: &mut Paths) {
-        let flight = &mut self.flights[usize::from(number)];
+        let flight = self.outstanding.flight_mut(number);
         flight.doubt = None;
         let Some(id) = flight.path else { return };
         let is_waiting = paths.get(id).is_some_and(|path| path.outstanding() > 0);
-        if !is_waiting || self.is_probing_window() {
+        if !is_waiting || self.peer_window.is_probing(&self.outstanding) {
             return;
         }
         paths.suspect(id);
@@ -66,10 +65,10 @@ impl Sender {
         if state != Some(PathState::PotentiallyFailed) || to == id {
             return;
         }
-        while let Some(run) = self.take_oldest_run(number) {
+        while let Some(run) = self.outstanding.take_oldest_run(number) {
             self.lose_run(number, &run, to, Meaning::Nothing, now, paths);
         }
-        let flight = &mut self.flights[usize::from(number)];
+        let flight = self.outstanding.flight_mut(number);
         flight.rack.restart();
         flight.probe.cancel();
         let must_run = self.must_forward();

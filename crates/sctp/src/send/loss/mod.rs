@@ -26,17 +26,17 @@ use crate::path::Paths;
 impl Sender {
     /// Looks for losses after a SACK.
     pub(super) fn detect_losses(&mut self, now: Duration, paths: &mut Paths) {
-        match self.detection {
+        match self.rules.detection {
             LossDetection::Classic => self.count_missing(now, paths),
             LossDetection::Rack => {
-                for number in 0..self.flights.len() as u8 {
-                    if self.flights[usize::from(number)].seen.acknowledged {
+                for number in self.outstanding.numbers() {
+                    if self.outstanding.flight(number).seen.acknowledged {
                         self.detect_by_time(number, now, paths);
                     }
                 }
             }
         }
-        for flight in &mut self.flights {
+        for flight in self.outstanding.flights_mut() {
             let Some(highest) = flight.seen.highest else { continue };
             if flight.highest_acknowledged.is_none_or(|known| highest.is_after(known)) {
                 flight.highest_acknowledged = Some(highest);
@@ -46,16 +46,16 @@ impl Sender {
 
     /// Does what the timers of loss detection ask for.
     pub(super) fn handle_loss_timers(&mut self, number: u8, now: Duration, paths: &mut Paths) {
-        let flight = &self.flights[usize::from(number)];
+        let flight = self.outstanding.flight(number);
         if flight.rack.timer.is_some_and(|at| at <= now) {
             self.detect_by_time(number, now, paths);
             self.restart_t3(number, now, paths);
         }
-        let flight = &self.flights[usize::from(number)];
+        let flight = self.outstanding.flight(number);
         if flight.probe.timer.is_some_and(|at| at <= now) {
             self.send_probe(number, now, paths);
         }
-        if self.flights[usize::from(number)].doubt.is_some_and(|at| at <= now) {
+        if self.outstanding.flight(number).doubt.is_some_and(|at| at <= now) {
             self.doubt(number, now, paths);
         }
     }

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::super::Sender;
 use super::super::acknowledgement::is_newer;
-use super::super::flight::Flight;
+use super::super::outstanding::Flight;
 use super::super::retransmission::Meaning;
 use crate::congestion::PacketNumber;
 use crate::path::Paths;
@@ -107,7 +107,7 @@ impl Flight {
 impl Sender {
     /// Finds what was lost on a path (RFC 8985 §6.2 step 5).
     pub(super) fn detect_by_time(&mut self, number: u8, now: Duration, paths: &mut Paths) {
-        let flight = &mut self.flights[usize::from(number)];
+        let flight = self.outstanding.flight_mut(number);
         flight.rack.timer = None;
         let Some((newest, newest_sent)) = flight.rack.newest else { return };
         let Some(id) = flight.path else { return };
@@ -122,8 +122,8 @@ impl Sender {
         let mut lost = 0;
         let mut newest_lost = newest;
         loop {
-            let flight = &mut self.flights[usize::from(number)];
-            let Some(run) = flight.oldest(number, &self.outstanding) else { break };
+            let (flight, chunks) = self.outstanding.flight_and_chunks(number);
+            let Some(run) = flight.oldest(number, chunks) else { break };
             if run.sent > newest_sent || !is_newer(newest, run.packet) {
                 break;
             }

@@ -3,8 +3,7 @@
 
 use core::time::Duration;
 
-use super::super::Sender;
-use super::super::flight::Flight;
+use super::super::outstanding::{Flight, Outstanding};
 use crate::congestion::CongestionControl;
 use crate::path::Paths;
 use crate::serial::Tsn;
@@ -28,7 +27,7 @@ impl Flight {
     }
 }
 
-impl Sender {
+impl Outstanding {
     /// Takes in what the peer reports as received twice.
     pub(in crate::send) fn note_duplicates(
         &mut self,
@@ -37,7 +36,7 @@ impl Sender {
         paths: &mut Paths,
     ) {
         for duplicate in sack.duplicates() {
-            for flight in &mut self.flights {
+            for flight in self.flights_mut() {
                 flight.probe.note_duplicate(duplicate);
                 if flight.clear_suspect(duplicate, 1)
                     && let Some(path) = flight.path.and_then(|id| paths.get_mut(id))

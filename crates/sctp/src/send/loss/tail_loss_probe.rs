@@ -6,8 +6,7 @@ use core::time::Duration;
 
 use super::super::Sender;
 use super::super::acknowledgement::is_newer;
-use super::super::flight::Flight;
-use super::super::outstanding::{ChunkState, Outstanding};
+use super::super::outstanding::{ChunkState, Chunks, Flight, in_run};
 use super::super::retransmission::Meaning;
 use crate::config::LossDetection;
 use crate::congestion::PacketNumber;
@@ -61,8 +60,8 @@ impl TailLossProbe {
 impl Sender {
     /// After a SACK: probes that were answered end.
     pub(in crate::send) fn judge_probes(&mut self, now: Duration, paths: &mut Paths) {
-        for number in 0..self.flights.len() as u8 {
-            if let Some(out) = self.flights[usize::from(number)].probe.out {
+        for number in self.outstanding.numbers() {
+            if let Some(out) = self.outstanding.flight(number).probe.out {
                 self.judge_probe(number, &out, now, paths);
             }
         }
@@ -70,8 +69,8 @@ impl Sender {
 
     /// After a SACK: timers start anew.
     pub(in crate::send) fn schedule_probes(&mut self, now: Duration, paths: &Paths) {
-        for number in 0..self.flights.len() as u8 {
-            if self.flights[usize::from(number)].seen.acknowledged {
+        for number in self.outstanding.numbers() {
+            if self.outstanding.flight(number).seen.acknowledged {
                 self.schedule_probe(number, now, paths);
             }
         }
@@ -79,7 +78,7 @@ impl Sender {
 
     /// Ends a probe that was answered; cuts the window if it repaired a loss (RFC 8985 §7.4).
     fn judge_probe(&mut self, number: u8, out: &Out, now: Duration, paths: &mut Paths) {
-        let flight = &mut self.flights[usize::from(number)];
+        let (flight, chunks) = self.outstanding.flight_and_chunks(number);
         let Some(tsn) = out.again else {
             // New data: what arrives of it tells of losses before it by itself.
             let newest = flight.seen.newest;
@@ -88,7 +87,7 @@ impl Sender {
             }
             return;
         };
-        let chunk = self.outstanding.get(tsn);
+        let chunk = chunks.get(tsn);
         let waits = chunk
             .is_some_and(|chunk| matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost));
         if waits {
@@ -105,16 +104,16 @@ impl Sender {
 
     /// Starts the timer of a path anew, if it may have one (RFC 8985 §7.2).
     pub(in crate::send) fn schedule_probe(&mut self, number: u8, now: Duration, paths: &Paths) {
-        if self.detection != LossDetection::Rack {
+        if self.rules.detection != LossDetection::Rack {
             return;
         }
-        let sack_delay = self.sack_delay;
-        let flight = &mut self.flights[usize::from(number)];
+        let sack_delay = self.rules.sack_delay;
+        let flight = self.outstanding.flight_mut(number);
         flight.probe.timer = None;
         let Some(path) = flight.path.and_then(|id| paths.get(id)) else { return };
         let is_wanted = path.outstanding() > 0
             && flight.recovery.is_none()
-            && flight.waiting == 0
+            && flight.waiting() == 0
             && !flight.probe.is_out()
             && flight.rack.timer.is_none();
         if !is_wanted {
@@ -132,24 +131,24 @@ impl Sender {
     /// The timer ran out: new data is sent if there is some, else the last chunk again
     /// (RFC 8985 §7.3).
     pub(super) fn send_probe(&mut self, number: u8, now: Duration, paths: &mut Paths) {
-        let has_new = self.unsent > 0 && self.peer_window.left(self.in_flight) > 0;
-        let path = self.flights[usize::from(number)].path;
+        let has_new = self.queue.unsent() > 0 && self.peer_window() > 0;
+        let path = self.outstanding.path_of(number);
         let is_taken = match path {
             Some(id) if self.is_multipath() => self.may_carry_new(id, paths),
             id => id.is_some() && paths.for_data(None) == id,
         };
-        let flight = &mut self.flights[usize::from(number)];
+        let (flight, chunks) = self.outstanding.flight_and_chunks(number);
         flight.probe.timer = None;
         let Some(id) = flight.path else { return };
         let Some(packet) = paths.get(id).map(Path::next_packet) else { return };
         let mut again = None;
         if !(has_new && is_taken) {
-            again = flight.last_under_way(number, &self.outstanding);
+            again = flight.last_under_way(number, chunks);
             let Some(tsn) = again else { return };
             self.lose(tsn, id, Meaning::Nothing, now, paths);
         }
         let out = Out { packet, sent: now, again, twice: false };
-        self.flights[usize::from(number)].probe.out = Some(out);
+        self.outstanding.flight_mut(number).probe.out = Some(out);
         if let Some(path) = paths.get_mut(id) {
             path.grant_packet();
         }
@@ -165,13 +164,12 @@ impl Flight {
     }
 
     /// The chunk that was sent last of those that are under way.
-    fn last_under_way(&self, number: u8, chunks: &Outstanding) -> Option<Tsn> {
+    fn last_under_way(&self, number: u8, chunks: &Chunks) -> Option<Tsn> {
         self.runs().rev().find_map(|run| {
-            (0..u32::from(run.count)).rev().map(|offset| run.first.plus(offset)).find(|tsn| {
-                chunks
-                    .get(*tsn)
-                    .is_some_and(|chunk| super::super::flight::in_run(chunk, run, number))
-            })
+            (0..u32::from(run.count))
+                .rev()
+                .map(|offset| run.first.plus(offset))
+                .find(|tsn| chunks.get(*tsn).is_some_and(|chunk| in_run(chunk, run, number)))
         })
     }
 }

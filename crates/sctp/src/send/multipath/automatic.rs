@@ -19,6 +19,7 @@
 use core::time::Duration;
 
 use super::super::Sender;
+use super::super::queue::Stream;
 use crate::cmt::{PathOrder, StreamMapping};
 use crate::congestion::nanoseconds;
 use crate::identifier::{PathId, StreamId};
@@ -127,8 +128,8 @@ impl Sender {
         if !is_wanted {
             return;
         }
-        let window = self.peer_window.left(self.in_flight) + self.in_flight;
-        let room = self.send_buffer.min(window);
+        let window = self.peer_window() + self.in_flight();
+        let room = self.queue.limit().min(window);
         if let Some(concurrent) = &mut self.multipath {
             concurrent.automatic.look(paths, window);
             let needed: usize = concurrent.automatic.views.iter().map(|view| view.fill).sum();
@@ -164,10 +165,10 @@ impl Sender {
         let automatic = &self.multipath.as_ref()?.automatic;
         let outlook = automatic.outlook(way, paths);
         let slower = outlook.meanwhile > 0;
-        let (streams, messages, current) = (&self.streams, &self.messages, self.current);
+        let (scheduler, heads) = self.queue.scheduler_and_heads();
+        let current = scheduler.current();
         let may = |slot: StreamSlot| {
-            let Some(stream) = streams.get(slot) else { return false };
-            let Some(message) = messages.get(stream.head) else { return false };
+            let Some((stream, message)) = heads.get(slot) else { return false };
             let asked =
                 message.path.filter(|asked| *asked != path).and_then(|asked| paths.get(asked));
             let is_elsewhere = asked.is_some_and(|asked| asked.state() == PathState::Active);
@@ -193,7 +194,7 @@ impl Sender {
                 rate(slot);
             }
             None => {
-                self.scheduler.next(&mut rate);
+                scheduler.next(&mut rate);
             }
         }
         let Candidate { slot, rank } = best?;
@@ -201,12 +202,12 @@ impl Sender {
             || slower && self.has_streams_of_its_own(slot, way)
             || (rank.wait > 0 || rank.is_of_slower) && self.is_better_left(slot, way, &outlook)
             || slower && self.would_hold_up(slot, way, &outlook);
-        if is_bad && current.is_none() && self.in_flight > 0 {
+        if is_bad && current.is_none() && self.in_flight() > 0 {
             return None;
         }
         match current {
             Some(slot) => Some(slot),
-            None => self.scheduler.next(&mut |other| other == slot && may(other)),
+            None => self.queue.scheduler_and_heads().0.next(&mut |other| other == slot),
         }
     }
 
@@ -225,11 +226,11 @@ impl Sender {
                 view.fill.saturating_sub(outstanding)
             })
             .sum();
-        let with_this = self.in_flight + path.mtu();
+        let with_this = self.in_flight() + path.mtu();
         // What is unsent may go there.
-        let unsent = self.unsent.saturating_sub(path.mtu());
-        let left = self.peer_window.left(self.in_flight) + self.in_flight;
-        with_this + open.max(unsent) > self.send_buffer
+        let unsent = self.queue.unsent().saturating_sub(path.mtu());
+        let left = self.peer_window() + self.in_flight();
+        with_this + open.max(unsent) > self.queue.limit()
             || with_this + open > left.min(automatic.window.saturating_sub(automatic.waits()))
     }
 
@@ -243,7 +244,7 @@ impl Sender {
         if self.is_writable(path.mtu()) {
             // More of them may come at once.
             let lately = time_for(path.mtu(), view.rate) * LATELY_PACKETS;
-            return self.streams.slots().any(|(other, _)| {
+            return self.queue.streams().slots().any(|(other, _)| {
                 other != slot
                     && automatic.arrival_of(other) <= until
                     && !automatic.is_of_slower(other, path)
@@ -253,7 +254,7 @@ impl Sender {
         // Nothing comes before something has gone: they fill all paths quicker than the stream's own,
         // and the stream has no more than its share of the send buffer.
         let own = self.queued_of(slot);
-        let share = self.send_buffer / self.streams.len().max(1) + path.mtu();
+        let share = self.queue.limit() / self.queue.streams().len().max(1) + path.mtu();
         let filled = automatic.fills_before(slot, path).saturating_sub(path.mtu());
         own <= share && self.others_fill(slot, path, until, filled)
     }
@@ -265,8 +266,8 @@ impl Sender {
     fn has_streams_of_its_own(&self, slot: StreamSlot, path: &Path) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         let automatic = &concurrent.automatic;
-        let mut others = self.streams.slots().filter(|(other, _)| *other != slot);
-        let is_free = self.refused.is_none();
+        let mut others = self.queue.streams().slots().filter(|(other, _)| *other != slot);
+        let is_free = !self.queue.is_waited_for();
         !automatic.is_home(slot, path)
             && others.any(|(other, _)| match is_free {
                 true => automatic.is_home(other, path),
@@ -282,9 +283,10 @@ impl Sender {
         let is_free = |other: StreamSlot| {
             automatic.arrival_of(other) <= until && !automatic.is_of_slower(other, path)
         };
-        let others = self.streams.slots().filter(|(other, _)| *other != slot && is_free(*other));
+        let others =
+            self.queue.streams().slots().filter(|(other, _)| *other != slot && is_free(*other));
         let mut found = 0;
-        others.map(|(_, stream)| stream.unsent + stream.unacknowledged).any(|queued| {
+        others.map(|(_, stream)| stream.queued()).any(|queued| {
             found += queued;
             found >= bytes
         })
@@ -292,17 +294,17 @@ impl Sender {
 
     /// Bytes of a stream in the send buffer.
     fn queued_of(&self, slot: StreamSlot) -> usize {
-        self.streams.get(slot).map_or(0, |stream| stream.unsent + stream.unacknowledged)
+        self.queue.stream(slot).map_or(0, Stream::queued)
     }
 
     /// Whether one packet more of a stream on a slower path would stop quicker ones: there are no
     /// other streams for those, and the buffers have no room for what is delivered meanwhile.
     fn would_hold_up(&self, slot: StreamSlot, path: &Path, outlook: &Outlook) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
-        if self.queued > self.queued_of(slot) {
+        if self.queue.queued() > self.queued_of(slot) {
             return false;
         }
-        let room = concurrent.automatic.window.min(self.send_buffer);
+        let room = concurrent.automatic.window.min(self.queue.limit());
         let needed = path.outstanding() + path.mtu() + outlook.meanwhile + outlook.under_way;
         needed > room
     }

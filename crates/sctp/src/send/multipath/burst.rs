@@ -70,6 +70,6 @@ impl Sender {
     /// there may be no next one.
     pub(super) fn may_burst(&mut self, path: PathId, now: Duration) -> bool {
         let Some(concurrent) = &mut self.multipath else { return true };
-        self.in_flight == 0 || concurrent.burst.admits(path, now)
+        self.outstanding.in_flight() == 0 || concurrent.burst.admits(path, now)
     }
 }

@@ -59,20 +59,20 @@ impl<'a> Mapping<'a> {
 impl Sender {
     /// Whether new data may go on a path now, as far as buffers and streams are concerned.
     pub(in crate::send) fn may_carry_new(&mut self, path: PathId, paths: &Paths) -> bool {
-        if self.unsent == 0 || !Self::is_used(path, paths) || !self.has_share(path, paths) {
+        if self.queue.unsent() == 0 || !Self::is_used(path, paths) || !self.has_share(path, paths) {
             return false;
         }
         let Some(way) = paths.get(path) else { return false };
-        let whole = way.mtu().saturating_sub(self.overhead() + self.chunk_header());
+        let whole = way.mtu().saturating_sub(self.terms.overhead() + self.terms.chunk_header());
         if self.waits_for_more(whole) {
             return false;
         }
-        self.scheduler.on_packet();
+        self.queue.on_packet();
         let Some(slot) = self.choose_of_several(path, paths) else { return false };
-        let head = self.streams.get(slot).and_then(|stream| self.messages.get(stream.head));
+        let head = self.queue.stream(slot).and_then(|stream| self.queue.message(stream.head));
         head.is_some_and(|message| {
-            let length = message.unsent().min(whole).min(self.max_segment.into());
-            self.peer_window.admits(length, self.in_flight)
+            let length = message.unsent().min(whole).min(self.rules.max_segment.into());
+            self.peer_window.admits(length, self.in_flight())
         })
     }
 }

@@ -16,8 +16,12 @@ impl Sender {
         if !concurrent.choices.delayed_ack {
             return 1;
         }
-        let mut touched =
-            self.flights.iter().enumerate().filter(|(_, flight)| flight.seen.acknowledged);
+        let mut touched = self
+            .outstanding
+            .flights()
+            .iter()
+            .enumerate()
+            .filter(|(_, flight)| flight.seen.acknowledged);
         let only = touched.next().filter(|_| touched.next().is_none());
         match only {
             Some((at, flight)) if at == usize::from(number) => {

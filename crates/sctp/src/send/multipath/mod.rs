@@ -78,12 +78,6 @@ impl Concurrent {
 }
 
 impl Sender {
-    /// Whether several paths are used at once.
-    #[must_use]
-    pub fn is_multipath(&self) -> bool {
-        self.multipath.is_some()
-    }
-
     /// Whether new data may go on a path: all that are active are used, or the best of the others
     /// if there is none.
     pub(super) fn is_used(path: PathId, paths: &Paths) -> bool {
@@ -108,27 +102,6 @@ impl Sender {
         if let Some(concurrent) = &mut self.multipath {
             concurrent.last = Some(path);
             concurrent.burst.on_sent(path, now);
-        }
-    }
-
-    /// So many bytes were sent on this path for the first time, or are to be sent on it again: they
-    /// count as queued there.
-    #[inline]
-    pub(super) fn enqueue_on(&mut self, flight: u8, bytes: usize) {
-        if self.multipath.is_some()
-            && let Some(flight) = self.flights.get_mut(usize::from(flight))
-        {
-            flight.queued += bytes;
-        }
-    }
-
-    /// So many bytes that were queued on a path left the send buffer, or go on another path.
-    #[inline]
-    pub(super) fn dequeue_from(&mut self, flight: u8, bytes: usize) {
-        if self.multipath.is_some()
-            && let Some(flight) = self.flights.get_mut(usize::from(flight))
-        {
-            flight.queued = flight.queued.saturating_sub(bytes);
         }
     }
 }

@@ -45,8 +45,9 @@ impl Sender {
     /// What need not be looked for again: what was found until the packet is filled, and if there
     /// is nothing at all to send, anything until something happens.
     fn note_finding(&mut self, found: Option<PathId>) {
-        let is_idle = self.unsent == 0 && self.outstanding.is_empty();
-        let is_new = found.and_then(|path| self.flight(path)).is_none_or(|on| on.waiting == 0);
+        let is_idle = self.queue.unsent() == 0 && self.outstanding.is_empty();
+        let on = found.and_then(|path| self.outstanding.flight_on(path));
+        let is_new = on.is_none_or(|flight| flight.waiting() == 0);
         if let Some(concurrent) = &mut self.multipath {
             concurrent.found = found.filter(|_| is_new);
             concurrent.is_idle = is_idle;

@@ -1,9 +1,7 @@
 //! Congestion window update for CMT (CUC, Iyengar et al. 2006 §3.2): the pseudo-cumulative points
 //! of a path.
 
-use super::super::Sender;
-use super::super::flight::{Flight, in_run};
-use super::super::outstanding::{ChunkState, Outstanding, SentChunk};
+use super::super::outstanding::{ChunkState, Chunks, Flight, Outstanding, SentChunk, in_run};
 use crate::cmt::Cuc;
 use crate::serial::Tsn;
 
@@ -26,8 +24,8 @@ impl Lowest {
 
 impl Flight {
     /// The lowest TSN that is under way or waits on the path, as far as the points tell.
-    fn lowest(&mut self, number: u8, chunks: &Outstanding) -> Option<Tsn> {
-        let waiting = if self.waiting > 0 { self.first_again(number, chunks) } else { None };
+    fn lowest(&mut self, number: u8, chunks: &Chunks) -> Option<Tsn> {
+        let waiting = if self.waiting() > 0 { self.first_again(number, chunks) } else { None };
         let points = [self.lowest.first, self.lowest.again, waiting];
         points
             .into_iter()
@@ -39,7 +37,7 @@ impl Flight {
     fn find(
         &self,
         number: u8,
-        chunks: &Outstanding,
+        chunks: &Chunks,
         wanted: impl Fn(&SentChunk) -> bool,
     ) -> Option<Tsn> {
         self.runs().find_map(|run| {
@@ -51,11 +49,16 @@ impl Flight {
     }
 }
 
-impl Sender {
-    /// A chunk was acknowledged: the window of its path may grow if the path waited for it.
+impl Outstanding {
+    /// A chunk that was under way or waited was acknowledged: the window of its path may grow if the
+    /// path waited for it.
     #[inline]
-    pub(in crate::send) fn note_point(&mut self, tsn: Tsn, chunk: &SentChunk) {
-        if let Some(flight) = self.flights.get_mut(usize::from(chunk.flight)) {
+    pub(in crate::send) fn note_point(&mut self, tsn: Tsn, before: &SentChunk) {
+        let waited = matches!(before.state, ChunkState::InFlight | ChunkState::Lost);
+        if self.cuc().is_none() || !waited {
+            return;
+        }
+        if let Some(flight) = self.flights_mut().get_mut(usize::from(before.flight)) {
             flight.seen.pseudo_cumulative |= flight.lowest.is_reached(tsn);
             flight.seen.lowest = Some(
                 flight.seen.lowest.map_or(tsn, |low| if tsn.is_before(low) { tsn } else { low }),
@@ -65,11 +68,10 @@ impl Sender {
 
     /// Finds what each path waits for now.
     pub(in crate::send) fn find_points(&mut self) {
-        let Some(concurrent) = &self.multipath else { return };
-        let by_version_2 = concurrent.choices.cuc == Cuc::V2;
-        for number in 0..self.flights.len() as u8 {
-            let chunks = &self.outstanding;
-            let flight = &mut self.flights[usize::from(number)];
+        let Some(cuc) = self.cuc() else { return };
+        let by_version_2 = cuc == Cuc::V2;
+        for number in self.numbers() {
+            let (flight, chunks) = self.flight_and_chunks(number);
             // Drops what is over.
             if flight.oldest(number, chunks).is_none() {
                 flight.lowest.first = None;
@@ -97,9 +99,9 @@ impl Sender {
     /// A chunk was sent on a path: it may be what the path waits for.
     #[inline]
     pub(in crate::send) fn note_lowest(&mut self, number: u8, tsn: Tsn, is_again: bool) {
-        let Some(concurrent) = &self.multipath else { return };
-        let is_again = is_again && concurrent.choices.cuc == Cuc::V2;
-        let Some(flight) = self.flights.get_mut(usize::from(number)) else { return };
+        let Some(cuc) = self.cuc() else { return };
+        let is_again = is_again && cuc == Cuc::V2;
+        let Some(flight) = self.flights_mut().get_mut(usize::from(number)) else { return };
         let lowest = &mut flight.lowest;
         let point = if is_again { &mut lowest.again } else { &mut lowest.first };
         if point.is_none_or(|known| tsn.is_before(known)) {
@@ -110,9 +112,9 @@ impl Sender {
     /// Whether the pseudo-cumulative point of a path advanced; the cumulative TSN says so where
     /// there are no such points.
     pub(in crate::send) fn has_advanced(&self, number: u8) -> bool {
-        let seen = &self.flights[usize::from(number)].seen;
-        match &self.multipath {
-            Some(concurrent) if concurrent.choices.cuc != Cuc::None => seen.pseudo_cumulative,
+        let seen = &self.flight(number).seen;
+        match self.cuc() {
+            Some(cuc) if cuc != Cuc::None => seen.pseudo_cumulative,
             _ => seen.cumulative,
         }
     }
@@ -120,10 +122,10 @@ impl Sender {
     /// Whether all that was sent on a path up to `exit` has arrived: its recovery is over though
     /// the cumulative TSN waits for other paths.
     pub(in crate::send) fn is_recovered(&mut self, number: u8, exit: Tsn) -> bool {
-        if self.multipath.is_none() {
+        if self.cuc().is_none() {
             return false;
         }
-        let flight = &mut self.flights[usize::from(number)];
-        flight.lowest(number, &self.outstanding).is_none_or(|lowest| lowest.is_after(exit))
+        let (flight, chunks) = self.flight_and_chunks(number);
+        flight.lowest(number, chunks).is_none_or(|lowest| lowest.is_after(exit))
     }
 }

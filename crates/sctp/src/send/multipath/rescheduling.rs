@@ -21,16 +21,16 @@ impl Sender {
     ) -> Option<PathId> {
         let concurrent = self.multipath.as_ref()?;
         let rescheduling = concurrent.choices.rescheduling;
-        let left = self.peer_window.left(self.in_flight);
-        let by_window = self.unsent > 0 && left < paths.iter().map(Path::mtu).max()?;
-        let is_wanted = rescheduling.by_send_buffer() && self.refused.is_some()
+        let by_window =
+            self.queue.unsent() > 0 && self.peer_window() < paths.iter().map(Path::mtu).max()?;
+        let is_wanted = rescheduling.by_send_buffer() && self.queue.is_waited_for()
             || rescheduling.by_peer_window() && by_window;
         let tsn = self.outstanding.first();
         if !is_wanted || concurrent.rescheduled.is_some_and(|last| tsn.is_at_or_before(last)) {
             return None;
         }
         let chunk = self.outstanding.get(tsn)?;
-        let flight = self.flights.get(usize::from(chunk.flight))?;
+        let flight = self.outstanding.flights().get(usize::from(chunk.flight))?;
         let sent = flight.sent_at(chunk.packet)?;
         if chunk.state != ChunkState::InFlight {
             return None;

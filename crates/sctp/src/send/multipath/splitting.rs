@@ -1,6 +1,7 @@
 //! Buffer splitting (Dreibholz et al., GLOBECOM 2010).
 
 use super::super::Sender;
+use super::super::outstanding::Flight;
 use crate::cmt::BufferSplitting;
 use crate::identifier::PathId;
 use crate::path::{PathState, Paths};
@@ -14,15 +15,17 @@ impl Sender {
         let active = paths.iter().filter(|path| path.state() == PathState::Active).count().max(1);
         let taken = |splitting| match splitting {
             BufferSplitting::None => None,
-            BufferSplitting::Queued => Some(self.flight(path).map_or(0, |flight| flight.queued)),
+            BufferSplitting::Queued => {
+                Some(self.outstanding.flight_on(path).map_or(0, Flight::queued))
+            }
             BufferSplitting::Outstanding => Some(way.outstanding()),
         };
         let packet = way.mtu() + way.overhead();
         let at_sender = taken(concurrent.choices.sender_splitting)
-            .is_none_or(|taken| taken == 0 || taken + packet <= self.send_buffer / active);
-        let window = self.peer_window.left(self.in_flight) + self.in_flight;
+            .is_none_or(|taken| taken == 0 || taken + packet <= self.queue.limit() / active);
+        let window = self.peer_window() + self.in_flight();
         let at_receiver = taken(concurrent.choices.receiver_splitting)
-            .is_none_or(|taken| taken == 0 || self.in_flight == 0 || taken <= window / active);
+            .is_none_or(|taken| taken == 0 || self.in_flight() == 0 || taken <= window / active);
         at_sender && at_receiver
     }
 }

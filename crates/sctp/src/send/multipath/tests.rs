@@ -283,9 +283,12 @@ fn a_recovery_ends_with_the_path_s_own_chunks() {
     }
     output(&mut bench);
     let before = window(&bench, B);
-    assert!(bench.sender.flights[1].recovery.is_some());
+    assert!(bench.sender.outstanding.flight(1).recovery.is_some());
     arrive(&mut bench, 0, &[(4, 7)], 1, B);
-    assert!(bench.sender.flights[1].recovery.is_none(), "the first path is still silent");
+    assert!(
+        bench.sender.outstanding.flight(1).recovery.is_none(),
+        "the first path is still silent"
+    );
     assert!(window(&bench, B) >= before);
 }
 

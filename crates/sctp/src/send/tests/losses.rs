@@ -75,7 +75,8 @@ fn the_window_is_cut_once_for_a_recovery() {
         bench.sack(0, &[(3, 3), (5, 8), (10, last)]);
     }
     let cut = window(&bench);
-    let waiting: usize = bench.sender.flights.iter().map(|flight| flight.waiting).sum();
+    let waiting: usize =
+        bench.sender.outstanding.flights().iter().map(|flight| flight.waiting()).sum();
     assert_eq!(waiting, 5);
     while bench.packet(PathId(0)).is_some() {}
     for last in 15..18 {
@@ -136,7 +137,7 @@ fn t3_starts_anew_when_the_oldest_chunk_is_acknowledged() {
 fn time_tells_a_loss_without_three_reports() {
     let mut bench = by_time(4);
     bench.sack(2, &[(3, 3)]);
-    let timer = bench.sender.flights[0].rack.timer.expect("reordering gets its time");
+    let timer = bench.sender.outstanding.flight(0).rack.timer.expect("reordering gets its time");
     assert!(timer > bench.now && timer < bench.now + milliseconds(50), "{timer:?}");
     assert!(!bench.has_data(PathId(0)));
     bench.timeout();

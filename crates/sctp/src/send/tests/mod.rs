@@ -204,7 +204,7 @@ impl Bench {
     pub(super) fn check(&self) {
         let outstanding: usize = self.paths.iter().map(crate::path::Path::outstanding).sum();
         assert_eq!(outstanding, self.sender.in_flight(), "paths and sender disagree");
-        self.sender.check_accounts();
+        self.sender.check_sums();
     }
 }
 
@@ -228,39 +228,4 @@ fn build(cumulative: u32, beyond: &[(u32, u32)], a_rwnd: u32, dac_count: u8) -> 
     let cumulative_tsn = FIRST.plus(cumulative).previous();
     SackBuilder { cumulative_tsn, a_rwnd, gap_blocks: &gap_blocks, dac_count, ..Default::default() }
         .build()
-}
-
-impl Sender {
-    /// Every sum is that of its parts.
-    fn check_accounts(&self) {
-        use super::outstanding::ChunkState;
-        let mut waiting = alloc::vec![0; self.flights.len()];
-        let mut on_paths = alloc::vec![0; self.flights.len()];
-        let (mut in_flight, mut unreleased) = (0, 0);
-        for offset in 0..self.outstanding.len() as u32 {
-            let chunk = self.outstanding.get(self.outstanding.first().plus(offset)).expect("dense");
-            match chunk.state {
-                ChunkState::InFlight => in_flight += usize::from(chunk.length),
-                ChunkState::Lost => waiting[usize::from(chunk.flight)] += 1,
-                ChunkState::Acknowledged | ChunkState::Abandoned => {}
-            }
-            if !chunk.released {
-                unreleased += usize::from(chunk.length);
-                on_paths[usize::from(chunk.flight)] += usize::from(chunk.length);
-            }
-        }
-        assert_eq!(in_flight, self.in_flight, "bytes in flight");
-        let counted: Vec<usize> = self.flights.iter().map(|flight| flight.waiting).collect();
-        assert_eq!(waiting, counted, "chunks to be sent again");
-        if self.is_multipath() {
-            let counted: Vec<usize> = self.flights.iter().map(|flight| flight.queued).collect();
-            assert_eq!(on_paths, counted, "bytes queued by path");
-        }
-        let unsent: usize = self.messages.iter().map(|(_, message)| message.unsent()).sum();
-        assert_eq!(unsent, self.unsent, "unsent bytes");
-        assert_eq!(unsent + unreleased, self.queued, "queued bytes");
-        let of_streams: usize =
-            self.streams.slots().map(|(_, stream)| stream.unsent + stream.unacknowledged).sum();
-        assert_eq!(of_streams, self.queued, "queued bytes by stream");
-    }
 }

@@ -202,9 +202,9 @@ impl Bench {
 
     /// What is remembered is bounded by what was handed in.
     fn bounded(&self) {
-        assert!(self.sender.queued <= self.sender.send_buffer);
-        assert!(self.sender.messages.len() <= 2 * self.sender.max_messages as usize);
-        for flight in &self.sender.flights {
+        assert!(self.sender.queue.queued() <= self.sender.queue.limit());
+        assert!(self.sender.queue.len() <= 2 * self.sender.queue.max_messages());
+        for flight in self.sender.outstanding.flights() {
             assert!(flight.runs().count() <= 4 * self.sender.outstanding.len() + 4096);
         }
     }

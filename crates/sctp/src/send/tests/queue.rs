@@ -102,8 +102,8 @@ fn a_higher_priority_takes_the_place_of_a_lower_one() {
 
 #[test]
 fn memory_is_small() {
-    use crate::send::messages::QueuedMessage;
     use crate::send::outstanding::SentChunk;
+    use crate::send::queue::QueuedMessage;
     assert!(size_of::<SentChunk>() <= 28, "{} bytes for a chunk", size_of::<SentChunk>());
     assert!(size_of::<QueuedMessage>() <= 104, "{} bytes a message", size_of::<QueuedMessage>());
     assert!(size_of::<Sender>() <= 768, "{} bytes a sender", size_of::<Sender>());

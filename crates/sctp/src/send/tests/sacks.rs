@@ -107,7 +107,7 @@ fn a_report_about_the_next_chunk_is_taken_back_at_once() {
 fn what_is_taken_back_is_watched_over() {
     for detection in [LossDetection::Classic, LossDetection::Rack] {
         let mut bench = bench_with(3);
-        bench.sender.detection = detection;
+        bench.sender.rules.detection = detection;
         bench.sack(0, &[(1, 2)]);
         bench.timeout();
         bench.packet(PathId(0)).expect("the first one again");
@@ -131,7 +131,7 @@ fn taking_back_by_turns_leaves_nothing_behind() {
         bench.sack(0, &[(2, 2)]);
         bench.sack(0, &[(2, 2)]);
     }
-    assert!(bench.sender.flights[0].runs().count() < 100);
+    assert!(bench.sender.outstanding.flight(0).runs().count() < 100);
 }
 
 #[test]
@@ -186,5 +186,5 @@ fn a_window_of_many_holes_is_worked_through() {
 }
 
 fn lost(bench: &Bench) -> usize {
-    bench.sender.flights.iter().map(|flight| flight.waiting * 1400).sum()
+    bench.sender.outstanding.flights().iter().map(|flight| flight.waiting() * 1400).sum()
 }

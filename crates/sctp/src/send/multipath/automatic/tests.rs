@@ -94,7 +94,7 @@ fn nothing_is_held_back_once_all_has_arrived() {
     queue(&mut bench, [0; 2]);
     output(&mut bench);
     bench.handle_on(&sack_of(2, &[], 2), PathId(0));
-    let slot = bench.sender.streams.find(StreamId(0)).expect("in use");
+    let slot = bench.sender.queue.streams().find(StreamId(0)).expect("in use");
     let concurrent = bench.sender.multipath.as_mut().expect("several paths");
     // An estimate that was far too late.
     concurrent.automatic.streams[slot.index()].arrival = u64::MAX / 2;

@@ -3,68 +3,66 @@
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-use super::loss::{Rack, TailLossProbe};
-use super::multipath::Lowest;
-use super::outstanding::{ChunkState, Outstanding, SentChunk};
+use super::{ChunkState, Chunks, SentChunk};
 use crate::congestion::PacketNumber;
 use crate::identifier::PathId;
+use crate::send::loss::{Rack, TailLossProbe};
+use crate::send::multipath::Lowest;
+use crate::send::tally::{Count, Tally};
 use crate::serial::Tsn;
-
-/// The most paths of one association that data is sent on at a time.
-pub(super) const MAX_FLIGHTS: usize = 255;
 
 /// Chunks with consecutive TSNs that were sent in one packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
-    pub(super) packet: PacketNumber,
-    pub(super) sent: Duration,
-    pub(super) first: Tsn,
-    pub(super) count: u16,
+pub(in crate::send) struct Run {
+    pub(in crate::send) packet: PacketNumber,
+    pub(in crate::send) sent: Duration,
+    pub(in crate::send) first: Tsn,
+    pub(in crate::send) count: u16,
 }
 
 /// A time after a loss in which the window is not cut again (RFC 9260 §7.2.4).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Recovery {
+pub(in crate::send) struct Recovery {
     /// The fast recovery exit point: the highest TSN outstanding when it began.
-    pub(super) exit: Tsn,
+    pub(in crate::send) exit: Tsn,
     /// The first packet after it began.
-    pub(super) packet: PacketNumber,
+    pub(in crate::send) packet: PacketNumber,
     /// Whether T3 began it: then the window grows from one packet at once.
-    pub(super) by_timeout: bool,
+    pub(in crate::send) by_timeout: bool,
     /// Chunks believed lost that are not yet known to have arrived after all.
-    pub(super) suspects: u32,
+    pub(in crate::send) suspects: u32,
 }
 
 /// What one SACK said of the path.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(in crate::send) struct Seen {
     /// Whether it acknowledged something for the first time.
-    pub(super) acknowledged: bool,
+    pub(in crate::send) acknowledged: bool,
     /// Whether that was sent nowhere else.
-    pub(super) works: bool,
+    pub(in crate::send) works: bool,
     /// Whether something that was sent on the path is cumulatively acknowledged now.
-    pub(super) cumulative: bool,
+    pub(in crate::send) cumulative: bool,
     /// The newest packet of which it acknowledged something.
-    pub(super) newest: Option<PacketNumber>,
+    pub(in crate::send) newest: Option<PacketNumber>,
     /// The newest packet of which it acknowledged something that was sent once.
-    pub(super) newest_once: Option<PacketNumber>,
+    pub(in crate::send) newest_once: Option<PacketNumber>,
     /// The highest TSN that it acknowledged for the first time, with its packet.
-    pub(super) highest: Option<Tsn>,
+    pub(in crate::send) highest: Option<Tsn>,
     /// The lowest one; known only where several paths are used at once.
-    pub(super) lowest: Option<Tsn>,
+    pub(in crate::send) lowest: Option<Tsn>,
     /// Whether it acknowledged what the path had waited for; likewise.
-    pub(super) pseudo_cumulative: bool,
+    pub(in crate::send) pseudo_cumulative: bool,
     /// Whether something arrived that was believed lost.
-    pub(super) late: bool,
+    pub(in crate::send) late: bool,
     /// Whether chunks were found lost.
-    pub(super) lost: bool,
+    pub(in crate::send) lost: bool,
 }
 
 /// What is under way on one path. All that the multipath algorithms need of a path is here.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(in crate::send) struct Flight {
     /// Whose it is; `None` once the path is gone.
-    pub(super) path: Option<PathId>,
+    pub(in crate::send) path: Option<PathId>,
     /// What was sent, oldest first; those at the front that are over are gone.
     runs: VecDeque<Run>,
     /// TSNs to be sent again on this path, lowest first; some may have been acknowledged since.
@@ -72,22 +70,22 @@ pub(super) struct Flight {
     /// Whether `again` is out of order.
     unsorted: bool,
     /// How many of them still wait.
-    pub(super) waiting: usize,
-    pub(super) recovery: Option<Recovery>,
+    waiting: Count,
+    pub(in crate::send) recovery: Option<Recovery>,
     /// The highest TSN that was acknowledged on this path so far.
-    pub(super) highest_acknowledged: Option<Tsn>,
-    pub(super) rack: Rack,
-    pub(super) probe: TailLossProbe,
+    pub(in crate::send) highest_acknowledged: Option<Tsn>,
+    pub(in crate::send) rack: Rack,
+    pub(in crate::send) probe: TailLossProbe,
     /// The oldest packet under way when T3 was last started.
-    pub(super) timed: Option<PacketNumber>,
+    pub(in crate::send) timed: Option<PacketNumber>,
     /// When the path's silence casts doubt on it.
-    pub(super) doubt: Option<Duration>,
-    pub(super) seen: Seen,
+    pub(in crate::send) doubt: Option<Duration>,
+    pub(in crate::send) seen: Seen,
     /// Bytes sent on the path last and still in the send buffer; kept only where several paths are
     /// used at once, as is what follows.
-    pub(super) queued: usize,
+    queued: Tally,
     /// What the path waits for.
-    pub(super) lowest: Lowest,
+    pub(in crate::send) lowest: Lowest,
 }
 
 impl Flight {
@@ -97,7 +95,7 @@ impl Flight {
             runs: VecDeque::new(),
             again: VecDeque::new(),
             unsorted: false,
-            waiting: 0,
+            waiting: Count::default(),
             recovery: None,
             highest_acknowledged: None,
             rack: Rack::default(),
@@ -105,9 +103,32 @@ impl Flight {
             timed: None,
             doubt: None,
             seen: Seen::default(),
-            queued: 0,
+            queued: Tally::default(),
             lowest: Lowest::default(),
         }
+    }
+
+    /// How many chunks wait to be sent again on this path.
+    #[inline]
+    pub(in crate::send) fn waiting(&self) -> usize {
+        self.waiting.get()
+    }
+
+    /// Bytes sent on the path last and still in the send buffer; 0 where one path is used at a time.
+    pub(in crate::send) fn queued(&self) -> usize {
+        self.queued.get()
+    }
+
+    /// So many bytes were sent on this path, or are to be sent on it.
+    #[inline]
+    pub(super) fn enqueue(&mut self, bytes: usize) {
+        self.queued.add(bytes);
+    }
+
+    /// So many bytes left the send buffer, or go on another path.
+    #[inline]
+    pub(super) fn dequeue(&mut self, bytes: usize) {
+        self.queued.take(bytes);
     }
 
     /// A chunk was sent, or counts as sent, on this path.
@@ -134,7 +155,7 @@ impl Flight {
     }
 
     /// When a packet was sent, if it is still known.
-    pub(super) fn sent_at(&self, packet: PacketNumber) -> Option<Duration> {
+    pub(in crate::send) fn sent_at(&self, packet: PacketNumber) -> Option<Duration> {
         let base = self.runs.front()?.packet;
         let wanted = packet.0.wrapping_sub(base.0);
         let at = self.runs.partition_point(|run| run.packet.0.wrapping_sub(base.0) < wanted);
@@ -142,7 +163,7 @@ impl Flight {
     }
 
     /// The oldest run that is not over, after dropping those that are.
-    pub(super) fn oldest(&mut self, number: u8, chunks: &Outstanding) -> Option<Run> {
+    pub(in crate::send) fn oldest(&mut self, number: u8, chunks: &Chunks) -> Option<Run> {
         while let Some(run) = self.runs.front() {
             if is_under_way(run, number, chunks) {
                 return Some(*run);
@@ -153,12 +174,12 @@ impl Flight {
     }
 
     /// Drops the oldest run.
-    pub(super) fn drop_oldest(&mut self) {
+    pub(in crate::send) fn drop_oldest(&mut self) {
         self.runs.pop_front();
     }
 
     /// What was sent, oldest first.
-    pub(super) fn runs(&self) -> impl DoubleEndedIterator<Item = &Run> {
+    pub(in crate::send) fn runs(&self) -> impl DoubleEndedIterator<Item = &Run> {
         self.runs.iter()
     }
 
@@ -166,20 +187,20 @@ impl Flight {
     pub(super) fn add_again(&mut self, tsn: Tsn) {
         self.unsorted |= self.again.back().is_some_and(|last| last.is_after(tsn));
         self.again.push_back(tsn);
-        self.waiting += 1;
+        self.waiting.add_one();
     }
 
     /// A chunk that was to be sent again need not be.
     pub(super) fn remove_again(&mut self) {
-        self.waiting = self.waiting.saturating_sub(1);
-        if self.waiting == 0 {
+        self.waiting.take_one();
+        if self.waiting.get() == 0 {
             self.again.clear();
             self.unsorted = false;
         }
     }
 
     /// The first chunk that is to be sent again, without taking it.
-    pub(super) fn first_again(&mut self, number: u8, chunks: &Outstanding) -> Option<Tsn> {
+    pub(in crate::send) fn first_again(&mut self, number: u8, chunks: &Chunks) -> Option<Tsn> {
         if self.unsorted {
             let base = chunks.first();
             self.again.make_contiguous().sort_unstable_by_key(|tsn| tsn.distance_from(base));
@@ -193,7 +214,8 @@ impl Flight {
             }
             self.again.pop_front();
         }
-        self.waiting = 0;
+        debug_assert_eq!(self.waiting.get(), 0, "chunks that wait and are not found");
+        self.waiting = Count::default();
         None
     }
 
@@ -205,7 +227,7 @@ impl Flight {
 
     /// Bounds what is remembered to about what is outstanding: a peer that takes back and
     /// acknowledges by turns makes entries over and over.
-    pub(super) fn compact(&mut self, number: u8, chunks: &Outstanding, most: usize) {
+    pub(super) fn compact(&mut self, number: u8, chunks: &Chunks, most: usize) {
         if self.again.len() > most {
             let mut last = None;
             self.first_again(number, chunks);
@@ -241,10 +263,16 @@ impl Flight {
     pub(super) fn clear(&mut self) {
         *self = Self { path: self.path, queued: self.queued, ..Self::new(PathId(0)) };
     }
+
+    /// The same, with what is in the send buffer.
+    pub(super) fn restart(&mut self) {
+        self.clear();
+        self.queued = Tally::default();
+    }
 }
 
 /// Whether a chunk of the run is still under way in it.
-fn is_under_way(run: &Run, number: u8, chunks: &Outstanding) -> bool {
+fn is_under_way(run: &Run, number: u8, chunks: &Chunks) -> bool {
     let last = run.first.plus(u32::from(run.count) - 1);
     if last.is_before(chunks.first()) {
         return false;
@@ -255,6 +283,6 @@ fn is_under_way(run: &Run, number: u8, chunks: &Outstanding) -> bool {
 }
 
 /// Whether a chunk is under way in this run, and not sent again since.
-pub(super) fn in_run(chunk: &SentChunk, run: &Run, number: u8) -> bool {
+pub(in crate::send) fn in_run(chunk: &SentChunk, run: &Run, number: u8) -> bool {
     chunk.state == ChunkState::InFlight && chunk.flight == number && chunk.packet == run.packet
 }

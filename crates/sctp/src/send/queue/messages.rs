@@ -10,18 +10,19 @@ use core::time::Duration;
 use crate::identifier::{PathId, Ppid};
 use crate::message::{Reliability, SendInfo};
 use crate::scheduler::StreamSlot;
+use crate::send::tally::Count;
 use crate::serial::Tsn;
 
 /// Where a message is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MessageId(pub(super) u32);
+pub(in crate::send) struct MessageId(pub(in crate::send) u32);
 
 /// No message: the end of a list.
 pub(super) const NONE: MessageId = MessageId(u32::MAX);
 
 /// When a message is given up (RFC 3758 §4.1, RFC 7496 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(in crate::send) enum Limit {
     Never,
     Deadline(Duration),
     Retransmissions(u16),
@@ -46,32 +47,32 @@ pub(super) fn deadline(now: Duration, lifetime: Duration) -> Duration {
 
 /// One message.
 #[derive(Debug)]
-pub(super) struct QueuedMessage {
-    pub(super) data: Bytes,
+pub(in crate::send) struct QueuedMessage {
+    pub(in crate::send) data: Bytes,
     /// When it is given up.
-    pub(super) limit: Limit,
+    pub(in crate::send) limit: Limit,
     /// The next one of its stream that is unsent, or the next free place.
     pub(super) next: MessageId,
-    pub(super) ppid: Ppid,
+    pub(in crate::send) ppid: Ppid,
     pub(super) context: u32,
     /// Its SSN or MID, once its first chunk was sent.
-    pub(super) number: u32,
+    pub(in crate::send) number: u32,
     /// Bytes that were put into chunks.
-    pub(super) sent: u32,
+    pub(in crate::send) sent: u32,
     /// Its chunks that are not yet cumulatively acknowledged.
-    pub(super) chunks: u32,
+    chunks: Count,
     /// The fragment sequence number of its next chunk (RFC 8260 §2.1).
-    pub(super) next_fragment: u32,
+    pub(in crate::send) next_fragment: u32,
     /// The TSN of its first chunk, once sent.
-    pub(super) first_tsn: Tsn,
+    pub(in crate::send) first_tsn: Tsn,
     /// The TSN of its latest chunk, once sent.
-    pub(super) last_tsn: Tsn,
-    pub(super) stream: StreamSlot,
+    pub(in crate::send) last_tsn: Tsn,
+    pub(in crate::send) stream: StreamSlot,
     /// The path its sender wished for.
-    pub(super) path: Option<PathId>,
-    pub(super) unordered: bool,
-    pub(super) immediate: bool,
-    pub(super) abandoned: bool,
+    pub(in crate::send) path: Option<PathId>,
+    pub(in crate::send) unordered: bool,
+    pub(in crate::send) immediate: bool,
+    pub(in crate::send) abandoned: bool,
     /// Whether there is no message in this place.
     free: bool,
 }
@@ -86,7 +87,7 @@ impl QueuedMessage {
             context: info.context,
             number: 0,
             sent: 0,
-            chunks: 0,
+            chunks: Count::default(),
             next_fragment: 0,
             first_tsn: Tsn(0),
             last_tsn: Tsn(0),
@@ -101,12 +102,26 @@ impl QueuedMessage {
 
     /// Bytes not yet put into chunks.
     #[inline]
-    pub(super) fn unsent(&self) -> usize {
+    pub(in crate::send) fn unsent(&self) -> usize {
         self.data.len().saturating_sub(self.sent as usize)
     }
 
+    /// One chunk more, with this TSN.
+    #[inline]
+    pub(super) fn add_chunk(&mut self, tsn: Tsn) {
+        self.last_tsn = tsn;
+        self.chunks.add_one();
+    }
+
+    /// One of its chunks is cumulatively acknowledged. Says whether it was the last one.
+    #[inline]
+    pub(super) fn take_chunk(&mut self) -> bool {
+        self.chunks.take_one();
+        self.chunks.get() == 0 && (self.unsent() == 0 || self.abandoned)
+    }
+
     /// Whether a part of it, but not all, was put into chunks.
-    pub(super) fn is_begun(&self) -> bool {
+    pub(in crate::send) fn is_begun(&self) -> bool {
         self.sent > 0 && self.unsent() > 0
     }
 }
@@ -116,22 +131,22 @@ impl QueuedMessage {
 pub(super) struct Messages {
     places: Vec<QueuedMessage>,
     free: MessageId,
-    count: usize,
+    count: Count,
 }
 
 impl Messages {
     pub(super) fn new() -> Self {
-        Self { places: Vec::new(), free: NONE, count: 0 }
+        Self { places: Vec::new(), free: NONE, count: Count::default() }
     }
 
     /// Messages that are kept.
     pub(super) fn len(&self) -> usize {
-        self.count
+        self.count.get()
     }
 
     #[inline]
     pub(super) fn insert(&mut self, message: QueuedMessage) -> MessageId {
-        self.count += 1;
+        self.count.add_one();
         let id = self.free;
         if let Some(place) = self.places.get_mut(id.0 as usize) {
             self.free = place.next;
@@ -153,7 +168,7 @@ impl Messages {
     }
 
     /// All that are kept, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (MessageId, &QueuedMessage)> {
+    pub(in crate::send) fn iter(&self) -> impl Iterator<Item = (MessageId, &QueuedMessage)> {
         let places = self.places.iter().enumerate().filter(|(_, message)| !message.free);
         places.map(|(at, message)| (MessageId(at as u32), message))
     }
@@ -162,17 +177,18 @@ impl Messages {
     #[inline]
     pub(super) fn remove(&mut self, id: MessageId) {
         if let Some(place) = self.places.get_mut(id.0 as usize) {
+            debug_assert!(!place.free, "a message is let go twice");
             place.data = Bytes::new();
             place.free = true;
             place.next = self.free;
             self.free = id;
-            self.count = self.count.saturating_sub(1);
+            self.count.take_one();
         }
     }
 
     /// Gives memory back, if nothing is kept.
     pub(super) fn shrink(&mut self) {
-        if self.count == 0 {
+        if self.count.get() == 0 {
             *self = Self::new();
         }
     }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::Sender;
+use super::{SendQueue, Stream};
 use crate::identifier::StreamId;
 
 /// What one stream has in the send buffer, in bytes of user data.
@@ -45,33 +45,29 @@ impl AssociationQueueInfo {
     }
 }
 
-impl Sender {
-    /// What the send buffer holds, by stream.
-    #[must_use]
-    pub fn queue_info(&self) -> AssociationQueueInfo {
-        let mut by_stream: Vec<(StreamId, QueueInfo)> = self
-            .streams
-            .iter()
-            .map(|stream| {
-                let (unsent, unacknowledged) = (stream.unsent, stream.unacknowledged);
-                (stream.id, QueueInfo { unsent, unacknowledged })
-            })
-            .collect();
+impl SendQueue {
+    /// What the send buffer holds, by stream, of which there are so many.
+    pub(in crate::send) fn info(&self, streams: u16) -> AssociationQueueInfo {
+        let of = |stream: &Stream| (stream.id, stream.info());
+        let mut by_stream: Vec<(StreamId, QueueInfo)> = self.streams.iter().map(of).collect();
         by_stream.sort_unstable_by_key(|(id, _)| *id);
         AssociationQueueInfo {
-            limit: self.send_buffer,
-            queued: self.queued,
-            streams: self.terms.outbound,
+            limit: self.buffer.limit(),
+            queued: self.buffer.queued(),
+            streams,
             by_stream,
         }
     }
 
     /// What a stream has in the send buffer.
-    #[must_use]
-    pub fn stream_queue(&self, stream: StreamId) -> QueueInfo {
+    pub(in crate::send) fn info_of(&self, stream: StreamId) -> QueueInfo {
         let slot = self.streams.find(stream);
-        slot.and_then(|slot| self.streams.get(slot)).map_or_else(QueueInfo::default, |stream| {
-            QueueInfo { unsent: stream.unsent, unacknowledged: stream.unacknowledged }
-        })
+        slot.and_then(|slot| self.streams.get(slot)).map_or_else(QueueInfo::default, Stream::info)
+    }
+}
+
+impl Stream {
+    fn info(&self) -> QueueInfo {
+        QueueInfo { unsent: self.unsent(), unacknowledged: self.unacknowledged() }
     }
 }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use super::messages::{MessageId, NONE};
 use crate::identifier::StreamId;
 use crate::scheduler::StreamSlot;
+use crate::send::tally::Tally;
 use crate::serial::{Mid, Ssn};
 
 /// Streams of one page of the index.
@@ -17,8 +18,8 @@ const EMPTY: u16 = u16::MAX;
 
 /// One stream.
 #[derive(Debug)]
-pub(super) struct Stream {
-    pub(super) id: StreamId,
+pub(in crate::send) struct Stream {
+    pub(in crate::send) id: StreamId,
     /// Of the next ordered message in a DATA chunk.
     pub(super) next_ssn: Ssn,
     /// Of the next ordered message in an I-DATA chunk.
@@ -26,15 +27,15 @@ pub(super) struct Stream {
     /// Of the next unordered message in an I-DATA chunk.
     pub(super) next_unordered_mid: Mid,
     /// The first message that has something unsent.
-    pub(super) head: MessageId,
+    pub(in crate::send) head: MessageId,
     /// The last one.
     pub(super) tail: MessageId,
     /// Bytes not yet put into chunks.
-    pub(super) unsent: usize,
+    unsent: Tally,
     /// Bytes put into chunks and not yet acknowledged for good.
-    pub(super) unacknowledged: usize,
+    unacknowledged: Tally,
     /// Nothing new may begin: a reset is under way (RFC 6525 §5.1.2).
-    pub(super) paused: bool,
+    pub(in crate::send) paused: bool,
 }
 
 impl Stream {
@@ -46,10 +47,48 @@ impl Stream {
             next_unordered_mid: Mid(0),
             head: NONE,
             tail: NONE,
-            unsent: 0,
-            unacknowledged: 0,
+            unsent: Tally::default(),
+            unacknowledged: Tally::default(),
             paused: false,
         }
+    }
+
+    /// Bytes not yet put into chunks.
+    pub(in crate::send) fn unsent(&self) -> usize {
+        self.unsent.get()
+    }
+
+    /// Bytes put into chunks and not yet acknowledged for good.
+    pub(in crate::send) fn unacknowledged(&self) -> usize {
+        self.unacknowledged.get()
+    }
+
+    /// Bytes in the send buffer.
+    pub(in crate::send) fn queued(&self) -> usize {
+        self.unsent() + self.unacknowledged()
+    }
+
+    #[inline]
+    pub(super) fn on_handed_in(&mut self, bytes: usize) {
+        self.unsent.add(bytes);
+    }
+
+    /// So many bytes went into a chunk.
+    #[inline]
+    pub(super) fn on_cut(&mut self, bytes: usize) {
+        self.unsent.take(bytes);
+        self.unacknowledged.add(bytes);
+    }
+
+    /// So many bytes are never put into chunks.
+    pub(super) fn on_dropped(&mut self, bytes: usize) {
+        self.unsent.take(bytes);
+    }
+
+    /// So many bytes that were in chunks are acknowledged for good, or given up.
+    #[inline]
+    pub(super) fn on_released(&mut self, bytes: usize) {
+        self.unacknowledged.take(bytes);
     }
 
     /// Numbers start anew.
@@ -63,7 +102,7 @@ impl Stream {
 /// The streams in the order of their first use, and an index that has pages only where there are
 /// streams in use.
 #[derive(Debug, Default)]
-pub(super) struct Streams {
+pub(in crate::send) struct Streams {
     slots: Vec<Stream>,
     /// Whether streams that are used for the first time begin paused.
     all_paused: bool,
@@ -75,7 +114,7 @@ pub(super) struct Streams {
 impl Streams {
     /// The slot of a stream, if it was ever used.
     #[inline]
-    pub(super) fn find(&self, id: StreamId) -> Option<StreamSlot> {
+    pub(in crate::send) fn find(&self, id: StreamId) -> Option<StreamSlot> {
         let (page, place) = (usize::from(id.0) / PAGE, usize::from(id.0) % PAGE);
         let slot = *self.pages.get(page)?.as_deref()?.get(place)?;
         (slot != EMPTY).then_some(StreamSlot(slot))
@@ -164,12 +203,12 @@ impl Streams {
     }
 
     /// How many were ever used.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::send) fn len(&self) -> usize {
         self.slots.len()
     }
 
     /// All with their slots.
-    pub(super) fn slots(&self) -> impl Iterator<Item = (StreamSlot, &Stream)> {
+    pub(in crate::send) fn slots(&self) -> impl Iterator<Item = (StreamSlot, &Stream)> {
         self.slots.iter().enumerate().map(|(at, stream)| (StreamSlot(at as u16), stream))
     }
 

@@ -1,0 +1,120 @@
+//! The chunks by TSN.
+
+use alloc::collections::VecDeque;
+
+use crate::congestion::PacketNumber;
+use crate::send::queue::MessageId;
+use crate::serial::Tsn;
+
+/// How a chunk stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::send) enum ChunkState {
+    /// Under way.
+    InFlight,
+    /// Waits to be sent again.
+    Lost,
+    /// Acknowledged by a gap block; the peer may still take that back (RFC 9260 §6.2.1).
+    Acknowledged,
+    /// Given up (RFC 3758 §3.5), the peer is to be told.
+    Abandoned,
+}
+
+/// One chunk. Small: there are tens of thousands in a large window of small messages.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::send) struct SentChunk {
+    pub(in crate::send) message: MessageId,
+    /// Where its data begins in the message.
+    pub(in crate::send) offset: u32,
+    /// Fragment sequence number (RFC 8260 §2.1).
+    pub(in crate::send) fragment: u32,
+    /// The packet that it was sent in last, on the path of `flight`.
+    pub(in crate::send) packet: PacketNumber,
+    /// Bytes of data.
+    pub(in crate::send) length: u16,
+    /// How often it was sent; saturates.
+    pub(in crate::send) transmissions: u16,
+    /// The path that it was sent on last, or that is to send it again.
+    pub(in crate::send) flight: u8,
+    pub(in crate::send) state: ChunkState,
+    /// Missing reports since it was sent last (RFC 9260 §7.2.4).
+    pub(in crate::send) missing: u8,
+    /// Its bytes are no longer in the send buffer: acknowledged for good (NR-SACK), or given up.
+    pub(in crate::send) released: bool,
+    /// It was retransmitted on missing reports, which happens once (RFC 9260 §7.2.4).
+    pub(in crate::send) fast_retransmitted: bool,
+    /// The peer took back that it had arrived: when it does measures no round trip.
+    pub(in crate::send) taken_back: bool,
+    /// It went to another path after it was sent: that it arrived says of neither that it works.
+    pub(in crate::send) moved: bool,
+}
+
+/// Chunks in the order of their TSNs, without a hole.
+#[derive(Debug)]
+pub(in crate::send) struct Chunks {
+    chunks: VecDeque<SentChunk>,
+    /// The TSN of the first one, or of the next one if there is none.
+    first: Tsn,
+}
+
+impl Chunks {
+    pub(super) fn new(initial: Tsn) -> Self {
+        Self { chunks: VecDeque::new(), first: initial }
+    }
+
+    /// The first TSN that is not cumulatively acknowledged.
+    #[inline]
+    pub(in crate::send) fn first(&self) -> Tsn {
+        self.first
+    }
+
+    /// The TSN that the next new chunk gets.
+    #[inline]
+    pub(super) fn next(&self) -> Tsn {
+        self.first.plus(self.chunks.len() as u32)
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, chunk: SentChunk) {
+        self.chunks.push_back(chunk);
+    }
+
+    /// Takes the chunk of the first TSN.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<SentChunk> {
+        let chunk = self.chunks.pop_front()?;
+        self.first = self.first.next();
+        Some(chunk)
+    }
+
+    #[inline]
+    pub(in crate::send) fn get(&self, tsn: Tsn) -> Option<&SentChunk> {
+        self.chunks.get(tsn.distance_from(self.first) as usize)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, tsn: Tsn) -> Option<&mut SentChunk> {
+        self.chunks.get_mut(tsn.distance_from(self.first) as usize)
+    }
+
+    #[cfg(any(test, debug_assertions))]
+    pub(super) fn iter(&self) -> impl Iterator<Item = &SentChunk> {
+        self.chunks.iter()
+    }
+
+    /// Gives memory back, if nothing is outstanding.
+    pub(super) fn shrink(&mut self) {
+        if self.chunks.is_empty() {
+            self.chunks = VecDeque::new();
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The sums of outstanding data, counted again from the chunks.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{ChunkState, Flight, Outstanding};
+
+impl Outstanding {
+    /// How many chunks there are: what it costs to count them again.
+    pub(in crate::send) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Every sum is that of its parts. Gives the bytes that are still in the send buffer.
+    pub(in crate::send) fn check_sums(&self) -> usize {
+        let mut waiting = vec![0; self.flights.len()];
+        let mut queued = vec![0; self.flights.len()];
+        let (mut in_flight, mut unreleased) = (0, 0);
+        for chunk in self.chunks.iter() {
+            let (number, length) = (usize::from(chunk.flight), usize::from(chunk.length));
+            match chunk.state {
+                ChunkState::InFlight => in_flight += length,
+                ChunkState::Lost => waiting[number] += 1,
+                ChunkState::Acknowledged | ChunkState::Abandoned => {}
+            }
+            if !chunk.released {
+                unreleased += length;
+                queued[number] += length;
+            }
+        }
+        assert_eq!(in_flight, self.in_flight.get(), "bytes in flight");
+        let counted: Vec<usize> = self.flights.iter().map(Flight::waiting).collect();
+        assert_eq!(waiting, counted, "chunks to be sent again, by path");
+        if self.cuc.is_some() {
+            let counted: Vec<usize> = self.flights.iter().map(Flight::queued).collect();
+            assert_eq!(queued, counted, "bytes in the send buffer, by path");
+        }
+        unreleased
+    }
+}

@@ -1,0 +1,116 @@
+//! Messages put into chunks: numbers, and what of a message is in chunks already.
+
+use super::messages::{MessageId, QueuedMessage};
+use super::streams::Stream;
+use super::{Numbering, SendQueue};
+use crate::scheduler::StreamSlot;
+use crate::send::outstanding::SentChunk;
+use crate::serial::{Mid, Ssn, Tsn};
+use crate::wire::{DataFlags, DataHeader, Order, PacketWriter};
+
+impl SendQueue {
+    /// A message gets its number and its first TSN when its first chunk is sent, so one that was
+    /// given up before leaves no hole.
+    #[inline]
+    pub(in crate::send) fn begin(
+        &mut self,
+        slot: StreamSlot,
+        id: MessageId,
+        tsn: Tsn,
+    ) -> Option<&QueuedMessage> {
+        let message = self.messages.get_mut(id)?;
+        if message.sent == 0 {
+            message.first_tsn = tsn;
+            let stream = self.streams.get(slot)?;
+            message.number = match (self.numbering, message.unordered) {
+                (Numbering::Ssn, true) => 0,
+                (Numbering::Ssn, false) => stream.next_ssn.0.into(),
+                (Numbering::Mid, false) => stream.next_mid.0,
+                (Numbering::Mid, true) => stream.next_unordered_mid.0,
+            };
+        }
+        Some(message)
+    }
+
+    /// The next bytes of the first message of a stream went into the chunk with this TSN. Other streams
+    /// have their turn then, or once the message is through.
+    #[inline]
+    pub(in crate::send) fn on_cut(
+        &mut self,
+        slot: StreamSlot,
+        id: MessageId,
+        tsn: Tsn,
+        length: usize,
+    ) {
+        let Some(message) = self.messages.get_mut(id) else { return };
+        message.sent += length as u32;
+        message.next_fragment = message.next_fragment.wrapping_add(1);
+        message.add_chunk(tsn);
+        let (unordered, ends) = (message.unordered, message.unsent() == 0);
+        self.buffer.on_cut(length);
+        let Some(stream) = self.streams.get_mut(slot) else { return };
+        stream.on_cut(length);
+        if ends {
+            stream.use_number(self.numbering, unordered);
+            self.leave(slot, id, length);
+        } else {
+            self.scheduler.on_part(slot, length, self.numbering == Numbering::Ssn);
+        }
+    }
+
+    /// Writes a chunk; says whether it fitted.
+    #[inline]
+    pub(in crate::send) fn write(
+        &self,
+        tsn: Tsn,
+        chunk: &SentChunk,
+        immediate: bool,
+        packet: &mut PacketWriter<'_>,
+    ) -> bool {
+        let Some(message) = self.messages.get(chunk.message) else { return false };
+        let Some(stream) = self.streams.get(message.stream) else { return false };
+        let (start, length) = (chunk.offset as usize, usize::from(chunk.length));
+        let Some(payload) = message.data.get(start..start + length) else { return false };
+        let order = match self.numbering {
+            Numbering::Mid => Order::Mid { mid: Mid(message.number), fsn: chunk.fragment },
+            Numbering::Ssn => Order::Ssn(Ssn(message.number as u16)),
+        };
+        let flags = DataFlags {
+            unordered: message.unordered,
+            begin: start == 0,
+            end: start + length == message.data.len(),
+            immediate,
+        };
+        let header = DataHeader { tsn, stream: stream.id, flags, order, ppid: message.ppid };
+        packet.data(&header, payload)
+    }
+
+    /// A message that is given up half sent ends with a chunk that is never sent. Gives where in the
+    /// message that is.
+    pub(in crate::send) fn end_early(
+        &mut self,
+        slot: StreamSlot,
+        id: MessageId,
+        tsn: Tsn,
+    ) -> Option<u32> {
+        let message = self.messages.get_mut(id)?;
+        message.add_chunk(tsn);
+        let (offset, unordered) = (message.sent, message.unordered);
+        if let Some(stream) = self.streams.get_mut(slot) {
+            stream.use_number(self.numbering, unordered);
+        }
+        Some(offset)
+    }
+}
+
+impl Stream {
+    /// The number that a message had is used up once the message is through.
+    fn use_number(&mut self, numbering: Numbering, unordered: bool) {
+        match (numbering, unordered) {
+            (Numbering::Ssn, true) => {}
+            (Numbering::Ssn, false) => self.next_ssn = self.next_ssn.next(),
+            (Numbering::Mid, false) => self.next_mid = self.next_mid.next(),
+            (Numbering::Mid, true) => self.next_unordered_mid = self.next_unordered_mid.next(),
+        }
+    }
+}
