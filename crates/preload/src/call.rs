@@ -12,6 +12,9 @@ use crate::local::{
 use crate::transfer::{Parts, Wait, part, receive_first, receive_rest, send, total};
 use crate::{Errno, environment, local::Op};
 
+/// The program passed memory that it does not have.
+const FAULT: Errno = Errno(libc::EFAULT);
+
 /// What a program calls.
 pub(crate) struct Call<'a> {
     pub(crate) request: Request,
@@ -82,15 +85,16 @@ impl<'a> Call<'a> {
         let ours = [part(&header), part(self.name), part(self.control)];
         let length = REQUEST + self.name.len() + self.control.len() + data;
         let mut connection = Connection::take().map_err(gone)?;
-        if send(connection.fd, Parts::new(&ours, self.data, length)).is_err() {
+        let mut sent = send(connection.fd, Parts::new(&ours, self.data, length));
+        if sent.is_err_and(|error| error != FAULT) {
             // It was kept from a call long ago; the supervisor may have gone, or only this.
             connection.discard();
             connection = Connection::open().map_err(gone)?;
-            let again = send(connection.fd, Parts::new(&ours, self.data, length));
-            if again.is_err() {
-                connection.discard();
-                return Err(Errno(libc::ECONNRESET));
-            }
+            sent = send(connection.fd, Parts::new(&ours, self.data, length));
+        }
+        if let Err(error) = sent {
+            connection.discard();
+            return Err(if error == FAULT { FAULT } else { Errno(libc::ECONNRESET) });
         }
         match self.receive(&connection, fd, room) {
             Ok(answer) => {
@@ -119,12 +123,18 @@ impl<'a> Call<'a> {
         let mut instead = None;
         let first = loop {
             let mut parts = Parts::new(&ours, self.room, RESPONSE + room);
-            match receive_first(connection.fd, &mut parts, self.close_on_exec, wait) {
+            let mut receive = || receive_first(connection.fd, &mut parts, self.close_on_exec, wait);
+            let received = match wait {
+                Wait::Cancellable => connection.unless_cancelled(receive),
+                Wait::Firmly => receive(),
+            };
+            match received {
                 Ok(first) => break first,
                 Err(error) if waits && wait == Wait::Cancellable => {
                     instead = match (error, self.patience) {
                         (Errno(libc::EAGAIN), Some((_, late))) => Some(late),
                         (Errno(libc::EINTR), _) => Some(Errno(libc::EINTR)),
+                        (FAULT, _) => return Err(FAULT),
                         _ => return Err(Errno(libc::ECONNRESET)),
                     };
                     let cancel = Request { key: environment::key(), ..Request::new(Op::Cancel) };
@@ -132,6 +142,7 @@ impl<'a> Call<'a> {
                     send(connection.fd, Parts::new(&[part(&cancel)], &[], REQUEST))?;
                     wait = Wait::Firmly;
                 }
+                Err(FAULT) => return Err(FAULT),
                 Err(_) => return Err(Errno(libc::ECONNRESET)),
             }
         };

@@ -3,7 +3,7 @@
 //! Each call has one to itself. Programs that close whatever they find do not get at them through
 //! libc; what was closed past libc is told by the number of the socket, which no other one has.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use core::mem::size_of;
 use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
@@ -73,6 +73,18 @@ impl Connection {
         Ok(Self { fd, place: register(fd) })
     }
 
+    /// Does something in which the thread may be cancelled: the connection ends with the thread then, and
+    /// with it the call that waits.
+    pub(crate) fn unless_cancelled<T>(&self, action: impl FnOnce() -> T) -> T {
+        let mut record = real::CleanupRecord::default();
+        // SAFETY: record and connection are live until the record is taken back, in this frame.
+        unsafe { real::push_cleanup(&mut record, abandon, self) };
+        let outcome = action();
+        // SAFETY: as above.
+        unsafe { real::pop_cleanup(&mut record) };
+        outcome
+    }
+
     /// The call is over, and nothing of it is on its way any more.
     pub(crate) fn put_back(self) {
         match self.place {
@@ -92,6 +104,13 @@ impl Connection {
         }
         close(self.fd);
     }
+}
+
+/// What libc calls in a thread that is cancelled.
+unsafe extern "C" fn abandon(connection: *mut c_void) {
+    // SAFETY: it was passed as such, and is live still.
+    let connection = unsafe { connection.cast::<Connection>().read() };
+    connection.discard();
 }
 
 /// A place for a descriptor, if there is one.

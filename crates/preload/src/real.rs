@@ -62,8 +62,51 @@ macro_rules! functions {
         /// Looks all of them up, so that no later call has to: that may allocate.
         pub(crate) fn find_all() {
             $(function::$name.find();)*
+            PUSH.find();
+            POP.find();
         }
     };
+}
+
+/// What libc keeps of a function to be called at a cancellation (`struct _pthread_cleanup_buffer`): three
+/// or four words.
+#[derive(Default)]
+pub(crate) struct CleanupRecord([usize; 4]);
+
+static PUSH: Function = Function::new("_pthread_cleanup_push\0");
+static POP: Function = Function::new("_pthread_cleanup_pop\0");
+
+/// Has a function called with the argument if the thread is cancelled, where libc can do it.
+///
+/// # Safety
+/// Record and argument stay where they are until [`pop_cleanup`], which the same frame calls.
+pub(crate) unsafe fn push_cleanup<T>(
+    record: &mut CleanupRecord,
+    then: unsafe extern "C" fn(*mut c_void),
+    argument: &T,
+) {
+    type Push = unsafe extern "C" fn(*mut c_void, unsafe extern "C" fn(*mut c_void), *mut c_void);
+    let push = PUSH.find();
+    if !push.is_null() && !POP.find().is_null() {
+        // SAFETY: libc's function of this name has this signature.
+        let push: Push = unsafe { transmute(push) };
+        // SAFETY: the caller says so.
+        unsafe { push((&raw mut record.0).cast(), then, (&raw const *argument).cast_mut().cast()) };
+    }
+}
+
+/// Takes the record back.
+///
+/// # Safety
+/// It was handed in last of all.
+pub(crate) unsafe fn pop_cleanup(record: &mut CleanupRecord) {
+    let pop = POP.find();
+    if record.0[0] != 0 && !pop.is_null() {
+        // SAFETY: libc's function of this name has this signature.
+        let pop: unsafe extern "C" fn(*mut c_void, c_int) = unsafe { transmute(pop) };
+        // SAFETY: the caller says so.
+        unsafe { pop((&raw mut record.0).cast(), 0) };
+    }
 }
 
 functions! {

@@ -17,10 +17,6 @@ pub struct StackConfig {
     /// What associations are like where no option says otherwise: multipath, congestion control, loss
     /// detection. What options can say begins with Linux's values, whatever is here.
     pub association: AssociationConfig,
-    /// Whether packets that came directly over IP for an SCTP port that nobody has here are answered with
-    /// an ABORT: only where nobody else on this host speaks SCTP over raw sockets. Those over UDP are
-    /// always answered.
-    pub answer_strangers_over_ip: bool,
     /// The most sockets at a time.
     pub max_sockets: usize,
     /// Bytes of user data that all associations of one SCTP port may hold together.
@@ -33,7 +29,6 @@ impl Default for StackConfig {
             encapsulation_port: 9899,
             addresses: Vec::new(),
             association: AssociationConfig::default(),
-            answer_strangers_over_ip: false,
             max_sockets: 100_000,
             memory: 256 << 20,
         }

@@ -56,6 +56,9 @@ pub enum Input {
         /// The beginning of the SCTP packet in question; `None`: this host itself says so.
         quoted: Option<Bytes>,
     },
+    /// The packets of an [`Output::Stranger`], which are for nobody else of this host either: they are
+    /// answered with an ABORT where that is due (RFC 9260 §8.4).
+    Refused(Received),
     /// The addresses of this host, all of them, loopback included, most wanted first.
     LocalAddresses(Vec<IpAddr>),
 }
@@ -65,6 +68,10 @@ pub enum Input {
 pub enum Output {
     /// Send these packets: over UDP to the port of `remote`, or directly over IP if that is 0.
     Transmit(Transmit),
+    /// These came directly over IP for an SCTP port that nobody has here. Another program of this host may
+    /// have it, over a raw socket of its own; if not, hand in [`Input::Refused`]. What comes inside UDP is
+    /// ours alone, and answered.
+    Stranger(Received),
     /// What `poll` says of this socket has changed to this. A socket begins with
     /// [`Readiness::NOTHING`], and so do those that `accept` and `peeloff` give.
     Readiness(SocketId, Readiness),

@@ -36,8 +36,8 @@
 //! | `SCTP_HMAC_IDENT`, `SCTP_PEER_AUTH_CHUNKS` | HMACs are kept without an effect; the chunks are our own |
 //! | `SCTP_SENDALL`, `SCTP_AUTHINFO` | not acted upon |
 //! | `SCTP_REMOTE_ERROR` | without the data of the cause |
-//! | `SCTP_SEND_FAILED`, `SCTP_SEND_FAILED_EVENT` | one for each message, not for each of its fragments |
-//! | `recvmsg` on a socket of several associations | takes a message of each in turn, and not in the order of arrival |
+//! | `SCTP_SEND_FAILED`, `SCTP_SEND_FAILED_EVENT` | of all chunks of a message, also where some had arrived |
+//! | the end of an association, to a program that hears of `SCTP_ASSOC_CHANGE` | is read once `SCTP_SHUTDOWN_COMP` was, also where that comes a round trip later |
 //! | the send buffer | counts bytes of messages, not what Linux adds to each |
 //! | the window | is all of the receive buffer, not half |
 //! | ports below 1024 | are free to everybody |

@@ -14,6 +14,7 @@ use crate::abi::control::SndRcvInfo;
 pub(crate) mod spp {
     pub(crate) const HB_ENABLE: u32 = 0x01;
     pub(crate) const HB_DISABLE: u32 = 0x02;
+    pub(crate) const HB_DEMAND: u32 = 0x04;
     pub(crate) const PMTUD_ENABLE: u32 = 0x08;
     pub(crate) const PMTUD_DISABLE: u32 = 0x10;
     pub(crate) const SACKDELAY_ENABLE: u32 = 0x20;

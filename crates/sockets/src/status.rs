@@ -107,7 +107,7 @@ pub struct CounterStatus {
     pub packets_in: u64,
     /// Packets given out.
     pub packets_out: u64,
-    /// Packets for a port that nobody has here, and that were not answered for that reason.
+    /// Packets directly over IP for a port that nobody has here: another program's, or nobody's.
     pub packets_for_others: u64,
     /// Packets for no association.
     pub out_of_the_blue: u64,

@@ -1,6 +1,7 @@
 //! The service that speaks SCTP: `eyas-sockets` with the carriers of `eyas`.
 
 mod calls;
+mod strangers;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,11 +16,16 @@ use eyas_sctp::io::Input as Arrival;
 use eyas_sockets::{AssocId, Input, Output, SocketId, Stack, StackConfig};
 use tokio::sync::Notify;
 
+use crate::local::Op;
 use crate::place::Place;
 use crate::random::bytes;
 use crate::service::{Call, Closing, Notice, Outcome, Service};
 use crate::status::Status;
 use crate::supervisor::Supervisor;
+use strangers::Strangers;
+
+/// How often packets go there and back within one call, at most.
+const MOST_ROUNDS: u32 = 16;
 
 /// What carries the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +62,12 @@ pub struct Sockets {
     wake: Arc<Notify>,
     /// Calls that wait for an association: which, and what they return then.
     opening: BTreeMap<(SocketId, Bytes), (AssocId, i32)>,
+    strangers: Strangers,
+    /// Whether a packet was sent to this host itself that nobody has read yet.
+    spoke_to_itself: bool,
+    /// How often what has come in by now is read before the call that is being made is over.
+    rounds: u32,
+    buffers: Buffers,
 }
 
 impl Sockets {
@@ -90,6 +102,10 @@ impl Sockets {
             timeout: None,
             wake: Arc::clone(&wake),
             opening: BTreeMap::new(),
+            strangers: Strangers::new(wires.count()),
+            spoke_to_itself: false,
+            rounds: 0,
+            buffers: Buffers::default(),
         };
         let supervisor = Supervisor::start(service, place)?;
         let weak = || (Arc::clone(&wires), Arc::downgrade(&supervisor));
@@ -124,10 +140,34 @@ impl Sockets {
     fn handle(&mut self, input: Input) {
         self.stack.handle_input(self.now(), input);
     }
+
+    /// Takes in what this host has sent to itself, and says whether there was anything. A kernel has
+    /// dealt with such packets before the call that sent them returns, and programs that speak to
+    /// themselves rely on it.
+    fn hear_itself(&mut self) -> bool {
+        if self.rounds == 0 || !std::mem::take(&mut self.spoke_to_itself) {
+            return false;
+        }
+        self.rounds -= 1;
+        let mut any = false;
+        for index in 0..self.wires.count() {
+            let arrivals = self.wires.receive_at_once(index, &mut self.buffers);
+            for input in arrivals.unwrap_or_default().into_iter().filter_map(input) {
+                any = true;
+                self.handle(input);
+            }
+        }
+        any
+    }
 }
 
 impl Service for Sockets {
     fn call(&mut self, call: &Call) -> Outcome {
+        self.rounds = match call.request.op {
+            // The message, and what it is answered with. What ends one association of many has no data.
+            Op::Send if !call.data.is_empty() => 2,
+            _ => MOST_ROUNDS,
+        };
         self.make(call)
     }
 
@@ -138,6 +178,7 @@ impl Service for Sockets {
     fn close(&mut self, socket: u64) -> Closing {
         let id = SocketId(socket);
         self.opening.retain(|(one, _), _| *one != id);
+        self.rounds = MOST_ROUNDS;
         match self.stack.close(self.now(), id) {
             eyas_sockets::Closing::Done => Closing::Done,
             eyas_sockets::Closing::Lingers(time) => Closing::Lingers(time),
@@ -148,13 +189,21 @@ impl Service for Sockets {
         loop {
             match self.stack.poll_output(self.now()) {
                 Output::Transmit(transmit) => {
+                    self.spoke_to_itself |= self.stack.is_local(transmit.remote.ip());
                     let told = self.wires.send(transmit);
                     told.into_iter().filter_map(input).for_each(|input| self.handle(input));
+                }
+                Output::Stranger(received) => {
+                    if self.strangers.may_refuse(Instant::now()) {
+                        self.handle(Input::Refused(received));
+                    }
                 }
                 Output::Readiness(socket, bits) => return Some(Notice::Ready(socket.0, bits.0)),
                 Output::Retry(socket) => return Some(Notice::Retry(socket.0)),
                 Output::Closed(socket) => return Some(Notice::Closed(socket.0)),
+                Output::Timeout(_) if self.hear_itself() => {}
                 Output::Timeout(time) => {
+                    self.rounds = 0;
                     if time != self.timeout {
                         self.timeout = time;
                         self.wake.notify_one();

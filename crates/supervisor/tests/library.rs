@@ -417,6 +417,30 @@ mod programs {
         assert_eq!(send(fd, b"y", 0), 1);
     }
 
+    /// Descriptors that are local stream sockets: the library's connections.
+    fn connections() -> usize {
+        let is_one = |fd: c_int| {
+            let (mut kind, mut domain, mut length) = (0, 0, size_of::<c_int>() as u32);
+            let level = libc::SOL_SOCKET;
+            // SAFETY: all that is passed is live. Past the library, which would hide them.
+            let asked = unsafe {
+                let option = libc::SO_TYPE;
+                let asked = libc::SYS_getsockopt;
+                libc::syscall(asked, fd, level, option, &raw mut kind, &raw mut length)
+                    | libc::syscall(
+                        asked,
+                        fd,
+                        level,
+                        libc::SO_DOMAIN,
+                        &raw mut domain,
+                        &raw mut length,
+                    )
+            };
+            asked == 0 && (kind, domain) == (libc::SOCK_STREAM, libc::AF_UNIX)
+        };
+        (0..1024).filter(|fd| is_one(*fd)).count()
+    }
+
     pub(super) fn cancelled() {
         unsafe extern "C" {
             fn pthread_cancel(thread: libc::pthread_t) -> c_int;
@@ -443,6 +467,7 @@ mod programs {
             assert_eq!(libc::pthread_join(thread, &raw mut result), 0);
         }
         assert_eq!(result as isize, -1, "PTHREAD_CANCELED");
+        assert_eq!(connections(), 0, "the connection of the call has ended with its thread");
         assert_eq!(send(fd, b"x", 0), 1);
     }
 

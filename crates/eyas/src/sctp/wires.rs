@@ -200,6 +200,20 @@ pub(super) async fn read(
 #[derive(Debug)]
 pub struct Changes(Watch);
 
+impl Wires {
+    /// What has come in at the socket of this number and nobody has read yet. Packets of this host to
+    /// itself are there as soon as they were sent.
+    ///
+    /// # Errors
+    /// What says something about the socket and not about a packet.
+    pub fn receive_at_once(&self, index: usize, buffers: &mut Buffers) -> io::Result<Vec<Input>> {
+        let wire = self.wires.get(index).ok_or(io::ErrorKind::NotFound)?;
+        let mut arrivals = Vec::new();
+        wire.receive_at_once(&mut buffers.0, &mut arrivals)?;
+        Ok(arrivals)
+    }
+}
+
 /// Memory to receive into, used again and again.
 #[derive(Debug)]
 pub struct Buffers(ReceiveBuffers);

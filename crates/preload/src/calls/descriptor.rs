@@ -106,9 +106,14 @@ unsafe fn accepted(
     let mut call = Call::waiting(Op::Accept, fd, 0, (libc::SO_RCVTIMEO, Errno(libc::EAGAIN)));
     call.close_on_exec = flags & libc::SOCK_CLOEXEC != 0;
     let made = call.on(fd, socket).and_then(|made| {
+        let fd = descriptor(&made, flags & libc::SOCK_NONBLOCK != 0)?;
         // SAFETY: the caller says so.
-        unsafe { give_name(made.response.peer(), name, length) };
-        descriptor(&made, flags & libc::SOCK_NONBLOCK != 0)
+        let told = unsafe { give_name(made.response.peer(), name, length) };
+        if told.is_err() {
+            // SAFETY: no memory is passed, and nobody else knows the descriptor.
+            unsafe { close(fd as c_int) };
+        }
+        told.map(|()| fd)
     });
     answer(made) as c_int
 }

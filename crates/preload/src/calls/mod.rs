@@ -24,6 +24,13 @@ use libc::{iovec, sockaddr, socklen_t};
 
 use crate::Errno;
 
+/// Whether a pointer is one of those with which programs try what happens: in the first or the last page,
+/// where nobody has memory. Where only the kernel reads, it finds out by itself.
+fn is_nowhere<T>(pointer: *const T) -> bool {
+    const PAGE: usize = 4096;
+    (pointer as usize).wrapping_add(PAGE) < 2 * PAGE
+}
+
 /// The bytes of an address that a program passes.
 ///
 /// # Safety
@@ -41,9 +48,12 @@ unsafe fn name_of<'a>(name: *const sockaddr, length: socklen_t) -> Result<&'a [u
 ///
 /// # Safety
 /// Both point to what they say, unless they are null.
-unsafe fn give_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) {
-    if name.is_null() || length.is_null() {
-        return;
+unsafe fn give_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) -> Result<(), Errno> {
+    if name.is_null() {
+        return Ok(());
+    }
+    if is_nowhere(name) || is_nowhere(length) {
+        return Err(Errno(libc::EFAULT));
     }
     // SAFETY: the caller says so.
     unsafe {
@@ -51,6 +61,7 @@ unsafe fn give_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) {
         copy_nonoverlapping(from.as_ptr(), name.cast(), room);
         *length = from.len() as socklen_t;
     }
+    Ok(())
 }
 
 /// The program's pieces of memory.
@@ -58,7 +69,7 @@ unsafe fn give_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) {
 /// # Safety
 /// It points to as many as it says, unless it is null.
 unsafe fn parts_of<'a>(parts: *const iovec, count: usize) -> Result<&'a [iovec], Errno> {
-    match (count, parts.is_null()) {
+    match (count, is_nowhere(parts)) {
         (0, _) => Ok(&[]),
         (1..=1024, false) => {
             // SAFETY: the caller says so.

@@ -97,10 +97,10 @@ unsafe fn tell(
     if name.is_null() || length.is_null() {
         return answer(Err(Errno(libc::EFAULT))) as c_int;
     }
-    let told = Call::new(op).on(fd, socket).map(|told| {
+    let told = Call::new(op).on(fd, socket).and_then(|told| {
         // SAFETY: the caller says so.
-        unsafe { give_name(told.response.peer(), name, length) };
-        0
+        unsafe { give_name(told.response.peer(), name, length)? };
+        Ok(0)
     });
     answer(told) as c_int
 }

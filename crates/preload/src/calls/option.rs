@@ -5,7 +5,7 @@ use core::slice::from_raw_parts;
 
 use libc::{iovec, socklen_t};
 
-use super::descriptor;
+use super::{descriptor, is_nowhere};
 use crate::call::{Answer, Call};
 use crate::local::{Descriptor, Op};
 use crate::transfer::part;
@@ -64,13 +64,13 @@ unsafe fn get(
     value: *mut c_void,
     length: *mut socklen_t,
 ) -> Result<i64, Errno> {
-    if length.is_null() {
+    if is_nowhere(length) {
         return Err(Errno(libc::EFAULT));
     }
     // SAFETY: the caller says so.
     let given = c_int::try_from(unsafe { *length }).map_err(|_| Errno(libc::EINVAL))? as usize;
     let room = given.min(MAX_OPTION);
-    if value.is_null() && room > 0 {
+    if is_nowhere(value) && room > 0 {
         return Err(Errno(libc::EFAULT));
     }
     // SAFETY: the caller says so.

@@ -6,7 +6,7 @@ use core::ptr::copy_nonoverlapping;
 
 use libc::{cmsghdr, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
-use super::{descriptor, give_name, parts_of};
+use super::{descriptor, give_name, is_nowhere, parts_of};
 use crate::call::{Answer, Call};
 use crate::local::{Descriptor, Op, blocks};
 use crate::transfer::total;
@@ -141,10 +141,10 @@ unsafe fn from(
     (name, name_length): (*mut sockaddr, *mut socklen_t),
 ) -> ssize_t {
     let room = [iovec { iov_base: data, iov_len: length }];
-    let got = message(fd, socket, &room, flags).map(|got| {
+    let got = message(fd, socket, &room, flags).and_then(|got| {
         // SAFETY: the caller says so.
-        unsafe { give_name(got.response.peer(), name, name_length) };
-        i64::from(got.response.result)
+        unsafe { give_name(got.response.peer(), name, name_length)? };
+        Ok(i64::from(got.response.result))
     });
     answer(got) as ssize_t
 }
@@ -174,6 +174,9 @@ unsafe fn with_header(
     header: *mut msghdr,
     flags: c_int,
 ) -> Result<i64, Errno> {
+    if is_nowhere(header) {
+        return Err(Errno(libc::EFAULT));
+    }
     // SAFETY: the caller says so.
     let header = unsafe { header.as_mut() }.ok_or(Errno(libc::EFAULT))?;
     // SAFETY: the caller says so.
@@ -181,7 +184,7 @@ unsafe fn with_header(
     let got = message(fd, socket, parts, flags)?;
     let name = header.msg_name.cast();
     // SAFETY: the caller says so.
-    unsafe { give_name(got.response.peer(), name, &raw mut header.msg_namelen) };
+    unsafe { give_name(got.response.peer(), name, &raw mut header.msg_namelen)? };
     if name.is_null() {
         header.msg_namelen = 0;
     }

@@ -5,7 +5,7 @@ use core::slice::from_raw_parts;
 
 use libc::{iovec, loff_t, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t};
 
-use super::{name_of, parts_of};
+use super::{is_nowhere, name_of, parts_of};
 use crate::call::{Call, broken_pipe};
 use crate::local::{Descriptor, Op};
 use crate::{Errno, answer, last, real, table};
@@ -84,6 +84,9 @@ unsafe fn with_header(
     header: *const msghdr,
     flags: c_int,
 ) -> Result<i64, Errno> {
+    if is_nowhere(header) {
+        return Err(Errno(libc::EFAULT));
+    }
     // SAFETY: the caller says so.
     let header = unsafe { header.as_ref() }.ok_or(Errno(libc::EFAULT))?;
     // SAFETY: the caller says so.

@@ -21,12 +21,8 @@ impl Association {
             return;
         }
         reason.truncate(MAX_REASON);
-        let causes = if reason.is_empty() {
-            Causes::default()
-        } else {
-            Cause::UserInitiatedAbort { reason }.into()
-        };
-        self.send_abort(causes);
+        // Without words, too: the peer's user learns from the cause that it was the user.
+        self.send_abort(Cause::UserInitiatedAbort { reason }.into());
         self.end(Ending::Last, Event::Lost(LossReason::Aborted));
     }
 

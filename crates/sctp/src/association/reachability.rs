@@ -132,6 +132,15 @@ impl Association {
         self.tell_own_addresses(now, addresses, counters);
     }
 
+    /// The user wants to know now whether a path works.
+    pub(crate) fn request_heartbeat(&mut self, path: PathId) -> Result<(), Error> {
+        if self.paths.get(path).is_none() {
+            return Err(Error::NoSuchPath);
+        }
+        self.paths.request_heartbeat(path);
+        Ok(())
+    }
+
     /// The user wants new data to go this way.
     pub(crate) fn set_primary(&mut self, now: Duration, path: PathId) -> Result<(), Error> {
         if !self.paths.set_primary(path) {

@@ -265,6 +265,19 @@ impl Endpoint {
         self.with(now, id, |association, now, _| association.set_primary(now, path))
     }
 
+    /// Sends a HEARTBEAT on a path as soon as one can go (`SPP_HB_DEMAND`, RFC 6458 §8.1.12).
+    ///
+    /// # Errors
+    /// If there is no such path.
+    pub fn request_heartbeat(
+        &mut self,
+        now: Duration,
+        id: AssociationId,
+        path: PathId,
+    ) -> Result<(), Error> {
+        self.with(now, id, |association, _, _| association.request_heartbeat(path))
+    }
+
     /// Asks for a reset of streams (RFC 6525 §5.1.2): our outgoing ones, or the peer's. All of
     /// them if `streams` is empty.
     ///

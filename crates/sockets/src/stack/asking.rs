@@ -8,6 +8,7 @@ use eyas_sctp::error::Error;
 use eyas_sctp::identifier::StreamId;
 
 use super::Stack;
+use super::naming::read_name;
 use super::setting::length;
 use crate::abi::Errno;
 use crate::abi::layout::{i32_at, u16_at};
@@ -97,6 +98,24 @@ impl Stack {
         };
         self.refresh_listening(socket);
         done.map_err(|_| Errno::EINVAL)
+    }
+
+    /// `SPP_HB_DEMAND` of `SCTP_PEER_ADDR_PARAMS`: at the address that is named, or at the primary one.
+    pub(super) fn demand_heartbeat(
+        &mut self,
+        socket: SocketId,
+        params: &[u8],
+    ) -> Result<(), Errno> {
+        let number = i32_at(params, 0);
+        let named = read_name(self.socket_of(socket)?, &params[4..]).ok();
+        let (id, path) = if named.is_some_and(|(address, _)| !address.ip().is_unspecified()) {
+            let (id, path, _) = self.named_path(socket, number, &params[4..])?;
+            (id, path.id)
+        } else {
+            let id = self.named(socket, number)?.ok_or(Errno::EINVAL)?;
+            (id, self.endpoint_status(id).ok_or(Errno::EINVAL)?.primary)
+        };
+        self.ask(id, |endpoint, now, inner| endpoint.request_heartbeat(now, inner, path))
     }
 
     /// Asks an association for something.

@@ -70,8 +70,10 @@ pub(super) struct Assoc {
     pub(super) current: Option<Current>,
     /// Messages that were looked at already.
     pub(super) ahead: VecDeque<Message>,
-    /// Whether it is in its socket's list of turns.
-    pub(super) has_turn: bool,
+    /// Messages, parts of them and notifications that the program has had.
+    pub(super) given: u64,
+    /// How many of them, with those that wait, have a place in its socket's list of turns.
+    pub(super) announced: u64,
     /// Whether the send buffer is full.
     pub(super) is_full: bool,
     /// Whether the peer has said that it ends.
@@ -104,7 +106,8 @@ impl Assoc {
             taken: 0,
             current: None,
             ahead: VecDeque::new(),
-            has_turn: false,
+            given: 0,
+            announced: 0,
             is_full: false,
             peer_ended: false,
             settings,
@@ -117,6 +120,11 @@ impl Assoc {
         matches!(self.phase, Phase::Up | Phase::Ending)
     }
 
+    /// Whether the handshake was ever over.
+    pub(super) fn was_up(&self) -> bool {
+        self.streams != (0, 0)
+    }
+
     /// Whether it is what `sctp_id2assoc` finds on a one-to-one socket.
     pub(super) fn is_alive(&self) -> bool {
         self.phase != Phase::Ended
@@ -125,6 +133,11 @@ impl Assoc {
     /// Whether something of it was not received.
     pub(super) fn has_waiting(&self) -> bool {
         self.current.is_some() || !self.ahead.is_empty() || !self.notices.is_empty()
+    }
+
+    /// How much of that there is, besides what the endpoint has.
+    pub(super) fn waiting(&self) -> usize {
+        usize::from(self.current.is_some()) + self.ahead.len() + self.notices.len()
     }
 
     /// Whether data, and not only notifications, was not received.

@@ -248,9 +248,9 @@ impl Stack {
         if !assoc.is_alive() {
             return Err(Errno::EINVAL);
         }
-        assoc.has_turn = false;
+        assoc.announced = assoc.given;
         parent.associations.remove(&association);
-        parent.turns.retain(|other| *other != association);
+        parent.turns.retain(|(other, _)| *other != association);
         parent.sticky = parent.sticky.filter(|other| *other != association);
         parent.full -= usize::from(assoc.is_full);
         let child = self.detach(socket, association)?;

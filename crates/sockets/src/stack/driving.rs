@@ -19,6 +19,9 @@ impl Stack {
         match input {
             Input::Tick => {}
             Input::Packets(received) => self.handle_packets(received),
+            Input::Refused(received) => {
+                self.strangers.handle_input(self.now, EndpointInput::Packets(received));
+            }
             Input::Unreachable { remote, reason, quoted } => {
                 let keys: alloc::vec::Vec<PortKey> = self.ports.keys().copied().collect();
                 for key in keys {
@@ -58,10 +61,13 @@ impl Stack {
                 let input = EndpointInput::Packets(received);
                 self.at_port(key, |endpoint, now| endpoint.handle_input(now, input));
             }
-            None if received.remote.port() != 0 || self.config.answer_strangers_over_ip => {
+            None if received.remote.port() != 0 => {
                 self.strangers.handle_input(self.now, EndpointInput::Packets(received));
             }
-            None => self.for_others += 1,
+            None => {
+                self.for_others += 1;
+                self.outputs.push_back(Output::Stranger(received));
+            }
         }
     }
 

@@ -90,7 +90,7 @@ impl Stack {
     fn drop_unread(&mut self, id: AssocId) -> bool {
         let Some(assoc) = self.associations.get_mut(&id) else { return false };
         let mut unread = assoc.has_unread_data();
-        (assoc.current, assoc.has_turn) = (None, false);
+        assoc.current = None;
         assoc.ahead.clear();
         assoc.notices.clear();
         let (key, inner) = (assoc.port, assoc.inner);
@@ -166,7 +166,7 @@ impl Stack {
             && let Some(found) = self.sockets.get_mut(&socket)
         {
             found.associations.remove(&id);
-            found.turns.retain(|other| *other != id);
+            found.turns.retain(|(other, _)| *other != id);
             found.sticky = found.sticky.filter(|other| *other != id);
             found.full -= usize::from(assoc.is_full && found.full > 0);
             self.touch_socket(socket);

@@ -21,6 +21,10 @@ use crate::io::AssocId;
 
 /// The cause code of an abort that the user asked for (RFC 9260 §3.3.10.12).
 const USER_INITIATED_ABORT: u16 = 12;
+/// Flags of a DATA chunk (RFC 9260 §3.3.1): the last fragment, the first one, without an order.
+const CHUNK_ENDS: u16 = 1;
+const CHUNK_BEGINS: u16 = 2;
+const CHUNK_UNORDERED: u16 = 4;
 
 impl Stack {
     pub(super) fn handle_event(&mut self, key: PortKey, inner: AssociationId, event: Event) {
@@ -245,17 +249,27 @@ impl Stack {
             let count = if sent { &mut assoc.given_up.1 } else { &mut assoc.given_up.0 };
             *count += 1;
         }
-        let head = notice::send_failed(sent, 0, &info.encode(), id.0, data.len());
-        self.tell(id, event::SCTP_SEND_FAILED, &[&head, data]);
-        let info = SndInfo {
-            stream: info.stream,
-            flags: info.flags,
-            ppid: info.ppid,
-            context: info.context,
-            association: id.0,
-        };
-        let head = notice::send_failed_event(sent, 0, &info.encode(), id.0, data.len());
-        self.tell(id, event::SCTP_SEND_FAILED_EVENT, &[&head, data]);
+        // Linux tells of each chunk, with the flags that put them together again.
+        let size = self.fragmentation_point(id).max(1);
+        let last = data.len().saturating_sub(1) / size;
+        for (number, piece) in data.chunks(size).enumerate() {
+            let begins = u16::from(number == 0) * CHUNK_BEGINS;
+            let ends = u16::from(number == last) * CHUNK_ENDS;
+            let unordered = (info.flags & flag::SCTP_UNORDERED) * CHUNK_UNORDERED;
+            let flags = begins | ends | unordered;
+            let old = SndRcvInfo { flags, ..*info };
+            let head = notice::send_failed(sent, 0, &old.encode(), id.0, piece.len());
+            self.tell(id, event::SCTP_SEND_FAILED, &[&head, piece]);
+            let new = SndInfo {
+                stream: info.stream,
+                flags,
+                ppid: info.ppid,
+                context: info.context,
+                association: id.0,
+            };
+            let head = notice::send_failed_event(sent, 0, &new.encode(), id.0, piece.len());
+            self.tell(id, event::SCTP_SEND_FAILED_EVENT, &[&head, piece]);
+        }
     }
 
     fn on_streams_reset(

@@ -314,7 +314,9 @@ impl Stack {
         let status = self.endpoint_status(id).ok_or(Errno::EINVAL)?;
         let port = status.remote_port;
         let mut paths = status.paths.into_iter();
-        let path = paths.find(|path| path.remote.ip() == address.ip()).ok_or(Errno::EINVAL)?;
+        let is_named = |path: &PathStatus| path.remote.ip() == address.ip();
+        let path = paths.find(|path| is_named(path) && port == address.port());
+        let path = path.ok_or(Errno::EINVAL)?;
         Ok((id, path, port))
     }
 

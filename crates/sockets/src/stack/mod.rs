@@ -51,6 +51,8 @@ use association::Assoc;
 use port::{Port, PortKey};
 use socket::Socket;
 
+/// The first number that is no type of socket.
+const SOCK_MAX: i32 = 11;
 /// The most options without an effect that are counted apart.
 const MAX_UNKNOWN: usize = 256;
 
@@ -129,13 +131,16 @@ impl Stack {
     /// (`SOCK_NONBLOCK`, `SOCK_CLOEXEC`) are left to the caller.
     ///
     /// # Errors
-    /// `EPROTONOSUPPORT`, `EAFNOSUPPORT`; `ENOBUFS` if there are too many.
+    /// `EPROTONOSUPPORT`, `EAFNOSUPPORT`, `EINVAL`; `ENOBUFS` if there are too many.
     pub fn socket(&mut self, domain: i32, kind: i32, protocol: i32) -> Result<SocketId, Errno> {
         let domain = match domain {
             AF_INET => Domain::Inet,
             AF_INET6 => Domain::Inet6,
             _ => return Err(Errno::EAFNOSUPPORT),
         };
+        if !(0..SOCK_MAX).contains(&kind) {
+            return Err(Errno::EINVAL);
+        }
         let style = match (kind, protocol) {
             (SOCK_STREAM, IPPROTO_SCTP) => Style::OneToOne,
             // No other protocol has sockets of this type.

@@ -7,7 +7,7 @@ use core::time::Duration;
 use super::Stack;
 use super::socket::{Socket, SocketState};
 use crate::abi::{Errno, Name, NameError};
-use crate::io::{Domain, SocketId};
+use crate::io::{AssocId, Domain, SocketId};
 
 impl Stack {
     /// `bind`, with a `sockaddr`.
@@ -134,9 +134,26 @@ impl Stack {
     /// `EBADF`.
     pub fn getsockname(&self, socket: SocketId) -> Result<Name, Errno> {
         let found = self.socket_of(socket)?;
-        let bound = found.bound.unwrap_or(SocketAddr::new(unspecified(found), 0));
+        let mut bound = found.bound.unwrap_or(SocketAddr::new(unspecified(found), 0));
+        if bound.ip().is_unspecified()
+            && let Some(used) = found.only().and_then(|id| self.address_towards(id))
+        {
+            bound.set_ip(used);
+        }
         // Without an address there is nothing to map.
         Ok(if bound.ip().is_unspecified() { Name::new(bound) } else { found.name(bound) })
+    }
+
+    /// Our address on the way to the peer's primary one, as far as it is known.
+    fn address_towards(&self, id: AssocId) -> Option<IpAddr> {
+        let assoc = self.associations.get(&id)?;
+        let remote = assoc.peer.ip();
+        // A host speaks to itself from the address that it speaks to.
+        let own = Some(remote).filter(|ip| self.is_local(*ip));
+        own.or_else(|| {
+            let status = self.endpoint_status(id)?;
+            status.paths.iter().find(|path| path.id == status.primary)?.local
+        })
     }
 
     /// `getpeername`.
@@ -152,7 +169,8 @@ impl Stack {
     }
 
     /// Whether an address is one of this host's.
-    pub(super) fn is_local(&self, address: IpAddr) -> bool {
+    #[must_use]
+    pub fn is_local(&self, address: IpAddr) -> bool {
         matches!(address, IpAddr::V4(v4) if v4.is_loopback()) || self.addresses.contains(&address)
     }
 }

@@ -23,10 +23,11 @@ impl Stack {
         if found.shut_read && found.shut_write && has_ended {
             return Readiness(bits | POLLIN | POLLHUP);
         }
-        if found.shut_read {
+        let reads_the_end = found.shut_read && !self.awaits_the_end(socket);
+        if reads_the_end {
             bits |= POLLIN | POLLRDHUP;
         }
-        if found.shut_read && found.shut_write {
+        if reads_the_end && found.shut_write {
             bits |= POLLHUP;
         }
         if found.sticky.is_none() && !found.turns.is_empty() || self.sticks_ready(found) {

@@ -1,4 +1,4 @@
-//! `recvmsg`: messages and notifications in the order of each association, associations in turn.
+//! `recvmsg`: messages and notifications in the order of their arrival.
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -11,7 +11,7 @@ use super::association::{Assoc, Current};
 use super::socket::{Socket, SocketState};
 use crate::abi::Errno;
 use crate::abi::control::{self, NxtInfo, RcvInfo, SndRcvInfo, padded};
-use crate::abi::number::{cmsg, flag, level, msg};
+use crate::abi::number::{cmsg, event, flag, level, msg};
 use crate::io::{AssocId, Incoming, SocketId};
 
 impl Stack {
@@ -63,11 +63,11 @@ impl Stack {
             self.touch_socket(socket);
             return Err(error);
         }
-        if found.shut_read {
+        if found.shut_read && !self.awaits_the_end(socket) {
             return Ok(Incoming::default());
         }
-        let listens = found.state == SocketState::Listening;
         let found = self.socket_of(socket)?;
+        let listens = found.state == SocketState::Listening;
         let alive = |id: &AssocId| self.associations.get(id).is_some_and(Assoc::is_alive);
         let may_come = listens || found.associations.iter().any(alive);
         if !may_come && flags & msg::MSG_DONTWAIT == 0 {
@@ -84,7 +84,7 @@ impl Stack {
             let found = self.sockets.get(&socket)?;
             let id = match found.sticky {
                 Some(id) => id,
-                None => *found.turns.front()?,
+                None => found.turns.front()?.0,
             };
             if self.fill_hand(id) {
                 return Some(id);
@@ -173,31 +173,43 @@ impl Stack {
         let has_more = matches!(current, Current::Message(message, _) if !message.ends);
         if !is_open {
             assoc.current = None;
+            assoc.given += 1;
         }
         let sticks = is_open || (has_more && !interleaves && assoc.is_alive());
         if let Some(found) = self.sockets.get_mut(&socket) {
             found.sticky = sticks.then_some(id);
         }
-        if !sticks {
-            self.end_turn(socket, id);
+        // A message may have come in parts that were not counted before.
+        self.give_turn(id);
+        self.drop_used_turns(socket);
+        if !sticks && !self.has_something(id) {
+            self.forget_if_over(id);
         }
         self.touch_socket(socket);
     }
 
-    /// Puts an association behind the others, or out of the list if it has nothing.
+    /// Takes turns out of the list for which all was given.
+    fn drop_used_turns(&mut self, socket: SocketId) {
+        let Some(found) = self.sockets.get_mut(&socket) else { return };
+        while let Some((id, until)) = found.turns.front()
+            && self.associations.get(id).is_none_or(|assoc| assoc.given >= *until)
+        {
+            found.turns.pop_front();
+        }
+    }
+
+    /// An association whose turn it was has nothing after all.
     fn end_turn(&mut self, socket: SocketId, id: AssocId) {
         if let Some(found) = self.sockets.get_mut(&socket) {
-            found.turns.retain(|other| *other != id);
+            found.turns.retain(|(other, _)| *other != id);
             found.sticky = found.sticky.filter(|other| *other != id);
         }
         if let Some(assoc) = self.associations.get_mut(&id) {
-            assoc.has_turn = false;
+            assoc.announced = assoc.given;
         }
-        if self.has_something(id) {
-            self.give_turn(id);
-        } else {
-            self.forget_if_over(id);
-        }
+        self.give_turn(id);
+        self.drop_used_turns(socket);
+        self.forget_if_over(id);
         self.touch_socket(socket);
     }
 
@@ -208,18 +220,34 @@ impl Stack {
         assoc.has_waiting() || port.is_some_and(|port| port.endpoint.receivable(assoc.inner) > 0)
     }
 
-    /// Puts an association into its socket's list, if it has something.
+    /// Puts an association at the end of its socket's list, if something of it has come since.
     pub(super) fn give_turn(&mut self, id: AssocId) {
-        if !self.has_something(id) {
-            return;
-        }
         let Some(assoc) = self.associations.get_mut(&id) else { return };
         let Some(socket) = assoc.socket else { return };
         let Some(found) = self.sockets.get_mut(&socket) else { return };
-        if !core::mem::replace(&mut assoc.has_turn, true) {
-            found.turns.push_back(id);
+        let port = self.ports.get(&assoc.port);
+        let inside = port.map_or(0, |port| port.endpoint.receivable(assoc.inner));
+        let arrived = assoc.given + (inside + assoc.waiting()) as u64;
+        if arrived <= assoc.announced {
+            return;
+        }
+        assoc.announced = arrived;
+        match found.turns.back_mut() {
+            Some((last, until)) if *last == id => *until = arrived,
+            _ => found.turns.push_back((id, arrived)),
         }
         self.touch_socket(socket);
+    }
+
+    /// Whether the peer has said that it ends, and a program that asked for it is to hear that it did
+    /// before it reads of the end. Linux, which handles both packets at once on one host, is rarely seen
+    /// to do otherwise.
+    pub(super) fn awaits_the_end(&self, socket: SocketId) -> bool {
+        let only = self.sockets.get(&socket).and_then(Socket::only);
+        only.and_then(|id| self.associations.get(&id)).is_some_and(|assoc| {
+            let hears = assoc.settings.events & 1 << (event::SCTP_ASSOC_CHANGE & 0xff) != 0;
+            hears && assoc.peer_ended && assoc.is_alive()
+        })
     }
 }
 

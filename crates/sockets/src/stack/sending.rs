@@ -68,6 +68,8 @@ impl Stack {
         check_flags(found, flags, length, !message.name.is_empty())?;
         let to = match message.name {
             [] => None,
+            // A socket that was peeled off has one peer, whoever is named.
+            _ if found.is_peeled => None,
             name => Some(read_name(found, name).map_err(|_| Errno::EINVAL)?.0),
         };
         let (id, connecting) = self.target(socket, to, &control)?;
@@ -106,6 +108,10 @@ impl Stack {
         }
         let found = self.socket_of(socket)?;
         let is_taken = matches!(found.state, SocketState::Established | SocketState::Closing);
+        let had = found.only().and_then(|id| self.associations.get(&id));
+        if had.is_some_and(|had| had.was_up() && had.paths.iter().any(|(_, one)| *one == to)) {
+            return Err(Errno::EPIPE);
+        }
         if found.is_single() && (is_taken || self.live_association(found).is_some()) {
             return Err(Errno::EADDRNOTAVAIL);
         }

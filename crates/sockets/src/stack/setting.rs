@@ -19,8 +19,9 @@ use crate::settings::{RtoInfo, Settings, spp};
 const MAX_STORED: usize = 256;
 /// The most options that are kept without an effect.
 const MAX_STORED_OPTIONS: usize = 64;
-/// The least that Linux makes of a buffer.
-const LEAST_BUFFER: usize = 4608;
+/// The least that Linux makes of buffers.
+const LEAST_SEND_BUFFER: usize = 4608;
+const LEAST_RECEIVE_BUFFER: usize = 2304;
 /// The most that Linux lets a program ask for (`net.core.wmem_max`).
 const MOST_BUFFER: usize = 212_992;
 /// The longest delay of an acknowledgement, in milliseconds.
@@ -56,10 +57,14 @@ impl Stack {
         }
         let number = u32_at(value, 0);
         let shared = &mut self.socket_mut(socket)?.shared;
-        let doubled = (number as usize).min(MOST_BUFFER).saturating_mul(2).max(LEAST_BUFFER);
+        let doubled = (number as usize).min(MOST_BUFFER).saturating_mul(2);
         match name {
-            so::SO_SNDBUF | so::SO_SNDBUFFORCE => shared.send_buffer = doubled,
-            so::SO_RCVBUF | so::SO_RCVBUFFORCE => shared.receive_buffer = doubled,
+            so::SO_SNDBUF | so::SO_SNDBUFFORCE => {
+                shared.send_buffer = doubled.max(LEAST_SEND_BUFFER)
+            }
+            so::SO_RCVBUF | so::SO_RCVBUFFORCE => {
+                shared.receive_buffer = doubled.max(LEAST_RECEIVE_BUFFER);
+            }
             so::SO_REUSEADDR => shared.reuse_address = number != 0,
             so::SO_REUSEPORT => shared.reuse_port = number != 0,
             so::SO_LINGER if value.len() < 8 => return Err(Errno::EINVAL),
@@ -117,6 +122,7 @@ impl Stack {
         match name {
             SCTP_SOCKOPT_BINDX_ADD => self.bindx(self.now, socket, value, true),
             SCTP_SOCKOPT_BINDX_REM => self.bindx(self.now, socket, value, false),
+            SCTP_AUTOCLOSE if self.socket_of(socket)?.is_single() => Err(Errno::EOPNOTSUPP),
             SCTP_NODELAY
             | SCTP_AUTOCLOSE
             | SCTP_ADAPTATION_LAYER
@@ -183,13 +189,12 @@ impl Stack {
 
     fn set_shared(&mut self, socket: SocketId, name: i32, number: u32) -> Result<(), Errno> {
         let found = self.socket_mut(socket)?;
-        let (single, one_to_one) = (found.is_single(), found.is_one_to_one());
+        let one_to_one = found.is_one_to_one();
         let has_port = found.port.is_some();
         let shared = &mut found.shared;
         let on = number != 0;
         match name {
             SCTP_NODELAY => shared.no_delay = on,
-            SCTP_AUTOCLOSE if single => return Err(Errno::EOPNOTSUPP),
             SCTP_AUTOCLOSE => shared.autoclose = number,
             SCTP_ADAPTATION_LAYER => shared.adaptation = number,
             SCTP_DISABLE_FRAGMENTS => shared.disable_fragments = on,
@@ -271,6 +276,9 @@ impl Stack {
             || (path_mtu > 0 && path_mtu < 512)
         {
             return Err(Errno::EINVAL);
+        }
+        if flags & spp::HB_DEMAND != 0 {
+            self.demand_heartbeat(socket, value)?;
         }
         let interval = u32_at(value, 132);
         let max_retrans = u16_at(value, 136);

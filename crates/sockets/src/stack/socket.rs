@@ -36,8 +36,8 @@ pub(super) struct Socket {
     pub(super) accepting: VecDeque<AssocId>,
     /// Its associations, those that ended and still have something to say included.
     pub(super) associations: alloc::collections::BTreeSet<AssocId>,
-    /// Those of them that have something to receive, in the order of their turns.
-    pub(super) turns: VecDeque<AssocId>,
+    /// Whose turn it is to be received from, in the order of arrival, and until how much of it was given.
+    pub(super) turns: VecDeque<(AssocId, u64)>,
     /// The one whose message is being received in parts, which no other one may interrupt.
     pub(super) sticky: Option<AssocId>,
     /// How many of them have a full send buffer.

@@ -1,5 +1,6 @@
 //! What programs see of Linux's SCTP sockets, over a wire in virtual time.
 
+mod as_linux;
 mod behaviour;
 mod further;
 mod life;

@@ -217,6 +217,28 @@ impl Wire {
         Ok(())
     }
 
+    /// Reads what is there at the moment, at most one batch, without waiting for the runtime to hear of it.
+    ///
+    /// # Errors
+    /// What says something about the socket and not about a packet.
+    pub(crate) fn receive_at_once(
+        &self,
+        buffers: &mut ReceiveBuffers,
+        arrivals: &mut Arrivals,
+    ) -> io::Result<()> {
+        let socket = self.socket.get();
+        let received = match &self.kind {
+            Kind::Udp(carrier) => carrier.receive(&socket, buffers, arrivals),
+            Kind::Dtls(carrier) => carrier.receive(&socket, buffers, arrivals),
+            Kind::Raw(carrier) => carrier.receive(&socket, buffers, arrivals),
+        };
+        match received {
+            // The error was told thus; what it is about is read where the runtime hears of it.
+            Err(error) if is_a_report(&error) => Ok(()),
+            received => unless_empty(received),
+        }
+    }
+
     /// When to call `handle_timeout` at the latest.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         match &self.kind {

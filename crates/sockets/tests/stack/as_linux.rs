@@ -1,0 +1,217 @@
+//! What lksctp's own tests of a kernel found otherwise here once.
+
+use std::time::Duration;
+
+use eyas_sockets::abi::number::{level, msg, option, so, socket};
+use eyas_sockets::io::Received;
+use eyas_sockets::{Errno, Input, Name, Output, Stack, StackConfig};
+
+use crate::pair::{CLIENT, Pair, SERVER, name};
+
+const MANY: i32 = socket::SOCK_SEQPACKET;
+const ONE: i32 = socket::SOCK_STREAM;
+/// `SCTP_EVENTS`: data, associations, failed messages, the end.
+const EVENTS: [u8; 14] = [1, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+
+fn kind(data: &[u8]) -> (u16, u16) {
+    (u16::from_ne_bytes([data[0], data[1]]), u16::from_ne_bytes([data[8], data[9]]))
+}
+
+#[test]
+fn several_associations_are_received_in_the_order_of_arrival() {
+    let mut pair = Pair::new();
+    let server = pair.listener(MANY, 5000, 5);
+    pair.set(1, server, option::SCTP_EVENTS, &EVENTS).unwrap();
+    for text in ["from the first", "from the second", "from the third"] {
+        let client = pair.socket(0, MANY);
+        pair.say_to(0, client, &format!("{SERVER}:5000"), text.as_bytes()).unwrap();
+        pair.second();
+    }
+    for text in ["from the first", "from the second", "from the third"] {
+        let up = pair.hear(1, server, 100, 0).unwrap();
+        assert_eq!(kind(&up.data), (0x8001, 0), "COMM_UP before {text}");
+        assert_eq!(&pair.hear(1, server, 100, 0).unwrap().data[..], text.as_bytes());
+    }
+    assert_eq!(pair.hear(1, server, 100, msg::MSG_DONTWAIT), Err(Errno::EAGAIN));
+}
+
+#[test]
+fn a_connected_socket_tells_the_address_that_it_uses() {
+    let mut pair = Pair::new();
+    let listener = pair.listener(ONE, 5000, 5);
+    let client = pair.socket(1, ONE);
+    let to = name("127.0.0.1:5000");
+    pair.at(1, |stack, now| stack.connect(now, client, to.as_bytes())).unwrap();
+    pair.second();
+    let (server, _) = pair.at(1, |stack, now| stack.accept(now, listener)).unwrap();
+    let stack = &pair.hosts[1].stack;
+    assert_eq!(stack.getsockname(server), stack.getpeername(client));
+    assert_eq!(stack.getsockname(client), stack.getpeername(server));
+    assert_eq!(stack.getsockname(listener), Ok(name("0.0.0.0:5000")));
+}
+
+#[test]
+fn each_chunk_of_a_failed_message_is_told_of() {
+    let mut pair = Pair::new();
+    let client = pair.socket(0, MANY);
+    pair.set(0, client, option::SCTP_EVENTS, &EVENTS).unwrap();
+    pair.set(0, client, option::SCTP_MAXSEG, &500u32.to_ne_bytes()).unwrap();
+    pair.say_to(0, client, &format!("{SERVER}:5999"), &[7; 1200]).unwrap();
+    pair.second();
+    assert_eq!(kind(&pair.hear(0, client, 4096, 0).unwrap().data), (0x8001, 4), "CANT_STR_ASSOC");
+    // The flags of the chunks: first, middle, last.
+    for (length, flags) in [(500, 2), (500, 0), (200, 1)] {
+        let failed = pair.hear(0, client, 4096, 0).unwrap();
+        assert_eq!((kind(&failed.data).0, failed.data.len()), (0x8003, 48 + length));
+        assert_eq!(failed.data[16..18], u16::to_ne_bytes(flags));
+    }
+    assert_eq!(pair.hear(0, client, 4096, msg::MSG_DONTWAIT), Err(Errno::EAGAIN));
+}
+
+#[test]
+fn a_heartbeat_is_demanded_of_an_association() {
+    let mut pair = Pair::new();
+    let (client, ..) = pair.connected(&[0; 14]);
+    let unconnected = pair.socket(0, MANY);
+    let mut params = [0; 156];
+    params[146..150].copy_from_slice(&4u32.to_ne_bytes());
+    let refused = pair.set(0, unconnected, option::SCTP_PEER_ADDR_PARAMS, &params);
+    assert_eq!(refused, Err(Errno::EINVAL));
+    let sent = |pair: &Pair| pair.hosts[0].stack.status().counters.packets_out;
+    let before = sent(&pair);
+    pair.set(0, client, option::SCTP_PEER_ADDR_PARAMS, &params).unwrap();
+    pair.run(Duration::from_millis(100));
+    assert!(sent(&pair) > before, "the HEARTBEAT has left");
+}
+
+#[test]
+fn a_socket_of_no_known_type_is_an_invalid_argument() {
+    let mut pair = Pair::new();
+    let made = pair.at(0, |stack, _| stack.socket(socket::AF_INET, -1, 132));
+    assert_eq!(made, Err(Errno::EINVAL));
+}
+
+#[test]
+fn the_end_is_read_behind_what_tells_of_it() {
+    let mut pair = Pair::new();
+    let (client, server, _) = pair.connected(&EVENTS);
+    pair.hear(1, server, 100, 0).unwrap();
+    pair.at(0, |stack, now| stack.close(now, client));
+    pair.run(Duration::from_micros(1100));
+    let shutdown = pair.hear(1, server, 100, 0).unwrap();
+    assert_eq!(kind(&shutdown.data).0, 0x8005);
+    // SHUTDOWN COMPLETE is under way still.
+    assert_eq!(pair.hear(1, server, 100, 0), Err(Errno::EAGAIN));
+    assert_eq!(format!("{:?}", pair.poll(1, server)), "OUT");
+    pair.second();
+    assert_eq!(kind(&pair.hear(1, server, 100, 0).unwrap().data), (0x8001, 3));
+    assert!(pair.hear(1, server, 100, 0).unwrap().data.is_empty());
+}
+
+#[test]
+fn a_port_of_nobody_is_refused_over_ip_when_it_is_nobody_elses() {
+    let stack = |seed, address: &str| {
+        let addresses = vec![address.parse().unwrap()];
+        let config = StackConfig { addresses, encapsulation_port: 0, ..StackConfig::default() };
+        Stack::new(config, [seed; 32], Duration::ZERO)
+    };
+    let (mut client, mut server) = (stack(1, CLIENT), stack(2, SERVER));
+    let now = Duration::ZERO;
+    let socket = client.socket(socket::AF_INET, ONE, 132).unwrap();
+    let to = name(&format!("{SERVER}:5000"));
+    let association = client.connect(now, socket, to.as_bytes()).unwrap();
+    let arrival = |output: Output, from: &str| match output {
+        Output::Transmit(packets) => Received {
+            local: Some(packets.remote.ip()),
+            remote: (from.parse::<std::net::IpAddr>().unwrap(), 0).into(),
+            ecn: packets.ecn,
+            contents: packets.contents,
+            segment_size: packets.segment_size,
+        },
+        other => panic!("no packet: {other:?}"),
+    };
+    let init = arrival(client.poll_output(now), CLIENT);
+    server.handle_input(now, Input::Packets(init.clone()));
+    assert_eq!(server.poll_output(now), Output::Stranger(init.clone()), "it may be another one's");
+    assert_eq!(server.poll_output(now), Output::Timeout(None));
+    server.handle_input(now, Input::Refused(init));
+    let abort = arrival(server.poll_output(now), SERVER);
+    client.handle_input(now, Input::Packets(abort));
+    while !matches!(client.poll_output(now), Output::Timeout(_)) {}
+    assert_eq!(client.connect_result(now, socket, association), Err(Errno::ECONNREFUSED));
+}
+
+#[test]
+fn a_peeled_off_socket_has_one_peer_whoever_is_named() {
+    let mut pair = Pair::new();
+    let server = pair.listener(MANY, 5000, 5);
+    let client = pair.socket(0, MANY);
+    pair.say_to(0, client, &format!("{SERVER}:5000"), b"implicit").unwrap();
+    pair.second();
+    let id = *pair.hosts[1].stack.status().sockets[0].associations.first().unwrap();
+    let peeled = pair.at(1, |stack, now| stack.peeloff(now, server, id)).unwrap();
+    pair.say_to(1, peeled, &format!("{CLIENT}:5999"), b"to whom").unwrap();
+    pair.second();
+    assert_eq!(&pair.hear(0, client, 100, 0).unwrap().data[..], b"to whom");
+}
+
+#[test]
+fn an_abort_without_words_tells_that_the_user_wanted_it() {
+    let mut pair = Pair::new();
+    let (client, server, _) = pair.connected(&EVENTS);
+    pair.hear(0, client, 100, 0).unwrap();
+    pair.say(0, client, b"never read").unwrap();
+    pair.second();
+    pair.at(1, |stack, now| stack.close(now, server));
+    pair.second();
+    let lost = pair.hear(0, client, 100, 0).unwrap();
+    assert_eq!((kind(&lost.data), lost.data.len()), ((0x8001, 1), 24));
+    assert_eq!(lost.data[20..], [0, 12, 0, 4], "the cause as it was on the wire");
+}
+
+#[test]
+fn sending_to_the_peer_of_an_association_that_is_over_is_a_broken_pipe() {
+    let mut pair = Pair::new();
+    let (client, server, _) = pair.connected(&[0; 14]);
+    let peer = pair.hosts[1].stack.getpeername(server).unwrap();
+    pair.at(0, |stack, now| stack.close(now, client));
+    pair.second();
+    let (peer, _) = Name::read(peer.as_bytes()).unwrap();
+    let sent = pair.say_to(1, server, &peer.to_string(), b"too late");
+    assert_eq!(sent, Err(Errno::EPIPE));
+    let sent = pair.say_to(1, server, "10.0.0.9:1", b"somebody else");
+    assert_eq!(sent, Err(Errno::EADDRNOTAVAIL));
+}
+
+#[test]
+fn autoclose_is_not_for_one_association_whatever_its_length() {
+    let mut pair = Pair::new();
+    let one = pair.socket(0, ONE);
+    assert_eq!(pair.set(0, one, option::SCTP_AUTOCLOSE, &[]), Err(Errno::EOPNOTSUPP));
+}
+
+#[test]
+fn an_address_of_a_peer_is_named_with_its_port() {
+    let mut pair = Pair::new();
+    let (client, ..) = pair.connected(&[0; 14]);
+    for (port, expected) in [(5000, Ok(152)), (5001, Err(Errno::EINVAL))] {
+        let mut info = [0; 152];
+        let peer = name(&format!("{SERVER}:{port}"));
+        info[4..4 + peer.as_bytes().len()].copy_from_slice(peer.as_bytes());
+        let got = pair.get(0, client, option::SCTP_GET_PEER_ADDR_INFO, &info);
+        assert_eq!(got.map(|info| info.len()), expected, "port {port}");
+    }
+}
+
+#[test]
+fn the_least_of_each_buffer_is_another() {
+    let mut pair = Pair::new();
+    let one = pair.socket(0, ONE);
+    let mut least = |option| {
+        let level = level::SOL_SOCKET;
+        pair.at(0, |stack, now| stack.setsockopt(now, one, level, option, &[0; 4])).unwrap();
+        let got = pair.at(0, |stack, now| stack.getsockopt(now, one, level, option, &[0; 4]));
+        u32::from_ne_bytes(got.unwrap().try_into().unwrap())
+    };
+    assert_eq!([least(so::SO_SNDBUF), least(so::SO_RCVBUF)], [4608, 2304]);
+}
