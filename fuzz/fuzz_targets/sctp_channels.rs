@@ -1,0 +1,246 @@
+//! A user of data channels, and a peer that says what it likes on its streams: what is kept is bounded,
+//! each channel is opened and closed in turn, and nothing comes on one that is not there.
+#![no_main]
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas_sctp::config::{ConnectOptions, EndpointConfig};
+use eyas_sctp::data_channel::dcep::{Dcep, Open};
+use eyas_sctp::data_channel::{
+    ChannelEvent, ChannelOptions, DataChannels, Kind, Output, Role, Settings,
+};
+use eyas_sctp::endpoint::Endpoint;
+use eyas_sctp::identifier::{AssociationId, Ppid, StreamId};
+use eyas_sctp::io::{Ecn, Input, Output as EndpointOutput, Received, Transmit};
+use eyas_sctp::message::{Reliability, SendInfo};
+use libfuzzer_sys::fuzz_target;
+
+mod reach;
+
+use reach::Reach;
+
+static REACH: Reach<7> = Reach::new([
+    "the peer opens a channel",
+    "the peer says that it has ours",
+    "a channel is refused",
+    "a message comes",
+    "a message is too large",
+    "a channel is closed",
+    "a number is used again",
+]);
+
+const PORT: u16 = 5000;
+const MAX_CHANNELS: usize = 6;
+const MAX_MESSAGE: usize = 300;
+/// What one way takes.
+const ONE_WAY: Duration = Duration::from_millis(10);
+/// The most outputs of one side in one turn: more is a loop.
+const MAX_OUTPUTS: usize = 10_000;
+
+/// Streams that steps are about.
+const STREAMS: u8 = 12;
+/// Bytes that a step is read from: what, on which stream, and two more.
+const STEP: usize = 4;
+
+struct World {
+    now: Duration,
+    user: Endpoint,
+    channels: DataChannels,
+    peer: Endpoint,
+    of_peer: AssociationId,
+    open: BTreeSet<StreamId>,
+    ever: BTreeSet<StreamId>,
+}
+
+fn address(side: u8) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::new(192, 0, 2, side), 9))
+}
+
+impl World {
+    fn new() -> Self {
+        let mut settings = Settings::new(Role::Client);
+        (settings.max_channels, settings.max_message_size) = (MAX_CHANNELS, MAX_MESSAGE);
+        settings.max_names = 1000;
+        let mut config = settings.association();
+        (config.outbound_streams, config.max_inbound_streams) = (10, 10);
+        (config.send_buffer, config.receive_buffer) = (20_000, 20_000);
+        let now = Duration::ZERO;
+        let [mut user, mut peer] =
+            [1, 2].map(|seed| Endpoint::new(EndpointConfig::default(), [seed; 32], now));
+        let (own, theirs) = (user.init_out_of_band(&config), peer.init_out_of_band(&config));
+        let options = |to| {
+            let mut options = ConnectOptions::new(address(to), PORT);
+            (options.local_port, options.association) = (PORT, config.clone());
+            options
+        };
+        let of_user = user.connect_out_of_band(now, &options(2), &own, &theirs).expect("it is up");
+        let of_peer = peer.connect_out_of_band(now, &options(1), &theirs, &own).expect("it is up");
+        let channels = DataChannels::new(&user, of_user, settings);
+        let (open, ever) = (BTreeSet::new(), BTreeSet::new());
+        Self { now, user, channels, peer, of_peer, open, ever }
+    }
+
+    fn step(&mut self, [what, stream, b, c]: [u8; STEP]) {
+        let stream = StreamId(u16::from(stream % STREAMS));
+        match what % 10 {
+            0 => self.say(stream, 50, b & 1 != 0, vec![b, c].into()),
+            1 => self.say(
+                stream,
+                50 + u32::from(b % 8),
+                b & 128 != 0,
+                vec![c; 2 * usize::from(c)].into(),
+            ),
+            2 => self.say_open(stream, b, c),
+            3 => {
+                let streams = if c == 0 { vec![] } else { vec![stream] };
+                let _ = self.peer.reset_streams(self.now, self.of_peer, b & 1 == 0, &streams);
+            }
+            4 => self.open(stream, b, c),
+            5 => {
+                let data = vec![7; 8 * usize::from(c)].into();
+                let user = &mut self.user;
+                let _ = self.channels.send(self.now, user, stream, Kind::Binary, data);
+            }
+            6 => {
+                let _ = self.channels.close(self.now, &mut self.user, stream);
+            }
+            7 => self.channels.pause_receiving(c & 1 != 0),
+            _ => (0..b % 16).for_each(|_| self.turn(c > 200)),
+        }
+        assert!(self.channels.iter().count() <= MAX_CHANNELS);
+    }
+
+    /// The user opens a channel.
+    fn open(&mut self, stream: StreamId, b: u8, c: u8) {
+        let mut options = ChannelOptions::new("ours");
+        options.ordered = b & 1 != 0;
+        if b & 2 != 0 {
+            options.reliability = Reliability::Retransmissions(c.into());
+        }
+        options.negotiated = (b & 4 != 0).then_some(stream);
+        if let Ok(id) = self.channels.open(self.now, &mut self.user, &options) {
+            assert!(self.open.insert(id), "given twice");
+            self.note_use(id);
+        }
+    }
+
+    /// The peer opens a channel by the rules, or almost: a byte is another one.
+    fn say_open(&mut self, stream: StreamId, b: u8, c: u8) {
+        let open = Dcep::Open(Open {
+            ordered: b & 1 != 0,
+            reliability: Reliability::Reliable,
+            priority: 256,
+            label: "l".repeat(usize::from(c)),
+            protocol: String::new(),
+        });
+        let mut message = open.to_bytes().to_vec();
+        if b & 128 != 0 {
+            let at = usize::from(b & 15) % message.len();
+            message[at] ^= c;
+        }
+        self.say(stream, 50, false, message.into());
+    }
+
+    fn note_use(&mut self, id: StreamId) {
+        if !self.ever.insert(id) {
+            REACH.hit("a number is used again");
+        }
+    }
+
+    /// The peer says something.
+    fn say(&mut self, stream: StreamId, ppid: u32, unordered: bool, data: Bytes) {
+        let info = SendInfo { stream, ppid: Ppid(ppid), unordered, ..SendInfo::default() };
+        let _ = self.peer.send(self.now, self.of_peer, &info, data);
+    }
+
+    fn turn(&mut self, lost: bool) {
+        let mut there = Vec::new();
+        for outputs in 0.. {
+            assert!(outputs < MAX_OUTPUTS, "it never ends");
+            match self.channels.poll_output(self.now, &mut self.user) {
+                Output::Channel(event) => self.hear(&event),
+                Output::Endpoint(EndpointOutput::Transmit(transmit)) => there.push(transmit),
+                Output::Endpoint(EndpointOutput::Timeout(_)) => break,
+                Output::Endpoint(_) => {}
+            }
+        }
+        let mut back = Vec::new();
+        for outputs in 0.. {
+            assert!(outputs < MAX_OUTPUTS, "it never ends");
+            while self.peer.receive(self.now, self.of_peer).is_some() {}
+            match self.peer.poll_output(self.now) {
+                EndpointOutput::Transmit(transmit) => back.push(transmit),
+                EndpointOutput::Timeout(_) => break,
+                _ => {}
+            }
+        }
+        self.now += ONE_WAY;
+        if !lost {
+            there.into_iter().for_each(|packet| hand(&mut self.peer, self.now, 1, packet));
+            back.into_iter().for_each(|packet| hand(&mut self.user, self.now, 2, packet));
+        }
+        self.user.handle_input(self.now, Input::Tick);
+        self.peer.handle_input(self.now, Input::Tick);
+    }
+
+    fn hear(&mut self, event: &ChannelEvent) {
+        match event {
+            ChannelEvent::Opened { id, by_peer: true } => {
+                REACH.hit("the peer opens a channel");
+                assert!(self.open.insert(*id), "opened twice");
+                self.note_use(*id);
+            }
+            ChannelEvent::Opened { id, by_peer: false } => {
+                REACH.hit("the peer says that it has ours");
+                assert!(self.open.contains(id));
+            }
+            ChannelEvent::Message { id, data, .. } => {
+                REACH.hit("a message comes");
+                assert!(self.open.contains(id), "a message for nobody");
+                assert!(data.len() <= MAX_MESSAGE);
+            }
+            ChannelEvent::Closing { id } => assert!(self.open.contains(id)),
+            ChannelEvent::Closed { id } => {
+                REACH.hit("a channel is closed");
+                assert!(self.open.remove(id), "closed twice");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn hand(endpoint: &mut Endpoint, now: Duration, from: u8, transmit: Transmit) {
+    endpoint.handle_input(
+        now,
+        Input::Packets(Received {
+            local: None,
+            remote: address(from),
+            ecn: Ecn::NotCapable,
+            contents: transmit.contents,
+            segment_size: transmit.segment_size,
+        }),
+    );
+}
+
+fuzz_target!(|input: &[u8]| {
+    REACH.begin();
+    if let Some(read) = Dcep::parse(input) {
+        assert_eq!(Dcep::parse(&read.to_bytes()), Some(read), "read and written");
+    }
+    let mut world = World::new();
+    for step in input.as_chunks().0 {
+        world.step(*step);
+    }
+    world.channels.pause_receiving(false);
+    (0..50).for_each(|_| world.turn(false));
+    let counters = world.channels.counters();
+    if counters.refused_channels > 0 {
+        REACH.hit("a channel is refused");
+    }
+    if counters.oversized_messages > 0 {
+        REACH.hit("a message is too large");
+    }
+});
