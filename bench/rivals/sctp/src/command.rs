@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::end::End;
-use crate::{memory, udp};
+use crate::{link, memory, udp};
 
 pub type Failure = Box<dyn std::error::Error>;
 
@@ -78,7 +78,11 @@ pub fn main<E: End>(
             let address: SocketAddr = address.parse()?;
             udp::send::<E>(address, size.parse()?, bytes.parse()?)?
         }
-        _ => return Err("memory SIZE BYTES | associations COUNT | receive or send ADDRESS SIZE BYTES".into()),
+        ["link"] => {
+            println!("{}", link::share::<E>()?);
+            return Ok(());
+        }
+        _ => return Err("memory SIZE BYTES | associations COUNT | link | receive or send ADDRESS SIZE BYTES".into()),
     };
     answer.print();
     Ok(())

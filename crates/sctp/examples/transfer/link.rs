@@ -18,13 +18,13 @@ const LOSS: u64 = 1000;
 const QUEUE: f64 = RATE * 0.1;
 /// IPv4 and UDP, in bytes.
 const HEADERS: usize = 28;
-const RUN: Duration = Duration::from_secs(60);
-const MESSAGE: usize = 16_384;
+pub(crate) const RUN: Duration = Duration::from_secs(60);
+pub(crate) const MESSAGE: usize = 16_384;
 /// Send and receive buffer, in bytes: some round trips of the link.
 const BUFFER: usize = 16 << 20;
 
 /// One direction of the path.
-struct Direction {
+pub(crate) struct Direction {
     /// Packets with the time at which they arrive.
     packets: VecDeque<(Duration, Transmit)>,
     /// When the bottleneck has sent what it has.
@@ -33,12 +33,12 @@ struct Direction {
 }
 
 impl Direction {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self { packets: VecDeque::new(), free_at: Duration::ZERO, random: seed }
     }
 
     /// Takes packets in, one by one, and loses some.
-    fn take(&mut self, now: Duration, transmit: &Transmit) {
+    pub(crate) fn take(&mut self, now: Duration, transmit: &Transmit) {
         let mut rest = transmit.contents.clone();
         while !rest.is_empty() {
             let contents = rest.split_to(transmit.segment_size.min(rest.len()));
@@ -55,9 +55,14 @@ impl Direction {
     }
 
     /// What has arrived.
-    fn arrived(&mut self, now: Duration) -> Option<Transmit> {
+    pub(crate) fn arrived(&mut self, now: Duration) -> Option<Transmit> {
         self.packets.front().filter(|(at, _)| *at <= now)?;
         self.packets.pop_front().map(|(_, packet)| packet)
+    }
+
+    /// When the next packet arrives.
+    pub(crate) fn next(&self) -> Option<Duration> {
+        self.packets.front().map(|(at, _)| *at)
     }
 
     /// A number out of xorshift64.
@@ -97,7 +102,7 @@ pub(crate) fn share(controller: &str) -> Result<String, Box<dyn std::error::Erro
             back.take(now, &transmit);
         }
         let ends = [client.timeout, server.timeout].into_iter().flatten();
-        let next = [&there, &back].into_iter().filter_map(|it| it.packets.front().map(|it| it.0));
+        let next = [&there, &back].into_iter().filter_map(Direction::next);
         now = ends.chain(next).min().ok_or("the transfer stands still")?.max(now);
         while let Some(packet) = there.arrived(now) {
             server.handle(now, CLIENT, packet);
@@ -109,6 +114,11 @@ pub(crate) fn share(controller: &str) -> Result<String, Box<dyn std::error::Erro
             bytes += length;
         }
     }
+    Ok(share_of(bytes))
+}
+
+/// What so many bytes are of what the link could have carried, as JSON.
+pub(crate) fn share_of(bytes: usize) -> String {
     let share = bytes as f64 / (RATE * RUN.as_secs_f64());
-    Ok(format!("{{\"share\": {share:.4}, \"bytes\": {bytes}}}"))
+    format!("{{\"share\": {share:.4}, \"bytes\": {bytes}}}")
 }

@@ -5,6 +5,7 @@
 //! | `memory SIZE BYTES` | messages of that size from one end to the other |
 //! | `associations COUNT` | that many set up one after the other, one message on each, then idle |
 //! | `link CONTROLLER` | a path of 100 Mbit/s, 100 ms round trip and 0.1 % loss, in virtual time |
+//! | `channel` | a data channel over the same path |
 //!
 //! The answer is one line of JSON.
 #![allow(
@@ -15,6 +16,7 @@
 )]
 
 mod associations;
+mod channel;
 mod link;
 mod measure;
 mod memory;
@@ -28,8 +30,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let answer = match words.as_slice() {
         ["memory", size, bytes] => memory::transfer(size.parse()?, bytes.parse()?)?.to_string(),
         ["associations", count] => associations::open(count.parse()?)?.to_string(),
+        ["channel"] => channel::share()?,
         ["link", controller] => link::share(controller)?,
-        _ => return Err("memory SIZE BYTES | associations COUNT | link CONTROLLER".into()),
+        _ => {
+            return Err("memory SIZE BYTES | associations COUNT | link CONTROLLER | channel".into());
+        }
     };
     println!("{answer}");
     Ok(())

@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use super::dcep::NORMAL_PRIORITY;
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, CongestionControlKind};
 use crate::identifier::StreamId;
 use crate::message::Reliability;
 
@@ -77,7 +77,9 @@ impl Settings {
     }
 
     /// How an association for channels is to behave, inside DTLS: all streams, no checksum
-    /// (RFC 9653), one path whose MTU ICE knows best, and messages handed over whole.
+    /// (RFC 9653), one path whose MTU ICE knows best, and messages handed over whole. What is under way
+    /// goes by bandwidth and round trip (BBR), so that a stray loss costs little, and audio and video
+    /// beside it do not wait behind a full queue.
     #[must_use]
     pub fn association(&self) -> AssociationConfig {
         let receive_buffer = WINDOW.max(2 * self.max_message_size);
@@ -90,6 +92,7 @@ impl Settings {
             mtu: MTU,
             path_mtu_discovery: false,
             packet_overhead: RECORD,
+            congestion_control: CongestionControlKind::Bbr,
             ..AssociationConfig::default()
         };
         association.extensions.zero_checksum = true;

@@ -10,8 +10,21 @@ use crate::run::{check, command, output, works, workspace};
 
 /// The name of our own stack.
 pub(super) const OURS: &str = "eyas";
-/// Controllers of congestion that eyas has.
-const CONTROLLERS: [&str; 3] = ["new-reno", "cubic", "bbr"];
+/// What goes over the simulated link: what the table calls it, whose it is, and the words for it.
+const LINKS: [(&str, &str, &[&str]); 6] = [
+    ("eyas, new-reno", OURS, &["link", "new-reno"]),
+    ("eyas, cubic", OURS, &["link", "cubic"]),
+    (WITH_BBR, OURS, &["link", "bbr"]),
+    (CHANNEL, OURS, &["channel"]),
+    ("rtc-sctp", "rtc-sctp", &["link"]),
+    (DCSCTP, DCSCTP, &["link"]),
+];
+/// Our BBR over the link.
+pub(super) const WITH_BBR: &str = "eyas, bbr";
+/// A data channel of ours over the link.
+pub(super) const CHANNEL: &str = "eyas, a data channel";
+/// The stack that Chromium is going to have.
+pub(super) const DCSCTP: &str = "dcsctp";
 
 /// One stack.
 pub(super) struct Program {
@@ -23,9 +36,9 @@ pub(super) struct Program {
     pub(super) driven: Option<String>,
 }
 
-/// What the simulated link gave one controller.
+/// What the simulated link gave one stack.
 pub(super) struct Link {
-    pub(super) controller: &'static str,
+    pub(super) name: &'static str,
     /// Share of the link's rate, from 0 to 1.
     pub(super) share: f64,
 }
@@ -47,7 +60,7 @@ impl Programs {
             all[0].driven = Some(text(&our_example("sctp-transfer")));
         }
         check(&mut build(Path::new("bench/rivals/sctp/Cargo.toml"), &cache().join("target")))?;
-        for name in ["rtc-sctp", "dcsctp"] {
+        for name in ["rtc-sctp", DCSCTP] {
             all.push(rival(name, &cache().join("target/release").join(name)));
         }
         for (name, built) in [("usrsctp", usrsctp()), ("pion", pion())] {
@@ -74,15 +87,18 @@ impl Programs {
         all.collect::<Result<_, String>>().map(Versions)
     }
 
-    /// Runs each controller over the simulated link.
+    /// Runs each stack that knows it over the simulated link.
     pub(super) fn links(&self) -> Result<Vec<Link>, String> {
         let mut links = Vec::new();
-        for controller in CONTROLLERS {
-            let said = output(&mut command(&self.all[0].pure, &["link", controller]))?;
+        for (name, whose, words) in LINKS {
+            let Some(program) = self.all.iter().find(|program| program.name == whose) else {
+                continue;
+            };
+            let said = output(&mut command(&program.pure, words))?;
             let value: Value =
                 serde_json::from_str(said.trim()).map_err(|error| error.to_string())?;
             let share = value["share"].as_f64();
-            links.push(Link { controller, share: share.ok_or("the link says no share")? });
+            links.push(Link { name, share: share.ok_or("the link says no share")? });
         }
         Ok(links)
     }

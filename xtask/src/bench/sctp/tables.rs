@@ -103,13 +103,13 @@ pub(super) fn sockets(results: &Results) -> String {
     )
 }
 
-/// What each controller makes of a long path with losses.
+/// What each stack and controller makes of a long path with losses.
 pub(super) fn links(links: &[Link]) -> String {
     let mut text = String::from(
         "| 100 Mbit/s, 100 ms round trip, 0.1 % loss | share of the link |\n| --- | ---: |\n",
     );
     for link in links {
-        let _ = writeln!(text, "| eyas, {} | {:.1} % |", link.controller, link.share * 100.0);
+        let _ = writeln!(text, "| {} | {:.1} % |", link.name, link.share * 100.0);
     }
     text
 }

@@ -1,6 +1,6 @@
 //! Whether the ratios that we want hold.
 
-use super::programs::Link;
+use super::programs::{CHANNEL, DCSCTP, Link, WITH_BBR};
 use super::run::Answer;
 use super::tables::{median, middle};
 use super::{Column, Results};
@@ -10,6 +10,8 @@ const RIVALS: [&str; 4] = ["rtc-sctp", "dcsctp", "usrsctp", "pion"];
 const IDLE: f64 = 4096.0;
 /// Share of the link that the BBR-class controller is to get.
 const SHARE: f64 = 0.85;
+/// How many times the share of dcsctp a data channel is to get.
+const CHANNEL_RATIO: f64 = 2.0;
 
 /// A ratio that is wanted: a figure of eyas over the same of rivals.
 struct Wish {
@@ -94,13 +96,18 @@ pub(super) fn text(results: &Results, links: &[Link]) -> String {
     let idle = median(results, "eyas", Column::Associations, |answer| answer.memory / 2.0);
     let seen = idle.map_or("–".into(), |bytes| format!("{bytes:.0} bytes"));
     text.push_str(&row("an idle association: at most 4 KiB", &seen, idle.map(|it| it <= IDLE)));
-    let share = links.iter().find(|link| link.controller == "bbr").map(|link| link.share);
+    let share_of = |name| links.iter().find(|link| link.name == name).map(|link| link.share);
+    let share = share_of(WITH_BBR);
     let seen = share.map_or("–".into(), |share| format!("{:.1} %", share * 100.0));
     text.push_str(&row(
         "the long link: at least 85 % with BBR",
         &seen,
         share.map(|it| it >= SHARE),
     ));
+    let ratio = share_of(CHANNEL).zip(share_of(DCSCTP)).map(|(ours, theirs)| ours / theirs);
+    let seen = ratio.map_or("–".into(), |ratio| format!("{ratio:.2}"));
+    let wanted = "the long link: a data channel gets at least 2 × what dcsctp does";
+    text.push_str(&row(wanted, &seen, ratio.map(|it| it >= CHANNEL_RATIO)));
     text
 }
 
@@ -152,10 +159,18 @@ mod tests {
         results.insert(("eyas", Column::Udp(65_536)), runs(&[40.0, 80.0, 9.0]));
         results.insert(("rtc-sctp", Column::Udp(65_536)), runs(&[10.0, 20.0, 3.0]));
         results.insert(("usrsctp", Column::Udp(65_536)), runs(&[10.0, 20.0, 3.0]));
-        let text = text(&results, &[Link { controller: "bbr", share: 0.9 }]);
+        let text = text(
+            &results,
+            &[
+                Link { name: WITH_BBR, share: 0.9 },
+                Link { name: CHANNEL, share: 0.9 },
+                Link { name: DCSCTP, share: 0.5 },
+            ],
+        );
         assert!(text.contains("the Mbit/s of rtc-sctp | 4.00 | yes |"));
         assert!(text.contains("the Mbit/s of usrsctp | 4.00 | **no** |"));
         assert!(text.contains("4 KiB | – | not measured |"));
         assert!(text.contains("BBR | 90.0 % | yes |"));
+        assert!(text.contains("what dcsctp does | 1.80 | **no** |"));
     }
 }
