@@ -16,10 +16,12 @@ use crate::race::{Attempt, AttemptState, Race};
 use crate::trace::{Divergence, Event, Trace, replay};
 
 mod json;
+mod memory_json;
 #[cfg(test)]
 mod tests;
 
 pub use json::{AttemptJson, DnsJson, DroppedJson, EntryJson, PlanJson, RaceJson, WinnerJson};
+pub use memory_json::MemoryRowJson;
 
 /// How a race ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

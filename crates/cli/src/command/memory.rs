@@ -1,15 +1,12 @@
 //! `eyas memory`: what has been learnt, and forgetting it.
 
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use eyas::MemoryStore;
-use eyas::race::evidence::NetworkId;
-use eyas::race::memory::{
-    Config, Entry, Outcome, PathEntry, PeerEntry, Record, Secured, Seen, SetUp, Subject, Verdict,
-};
+use eyas::race::memory::Config;
+use eyas::race::report::MemoryRowJson;
 use eyas::race::target::Host;
 use serde_json::{Map, Value, json};
 
@@ -17,7 +14,7 @@ use super::setting;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, MemoryAction, MemoryFlags};
 use crate::output;
-use crate::shape::{MemoryRowShape, millis, value};
+use crate::shape::value;
 use crate::terminal::{Line, Look, Paint, table, time};
 
 /// Shows or changes the memory.
@@ -44,13 +41,9 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
     match action {
         MemoryAction::List { host } => {
             let host = host.map(|host| parse(&host)).transpose()?;
-            let entries = store.entries();
-            let names = names(&entries);
-            let rows = entries.iter().filter(|row| match (&host, row.key.host()) {
-                (None, _) => true,
-                (Some(host), of) => of == Some(host),
-            });
-            let rows = shapes(rows, &names);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let config = Config::default();
+            let rows = MemoryRowJson::rows(&store.entries(), host.as_ref(), now, &config);
             list(&path, host.as_ref(), &rows, &store.warnings(), common)
         }
         MemoryAction::Forget { host } => {
@@ -112,117 +105,10 @@ fn forgotten(path: &Path, count: usize, common: &CommonFlags) -> Result<(), Fail
     output::page(&[Line::new().with(Paint::Plain, text)], Look::of_stdout(common.color))
 }
 
-/// What people call the networks.
-fn names(rows: &[Record]) -> BTreeMap<NetworkId, String> {
-    let named = rows.iter().filter_map(|row| match &row.entry {
-        Entry::Network(entry) => Some((row.key.network.clone(), entry.name.clone())),
-        _ => None,
-    });
-    named.collect()
-}
-
-/// Rows as the shapes have them, newest first.
-fn shapes<'a>(
-    rows: impl Iterator<Item = &'a Record>,
-    names: &BTreeMap<NetworkId, String>,
-) -> Vec<MemoryRowShape> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let config = Config::default();
-    let mut shapes: Vec<MemoryRowShape> = rows
-        .flat_map(|row| {
-            let name = names.get(&row.key.network);
-            let mut shapes = of_row(row, now, &config);
-            shapes.iter_mut().for_each(|shape| shape.network_name = name.cloned());
-            shapes
-        })
-        .collect();
-    shapes.sort_by(|a, b| a.age_ms.total_cmp(&b.age_ms));
-    shapes
-}
-
-/// One row: a shape for each set-up that it tells of. One whose key and entry disagree was damaged and
-/// says nothing.
-fn of_row(row: &Record, now: Duration, config: &Config) -> Vec<MemoryRowShape> {
-    let mut shape = MemoryRowShape { network: row.key.network.0.clone(), ..Default::default() };
-    match (&row.key.subject, &row.entry) {
-        (Subject::Peer { host, transport, security, address }, Entry::Peer(peer)) => {
-            shape.host = Some(host.to_string());
-            shape.transport = transport.name();
-            shape.security = Some(security.name());
-            shape.address = address.to_string();
-            shape.rtt_ms = peer.round_trip.map(|round_trip| millis(round_trip.smoothed));
-            let verdicts = peer.verdicts(*security, now, config);
-            let of = |(secured, verdict)| of_peer(shape.clone(), peer, secured, verdict, now);
-            verdicts.into_iter().map(of).collect()
-        }
-        (Subject::Path { transport, family, port }, Entry::Path(path)) => {
-            shape.transport = transport.name();
-            shape.address = format!("{family}:{port}");
-            shape.strikes = u32::try_from(path.silent.len()).unwrap_or(u32::MAX);
-            shape.age_ms = millis(now.saturating_sub(path.at));
-            vec![of_path(shape, path, now, config)]
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn of_peer(
-    mut shape: MemoryRowShape,
-    peer: &PeerEntry,
-    secured: Option<&Secured>,
-    verdict: Verdict,
-    now: Duration,
-) -> MemoryRowShape {
-    let seen = secured.map(|secured| secured.seen);
-    let at = seen.or(peer.reach).map_or(peer.at, |seen| seen.at);
-    shape.age_ms = millis(now.saturating_sub(at));
-    let strikes = |seen: Seen| match seen.outcome {
-        Outcome::Bad { strikes, .. } => strikes,
-        Outcome::Good { .. } => 0,
-    };
-    shape.strikes = seen.into_iter().chain(peer.reach).map(strikes).max().unwrap_or_default();
-    if let Some(Secured { set_up: SetUp { alpn, trust }, .. }) = secured {
-        shape.alpn = Some(alpn.clone());
-        shape.trust = Some(trust.parameters.clone());
-        shape.certificate_host = trust.certificate_host.as_ref().map(ToString::to_string);
-    }
-    (shape.verdict, shape.cause) = match verdict {
-        Verdict::Good { .. } => ("good", None),
-        Verdict::Bad { cause, .. } => ("bad", Some(cause.to_string())),
-        Verdict::RetestDue { cause, .. } => ("retest-due", Some(cause.to_string())),
-        _ => ("unknown", None),
-    };
-    let until = match verdict {
-        Verdict::Good { .. } => Some(at.saturating_add(Config::default().good_for)),
-        Verdict::Bad { until, .. } => Some(until),
-        _ => None,
-    };
-    shape.holds_for_ms = until.map(|until| millis(until.saturating_sub(now)));
-    shape
-}
-
-fn of_path(
-    mut shape: MemoryRowShape,
-    path: &PathEntry,
-    now: Duration,
-    config: &Config,
-) -> MemoryRowShape {
-    let swallowed = path.swallowed(now, config).is_some();
-    let heard = path.heard_at.is_some() && path.silent.is_empty();
-    (shape.verdict, shape.cause) = match (swallowed, heard) {
-        (true, _) => ("network-bad", Some("silent".to_owned())),
-        (false, true) => ("good", None),
-        (false, false) => ("unknown", None),
-    };
-    let loss = path.loss(now, config);
-    (shape.handshakes, shape.sent_again) = (loss.handshakes, loss.sent_again);
-    shape
-}
-
 fn list(
     path: &Path,
     host: Option<&Host>,
-    rows: &[MemoryRowShape],
+    rows: &[MemoryRowJson],
     warnings: &[String],
     common: &CommonFlags,
 ) -> Result<(), Failure> {
@@ -247,9 +133,9 @@ fn list(
 }
 
 /// A table for each network, the one that was heard of last first.
-fn by_network(rows: &[MemoryRowShape], look: Look) -> Vec<Line> {
+fn by_network(rows: &[MemoryRowJson], look: Look) -> Vec<Line> {
     let header = ["host", "over", "address", "age", "away", "verdict"];
-    let mut networks: Vec<&MemoryRowShape> = Vec::new();
+    let mut networks: Vec<&MemoryRowJson> = Vec::new();
     for row in rows {
         if !networks.iter().any(|known| known.network == row.network) {
             networks.push(row);
@@ -258,7 +144,7 @@ fn by_network(rows: &[MemoryRowShape], look: Look) -> Vec<Line> {
     let mut lines = Vec::new();
     for network in &networks {
         let name = network.network_name.as_deref().unwrap_or("a network without a name");
-        let shares_name = |other: &&&MemoryRowShape| other.network_name == network.network_name;
+        let shares_name = |other: &&&MemoryRowJson| other.network_name == network.network_name;
         // Two homes may look alike from inside.
         let mark = match networks.iter().filter(shares_name).count() {
             1 => String::new(),
@@ -275,7 +161,7 @@ fn by_network(rows: &[MemoryRowShape], look: Look) -> Vec<Line> {
 }
 
 /// What was offered and who was trusted, where the row holds for that alone.
-fn offered(shape: &MemoryRowShape) -> Option<String> {
+fn offered(shape: &MemoryRowJson) -> Option<String> {
     let alpn = shape.alpn.as_ref()?;
     let mut text = if alpn.is_empty() { "no ALPN".to_owned() } else { alpn.join(" ") };
     match shape.trust.as_deref() {
@@ -296,7 +182,7 @@ fn offered(shape: &MemoryRowShape) -> Option<String> {
 }
 
 /// The transport, and its security where that is not the only one that it has.
-fn over(shape: &MemoryRowShape) -> String {
+fn over(shape: &MemoryRowJson) -> String {
     match (shape.transport, shape.security) {
         ("quic", _) | (_, None | Some("none")) => shape.transport.to_owned(),
         (transport, Some(security)) => format!("{transport} {security}"),
@@ -304,7 +190,7 @@ fn over(shape: &MemoryRowShape) -> String {
 }
 
 /// Address and port, or which of the network's ways it is.
-fn address(shape: &MemoryRowShape) -> String {
+fn address(shape: &MemoryRowJson) -> String {
     match (&shape.host, shape.address.split_once(':')) {
         (None, Some((family, port))) => {
             let family = if family == "v4" { "IPv4" } else { "IPv6" };
@@ -314,7 +200,7 @@ fn address(shape: &MemoryRowShape) -> String {
     }
 }
 
-fn row(shape: &MemoryRowShape) -> Vec<(Paint, String)> {
+fn row(shape: &MemoryRowJson) -> Vec<(Paint, String)> {
     let span = |ms: f64| time(Duration::from_secs_f64(ms.max(0.0) / 1e3));
     let paint = match shape.verdict {
         "good" => Paint::Good,

@@ -99,45 +99,6 @@ pub(crate) struct ConnectionShape {
     pub(crate) reasons: Vec<String>,
 }
 
-/// One row of `eyas memory list`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct MemoryRowShape {
-    /// The network that it belongs to.
-    pub(crate) network: String,
-    /// What people call the network: its interface and gateway.
-    pub(crate) network_name: Option<String>,
-    /// The host; `null` where the row is about the network itself.
-    pub(crate) host: Option<String>,
-    /// As in [`WinnerJson`](eyas::race::report::WinnerJson).
-    pub(crate) transport: &'static str,
-    /// As in [`WinnerJson`](eyas::race::report::WinnerJson); `null` where the row is about the network itself.
-    pub(crate) security: Option<&'static str>,
-    /// Address and port; family and port where the row is about the network itself.
-    pub(crate) address: String,
-    /// The application protocols that were offered; `null` where the row holds whatever is offered.
-    pub(crate) alpn: Option<Vec<String>>,
-    /// What the security parameters are called under which it holds; `null` where it holds under all.
-    pub(crate) trust: Option<String>,
-    /// The host that the certificate had to be good for, if it was another.
-    pub(crate) certificate_host: Option<String>,
-    /// `good`, `bad`, `retest-due`, `network-bad` or `unknown`.
-    pub(crate) verdict: &'static str,
-    /// Why it is bad.
-    pub(crate) cause: Option<String>,
-    /// Failures in a row.
-    pub(crate) strikes: u32,
-    /// How old the last evidence is.
-    pub(crate) age_ms: f64,
-    /// How long the verdict still holds.
-    pub(crate) holds_for_ms: Option<f64>,
-    /// The smoothed round trip.
-    pub(crate) rtt_ms: Option<f64>,
-    /// How many of the last handshakes with anybody are known, where the row is about the network.
-    pub(crate) handshakes: u32,
-    /// How many of them had to send packets again.
-    pub(crate) sent_again: u32,
-}
-
 /// A duration as the shapes have it.
 pub(crate) fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3

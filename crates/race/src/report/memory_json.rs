@@ -1,0 +1,176 @@
+//! What was learnt, as the JSON objects that `eyas memory --json` prints and the library for C gives
+//! (`docs/json.md`). What is said of names and times in [`json`](super::json) holds here.
+
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeMap,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
+use core::time::Duration;
+
+use serde::Serialize;
+
+use crate::evidence::NetworkId;
+use crate::memory::{
+    Config, Entry, Outcome, PathEntry, PeerEntry, Record, Secured, Seen, SetUp, Subject, Verdict,
+};
+use crate::target::Host;
+
+/// One row of the memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct MemoryRowJson {
+    /// The network that it belongs to.
+    pub network: String,
+    /// What people call the network: its interface and gateway.
+    pub network_name: Option<String>,
+    /// The host; `null` where the row is about the network itself.
+    pub host: Option<String>,
+    /// As in [`WinnerJson`](super::WinnerJson).
+    pub transport: &'static str,
+    /// As in [`WinnerJson`](super::WinnerJson); `null` where the row is about the network itself.
+    pub security: Option<&'static str>,
+    /// Address and port; family and port where the row is about the network itself.
+    pub address: String,
+    /// The application protocols that were offered; `null` where the row holds whatever is offered.
+    pub alpn: Option<Vec<String>>,
+    /// What the security parameters are called under which it holds; `null` where it holds under all.
+    pub trust: Option<String>,
+    /// The host that the certificate had to be good for, if it was another.
+    pub certificate_host: Option<String>,
+    /// `good`, `bad`, `retest-due`, `network-bad` or `unknown`.
+    pub verdict: &'static str,
+    /// Why it is bad.
+    pub cause: Option<String>,
+    /// Failures in a row.
+    pub strikes: u32,
+    /// How old the last evidence is.
+    pub age_ms: f64,
+    /// How long the verdict still holds.
+    pub holds_for_ms: Option<f64>,
+    /// The smoothed round trip.
+    pub rtt_ms: Option<f64>,
+    /// How many of the last handshakes with anybody are known, where the row is about the network.
+    pub handshakes: u32,
+    /// How many of them had to send packets again.
+    pub sent_again: u32,
+}
+
+impl MemoryRowJson {
+    /// The rows of a memory, of one host or of all, newest first: one for each set-up that a record
+    /// tells of.
+    pub fn rows(
+        records: &[Record],
+        host: Option<&Host>,
+        now: Duration,
+        config: &Config,
+    ) -> Vec<Self> {
+        let names = names(records);
+        let wanted = records.iter().filter(|record| host.is_none() || record.key.host() == host);
+        let mut rows: Vec<Self> = wanted
+            .flat_map(|record| {
+                let name = names.get(&record.key.network);
+                let mut rows = of_record(record, now, config);
+                rows.iter_mut().for_each(|row| row.network_name = name.cloned());
+                rows
+            })
+            .collect();
+        rows.sort_by(|a, b| a.age_ms.total_cmp(&b.age_ms));
+        rows
+    }
+}
+
+/// What people call the networks.
+fn names(records: &[Record]) -> BTreeMap<NetworkId, String> {
+    let named = records.iter().filter_map(|record| match &record.entry {
+        Entry::Network(entry) => Some((record.key.network.clone(), entry.name.clone())),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// One whose key and entry disagree was damaged and says nothing.
+fn of_record(record: &Record, now: Duration, config: &Config) -> Vec<MemoryRowJson> {
+    let mut row = MemoryRowJson { network: record.key.network.0.clone(), ..Default::default() };
+    match (&record.key.subject, &record.entry) {
+        (Subject::Peer { host, transport, security, address }, Entry::Peer(peer)) => {
+            row.host = Some(host.to_string());
+            row.transport = transport.name();
+            row.security = Some(security.name());
+            row.address = address.to_string();
+            row.rtt_ms = peer.round_trip.map(|round_trip| millis(round_trip.smoothed));
+            let verdicts = peer.verdicts(*security, now, config);
+            let of = |(secured, verdict)| of_peer(row.clone(), peer, secured, verdict, now, config);
+            verdicts.into_iter().map(of).collect()
+        }
+        (Subject::Path { transport, family, port }, Entry::Path(path)) => {
+            row.transport = transport.name();
+            row.address = alloc::format!("{family}:{port}");
+            row.strikes = u32::try_from(path.silent.len()).unwrap_or(u32::MAX);
+            row.age_ms = millis(now.saturating_sub(path.at));
+            vec![of_path(row, path, now, config)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn of_peer(
+    mut row: MemoryRowJson,
+    peer: &PeerEntry,
+    secured: Option<&Secured>,
+    verdict: Verdict,
+    now: Duration,
+    config: &Config,
+) -> MemoryRowJson {
+    let seen = secured.map(|secured| secured.seen);
+    let at = seen.or(peer.reach).map_or(peer.at, |seen| seen.at);
+    row.age_ms = millis(now.saturating_sub(at));
+    let strikes = |seen: Seen| match seen.outcome {
+        Outcome::Bad { strikes, .. } => strikes,
+        Outcome::Good { .. } => 0,
+    };
+    row.strikes = seen.into_iter().chain(peer.reach).map(strikes).max().unwrap_or_default();
+    if let Some(Secured { set_up: SetUp { alpn, trust }, .. }) = secured {
+        row.alpn = Some(alpn.clone());
+        row.trust = Some(trust.parameters.clone());
+        row.certificate_host = trust.certificate_host.as_ref().map(ToString::to_string);
+    }
+    (row.verdict, row.cause) = match verdict {
+        Verdict::Good { .. } => ("good", None),
+        Verdict::Bad { cause, .. } => ("bad", Some(cause.to_string())),
+        Verdict::RetestDue { cause, .. } => ("retest-due", Some(cause.to_string())),
+        _ => ("unknown", None),
+    };
+    let until = match verdict {
+        Verdict::Good { .. } => Some(at.saturating_add(config.good_for)),
+        Verdict::Bad { until, .. } => Some(until),
+        _ => None,
+    };
+    row.holds_for_ms = until.map(|until| millis(until.saturating_sub(now)));
+    row
+}
+
+fn of_path(
+    mut row: MemoryRowJson,
+    path: &PathEntry,
+    now: Duration,
+    config: &Config,
+) -> MemoryRowJson {
+    let swallowed = path.swallowed(now, config).is_some();
+    let heard = path.heard_at.is_some() && path.silent.is_empty();
+    (row.verdict, row.cause) = match (swallowed, heard) {
+        (true, _) => ("network-bad", Some("silent".to_owned())),
+        (false, true) => ("good", None),
+        (false, false) => ("unknown", None),
+    };
+    let loss = path.loss(now, config);
+    (row.handshakes, row.sent_again) = (loss.handshakes, loss.sent_again);
+    row
+}
+
+/// Memories are older than races are long: more than a number of 32 bits has of microseconds.
+fn millis(span: Duration) -> f64 {
+    let seconds = u32::try_from(span.as_secs()).unwrap_or(u32::MAX);
+    f64::from(seconds) * 1e3 + f64::from(span.subsec_micros()) / 1e3
+}
