@@ -63,6 +63,16 @@ impl ByteStream {
         }
     }
 
+    /// What the peer has said already would be lost with the rest of the stream.
+    pub(crate) fn into_tcp(self) -> Result<TcpStream, Self> {
+        match self {
+            Self { transport: ByteTransport::Tcp(stream), said, .. } if said.is_empty() => {
+                Ok(stream)
+            }
+            other => Err(other),
+        }
+    }
+
     #[cfg(feature = "sctp")]
     pub(crate) fn info_arc(&self) -> Arc<ConnectionInfo> {
         Arc::clone(&self.info)

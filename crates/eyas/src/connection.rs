@@ -78,6 +78,16 @@ impl Connection {
         }
     }
 
+    /// The socket of a TCP or MPTCP connection without security. The memory then hears no more of what
+    /// becomes of it.
+    ///
+    /// # Errors
+    /// Gives the connection back if it is none, has TLS, or has heard of its peer already
+    /// ([`Preconnection::until_spoken`](crate::Preconnection::until_spoken)).
+    pub fn into_tcp(self) -> Result<tokio::net::TcpStream, Self> {
+        self.stream.into_tcp().map_err(|stream| Self { stream })
+    }
+
     /// Another pair of SCTP streams as one stream of bytes, under a TLS session of its own if the
     /// connection has TLS (RFC 3436 §4). The peer has to do the same with the same number. `None`
     /// if this is no SCTP association that eyas carries itself.
