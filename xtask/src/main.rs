@@ -5,11 +5,13 @@
 //! | `ci` | every check, one step after another, with times and a summary |
 //! | `tidy` | the house rules that neither the compiler nor clippy knows |
 //! | `bench` | the tables of `docs/benchmarks.md` |
+//! | `capi` | the library for C: built, installed, and its examples run |
 //! | `python` | the package for Python: its wheel, and its tests |
 //! | `differential` | what races decide here and in another revision |
 //! | `run` | starting programs and reading what they say |
 
 mod bench;
+mod capi;
 mod ci;
 mod differential;
 mod python;
@@ -29,6 +31,9 @@ cargo xtask COMMAND
   bench race [--dry]    instructions per operation of the race engine, into docs/benchmarks.md
   bench sctp [--rounds N] [--quick] [--dry]
                         messages through SCTP beside other stacks, into docs/benchmarks.md
+  capi [--install PREFIX] [--dev]
+                        the library for C, installed below a prefix; or else its examples, compiled, run
+                        and watched by valgrind and the address sanitizer
   python [--build]      the wheel for Python with the command in it, into target/python/wheels, and its
                         tests; with --build the wheel alone
   differential --base REVISION [--worlds N] [--from N]
@@ -42,6 +47,7 @@ fn main() -> ExitCode {
         ["ci", options @ ..] => ci::main(options),
         ["tidy"] => tidy::main(),
         ["bench", options @ ..] => bench::main(options),
+        ["capi", options @ ..] => capi::main(options),
         ["python", options @ ..] => python::main(options),
         ["differential", options @ ..] => differential::main(options),
         ["help" | "--help" | "-h"] => {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::run::{check, command, works, workspace};
+use crate::run::{check, command, target, works, workspace};
 
 /// What makes wheels.
 const MATURIN: &str = "maturin==1.16.0";
@@ -36,11 +36,6 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     let wheel = build(&tools, &place.join("wheels"))?;
     println!("the wheel is {}", wheel.display());
     if tests { test(&place, &wheel) } else { Ok(()) }
-}
-
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| workspace().join("target"), |directory| workspace().join(directory))
 }
 
 /// The interpreter of a virtual environment, which is made if it is not there.

@@ -13,6 +13,12 @@ pub(crate) fn workspace() -> PathBuf {
     here.parent().unwrap_or(&here).to_path_buf()
 }
 
+/// Where what is built goes.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| workspace().join("target"), |directory| workspace().join(directory))
+}
+
 /// A command that runs in the workspace and inherits the terminal.
 ///
 /// The variables that `cargo run` sets are taken away again: with them a nested `cargo` would

@@ -1,0 +1,376 @@
+//! SCTP with messages: an association, its streams and its paths.
+
+use std::{
+    ffi::{c_char, c_int},
+    net::IpAddr,
+    pin::pin,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use eyas::sctp::{
+    SctpAssociation,
+    protocol::{
+        endpoint::{AssociationState, PathState, PathStatus, Status},
+        identifier::{PathId, StreamId},
+        message::SendInfo,
+    },
+};
+use serde_json::{Value, json};
+
+use crate::{
+    call::{answer, done, release},
+    code::{Code, EYAS_CLOSED, EYAS_END, EYAS_OK, EYAS_WOULD_BLOCK},
+    endpoint_options,
+    error::Failure,
+    event::Event,
+    home::{Home, Owned},
+    json,
+    message::Message,
+    pointer::{Data, Out, Text, give, handle},
+    send_options::SendOptions,
+    wait::{Limit, Over, Turn, wait, wait_for},
+};
+
+/// An SCTP association that carries messages on all its streams, without security. From any thread; one
+/// can send, one receive and one wait for notifications at the same time. Timeouts are as for a
+/// connection.
+pub struct Association {
+    association: Owned<SctpAssociation>,
+    sending: Turn,
+    receiving: Turn,
+    watching: Turn,
+    over: Over,
+}
+
+impl Association {
+    pub(crate) fn new(association: SctpAssociation, home: &Arc<Home>) -> Self {
+        Self {
+            association: Owned::new(association, home),
+            sending: Turn::default(),
+            receiving: Turn::default(),
+            watching: Turn::default(),
+            over: Over::default(),
+        }
+    }
+
+    fn home(&self) -> &Arc<Home> {
+        self.association.home()
+    }
+
+    /// The association, for a call that does not wait; a forked child has none.
+    fn now<T>(&self, call: impl FnOnce(&SctpAssociation) -> T) -> Result<T, Failure> {
+        let _inside = self.home().enter()?;
+        Ok(call(&self.association))
+    }
+
+    fn send(&self, info: &SendInfo, data: &Bytes, limit: Limit) -> Result<Option<()>, Failure> {
+        let _turn = self.sending.take("sending")?;
+        wait(self.home(), &self.sending, &self.over, limit, |cx| {
+            pin!(self.association.send(info, data.clone())).poll(cx).map_err(Failure::from)
+        })
+    }
+
+    fn receive(&self, limit: Limit) -> Result<Option<Option<Message>>, Failure> {
+        let _turn = self.receiving.take("receiving")?;
+        let received = wait(self.home(), &self.receiving, &self.over, limit, |cx| {
+            pin!(self.association.receive()).poll(cx).map_err(Failure::from)
+        })?;
+        Ok(received.map(|message| message.map(Message::new)))
+    }
+
+    fn event(&self, limit: Limit) -> Result<Option<Option<Event>>, Failure> {
+        let _turn = self.watching.take("waiting for notifications")?;
+        let told = wait(self.home(), &self.watching, &self.over, limit, |cx| {
+            pin!(self.association.event()).poll(cx).map(Ok)
+        })?;
+        Ok(told.map(|event| event.map(|event| Event::new(&event))))
+    }
+
+    fn shutdown(&self, limit: Limit) -> Result<(), Failure> {
+        wait_for(self.home(), limit, self.association.shutdown())??;
+        Ok(())
+    }
+
+    fn status(&self) -> Result<Value, Failure> {
+        match self.now(SctpAssociation::status)? {
+            Some(status) => Ok(of_status(&status)),
+            None => Err(Failure::new(EYAS_CLOSED, "the association is over")),
+        }
+    }
+
+    /// Ends whatever waits, in any thread.
+    fn end_calls(&self) {
+        self.over.say();
+        for turn in [&self.sending, &self.receiving, &self.watching] {
+            turn.readiness.raise();
+        }
+    }
+}
+
+fn of_status(status: &Status) -> Value {
+    json!({
+        "state": state(status.state),
+        "local_port": status.local_port,
+        "remote_port": status.remote_port,
+        "outbound_streams": status.outbound_streams,
+        "inbound_streams": status.inbound_streams,
+        "window": status.window,
+        "peer_window": status.peer_window,
+        "queued": status.queued,
+        "primary": status.primary.0,
+        "paths": status.paths.iter().map(of_path).collect::<Vec<_>>(),
+    })
+}
+
+const fn state(state: AssociationState) -> &'static str {
+    match state {
+        AssociationState::CookieWait | AssociationState::Held => "cookie-wait",
+        AssociationState::CookieEchoed => "cookie-echoed",
+        AssociationState::Established => "established",
+        AssociationState::ShutdownPending => "shutdown-pending",
+        AssociationState::ShutdownSent => "shutdown-sent",
+        AssociationState::ShutdownReceived => "shutdown-received",
+        AssociationState::ShutdownAckSent => "shutdown-ack-sent",
+        AssociationState::Closed => "closed",
+        _ => "unknown",
+    }
+}
+
+/// A path as `eyas race --json` has it, with its number.
+fn of_path(path: &PathStatus) -> Value {
+    json!({
+        "path": path.id.0,
+        "remote": path.remote.ip().to_string(),
+        "local": path.local.map(|local| local.to_string()),
+        "state": path_state(path.state),
+        "rtt_ms": path.smoothed_rtt.map(json::millis),
+        "window": path.congestion_window,
+        "mtu": path.mtu,
+    })
+}
+
+fn path_state(state: PathState) -> &'static str {
+    match state {
+        PathState::Unconfirmed => "unconfirmed",
+        PathState::Active => "active",
+        PathState::PotentiallyFailed => "potentially-failed",
+        PathState::Inactive => "inactive",
+    }
+}
+
+/// Sends a message, which is copied; waits for room in the send buffer. It goes whole or not at all.
+/// `options` may be NULL: stream 0, in order, reliable.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_send(
+    association: Option<&Association>,
+    data: Data<'_>,
+    size: usize,
+    options: Option<&SendOptions>,
+    timeout_ms: i32,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    answer(error, || {
+        let association = handle(association, "association")?;
+        let data = Bytes::copy_from_slice(data.read(size, "data")?);
+        let info = options.map_or_else(SendInfo::default, SendOptions::info);
+        let sent = association.send(&info, &data, Limit::of(timeout_ms))?;
+        Ok(if sent.is_some() { EYAS_OK } else { EYAS_WOULD_BLOCK })
+    })
+}
+
+/// Receives a message, or a part of a large one: the caller's, to be freed with eyas_message_free.
+/// EYAS_END: the peer is done. Until then what is not received closes the window to the peer.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_receive(
+    association: Option<&Association>,
+    timeout_ms: i32,
+    message: Out<'_, *mut Message>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    answer(error, || {
+        let place = message.place("message")?;
+        place.write(std::ptr::null_mut());
+        Ok(match handle(association, "association")?.receive(Limit::of(timeout_ms))? {
+            None => EYAS_WOULD_BLOCK,
+            Some(None) => EYAS_END,
+            Some(Some(message)) => {
+                give(place, message);
+                EYAS_OK
+            }
+        })
+    })
+}
+
+/// Gives the next notification (RFC 6458 §6.1): the caller's, to be freed with eyas_event_free. EYAS_END:
+/// the association is over. Only the latest are kept for who does not ask.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_event(
+    association: Option<&Association>,
+    timeout_ms: i32,
+    event: Out<'_, *mut Event>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    answer(error, || {
+        let place = event.place("event")?;
+        place.write(std::ptr::null_mut());
+        Ok(match handle(association, "association")?.event(Limit::of(timeout_ms))? {
+            None => EYAS_WOULD_BLOCK,
+            Some(None) => EYAS_END,
+            Some(Some(event)) => {
+                give(place, event);
+                EYAS_OK
+            }
+        })
+    })
+}
+
+/// Puts a descriptor into `fd` that is readable (POLLIN) while eyas_association_send is worth a try. It
+/// belongs to the association: neither read nor close it.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_send_fd(
+    association: Option<&Association>,
+    fd: Out<'_, c_int>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let fd = fd.place("fd")?;
+        fd.write(handle(association, "association")?.sending.readiness.descriptor()?);
+        Ok(())
+    })
+}
+
+/// The same for eyas_association_receive.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_receive_fd(
+    association: Option<&Association>,
+    fd: Out<'_, c_int>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let fd = fd.place("fd")?;
+        fd.write(handle(association, "association")?.receiving.readiness.descriptor()?);
+        Ok(())
+    })
+}
+
+/// The same for eyas_association_event.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_event_fd(
+    association: Option<&Association>,
+    fd: Out<'_, c_int>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let fd = fd.place("fd")?;
+        fd.write(handle(association, "association")?.watching.readiness.descriptor()?);
+        Ok(())
+    })
+}
+
+/// The association at this moment, as JSON: `state`, streams, windows, `primary`, and `paths`, each with
+/// its number `path`. The text is the caller's, to be freed with eyas_text_free.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_status_json(
+    association: Option<&Association>,
+    text: Out<'_, *mut c_char>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = text.place("text")?;
+        json::give(place, handle(association, "association")?.status()?);
+        Ok(())
+    })
+}
+
+/// Makes a path the primary one, which new data takes; its number is that of
+/// eyas_association_status_json.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_set_primary(
+    association: Option<&Association>,
+    path: u16,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let association = handle(association, "association")?;
+        Ok(association.now(|one| one.set_primary(PathId(path)))??)
+    })
+}
+
+/// Tells the peer of another address of this host (RFC 5061), or takes one back; the notification
+/// "own-address" says how that went.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_add_address(
+    association: Option<&Association>,
+    address: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || change_address(association, address, SctpAssociation::add_address))
+}
+
+/// See eyas_association_add_address.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_remove_address(
+    association: Option<&Association>,
+    address: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || change_address(association, address, SctpAssociation::remove_address))
+}
+
+fn change_address(
+    association: Option<&Association>,
+    address: Text<'_>,
+    change: impl FnOnce(&SctpAssociation, IpAddr) -> Result<(), eyas::sctp::SctpError>,
+) -> Result<(), Failure> {
+    let address = endpoint_options::address(address)?;
+    Ok(handle(association, "association")?.now(|one| change(one, address))??)
+}
+
+/// Resets one of our outgoing streams, so that its numbers start anew (RFC 6525); the notification
+/// "streams-reset" says how that went.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_reset_stream(
+    association: Option<&Association>,
+    stream: u16,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let association = handle(association, "association")?;
+        Ok(association.now(|one| one.reset_streams(true, &[StreamId(stream)]))??)
+    })
+}
+
+/// Ends the association once all messages have arrived, and waits for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_shutdown(
+    association: Option<&Association>,
+    timeout_ms: i32,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || handle(association, "association")?.shutdown(Limit::of(timeout_ms)))
+}
+
+/// Ends the association at once; the peer is told `reason`, which may be NULL. Calls of other threads that
+/// wait return EYAS_CANCELLED. The handle is still to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_abort(
+    association: Option<&Association>,
+    reason: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let association = handle(association, "association")?;
+        let reason = reason.read_if_any("reason")?.unwrap_or_default();
+        association.now(|one| one.abort(Bytes::copy_from_slice(reason.as_bytes())))?;
+        association.end_calls();
+        Ok(())
+    })
+}
+
+/// Frees an association; NULL is fine. No call on it may be under way. One that is up ends in order, as
+/// far as its endpoint lives long enough: see eyas_endpoint_wait_for_associations.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_association_free(association: Option<Box<Association>>) {
+    release(association);
+}

@@ -1,0 +1,365 @@
+//! One connection, as a stream of bytes.
+
+use std::{
+    ffi::{c_char, c_int},
+    mem::MaybeUninit,
+    os::fd::IntoRawFd,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use eyas::{ConnectionInfo, Recording, Transport};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    task::AbortHandle,
+};
+
+use crate::{
+    association::Association,
+    call::{answer, done, release},
+    code::{Code, EYAS_END, EYAS_OK, EYAS_WOULD_BLOCK},
+    error::Failure,
+    home::{Home, Owned},
+    json,
+    pointer::{Data, Out, Room, give, handle},
+    stream::{Shared, Stream, Writing},
+    wait::{Limit, Over, Turn, lock, wait, wait_for},
+};
+
+/// A connection: what won a race, or was accepted. It keeps its endpoint's threads alive, so it may
+/// outlive the endpoint's handle.
+///
+/// From any thread; one can read while another writes. A second one that reads, or writes, at the same
+/// time gets EYAS_MISUSE.
+///
+/// Calls that wait take a number of milliseconds, as poll(2) does: 0 does not wait and says
+/// EYAS_WOULD_BLOCK instead, and a negative one waits as long as it takes. Signals do not interrupt
+/// them; eyas_connection_abort in another thread does.
+pub struct Connection {
+    stream: Owned<Shared>,
+    info: Arc<ConnectionInfo>,
+    recording: Option<Owned<Recording>>,
+    reading: Turn,
+    writing: Turn,
+    wrote: AtomicBool,
+    flusher: Mutex<Option<AbortHandle>>,
+    over: Over,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        connection: eyas::Connection,
+        recording: Option<Recording>,
+        home: &Arc<Home>,
+    ) -> Self {
+        Self {
+            info: connection.shared_info(),
+            stream: Owned::new(Shared::new(connection), home),
+            recording: recording.map(|recording| Owned::new(recording, home)),
+            reading: Turn::default(),
+            writing: Turn::default(),
+            wrote: AtomicBool::new(false),
+            flusher: Mutex::default(),
+            over: Over::default(),
+        }
+    }
+
+    fn home(&self) -> &Arc<Home> {
+        self.stream.home()
+    }
+
+    fn read(&self, room: &mut [MaybeUninit<u8>], limit: Limit) -> Result<Option<usize>, Failure> {
+        let _turn = self.reading.take("reading")?;
+        wait(self.home(), &self.reading, &self.over, limit, |cx| self.stream.poll_read(cx, room))
+    }
+
+    fn write(&self, writing: &mut Writing<'_>, limit: Limit) -> Result<Option<()>, Failure> {
+        let _turn = self.writing.take("writing")?;
+        self.wrote.store(true, Ordering::Relaxed);
+        wait(self.home(), &self.writing, &self.over, limit, |cx| {
+            writing.poll(cx, &self.stream, limit, &self.flusher)
+        })
+    }
+
+    fn shutdown(&self, limit: Limit) -> Result<Option<()>, Failure> {
+        let _turn = self.writing.take("writing")?;
+        wait(self.home(), &self.writing, &self.over, limit, |cx| self.stream.poll_shutdown(cx))
+    }
+
+    /// Ends whatever waits, in any thread.
+    fn end_calls(&self) {
+        self.over.say();
+        self.reading.readiness.raise();
+        self.writing.readiness.raise();
+        if let Some(flusher) = lock(&self.flusher).take() {
+            flusher.abort();
+        }
+    }
+
+    fn close(&self, limit: Limit) -> Result<(), Failure> {
+        let home = self.home();
+        home.runtime()?;
+        let connection = self.stream.take(Stream::Closed)?;
+        self.end_calls();
+        let is_quic = self.info.transport == Transport::Quic;
+        let waits = is_quic && self.wrote.load(Ordering::Relaxed);
+        wait_for(home, limit, end_in_order(connection, waits))
+    }
+
+    fn abort(&self) -> Result<(), Failure> {
+        let home = self.home();
+        home.runtime()?;
+        let connection = self.stream.take(Stream::Closed)?;
+        self.end_calls();
+        drop(Owned::new(connection, home));
+        Ok(())
+    }
+
+    /// Takes the connection out, unless somebody uses it. One that does not suit is put back, and
+    /// `wanted` says what does.
+    fn take_out<T>(
+        &self,
+        taking: impl FnOnce(eyas::Connection) -> Result<T, eyas::Connection>,
+        wanted: &str,
+    ) -> Result<T, Failure> {
+        let (_reading, _writing) = (self.reading.take("reading")?, self.writing.take("writing")?);
+        let _inside = self.home().enter()?;
+        let connection = self.stream.take(Stream::GivenAway)?;
+        taking(connection).map_err(|connection| {
+            self.stream.put(connection);
+            let (transport, security) = (self.info.transport, self.info.security);
+            Failure::unsupported(format_args!(
+                "{wanted}; this is {transport} with security {security}"
+            ))
+        })
+    }
+
+    fn take_socket(&self) -> Result<c_int, Failure> {
+        let wanted = "only TCP and MPTCP without TLS go on as a descriptor; read and write the \
+                      connection instead, or allow nothing else";
+        let tcp = self.take_out(eyas::Connection::into_tcp, wanted)?.into_std()?;
+        tcp.set_nonblocking(false)?;
+        Ok(tcp.into_raw_fd())
+    }
+
+    fn take_association(&self) -> Result<Association, Failure> {
+        let wanted = "only SCTP without TLS carries messages; allow no other transport, and ask for \
+                      security \"none\"";
+        let association = self.take_out(eyas::Connection::into_sctp, wanted)?;
+        Ok(Association::new(association, self.home()))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // In a forked child the task is not there to be ended.
+        if self.home().runtime().is_ok()
+            && let Some(flusher) = lock(&self.flusher).take()
+        {
+            flusher.abort();
+        }
+    }
+}
+
+/// Says that nothing more comes, and sees to it that what was said arrives.
+async fn end_in_order(mut connection: eyas::Connection, waits: bool) {
+    // A peer that is done may have closed everything by now.
+    let _ = connection.shutdown().await;
+    if waits {
+        let mut unread = [0; 4096];
+        while connection.read(&mut unread).await.is_ok_and(|length| length > 0) {}
+    }
+    if let Some(association) = connection.sctp().cloned() {
+        let _ = association.shutdown().await;
+    }
+}
+
+/// Reads at least a byte and at most `size` into `buffer`, and puts how many into `length`. EYAS_END: the
+/// peer has ended its side, and everything was read.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_read(
+    connection: Option<&Connection>,
+    buffer: Room<'_>,
+    size: usize,
+    length: Out<'_, usize>,
+    timeout_ms: i32,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    answer(error, || {
+        let length = length.place("length")?.write(0);
+        let (connection, room) = (handle(connection, "connection")?, buffer.of(size, "buffer")?);
+        let read = connection.read(room, Limit::of(timeout_ms))?;
+        *length = read.unwrap_or_default();
+        Ok(match read {
+            None => EYAS_WOULD_BLOCK,
+            Some(0) if size > 0 => EYAS_END,
+            Some(_) => EYAS_OK,
+        })
+    })
+}
+
+/// Writes all of `data`; with a timeout of 0 what goes at once, which is at least a byte unless it says
+/// EYAS_WOULD_BLOCK. Puts how many bytes have gone into `written`, also where it fails; `written` may be
+/// NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_write(
+    connection: Option<&Connection>,
+    data: Data<'_>,
+    size: usize,
+    written: Out<'_, usize>,
+    timeout_ms: i32,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    let mut gone = 0;
+    let code = answer(error, || {
+        let connection = handle(connection, "connection")?;
+        let mut writing = Writing { data: data.read(size, "data")?, written: 0 };
+        let result = connection.write(&mut writing, Limit::of(timeout_ms));
+        gone = writing.written;
+        Ok(if result?.is_some() { EYAS_OK } else { EYAS_WOULD_BLOCK })
+    });
+    written.put(gone);
+    code
+}
+
+/// Tells the peer that nothing more will be written. Reading goes on.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_shutdown(
+    connection: Option<&Connection>,
+    timeout_ms: i32,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    answer(error, || {
+        let shut = handle(connection, "connection")?.shutdown(Limit::of(timeout_ms))?;
+        Ok(if shut.is_some() { EYAS_OK } else { EYAS_WOULD_BLOCK })
+    })
+}
+
+/// Puts a descriptor into `fd` that is readable (POLLIN) while reading is worth a try: from now until
+/// eyas_connection_read says EYAS_WOULD_BLOCK, and again once something came. It belongs to the
+/// connection: neither read nor close it.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_read_fd(
+    connection: Option<&Connection>,
+    fd: Out<'_, c_int>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let fd = fd.place("fd")?;
+        fd.write(handle(connection, "connection")?.reading.readiness.descriptor()?);
+        Ok(())
+    })
+}
+
+/// The same for eyas_connection_write and eyas_connection_shutdown. This one, too, becomes readable, not
+/// writable.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_write_fd(
+    connection: Option<&Connection>,
+    fd: Out<'_, c_int>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let fd = fd.place("fd")?;
+        fd.write(handle(connection, "connection")?.writing.readiness.descriptor()?);
+        Ok(())
+    })
+}
+
+/// Closes the connection in order: what was written arrives, and the peer is told. Ends calls of other
+/// threads. EYAS_TIMEOUT: the peer did not say in time that it has everything; it is closed all the
+/// same. The handle is still to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_close(
+    connection: Option<&Connection>,
+    timeout_ms: i32,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || handle(connection, "connection")?.close(Limit::of(timeout_ms)))
+}
+
+/// Closes the connection at once. Calls of other threads that wait return EYAS_CANCELLED. The handle is
+/// still to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_abort(
+    connection: Option<&Connection>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || handle(connection, "connection")?.abort())
+}
+
+/// Takes the socket of a TCP or MPTCP connection without TLS out, and puts its descriptor into `fd`: from
+/// now on it is the caller's, to be closed with close(2). It blocks. Others give EYAS_UNSUPPORTED and
+/// stay as they are. The handle is still to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_into_fd(
+    connection: Option<&Connection>,
+    fd: Out<'_, c_int>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let fd = fd.place("fd")?;
+        fd.write(handle(connection, "connection")?.take_socket()?);
+        Ok(())
+    })
+}
+
+/// Takes the association of an SCTP connection without TLS out, so that all its streams carry messages.
+/// It is the caller's, to be freed with eyas_association_free. Others give EYAS_UNSUPPORTED and stay as
+/// they are. The connection's handle is still to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_into_association(
+    connection: Option<&Connection>,
+    association: Out<'_, *mut Association>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = association.place("association")?;
+        give(place, handle(connection, "connection")?.take_association()?);
+        Ok(())
+    })
+}
+
+/// What the connection is, as JSON: `transport`, `security`, `local`, `remote`, `alpn`, `rtt_ms`,
+/// `timings`, and `reasons`, why it was chosen. The text is the caller's, to be freed with
+/// eyas_text_free. Also once it is closed.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_info_json(
+    connection: Option<&Connection>,
+    text: Out<'_, *mut c_char>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = text.place("text")?;
+        json::give(place, json::connection(&handle(connection, "connection")?.info));
+        Ok(())
+    })
+}
+
+/// The race that led to the connection, as JSON (docs/json.md: "A race"), so far. The text is the
+/// caller's, to be freed with eyas_text_free. A connection that was accepted has none: EYAS_UNSUPPORTED.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_race_json(
+    connection: Option<&Connection>,
+    text: Out<'_, *mut c_char>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let (place, connection) = (text.place("text")?, handle(connection, "connection")?);
+        connection.home().runtime()?;
+        let Some(recording) = &connection.recording else {
+            return Err(Failure::unsupported("the peer has connected, so there was no race here"));
+        };
+        json::give(place, json::race(&recording.trace())?);
+        Ok(())
+    })
+}
+
+/// Frees a connection; NULL is fine. No call on it may be under way. One that was not closed is closed at
+/// once.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connection_free(connection: Option<Box<Connection>>) {
+    release(connection);
+}

@@ -1,0 +1,296 @@
+//! What an endpoint is to be.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+};
+
+use eyas::{
+    MemoryStore, Resolver, SecurityParameters, certificates_from_pem, private_key_from_pem,
+    race::memory::Config,
+    sctp::protocol::config::{AssociationConfig, Multipath},
+};
+
+use crate::{
+    call::{done, release},
+    code::Code,
+    error::Failure,
+    pointer::{Data, Out, Text, give, handle},
+};
+
+/// What an endpoint is to be. One thread at a time.
+#[derive(Default)]
+pub struct EndpointOptions {
+    security: SecurityParameters,
+    memory: Memory,
+    resolver: Option<SocketAddr>,
+    known: Vec<(String, u16, Vec<IpAddr>)>,
+    mptcp: bool,
+    local_addresses: Vec<IpAddr>,
+    sctp_udp_port: Option<u16>,
+    sctp_local_addresses: Vec<IpAddr>,
+    sctp_multipath: bool,
+}
+
+/// Where what is learnt is kept.
+#[derive(Default)]
+enum Memory {
+    #[default]
+    Here,
+    Nowhere,
+    File(PathBuf),
+}
+
+impl EndpointOptions {
+    pub(crate) fn build(&self) -> Result<eyas::Endpoint, Failure> {
+        let mut resolver = self.resolver.map_or_else(Resolver::system, Resolver::server);
+        for (host, port, addresses) in &self.known {
+            resolver = resolver.overriding(host, *port, addresses.clone());
+        }
+        let memory = match &self.memory {
+            Memory::Here => MemoryStore::in_memory(Config::default()),
+            Memory::Nowhere => MemoryStore::none(),
+            Memory::File(path) => MemoryStore::open(path),
+        };
+        let mut builder = eyas::Endpoint::builder()
+            .security(self.security.clone())
+            .resolver(resolver)
+            .memory(memory)
+            .mptcp(self.mptcp)
+            .local_addresses(self.local_addresses.clone())
+            .sctp_local_addresses(self.sctp_local_addresses.clone())
+            .sctp_association(association(self.sctp_multipath));
+        if let Some(port) = self.sctp_udp_port {
+            builder = builder.sctp_encapsulation_port(port);
+        }
+        Ok(builder.build()?)
+    }
+
+    fn change(&mut self, change: impl FnOnce(SecurityParameters) -> SecurityParameters) {
+        self.security = change(std::mem::take(&mut self.security));
+    }
+}
+
+/// How associations behave.
+pub(crate) fn association(multipath: bool) -> AssociationConfig {
+    let mut config = AssociationConfig::default();
+    config.multipath = multipath.then(Multipath::default);
+    config
+}
+
+/// An IP address as people write it.
+pub(crate) fn address(text: Text<'_>) -> Result<IpAddr, Failure> {
+    let text = text.read("address")?;
+    text.parse().map_err(|_| {
+        Failure::invalid(format_args!("{text:?} is no IP address; write 192.0.2.1 or 2001:db8::1"))
+    })
+}
+
+/// Makes options with the defaults: the caller's, to be freed with eyas_endpoint_options_free.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_new(
+    options: Out<'_, *mut EndpointOptions>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        give(options.place("options")?, EndpointOptions::default());
+        Ok(())
+    })
+}
+
+/// Keeps what races learn in this SQLite file, made if need be, for its owner only; several processes can
+/// share it. What is wrong with it tells eyas_memory_warnings_json.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_set_memory_file(
+    options: Option<&mut EndpointOptions>,
+    path: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let options = handle(options, "options")?;
+        options.memory = Memory::File(path.read("path")?.into());
+        Ok(())
+    })
+}
+
+/// Keeps what races learn as long as the endpoint lives, or nowhere.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_set_memory(
+    options: Option<&mut EndpointOptions>,
+    remember: bool,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let memory = if remember { Memory::Here } else { Memory::Nowhere };
+        handle(options, "options")?.memory = memory;
+        Ok(())
+    })
+}
+
+/// Trusts the certificates of this PEM text and no others, in place of the platform's. They are copied.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_set_roots(
+    options: Option<&mut EndpointOptions>,
+    pem: Data<'_>,
+    size: usize,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let roots = certificates_from_pem(pem.read(size, "pem")?)?;
+        handle(options, "options")?.change(|security| security.with_roots(roots));
+        Ok(())
+    })
+}
+
+/// Trusts the certificates of this PEM text, too. They are copied.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_add_roots(
+    options: Option<&mut EndpointOptions>,
+    pem: Data<'_>,
+    size: usize,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let options = handle(options, "options")?;
+        for root in certificates_from_pem(pem.read(size, "pem")?)? {
+            options.change(|security| security.with_added_root(root));
+        }
+        Ok(())
+    })
+}
+
+/// Shows this certificate chain to servers that ask: PEM, the own certificate first, and its key. Both
+/// are copied.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_set_client_certificate(
+    options: Option<&mut EndpointOptions>,
+    chain_pem: Data<'_>,
+    chain_size: usize,
+    key_pem: Data<'_>,
+    key_size: usize,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let options = handle(options, "options")?;
+        let chain = certificates_from_pem(chain_pem.read(chain_size, "chain_pem")?)?;
+        let key = private_key_from_pem(key_pem.read(key_size, "key_pem")?)?;
+        options.change(|security| security.with_client_certificate(chain, key));
+        Ok(())
+    })
+}
+
+/// Asks this DNS server, such as "192.0.2.53:53", in place of the system's.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_set_dns_server(
+    options: Option<&mut EndpointOptions>,
+    server: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let options = handle(options, "options")?;
+        let text = server.read("server")?;
+        options.resolver = Some(text.parse().map_err(|_| {
+            Failure::invalid(format_args!(
+                "{text:?} is no address and port of a DNS server; write 192.0.2.53:53"
+            ))
+        })?);
+        Ok(())
+    })
+}
+
+/// Takes this address for `host` at `port` and asks DNS nothing about it. Further calls for the same host
+/// and port add addresses.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_add_host(
+    options: Option<&mut EndpointOptions>,
+    host: Text<'_>,
+    port: u16,
+    address: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let options = handle(options, "options")?;
+        let (host, address) = (host.read("host")?, self::address(address)?);
+        let known = options.known.iter_mut().find(|known| known.0 == host && known.1 == port);
+        match known {
+            Some((_, _, addresses)) => addresses.push(address),
+            None => options.known.push((host.to_owned(), port, vec![address])),
+        }
+        Ok(())
+    })
+}
+
+/// Speaks MPTCP where TCP is asked for; it falls back by itself. Off unless asked.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_set_mptcp(
+    options: Option<&mut EndpointOptions>,
+    mptcp: bool,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        handle(options, "options")?.mptcp = mptcp;
+        Ok(())
+    })
+}
+
+/// Adds an address of this host that connections leave from; the routing's choice if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_add_local_address(
+    options: Option<&mut EndpointOptions>,
+    address: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let address = self::address(address)?;
+        handle(options, "options")?.local_addresses.push(address);
+        Ok(())
+    })
+}
+
+/// The UDP port at which peers await SCTP inside UDP (RFC 6951): 9899 unless said.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_set_sctp_udp_port(
+    options: Option<&mut EndpointOptions>,
+    port: u16,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        handle(options, "options")?.sctp_udp_port = Some(port);
+        Ok(())
+    })
+}
+
+/// Adds an address of this host that SCTP associations use and tell their peers of; all that fit if there
+/// is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_add_sctp_local_address(
+    options: Option<&mut EndpointOptions>,
+    address: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let address = self::address(address)?;
+        handle(options, "options")?.sctp_local_addresses.push(address);
+        Ok(())
+    })
+}
+
+/// Sends new data of SCTP associations over all their paths at once, rather than over one. Off unless
+/// asked.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_set_sctp_multipath(
+    options: Option<&mut EndpointOptions>,
+    multipath: bool,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        handle(options, "options")?.sctp_multipath = multipath;
+        Ok(())
+    })
+}
+
+/// Frees options; NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_endpoint_options_free(options: Option<Box<EndpointOptions>>) {
+    release(options);
+}

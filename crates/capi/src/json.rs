@@ -1,0 +1,84 @@
+//! What connections, races, plans and associations say about themselves, as JSON: the shapes of
+//! `docs/json.md` where it has them.
+
+use std::{
+    ffi::{CString, c_char},
+    mem::MaybeUninit,
+    time::Duration,
+};
+
+use eyas::{
+    ConnectionInfo, Timings,
+    race::{
+        plan::Plan,
+        report::{PlanJson, RaceJson, Report},
+        trace::Trace,
+    },
+};
+use serde_json::{Value, json};
+
+use crate::{code::EYAS_BUG, error::Failure};
+
+/// A text as C has it: what follows a NUL would be lost there, so there is none.
+pub(crate) fn c_string(mut text: String) -> CString {
+    text.retain(|letter| letter != '\0');
+    CString::new(text).unwrap_or_default()
+}
+
+pub(crate) fn c_text(value: Value) -> CString {
+    c_string(value.to_string())
+}
+
+/// Gives a text to the caller, who frees it.
+pub(crate) fn give(place: &mut MaybeUninit<*mut c_char>, value: Value) {
+    place.write(c_text(value).into_raw());
+}
+
+/// Milliseconds, with microseconds after the point.
+pub(crate) fn millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}
+
+/// A connection: what it is, when what was reached, and why it was chosen.
+pub(crate) fn connection(info: &ConnectionInfo) -> Value {
+    json!({
+        "transport": info.transport.name(),
+        "fell_back": info.fell_back,
+        "security": info.security.name(),
+        "protocol": info.protocol,
+        "cipher_suite": info.cipher_suite,
+        "local": info.local.map(|local| local.to_string()),
+        "remote": info.remote.to_string(),
+        "alpn": info.alpn,
+        "rtt_ms": info.rtt.map(millis),
+        "from_memory": info.from_memory,
+        "reasons": info.reasons,
+        "timings": timings(&info.timings),
+    })
+}
+
+fn timings(timings: &Timings) -> Value {
+    json!({
+        "dns_ms": timings.dns.map(millis),
+        "started_ms": millis(timings.started),
+        "answered_ms": timings.answered.map(millis),
+        "transport_ms": timings.transport.map(millis),
+        "security_ms": timings.security.map(millis),
+    })
+}
+
+/// A race, as far as it has run, with the plan that it runs by.
+pub(crate) fn race(trace: &Trace) -> Result<Value, Failure> {
+    // A race that this very code has run replays, or a rule of the core is broken.
+    let report = Report::from_trace(trace).map_err(|error| {
+        Failure::new(EYAS_BUG, format_args!("the race cannot be told: {error}; please report it"))
+    })?;
+    let mut race = json!(RaceJson::from(&report));
+    race["plan"] = plan(&report.plan);
+    Ok(race)
+}
+
+/// A plan: what would be tried, what would not, and why.
+pub(crate) fn plan(plan: &Plan) -> Value {
+    json!(PlanJson::from(plan))
+}

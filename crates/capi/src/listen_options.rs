@@ -1,0 +1,200 @@
+//! What to listen on, and as whom.
+
+use std::net::{IpAddr, SocketAddr};
+
+use eyas::{ListenParameters, ServerIdentity, Transport};
+
+use crate::{
+    call::{done, release},
+    code::{Code, EYAS_TLS},
+    endpoint_options,
+    error::Failure,
+    pointer::{Data, Out, Text, give, handle},
+    target,
+};
+
+/// What to listen on, and as whom. One thread at a time.
+pub struct ListenOptions {
+    address: SocketAddr,
+    transports: Vec<Transport>,
+    identity: Option<ServerIdentity>,
+    alpn: Vec<String>,
+    sctp_udp_port: Option<u16>,
+    sctp_addresses: Vec<IpAddr>,
+    sctp_multipath: bool,
+}
+
+impl ListenOptions {
+    pub(crate) fn parameters(&self) -> ListenParameters {
+        let mut parameters = ListenParameters::new(self.address)
+            .transports(self.transports.iter().copied())
+            .with_alpn(self.alpn.clone())
+            .sctp_addresses(self.sctp_addresses.clone())
+            .sctp_association(endpoint_options::association(self.sctp_multipath));
+        if let Some(identity) = &self.identity {
+            parameters = parameters.security(identity.clone());
+        }
+        match self.sctp_udp_port {
+            Some(port) => parameters.sctp_encapsulation_port(port),
+            None => parameters,
+        }
+    }
+}
+
+/// Makes options to listen at this address and port, such as "127.0.0.1:0" or "[::]:4433": the caller's,
+/// to be freed with eyas_listen_options_free. Port 0 takes a free one, the same for all transports. Unless
+/// said otherwise TCP is served, without security.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen_options_new(
+    address: Text<'_>,
+    options: Out<'_, *mut ListenOptions>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = options.place("options")?;
+        place.write(std::ptr::null_mut());
+        let text = address.read("address")?;
+        let address = text.parse().map_err(|_| {
+            Failure::invalid(format_args!(
+                "{text:?} is no address and port; write 127.0.0.1:0 or [::]:4433"
+            ))
+        })?;
+        let options = ListenOptions {
+            address,
+            transports: vec![Transport::Tcp],
+            identity: None,
+            alpn: Vec::new(),
+            sctp_udp_port: None,
+            sctp_addresses: Vec::new(),
+            sctp_multipath: false,
+        };
+        give(place, options);
+        Ok(())
+    })
+}
+
+/// The transports to serve, such as "quic,tcp".
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen_options_set_transports(
+    options: Option<&mut ListenOptions>,
+    transports: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        handle(options, "options")?.transports = target::transports(transports)?;
+        Ok(())
+    })
+}
+
+/// Serves under TLS with this certificate chain, the own one first, and its key, both PEM. They are
+/// copied.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen_options_set_certificate(
+    options: Option<&mut ListenOptions>,
+    chain_pem: Data<'_>,
+    chain_size: usize,
+    key_pem: Data<'_>,
+    key_size: usize,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let options = handle(options, "options")?;
+        let chain = chain_pem.read(chain_size, "chain_pem")?;
+        let key = key_pem.read(key_size, "key_pem")?;
+        options.identity = Some(ServerIdentity::from_pem(chain, key)?);
+        Ok(())
+    })
+}
+
+/// Serves under TLS with a key and a certificate that are made on the spot, for this DNS name or IP
+/// address: for tests. Clients trust it if they are given the text of
+/// eyas_listen_options_certificate_pem.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen_options_set_self_signed(
+    options: Option<&mut ListenOptions>,
+    name: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let options = handle(options, "options")?;
+        options.identity = Some(ServerIdentity::self_signed([name.read("name")?])?);
+        Ok(())
+    })
+}
+
+/// The certificate that is served, PEM. The text is the caller's, to be freed with eyas_text_free.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen_options_certificate_pem(
+    options: Option<&ListenOptions>,
+    text: Out<'_, *mut std::ffi::c_char>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = text.place("text")?;
+        let Some(identity) = &handle(options, "options")?.identity else {
+            return Err(Failure::new(EYAS_TLS, "no certificate has been set"));
+        };
+        place.write(crate::json::c_string(identity.certificate_pem()?).into_raw());
+        Ok(())
+    })
+}
+
+/// Serves this application protocol (ALPN), after those that were added before.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen_options_add_alpn(
+    options: Option<&mut ListenOptions>,
+    protocol: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let protocol = target::alpn(protocol)?;
+        handle(options, "options")?.alpn.push(protocol);
+        Ok(())
+    })
+}
+
+/// The UDP port for SCTP inside UDP (RFC 6951): 9899 unless said; 0 takes a free one.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen_options_set_sctp_udp_port(
+    options: Option<&mut ListenOptions>,
+    port: u16,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        handle(options, "options")?.sctp_udp_port = Some(port);
+        Ok(())
+    })
+}
+
+/// Adds a further address of this host that SCTP is served at and its peers are told of.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen_options_add_sctp_address(
+    options: Option<&mut ListenOptions>,
+    address: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let address = endpoint_options::address(address)?;
+        handle(options, "options")?.sctp_addresses.push(address);
+        Ok(())
+    })
+}
+
+/// Sends new data of SCTP associations over all their paths at once. Off unless asked.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen_options_set_sctp_multipath(
+    options: Option<&mut ListenOptions>,
+    multipath: bool,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        handle(options, "options")?.sctp_multipath = multipath;
+        Ok(())
+    })
+}
+
+/// Frees options; NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen_options_free(options: Option<Box<ListenOptions>>) {
+    release(options);
+}

@@ -1,0 +1,169 @@
+//! Accepting connections.
+
+use std::{
+    ffi::{c_char, c_int},
+    pin::pin,
+    sync::Arc,
+};
+
+use crate::{
+    call::{answer, done, release},
+    code::{Code, EYAS_OK, EYAS_WOULD_BLOCK},
+    connection::Connection,
+    endpoint::Endpoint,
+    error::Failure,
+    home::{Home, Owned},
+    json,
+    listen_options::ListenOptions,
+    pointer::{Out, give, handle},
+    wait::{Limit, Over, Turn, wait, wait_for},
+};
+
+/// Accepts connections over all its transports. From any thread, one accepting call at a time.
+pub struct Listener {
+    listener: Owned<eyas::Listener>,
+    accepting: Turn,
+    over: Over,
+}
+
+impl Listener {
+    fn new(endpoint: &Endpoint, options: &ListenOptions) -> Result<Self, Failure> {
+        let home = endpoint.home();
+        let bound = eyas::Listener::bind(options.parameters());
+        let listener = Owned::new(wait_for(home, Limit::Never, bound)??, home);
+        Ok(Self { listener, accepting: Turn::default(), over: Over::default() })
+    }
+
+    fn home(&self) -> &Arc<Home> {
+        self.listener.home()
+    }
+
+    fn accept(&self, limit: Limit) -> Result<Option<Connection>, Failure> {
+        let _turn = self.accepting.take("accepting")?;
+        let accepted = wait(self.home(), &self.accepting, &self.over, limit, |cx| {
+            pin!(self.listener.accept()).poll(cx).map(Ok)
+        })?;
+        Ok(accepted.map(|connection| Connection::new(connection, None, self.home())))
+    }
+}
+
+/// Listens as `options` say, which are read and not kept. The listener is the caller's, to be freed with
+/// eyas_listener_free; it uses the threads of the endpoint.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listen(
+    endpoint: Option<&Endpoint>,
+    options: Option<&ListenOptions>,
+    listener: Out<'_, *mut Listener>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = listener.place("listener")?;
+        place.write(std::ptr::null_mut());
+        let (endpoint, options) = (handle(endpoint, "endpoint")?, handle(options, "options")?);
+        give(place, Listener::new(endpoint, options)?);
+        Ok(())
+    })
+}
+
+/// Accepts a connection whose handshake is complete: the caller's, to be freed with eyas_connection_free.
+/// A timeout of 0 does not wait: EYAS_WOULD_BLOCK.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listener_accept(
+    listener: Option<&Listener>,
+    timeout_ms: i32,
+    connection: Out<'_, *mut Connection>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    answer(error, || {
+        let place = connection.place("connection")?;
+        place.write(std::ptr::null_mut());
+        let accepted = handle(listener, "listener")?.accept(Limit::of(timeout_ms))?;
+        let Some(accepted) = accepted else { return Ok(EYAS_WOULD_BLOCK) };
+        give(place, accepted);
+        Ok(EYAS_OK)
+    })
+}
+
+/// Puts a descriptor into `fd` that is readable (POLLIN) while eyas_listener_accept is worth a try. It
+/// belongs to the listener: neither read nor close it.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listener_fd(
+    listener: Option<&Listener>,
+    fd: Out<'_, c_int>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let fd = fd.place("fd")?;
+        fd.write(handle(listener, "listener")?.accepting.readiness.descriptor()?);
+        Ok(())
+    })
+}
+
+/// Ends a call of another thread that waits to accept, which returns EYAS_CANCELLED, and all later ones.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listener_cancel(
+    listener: Option<&Listener>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let listener = handle(listener, "listener")?;
+        listener.over.say();
+        listener.accepting.readiness.raise();
+        Ok(())
+    })
+}
+
+/// Puts the address and port that is listened at into `text`, such as "127.0.0.1:4433": the caller's, to
+/// be freed with eyas_text_free.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listener_address(
+    listener: Option<&Listener>,
+    text: Out<'_, *mut c_char>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = text.place("text")?;
+        let address = handle(listener, "listener")?.listener.local_addr().to_string();
+        place.write(json::c_string(address).into_raw());
+        Ok(())
+    })
+}
+
+/// Puts the port that is listened at into `port`.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listener_port(
+    listener: Option<&Listener>,
+    port: Out<'_, u16>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let port = port.place("port")?;
+        port.write(handle(listener, "listener")?.listener.local_addr().port());
+        Ok(())
+    })
+}
+
+/// Puts the UDP port at which SCTP inside UDP is awaited into `port`.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listener_sctp_udp_port(
+    listener: Option<&Listener>,
+    port: Out<'_, u16>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = port.place("port")?;
+        let listener = handle(listener, "listener")?;
+        listener.home().runtime()?;
+        let port = listener.listener.sctp().and_then(|sctp| sctp.encapsulation_port());
+        place.write(port.ok_or_else(|| {
+            Failure::unsupported("this listener does not serve SCTP inside UDP: ask for sctp-udp")
+        })?);
+        Ok(())
+    })
+}
+
+/// Frees a listener; NULL is fine. No call on it may be under way. Connections that were accepted live on.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_listener_free(listener: Option<Box<Listener>>) {
+    release(listener);
+}

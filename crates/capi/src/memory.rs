@@ -1,0 +1,108 @@
+//! What was learnt, and plans.
+
+use std::{
+    ffi::c_char,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use eyas::race::report::MemoryRowJson;
+use serde_json::json;
+
+use crate::{
+    call::done,
+    code::Code,
+    endpoint::Endpoint,
+    error::Failure,
+    json,
+    pointer::{Out, Text, handle},
+    target::{Target, host},
+    wait::{Limit, wait_for},
+};
+
+/// What would be tried to reach the target, in which order and why, as JSON (docs/json.md: `plan`): DNS is
+/// asked, nothing is connected to. The text is the caller's, to be freed with eyas_text_free. Blocks; from
+/// any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_plan_json(
+    endpoint: Option<&Endpoint>,
+    target: Option<&Target>,
+    timeout_ms: i32,
+    text: Out<'_, *mut c_char>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = text.place("text")?;
+        let (endpoint, target) = (handle(endpoint, "endpoint")?, handle(target, "target")?);
+        let preconnection = target.preconnection(endpoint)?;
+        let plan = wait_for(endpoint.home(), Limit::of(timeout_ms), preconnection.plan())?;
+        json::give(place, json::plan(&plan));
+        Ok(())
+    })
+}
+
+/// What was learnt, as JSON (docs/json.md: the `rows` of `memory`), newest first; of one host, or of all
+/// if `host` is NULL. The text is the caller's, to be freed with eyas_text_free. From any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_memory_json(
+    endpoint: Option<&Endpoint>,
+    host: Text<'_>,
+    text: Out<'_, *mut c_char>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = text.place("text")?;
+        let store = handle(endpoint, "endpoint")?.inner()?.memory();
+        let host = match host.read_if_any("host")? {
+            Some(host) => Some(eyas::Host::parse(host).map_err(Failure::invalid)?),
+            None => None,
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let rows = MemoryRowJson::rows(&store.entries(), host.as_ref(), now, store.config());
+        json::give(place, json!(rows));
+        Ok(())
+    })
+}
+
+/// Forgets what was learnt of a host on every network, and puts the number of rows into `forgotten`, which
+/// may be NULL. From any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_memory_forget(
+    endpoint: Option<&Endpoint>,
+    host: Text<'_>,
+    forgotten: Out<'_, usize>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let store = handle(endpoint, "endpoint")?.inner()?.memory();
+        forgotten.put(store.forget(&self::host(host, "host")?));
+        Ok(())
+    })
+}
+
+/// Forgets everything. From any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_memory_clear(
+    endpoint: Option<&Endpoint>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        handle(endpoint, "endpoint")?.inner()?.memory().clear();
+        Ok(())
+    })
+}
+
+/// What was wrong with the memory's file since this was last asked, as a JSON array of texts. The text is
+/// the caller's, to be freed with eyas_text_free. From any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_memory_warnings_json(
+    endpoint: Option<&Endpoint>,
+    text: Out<'_, *mut c_char>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = text.place("text")?;
+        let warnings = handle(endpoint, "endpoint")?.inner()?.memory().warnings();
+        json::give(place, json!(warnings));
+        Ok(())
+    })
+}

@@ -1,0 +1,249 @@
+//! Connecting: a race, to be waited for or to be asked again.
+
+use std::{
+    ffi::{c_char, c_int},
+    pin::pin,
+    sync::{Arc, Mutex},
+    task::{Poll, ready},
+};
+
+use eyas::{Initiation, Recording};
+
+use crate::{
+    call::{answer, done, release},
+    code::{Code, EYAS_END, EYAS_OK, EYAS_WOULD_BLOCK},
+    connection::Connection,
+    endpoint::Endpoint,
+    error::Failure,
+    home::{Home, Owned},
+    json,
+    pointer::{Out, give, handle},
+    target::Target,
+    wait::{Limit, Over, Turn, lock, wait},
+};
+
+/// A race to a target that is under way, or over. From any thread, one waiting call at a time.
+pub struct Race {
+    state: Owned<Mutex<State>>,
+    recording: Owned<Recording>,
+    turn: Turn,
+    over: Over,
+}
+
+struct State {
+    /// Nothing once it was cancelled.
+    initiation: Option<Initiation>,
+    /// The connection, or why there is none, was handed out.
+    is_decided: bool,
+    is_won: bool,
+}
+
+impl Race {
+    fn start(endpoint: &Endpoint, target: &Target) -> Result<Self, Failure> {
+        let home = endpoint.home();
+        let preconnection = target.preconnection(endpoint)?;
+        let _inside = home.enter()?;
+        let initiation = preconnection.initiate();
+        let recording = Owned::new(initiation.recording(), home);
+        let state = State { initiation: Some(initiation), is_decided: false, is_won: false };
+        let state = Owned::new(Mutex::new(state), home);
+        Ok(Self { state, recording, turn: Turn::default(), over: Over::default() })
+    }
+
+    fn home(&self) -> &Arc<Home> {
+        self.state.home()
+    }
+
+    fn connection(&self, connection: eyas::Connection) -> Connection {
+        Connection::new(connection, Some((*self.recording).clone()), self.home())
+    }
+
+    /// The connection that wins.
+    fn finish(&self, limit: Limit) -> Result<Option<Connection>, Failure> {
+        let _turn = self.turn.take("waiting")?;
+        let won = wait(self.home(), &self.turn, &self.over, limit, |cx| {
+            let mut state = lock(&self.state);
+            if state.is_decided {
+                return Poll::Ready(Err(Failure::misuse(
+                    "what became of the race was handed out before; eyas_race_better has what follows",
+                )));
+            }
+            let Some(initiation) = &mut state.initiation else { return Poll::Pending };
+            let outcome = ready!(pin!(initiation.usable()).poll(cx));
+            (state.is_decided, state.is_won) = (true, outcome.is_ok());
+            Poll::Ready(outcome.map_err(Failure::from))
+        })?;
+        Ok(won.map(|connection| self.connection(connection)))
+    }
+
+    /// A connection over a more wanted transport; `Some(None)` once none will come.
+    fn better(&self, limit: Limit) -> Result<Option<Option<Connection>>, Failure> {
+        let _turn = self.turn.take("waiting")?;
+        let better = wait(self.home(), &self.turn, &self.over, limit, |cx| {
+            let mut state = lock(&self.state);
+            if !state.is_won {
+                return Poll::Ready(Err(Failure::misuse(
+                    "a better connection follows one that was handed out by eyas_race_finish",
+                )));
+            }
+            let Some(initiation) = &mut state.initiation else { return Poll::Pending };
+            pin!(initiation.better()).poll(cx).map(Ok)
+        })?;
+        Ok(better.map(|better| better.map(|connection| self.connection(connection))))
+    }
+
+    fn cancel(&self) -> Result<(), Failure> {
+        let _inside = self.home().enter()?;
+        self.over.say();
+        drop(lock(&self.state).initiation.take());
+        self.turn.readiness.raise();
+        Ok(())
+    }
+}
+
+impl Drop for Race {
+    fn drop(&mut self) {
+        let Ok(_inside) = self.home().enter() else { return };
+        let mut state = lock(&self.state);
+        match state.initiation.take() {
+            // What it goes on to try teaches the memory.
+            Some(initiation) if state.is_won => initiation.detach(),
+            unfinished => drop(unfinished),
+        }
+    }
+}
+
+/// Races to the target, and waits for a connection that works: the caller's, to be freed with
+/// eyas_connection_free. `timeout_ms` is as for eyas_connection_read, but 0 makes no sense here; the
+/// target's deadline ends the race in any case. Blocks; from any thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_connect(
+    endpoint: Option<&Endpoint>,
+    target: Option<&Target>,
+    timeout_ms: i32,
+    connection: Out<'_, *mut Connection>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = connection.place("connection")?;
+        place.write(std::ptr::null_mut());
+        let limit = Limit::of(timeout_ms);
+        if limit == Limit::Now {
+            return Err(Failure::invalid(
+                "a timeout of 0 leaves no time to connect; give milliseconds, -1 for the target's \
+                 deadline alone, or start with eyas_race_start",
+            ));
+        }
+        let race = Race::start(handle(endpoint, "endpoint")?, handle(target, "target")?)?;
+        let won = race.finish(limit)?;
+        give(place, won.ok_or_else(|| Failure::misuse("the race was not waited for"))?);
+        Ok(())
+    })
+}
+
+/// Starts a race and returns at once. The race is the caller's, to be freed with eyas_race_free; the
+/// target is copied.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_race_start(
+    endpoint: Option<&Endpoint>,
+    target: Option<&Target>,
+    race: Out<'_, *mut Race>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = race.place("race")?;
+        place.write(std::ptr::null_mut());
+        let (endpoint, target) = (handle(endpoint, "endpoint")?, handle(target, "target")?);
+        give(place, Race::start(endpoint, target)?);
+        Ok(())
+    })
+}
+
+/// Puts a descriptor into `fd` that is readable (POLLIN) while eyas_race_finish or eyas_race_better is
+/// worth a try. It belongs to the race: neither read nor close it.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_race_fd(
+    race: Option<&Race>,
+    fd: Out<'_, c_int>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let fd = fd.place("fd")?;
+        fd.write(handle(race, "race")?.turn.readiness.descriptor()?);
+        Ok(())
+    })
+}
+
+/// Gives the connection that has won, once: the caller's, to be freed with eyas_connection_free; or says
+/// why there is none. A timeout of 0 does not wait: EYAS_WOULD_BLOCK. EYAS_TIMEOUT ends the waiting, not
+/// the race.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_race_finish(
+    race: Option<&Race>,
+    timeout_ms: i32,
+    connection: Out<'_, *mut Connection>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    answer(error, || {
+        let place = connection.place("connection")?;
+        place.write(std::ptr::null_mut());
+        let Some(won) = handle(race, "race")?.finish(Limit::of(timeout_ms))? else {
+            return Ok(EYAS_WOULD_BLOCK);
+        };
+        give(place, won);
+        Ok(EYAS_OK)
+    })
+}
+
+/// Gives a connection over a more wanted transport than that of the last one, once it is ready; EYAS_END:
+/// none will come. New work goes there, and what is under way stays where it is.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_race_better(
+    race: Option<&Race>,
+    timeout_ms: i32,
+    connection: Out<'_, *mut Connection>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    answer(error, || {
+        let place = connection.place("connection")?;
+        place.write(std::ptr::null_mut());
+        Ok(match handle(race, "race")?.better(Limit::of(timeout_ms))? {
+            None => EYAS_WOULD_BLOCK,
+            Some(None) => EYAS_END,
+            Some(Some(better)) => {
+                give(place, better);
+                EYAS_OK
+            }
+        })
+    })
+}
+
+/// Ends the race and closes all that it has opened, but what it has handed out. A call of another thread
+/// that waits for it returns EYAS_CANCELLED.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_race_cancel(race: Option<&Race>, error: Out<'_, *mut Failure>) -> Code {
+    done(error, || handle(race, "race")?.cancel())
+}
+
+/// How the race has run so far, as JSON (docs/json.md: "A race"), with `plan`. The text is the caller's,
+/// to be freed with eyas_text_free.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_race_json(
+    race: Option<&Race>,
+    text: Out<'_, *mut c_char>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let (place, race) = (text.place("text")?, handle(race, "race")?);
+        race.home().runtime()?;
+        json::give(place, json::race(&race.recording.trace())?);
+        Ok(())
+    })
+}
+
+/// Frees a race; NULL is fine. No call on it may be under way. One that was won goes on for a while and
+/// teaches the memory; any other is cancelled.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_race_free(race: Option<Box<Race>>) {
+    release(race);
+}

@@ -1,0 +1,53 @@
+//! A descriptor that becomes readable when a call is worth trying again.
+
+use std::{
+    os::fd::{AsRawFd, OwnedFd},
+    sync::{Arc, OnceLock},
+    task::Wake,
+};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::error::Failure;
+
+/// Readable from the moment it is asked for, until a call says EYAS_WOULD_BLOCK; and again once that
+/// call is worth another try. Nobody who does not ask for it pays for a descriptor.
+#[derive(Default)]
+pub(crate) struct Readiness(OnceLock<OwnedFd>);
+
+impl Readiness {
+    /// The descriptor, which stays ours.
+    pub(crate) fn descriptor(&self) -> Result<i32, Failure> {
+        if let Some(descriptor) = self.0.get() {
+            return Ok(descriptor.as_raw_fd());
+        }
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let made = eventfd(1, flags).map_err(std::io::Error::from)?;
+        // Another thread may have been quicker; then this one is closed again.
+        Ok(self.0.get_or_init(|| made).as_raw_fd())
+    }
+
+    pub(crate) fn raise(&self) {
+        if let Some(descriptor) = self.0.get() {
+            // Fails only if the counter is full, and then it is readable.
+            let _ = rustix::io::write(descriptor, &1_u64.to_ne_bytes());
+        }
+    }
+
+    pub(crate) fn lower(&self) {
+        if let Some(descriptor) = self.0.get() {
+            // Fails only if it is lowered already.
+            let _ = rustix::io::read(descriptor, &mut [0_u8; 8]);
+        }
+    }
+}
+
+impl Wake for Readiness {
+    fn wake(self: Arc<Self>) {
+        self.raise();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.raise();
+    }
+}

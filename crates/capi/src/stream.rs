@@ -1,0 +1,144 @@
+//! A connection that several threads read, write and end.
+
+use std::{
+    mem::MaybeUninit,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard},
+    task::{Context, Poll, ready},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    runtime::Handle,
+    task::AbortHandle,
+};
+
+use crate::{
+    code::EYAS_CLOSED,
+    error::Failure,
+    wait::{Limit, lock},
+};
+
+/// What is left of a connection.
+pub(crate) enum Stream {
+    Open(eyas::Connection),
+    /// Its handle has closed or aborted it.
+    Closed,
+    /// It was given away, as a descriptor or an association.
+    GivenAway,
+}
+
+impl Stream {
+    fn open(&mut self) -> Result<&mut eyas::Connection, Failure> {
+        match self {
+            Self::Open(connection) => Ok(connection),
+            Self::Closed => Err(Failure::new(EYAS_CLOSED, "the connection was closed here")),
+            Self::GivenAway => Err(Failure::misuse(
+                "what the connection was has been taken out of it, and goes on there",
+            )),
+        }
+    }
+}
+
+/// The stream, shared with what still flushes it.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Mutex<Stream>>);
+
+impl Shared {
+    pub(crate) fn new(connection: eyas::Connection) -> Self {
+        Self(Arc::new(Mutex::new(Stream::Open(connection))))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Stream> {
+        lock(&self.0)
+    }
+
+    /// Takes the connection, and leaves what became of it.
+    pub(crate) fn take(&self, left: Stream) -> Result<eyas::Connection, Failure> {
+        let mut stream = self.lock();
+        stream.open()?;
+        match std::mem::replace(&mut *stream, left) {
+            Stream::Open(connection) => Ok(connection),
+            Stream::Closed | Stream::GivenAway => Err(Failure::misuse("the connection is gone")),
+        }
+    }
+
+    /// Puts it back.
+    pub(crate) fn put(&self, connection: eyas::Connection) {
+        *self.lock() = Stream::Open(connection);
+    }
+
+    /// How many bytes came; none at the end.
+    pub(crate) fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        room: &mut [MaybeUninit<u8>],
+    ) -> Poll<Result<usize, Failure>> {
+        let mut stream = self.lock();
+        let mut buffer = ReadBuf::uninit(room);
+        ready!(Pin::new(stream.open()?).poll_read(cx, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    fn poll_write(&self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, Failure>> {
+        let written = ready!(Pin::new(self.lock().open()?).poll_write(cx, data))?;
+        Poll::Ready(match written {
+            0 => Err(Failure::new(EYAS_CLOSED, "the connection takes nothing more")),
+            written => Ok(written),
+        })
+    }
+
+    fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        ready!(Pin::new(self.lock().open()?).poll_flush(cx))?;
+        Poll::Ready(Ok(()))
+    }
+
+    pub(crate) fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<Result<(), Failure>> {
+        ready!(Pin::new(self.lock().open()?).poll_shutdown(cx))?;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Bytes on their way out, and what of them has gone.
+pub(crate) struct Writing<'a> {
+    pub(crate) data: &'a [u8],
+    pub(crate) written: usize,
+}
+
+impl Writing<'_> {
+    /// Writes all of it, or with [`Limit::Now`] what goes at once.
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        stream: &Shared,
+        limit: Limit,
+        flusher: &Mutex<Option<AbortHandle>>,
+    ) -> Poll<Result<(), Failure>> {
+        while self.written < self.data.len() {
+            match stream.poll_write(cx, &self.data[self.written..]) {
+                Poll::Ready(written) => self.written += written?,
+                Poll::Pending if limit == Limit::Now && self.written > 0 => break,
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        match stream.poll_flush(cx) {
+            Poll::Pending if limit == Limit::Now => {
+                flush_later(stream.clone(), flusher);
+                Poll::Ready(Ok(()))
+            }
+            flushed => flushed,
+        }
+    }
+}
+
+/// What TLS has taken leaves though nobody writes any more. Called inside the runtime.
+fn flush_later(stream: Shared, flusher: &Mutex<Option<AbortHandle>>) {
+    let flush = std::future::poll_fn(move |cx| stream.poll_flush(cx));
+    let task = Handle::current().spawn(async move {
+        // Who writes or reads next is told.
+        let _ = flush.await;
+    });
+    if let Some(former) = lock(flusher).replace(task.abort_handle()) {
+        former.abort();
+    }
+}

@@ -1,0 +1,254 @@
+//! Whom to reach, and how.
+
+use std::time::Duration;
+
+use eyas::{
+    Host, Preconnection, Security, Target as Wanted, Transport,
+    race::{candidate::Family, policy::Policy, target::Service},
+};
+
+use crate::{
+    call::{done, release},
+    code::Code,
+    endpoint::Endpoint,
+    error::Failure,
+    pointer::{Out, Text, give, handle},
+};
+
+/// Whom to reach, and how. One thread at a time; races keep copies of it.
+pub struct Target {
+    host: Host,
+    port: u16,
+    policy: Policy,
+    security: Security,
+    alpn: Vec<String>,
+    certificate_host: Option<Host>,
+    sctp_udp_port: Option<u16>,
+}
+
+impl Target {
+    pub(crate) fn preconnection(&self, endpoint: &Endpoint) -> Result<Preconnection, Failure> {
+        let policy = self.policy.clone().validated().map_err(Failure::invalid)?;
+        let transports = policy.transports.clone();
+        let mut target = Wanted::plain(self.host.clone(), self.port, transports, self.security);
+        if let Service::Plain { alpn, .. } = &mut target.service {
+            alpn.clone_from(&self.alpn);
+        }
+        let mut preconnection = endpoint.inner()?.preconnection(target).policy(policy);
+        if let Some(host) = &self.certificate_host {
+            preconnection = preconnection.certificate_for(host.clone());
+        }
+        if let Some(port) = self.sctp_udp_port {
+            preconnection = preconnection.sctp_encapsulation_port(port);
+        }
+        Ok(preconnection)
+    }
+}
+
+pub(crate) fn host(text: Text<'_>, what: &str) -> Result<Host, Failure> {
+    Host::parse(text.read(what)?).map_err(Failure::invalid)
+}
+
+/// One transport, by the name that it has in JSON.
+pub(crate) fn transport(name: &str) -> Result<Transport, Failure> {
+    Transport::from_name(name).ok_or_else(|| {
+        let known = Transport::ALL.map(Transport::name).join(", ");
+        Failure::invalid(format_args!("{name:?} is no transport; there are {known}"))
+    })
+}
+
+/// Transports in a text such as "quic,tcp".
+pub(crate) fn transports(text: Text<'_>) -> Result<Vec<Transport>, Failure> {
+    let names = text.read("transports")?.split(',');
+    names.map(|name| transport(name.trim())).collect()
+}
+
+/// Makes a target: the caller's, to be freed with eyas_target_free. `host` is a DNS name or an IP address.
+/// Unless said otherwise QUIC is raced against TCP, under TLS, without ALPN, for 30 seconds at most.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_new(
+    host: Text<'_>,
+    port: u16,
+    target: Out<'_, *mut Target>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let place = target.place("target")?;
+        place.write(std::ptr::null_mut());
+        let target = Target {
+            host: self::host(host, "host")?,
+            port,
+            policy: Policy::default(),
+            security: Security::Tls,
+            alpn: Vec::new(),
+            certificate_host: None,
+            sctp_udp_port: None,
+        };
+        give(place, target);
+        Ok(())
+    })
+}
+
+/// The transports that may be raced, most wanted first, such as "quic,mptcp,tcp": of tcp, mptcp, quic,
+/// sctp (over IP) and sctp-udp (inside UDP). Others are prohibited.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_set_transports(
+    target: Option<&mut Target>,
+    transports: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let target = handle(target, "target")?;
+        let policy = Policy { transports: self::transports(transports)?, ..target.policy.clone() };
+        target.policy = policy.validated().map_err(Failure::invalid)?;
+        Ok(())
+    })
+}
+
+/// Makes this transport the most wanted one, and allows it.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_prefer(
+    target: Option<&mut Target>,
+    transport: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let transports = &mut handle(target, "target")?.policy.transports;
+        let wanted = self::transport(transport.read("transport")?)?;
+        transports.retain(|other| *other != wanted);
+        transports.insert(0, wanted);
+        Ok(())
+    })
+}
+
+/// Prohibits this transport. A target that allows none cannot be raced to.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_prohibit(
+    target: Option<&mut Target>,
+    transport: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let transports = &mut handle(target, "target")?.policy.transports;
+        let unwanted = self::transport(transport.read("transport")?)?;
+        transports.retain(|other| *other != unwanted);
+        Ok(())
+    })
+}
+
+/// The security: "tls", or "none", which QUIC cannot do. A race never weakens it.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_set_security(
+    target: Option<&mut Target>,
+    security: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let target = handle(target, "target")?;
+        let name = security.read("security")?;
+        target.security = match Security::from_name(name) {
+            Some(security @ (Security::None | Security::Tls)) => security,
+            _ => {
+                let why = format_args!("{name:?} is no security for a target: say tls or none");
+                return Err(Failure::invalid(why));
+            }
+        };
+        Ok(())
+    })
+}
+
+/// Offers this application protocol (ALPN), after those that were added before.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_add_alpn(
+    target: Option<&mut Target>,
+    protocol: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let target = handle(target, "target")?;
+        target.alpn.push(alpn(protocol)?);
+        Ok(())
+    })
+}
+
+/// A protocol name, which has 1 to 255 octets (RFC 7301 §3.1).
+pub(crate) fn alpn(protocol: Text<'_>) -> Result<String, Failure> {
+    let protocol = protocol.read("protocol")?;
+    match protocol.len() {
+        1..=255 => Ok(protocol.to_owned()),
+        length => {
+            Err(Failure::invalid(format_args!("a protocol has 1 to 255 octets, not {length}")))
+        }
+    }
+}
+
+/// Whom the peer's certificate has to name, if that is not the host.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_set_certificate_host(
+    target: Option<&mut Target>,
+    host: Text<'_>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let host = self::host(host, "host")?;
+        handle(target, "target")?.certificate_host = Some(host);
+        Ok(())
+    })
+}
+
+/// How long the race may take, in milliseconds: 30,000 unless said.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_set_deadline(
+    target: Option<&mut Target>,
+    milliseconds: u32,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let target = handle(target, "target")?;
+        let deadline = Duration::from_millis(milliseconds.into());
+        let policy = Policy { deadline, ..target.policy.clone() };
+        target.policy = policy.validated().map_err(Failure::invalid)?;
+        Ok(())
+    })
+}
+
+/// Only addresses of this family: 4 or 6. 0, the default, means both.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_set_family(
+    target: Option<&mut Target>,
+    family: i32,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        let target = handle(target, "target")?;
+        target.policy.only_family = match family {
+            0 => None,
+            4 => Some(Family::V4),
+            6 => Some(Family::V6),
+            other => {
+                let why = format_args!("{other} is no address family: say 4, 6, or 0 for both");
+                return Err(Failure::invalid(why));
+            }
+        };
+        Ok(())
+    })
+}
+
+/// The UDP port at which this peer awaits SCTP inside UDP; the endpoint's unless said.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_set_sctp_udp_port(
+    target: Option<&mut Target>,
+    port: u16,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        handle(target, "target")?.sctp_udp_port = Some(port);
+        Ok(())
+    })
+}
+
+/// Frees a target; NULL is fine.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_free(target: Option<Box<Target>>) {
+    release(target);
+}

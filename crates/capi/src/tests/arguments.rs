@@ -1,0 +1,150 @@
+//! Arguments that are NULL or mean nothing give an error.
+
+use std::{mem::MaybeUninit, ptr};
+
+use super::{called, done, endpoint, made, target};
+use crate::{
+    association::eyas_association_send,
+    code::{EYAS_INVALID, EYAS_OK, EYAS_TLS},
+    connection::{eyas_connection_free, eyas_connection_read, eyas_connection_write},
+    endpoint::{eyas_endpoint_free, eyas_endpoint_new},
+    endpoint_options::{
+        EndpointOptions, eyas_endpoint_options_add_local_address, eyas_endpoint_options_free,
+        eyas_endpoint_options_new, eyas_endpoint_options_set_dns_server,
+        eyas_endpoint_options_set_roots,
+    },
+    error::{eyas_error_code, eyas_error_free, eyas_error_race_json},
+    event::{eyas_event_json, eyas_event_name},
+    listen_options::eyas_listen_options_new,
+    message::{eyas_message_ppid, eyas_message_size},
+    pointer::{Data, Out, Text, eyas_text_free},
+    race::eyas_connect,
+    target::{
+        Target, eyas_target_add_alpn, eyas_target_new, eyas_target_prohibit,
+        eyas_target_set_deadline, eyas_target_set_family, eyas_target_set_security,
+        eyas_target_set_transports,
+    },
+};
+
+#[test]
+fn null_is_an_error_that_says_which_argument_it_was() {
+    let (code, text) = called(|error| eyas_endpoint_new(None, Out::nowhere(), error));
+    assert_eq!((code, text.as_str()), (EYAS_INVALID, "endpoint is NULL"));
+    let refused = made(|place, error| eyas_target_new(Text::null(), 1, place, error));
+    assert_eq!(refused.err(), Some((EYAS_INVALID, "host is NULL".into())));
+    let refused = made(|place, error| eyas_connect(None, None, -1, place, error));
+    assert_eq!(refused.err(), Some((EYAS_INVALID, "endpoint is NULL".into())));
+    let mut length = MaybeUninit::new(7);
+    let mut room = [0; 4];
+    let (code, _) = called(|error| {
+        eyas_connection_read(None, room[..].as_mut().into(), 4, Out::to(&mut length), 0, error)
+    });
+    // SAFETY: it was set above.
+    assert_eq!((code, unsafe { length.assume_init() }), (EYAS_INVALID, 0));
+    let (code, text) = called(|error| eyas_association_send(None, Data::null(), 1, None, 0, error));
+    assert_eq!((code, text.as_str()), (EYAS_INVALID, "association is NULL"));
+}
+
+#[test]
+fn who_wants_no_error_text_gets_the_code() {
+    assert_eq!(eyas_endpoint_new(None, Out::nowhere(), Out::nowhere()), EYAS_INVALID);
+    let written = eyas_connection_write(None, Data::null(), 1, Out::nowhere(), 0, Out::nowhere());
+    assert_eq!(written, EYAS_INVALID);
+}
+
+#[test]
+fn freeing_and_asking_null_is_fine() {
+    eyas_endpoint_free(None);
+    eyas_connection_free(None);
+    eyas_error_free(None);
+    eyas_text_free(None);
+    assert_eq!(eyas_error_code(None), EYAS_OK);
+    assert_eq!(eyas_error_race_json(None), ptr::null());
+    assert_eq!((eyas_event_name(None), eyas_event_json(None)), (ptr::null(), ptr::null()));
+    assert_eq!((eyas_message_size(None), eyas_message_ppid(None)), (0, 0));
+}
+
+#[test]
+fn texts_that_mean_nothing_are_refused_with_what_to_write() {
+    let mut target = target(7, c"tcp");
+    let mut set = |text: &std::ffi::CStr| {
+        called(|error| eyas_target_set_transports(Some(&mut target), text.into(), error))
+    };
+    assert_eq!(set(c"quic, sctp-udp").0, EYAS_OK);
+    for (text, part) in
+        [(c"carrier-pigeon", "there are tcp, mptcp"), (c"tcp,tcp", "twice"), (c"", "there are tcp")]
+    {
+        let (code, said) = set(text);
+        assert_eq!(code, EYAS_INVALID);
+        assert!(said.contains(part), "{said}");
+    }
+    let (code, said) = set(c"\xff");
+    assert_eq!((code, said.as_str()), (EYAS_INVALID, "transports is not UTF-8"));
+    let refused = made(|place, error| eyas_target_new(c"1.2.3".into(), 1, place, error));
+    assert!(refused.is_err_and(|(_, said)| said.contains("write 192.0.2.1")));
+    let refused = made(|place, error| eyas_listen_options_new(c"localhost".into(), place, error));
+    assert!(refused.is_err_and(|(_, said)| said.contains("[::]:4433")));
+}
+
+#[test]
+fn values_of_a_target_have_bounds() {
+    let mut target: Box<Target> = target(7, c"tcp");
+    let target = &mut *target;
+    let mut refused = |call: &mut dyn FnMut(&mut Target, Out<'_, _>) -> i32| {
+        let (code, said) = called(|error| call(target, error));
+        assert_eq!(code, EYAS_INVALID, "{said}");
+    };
+    refused(&mut |target, error| eyas_target_set_deadline(Some(target), 0, error));
+    refused(&mut |target, error| eyas_target_set_deadline(Some(target), u32::MAX, error));
+    refused(&mut |target, error| eyas_target_set_family(Some(target), 5, error));
+    refused(&mut |target, error| eyas_target_set_security(Some(target), c"dtls".into(), error));
+    refused(&mut |target, error| eyas_target_add_alpn(Some(target), c"".into(), error));
+}
+
+#[test]
+fn a_target_that_allows_nothing_cannot_be_raced_to() {
+    let (endpoint, mut target) = (endpoint(), target(7, c"tcp"));
+    done(|error| eyas_target_prohibit(Some(&mut target), c"tcp".into(), error)).expect("done");
+    let refused = super::connect(&endpoint, &target);
+    assert!(refused.is_err_and(|(code, _)| code == EYAS_INVALID));
+}
+
+#[test]
+fn options_of_an_endpoint_are_checked_when_they_are_set() {
+    let mut options: Box<EndpointOptions> =
+        made(|place, error| eyas_endpoint_options_new(place, error)).expect("options");
+    let (code, said) = called(|error| {
+        eyas_endpoint_options_set_dns_server(Some(&mut options), c"192.0.2.53".into(), error)
+    });
+    assert_eq!(code, EYAS_INVALID);
+    assert!(said.contains("192.0.2.53:53"), "{said}");
+    let (code, _) = called(|error| {
+        eyas_endpoint_options_add_local_address(Some(&mut options), c"here".into(), error)
+    });
+    assert_eq!(code, EYAS_INVALID);
+    let pem = &b"no certificate"[..];
+    let (code, _) = called(|error| {
+        eyas_endpoint_options_set_roots(Some(&mut options), pem.into(), pem.len(), error)
+    });
+    assert_eq!(code, EYAS_TLS);
+    eyas_endpoint_options_free(Some(options));
+}
+
+#[test]
+fn a_size_that_no_memory_has_is_refused() {
+    let (here, there) = super::pair(&endpoint());
+    let (code, said) = called(|error| {
+        let data = (&b"x"[..]).into();
+        eyas_connection_write(Some(&here), data, usize::MAX, Out::nowhere(), 0, error)
+    });
+    assert_eq!(code, EYAS_INVALID, "{said}");
+    super::free([here, there]);
+}
+
+#[test]
+fn connecting_without_waiting_is_refused() {
+    let refused = made(|place, error| {
+        eyas_connect(Some(&endpoint()), Some(&target(7, c"tcp")), 0, place, error)
+    });
+    assert!(refused.is_err_and(|(_, said)| said.contains("eyas_race_start")));
+}

@@ -1,0 +1,141 @@
+//! SCTP with messages.
+
+use std::mem::MaybeUninit;
+
+use serde_json::Value;
+
+use super::{
+    PATIENCE, accept, connect, connections::code, done, endpoint, free, given, listen_options,
+    listener, made, port, target, told,
+};
+use crate::{
+    association::{
+        Association, eyas_association_abort, eyas_association_event, eyas_association_receive,
+        eyas_association_send, eyas_association_set_primary, eyas_association_shutdown,
+        eyas_association_status_json,
+    },
+    code::{EYAS_CLOSED, EYAS_END, EYAS_INVALID, EYAS_MISUSE},
+    connection::eyas_connection_into_association,
+    endpoint::{Endpoint, eyas_endpoint_wait_for_associations},
+    event::eyas_event_name,
+    listener::eyas_listener_sctp_udp_port,
+    message::{
+        Message, eyas_message_begins, eyas_message_data, eyas_message_ends,
+        eyas_message_is_unordered, eyas_message_ppid, eyas_message_size, eyas_message_stream,
+    },
+    pointer::{Out, Text},
+    send_options::{
+        SendOptions, eyas_send_options_new, eyas_send_options_set_ppid,
+        eyas_send_options_set_stream, eyas_send_options_set_unordered,
+    },
+    target::eyas_target_set_sctp_udp_port,
+};
+
+/// Both ends of an association inside UDP.
+fn pair(endpoint: &Endpoint) -> (Box<Association>, Box<Association>) {
+    let listener = listener(endpoint, &listen_options(c"sctp-udp"));
+    let udp = given(|port, error| eyas_listener_sctp_udp_port(Some(&listener), port, error));
+    let mut target = target(port(&listener), c"sctp-udp");
+    let udp = udp.expect("a port");
+    done(|error| eyas_target_set_sctp_udp_port(Some(&mut target), udp, error)).expect("set");
+    let ends = [connect(endpoint, &target).expect("a connection"), accept(&listener)];
+    let [here, there] = ends.each_ref().map(|end| {
+        made(|place, error| eyas_connection_into_association(Some(end), place, error))
+            .expect("an association")
+    });
+    free(ends);
+    (here, there)
+}
+
+fn send(association: &Association, data: &[u8], options: Option<&SendOptions>) -> i32 {
+    let sent = done(|error| {
+        let size = data.len();
+        eyas_association_send(Some(association), data.into(), size, options, PATIENCE, error)
+    });
+    sent.map_or_else(|(code, _)| code, |()| 0)
+}
+
+fn receive(association: &Association) -> Result<Box<Message>, super::Refused> {
+    made(|place, error| eyas_association_receive(Some(association), PATIENCE, place, error))
+}
+
+fn text(message: &Message) -> Vec<u8> {
+    let (mut data, mut size) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    done(|error| eyas_message_data(Some(message), Out::to(&mut data), Out::to(&mut size), error))
+        .expect("a message");
+    // SAFETY: the call has set both, to bytes that live as long as the message.
+    let bytes =
+        unsafe { std::slice::from_raw_parts(data.assume_init().cast::<u8>(), size.assume_init()) };
+    assert_eq!(bytes.len(), eyas_message_size(Some(message)));
+    bytes.to_vec()
+}
+
+#[test]
+fn messages_keep_their_stream_identifier_and_order() {
+    let (here, there) = pair(&endpoint());
+    let mut options: Box<SendOptions> =
+        made(|place, error| eyas_send_options_new(place, error)).expect("options");
+    done(|error| eyas_send_options_set_stream(Some(&mut options), 3, error)).expect("set");
+    done(|error| eyas_send_options_set_ppid(Some(&mut options), 51, error)).expect("set");
+    done(|error| eyas_send_options_set_unordered(Some(&mut options), true, error)).expect("set");
+    assert_eq!(send(&here, b"first", Some(&options)), 0);
+    let message = receive(&there).expect("a message");
+    assert_eq!(text(&message), b"first");
+    assert_eq!(eyas_message_stream(Some(&message)), 3);
+    assert_eq!(eyas_message_ppid(Some(&message)), 51);
+    assert!(eyas_message_is_unordered(Some(&message)));
+    assert!(eyas_message_begins(Some(&message)) && eyas_message_ends(Some(&message)));
+    // Without options it is stream 0, which carries messages like any other.
+    assert_eq!(send(&there, b"second", None), 0);
+    let message = receive(&here).expect("a message");
+    assert_eq!((text(&message), eyas_message_stream(Some(&message))), (b"second".to_vec(), 0));
+}
+
+#[test]
+fn an_association_tells_of_itself_and_ends_in_order() {
+    let endpoint = endpoint();
+    let (here, there) = pair(&endpoint);
+    let event = made(|place, error| eyas_association_event(Some(&here), PATIENCE, place, error));
+    assert!(event.is_ok_and(|event| !eyas_event_name(Some(&event)).is_null()));
+    let status = told(|text, error| eyas_association_status_json(Some(&here), text, error));
+    let status: Value = serde_json::from_str(&status.expect("a status")).expect("JSON");
+    assert_eq!(status["state"], "established");
+    assert_eq!(status["paths"][0]["remote"], "127.0.0.1");
+    assert!(send(&here, b"", None) == EYAS_INVALID, "SCTP has no empty messages");
+    let path = done(|error| eyas_association_set_primary(Some(&here), 999, error));
+    assert_eq!(code(path), EYAS_INVALID);
+    done(|error| eyas_association_shutdown(Some(&here), PATIENCE, error)).expect("shut down");
+    assert_eq!(code(receive(&there).map(|_| ())), EYAS_END);
+    assert_eq!(send(&here, b"late", None), EYAS_CLOSED);
+    drop((here, there));
+    done(|error| eyas_endpoint_wait_for_associations(Some(&endpoint), PATIENCE, error))
+        .expect("all have ended");
+}
+
+#[test]
+fn the_peer_hears_why_an_association_was_aborted() {
+    let (here, there) = pair(&endpoint());
+    let reason = Text::from(c"enough");
+    done(|error| eyas_association_abort(Some(&here), reason, error)).expect("aborted");
+    let (code, said) = receive(&there).err().expect("it was lost");
+    assert_eq!(code, EYAS_CLOSED);
+    assert!(said.contains("enough"), "{said}");
+}
+
+#[test]
+fn what_the_connection_was_is_in_the_association() {
+    let endpoint = endpoint();
+    let listener = listener(&endpoint, &listen_options(c"sctp-udp"));
+    let udp = given(|port, error| eyas_listener_sctp_udp_port(Some(&listener), port, error));
+    let mut target = target(port(&listener), c"sctp-udp");
+    done(|error| eyas_target_set_sctp_udp_port(Some(&mut target), udp.expect("a port"), error))
+        .expect("set");
+    let connection = connect(&endpoint, &target).expect("a connection");
+    let taken =
+        made(|place, error| eyas_connection_into_association(Some(&connection), place, error));
+    assert!(taken.is_ok());
+    let again =
+        made(|place, error| eyas_connection_into_association(Some(&connection), place, error));
+    assert_eq!(again.err().map(|(code, _)| code), Some(EYAS_MISUSE));
+    free([connection]);
+}

@@ -1,0 +1,135 @@
+//! Calls that do not wait, and the descriptors that tell when to make them again.
+
+use std::{mem::MaybeUninit, os::fd::BorrowedFd};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fd::RawFd,
+};
+
+use super::{
+    PATIENCE, called, connections::write, endpoint, free, given, listen_options, listener, made,
+    pair, port, target,
+};
+use crate::{
+    code::{EYAS_OK, EYAS_WOULD_BLOCK},
+    connection::{
+        Connection, eyas_connection_abort, eyas_connection_read, eyas_connection_read_fd,
+        eyas_connection_write, eyas_connection_write_fd,
+    },
+    listener::{eyas_listener_accept, eyas_listener_fd},
+    pointer::Out,
+    race::{Race, eyas_race_fd, eyas_race_finish, eyas_race_start},
+};
+
+/// Whether a descriptor is readable within so many milliseconds.
+fn is_readable(fd: RawFd, milliseconds: i64) -> bool {
+    // SAFETY: the handle that it belongs to lives.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    let limit = Timespec { tv_sec: milliseconds / 1000, tv_nsec: milliseconds % 1000 * 1_000_000 };
+    let ready = poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&limit));
+    ready.expect("poll") == 1
+}
+
+fn try_read(connection: &Connection) -> (i32, Vec<u8>) {
+    let (mut room, mut length) = ([0; 64], MaybeUninit::new(0));
+    let (code, _) = called(|error| {
+        let (size, place) = (room.len(), Out::to(&mut length));
+        eyas_connection_read(Some(connection), (&mut room[..]).into(), size, place, 0, error)
+    });
+    // SAFETY: it was set above.
+    (code, room[..unsafe { length.assume_init() }].to_vec())
+}
+
+fn read_fd(connection: &Connection) -> RawFd {
+    given(|fd, error| eyas_connection_read_fd(Some(connection), fd, error)).expect("a descriptor")
+}
+
+#[test]
+fn a_descriptor_is_readable_until_reading_would_block_and_when_something_came() {
+    let (here, there) = pair(&endpoint());
+    let fd = read_fd(&here);
+    assert_eq!(fd, read_fd(&here), "one descriptor for all who ask");
+    // Nobody has tried yet.
+    assert!(is_readable(fd, 0));
+    assert_eq!(try_read(&here), (EYAS_WOULD_BLOCK, Vec::new()));
+    assert!(!is_readable(fd, 0));
+    assert_eq!(write(&there, b"x"), Ok(1));
+    assert!(is_readable(fd, PATIENCE.into()));
+    assert_eq!(try_read(&here), (EYAS_OK, b"x".to_vec()));
+    assert!(is_readable(fd, 0), "there may be more");
+    assert_eq!(try_read(&here), (EYAS_WOULD_BLOCK, Vec::new()));
+    // Whoever aborts it wakes those who poll.
+    assert_eq!(eyas_connection_abort(Some(&here), Out::nowhere()), EYAS_OK);
+    assert!(is_readable(fd, 0));
+    free([here, there]);
+}
+
+#[test]
+fn writing_stops_without_room_and_goes_on_with_it() {
+    let (here, there) = pair(&endpoint());
+    let fd = given(|fd, error| eyas_connection_write_fd(Some(&here), fd, error)).expect("one");
+    let block = vec![b'x'; 1 << 20];
+    let mut sent = 0;
+    let try_write = || {
+        let mut written = MaybeUninit::new(0);
+        let (code, _) = called(|error| {
+            let (data, place) = ((&block[..]).into(), Out::to(&mut written));
+            eyas_connection_write(Some(&here), data, block.len(), place, 0, error)
+        });
+        // SAFETY: it was set above.
+        (code, unsafe { written.assume_init() })
+    };
+    loop {
+        let (code, written) = try_write();
+        sent += written;
+        if code == EYAS_WOULD_BLOCK {
+            break;
+        }
+        assert!(code == EYAS_OK && written > 0);
+    }
+    assert!(!is_readable(fd, 0));
+    let mut received = 0;
+    while received < sent {
+        if let (EYAS_OK, data) = try_read(&there) {
+            received += data.len();
+        } else {
+            assert!(is_readable(read_fd(&there), PATIENCE.into()));
+        }
+    }
+    assert!(is_readable(fd, PATIENCE.into()));
+    assert_eq!(try_write().0, EYAS_OK);
+    free([here, there]);
+}
+
+#[test]
+fn one_thread_connects_and_accepts_without_waiting_for_either() {
+    let endpoint = endpoint();
+    let listener = listener(&endpoint, &listen_options(c"tcp"));
+    let target = target(port(&listener), c"tcp");
+    let accepting = given(|fd, error| eyas_listener_fd(Some(&listener), fd, error)).expect("one");
+    let none = called(|error| {
+        eyas_listener_accept(Some(&listener), 0, Out::to(&mut MaybeUninit::uninit()), error)
+    });
+    assert_eq!(none.0, EYAS_WOULD_BLOCK);
+    assert!(!is_readable(accepting, 0));
+    let race: Box<Race> =
+        made(|place, error| eyas_race_start(Some(&endpoint), Some(&target), place, error))
+            .expect("a race");
+    let racing = given(|fd, error| eyas_race_fd(Some(&race), fd, error)).expect("a descriptor");
+    let here = loop {
+        assert!(is_readable(racing, PATIENCE.into()));
+        match made(|place, error| eyas_race_finish(Some(&race), 0, place, error)) {
+            Ok(connection) => break connection,
+            Err((code, text)) => assert_eq!(code, EYAS_WOULD_BLOCK, "{text}"),
+        }
+    };
+    let there = loop {
+        assert!(is_readable(accepting, PATIENCE.into()));
+        match made(|place, error| eyas_listener_accept(Some(&listener), 0, place, error)) {
+            Ok(connection) => break connection,
+            Err((code, text)) => assert_eq!(code, EYAS_WOULD_BLOCK, "{text}"),
+        }
+    };
+    free([here, there]);
+}

@@ -1,0 +1,167 @@
+//! Calls that wait, wait so long, or do not wait.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use crate::{
+    code::{EYAS_CANCELLED, EYAS_TIMEOUT},
+    error::Failure,
+    home::Home,
+    readiness::Readiness,
+    signals::Quiet,
+};
+
+/// How long a call may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    Now,
+    Within(Duration),
+    Never,
+}
+
+impl Limit {
+    /// Of milliseconds as poll(2) has them: 0 does not wait, and below 0 is no limit.
+    pub(crate) fn of(milliseconds: i32) -> Self {
+        match u64::try_from(milliseconds) {
+            Ok(0) => Self::Now,
+            Ok(some) => Self::Within(Duration::from_millis(some)),
+            Err(_) => Self::Never,
+        }
+    }
+}
+
+/// What calls that wait have in common, of one handle and one direction: a call at a time, and a
+/// descriptor to wait with instead.
+#[derive(Default)]
+pub(crate) struct Turn {
+    taken: Mutex<()>,
+    pub(crate) readiness: Arc<Readiness>,
+}
+
+impl Turn {
+    /// `doing` is what another thread does if it has the turn.
+    pub(crate) fn take(&self, doing: &str) -> Result<MutexGuard<'_, ()>, Failure> {
+        match self.taken.try_lock() {
+            Ok(turn) => Ok(turn),
+            Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(Failure::misuse(format_args!(
+                "another thread is {doing} with this handle; one at a time can"
+            ))),
+        }
+    }
+}
+
+/// Says once that everything on a handle is over.
+pub(crate) struct Over(watch::Sender<bool>);
+
+impl Default for Over {
+    fn default() -> Self {
+        Self(watch::Sender::new(false))
+    }
+}
+
+impl Over {
+    pub(crate) fn say(&self) {
+        self.0.send_replace(true);
+    }
+
+    pub(crate) fn is_said(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    async fn awaited(&self) {
+        // The sender is here, so it cannot be gone.
+        let _ = self.0.subscribe().wait_for(|over| *over).await;
+    }
+}
+
+/// Polls until there is a value or the limit is reached. `None`: there is none yet, and the descriptor
+/// will tell.
+pub(crate) fn wait<T>(
+    home: &Home,
+    turn: &Turn,
+    over: &Over,
+    limit: Limit,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<Result<T, Failure>>,
+) -> Result<Option<T>, Failure> {
+    let runtime = home.runtime()?;
+    let _quiet = Quiet::new();
+    if over.is_said() {
+        return Err(cancelled());
+    }
+    if limit == Limit::Now {
+        let _inside = runtime.enter();
+        turn.readiness.lower();
+        let waker = Waker::from(Arc::clone(&turn.readiness));
+        return match poll(&mut Context::from_waker(&waker)) {
+            Poll::Pending => Ok(None),
+            Poll::Ready(result) => {
+                turn.readiness.raise();
+                result.map(Some)
+            }
+        };
+    }
+    let result = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            result = poll_fn(&mut poll) => result.map(Some),
+            () = over.awaited() => Err(cancelled()),
+            () = end(limit) => Err(timed_out(limit)),
+        }
+    });
+    // The handle's waker was replaced by that of this call.
+    turn.readiness.raise();
+    result
+}
+
+/// Waits for a future within a limit, without a handle that could be asked again.
+pub(crate) fn wait_for<T>(
+    home: &Home,
+    limit: Limit,
+    future: impl Future<Output = T>,
+) -> Result<T, Failure> {
+    let runtime = home.runtime()?;
+    let _quiet = Quiet::new();
+    runtime.block_on(async {
+        let mut future = pin!(future);
+        tokio::select! {
+            biased;
+            value = &mut future => Ok(value),
+            () = end(limit) => Err(timed_out(limit)),
+        }
+    })
+}
+
+async fn end(limit: Limit) {
+    match limit {
+        Limit::Now => {}
+        Limit::Within(limit) => tokio::time::sleep(limit).await,
+        Limit::Never => std::future::pending().await,
+    }
+}
+
+fn cancelled() -> Failure {
+    Failure::new(EYAS_CANCELLED, "it was cancelled or aborted by this program")
+}
+
+fn timed_out(limit: Limit) -> Failure {
+    match limit {
+        Limit::Within(limit) => Failure::new(
+            EYAS_TIMEOUT,
+            format_args!("nothing came of it within {limit:?}; try again, or allow more time"),
+        ),
+        _ => Failure::new(EYAS_TIMEOUT, "it would have to wait, and was not to"),
+    }
+}
+
+/// A lock whose holder may have panicked: what is behind it is looked at as it is.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,279 @@
+//! `cargo xtask capi`: the library for C with its header, put where programs find it, and its examples
+//! compiled, run, and watched by valgrind and the address sanitizer.
+
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::run::{check, command, output, target, works, workspace};
+
+/// The package.
+const PACKAGE: &str = "crates/capi";
+/// The version of the library, which is the workspace's.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// What programs name that were linked to it: build.rs of the package says the same to the linker.
+const SONAME: &str = "libeyas.so.0";
+/// What a program needs that takes the static library (rustc --print native-static-libs).
+const STATIC: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
+/// Warnings that are errors.
+const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
+/// Errors and what is definitely lost end a program under valgrind with this code.
+const VALGRIND: [&str; 7] = [
+    "-q",
+    "--fair-sched=try",
+    "--num-callers=40",
+    "--error-exitcode=99",
+    "--leak-check=full",
+    "--show-leak-kinds=definite",
+    "--errors-for-leak-kinds=definite",
+];
+
+/// What is asked for.
+#[derive(Debug, Default, PartialEq)]
+struct Wanted {
+    /// Where to install, instead of testing.
+    install: Option<PathBuf>,
+    /// Built without optimisation.
+    dev: bool,
+}
+
+/// Builds the library, and installs or tests it.
+pub(crate) fn main(options: &[&str]) -> Result<(), String> {
+    let wanted = parse(options)?;
+    let built = build(wanted.dev)?;
+    if let Some(prefix) = wanted.install {
+        install(&built, &prefix)?;
+        println!("eyas is installed in {}", prefix.display());
+        return Ok(());
+    }
+    test(&built)
+}
+
+fn parse(options: &[&str]) -> Result<Wanted, String> {
+    let mut wanted = Wanted::default();
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        match (*option, options.len()) {
+            ("--dev", _) => wanted.dev = true,
+            ("--install", 1..) => {
+                let prefix = options.next().map(|prefix| workspace().join(prefix));
+                wanted.install = prefix;
+            }
+            _ => return Err("capi knows --install PREFIX and --dev".into()),
+        }
+    }
+    Ok(wanted)
+}
+
+/// The directory that the libraries are in. Together with the command, of whose dependencies it is made.
+fn build(dev: bool) -> Result<PathBuf, String> {
+    let words: &[&str] = match dev {
+        true => &["build", "--locked", "--package", "eyas-capi"],
+        false => {
+            &["build", "--locked", "--release", "--package", "eyas-capi", "--package", "eyas-cli"]
+        }
+    };
+    check(&mut command("cargo", words))?;
+    Ok(target().join(if dev { "debug" } else { "release" }))
+}
+
+/// Puts everything below a prefix, as a package has it.
+fn install(built: &Path, prefix: &Path) -> Result<(), String> {
+    let package = workspace().join(PACKAGE);
+    let library = prefix.join("lib");
+    let full = format!("libeyas.so.{VERSION}");
+    copy(&built.join("libeyas.so"), &library.join(&full))?;
+    copy(&built.join("libeyas.a"), &library.join("libeyas.a"))?;
+    for name in [SONAME, "libeyas.so"] {
+        let link = library.join(name);
+        if link.symlink_metadata().is_ok() {
+            fs::remove_file(&link).map_err(|error| of_file(&link, &error))?;
+        }
+        symlink(&full, &link).map_err(|error| of_file(&link, &error))?;
+    }
+    copy(&package.join("include/eyas.h"), &prefix.join("include/eyas.h"))?;
+    copy(&package.join("man/eyas.3"), &prefix.join("share/man/man3/eyas.3"))?;
+    let template = package.join("eyas.pc.in");
+    let text = fs::read_to_string(&template).map_err(|error| of_file(&template, &error))?;
+    let described = library.join("pkgconfig/eyas.pc");
+    make_directory_of(&described)?;
+    let text = text.replace("@PREFIX@", &prefix.to_string_lossy());
+    let text = text.replace("@VERSION@", VERSION).replace("@PRIVATE@", STATIC);
+    fs::write(&described, text).map_err(|error| of_file(&described, &error))
+}
+
+fn test(built: &Path) -> Result<(), String> {
+    let place = target().join("capi");
+    let prefix = place.join("prefix");
+    if prefix.exists() {
+        fs::remove_dir_all(&prefix).map_err(|error| of_file(&prefix, &error))?;
+    }
+    install(built, &prefix)?;
+    let installed = Installed { prefix, place };
+    installed.exports_nothing_else()?;
+    let programs = sources()?;
+    for source in &programs {
+        let program = installed.compile(source, Kind::Shared)?;
+        installed.run(&mut command(&program, &[""; 0]))?;
+        installed.under_valgrind(&program)?;
+        let program = installed.compile(source, Kind::Sanitized)?;
+        let mut run = command(&program, &[""; 0]);
+        installed.run(run.env("ASAN_OPTIONS", "detect_stack_use_after_return=1"))?;
+    }
+    // One is enough to see that nothing is missing.
+    if let Some(source) = programs.first() {
+        let program = installed.compile(source, Kind::Static)?;
+        check(&mut command(&program, &[""; 0]))?;
+    }
+    println!("{} programs of C and C++ are fine", programs.len());
+    Ok(())
+}
+
+/// The examples, in the order of their names.
+fn sources() -> Result<Vec<PathBuf>, String> {
+    let place = workspace().join(PACKAGE).join("examples");
+    let entries = fs::read_dir(&place).map_err(|error| of_file(&place, &error))?;
+    let mut sources: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    sources.sort();
+    if sources.is_empty() { Err(format!("{} is empty", place.display())) } else { Ok(sources) }
+}
+
+/// How a program is made.
+#[derive(Clone, Copy)]
+enum Kind {
+    Shared,
+    Static,
+    Sanitized,
+}
+
+/// The library where programs find it.
+struct Installed {
+    prefix: PathBuf,
+    place: PathBuf,
+}
+
+impl Installed {
+    /// What pkg-config says, and nobody else.
+    fn flags(&self, words: &[&str]) -> Result<Vec<String>, String> {
+        let mut asked = command("pkg-config", words);
+        asked.arg("eyas").env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
+        Ok(output(&mut asked)?.split_whitespace().map(str::to_owned).collect())
+    }
+
+    fn compile(&self, source: &Path, kind: Kind) -> Result<String, String> {
+        let is_cpp = source.extension().is_some_and(|ending| ending == "cpp");
+        let (compiler, standard) = if is_cpp { ("c++", "-std=c++17") } else { ("cc", "-std=c11") };
+        let name = source.file_name().unwrap_or_default().to_string_lossy().replace('.', "-");
+        let (name, words): (String, &[&str]) = match kind {
+            Kind::Shared => (name, &["--cflags", "--libs"]),
+            Kind::Static => (format!("{name}-static"), &["--static", "--cflags", "--libs"]),
+            Kind::Sanitized => (format!("{name}-sanitized"), &["--cflags", "--libs"]),
+        };
+        let program = self.place.join(name);
+        let mut compile = command(compiler, &[standard, "-g", "-D_POSIX_C_SOURCE=200809L"]);
+        compile.args(STRICT).arg(source).arg("-o").arg(&program);
+        if let Kind::Sanitized = kind {
+            compile.args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+        }
+        let archive = self.prefix.join("lib/libeyas.a").to_string_lossy().into_owned();
+        for flag in self.flags(words)? {
+            // The linker would take the shared library of the same name.
+            let is_ours = matches!(kind, Kind::Static) && flag == "-leyas";
+            compile.arg(if is_ours { &archive } else { &flag });
+        }
+        check(&mut compile)?;
+        Ok(program.to_string_lossy().into_owned())
+    }
+
+    fn run(&self, program: &mut Command) -> Result<(), String> {
+        check(program.env("LD_LIBRARY_PATH", self.prefix.join("lib")))
+    }
+
+    fn under_valgrind(&self, program: &str) -> Result<(), String> {
+        if !works("valgrind", &["--version"]) {
+            println!("SKIPPED valgrind: it is missing");
+            return Ok(());
+        }
+        let known = workspace().join(PACKAGE).join("valgrind.supp");
+        let known = format!("--suppressions={}", known.display());
+        self.run(command("valgrind", &VALGRIND).arg(known).arg(program))
+    }
+
+    /// A symbol more would be one that programs could clash with.
+    fn exports_nothing_else(&self) -> Result<(), String> {
+        if !works("nm", &["--version"]) {
+            println!("SKIPPED symbols: nm is missing");
+            return Ok(());
+        }
+        let library = self.prefix.join("lib/libeyas.so");
+        let listed = output(command("nm", &["-D", "--defined-only"]).arg(&library))?;
+        let names = listed.lines().filter_map(|line| line.split_whitespace().last());
+        let others: Vec<&str> = names.filter(|name| !name.starts_with("eyas_")).collect();
+        match others.is_empty() {
+            true => Ok(()),
+            false => Err(format!("libeyas.so exports more than eyas_*: {}", others.join(", "))),
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    make_directory_of(to)?;
+    fs::copy(from, to).map(|_| ()).map_err(|error| of_file(from, &error))
+}
+
+fn make_directory_of(file: &Path) -> Result<(), String> {
+    let directory = file.parent().unwrap_or(file);
+    fs::create_dir_all(directory).map_err(|error| of_file(directory, &error))
+}
+
+fn of_file(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_an_option_is_refused() {
+        for options in [&["--fast"][..], &["--install"]] {
+            assert!(main(options).is_err_and(|why| why.contains("--install PREFIX")));
+        }
+    }
+
+    #[test]
+    fn the_name_at_run_time_is_the_linkers() {
+        let script = workspace().join(PACKAGE).join("build.rs");
+        let script = fs::read_to_string(script).expect("the build script");
+        assert!(script.contains(&format!("-soname,{SONAME}\"")));
+    }
+
+    #[test]
+    fn an_installed_library_is_found_by_pkg_config() {
+        let (built, prefix) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for name in ["libeyas.so", "libeyas.a"] {
+            fs::write(built.path().join(name), "").unwrap();
+        }
+        // Twice, for an installation replaces an earlier one.
+        for _ in 0..2 {
+            install(built.path(), prefix.path()).unwrap();
+        }
+        for name in
+            ["include/eyas.h", "lib/libeyas.so.0", "lib/libeyas.so", "share/man/man3/eyas.3"]
+        {
+            assert!(prefix.path().join(name).exists(), "{name}");
+        }
+        if !works("pkg-config", &["--version"]) {
+            return;
+        }
+        let place = prefix.path().to_path_buf();
+        let installed = Installed { prefix: place.clone(), place };
+        let library = format!("-L{}/lib", prefix.path().display());
+        let flags = installed.flags(&["--libs", "--static"]).unwrap();
+        assert!(flags.contains(&library) && flags.contains(&"-leyas".to_owned()), "{flags:?}");
+        assert_eq!(installed.flags(&["--modversion"]).unwrap(), [VERSION]);
+    }
+}
