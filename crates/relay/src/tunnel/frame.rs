@@ -1,0 +1,378 @@
+//! Frames: what the two ends of a tunnel say to each other, as bytes.
+//!
+//! Each begins with seven bytes, its kind, the channel that it is about (0: the whole session) and the
+//! length of what follows, the numbers in network byte order. `docs/tunnel.md` has the table.
+
+use std::net::SocketAddr;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use eyas::race::target::Host;
+
+use crate::handshake::Destination;
+
+/// Of the protocol that is written down in `docs/tunnel.md`.
+pub const VERSION: u16 = 1;
+
+/// The application protocol as TLS and QUIC name it (ALPN).
+pub const ALPN: &str = "eyas-tunnel/1";
+
+/// Bytes before what a frame carries.
+pub const HEADER: usize = 7;
+
+/// Bytes of a connection that one frame carries at most.
+pub const MAX_DATA: usize = 16 * 1024;
+
+/// Bytes that any frame carries at most: what is longer breaks the protocol.
+pub const MAX_PAYLOAD: usize = MAX_DATA;
+
+/// Bytes of words for people: what is longer is cut.
+const MAX_WORDS: usize = 512;
+
+/// The kinds of frames. A number that is not here breaks the protocol.
+mod kind {
+    pub(super) const HELLO: u8 = 0;
+    pub(super) const OPEN: u8 = 1;
+    pub(super) const ACCEPT: u8 = 2;
+    pub(super) const REFUSE: u8 = 3;
+    pub(super) const DATA: u8 = 4;
+    pub(super) const CREDIT: u8 = 5;
+    pub(super) const FINISH: u8 = 6;
+    pub(super) const RESET: u8 = 7;
+    pub(super) const PING: u8 = 8;
+    pub(super) const PONG: u8 = 9;
+    pub(super) const GOODBYE: u8 = 10;
+}
+
+/// What a channel is opened for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A stream of bytes to this destination, as the end that is asked reaches it.
+    Connect(Destination),
+    /// The end that is asked is to listen at this address, for as long as the channel is open. An empty
+    /// text is loopback, `*` every address; port 0 is any free one.
+    Listen {
+        /// The address.
+        bind: String,
+        /// The port.
+        port: u16,
+    },
+    /// A stream of bytes from who has connected to where the other end listens.
+    Accepted {
+        /// The channel that the listening was asked for by.
+        listen: u32,
+        /// Who has connected.
+        peer: SocketAddr,
+    },
+}
+
+/// Why a channel is not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The key may not.
+    NotAllowed,
+    /// The destination, or the address to listen at, cannot be had: words say why.
+    Failed,
+    /// There are as many channels as there may be.
+    TooMany,
+    /// The other end does not do this.
+    Unsupported,
+}
+
+impl Why {
+    const ALL: [Self; 4] = [Self::NotAllowed, Self::Failed, Self::TooMany, Self::Unsupported];
+
+    fn code(self) -> u8 {
+        Self::ALL.iter().position(|one| *one == self).map_or(0, |place| place as u8)
+    }
+}
+
+/// One frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// The first of each end, and only that.
+    Hello {
+        /// Of the protocol.
+        version: u16,
+        /// Bytes of data that each channel of the other end may send before it gets credit.
+        window: u32,
+    },
+    /// A channel begins.
+    Open(Purpose),
+    /// It is there; the port is that which was bound for [`Purpose::Listen`], else 0.
+    Accept(u16),
+    /// It is not to be.
+    Refuse(Why, String),
+    /// Bytes.
+    Data(Bytes),
+    /// So many bytes more may be sent.
+    Credit(u32),
+    /// No more bytes come from here.
+    Finish,
+    /// The channel is over, and what was under way may be lost.
+    Reset,
+    /// Are you there?
+    Ping(u64),
+    /// I am.
+    Pong(u64),
+    /// The session ends now, for this reason.
+    Goodbye(String),
+}
+
+/// What breaks the protocol, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the other end broke the tunnel's protocol: {0}")]
+pub struct Broken(pub &'static str);
+
+/// Puts a frame behind what is in the buffer.
+pub fn encode(channel: u32, frame: &Frame, into: &mut BytesMut) {
+    let at = into.len();
+    into.put_bytes(0, HEADER);
+    let kind = match frame {
+        Frame::Hello { version, window } => {
+            into.put_u16(*version);
+            into.put_u32(*window);
+            kind::HELLO
+        }
+        Frame::Open(purpose) => {
+            encode_purpose(purpose, into);
+            kind::OPEN
+        }
+        Frame::Accept(port) => {
+            into.put_u16(*port);
+            kind::ACCEPT
+        }
+        Frame::Refuse(why, words) => {
+            into.put_u8(why.code());
+            put_words(words, into);
+            kind::REFUSE
+        }
+        Frame::Data(bytes) => {
+            debug_assert!(bytes.len() <= MAX_DATA, "data is cut before it is framed");
+            into.put_slice(bytes);
+            kind::DATA
+        }
+        Frame::Credit(bytes) => {
+            into.put_u32(*bytes);
+            kind::CREDIT
+        }
+        Frame::Finish => kind::FINISH,
+        Frame::Reset => kind::RESET,
+        Frame::Ping(token) => {
+            into.put_u64(*token);
+            kind::PING
+        }
+        Frame::Pong(token) => {
+            into.put_u64(*token);
+            kind::PONG
+        }
+        Frame::Goodbye(words) => {
+            put_words(words, into);
+            kind::GOODBYE
+        }
+    };
+    // MAX_PAYLOAD fits into the field, and nothing longer is made above.
+    let length = (into.len() - at - HEADER) as u16;
+    let mut header = &mut into[at..at + HEADER];
+    header.put_u8(kind);
+    header.put_u32(channel);
+    header.put_u16(length);
+}
+
+/// Takes the first whole frame out of the buffer.
+///
+/// # Errors
+/// If what stands there is no frame: nothing behind it can be read.
+pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, Frame)>, Broken> {
+    let Some(mut header) = from.get(..HEADER) else { return Ok(None) };
+    let (kind, channel, length) =
+        (header.get_u8(), header.get_u32(), usize::from(header.get_u16()));
+    if length > MAX_PAYLOAD {
+        return Err(Broken("a frame is too long"));
+    }
+    if kind > kind::GOODBYE {
+        return Err(Broken("a frame of a kind that there is not"));
+    }
+    if from.len() < HEADER + length {
+        return Ok(None);
+    }
+    from.advance(HEADER);
+    let payload = from.split_to(length).freeze();
+    decode_payload(kind, payload).map(|frame| Some((channel, frame)))
+}
+
+fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, Broken> {
+    let of_length = |wanted: usize| match payload.len() == wanted {
+        true => Ok(()),
+        false => Err(Broken("a frame has not the length of its kind")),
+    };
+    Ok(match kind {
+        kind::HELLO => {
+            of_length(6)?;
+            Frame::Hello { version: payload.get_u16(), window: payload.get_u32() }
+        }
+        kind::OPEN => Frame::Open(decode_purpose(payload)?),
+        kind::ACCEPT => {
+            of_length(2)?;
+            Frame::Accept(payload.get_u16())
+        }
+        kind::REFUSE => {
+            let code = payload.try_get_u8().map_err(|_| Broken("a refusal says nothing"))?;
+            // A reason of a later version is a reason.
+            let why = Why::ALL.get(usize::from(code)).copied().unwrap_or(Why::Failed);
+            Frame::Refuse(why, words(&payload))
+        }
+        kind::DATA if payload.is_empty() => return Err(Broken("data without a byte")),
+        kind::DATA => Frame::Data(payload),
+        kind::CREDIT => {
+            of_length(4)?;
+            Frame::Credit(payload.get_u32())
+        }
+        kind::FINISH => {
+            of_length(0)?;
+            Frame::Finish
+        }
+        kind::RESET => {
+            of_length(0)?;
+            Frame::Reset
+        }
+        kind::PING => {
+            of_length(8)?;
+            Frame::Ping(payload.get_u64())
+        }
+        kind::PONG => {
+            of_length(8)?;
+            Frame::Pong(payload.get_u64())
+        }
+        _ => Frame::Goodbye(words(&payload)),
+    })
+}
+
+/// The kinds of purposes.
+mod purpose {
+    pub(super) const CONNECT: u8 = 0;
+    pub(super) const LISTEN: u8 = 1;
+    pub(super) const ACCEPTED: u8 = 2;
+}
+
+fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
+    match purpose {
+        Purpose::Connect(Destination { host, port }) => {
+            into.put_u8(purpose::CONNECT);
+            into.put_u16(*port);
+            put_words(&host.to_string(), into);
+        }
+        Purpose::Listen { bind, port } => {
+            into.put_u8(purpose::LISTEN);
+            into.put_u16(*port);
+            put_words(bind, into);
+        }
+        Purpose::Accepted { listen, peer } => {
+            into.put_u8(purpose::ACCEPTED);
+            into.put_u32(*listen);
+            put_words(&peer.to_string(), into);
+        }
+    }
+}
+
+fn decode_purpose(mut payload: Bytes) -> Result<Purpose, Broken> {
+    const BROKEN: Broken = Broken("what a channel is opened for cannot be read");
+    let text = |payload: Bytes| match payload.len() <= MAX_WORDS {
+        true => String::from_utf8(payload.to_vec()).map_err(|_| BROKEN),
+        false => Err(BROKEN),
+    };
+    match payload.try_get_u8().map_err(|_| BROKEN)? {
+        purpose::CONNECT => {
+            let port = payload.try_get_u16().map_err(|_| BROKEN)?;
+            let host = Host::parse(&text(payload)?).map_err(|_| BROKEN)?;
+            if port == 0 { Err(BROKEN) } else { Ok(Purpose::Connect(Destination { host, port })) }
+        }
+        purpose::LISTEN => {
+            let port = payload.try_get_u16().map_err(|_| BROKEN)?;
+            Ok(Purpose::Listen { bind: text(payload)?, port })
+        }
+        purpose::ACCEPTED => {
+            let listen = payload.try_get_u32().map_err(|_| BROKEN)?;
+            let peer = text(payload)?.parse().map_err(|_| BROKEN)?;
+            Ok(Purpose::Accepted { listen, peer })
+        }
+        _ => Err(BROKEN),
+    }
+}
+
+fn put_words(words: &str, into: &mut BytesMut) {
+    into.put_slice(&words.as_bytes()[..words.floor_char_boundary(MAX_WORDS)]);
+}
+
+/// Words of the other end, fit for a terminal.
+fn words(payload: &[u8]) -> String {
+    let payload = &payload[..payload.len().min(MAX_WORDS)];
+    let text = String::from_utf8_lossy(payload);
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Frame> {
+        let host = |text: &str| Host::parse(text).expect("a host");
+        vec![
+            Frame::Hello { version: 1, window: 65_536 },
+            Frame::Open(Purpose::Connect(Destination { host: host("a.example"), port: 22 })),
+            Frame::Open(Purpose::Connect(Destination { host: host("2001:db8::1"), port: 80 })),
+            Frame::Open(Purpose::Listen { bind: String::new(), port: 0 }),
+            Frame::Open(Purpose::Listen { bind: "*".into(), port: 8080 }),
+            Frame::Open(Purpose::Accepted { listen: 7, peer: "[::1]:9".parse().expect("it") }),
+            Frame::Accept(8080),
+            Frame::Refuse(Why::NotAllowed, "permit-open".into()),
+            Frame::Refuse(Why::TooMany, String::new()),
+            Frame::Data(Bytes::from(vec![7; MAX_DATA])),
+            Frame::Credit(u32::MAX),
+            Frame::Finish,
+            Frame::Reset,
+            Frame::Ping(1),
+            Frame::Pong(u64::MAX),
+            Frame::Goodbye("it stops".into()),
+        ]
+    }
+
+    #[test]
+    fn every_frame_is_read_as_it_was_written_however_it_is_cut() {
+        let mut wire = BytesMut::new();
+        for (channel, frame) in all().iter().enumerate() {
+            encode(channel as u32, frame, &mut wire);
+        }
+        let (mut read, mut frames) = (BytesMut::new(), Vec::new());
+        for byte in wire {
+            read.put_u8(byte);
+            while let Some(frame) = decode(&mut read).expect("frames") {
+                frames.push(frame);
+            }
+        }
+        let sent: Vec<_> =
+            all().into_iter().zip(0..).map(|(frame, channel)| (channel, frame)).collect();
+        assert_eq!(frames, sent);
+        assert!(read.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused_before_its_end_has_come() {
+        let of = |bytes: &[u8]| decode(&mut BytesMut::from(bytes));
+        assert_eq!(of(&[4, 0, 0, 0, 1, 0x40]), Ok(None));
+        assert!(of(&[4, 0, 0, 0, 1, 0x40, 1]).is_err(), "longer than a frame can be");
+        assert!(of(&[11, 0, 0, 0, 0, 0, 0]).is_err(), "no such kind");
+        assert!(of(&[4, 0, 0, 0, 1, 0, 0]).is_err(), "data without a byte");
+        assert!(of(&[5, 0, 0, 0, 1, 0, 1, 9]).is_err(), "a credit of one byte");
+        assert!(of(&[1, 0, 0, 0, 1, 0, 4, 0, 0, 0, b'a']).is_err(), "port 0");
+        assert!(of(&[1, 0, 0, 0, 1, 0, 1, 9]).is_err(), "no such purpose");
+    }
+
+    #[test]
+    fn words_are_cut_and_cannot_move_a_cursor() {
+        let mut wire = BytesMut::new();
+        encode(0, &Frame::Goodbye("\u{e4}".repeat(1000)), &mut wire);
+        let Ok(Some((0, Frame::Goodbye(said)))) = decode(&mut wire) else { panic!("words") };
+        assert_eq!(said, "\u{e4}".repeat(MAX_WORDS / 2));
+        assert_eq!(words(b"a\x1b[2Jb"), "a [2Jb");
+    }
+}

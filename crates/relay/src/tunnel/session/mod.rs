@@ -1,0 +1,505 @@
+//! A session: all connections between two hosts, over one stream of bytes. Pure.
+//!
+//! Bytes of the other end go in ([`Session::handle_bytes`]), bytes for it come out
+//! ([`Session::poll_transmit`]), events say which channels have changed ([`Session::poll_event`]), and
+//! between them stand the calls of this side. Neither a socket nor a clock is here. Whatever the other end
+//! sends, nothing here grows beyond [`SessionLimits`]: each channel has a window, and beside its bytes a
+//! channel has each thing to say at most once.
+
+mod channel;
+mod incoming;
+mod limits;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+pub use limits::SessionLimits;
+
+use self::channel::Channel;
+use super::frame::{self, Frame, Purpose, VERSION, Why};
+
+/// Bytes that [`Session::poll_transmit`] fills a buffer with, about.
+pub const TRANSMIT: usize = 64 * 1024;
+
+/// Brief frames in a row while a long one waits: what is brief goes first, and nothing waits for ever.
+const BRIEF_TURNS: u32 = 16;
+
+/// Which end this is: channels that the client opens have odd numbers, those of the server even ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// It has connected.
+    Client,
+    /// It was connected to.
+    Server,
+}
+
+/// Where a channel stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It was asked for.
+    Waiting,
+    /// It is there; the port is the one that the other end listens at, where it was asked to.
+    Accepted(u16),
+    /// It was refused.
+    Refused(Why, String),
+    /// It was cut, or the session was.
+    Reset,
+}
+
+/// What came of an attempt to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nothing yet.
+    Wait,
+    /// Everything has been read.
+    End,
+    /// The channel was cut, or there is none.
+    Gone,
+}
+
+/// What has happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The other end asks for a channel. Who takes this has to [release](Session::release) it.
+    Asked(u32, Purpose),
+    /// A channel can be read, written, or has another [answer](Session::answer).
+    Changed(u32),
+}
+
+/// Why a session is over.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum End {
+    /// The other end has said so.
+    #[error("the other end ended the session: {0}")]
+    Told(String),
+    /// This end did.
+    #[error("{0}")]
+    Own(String),
+    /// The other end broke the protocol.
+    #[error(transparent)]
+    Broken(#[from] frame::Broken),
+    /// The other end speaks another version.
+    #[error(
+        "the other end speaks version {0} of the tunnel's protocol, this one version {VERSION}"
+    )]
+    Version(u16),
+    /// What carried it broke.
+    #[error("the connection to the other end broke: {0}")]
+    Lost(String),
+    /// Nothing was heard of the other end.
+    #[error("nothing was heard of the other end for {0:?}")]
+    Silent(Duration),
+}
+
+/// What a channel waits in to send: what is brief before what is long.
+#[derive(Debug, Default)]
+struct Queues {
+    due: VecDeque<u32>,
+    brief: VecDeque<u32>,
+    long: VecDeque<u32>,
+    brief_in_a_row: u32,
+}
+
+impl Queues {
+    fn next_data(&mut self) -> Option<u32> {
+        let is_brief = self.long.is_empty() || self.brief_in_a_row < BRIEF_TURNS;
+        if is_brief && let Some(id) = self.brief.pop_front() {
+            self.brief_in_a_row += 1;
+            return Some(id);
+        }
+        self.brief_in_a_row = 0;
+        self.long.pop_front().or_else(|| self.brief.pop_front())
+    }
+}
+
+/// What is to be said of the session itself.
+#[derive(Debug, Default)]
+struct Due {
+    hello: bool,
+    ping: Option<u64>,
+    pong: Option<u64>,
+    goodbye: Option<String>,
+    /// Channels of the other end for which there was no room; as many as there may be channels.
+    turned_away: VecDeque<u32>,
+}
+
+/// When the other end was heard, and asked.
+#[derive(Debug)]
+struct Pulse {
+    heard_at: Duration,
+    asked: u64,
+    is_asked: bool,
+}
+
+/// All connections between two hosts.
+#[derive(Debug)]
+pub struct Session {
+    side: Side,
+    limits: SessionLimits,
+    /// What the other end allows a new channel, once it has said so.
+    window: Option<u32>,
+    unread: BytesMut,
+    channels: BTreeMap<u32, Channel>,
+    /// The numbers of the next channel of our own, and of the least that the other end may open.
+    next: (u32, u32),
+    /// Bytes that windows may still grow by.
+    budget: usize,
+    queues: Queues,
+    due: Due,
+    events: VecDeque<Event>,
+    pulse: Pulse,
+    end: Option<End>,
+}
+
+impl Session {
+    /// A session that has just been connected.
+    pub fn new(side: Side, limits: SessionLimits, now: Duration) -> Self {
+        let next = match side {
+            Side::Client => (1, 2),
+            Side::Server => (2, 1),
+        };
+        Self {
+            side,
+            window: None,
+            unread: BytesMut::new(),
+            channels: BTreeMap::new(),
+            next,
+            budget: limits.growth,
+            limits,
+            queues: Queues::default(),
+            due: Due { hello: true, ..Due::default() },
+            events: VecDeque::new(),
+            pulse: Pulse { heard_at: now, asked: 0, is_asked: false },
+            end: None,
+        }
+    }
+
+    /// Why it is over, if it is.
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    /// Whether the other end has introduced itself.
+    pub fn is_up(&self) -> bool {
+        self.window.is_some() && self.end.is_none()
+    }
+
+    /// Channels that are not forgotten yet.
+    pub fn channels(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// Bytes that are kept, for tests and fuzzers.
+    pub fn held(&self) -> usize {
+        let of_channels = self.channels.values().map(|channel| channel.receiving.unread());
+        self.unread.len() + of_channels.sum::<usize>()
+    }
+
+    /// Asks for a channel. `None` if the session is over, or has as many as it may.
+    pub fn open(&mut self, purpose: Purpose) -> Option<u32> {
+        let own = self.channels.keys().filter(|id| self.is_own(**id)).count();
+        if self.end.is_some() || own >= self.limits.channels {
+            return None;
+        }
+        let id = self.next.0;
+        self.next.0 = id.checked_add(2)?;
+        let credit = self.window.unwrap_or(0);
+        let mut channel = Channel::new(Answer::Waiting, credit, self.limits.first_window);
+        channel.due.open = Some(purpose);
+        self.channels.insert(id, channel);
+        self.queue_due(id);
+        Some(id)
+    }
+
+    /// Gives the other end the channel that it asked for.
+    pub fn accept(&mut self, id: u32, port: u16) {
+        self.settle(id, Ok(port));
+    }
+
+    /// Does not give it.
+    pub fn refuse(&mut self, id: u32, why: Why, words: String) {
+        self.settle(id, Err((why, words)));
+    }
+
+    fn settle(&mut self, id: u32, answer: Result<u16, (Why, String)>) {
+        let is_own = self.is_own(id);
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        if is_own || channel.answer != Answer::Waiting {
+            return;
+        }
+        match &answer {
+            Ok(port) => channel.answer = Answer::Accepted(*port),
+            Err((why, words)) => channel.end(Answer::Refused(*why, words.clone())),
+        }
+        channel.due.answer = Some(answer);
+        self.queue_due(id);
+    }
+
+    /// Where a channel stands.
+    pub fn answer(&self, id: u32) -> Answer {
+        match &self.end {
+            Some(_) => Answer::Reset,
+            None => self.channels.get(&id).map_or(Answer::Reset, |channel| channel.answer.clone()),
+        }
+    }
+
+    /// Takes bytes to be sent, as many as there is room for. `None` if the channel is over, or its end
+    /// was said.
+    pub fn write(&mut self, id: u32, bytes: &[u8]) -> Option<usize> {
+        if self.end.is_some() {
+            return None;
+        }
+        let channel = self.channels.get_mut(&id)?;
+        if channel.is_over() || channel.sending.is_finishing() {
+            return None;
+        }
+        let taken = channel.sending.put(bytes, self.limits.send_buffer);
+        self.queue_data(id);
+        Some(taken)
+    }
+
+    /// Nothing more is written.
+    pub fn finish(&mut self, id: u32) {
+        if let Some(channel) = self.channels.get_mut(&id)
+            && !channel.is_over()
+        {
+            channel.sending.finish();
+            self.queue_data(id);
+        }
+    }
+
+    /// Reads what has come.
+    pub fn read(&mut self, id: u32, into: &mut [u8]) -> Read {
+        if self.end.is_some() {
+            return Read::Gone;
+        }
+        let Some(channel) = self.channels.get_mut(&id) else { return Read::Gone };
+        if channel.is_over() {
+            return Read::Gone;
+        }
+        let length = channel.receiving.take(into);
+        if channel.receiving.owes_much() {
+            channel.due.credit = true;
+            self.queue_due(id);
+        }
+        let Some(channel) = self.channels.get(&id) else { return Read::Gone };
+        match length {
+            0 if into.is_empty() => Read::Bytes(0),
+            0 if channel.receiving.has_ended() => Read::End,
+            0 => Read::Wait,
+            length => Read::Bytes(length),
+        }
+    }
+
+    /// Lets go of a channel. One that has not ended in both directions is cut.
+    pub fn release(&mut self, id: u32) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        channel.is_released = true;
+        let ends_well = channel.sending.is_finishing() && channel.receiving.has_ended();
+        if !ends_well && !channel.is_over() {
+            channel.end(Answer::Reset);
+            channel.due.reset = true;
+            self.queue_due(id);
+        }
+        self.forget_if_done(id);
+    }
+
+    /// Ends the session, and says why.
+    pub fn goodbye(&mut self, words: &str) {
+        if self.end.is_none() {
+            self.due.goodbye = Some(words.to_owned());
+            self.over(End::Own(words.to_owned()));
+        }
+    }
+
+    /// What carries the session has broken.
+    pub fn lost(&mut self, words: &str) {
+        self.over(End::Lost(words.to_owned()));
+    }
+
+    /// Time has passed.
+    pub fn handle_timeout(&mut self, now: Duration) {
+        let quiet = now.saturating_sub(self.pulse.heard_at);
+        if self.end.is_some() {
+        } else if quiet >= self.limits.silence {
+            self.over(End::Silent(self.limits.silence));
+        } else if quiet >= self.limits.keepalive && !self.pulse.is_asked {
+            self.pulse.is_asked = true;
+            self.pulse.asked += 1;
+            self.due.ping = Some(self.pulse.asked);
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has to be called, unless bytes come before.
+    pub fn next_timeout(&self) -> Option<Duration> {
+        let after = match self.pulse.is_asked {
+            true => self.limits.silence,
+            false => self.limits.keepalive,
+        };
+        self.end.is_none().then(|| self.pulse.heard_at + after)
+    }
+
+    /// What has happened since it was asked last.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        let event = self.events.pop_front()?;
+        if let Event::Changed(id) = event
+            && let Some(channel) = self.channels.get_mut(&id)
+        {
+            channel.queued.event = false;
+        }
+        Some(event)
+    }
+
+    /// Puts what is to be sent next behind what is in the buffer, until that has about [`TRANSMIT`]
+    /// bytes. Nothing is put there if there is nothing.
+    pub fn poll_transmit(&mut self, into: &mut BytesMut) {
+        if std::mem::take(&mut self.due.hello) {
+            let window = self.limits.first_window;
+            frame::encode(0, &Frame::Hello { version: VERSION, window }, into);
+        }
+        if let Some(words) = self.due.goodbye.take() {
+            frame::encode(0, &Frame::Goodbye(words), into);
+        }
+        if self.end.is_some() {
+            return;
+        }
+        if let Some(token) = self.due.pong.take() {
+            frame::encode(0, &Frame::Pong(token), into);
+        }
+        if let Some(token) = self.due.ping.take() {
+            frame::encode(0, &Frame::Ping(token), into);
+        }
+        while into.len() < TRANSMIT
+            && let Some(id) = self.due.turned_away.pop_front()
+        {
+            frame::encode(id, &Frame::Refuse(Why::TooMany, String::new()), into);
+        }
+        while into.len() < TRANSMIT
+            && let Some(id) = self.queues.due.pop_front()
+        {
+            self.say_due(id, into);
+        }
+        while into.len() < TRANSMIT
+            && let Some(id) = self.queues.next_data()
+        {
+            self.send_data(id, into);
+        }
+    }
+
+    fn say_due(&mut self, id: u32, into: &mut BytesMut) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        channel.queued.due = false;
+        if let Some(purpose) = channel.due.open.take() {
+            frame::encode(id, &Frame::Open(purpose), into);
+        }
+        if let Some(answer) = channel.due.answer.take() {
+            let frame = match answer {
+                Ok(port) => Frame::Accept(port),
+                Err((why, words)) => Frame::Refuse(why, words),
+            };
+            frame::encode(id, &frame, into);
+        }
+        if std::mem::take(&mut channel.due.credit) && !channel.is_over() {
+            let credit = channel.receiving.credit(&self.limits, &mut self.budget);
+            frame::encode(id, &Frame::Credit(credit), into);
+        }
+        if std::mem::take(&mut channel.due.reset) {
+            frame::encode(id, &Frame::Reset, into);
+        }
+        self.queue_data(id);
+        self.forget_if_done(id);
+    }
+
+    fn send_data(&mut self, id: u32, into: &mut BytesMut) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        channel.queued.data = false;
+        if channel.is_over() || !channel.sending.is_ready() {
+            return;
+        }
+        match channel.sending.take() {
+            Some(piece) => frame::encode(id, &Frame::Data(Bytes::from(piece)), into),
+            None => frame::encode(id, &Frame::Finish, into),
+        }
+        self.queue_data(id);
+        self.changed(id);
+        self.forget_if_done(id);
+    }
+
+    fn is_own(&self, id: u32) -> bool {
+        (id % 2 == 1) == (self.side == Side::Client)
+    }
+
+    fn queue_due(&mut self, id: u32) {
+        if let Some(channel) = self.channels.get_mut(&id)
+            && !std::mem::replace(&mut channel.queued.due, true)
+        {
+            self.queues.due.push_back(id);
+        }
+    }
+
+    /// Has a channel send when its turn comes, if it has something that it may send. What it was opened
+    /// or answered by goes first.
+    fn queue_data(&mut self, id: u32) {
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        let is_opened = channel.due.open.is_none() && channel.due.answer.is_none();
+        let waits = self.is_own_waiting(id);
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        if channel.is_over() || waits || !is_opened || !channel.sending.is_ready() {
+            return;
+        }
+        if std::mem::replace(&mut channel.queued.data, true) {
+            return;
+        }
+        match channel.sending.is_brief() {
+            true => self.queues.brief.push_back(id),
+            false => self.queues.long.push_back(id),
+        }
+    }
+
+    /// Whether a channel is the other end's and has not been answered: nothing is sent on it before.
+    fn is_own_waiting(&self, id: u32) -> bool {
+        let is_waiting = |channel: &Channel| channel.answer == Answer::Waiting;
+        !self.is_own(id) && self.channels.get(&id).is_some_and(is_waiting)
+    }
+
+    fn changed(&mut self, id: u32) {
+        if let Some(channel) = self.channels.get_mut(&id)
+            && !channel.is_released
+            && !std::mem::replace(&mut channel.queued.event, true)
+        {
+            self.events.push_back(Event::Changed(id));
+        }
+    }
+
+    fn forget_if_done(&mut self, id: u32) {
+        if self.channels.get(&id).is_some_and(Channel::can_go)
+            && let Some(channel) = self.channels.remove(&id)
+        {
+            self.budget += channel.receiving.growth(&self.limits);
+            debug_assert!(self.budget <= self.limits.growth, "what has grown is given back once");
+        }
+    }
+
+    fn over(&mut self, end: End) {
+        if self.end.is_some() {
+            return;
+        }
+        self.end = Some(end);
+        self.unread = BytesMut::new();
+        let ids: Vec<u32> = self.channels.keys().copied().collect();
+        for id in ids {
+            if let Some(channel) = self.channels.get_mut(&id) {
+                channel.end(Answer::Reset);
+                channel.due = channel::Due::default();
+            }
+            self.changed(id);
+            self.forget_if_done(id);
+        }
+    }
+}

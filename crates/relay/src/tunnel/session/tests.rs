@@ -1,0 +1,439 @@
+//! Two sessions and the bytes between them, at random and by ladder; and an other end that means harm.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use proptest::prelude::*;
+
+use super::*;
+use crate::handshake::Destination;
+use crate::tunnel::frame::{Broken, encode};
+use eyas::race::target::Host;
+
+const NOW: Duration = Duration::from_secs(1);
+
+fn limits() -> SessionLimits {
+    SessionLimits {
+        channels: 4,
+        first_window: 40,
+        window: 160,
+        growth: 200,
+        send_buffer: 60,
+        ..SessionLimits::default()
+    }
+}
+
+fn somewhere() -> Purpose {
+    Purpose::Connect(Destination { host: Host::parse("a.test").expect("a name"), port: 80 })
+}
+
+/// One end, what it wants to say on each channel, and what it has read there.
+struct Party {
+    session: Session,
+    open: Vec<u32>,
+    wrote: BTreeMap<u32, Vec<u8>>,
+    read: BTreeMap<u32, Vec<u8>>,
+    /// How reading ended: well or not.
+    ended: BTreeMap<u32, Read>,
+    /// On its way to the other end.
+    wire: VecDeque<u8>,
+}
+
+impl Party {
+    fn new(side: Side) -> Self {
+        Self {
+            session: Session::new(side, limits(), NOW),
+            open: Vec::new(),
+            wrote: BTreeMap::new(),
+            read: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            wire: VecDeque::new(),
+        }
+    }
+
+    fn send(&mut self) {
+        let mut out = BytesMut::new();
+        self.session.poll_transmit(&mut out);
+        self.wire.extend(&out);
+    }
+
+    fn events(&mut self) {
+        while let Some(event) = self.session.poll_event() {
+            if let Event::Asked(id, purpose) = event {
+                assert_eq!(purpose, somewhere());
+                self.session.accept(id, 0);
+                self.open.push(id);
+            }
+        }
+    }
+
+    /// Reads at most so many bytes of a channel.
+    fn read(&mut self, id: u32, most: usize) -> Read {
+        let mut piece = vec![0; most];
+        let read = self.session.read(id, &mut piece);
+        match read {
+            Read::Bytes(length) => {
+                assert!(!self.ended.contains_key(&id), "nothing comes behind the end");
+                self.read.entry(id).or_default().extend(&piece[..length]);
+            }
+            Read::End | Read::Gone => {
+                self.ended.entry(id).or_insert(read);
+            }
+            Read::Wait => {}
+        }
+        read
+    }
+
+    fn write(&mut self, id: u32, bytes: &[u8]) {
+        if let Some(taken) = self.session.write(id, bytes) {
+            self.wrote.entry(id).or_default().extend(&bytes[..taken]);
+        }
+    }
+}
+
+fn deliver(from: &mut Party, to: &mut Party, most: usize) -> usize {
+    let length = from.wire.len().min(most);
+    let piece: Vec<u8> = from.wire.drain(..length).collect();
+    to.session.handle_bytes(NOW, &piece);
+    to.events();
+    assert_eq!(to.session.end(), None);
+    length
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    Open,
+    Write(usize, Vec<u8>),
+    Read(usize, usize),
+    Finish(usize),
+    Release(usize),
+    Send,
+    Deliver(usize),
+}
+
+fn act() -> impl Strategy<Value = (bool, Act)> {
+    let act = prop_oneof![
+        1 => Just(Act::Open),
+        6 => (0..8_usize, prop::collection::vec(any::<u8>(), 1..100)).prop_map(|(c, b)| Act::Write(c, b)),
+        6 => (0..8_usize, 1..90_usize).prop_map(|(c, n)| Act::Read(c, n)),
+        1 => (0..8_usize).prop_map(Act::Finish),
+        1 => (0..16_usize).prop_map(Act::Release),
+        6 => Just(Act::Send),
+        8 => (1..120_usize).prop_map(Act::Deliver),
+    ];
+    (any::<bool>(), act)
+}
+
+struct Pair {
+    parties: [Party; 2],
+    /// Channels that somebody let go of, so that they may be cut.
+    released: Vec<u32>,
+}
+
+impl Pair {
+    fn new() -> Self {
+        Self { parties: [Party::new(Side::Client), Party::new(Side::Server)], released: Vec::new() }
+    }
+
+    fn act(&mut self, who: usize, act: Act) {
+        let [client, server] = &mut self.parties;
+        let (own, other) = if who == 0 { (client, server) } else { (server, client) };
+        let channel = |own: &Party, index: usize| own.open.get(index).copied();
+        match act {
+            Act::Open => {
+                if let Some(id) = own.session.open(somewhere()) {
+                    own.open.push(id);
+                }
+            }
+            Act::Write(index, bytes) => {
+                if let Some(id) = channel(own, index) {
+                    own.write(id, &bytes);
+                }
+            }
+            Act::Read(index, most) => {
+                if let Some(id) = channel(own, index) {
+                    own.read(id, most);
+                }
+            }
+            Act::Finish(index) => {
+                if let Some(id) = channel(own, index) {
+                    own.session.finish(id);
+                }
+            }
+            Act::Release(index) => {
+                if let Some(id) = channel(own, index) {
+                    self.released.push(id);
+                    own.session.release(id);
+                }
+            }
+            Act::Send => own.send(),
+            Act::Deliver(most) => {
+                deliver(own, other, most);
+            }
+        }
+        own.events();
+    }
+
+    /// Reads and passes on until nothing moves, with every channel's end said.
+    fn settle(&mut self) {
+        for party in &mut self.parties {
+            for id in party.open.clone() {
+                party.session.finish(id);
+            }
+        }
+        // Every turn that is not the last moves a byte or an end; what is asked for may be opened late.
+        for _ in 0..10_000 {
+            let mut moved = 0;
+            for who in [0, 1] {
+                let [client, server] = &mut self.parties;
+                let (own, other) = if who == 0 { (client, server) } else { (server, client) };
+                own.send();
+                moved += deliver(own, other, usize::MAX);
+                for id in other.open.clone() {
+                    other.session.finish(id);
+                    while let Read::Bytes(_) = other.read(id, 64) {
+                        moved += 1;
+                    }
+                }
+            }
+            if moved == 0 {
+                return;
+            }
+        }
+        panic!("it goes on for ever");
+    }
+
+    fn check(&self) {
+        for (own, other) in [(0, 1), (1, 0)] {
+            let (own, other) = (&self.parties[own], &self.parties[other]);
+            for id in &own.open {
+                let none = Vec::new();
+                let wrote = own.wrote.get(id).unwrap_or(&none);
+                let read = other.read.get(id).unwrap_or(&none);
+                assert!(
+                    wrote.starts_with(read),
+                    "channel {id}: a byte was lost, repeated or mixed"
+                );
+                if let Answer::Refused(why, _) = own.session.answer(*id) {
+                    assert_eq!((why, read.len()), (Why::TooMany, 0));
+                } else if !self.released.contains(id) {
+                    assert_eq!(other.ended.get(id), Some(&Read::End), "channel {id} ends well");
+                    assert_eq!(read.len(), wrote.len(), "channel {id} came whole");
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_interleaving_loses_repeats_or_mixes_a_byte(acts in prop::collection::vec(act(), 0..200)) {
+        let mut pair = Pair::new();
+        for (server, act) in acts {
+            pair.act(usize::from(server), act);
+        }
+        pair.settle();
+        pair.check();
+        for party in &mut pair.parties {
+            for id in party.open.clone() {
+                party.session.release(id);
+            }
+        }
+        pair.settle();
+        for party in &pair.parties {
+            prop_assert_eq!(party.session.channels(), 0, "nothing is kept of what is over");
+            prop_assert_eq!(party.session.budget, limits().growth);
+        }
+    }
+
+    #[test]
+    fn no_bytes_of_the_other_end_do_harm(
+        hello in any::<bool>(),
+        pieces in prop::collection::vec(prop_oneof![
+            prop::collection::vec(any::<u8>(), 1..40),
+            (0..12_u8, 0..9_u32, prop::collection::vec(any::<u8>(), 0..12)).prop_map(
+                |(kind, channel, payload)| {
+                    let length = payload.len() as u16;
+                    let head = [&[kind][..], &channel.to_be_bytes(), &length.to_be_bytes()].concat();
+                    [head, payload].concat()
+                }),
+        ], 1..60),
+    ) {
+        let mut session = Session::new(Side::Server, limits(), NOW);
+        let mut out = BytesMut::new();
+        if hello {
+            encode(0, &Frame::Hello { version: VERSION, window: 9 }, &mut out);
+            session.handle_bytes(NOW, &out);
+        }
+        let own = session.open(somewhere());
+        for piece in pieces {
+            session.handle_bytes(NOW, &piece);
+            while let Some(event) = session.poll_event() {
+                if let Event::Asked(id, _) = event {
+                    session.accept(id, 0);
+                    session.write(id, b"hello");
+                }
+            }
+            out.clear();
+            session.poll_transmit(&mut out);
+            prop_assert!(session.channels() <= 1 + limits().channels);
+            prop_assert!(session.held() <= 9 * 160 + frame::HEADER + frame::MAX_PAYLOAD + 40);
+        }
+        if let Some(own) = own {
+            session.release(own);
+        }
+    }
+}
+
+/// The session's other end, written by hand.
+struct Hostile {
+    session: Session,
+}
+
+impl Hostile {
+    fn new(side: Side) -> Self {
+        let mut one = Self { session: Session::new(side, limits(), NOW) };
+        one.says(0, &Frame::Hello { version: VERSION, window: 100 });
+        one
+    }
+
+    fn says(&mut self, channel: u32, frame: &Frame) {
+        let mut wire = BytesMut::new();
+        encode(channel, frame, &mut wire);
+        self.session.handle_bytes(NOW, &wire);
+    }
+
+    fn hears(&mut self) -> Vec<(u32, Frame)> {
+        let mut wire = BytesMut::new();
+        self.session.poll_transmit(&mut wire);
+        std::iter::from_fn(|| frame::decode(&mut wire).expect("frames")).collect()
+    }
+}
+
+#[test]
+fn a_channel_that_nobody_reads_stops_only_itself() {
+    let mut pair = Pair::new();
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        pair.act(0, Act::Open);
+        ids.push(pair.parties[0].open[ids.len()]);
+    }
+    for _ in 0..50 {
+        for index in 0..2 {
+            pair.act(0, Act::Write(index, vec![7; 30]));
+        }
+        pair.act(0, Act::Send);
+        pair.act(0, Act::Deliver(usize::MAX));
+        while let Read::Bytes(_) = pair.parties[1].read(ids[1], 100) {}
+        pair.act(1, Act::Send);
+        pair.act(1, Act::Deliver(usize::MAX));
+    }
+    let [client, server] = &pair.parties;
+    assert_eq!(client.wrote[&ids[0]].len(), 40 + 60, "its window, and what waits to be sent");
+    assert!(server.read[&ids[1]].len() > 1000, "{}", server.read[&ids[1]].len());
+}
+
+#[test]
+fn what_breaks_the_protocol_ends_the_session_and_is_told() {
+    let data = |length| Frame::Data(Bytes::from(vec![0; length]));
+    let broken: [(&str, Vec<(u32, Frame)>); 7] = [
+        ("more data than there was credit for", vec![(1, Frame::Open(somewhere())), (1, data(41))]),
+        (
+            "data behind the end",
+            vec![(1, Frame::Open(somewhere())), (1, Frame::Finish), (1, data(1))],
+        ),
+        ("never opened", vec![(5, data(1))]),
+        ("a number that it cannot have", vec![(2, Frame::Open(somewhere()))]),
+        (
+            "an answer to what was not asked",
+            vec![(1, Frame::Open(somewhere())), (1, Frame::Accept(0))],
+        ),
+        ("introduced itself twice", vec![(0, Frame::Hello { version: 1, window: 1 })]),
+        ("a frame of the session on a channel", vec![(1, Frame::Ping(1))]),
+    ];
+    for (words, frames) in broken {
+        let mut peer = Hostile::new(Side::Server);
+        for (channel, frame) in frames {
+            peer.says(channel, &frame);
+        }
+        let Some(End::Broken(Broken(said))) = peer.session.end().cloned() else {
+            panic!("{words}")
+        };
+        assert!(said.contains(words), "{said}, not {words}");
+        let told = peer.hears();
+        assert!(told.contains(&(0, Frame::Goodbye(said.to_owned()))), "{told:?}");
+    }
+}
+
+#[test]
+fn who_asks_for_too_many_is_turned_away_and_then_left() {
+    let mut peer = Hostile::new(Side::Server);
+    for id in 0..8 {
+        peer.says(2 * id + 1, &Frame::Open(somewhere()));
+    }
+    assert_eq!(peer.session.channels(), 4);
+    let told = peer.hears();
+    let refused = |id| (id, Frame::Refuse(Why::TooMany, String::new()));
+    assert_eq!(told[1..], [refused(9), refused(11), refused(13), refused(15)]);
+    for id in 8..12 {
+        peer.says(2 * id + 1, &Frame::Open(somewhere()));
+    }
+    assert_eq!(peer.session.end(), None);
+    peer.says(25, &Frame::Open(somewhere()));
+    assert!(matches!(peer.session.end(), Some(End::Broken(_))), "{:?}", peer.session.end());
+}
+
+#[test]
+fn who_is_silent_is_asked_and_then_given_up() {
+    let limits = limits();
+    let mut session = Session::new(Side::Client, limits.clone(), NOW);
+    assert_eq!(session.next_timeout(), Some(NOW + limits.keepalive));
+    session.handle_timeout(NOW + limits.keepalive);
+    let mut wire = BytesMut::new();
+    session.poll_transmit(&mut wire);
+    let frames: Vec<_> = std::iter::from_fn(|| frame::decode(&mut wire).expect("frames")).collect();
+    assert_eq!(frames.last(), Some(&(0, Frame::Ping(1))));
+    assert_eq!(session.next_timeout(), Some(NOW + limits.silence));
+    let id = session.open(somewhere()).expect("a channel");
+    session.handle_timeout(NOW + limits.silence);
+    assert_eq!(session.end(), Some(&End::Silent(limits.silence)));
+    assert_eq!(session.poll_event(), Some(Event::Changed(id)));
+    assert_eq!((session.read(id, &mut [0]), session.write(id, b"x")), (Read::Gone, None));
+    assert_eq!(session.next_timeout(), None);
+}
+
+#[test]
+fn another_version_is_named() {
+    let mut session = Session::new(Side::Client, limits(), NOW);
+    let mut wire = BytesMut::new();
+    encode(0, &Frame::Hello { version: 9, window: 1 }, &mut wire);
+    session.handle_bytes(NOW, &wire);
+    assert_eq!(session.end(), Some(&End::Version(9)));
+}
+
+#[test]
+fn a_refusal_says_why_and_a_cut_is_told() {
+    let mut pair = Pair::new();
+    let [client, server] = &mut pair.parties;
+    let id = client.session.open(somewhere()).expect("a channel");
+    client.send();
+    server.send();
+    let to_client: Vec<u8> = server.wire.drain(..).collect();
+    client.session.handle_bytes(NOW, &to_client);
+    let to_server: Vec<u8> = client.wire.drain(..).collect();
+    server.session.handle_bytes(NOW, &to_server);
+    assert_eq!(server.session.poll_event(), Some(Event::Asked(id, somewhere())));
+    server.session.refuse(id, Why::NotAllowed, "permit-open".to_owned());
+    server.session.release(id);
+    server.send();
+    assert_eq!(server.session.channels(), 0);
+    let to_client: Vec<u8> = server.wire.drain(..).collect();
+    client.session.handle_bytes(NOW, &to_client);
+    let refused = Answer::Refused(Why::NotAllowed, "permit-open".to_owned());
+    assert_eq!(client.session.answer(id), refused);
+    client.session.release(id);
+    assert_eq!(client.session.channels(), 0);
+}
