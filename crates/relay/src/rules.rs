@@ -182,8 +182,17 @@ impl Rules {
             Host::Name(name) if self.deny.iter().any(|one| one.has_name(name, to.port)) => {
                 Verdict::Denied(Why::Rule)
             }
+            name if name.is_localhost() => self.of_localhost(to.port, client),
             Host::Name(_) => Verdict::ByAddress,
         }
+    }
+
+    /// DNS is not asked for this machine's own name (RFC 6761 §6.3), so that no address of an answer
+    /// could be judged: it is loopback in both families.
+    fn of_localhost(&self, port: u16, client: IpAddr) -> Verdict {
+        let both = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        let judged = both.into_iter().try_for_each(|ip| self.of_address(ip, port, client));
+        judged.map_or_else(Verdict::Denied, |()| Verdict::Allowed)
     }
 
     /// Whether a client may go to this address.
@@ -298,6 +307,23 @@ mod tests {
         assert_eq!(verdict("corp.example", 1), Verdict::ByAddress);
         assert_eq!(verdict("xcorp.example", 1), Verdict::ByAddress);
         assert_eq!(verdict("fd00::9", 80), Verdict::Denied(Why::Rule));
+    }
+
+    #[test]
+    fn the_name_of_this_machine_is_judged_as_its_addresses_are() {
+        let verdict = |rules: &Rules, host: &str, client: &str| {
+            let to = Destination { host: Host::parse(host).expect("a host"), port: 80 };
+            rules.of_destination(&to, client.parse().expect("an address"))
+        };
+        for name in ["localhost", "LOCALHOST.", "app.localhost"] {
+            let none = Rules::default();
+            assert_eq!(verdict(&none, name, ELSEWHERE), Verdict::Denied(Why::Local), "{name}");
+            assert_eq!(verdict(&none, name, "127.0.0.1"), Verdict::Allowed, "{name}");
+            let rule = rules(&[], &["127.0.0.0/8"]);
+            assert_eq!(verdict(&rule, name, "::1"), Verdict::Denied(Why::Rule), "{name}");
+            let named = rules(&["localhost", "*.localhost"], &["*"]);
+            assert_eq!(verdict(&named, name, ELSEWHERE), Verdict::Allowed, "{name}");
+        }
     }
 
     #[test]
