@@ -9,6 +9,7 @@ use x509_cert::Certificate;
 use x509_cert::der::{Decode, pem};
 
 use crate::Error;
+use crate::security::{ClientKeys, KnownClients};
 
 /// How the subject of a certificate that was made on the spot begins.
 const SELF_SIGNED_FOR: &str = "eyas self-signed for ";
@@ -91,6 +92,43 @@ impl ServerIdentity {
     #[cfg(feature = "sctp")]
     pub(crate) fn key(&self) -> &PrivateKeyDer<'static> {
         &self.key
+    }
+
+    /// The same for clients that have to show one of these keys. It knows TLS 1.3 alone, and every
+    /// handshake is a full one: a session that is resumed would not ask for the key again.
+    pub(crate) fn server_config_for(
+        &self,
+        clients: &ClientKeys,
+    ) -> Result<rustls::ServerConfig, Error> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = Arc::new(KnownClients::new(&provider, clients.clone()));
+        let mut config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .and_then(|builder| {
+                builder
+                    .with_client_cert_verifier(verifier)
+                    .with_single_cert(self.chain.clone(), self.key.clone_key())
+            })
+            .map_err(unusable)?;
+        config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(config)
+    }
+
+    /// The private key in PEM (RFC 7468), for a file that nobody else may read.
+    pub fn key_pem(&self) -> Result<String, Error> {
+        let label = match *self.key {
+            PrivateKeyDer::Pkcs8(_) => "PRIVATE KEY",
+            PrivateKeyDer::Sec1(_) => "EC PRIVATE KEY",
+            PrivateKeyDer::Pkcs1(_) => "RSA PRIVATE KEY",
+            _ => return Err(Error::Identity("the key is of a kind that has no PEM here".into())),
+        };
+        pem::encode_string(label, pem::LineEnding::LF, self.key.secret_der()).map_err(unusable)
+    }
+
+    /// The private key as it is, for who shows this identity as a client.
+    pub fn private_key(&self) -> PrivateKeyDer<'static> {
+        self.key.clone_key()
     }
 
     /// A rustls configuration for this identity, TLS 1.2 and 1.3, without ALPN.

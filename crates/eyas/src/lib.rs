@@ -97,7 +97,7 @@ pub use listener::{ListenParameters, Listener};
 pub use memory_store::MemoryStore;
 pub use preconnection::Preconnection;
 pub use resolver::Resolver;
-pub use security::{CertificateFault, SecurityParameters};
+pub use security::{CertificateFault, KeyFingerprint, KeyFingerprintError, SecurityParameters};
 pub use tally::AttemptCounts;
 
 pub use eyas_race::candidate::{Alpn, Candidate, Security, Transport};

@@ -12,11 +12,14 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::Error;
 
+mod key;
 mod name;
 mod refusal;
 mod verifier;
 mod words;
 
+pub(crate) use key::{ClientKeys, KnownClients};
+pub use key::{KeyFingerprint, KeyFingerprintError};
 pub use refusal::CertificateFault;
 #[cfg(feature = "quic")]
 pub(crate) use refusal::VERDICT;
@@ -51,6 +54,7 @@ pub struct SecurityParameters {
 enum Trust {
     Platform,
     Roots(Vec<CertificateDer<'static>>),
+    Keys(Vec<KeyFingerprint>),
     Anyone,
 }
 
@@ -94,6 +98,14 @@ impl SecurityParameters {
     #[must_use]
     pub fn with_added_root(mut self, root: CertificateDer<'static>) -> Self {
         self.added_roots.push(root);
+        self
+    }
+
+    /// Trusts servers with one of these keys and no others, whatever their certificates say of names,
+    /// dates and issuers, as a client does that has met the server before.
+    #[must_use]
+    pub fn with_pinned_keys(mut self, keys: impl IntoIterator<Item = KeyFingerprint>) -> Self {
+        self.trust = Trust::Keys(keys.into_iter().collect());
         self
     }
 
@@ -262,6 +274,7 @@ impl SecurityParameters {
     ) -> Result<Arc<dyn ServerCertVerifier>, Error> {
         match &self.trust {
             Trust::Anyone => Ok(Arc::new(verifier::AcceptAny::new(provider))),
+            Trust::Keys(keys) => Ok(Arc::new(key::Pinned::new(provider, keys))),
             Trust::Platform => Ok(self.platform_verifier(provider)),
             Trust::Roots(roots) => {
                 let mut store = RootCertStore::empty();

@@ -14,7 +14,8 @@ use tokio::task::JoinSet;
 use crate::sctp::SctpListener;
 #[cfg(feature = "sctp")]
 use crate::sctp::protocol::config::AssociationConfig;
-use crate::{Connection, Error, ServerIdentity};
+use crate::security::ClientKeys;
+use crate::{Connection, Error, KeyFingerprint, ServerIdentity};
 
 mod bind;
 #[cfg(feature = "quic")]
@@ -43,6 +44,8 @@ pub struct ListenParameters {
     pub transports: Vec<Transport>,
     /// The server's identity; `None` serves without security, which QUIC cannot.
     pub security: Option<ServerIdentity>,
+    /// Which keys clients have to show; `None` asks them for none.
+    client_keys: Option<ClientKeys>,
     /// Application protocols, best first. `h3` is offered over QUIC only, `h2`, `http/1.1` and
     /// `http/1.0` over TCP only, any other over both.
     pub alpn: Vec<Alpn>,
@@ -72,6 +75,7 @@ impl ListenParameters {
             address,
             transports: vec![Transport::Tcp],
             security: None,
+            client_keys: None,
             alpn: Vec::new(),
             #[cfg(feature = "quic")]
             quic_transport: None,
@@ -97,6 +101,19 @@ impl ListenParameters {
     #[must_use]
     pub fn security(mut self, identity: ServerIdentity) -> Self {
         self.security = Some(identity);
+        self
+    }
+
+    /// Serves only who proves to hold a key of which this says so: TLS 1.3 with a certificate of the
+    /// client's, of which nothing but the key counts. It is asked for each connection, by the task that
+    /// shakes hands, so it must not wait. There is no DTLS then, which asks clients for nothing here; SCTP
+    /// has TLS on its streams.
+    #[must_use]
+    pub fn client_keys(
+        mut self,
+        may: impl Fn(&KeyFingerprint) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.client_keys = Some(ClientKeys(Arc::new(may)));
         self
     }
 
@@ -154,9 +171,17 @@ impl ListenParameters {
 
     fn tls(&self) -> Result<Option<tokio_rustls::TlsAcceptor>, Error> {
         let Some(identity) = &self.security else { return Ok(None) };
-        let mut config = identity.server_config()?;
+        let mut config = self.tls_of(identity)?;
         config.alpn_protocols = self.stream_alpn();
         Ok(Some(tokio_rustls::TlsAcceptor::from(Arc::new(config))))
+    }
+
+    /// What is common to TLS over all transports.
+    fn tls_of(&self, identity: &ServerIdentity) -> Result<rustls::ServerConfig, Error> {
+        match &self.client_keys {
+            Some(clients) => identity.server_config_for(clients),
+            None => identity.server_config(),
+        }
     }
 
     #[cfg(feature = "quic")]

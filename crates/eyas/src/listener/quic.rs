@@ -22,7 +22,7 @@ pub(super) fn endpoint(
     let Some(identity) = &parameters.security else {
         return Err(Error::Parameters("QUIC needs an identity".into()));
     };
-    let mut tls = identity.server_config()?;
+    let mut tls = parameters.tls_of(identity)?;
     tls.alpn_protocols = parameters.quic_alpn();
     let tls = QuicServerConfig::try_from(tls)
         .map_err(|error| Error::Identity(format!("not fit for QUIC: {error}")))?;

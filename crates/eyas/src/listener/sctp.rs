@@ -48,8 +48,11 @@ pub(super) fn listen(
     } else {
         wanted.encapsulation_port = Some(parameters.sctp_encapsulation_port);
     }
-    // A key that DTLS cannot use leaves the other ways as they are.
-    wanted.dtls = parameters.security.clone().filter(ServerIdentity::suits_dtls);
+    // A key that DTLS cannot use leaves the other ways as they are. Who has to be known must not come by
+    // DTLS, which asks clients for nothing.
+    if parameters.client_keys.is_none() {
+        wanted.dtls = parameters.security.clone().filter(ServerIdentity::suits_dtls);
+    }
     let listener = match SctpListener::bind(&wanted) {
         Err(cause) if parameters.sctp_optional && address.port() != 0 => {
             let missing = Some(cause.to_string());

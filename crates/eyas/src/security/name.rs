@@ -12,6 +12,7 @@ impl SecurityParameters {
         let word = match &self.trust {
             Trust::Platform => "platform",
             Trust::Roots(_) => "roots",
+            Trust::Keys(_) => "keys",
             Trust::Anyone => "anyone",
         };
         let described = self.described();
@@ -35,9 +36,15 @@ impl SecurityParameters {
         let (roots, added) = match &self.trust {
             Trust::Platform => (&none, &self.added_roots),
             Trust::Roots(roots) => (roots, &self.added_roots),
-            Trust::Anyone => (&none, &none),
+            Trust::Keys(_) | Trust::Anyone => (&none, &none),
         };
         put("root", &in_order(roots.iter().chain(added)));
+        if let Trust::Keys(keys) = &self.trust {
+            let mut keys: Vec<&[u8]> = keys.iter().map(|key| &key.as_bytes()[..]).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            put("key", &keys);
+        }
         if let Some(client) = &self.client {
             put("own", &client.chain.iter().map(AsRef::as_ref).collect::<Vec<_>>());
         }

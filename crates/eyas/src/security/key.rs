@@ -1,0 +1,200 @@
+//! Keys that are known by themselves, and not by who has issued a certificate for them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+};
+use rustls::server::ParsedCertificate;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, OtherError, SignatureScheme,
+};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use sha2::{Digest as _, Sha256};
+
+/// How a fingerprint begins in words.
+const ALGORITHM: &str = "SHA256:";
+
+/// A public key by its fingerprint: SHA-256 over its SubjectPublicKeyInfo (RFC 5280 §4.1.2.7, as in
+/// RFC 7469 §2.4). In words it is `SHA256:` and base64 without padding, as OpenSSH writes fingerprints.
+/// A certificate that is made anew for the same key has the same one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyFingerprint([u8; 32]);
+
+impl KeyFingerprint {
+    /// Of the key in this certificate; `None` if it cannot be read. It is read by what verifies the
+    /// signatures of the handshake, so that both mean the same key.
+    pub fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let parsed = ParsedCertificate::try_from(certificate).ok()?;
+        Some(Self(Sha256::digest(parsed.subject_public_key_info()).into()))
+    }
+
+    /// The bytes of the hash.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for KeyFingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{ALGORITHM}{}", STANDARD_NO_PAD.encode(self.0)))
+    }
+}
+
+impl fmt::Debug for KeyFingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Why a text is no [`KeyFingerprint`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected SHA256: and 43 letters of base64, as 'eyas tunnel keygen' prints them")]
+pub struct KeyFingerprintError;
+
+impl FromStr for KeyFingerprint {
+    type Err = KeyFingerprintError;
+
+    fn from_str(text: &str) -> Result<Self, KeyFingerprintError> {
+        let hash = text.strip_prefix(ALGORITHM).ok_or(KeyFingerprintError)?;
+        let hash = STANDARD_NO_PAD.decode(hash).map_err(|_| KeyFingerprintError)?;
+        hash.try_into().map(Self).map_err(|_| KeyFingerprintError)
+    }
+}
+
+/// Which keys may connect, asked anew for each connection.
+#[derive(Clone)]
+pub(crate) struct ClientKeys(pub(crate) Arc<dyn Fn(&KeyFingerprint) -> bool + Send + Sync>);
+
+impl fmt::Debug for ClientKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientKeys")
+    }
+}
+
+/// What is wrong with a key that is not known.
+#[derive(Debug, thiserror::Error)]
+enum WrongKey {
+    #[error("its key {0} is not the one that is known")]
+    Unknown(KeyFingerprint),
+    #[error("its key cannot be read")]
+    Unreadable,
+}
+
+/// Accepts certificates of these keys, whatever else they say.
+#[derive(Debug)]
+pub(super) struct Pinned {
+    algorithms: WebPkiSupportedAlgorithms,
+    keys: Vec<KeyFingerprint>,
+}
+
+impl Pinned {
+    pub(super) fn new(provider: &CryptoProvider, keys: &[KeyFingerprint]) -> Self {
+        Self { algorithms: provider.signature_verification_algorithms, keys: keys.to_vec() }
+    }
+}
+
+/// Accepts clients with keys of which the caller says so.
+#[derive(Debug)]
+pub(crate) struct KnownClients {
+    algorithms: WebPkiSupportedAlgorithms,
+    keys: ClientKeys,
+}
+
+impl KnownClients {
+    pub(crate) fn new(provider: &CryptoProvider, keys: ClientKeys) -> Self {
+        Self { algorithms: provider.signature_verification_algorithms, keys }
+    }
+}
+
+macro_rules! check_signatures {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            verify_tls12_signature(message, cert, dss, &self.algorithms)
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            cert: &CertificateDer<'_>,
+            dss: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            verify_tls13_signature(message, cert, dss, &self.algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.algorithms.supported_schemes()
+        }
+    };
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let wrong = match KeyFingerprint::of(end_entity) {
+            Some(key) if self.keys.contains(&key) => return Ok(ServerCertVerified::assertion()),
+            Some(key) => WrongKey::Unknown(key),
+            None => WrongKey::Unreadable,
+        };
+        Err(CertificateError::Other(OtherError(Arc::new(wrong))).into())
+    }
+
+    check_signatures!();
+}
+
+impl ClientCertVerifier for KnownClients {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        match KeyFingerprint::of(end_entity) {
+            Some(key) if (self.keys.0)(&key) => Ok(ClientCertVerified::assertion()),
+            _ => Err(CertificateError::ApplicationVerificationFailure.into()),
+        }
+    }
+
+    check_signatures!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ServerIdentity;
+
+    #[test]
+    fn a_fingerprint_is_of_the_key_and_reads_as_it_is_written() {
+        let [one, other] = [(); 2].map(|()| ServerIdentity::self_signed(["a.test"]).expect("made"));
+        let of = |identity: &ServerIdentity| KeyFingerprint::of(identity.certificate());
+        let fingerprint = of(&one).expect("a key");
+        assert_ne!(Some(fingerprint), of(&other));
+        assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
+        assert_eq!(fingerprint.to_string().len(), ALGORITHM.len() + 43);
+        assert_eq!(KeyFingerprint::of(&CertificateDer::from(vec![7; 40])), None);
+        for text in ["", "SHA256:", "SHA256:AAAA", "MD5:AAAA", &format!("{fingerprint}A")] {
+            assert_eq!(text.parse::<KeyFingerprint>(), Err(KeyFingerprintError), "{text}");
+        }
+    }
+}
