@@ -6,7 +6,7 @@
 //! | [`handshake`] | what a client says before its own bytes flow; pure | RFC 1928, RFC 1929, RFC 9110 §9.3.6 |
 //! | [`body`] | where the body of a request ends; pure | RFC 9112 §6, §7.1 |
 //! | [`client_hello`] | whether a client's first bytes may be said to several servers; pure | RFC 8446 §4.1.2 |
-//! | [`tunnel`] | all connections between two hosts over one session; pure | `docs/tunnel.md` |
+//! | [`tunnel`] | all connections between two hosts over one session | `docs/tunnel.md` |
 //! | [`rules`] | where clients may go; pure | RFC 6890 |
 //! | [`users`] | who may use a proxy | RFC 1929, RFC 7617 |
 //! | [`Proxy`] | sockets, clients, races, copies | |

@@ -25,6 +25,8 @@ mod sctp;
 mod serve;
 mod setting;
 mod target;
+#[cfg(unix)]
+mod tunnel;
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -53,6 +55,10 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Sctp(_) => {
             Err(Failure::new(Kind::Listen, "programs are preloaded on Linux alone"))
         }
+        #[cfg(unix)]
+        Command::Tunnel(flags) => on_runtime(tunnel::run(&flags, &common)),
+        #[cfg(not(unix))]
+        Command::Tunnel(_) => Err(Failure::new(Kind::Listen, "there is no tunnel on this system")),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man(flags) => generate::man(&flags),
         Command::Memory(flags) => memory::run(&flags, &common),

@@ -10,6 +10,8 @@ use crate::flags::{ServiceFlags, VersionFlags};
 
 /// The port of a host that is named without one: raced as https.
 const HTTPS_PORT: u16 = 443;
+/// The port of a server of tunnels that is named without one.
+const TUNNEL_PORT: u16 = 4433;
 /// What to write where a URL is wanted, and where transports can be named as well.
 const SCHEMES: &str = "use https:// or http://";
 const SCHEMES_AND_TRANSPORTS: &str =
@@ -64,6 +66,28 @@ pub(crate) fn to_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Fail
         false if service.plain => of_transports(text, vec![Transport::Tcp], service),
         false => of_transports(text, vec![Transport::Quic, Transport::Tcp], service),
     }
+}
+
+/// The server of a tunnel, over all transports that carry one unless some are named.
+pub(crate) fn to_tunnel(text: &str) -> Result<Target, Failure> {
+    let (named, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (Some(scheme), rest.trim_end_matches('/')),
+        None => (None, text),
+    };
+    let transports = match named.map(transports) {
+        None => vec![Transport::SctpUdp, Transport::Quic, Transport::Tcp],
+        Some(Some(transports)) => transports,
+        Some(None) => {
+            let text = format!("{:?} names no transports", shown(text));
+            return Err(
+                Failure::new(Kind::Url, text).hint("write HOST:PORT, or sctp+tcp://HOST:PORT")
+            );
+        }
+    };
+    let (host, port) = host_and_port(rest)?;
+    let host = Host::parse(host).map_err(|cause| malformed(text, &cause))?;
+    let target = Target::plain(host, port.unwrap_or(TUNNEL_PORT), transports, Security::Tls);
+    Ok(target.with_alpn([eyas_relay::tunnel::frame::ALPN]))
 }
 
 /// The transports that a scheme such as `sctp+tcp` names, most wanted first; `sctp` means directly

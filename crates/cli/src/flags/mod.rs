@@ -17,6 +17,7 @@ mod remember;
 mod sctp;
 mod shortcut;
 mod slip;
+mod tunnel;
 mod values;
 
 #[cfg(test)]
@@ -51,6 +52,9 @@ pub(crate) use sctp::{
     SctpAction, SctpCarrierFlags, SctpRunFlags, SctpServeFlags, SctpStatusFlags,
 };
 pub(crate) use slip::nearest;
+pub(crate) use tunnel::TunnelFlags;
+#[cfg(unix)]
+pub(crate) use tunnel::{TunnelAction, TunnelKeyFlags, TunnelServeFlags};
 pub(crate) use values::{Addresses, ConnectTo, DnsServer};
 
 /// Connect over the best transport that the network really lets through.
@@ -109,6 +113,8 @@ Examples:
                                     a command behind a bad network
   eyas serve                        an HTTP/1.1, 2 and 3 server to try it on
   eyas proxy run COMMAND            any program, over what really gets through
+  eyas tunnel HOST -L 8080:localhost:80
+                                    another host's web server, here
   eyas sctp run COMMAND             SCTP for a program on a kernel without it
 
 'eyas help COMMAND' explains one command, with examples. Exit codes are curl's
@@ -180,6 +186,9 @@ pub(crate) enum Command {
     /// Let any program connect as eyas does: a SOCKS and HTTP proxy
     #[command(after_help = proxy::EXAMPLES)]
     Proxy(Box<ProxyFlags>),
+    /// Carry connections to and from another host over one session, as ssh -L, -R and -D do
+    #[command(after_help = tunnel::EXAMPLES)]
+    Tunnel(Box<TunnelFlags>),
     /// Give programs SCTP sockets where the kernel has none
     #[command(after_help = sctp::EXAMPLES)]
     Sctp(SctpFlags),

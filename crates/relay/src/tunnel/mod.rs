@@ -1,9 +1,26 @@
 //! `eyas tunnel`: all connections between two hosts over one session.
 //!
-//! | module | job |
+//! | module or type | job |
 //! | --- | --- |
 //! | [`frame`] | what the ends say to each other, as bytes; pure |
 //! | [`session`] | channels, their windows, their ends; pure |
+//! | [`keys`] | what a key may do, and which key a server has; pure |
+//! | [`forward`] | what is forwarded, in ssh's words; pure |
+//! | [`Server`] | the end that is connected to |
+//! | [`reach`], [`Tunnel`], [`Client`] | the end that connects: once, one session, one after the other |
+//! | [`Notice`] | what either tells of itself |
 
+mod client;
+mod dynamic;
+mod ends;
+pub mod forward;
 pub mod frame;
+pub mod keys;
+mod link;
+mod notice;
+mod server;
 pub mod session;
+
+pub use client::{Client, Forwards, Tunnel, TunnelError, reach};
+pub use notice::Notice;
+pub use server::{Grants, Server};

@@ -11,6 +11,14 @@ const PIECE: usize = 64 * 1024;
 
 /// Moves bytes until both sides are done.
 pub(super) async fn exchange(stream: ByteStream) -> Result<Moved, Failure> {
+    let (sent, received) = both_ways(stream).await?;
+    Ok(Moved { sent, received, ..Moved::default() })
+}
+
+/// The same with anything that carries bytes; gives how many went there and back.
+pub(in crate::command) async fn both_ways(
+    stream: impl AsyncRead + AsyncWrite,
+) -> Result<(u64, u64), Failure> {
     let (from_peer, to_peer) = tokio::io::split(stream);
     let there = async {
         let sent = copy(tokio::io::stdin(), to_peer).await;
@@ -26,8 +34,7 @@ pub(super) async fn exchange(stream: ByteStream) -> Result<Moved, Failure> {
             Broken::Write(cause) => Failure::write("standard output", &cause),
         })
     };
-    let (sent, received) = tokio::try_join!(there, back)?;
-    Ok(Moved { sent, received, ..Moved::default() })
+    tokio::try_join!(there, back)
 }
 
 /// Which side of a copy broke.

@@ -1,6 +1,6 @@
 //! `eyas pipe`: standard input and output over whatever transport gets through.
 
-mod bytes;
+pub(super) mod bytes;
 mod framed;
 mod messages;
 

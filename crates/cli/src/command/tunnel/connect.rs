@@ -1,0 +1,236 @@
+//! The end that connects.
+
+use std::path::PathBuf;
+
+use eyas::race::evidence::Cause;
+use eyas::race::io::RaceFailure;
+use eyas::race::policy::Policy;
+use eyas::race::target::{Service, Target};
+use eyas::{
+    ByteStream, ConnectError, Endpoint, KeyFingerprint, SecurityParameters, ServerIdentity,
+};
+use eyas_relay::handshake::Destination;
+use eyas_relay::tunnel::keys::{HostName, KnownHosts};
+use eyas_relay::tunnel::session::SessionLimits;
+use eyas_relay::tunnel::{Client, Forwards, Tunnel, TunnelError, reach};
+use tokio_util::sync::CancellationToken;
+
+use super::{Teller, files};
+use crate::command::pipe::bytes;
+use crate::command::{setting, target};
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, TunnelFlags};
+
+/// Whom to connect to, as whom, and what is known of it.
+struct Setting<'a> {
+    flags: &'a TunnelFlags,
+    own: ServerIdentity,
+    target: Target,
+    policy: Policy,
+    host: HostName,
+    known: Known,
+}
+
+/// What is known of the server's key.
+struct Known {
+    file: PathBuf,
+    /// The keys that it may have, and the lines of the file that say so.
+    keys: Vec<(KeyFingerprint, usize)>,
+}
+
+pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(), Failure> {
+    let mut interruption = crate::command::listen()?;
+    let teller = Teller::new(common);
+    let setting = Setting::read(flags)?;
+    let connected = tokio::select! {
+        connected = setting.connect(teller) => connected?,
+        kind = interruption.next() => return Err(Failure::new(kind, "interrupted")),
+    };
+    let (tunnel, endpoint) = connected;
+    if let Some(to) = &flags.stdio {
+        return tokio::select! {
+            done = stdio(tunnel, to.clone()) => done,
+            kind = interruption.next() => Err(Failure::new(kind, "interrupted")),
+        };
+    }
+    let forwards = Forwards {
+        local: flags.local.clone(),
+        remote: flags.remote.clone(),
+        dynamic: flags.dynamic.clone(),
+    };
+    let way = (setting.target.clone(), setting.policy.clone());
+    let client = Client::new(endpoint, way, forwards, move |notice| teller.tell(&notice));
+    let client = client.map_err(|error| setting.failure(error))?;
+    let stop = CancellationToken::new();
+    let running = client.run(tunnel, stop.clone());
+    tokio::pin!(running);
+    let done = tokio::select! {
+        done = &mut running => done,
+        _ = interruption.next() => {
+            stop.cancel();
+            tokio::select! {
+                done = running => done,
+                _ = interruption.next() => Ok(()),
+            }
+        }
+    };
+    done.map_err(|error| setting.failure(error))
+}
+
+async fn stdio(tunnel: Tunnel, to: Destination) -> Result<(), Failure> {
+    let channel = tunnel.open(to).await.map_err(|error| of_tunnel(&error))?;
+    let passed = bytes::both_ways(channel).await.map(drop);
+    tunnel.end().await;
+    passed
+}
+
+impl<'a> Setting<'a> {
+    fn read(flags: &'a TunnelFlags) -> Result<Self, Failure> {
+        let Some(host) = &flags.host else {
+            return Err(Failure::new(Kind::Usage, "name the server"));
+        };
+        if flags.stdio.is_none()
+            && flags.local.is_empty()
+            && flags.remote.is_empty()
+            && flags.dynamic.is_empty()
+        {
+            return Err(Failure::new(Kind::Usage, "there is nothing to forward")
+                .hint("say what with -L, -R, -D or --stdio"));
+        }
+        let target = target::to_tunnel(host)?;
+        let name = HostName::new(target.host.clone(), target.port);
+        let key = files::place(flags.key.key.as_deref(), "key.pem")?;
+        let own = files::read_key(&key)?.ok_or_else(|| {
+            Failure::new(Kind::Identity, format!("there is no key in {}", key.display()))
+                .hint("'eyas tunnel keygen' makes one")
+        })?;
+        let file = files::place(flags.known_hosts.as_deref(), "known_hosts")?;
+        let hosts = KnownHosts::parse(&files::read_text(&file)?)
+            .map_err(|cause| files::unusable(&file, &cause))?;
+        let keys = match flags.host_key {
+            Some(key) => vec![(key, 0)],
+            None => hosts.keys(&name),
+        };
+        if keys.is_empty() && flags.strict {
+            let text = format!("{name} was never met: {} has no key of it", file.display());
+            return Err(Failure::new(Kind::Certificate, text)
+                .hint("name its key with --host-key, or leave out --strict once"));
+        }
+        let mut policy = Policy { late_switch: false, ..Policy::default() };
+        if let Service::Plain { transports, .. } = &target.service {
+            policy.transports.clone_from(transports);
+        }
+        policy.only_family = setting::only_family(&flags.reach);
+        let limits = [flags.reach.connect_timeout, flags.reach.max_time];
+        policy.deadline = limits.into_iter().flatten().min().unwrap_or(policy.deadline);
+        let policy =
+            policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?;
+        Ok(Self { flags, own, target, policy, host: name, known: Known { file, keys } })
+    }
+
+    /// What connects to servers with one of these keys; to any server where there are none, which is
+    /// for a first meeting.
+    async fn endpoint(&self, keys: &[KeyFingerprint]) -> Result<Endpoint, Failure> {
+        let security = SecurityParameters::platform()
+            .with_client_certificate(self.own.chain().to_vec(), self.own.private_key())
+            .with_tls_versions([&eyas::rustls::version::TLS13])
+            .without_resumption();
+        let security = match keys {
+            [] => security.accept_any_certificate(),
+            keys => security.with_pinned_keys(keys.iter().copied()),
+        };
+        let builder = Endpoint::builder()
+            .security(security)
+            .memory(setting::memory(self.flags.memory.as_ref(), None)?)
+            .sctp_association(setting::association(&self.flags.paths))
+            .sctp_local_addresses(self.flags.paths.local_address.iter().copied());
+        let builder = setting::reaching(builder, &self.flags.reach, &self.target).await?;
+        builder.build().map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))
+    }
+
+    /// A session with the server, and what makes those after it. The key of one that was never met is
+    /// kept, once it has let us in.
+    async fn connect(&self, teller: Teller) -> Result<(Tunnel, Endpoint), Failure> {
+        let keys: Vec<_> = self.known.keys.iter().map(|(key, _)| *key).collect();
+        let endpoint = self.endpoint(&keys).await?;
+        let reached = reach(&endpoint, &self.target, &self.policy).await;
+        let (stream, key) = reached.map_err(|error| self.failure(error))?;
+        let way = describe(&stream);
+        let begun = Tunnel::begin(stream, SessionLimits::default()).await;
+        let tunnel = begun.map_err(|error| self.failure(error))?;
+        if keys.is_empty() {
+            files::append(&self.known.file, &self.host.line(&key))?;
+            let file = self.known.file.display();
+            let text = format!("{} was never met: its key {key} is kept in {file}", self.host);
+            teller.complain("first-meeting", text);
+        }
+        if self.flags.stdio.is_none() {
+            teller.say("connected", format!("connected over {way}"));
+        }
+        let endpoint = match keys.is_empty() {
+            true => self.endpoint(&[key]).await?,
+            false => endpoint,
+        };
+        Ok((tunnel, endpoint))
+    }
+
+    fn failure(&self, error: TunnelError) -> Failure {
+        match &error {
+            TunnelError::Connect(cause) if cause.certificate().is_some() => self.changed(cause),
+            TunnelError::NotLetIn(_) => {
+                let own = files::fingerprint(&self.own).map(|key| key.to_string());
+                let hint = format!(
+                    "the server's authorized_keys has to have this line: {}",
+                    own.unwrap_or_default()
+                );
+                of_tunnel(&error).hint(hint)
+            }
+            error => of_tunnel(error),
+        }
+    }
+
+    /// The server has another key than the one that is known.
+    fn changed(&self, cause: &ConnectError) -> Failure {
+        let what = cause.certificate().map(|(_, failure)| failure.detail.clone());
+        let what = what.unwrap_or_default();
+        let (host, file) = (&self.host, self.known.file.display());
+        let text = format!("the key of {host} is not the one that is known: {what}");
+        let known = self.known.keys.first().map(|(_, line)| *line).unwrap_or_default();
+        let hint = match known {
+            0 => "somebody may be in between, or --host-key is wrong".to_owned(),
+            line => format!(
+                "somebody may be in between; if you know that the key has changed, remove line \
+                 {line} of {file}"
+            ),
+        };
+        Failure::new(Kind::Certificate, text).hint(hint)
+    }
+}
+
+fn describe(stream: &ByteStream) -> String {
+    format!("{} to {}", stream.info().transport, stream.info().remote)
+}
+
+fn of_tunnel(error: &TunnelError) -> Failure {
+    let kind = match error {
+        TunnelError::Connect(cause) => of_race(cause),
+        TunnelError::NoKey | TunnelError::NotLetIn(_) => Kind::Identity,
+        TunnelError::Listen(..) => Kind::Listen,
+        TunnelError::Refused { .. } => Kind::Connect,
+        _ => Kind::Protocol,
+    };
+    Failure::new(kind, error.to_string())
+}
+
+fn of_race(error: &ConnectError) -> Kind {
+    match error.failure() {
+        RaceFailure::NoAddress(_) => Kind::Dns,
+        RaceFailure::Deadline(_) => Kind::Timeout,
+        _ => match error.cause() {
+            Some(Cause::Certificate) => Kind::Certificate,
+            Some(Cause::Tls) => Kind::Tls,
+            Some(Cause::Silent) => Kind::Timeout,
+            _ => Kind::Connect,
+        },
+    }
+}

@@ -1,0 +1,122 @@
+//! Files of keys: where they are, and that nobody else reads what is secret.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use eyas::{KeyFingerprint, ServerIdentity};
+
+use crate::failure::{Failure, Kind};
+
+/// Below the directory of configurations.
+const DIRECTORY: &str = "eyas/tunnel";
+/// The certificate around a key says nothing: only the key counts.
+const NOBODY: &str = "tunnel.invalid";
+
+/// The usual place of a file, if none was named (XDG base directory specification).
+pub(super) fn place(named: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
+    if let Some(path) = named {
+        return Ok(path.to_owned());
+    }
+    let variable = |name: &str| {
+        std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute())
+    };
+    let base = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
+    base.map(|base| base.join(DIRECTORY).join(name)).ok_or_else(|| {
+        Failure::new(Kind::Identity, format!("neither XDG_CONFIG_HOME nor HOME is set: no {name}"))
+            .hint("name the file with a flag")
+    })
+}
+
+/// The key in a file that nobody else may read; `None` if there is no such file.
+pub(super) fn read_key(path: &Path) -> Result<Option<ServerIdentity>, Failure> {
+    let name = path.display();
+    let found = match fs::metadata(path) {
+        Ok(found) => found,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(unusable(path, &cause)),
+    };
+    if found.permissions().mode() & 0o077 != 0 {
+        return Err(Failure::new(Kind::Identity, format!("others can read the key in {name}"))
+            .hint(format!("chmod 600 {name}, and make a new key if they may have done so")));
+    }
+    let text = fs::read(path).map_err(|cause| unusable(path, &cause))?;
+    ServerIdentity::from_pem(&text, &text).map(Some).map_err(|cause| unusable(path, &cause))
+}
+
+/// Makes a key, in a file that is not there yet.
+pub(super) fn make_key(path: &Path) -> Result<ServerIdentity, Failure> {
+    let made = ServerIdentity::self_signed([NOBODY]).map_err(|cause| unusable(path, &cause))?;
+    let pem = made.certificate_pem().and_then(|certificate| Ok(certificate + &made.key_pem()?));
+    let pem = pem.map_err(|cause| unusable(path, &cause))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let written = open_private(path, &mut options).and_then(|mut file| {
+        file.write_all(pem.as_bytes())?;
+        file.sync_all()
+    });
+    match written {
+        Ok(()) => Ok(made),
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+            let text = format!("{} is there already", path.display());
+            Err(Failure::new(Kind::Write, text).hint("name another file with --key, or remove it"))
+        }
+        Err(cause) => Err(Failure::write(&path.display().to_string(), &cause)),
+    }
+}
+
+/// Puts a line behind those that are in a file.
+pub(super) fn append(path: &Path, line: &str) -> Result<(), Failure> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    let written =
+        open_private(path, &mut options).and_then(|mut file| file.write_all(line.as_bytes()));
+    written.map_err(|cause| Failure::write(&path.display().to_string(), &cause))
+}
+
+/// A text that need not be there.
+pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Err(cause) => Err(unusable(path, &cause)),
+    }
+}
+
+/// The fingerprint of an identity's key.
+pub(super) fn fingerprint(identity: &ServerIdentity) -> Result<KeyFingerprint, Failure> {
+    KeyFingerprint::of(identity.certificate())
+        .ok_or_else(|| Failure::new(Kind::Identity, "the certificate cannot be read"))
+}
+
+fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<fs::File> {
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    }
+    options.mode(0o600).open(path)
+}
+
+pub(super) fn unusable(path: &Path, cause: &impl std::fmt::Display) -> Failure {
+    Failure::new(Kind::Identity, format!("cannot use {}: {cause}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_as_it_was_made_and_by_its_owner_alone() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("new/key.pem");
+        assert!(read_key(&path).expect("no file").is_none());
+        let made = make_key(&path).expect("a key");
+        let mode = fs::metadata(&path).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let read = read_key(&path).expect("readable").expect("a key");
+        assert_eq!(fingerprint(&read).ok(), fingerprint(&made).ok());
+        assert_eq!(make_key(&path).expect_err("it is there").kind, Kind::Write);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("chmod");
+        assert_eq!(read_key(&path).expect_err("others can read it").kind, Kind::Identity);
+    }
+}

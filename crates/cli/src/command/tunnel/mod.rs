@@ -1,0 +1,73 @@
+//! `eyas tunnel`: all connections between two hosts over one session.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `mod` | which end this is, and what it tells |
+//! | `connect` | the end that connects |
+//! | `serve` | the end that is connected to |
+//! | `files` | keys on the disk |
+
+mod connect;
+mod files;
+mod serve;
+
+use eyas_relay::tunnel::Notice;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::flags::{ColorChoice, CommonFlags, TunnelAction, TunnelFlags, TunnelKeyFlags};
+use crate::output;
+use crate::terminal::{Line, Look, Paint};
+
+/// Runs until it is interrupted, or what was asked for is done.
+pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(), Failure> {
+    match &flags.action {
+        Some(TunnelAction::Serve(flags)) => serve::run(flags, common).await,
+        Some(TunnelAction::Keygen(flags)) => keygen(flags, common),
+        None => connect::run(flags, common).await,
+    }
+}
+
+fn keygen(flags: &TunnelKeyFlags, common: &CommonFlags) -> Result<(), Failure> {
+    let path = files::place(flags.key.as_deref(), "key.pem")?;
+    let key = files::fingerprint(&files::make_key(&path)?)?.to_string();
+    let path = path.display().to_string();
+    if common.json {
+        return output::object(&json!({ "file": path, "key": key }));
+    }
+    let says = format!("made {path}; the line for the server's authorized_keys is");
+    output::aside(&[Line::new().with(Paint::Dim, says)], Look::of_stderr(common.color));
+    output::page(&[Line::new().with(Paint::Plain, key)], Look::of_stdout(common.color))
+}
+
+/// Who is told what happens: a line each on standard error.
+#[derive(Clone, Copy, Debug)]
+struct Teller {
+    json: bool,
+    color: ColorChoice,
+}
+
+impl Teller {
+    fn new(common: &CommonFlags) -> Self {
+        Self { json: common.json, color: common.color }
+    }
+
+    fn tell(self, notice: &Notice) {
+        let line = if self.json {
+            let object = json!({ "event": notice.event, "text": notice.text });
+            Line::new().with(Paint::Plain, object.to_string())
+        } else {
+            let paint = if notice.is_bad { Paint::Warn } else { Paint::Dim };
+            Line::new().with(paint, notice.text.clone())
+        };
+        output::aside(&[line], Look::of_stderr(self.color));
+    }
+
+    fn say(self, event: &'static str, text: String) {
+        self.tell(&Notice { event, text, is_bad: false });
+    }
+
+    fn complain(self, event: &'static str, text: String) {
+        self.tell(&Notice { event, text, is_bad: true });
+    }
+}

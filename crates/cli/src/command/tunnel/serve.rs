@@ -1,0 +1,117 @@
+//! The end that tunnels lead to.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use eyas::race::candidate::Transport;
+use eyas::sctp::ENCAPSULATION_PORT;
+use eyas::{Endpoint, KeyFingerprint, ListenParameters, Listener, ServerIdentity};
+use eyas_relay::tunnel::Server;
+use eyas_relay::tunnel::frame::ALPN;
+use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
+use tokio_util::sync::CancellationToken;
+
+use super::{Teller, files};
+use crate::command::setting;
+use crate::failure::{Failure, Kind};
+use crate::flags::{CommonFlags, TunnelServeFlags};
+
+/// Connections to destinations under way at once.
+const ATTEMPTS: usize = 1024;
+
+pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Result<(), Failure> {
+    // Before anybody can know that it runs, so that nobody can stop it too early.
+    let mut interruption = crate::command::listen()?;
+    let teller = Teller::new(common);
+    let identity = identity(flags, teller)?;
+    let path = files::place(flags.authorized_keys.as_deref(), "authorized_keys")?;
+    let keys = read(&path)?;
+    if keys.is_empty() {
+        let text = format!("nobody may connect yet: {} names no key", path.display());
+        teller.complain("keys", text);
+    }
+    let known = Arc::new(Known { path, teller });
+    let listener = bind(flags, identity.clone(), Arc::clone(&known)).await?;
+    if let Some(why) = listener.sctp_missing() {
+        teller.complain("listening", format!("no SCTP inside UDP: {why}"));
+    }
+    let key = files::fingerprint(&identity)?;
+    let text = format!("listening on {} with the key {key}", listener.local_addr());
+    teller.say("listening", text);
+    let endpoint = Endpoint::builder()
+        .max_attempts_in_flight(ATTEMPTS)
+        .build()
+        .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
+    let grants = move |key: &KeyFingerprint| known.grant(key);
+    let server = Server::new(endpoint, grants, move |notice| teller.tell(&notice));
+    let stop = CancellationToken::new();
+    let serving = server.serve(&listener, stop.clone());
+    tokio::pin!(serving);
+    tokio::select! {
+        () = &mut serving => {}
+        _ = interruption.next() => {
+            stop.cancel();
+            tokio::select! {
+                () = serving => {}
+                _ = interruption.next() => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn bind(
+    flags: &TunnelServeFlags,
+    identity: ServerIdentity,
+    known: Arc<Known>,
+) -> Result<Listener, Failure> {
+    let mut transports =
+        vec![Transport::Tcp, Transport::Mptcp, Transport::SctpUdp, Transport::Quic];
+    if eyas::sctp::direct_access().is_ok() {
+        transports.push(Transport::Sctp);
+    }
+    let parameters = ListenParameters::new(flags.listen)
+        .transports(transports)
+        .security(identity)
+        .client_keys(move |key| known.grant(key).is_some())
+        .with_alpn([ALPN])
+        .sctp_addresses(flags.paths.local_address.iter().copied())
+        .sctp_association(setting::association(&flags.paths))
+        .sctp_encapsulation_port(flags.sctp_udp_port.unwrap_or(ENCAPSULATION_PORT))
+        .sctp_optional(flags.sctp_udp_port.is_none());
+    Listener::bind(parameters).await.map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))
+}
+
+/// The key of this server, made where there is none.
+fn identity(flags: &TunnelServeFlags, teller: Teller) -> Result<ServerIdentity, Failure> {
+    let path = files::place(flags.key.key.as_deref(), "host.pem")?;
+    if let Some(identity) = files::read_key(&path)? {
+        return Ok(identity);
+    }
+    teller.say("keys", format!("made a key for this server: {}", path.display()));
+    files::make_key(&path)
+}
+
+fn read(path: &Path) -> Result<AuthorizedKeys, Failure> {
+    let text = files::read_text(path)?;
+    AuthorizedKeys::parse(&text).map_err(|cause| files::unusable(path, &cause))
+}
+
+/// The keys that may connect, as the file says at the moment.
+struct Known {
+    path: PathBuf,
+    teller: Teller,
+}
+
+impl Known {
+    fn grant(&self, key: &KeyFingerprint) -> Option<Grant> {
+        match read(&self.path) {
+            Ok(keys) => keys.grant(key).cloned(),
+            // A file that cannot be read lets nobody in.
+            Err(failure) => {
+                self.teller.complain("keys", failure.message);
+                None
+            }
+        }
+    }
+}

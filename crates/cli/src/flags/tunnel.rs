@@ -1,0 +1,128 @@
+//! Flags of `eyas tunnel`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use eyas::KeyFingerprint;
+use eyas_relay::handshake::Destination;
+use eyas_relay::tunnel::forward::{self, Forward, Place};
+
+use super::paths::PathFlags;
+use super::reach::ReachFlags;
+use super::remember::MemoryChoice;
+use super::values;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  eyas tunnel keygen                       a key, and the line for the server
+  eyas tunnel serve                        at the server, on port 4433
+  eyas tunnel gate.example -L 8080:localhost:80
+                                           its web server as localhost:8080
+  eyas tunnel gate.example -D 1080         curl -x socks5h://localhost:1080 ...
+  eyas tunnel gate.example -R 2222:localhost:22
+                                           this host's ssh, from over there
+  eyas tunnel sctp+tcp://gate.example --multipath -D 1080
+  ssh -o ProxyCommand='eyas tunnel gate.example --stdio localhost:22' ada@gate
+
+All connections share one session over SCTP, QUIC or TCP, whichever gets through
+first, and both ends prove who they are. When the session dies, those that were
+open are cut, and it is made anew. docs/tunnel.md has the details.";
+
+pub(super) const SERVE_EXAMPLES: &str = "\
+Examples:
+  eyas tunnel serve                        on port 4433 of every address
+  eyas tunnel serve --listen 192.0.2.1:443 --authorized-keys keys.txt
+
+A line of authorized_keys is a key as 'eyas tunnel keygen' prints it, and before
+it what it may: permit-open=\"HOST:PORT\" and permit-listen=\"[ADDR:]PORT\", each
+as often as wanted, or none. Without them a key may connect anywhere and listen
+on loopback. The file is read anew for each connection.";
+
+pub(super) const KEYGEN_EXAMPLES: &str = "\
+Examples:
+  eyas tunnel keygen
+  eyas tunnel keygen --key work.pem";
+
+/// Flags of `eyas tunnel`.
+#[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct TunnelFlags {
+    /// The server: HOST, HOST:PORT, or TRANSPORT[+TRANSPORT]://HOST:PORT; the port is 4433 unless said
+    #[arg(required = true, value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Listen here, and have the server connect to HOST:PORT
+    #[arg(short = 'L', long = "local", value_name = "[BIND:]PORT:HOST:PORT")]
+    pub(crate) local: Vec<Forward>,
+    /// Have the server listen, and connect from here to HOST:PORT
+    #[arg(short = 'R', long = "remote", value_name = "[BIND:]PORT:HOST:PORT")]
+    pub(crate) remote: Vec<Forward>,
+    /// Listen here for SOCKS and HTTP CONNECT, and have the server connect
+    #[arg(short = 'D', long = "dynamic", value_name = "[BIND:]PORT")]
+    pub(crate) dynamic: Vec<Place>,
+    /// Connect standard input and output to HOST:PORT as the server reaches it
+    #[arg(long, value_name = "HOST:PORT", value_parser = forward::destination,
+          conflicts_with_all = ["local", "remote", "dynamic"])]
+    pub(crate) stdio: Option<Destination>,
+    /// Accept the server only with this key, whatever the file of known hosts says
+    #[arg(long, value_name = "SHA256:...", help_heading = "Security")]
+    pub(crate) host_key: Option<KeyFingerprint>,
+    /// Refuse a server that was never met, instead of keeping its key
+    #[arg(long, help_heading = "Security")]
+    pub(crate) strict: bool,
+    /// Keys of servers that were met [default: known_hosts below ~/.config/eyas/tunnel]
+    #[arg(long, value_name = "FILE", help_heading = "Security")]
+    pub(crate) known_hosts: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) key: TunnelKeyFlags,
+    /// Where to remember what works: a file, or none for a private run [env: EYAS_MEMORY]
+    #[arg(long, value_name = "FILE|none", help_heading = "Reaching")]
+    pub(crate) memory: Option<MemoryChoice>,
+    #[command(flatten)]
+    pub(crate) reach: ReachFlags,
+    #[command(flatten)]
+    pub(crate) paths: PathFlags,
+    /// What else to do.
+    #[command(subcommand)]
+    pub(crate) action: Option<TunnelAction>,
+}
+
+/// The other end, and what it needs.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum TunnelAction {
+    /// Be the end that tunnels lead to
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Box<TunnelServeFlags>),
+    /// Make a key, and print the line that lets it in
+    #[command(after_help = KEYGEN_EXAMPLES)]
+    Keygen(TunnelKeyFlags),
+}
+
+/// Who this end is.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TunnelKeyFlags {
+    /// Key and certificate, PEM [default: below ~/.config/eyas/tunnel, key.pem, of a server host.pem]
+    #[arg(long, short = 'i', value_name = "FILE", help_heading = "Security")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// Flags of `eyas tunnel serve`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TunnelServeFlags {
+    /// Address and port, of TCP, UDP and SCTP alike; a port alone means 127.0.0.1
+    #[arg(long, short = 'l', value_name = "ADDR:PORT", default_value = "[::]:4433",
+          value_parser = values::listen)]
+    pub(crate) listen: SocketAddr,
+    /// Keys that may connect, and what each may do
+    /// [default: authorized_keys below ~/.config/eyas/tunnel]
+    #[arg(long, value_name = "FILE", help_heading = "Security")]
+    pub(crate) authorized_keys: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) key: TunnelKeyFlags,
+    /// UDP port for SCTP inside UDP; without this flag SCTP is left out where the usual port is taken
+    /// [default: 9899]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) sctp_udp_port: Option<u16>,
+    #[command(flatten)]
+    pub(crate) paths: PathFlags,
+}

@@ -1,0 +1,139 @@
+//! Where channels begin and end: sockets that listen, and connections to destinations.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use eyas::race::candidate::{Security, Transport};
+use eyas::race::policy::Policy;
+use eyas::race::target::Target;
+use eyas::sockets::{self, StreamProtocol, Wanted};
+use eyas::{ByteStream, Endpoint};
+use socket2::SockRef;
+use tokio::net::{TcpListener, TcpStream};
+
+use super::forward::Place;
+use super::frame::Why;
+use super::link::ChannelStream;
+use crate::copy::{self, Duplex, End, Passed, Until};
+use crate::handshake::Destination;
+use crate::rules::{Rules, Verdict};
+
+/// Until a destination is connected to, or given up.
+const CONNECT_TIME: Duration = Duration::from_secs(30);
+/// A channel on which nothing moves for so long is cut. Keystrokes may be far apart.
+const IDLE_TIME: Duration = Duration::from_hours(24);
+/// After a failed accept nothing is accepted for this long.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Who asks is on this machine, as far as the rules about private destinations go: a key decides.
+const ASKS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Listens at a place: loopback in both families where nothing is named, if there are both.
+pub(crate) fn listen(at: &Place) -> Result<(Vec<TcpListener>, u16), String> {
+    let (four, six) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
+    let tries: Vec<Vec<IpAddr>> = match at.bind.as_str() {
+        "" | "localhost" => vec![vec![four, six], vec![four], vec![six]],
+        "*" => vec![vec![Ipv6Addr::UNSPECIFIED.into()], vec![Ipv4Addr::UNSPECIFIED.into()]],
+        bind => {
+            let bind = bind.trim_start_matches('[').trim_end_matches(']');
+            vec![vec![bind.parse().map_err(|_| format!("{bind:?} is no address"))?]]
+        }
+    };
+    let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
+    let mut why = String::new();
+    for addresses in tries {
+        let addresses: Vec<_> =
+            addresses.into_iter().map(|ip| SocketAddr::new(ip, at.port)).collect();
+        match sockets::bind(&addresses, wanted) {
+            Ok(bound) => {
+                let port = bound.first().map_or(0, |one| one.address.port());
+                return Ok((bound.into_iter().filter_map(|one| one.tcp).collect(), port));
+            }
+            // A family that this machine has not is no reason; a port that is taken is.
+            Err(error) => {
+                let is_taken = error.source.kind() == std::io::ErrorKind::AddrInUse;
+                why = error.to_string();
+                if is_taken {
+                    break;
+                }
+            }
+        }
+    }
+    Err(why)
+}
+
+/// Connects to where a channel is to lead.
+pub(crate) async fn connect(
+    endpoint: &Endpoint,
+    rules: &Rules,
+    to: &Destination,
+) -> Result<ByteStream, (Why, String)> {
+    let Destination { host, port } = to.clone();
+    let target = Target::plain(host, port, vec![Transport::Tcp], Security::None);
+    let policy =
+        Policy { transports: vec![Transport::Tcp], deadline: CONNECT_TIME, ..Policy::default() };
+    let mut preconnection = endpoint.preconnection(target).policy(policy);
+    let sifted = Arc::<AtomicBool>::default();
+    let not_allowed =
+        || (Why::NotAllowed, format!("this key may not connect to {to} (permit-open)"));
+    match rules.of_destination(to, ASKS) {
+        Verdict::Denied(_) => return Err(not_allowed()),
+        Verdict::Allowed => {}
+        Verdict::ByAddress => {
+            let (rules, sifted) = (rules.clone(), Arc::clone(&sifted));
+            preconnection = preconnection.allowing(move |ip| {
+                let may = rules.of_address(ip, port, ASKS).is_ok();
+                sifted.fetch_or(!may, Relaxed);
+                may
+            });
+        }
+    }
+    let connection = preconnection.connect().await.map_err(|error| {
+        let is_sifted = sifted.load(Relaxed) && error.attempts().is_empty();
+        if is_sifted { not_allowed() } else { (Why::Failed, error.to_string()) }
+    })?;
+    let gone = |_| (Why::Failed, "the connection was closed at once".to_owned());
+    connection.into_stream().map_err(gone)
+}
+
+/// Passes on everything between a channel and a client that has connected here. A cut of the channel is
+/// a cut to the client, too: it must not look like an end.
+pub(crate) async fn pass(mut client: TcpStream, mut channel: ChannelStream) -> Passed {
+    let mut passed = Passed::default();
+    let kind = (Until::Both, IDLE_TIME);
+    let end = copy::both_ways(&mut client, &mut channel, kind, &mut passed).await;
+    if !matches!(end, End::Both) {
+        cut(&client);
+    }
+    passed
+}
+
+/// Ends a connection with a reset.
+pub(crate) fn cut(client: &TcpStream) {
+    let _ = SockRef::from(client).set_linger(Some(Duration::ZERO));
+}
+
+/// Passes on everything between a channel and where it leads.
+pub(crate) async fn pass_on(mut to: impl Duplex, mut channel: ChannelStream) -> (End, Passed) {
+    let mut passed = Passed::default();
+    let kind = (Until::Both, IDLE_TIME);
+    let end = copy::both_ways(&mut to, &mut channel, kind, &mut passed).await;
+    (end, passed)
+}
+
+/// The next client of a listener; `None` after a pause, if the machine has no room for one.
+pub(crate) async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    match listener.accept().await {
+        Ok((client, peer)) => {
+            // Keystrokes must not wait for one another's acknowledgement.
+            let _ = client.set_nodelay(true);
+            Some((client, peer))
+        }
+        Err(error) => {
+            tracing::debug!(%error, "cannot accept a client of the tunnel for the moment");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            None
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Files about keys: what a key may do at a server, and which key a server has. Pure.
+//!
+//! Both have one line for each key, with `#` before what is for people. A line of the first begins with
+//! options as OpenSSH's `authorized_keys` has them, a line of the second with the server's name:
+//!
+//! ```text
+//! permit-open="db.example:5432",permit-listen="none" SHA256:… ada@laptop
+//! tunnel.example:4433 SHA256:…
+//! ```
+
+use std::fmt;
+
+use eyas::KeyFingerprint;
+use eyas::race::target::Host;
+
+use crate::handshake::Destination;
+use crate::rules::{Pattern, Rules};
+
+/// What the holder of a key may do.
+#[derive(Clone, Debug)]
+pub struct Grant {
+    /// What the line calls it.
+    pub name: String,
+    pub(crate) open: Rules,
+    listen: Listening,
+}
+
+/// Where others may be listened for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Listening {
+    /// On loopback, at any port: what is so unless the line says otherwise.
+    Loopback,
+    /// There: address and port, each of which may be any.
+    At(Vec<(Option<String>, Option<u16>)>),
+}
+
+/// Why a file about keys cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct KeyFileError {
+    /// Counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+/// The keys that may connect, and what each may do.
+#[derive(Clone, Debug, Default)]
+pub struct AuthorizedKeys {
+    keys: Vec<(KeyFingerprint, Grant)>,
+}
+
+impl AuthorizedKeys {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Names the first line that cannot be read: one that is passed over could be the one that forbids.
+    pub fn parse(text: &str) -> Result<Self, KeyFileError> {
+        let mut keys = Vec::new();
+        for (line, text) in lines(text) {
+            keys.push(authorized(text).map_err(|what| KeyFileError { line, what })?);
+        }
+        Ok(Self { keys })
+    }
+
+    /// What this key may do, if it may do anything.
+    pub fn grant(&self, key: &KeyFingerprint) -> Option<&Grant> {
+        self.keys.iter().find(|(one, _)| one == key).map(|(_, grant)| grant)
+    }
+
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether nobody may connect.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+}
+
+impl Grant {
+    /// Whether others may be listened for there.
+    pub(crate) fn may_listen(&self, bind: &str, port: u16) -> bool {
+        let bind = plain(bind);
+        match &self.listen {
+            Listening::Loopback => is_loopback(&bind),
+            Listening::At(places) => places.iter().any(|(address, at)| {
+                let is_there = match address {
+                    Some(address) => {
+                        *address == bind || (is_loopback(address) && is_loopback(&bind))
+                    }
+                    None => true,
+                };
+                is_there && at.is_none_or(|at| at == port)
+            }),
+        }
+    }
+}
+
+/// The lines that say something, with their numbers.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().map(str::trim).enumerate();
+    lines
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+        .map(|(index, line)| (index + 1, line))
+}
+
+fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
+    let (options, rest) = match line.starts_with("SHA256:") {
+        true => ("", line),
+        false => split_outside_quotes(line, ' ').ok_or("there is no key")?,
+    };
+    let (key, name) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
+    let key = key.parse().map_err(|error| format!("{key:?} is no key: {error}"))?;
+    let (mut open, mut listen) = (None::<Vec<Pattern>>, None::<Vec<_>>);
+    let mut left = Some(options).filter(|options| !options.is_empty());
+    while let Some(options) = left {
+        let (option, more) = match split_outside_quotes(options, ',') {
+            Some((option, more)) => (option, Some(more)),
+            None => (options, None),
+        };
+        left = more;
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+        let value =
+            value.ok_or_else(|| format!("{option:?} is no option: write name=\"value\""))?;
+        match name.to_ascii_lowercase().as_str() {
+            "permit-open" => {
+                let open = open.get_or_insert_default();
+                if value != "none" {
+                    let value = value.strip_suffix(":*").unwrap_or(value);
+                    open.push(value.parse().map_err(|error| format!("{value:?}: {error}"))?);
+                }
+            }
+            "permit-listen" => {
+                let listen = listen.get_or_insert_default();
+                if value != "none" {
+                    listen.push(place(value)?);
+                }
+            }
+            other => return Err(format!("there is no option {other:?}")),
+        }
+    }
+    let open = match open {
+        None => Rules::default(),
+        Some(allow) => Rules { allow, deny: vec!["*".parse().map_err(|_| "no pattern")?] },
+    };
+    let listen = listen.map_or(Listening::Loopback, Listening::At);
+    Ok((key, Grant { name: name.trim().to_owned(), open, listen }))
+}
+
+/// `[ADDRESS:]PORT`, with `*` for any.
+fn place(text: &str) -> Result<(Option<String>, Option<u16>), String> {
+    let (address, port) = match text.rsplit_once(':') {
+        Some((address, port)) => (Some(address), port),
+        None => (Some("localhost"), text),
+    };
+    let port = match port {
+        "*" => None,
+        port => Some(port.parse().map_err(|_| format!("{text:?}: {port:?} is no port"))?),
+    };
+    Ok((address.filter(|address| *address != "*").map(plain), port))
+}
+
+fn plain(address: &str) -> String {
+    address.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase()
+}
+
+fn is_loopback(address: &str) -> bool {
+    let is_literal = |ip: std::net::IpAddr| ip.to_canonical().is_loopback();
+    address.is_empty() || address == "localhost" || address.parse().is_ok_and(is_literal)
+}
+
+/// Divides a text at the first such letter that is not between quotation marks.
+fn split_outside_quotes(text: &str, at: char) -> Option<(&str, &str)> {
+    let mut is_quoted = false;
+    for (place, letter) in text.char_indices() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            letter if letter == at && !is_quoted => {
+                return Some((&text[..place], &text[place + letter.len_utf8()..]));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The keys of the servers that were met.
+#[derive(Clone, Debug, Default)]
+pub struct KnownHosts {
+    hosts: Vec<(HostName, KeyFingerprint, usize)>,
+}
+
+/// A server as it was named: with another port it is another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostName(pub Destination);
+
+impl HostName {
+    /// Of this server.
+    pub fn new(host: Host, port: u16) -> Self {
+        Self(Destination { host, port })
+    }
+
+    /// The line that says which key it has.
+    pub fn line(&self, key: &KeyFingerprint) -> String {
+        format!("{self} {key}\n")
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl KnownHosts {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Names the first line that cannot be read.
+    pub fn parse(text: &str) -> Result<Self, KeyFileError> {
+        let read = |line: &str| {
+            let (host, key) = line.split_once(char::is_whitespace).ok_or("there is no key")?;
+            let (host, port) = host.rsplit_once(':').ok_or("HOST:PORT is wanted")?;
+            let host = Host::parse(host).map_err(|error| error.to_string())?;
+            let port = port.parse().map_err(|_| format!("{port:?} is no port"))?;
+            let key = key.split_whitespace().next().unwrap_or_default();
+            let key = key.parse().map_err(|error| format!("{key:?} is no key: {error}"))?;
+            Ok::<_, String>((HostName::new(host, port), key))
+        };
+        let mut hosts = Vec::new();
+        for (line, text) in lines(text) {
+            let (host, key) = read(text).map_err(|what| KeyFileError { line, what })?;
+            hosts.push((host, key, line));
+        }
+        Ok(Self { hosts })
+    }
+
+    /// The keys that this server may have, and the lines that say so.
+    pub fn keys(&self, host: &HostName) -> Vec<(KeyFingerprint, usize)> {
+        let of_host = self.hosts.iter().filter(|(one, ..)| one == host);
+        of_host.map(|(_, key, line)| (*key, *line)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU";
+    const OTHER: &str = "SHA256:LCa0a2j/xo/5m0U8HTBBNBNCLXBkg7+g+YpeiGJm564";
+
+    fn grant(options: &str) -> Grant {
+        let keys = AuthorizedKeys::parse(&format!("# x\n\n{options} {KEY} ada@laptop\n"));
+        keys.expect(options).grant(&KEY.parse().expect("a key")).expect("it is there").clone()
+    }
+
+    #[test]
+    fn a_key_may_do_what_its_line_says() {
+        assert_eq!(grant("").name, "ada@laptop");
+        assert!(grant("").may_listen("", 80) && grant("").may_listen("127.0.0.1", 80));
+        assert!(!grant("").may_listen("*", 80) && !grant("").may_listen("192.0.2.1", 80));
+        let some = grant(r#"permit-open="a.test:22",permit-listen="8080",permit-listen="[::]:*""#);
+        assert_eq!(some.open.allow, ["a.test:22".parse().expect("a pattern")]);
+        assert!(some.may_listen("localhost", 8080) && some.may_listen("[::]", 1));
+        assert!(!some.may_listen("localhost", 8081) && !some.may_listen("*", 8080));
+        let none = grant(r#"permit-open="none",permit-listen="none""#);
+        assert!(none.open.allow.is_empty() && none.open.deny.len() == 1);
+        assert!(!none.may_listen("", 80));
+        assert!(grant(r#"permit-listen="*:*""#).may_listen("192.0.2.1", 1));
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_read_is_named() {
+        for (text, line) in [
+            ("nonsense\n".to_owned(), 1),
+            (format!("{KEY}\npermit-open=\"a\" nonsense\n"), 2),
+            (format!("permit-all=\"a\" {KEY}"), 1),
+            (format!("permit-open=a {KEY}"), 1),
+            (format!("permit-open=\"a:x\" {KEY}"), 1),
+            (format!("permit-listen=\"a:x\" {KEY}"), 1),
+        ] {
+            let error = AuthorizedKeys::parse(&text).expect_err(&text);
+            assert_eq!(error.line, line, "{error}");
+        }
+        let empty = AuthorizedKeys::parse("# nobody\n").expect("a file");
+        assert!(empty.is_empty() && empty.grant(&KEY.parse().expect("a key")).is_none());
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_name_and_port() {
+        let host = |name: &str, port| HostName::new(Host::parse(name).expect("a host"), port);
+        let key = |text: &str| text.parse::<KeyFingerprint>().expect("a key");
+        let text = host("A.test", 4433).line(&key(KEY)) + &host("::1", 1).line(&key(OTHER));
+        let known = KnownHosts::parse(&text).expect("a file");
+        assert_eq!(known.keys(&host("a.test", 4433)), [(key(KEY), 1)]);
+        assert_eq!(known.keys(&host("::1", 1)), [(key(OTHER), 2)]);
+        assert!(known.keys(&host("a.test", 4434)).is_empty());
+        assert!(KnownHosts::parse("a.test SHA256:x").is_err());
+    }
+}

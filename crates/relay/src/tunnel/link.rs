@@ -1,0 +1,394 @@
+//! A session over a stream of bytes, in real time.
+
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::frame::{Purpose, Why};
+use super::session::{Answer, End, Event, Read, Session, SessionLimits, Side, TRANSMIT};
+use crate::copy::Duplex;
+
+/// For the last words to leave.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// A session that is carried by something. Cheap to clone; it lives for as long as
+/// [`run`](Link::run) does.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// There may be something to send.
+    sends: Notify,
+    /// The session is up, or over.
+    settled: Notify,
+    began: Instant,
+}
+
+#[derive(Debug)]
+struct State {
+    session: Session,
+    /// Who waits for a channel, one row for each that is in use.
+    waiting: BTreeMap<u32, Waiting>,
+    /// What the other end asks for. The session bounds how much that can be.
+    asked: Option<mpsc::UnboundedSender<(u32, Purpose)>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+/// What the other end asks for: to be [accepted](Asked::accept) or [refused](Asked::refuse), and refused
+/// if it is dropped.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) purpose: Purpose,
+    channel: ChannelStream,
+}
+
+/// What the other end asks for, one by one; `None` once the session is over.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    link: Link,
+    asked: mpsc::UnboundedReceiver<(u32, Purpose)>,
+}
+
+impl State {
+    /// Hands on what has happened, and says whether the session is up or over.
+    fn hand_on(&mut self) -> bool {
+        let Self { session, waiting, asked } = self;
+        while let Some(event) = session.poll_event() {
+            match event {
+                Event::Asked(id, purpose) => {
+                    let asked = asked.as_ref();
+                    if asked.is_none_or(|asked| asked.send((id, purpose)).is_err()) {
+                        session.release(id);
+                    }
+                }
+                Event::Changed(id) => {
+                    if let Some(waiting) = waiting.get_mut(&id) {
+                        waiting.reader.take().into_iter().for_each(Waker::wake);
+                        waiting.writer.take().into_iter().for_each(Waker::wake);
+                    }
+                }
+            }
+        }
+        let is_over = session.end().is_some();
+        if is_over {
+            *asked = None;
+        }
+        is_over || session.is_up()
+    }
+}
+
+impl Link {
+    /// A session that nothing carries yet.
+    pub(crate) fn new(side: Side, limits: SessionLimits) -> (Self, Questions) {
+        let (sender, asked) = mpsc::unbounded_channel();
+        let session = Session::new(side, limits, Duration::ZERO);
+        let state = State { session, waiting: BTreeMap::new(), asked: Some(sender) };
+        let shared = Shared {
+            state: Mutex::new(state),
+            sends: Notify::new(),
+            settled: Notify::new(),
+            began: Instant::now(),
+        };
+        let link = Self { shared: Arc::new(shared) };
+        (link.clone(), Questions { link, asked })
+    }
+
+    /// Does something with the session, and wakes whom that concerns.
+    fn with<T>(&self, act: impl FnOnce(&mut Session, Duration) -> T) -> T {
+        let now = self.shared.began.elapsed();
+        let mut state = self.lock();
+        let came_of_it = act(&mut state.session, now);
+        if state.hand_on() {
+            self.shared.settled.notify_waiters();
+        }
+        self.shared.sends.notify_one();
+        came_of_it
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn peek<T>(&self, look: impl FnOnce(&Session) -> T) -> T {
+        look(&self.lock().session)
+    }
+
+    /// Why the session is over, if it is.
+    pub(crate) fn end(&self) -> Option<End> {
+        self.peek(|session| session.end().cloned())
+    }
+
+    /// Ends the session.
+    pub(crate) fn goodbye(&self, words: &str) {
+        self.with(|session, _| session.goodbye(words));
+    }
+
+    /// Waits until the other end has introduced itself.
+    pub(crate) async fn up(&self) -> Result<(), End> {
+        loop {
+            let settled = self.shared.settled.notified();
+            let (is_up, end) = self.peek(|session| (session.is_up(), session.end().cloned()));
+            match end {
+                Some(end) => return Err(end),
+                None if is_up => return Ok(()),
+                None => settled.await,
+            }
+        }
+    }
+
+    /// Asks the other end for a channel, and waits for its answer: the channel, and the port that it
+    /// listens at if it was asked to listen.
+    pub(crate) async fn open(
+        &self,
+        purpose: Purpose,
+    ) -> Result<(ChannelStream, u16), (Why, String)> {
+        let Some(id) = self.with(|session, _| session.open(purpose)) else {
+            let words = match self.end() {
+                Some(end) => end.to_string(),
+                None => "there are as many connections as there may be".to_owned(),
+            };
+            return Err((Why::TooMany, words));
+        };
+        let channel = self.channel(id);
+        let answer = poll_fn(|cx| {
+            let mut state = channel.lock();
+            match state.session.answer(id) {
+                Answer::Waiting => {
+                    state.waiting.entry(id).or_default().reader = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+                answer => Poll::Ready(answer),
+            }
+        });
+        match answer.await {
+            Answer::Accepted(port) => Ok((channel, port)),
+            Answer::Refused(why, words) => Err((why, words)),
+            Answer::Reset | Answer::Waiting => {
+                let end = self.end().map(|end| end.to_string());
+                Err((Why::Failed, end.unwrap_or_else(|| "the other end cut it off".to_owned())))
+            }
+        }
+    }
+
+    fn channel(&self, id: u32) -> ChannelStream {
+        ChannelStream { link: self.clone(), id }
+    }
+
+    /// Carries the session over this stream until it is over, and says why.
+    pub(crate) async fn run(&self, stream: impl Duplex) -> End {
+        let (mut from, mut to) = tokio::io::split(stream);
+        let mut out = BytesMut::with_capacity(TRANSMIT);
+        tokio::select! {
+            () = self.take_in(&mut from) => {}
+            () = self.send(&mut to, &mut out) => {}
+            () = self.keep_time() => {}
+        }
+        self.with(|session, _| {
+            session.lost("it ended");
+            session.poll_transmit(&mut out);
+        });
+        let last = async {
+            while !out.is_empty() {
+                to.write_buf(&mut out).await?;
+            }
+            to.flush().await?;
+            to.shutdown().await
+        };
+        // Who does not hear it will notice.
+        let _ = timeout(FAREWELL, last).await;
+        self.end().unwrap_or(End::Lost("it ended".to_owned()))
+    }
+
+    async fn take_in(&self, from: &mut (impl AsyncRead + Unpin)) {
+        let mut piece = vec![0; TRANSMIT];
+        loop {
+            let read = from.read(&mut piece).await;
+            let is_over = self.with(|session, now| {
+                match read {
+                    Ok(0) => session.lost("the other end closed it"),
+                    Ok(length) => session.handle_bytes(now, &piece[..length]),
+                    Err(error) => session.lost(&error.to_string()),
+                }
+                session.end().is_some()
+            });
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    async fn send(&self, to: &mut (impl AsyncWrite + Unpin), out: &mut BytesMut) {
+        loop {
+            let is_over = {
+                let mut state = self.lock();
+                state.session.poll_transmit(out);
+                // Sending has made room.
+                state.hand_on();
+                state.session.end().is_some()
+            };
+            let was_empty = out.is_empty();
+            let written = async {
+                while !out.is_empty() {
+                    to.write_buf(out).await?;
+                }
+                to.flush().await
+            };
+            if let Err(error) = written.await {
+                self.with(|session, _| session.lost(&error.to_string()));
+                return;
+            }
+            if is_over {
+                return;
+            }
+            if was_empty {
+                self.shared.sends.notified().await;
+            }
+        }
+    }
+
+    async fn keep_time(&self) {
+        while let Some(at) = self.peek(Session::next_timeout) {
+            sleep_until(self.shared.began + at).await;
+            self.with(|session, now| session.handle_timeout(now));
+        }
+    }
+}
+
+impl Questions {
+    /// The next question.
+    pub(crate) async fn next(&mut self) -> Option<Asked> {
+        let (id, purpose) = self.asked.recv().await?;
+        Some(Asked { purpose, channel: self.link.channel(id) })
+    }
+}
+
+impl Asked {
+    /// The channel that the other end has asked for.
+    pub(crate) fn id(&self) -> u32 {
+        self.channel.id
+    }
+
+    /// Gives the other end what it asks for.
+    pub(crate) fn accept(self, port: u16) -> ChannelStream {
+        self.channel.link.with(|session, _| session.accept(self.channel.id, port));
+        self.channel
+    }
+
+    /// Does not.
+    pub(crate) fn refuse(self, why: Why, words: String) {
+        self.channel.link.with(|session, _| session.refuse(self.channel.id, why, words));
+    }
+}
+
+/// A channel as a stream of bytes. Dropped before both directions have ended, it is cut.
+#[derive(Debug)]
+pub(crate) struct ChannelStream {
+    link: Link,
+    id: u32,
+}
+
+impl ChannelStream {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.link.lock()
+    }
+
+    /// The number of the channel.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    fn is_cut(&self) -> io::Error {
+        let words = match self.link.end() {
+            Some(end) => end.to_string(),
+            None => "the other end of the tunnel cut it off".to_owned(),
+        };
+        io::Error::new(io::ErrorKind::ConnectionReset, words)
+    }
+}
+
+impl AsyncRead for ChannelStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = {
+            let mut state = self.lock();
+            let read = state.session.read(self.id, buf.initialize_unfilled());
+            if read == Read::Wait {
+                state.waiting.entry(self.id).or_default().reader = Some(cx.waker().clone());
+            }
+            read
+        };
+        match read {
+            Read::Bytes(length) => {
+                buf.advance(length);
+                // There may be credit to give.
+                self.link.shared.sends.notify_one();
+                Poll::Ready(Ok(()))
+            }
+            Read::End => Poll::Ready(Ok(())),
+            Read::Wait => Poll::Pending,
+            Read::Gone => Poll::Ready(Err(self.is_cut())),
+        }
+    }
+}
+
+impl AsyncWrite for ChannelStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let taken = {
+            let mut state = self.lock();
+            let taken = state.session.write(self.id, bytes);
+            if taken == Some(0) && !bytes.is_empty() {
+                state.waiting.entry(self.id).or_default().writer = Some(cx.waker().clone());
+            }
+            taken
+        };
+        match taken {
+            Some(0) if !bytes.is_empty() => Poll::Pending,
+            Some(taken) => {
+                self.link.shared.sends.notify_one();
+                Poll::Ready(Ok(taken))
+            }
+            None => Poll::Ready(Err(self.is_cut())),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.link.with(|session, _| session.finish(self.id));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for ChannelStream {
+    fn drop(&mut self) {
+        self.lock().waiting.remove(&self.id);
+        self.link.with(|session, _| session.release(self.id));
+    }
+}

@@ -1,0 +1,195 @@
+//! The end that is connected to: it asks who comes, and does what their keys may.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use eyas::{Connection, Endpoint, KeyFingerprint, Listener};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::ends::{connect, cut, listen, pass, pass_on};
+use super::forward::Place;
+use super::frame::{Purpose, Why};
+use super::keys::Grant;
+use super::link::{Asked, ChannelStream, Link};
+use super::notice::{Notice, Observer};
+use super::session::{SessionLimits, Side};
+
+/// Sessions at once. One above it is closed at once.
+const MAX_SESSIONS: usize = 256;
+/// Listeners that one session may ask for.
+const MAX_LISTENERS: usize = 64;
+
+/// What a key may do, asked for each connection anew.
+pub type Grants = dyn Fn(&KeyFingerprint) -> Option<Grant> + Send + Sync;
+
+/// A server of tunnels.
+#[derive(Clone)]
+pub struct Server {
+    endpoint: Endpoint,
+    grants: Arc<Grants>,
+    limits: SessionLimits,
+    observer: Observer,
+    sessions: Arc<AtomicUsize>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// One client, and what it may do.
+#[derive(Clone, Debug)]
+struct Guest {
+    server: Server,
+    grant: Arc<Grant>,
+    link: Link,
+}
+
+impl Server {
+    /// A server that connects to destinations by this endpoint, and grants what these say.
+    pub fn new(
+        endpoint: Endpoint,
+        grants: impl Fn(&KeyFingerprint) -> Option<Grant> + Send + Sync + 'static,
+        observer: impl Fn(Notice) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            endpoint,
+            grants: Arc::new(grants),
+            limits: SessionLimits::default(),
+            observer: Observer(Arc::new(observer)),
+            sessions: Arc::default(),
+        }
+    }
+
+    /// What one session may take.
+    #[must_use]
+    pub fn limits(mut self, limits: SessionLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Serves who connects to the listener, which has to ask for the keys that are granted something
+    /// ([`ListenParameters::client_keys`](eyas::ListenParameters::client_keys)), until it is stopped, and
+    /// then says goodbye to everybody.
+    pub async fn serve(&self, listener: &Listener, stop: CancellationToken) {
+        let mut tasks = JoinSet::new();
+        loop {
+            while tasks.try_join_next().is_some() {}
+            tokio::select! {
+                connection = listener.accept() => {
+                    let (server, stop) = (self.clone(), stop.clone());
+                    tasks.spawn(async move { server.welcome(connection, stop).await });
+                }
+                () = stop.cancelled() => break,
+            }
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    async fn welcome(&self, connection: Connection, stop: CancellationToken) {
+        let remote = connection.info().remote;
+        let key = connection.info().peer_certificates.first().and_then(KeyFingerprint::of);
+        // The handshake has asked for it already; without one nothing is read of who connects.
+        let Some((key, grant)) = key.and_then(|key| Some((key, (self.grants)(&key)?))) else {
+            self.observer.complain("refused", format!("{remote} shows no key that may connect"));
+            return;
+        };
+        let transport = connection.info().transport;
+        let Ok(stream) = connection.into_stream() else { return };
+        if self.sessions.fetch_add(1, Relaxed) < MAX_SESSIONS {
+            let who = if grant.name.is_empty() { key.to_string() } else { grant.name.clone() };
+            let text = format!("{who} has come over {transport} from {remote}");
+            self.observer.say("connected", text);
+            let (link, mut asked) = Link::new(Side::Server, self.limits.clone());
+            let guest = Guest { server: self.clone(), grant: Arc::new(grant), link: link.clone() };
+            let mut tasks = JoinSet::new();
+            let serving = async {
+                while let Some(asked) = asked.next().await {
+                    while tasks.try_join_next().is_some() {}
+                    tasks.spawn(guest.clone().answer(asked));
+                }
+            };
+            let farewell = async {
+                stop.cancelled().await;
+                link.goodbye("the server stops");
+            };
+            let end = link.run(stream);
+            tokio::pin!(end);
+            let end = tokio::select! {
+                end = &mut end => end,
+                () = serving => end.await,
+                () = farewell => end.await,
+            };
+            self.observer.say("disconnected", format!("{who} has left: {end}"));
+        } else {
+            let text = format!("{remote} was turned away: there are {MAX_SESSIONS} sessions");
+            self.observer.complain("refused", text);
+        }
+        self.sessions.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Guest {
+    async fn answer(self, asked: Asked) {
+        match asked.purpose.clone() {
+            Purpose::Connect(to) => {
+                match connect(&self.server.endpoint, &self.grant.open, &to).await {
+                    Ok(stream) => {
+                        pass_on(stream, asked.accept(0)).await;
+                    }
+                    Err((why, words)) => asked.refuse(why, words),
+                }
+            }
+            Purpose::Listen { bind, port } => self.listen(asked, Place { bind, port }).await,
+            Purpose::Accepted { .. } => {
+                asked.refuse(Why::Unsupported, "a server asks for nothing".to_owned());
+            }
+        }
+    }
+
+    /// Listens for as long as the client wants.
+    async fn listen(self, asked: Asked, at: Place) {
+        if !self.grant.may_listen(&at.bind, at.port) {
+            let words = format!("this key may not listen at {at} (permit-listen)");
+            return asked.refuse(Why::NotAllowed, words);
+        }
+        let (listeners, port) = match listen(&at) {
+            Ok(bound) => bound,
+            Err(words) => return asked.refuse(Why::Failed, words),
+        };
+        let id = asked.id();
+        let channel = asked.accept(port);
+        let mut tasks = JoinSet::new();
+        for listener in listeners.into_iter().take(MAX_LISTENERS) {
+            tasks.spawn(accept_all(listener, self.link.clone(), id));
+        }
+        // Nothing is said on it; its end is the end of the listening.
+        wait_for_end(channel).await;
+    }
+}
+
+async fn wait_for_end(mut channel: ChannelStream) {
+    let mut piece = [0; 64];
+    while let Ok(1..) = tokio::io::AsyncReadExt::read(&mut channel, &mut piece).await {}
+}
+
+/// Gives the client a channel for everybody who connects here.
+async fn accept_all(listener: TcpListener, link: Link, listen: u32) {
+    let mut tasks = JoinSet::new();
+    loop {
+        while tasks.try_join_next().is_some() {}
+        let Some((client, peer)) = super::ends::accept(&listener).await else { continue };
+        let link = link.clone();
+        tasks.spawn(async move {
+            match link.open(Purpose::Accepted { listen, peer }).await {
+                Ok((channel, _)) => {
+                    pass(client, channel).await;
+                }
+                Err(_) => cut(&client),
+            }
+        });
+    }
+}

@@ -1,0 +1,272 @@
+//! Tunnels as programs meet them, on loopback.
+
+#[path = "../../eyas/tests/ports/mod.rs"]
+mod ports;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use eyas::race::candidate::{Security, Transport};
+use eyas::race::policy::Policy;
+use eyas::race::target::{Host, Target};
+use eyas::{
+    Endpoint, KeyFingerprint, ListenParameters, Listener, SecurityParameters, ServerIdentity,
+};
+use eyas_relay::tunnel::frame::ALPN;
+use eyas_relay::tunnel::keys::AuthorizedKeys;
+use eyas_relay::tunnel::session::SessionLimits;
+use eyas_relay::tunnel::{Client, Forwards, Notice, Server, Tunnel, TunnelError, reach};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Nothing here takes so long; what does hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+const ALL: [Transport; 3] = [Transport::Tcp, Transport::Quic, Transport::SctpUdp];
+
+async fn wait<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(HANGS, future).await.expect("it takes too long")
+}
+
+/// Two keys, and a server that knows what the client's may do.
+struct Stage {
+    server: ServerIdentity,
+    client: ServerIdentity,
+    address: SocketAddr,
+    sctp_port: u16,
+    options: &'static str,
+    running: Option<(JoinHandle<()>, CancellationToken)>,
+}
+
+impl Stage {
+    async fn new(options: &'static str) -> Self {
+        let made = |name: &str| ServerIdentity::self_signed([name]).expect("an identity");
+        let mut stage = Self {
+            server: made("server.test"),
+            client: made("client.test"),
+            address: (Ipv4Addr::LOCALHOST, ports::own_port()).into(),
+            sctp_port: ports::own_port(),
+            options,
+            running: None,
+        };
+        stage.start().await;
+        stage
+    }
+
+    async fn start(&mut self) {
+        let key = KeyFingerprint::of(self.client.certificate()).expect("a key");
+        let text = format!("{} {key} ada", self.options);
+        let keys = AuthorizedKeys::parse(&text).expect("keys");
+        let known = keys.clone();
+        let parameters = ListenParameters::new(self.address)
+            .transports(ALL)
+            .security(self.server.clone())
+            .client_keys(move |key| known.grant(key).is_some())
+            .sctp_encapsulation_port(self.sctp_port)
+            .with_alpn([ALPN]);
+        let listener = wait(async {
+            // A server before this one closes its sockets in its own time.
+            loop {
+                match Listener::bind(parameters.clone()).await {
+                    Ok(listener) => return listener,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                }
+            }
+        })
+        .await;
+        let endpoint = Endpoint::builder().build().expect("an endpoint");
+        let server = Server::new(endpoint, move |key| keys.grant(key).cloned(), |_| {});
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let running = tokio::spawn(async move { server.serve(&listener, stopped).await });
+        self.running = Some((running, stop));
+    }
+
+    async fn stop(&mut self) {
+        let (running, stop) = self.running.take().expect("it runs");
+        stop.cancel();
+        wait(running).await.expect("it stops");
+    }
+
+    /// What shows this key, and trusts that one.
+    fn endpoint(&self, own: &ServerIdentity, trusted: &ServerIdentity) -> Endpoint {
+        let key = KeyFingerprint::of(trusted.certificate()).expect("a key");
+        let security = SecurityParameters::platform()
+            .with_client_certificate(own.chain().to_vec(), own.private_key())
+            .with_pinned_keys([key])
+            .without_resumption();
+        let builder = Endpoint::builder().security(security);
+        builder.sctp_encapsulation_port(self.sctp_port).build().expect("an endpoint")
+    }
+
+    fn target(&self, transports: &[Transport]) -> (Target, Policy) {
+        let host = Host::Literal(self.address.ip(), 0);
+        let (transports, port) = (transports.to_vec(), self.address.port());
+        let target = Target::plain(host, port, transports.clone(), Security::Tls).with_alpn([ALPN]);
+        (target, Policy { transports, ..Policy::default() })
+    }
+
+    async fn tunnel(&self, over: &[Transport]) -> Result<Tunnel, TunnelError> {
+        let endpoint = self.endpoint(&self.client, &self.server);
+        let (target, policy) = self.target(over);
+        let (stream, key) = wait(reach(&endpoint, &target, &policy)).await?;
+        assert_eq!(Some(key), KeyFingerprint::of(self.server.certificate()));
+        wait(Tunnel::begin(stream, SessionLimits::default())).await
+    }
+
+    /// A client with these forwards, and what it tells.
+    async fn client(&self, forwards: Forwards) -> (CancellationToken, Receiver<Notice>) {
+        let first = self.tunnel(&[Transport::Tcp]).await.expect("a session");
+        let (sender, notices) = channel();
+        let endpoint = self.endpoint(&self.client, &self.server);
+        let target = self.target(&[Transport::Tcp]);
+        let client = Client::new(endpoint, target, forwards, move |notice| {
+            // A test that is over does not listen.
+            let _ = sender.send(notice);
+        });
+        let client = client.expect("a client");
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        tokio::spawn(async move { client.run(first, stopped).await });
+        (stop, notices)
+    }
+}
+
+/// Gives everybody what they have said, once they have said everything.
+async fn echo() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
+    let port = listener.local_addr().expect("an address").port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut said = Vec::new();
+                stream.read_to_end(&mut said).await.expect("reads");
+                stream.write_all(&said).await.expect("writes");
+            });
+        }
+    });
+    port
+}
+
+/// Says so much to an echo, and hears it.
+async fn converse(stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite, length: usize) {
+    let said: Vec<u8> =
+        (0..length).map(|place| (place / 251) as u8 ^ (place % 251) as u8).collect();
+    let (mut read, mut write) = tokio::io::split(stream);
+    let mut heard = Vec::new();
+    let says = async {
+        write.write_all(&said).await.expect("writes");
+        write.shutdown().await.expect("ends");
+    };
+    let hears = async { read.read_to_end(&mut heard).await.expect("reads") };
+    wait(async { tokio::join!(says, hears) }).await;
+    assert!(heard == said, "{} bytes came of {}", heard.len(), said.len());
+}
+
+fn forward(text: String) -> eyas_relay::tunnel::forward::Forward {
+    text.parse().expect("a forward")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_arrives_over_every_transport() {
+    let (stage, port) = (Stage::new("").await, echo().await);
+    for transport in ALL {
+        let tunnel = stage.tunnel(&[transport]).await.expect("a session");
+        let to = || eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}"));
+        let one = wait(tunnel.open(to().expect("it"))).await.expect("a channel");
+        let other = wait(tunnel.open(to().expect("it"))).await.expect("a channel");
+        tokio::join!(converse(one, 5_000_000), converse(other, 10));
+        wait(tunnel.end()).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_are_served_here_and_there_and_by_socks() {
+    let (stage, port) = (Stage::new("").await, echo().await);
+    let (here, there, socks) = (ports::own_port(), ports::own_port(), ports::own_port());
+    let forwards = Forwards {
+        local: vec![forward(format!("{here}:localhost:{port}"))],
+        remote: vec![forward(format!("{there}:127.0.0.1:{port}"))],
+        dynamic: vec![socks.to_string().parse().expect("a port")],
+    };
+    let (stop, notices) = stage.client(forwards).await;
+    for _ in 0..3 {
+        let notice = tokio::task::block_in_place(|| notices.recv_timeout(HANGS)).expect("a notice");
+        assert_eq!(notice.event, "listening", "{notice:?}");
+    }
+    for port in [here, there] {
+        let client = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.expect("it listens");
+        converse(client, 100_000).await;
+    }
+    let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, socks)).await.expect("it listens");
+    let mut request = b"\x05\x01\x00\x05\x01\x00\x03\x09localhost".to_vec();
+    request.extend(port.to_be_bytes());
+    client.write_all(&request).await.expect("writes");
+    let mut reply = [0; 12];
+    wait(client.read_exact(&mut reply)).await.expect("a reply");
+    assert_eq!(reply[..4], [5, 0, 5, 0]);
+    converse(client, 100_000).await;
+    stop.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_gets_no_further_than_its_line_lets_it() {
+    let stage = Stage::new(r#"permit-open="localhost:1",permit-listen="none""#).await;
+    let port = echo().await;
+    let tunnel = stage.tunnel(&[Transport::Quic]).await.expect("a session");
+    for to in [format!("127.0.0.1:{port}"), format!("localhost:{port}")] {
+        let to = eyas_relay::tunnel::forward::destination(&to).expect("it");
+        let refused = wait(tunnel.open(to)).await.err().expect("not allowed");
+        assert!(refused.to_string().contains("permit-open"), "{refused}");
+    }
+    let to = eyas_relay::tunnel::forward::destination("localhost:1").expect("it");
+    let refused = wait(tunnel.open(to)).await.err().expect("nobody listens there");
+    assert!(!refused.to_string().contains("permit-open"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_key_is_not_let_in_and_another_server_is_not_trusted() {
+    let stage = Stage::new("").await;
+    let other = ServerIdentity::self_signed(["other.test"]).expect("an identity");
+    for transport in ALL {
+        let (target, policy) = stage.target(&[transport]);
+        let stranger = stage.endpoint(&other, &stage.server);
+        let refused = match wait(reach(&stranger, &target, &policy)).await {
+            // In TLS 1.3 the client is through before the server has looked at its certificate.
+            Ok((stream, _)) => wait(Tunnel::begin(stream, SessionLimits::default())).await.err(),
+            Err(error) => Some(error),
+        };
+        let refused = refused.expect("a key that nobody knows");
+        let is_so = matches!(refused, TunnelError::NotLetIn(_) | TunnelError::Connect(_));
+        assert!(is_so, "{transport}: {refused}");
+        let deceived = stage.endpoint(&stage.client, &other);
+        let refused = wait(reach(&deceived, &target, &policy)).await.expect_err("no trust");
+        let TunnelError::Connect(error) = refused else { panic!("{transport}: {refused}") };
+        let (_, failure) = error.certificate().expect("it is the certificate");
+        assert!(failure.detail.contains("SHA256:"), "{transport}: {failure}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_over_is_told_and_made_anew() {
+    let (mut stage, port) = (Stage::new("").await, echo().await);
+    let here = ports::own_port();
+    let local = vec![forward(format!("127.0.0.1:{here}:127.0.0.1:{port}"))];
+    let (stop, notices) = stage.client(Forwards { local, ..Forwards::default() }).await;
+    let client = || TcpStream::connect((Ipv4Addr::LOCALHOST, here));
+    converse(client().await.expect("it listens"), 1000).await;
+    let mut open = client().await.expect("it listens");
+    open.write_all(b"half a sentence").await.expect("writes");
+    stage.stop().await;
+    let cut = wait(open.read_to_end(&mut Vec::new())).await.expect_err("a cut, not an end");
+    assert_eq!(cut.kind(), std::io::ErrorKind::ConnectionReset);
+    stage.start().await;
+    // Who connects meanwhile waits for the next session.
+    converse(client().await.expect("it listens"), 1000).await;
+    let events: Vec<_> = notices.try_iter().map(|notice| notice.event).collect();
+    assert!(events.contains(&"disconnected") && events.contains(&"connected"), "{events:?}");
+    stop.cancel();
+}
