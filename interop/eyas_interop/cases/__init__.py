@@ -2,7 +2,7 @@
 
 from . import (
     application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_service,
-    sctp_sockets, swallowed, unreachable,
+    sctp_sockets, swallowed, tunnel, unreachable,
 )
 
 CASES = [
@@ -16,6 +16,7 @@ CASES = [
     *browser.CASES,
     *application.CASES,
     *gateway.CASES,
+    *tunnel.CASES,
     *sctp_sockets.CASES,
     *sctp_service.CASES,
 ]

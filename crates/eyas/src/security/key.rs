@@ -81,7 +81,7 @@ impl fmt::Debug for ClientKeys {
 /// What is wrong with a key that is not known.
 #[derive(Debug, thiserror::Error)]
 enum WrongKey {
-    #[error("its key {0} is not the one that is known")]
+    #[error("its key is {0}")]
     Unknown(KeyFingerprint),
     #[error("its key cannot be read")]
     Unreadable,
