@@ -1,8 +1,8 @@
 """The cases, in the order of running. A case is a function with the peer that it is about."""
 
 from . import (
-    application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_service,
-    sctp_sockets, swallowed, tunnel, unreachable,
+    application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_functional,
+    sctp_programs, sctp_service, sctp_sockets, swallowed, tunnel, unreachable,
 )
 
 CASES = [
@@ -19,4 +19,6 @@ CASES = [
     *tunnel.CASES,
     *sctp_sockets.CASES,
     *sctp_service.CASES,
+    *sctp_programs.CASES,
+    *sctp_functional.CASES,
 ]
