@@ -40,8 +40,16 @@ class Place:
         """Where the other one reaches it."""
         return (theirs if self.name == "guest" else ours)(TAPS[0], six)
 
+    def here(self, words: list[str]) -> list[str]:
+        """The command on our host."""
+        return [str(self.eyas), *words]
+
+    def there(self, words: list[str]) -> str:
+        """The command in the guest."""
+        return " ".join(["eyas", *words])
+
     def start(self, words: list[str], log: str, given: str = "/dev/null") -> "Running":
-        """Starts `eyas` with the file `given` as its input. Files without a directory are in the one
+        """Starts the command with the file `given` as its input. Files without a directory are in the one
         that is shared with the guest."""
         return Running(self, words, log, given)
 
@@ -56,14 +64,14 @@ class Running:
             source = pathlib.PurePosixPath("/host") / given
             # To be ended by its own id.
             self.number = place.guest.begin(
-                f"HOME=/tmp; export HOME; eyas {' '.join(words)} <{source} >/host/{log}.out 2>/host/{log}.err & "
+                f"HOME=/tmp; export HOME; {place.there(words)} <{source} >/host/{log}.out 2>/host/{log}.err & "
                 f"echo $! >/host/{log}.pid; wait $!"
             )
             return
         files = (self.share / given, "rb"), (self.share / f"{log}.out", "wb"), (self.share / f"{log}.err", "wb")
         with contextlib.ExitStack() as opened:
             source, out, err = (opened.enter_context(file.open(mode)) for file, mode in files)
-            command = place.network.inside(place.network.ours, [str(place.eyas), *words])
+            command = place.network.inside(place.network.ours, place.here(words))
             self.process = subprocess.Popen(command, stdin=source, stdout=out, stderr=err)
 
     def out(self) -> bytes:
