@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Callable, Iterator
 
 from . import lab, nat
 from .build import build
@@ -22,6 +22,7 @@ from .report import Report, Skip
 from .sctp import memory
 from .sctp.run import NAMES
 from .sctp.run import run as run_sctp
+from .times import Times
 from .world import World
 
 # Peers of SCTP whose cases run beside the others.
@@ -31,37 +32,48 @@ BESIDE = ("usrsctp", "pion")
 def main() -> int:
     options = parse()
     report = Report(options.strict)
+    times = Times()
     with tempfile.TemporaryDirectory(prefix="eyas-interop-") as directory, contextlib.ExitStack() as ends:
         beside = None
         if not options.only:
             beside = Beside(pathlib.Path(directory), options)
             ends.callback(beside.stop)
         try:
-            if memory.is_wanted(options.only):
-                memory.run(report, options.only)
-            if wants_sctp(options.only):
-                sctp(pathlib.Path(directory), options, report)
-            if beside is not None:
-                beside.end(report)
-            if not options.only or "multipath" in options.only:
-                multipath.run(pathlib.Path(directory), command(options), report)
-            # Times of two generators: for a machine that does nothing else, so only if asked for.
-            if "load" in options.only:
-                load.run(pathlib.Path(directory), command(options), report)
-            if not options.only or "lab" in options.only:
-                lab.run(pathlib.Path(directory), command(options), report)
-            if not options.only or "nat" in options.only:
-                nat.run(pathlib.Path(directory), command(options), report)
-            if not options.only or "netem" in options.only:
-                netem.run(pathlib.Path(directory), command(options), report)
-            if wants_hostile(options.only):
-                hostile.run(command(options), report, options.only)
-            if wants_others(options.only):
-                others(pathlib.Path(directory), options, report)
+            for name, is_wanted, part in parts(pathlib.Path(directory), options, report, beside, times):
+                if is_wanted:
+                    with times.of(name):
+                        part()
         finally:
             if options.keep:
                 keep(pathlib.Path(directory))
+    times.show(at_least=10)
     return report.finish()
+
+
+def parts(
+    directory: pathlib.Path, options: argparse.Namespace, report: Report, beside: "Beside | None",
+    times: Times,
+) -> Iterator[tuple[str, bool, Callable[[], None]]]:
+    """The parts of a run in their order: the name, whether it is wanted, and what runs it."""
+    only = options.only
+
+    def asked(name: str) -> bool:
+        return not only or name in only
+
+    def of_command(run: Callable[[pathlib.Path, pathlib.Path, Report], None]) -> Callable[[], None]:
+        return lambda: run(directory, command(options), report)
+
+    yield "memory", memory.is_wanted(only), lambda: memory.run(report, only)
+    yield "sctp", wants_sctp(only), lambda: sctp(directory, options, report)
+    yield "beside", beside is not None, lambda: beside.end(report)
+    yield "multipath", asked("multipath"), of_command(multipath.run)
+    # Times of two generators: for a machine that does nothing else, so only if asked for.
+    yield "load", "load" in only, of_command(load.run)
+    yield "lab", asked("lab"), of_command(lab.run)
+    yield "nat", asked("nat"), of_command(nat.run)
+    yield "netem", asked("netem"), of_command(netem.run)
+    yield "hostile", wants_hostile(only), lambda: hostile.run(command(options), report, only)
+    yield "others", wants_others(only), lambda: others(directory, options, report, times)
 
 
 class Beside:
@@ -118,7 +130,9 @@ def sctp(directory: pathlib.Path, options: argparse.Namespace, report: Report) -
     run_sctp(directory, example, command(options), report, options.only or rest)
 
 
-def others(directory: pathlib.Path, options: argparse.Namespace, report: Report) -> None:
+def others(
+    directory: pathlib.Path, options: argparse.Namespace, report: Report, times: Times
+) -> None:
     """The command against servers and clients of HTTP."""
     eyas = command(options)
     try:
@@ -128,7 +142,7 @@ def others(directory: pathlib.Path, options: argparse.Namespace, report: Report)
         return
     world = World(network, directory, eyas, report, options.eyas is not None)
     try:
-        run(world, options.only)
+        run(world, options.only, times)
     finally:
         world.stop()
         network.remove()
@@ -151,22 +165,19 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def run(world: World, only: list[str]) -> None:
+def run(world: World, only: list[str], times: Times) -> None:
     for case in CASES:
         peer, name = case.peer, case.__name__.removeprefix("case_")
         if only and not any(word in f"{peer} {name}" for word in only):
             continue
-        start = time.monotonic()
-        try:
-            case(world)
-        except Skip as why:
-            world.report.skip(peer, name, str(why))
-        except Exception as error:  # one broken case must not hide the others
-            world.report.failed(peer, name, f"{type(error).__name__}: {error}")
-        world.network.heal()
-        took = time.monotonic() - start
-        if took > 20:
-            print(f"      ({name} took {took:.0f} s)", flush=True)
+        with times.of(f"others: {name}"):
+            try:
+                case(world)
+            except Skip as why:
+                world.report.skip(peer, name, str(why))
+            except Exception as error:  # one broken case must not hide the others
+                world.report.failed(peer, name, f"{type(error).__name__}: {error}")
+            world.network.heal()
 
 
 def keep(directory: pathlib.Path) -> None:

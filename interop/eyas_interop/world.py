@@ -4,7 +4,7 @@ import os
 import pathlib
 
 from . import dns, servers
-from .build import build
+from .build import example
 from .certificates import Authority
 from .command import Command
 from .network import CADDY, DNS, EYAS, HYPERCORN, Network, ipv4
@@ -47,7 +47,7 @@ class World:
         beside = self.eyas_binary.parent / "examples" / name
         if self.is_given and beside.exists():
             return beside
-        return build("--package", "eyas-http", "--example", name) / "examples" / name
+        return example(name)
 
     def dns(self) -> Peer:
         """CoreDNS."""
