@@ -7,6 +7,7 @@
 //! | `conformance` | a clause of `docs/conformance/` names its test, or says why it has none |
 //! | `dependencies` | which of our crates may depend on which |
 //! | `layers`, `modules` | which modules of a crate may name which, and no circles |
+//! | `names` | words in public names of the core are in the glossary or in a named source |
 //! | `text` | length of files, tabs, trailing spaces, marks, paths of a machine |
 //! | `tokens` | length of functions, macros and attributes that mean "not done" |
 //! | `purity` | pure crates: no unsafe code, no operating system, no hash maps |
@@ -17,6 +18,7 @@ mod dependencies;
 mod documents;
 mod layers;
 mod modules;
+mod names;
 mod purity;
 mod text;
 mod tokens;
@@ -78,6 +80,8 @@ pub(crate) fn main() -> Result<(), String> {
         }
     }
     findings.extend(layers::check(&sources));
+    let glossary = fs::read_to_string(root.join(names::GLOSSARY)).unwrap_or_default();
+    findings.extend(names::check(&sources, &glossary));
     findings.sort();
     for finding in &findings {
         let kind = if finding.warning { "warning" } else { "error" };

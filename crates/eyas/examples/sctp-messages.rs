@@ -11,7 +11,7 @@ use eyas::race::policy::Policy;
 use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::protocol::message::SendInfo;
-use eyas::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
+use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{Endpoint, Host, Security, Target, Transport};
 
 const SERVER: [&str; 2] = ["127.0.0.11", "127.0.0.12"];
@@ -35,7 +35,7 @@ pub(crate) fn listen() -> Result<SctpListener, Box<dyn Error>> {
     parameters.addresses = addresses.into_iter().map(|ip| (ip, PORT).into()).collect();
     // A free UDP port; 9899 is the one that peers expect. Without raw IP it needs no privilege.
     parameters.encapsulation_port = Some(0);
-    parameters.directly = Directly::No;
+    parameters.over_ip = SctpOverIp::No;
     parameters.association = multipath();
     Ok(SctpListener::bind(&parameters)?)
 }

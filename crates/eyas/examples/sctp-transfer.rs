@@ -18,7 +18,7 @@ use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::protocol::message::SendInfo;
-use eyas::sctp::{Directly, SctpListenParameters, SctpListener};
+use eyas::sctp::{SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{Endpoint, MemoryStore};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -65,7 +65,7 @@ fn config() -> AssociationConfig {
 async fn receive(address: SocketAddr, size: usize, count: u64) -> Result<(), Box<dyn Error>> {
     let mut parameters = SctpListenParameters::new(SocketAddr::new(address.ip(), PORT));
     parameters.encapsulation_port = Some(address.port());
-    parameters.directly = Directly::No;
+    parameters.over_ip = SctpOverIp::No;
     parameters.association = config();
     let listener = SctpListener::bind(&parameters)?;
     println!("ready");
@@ -126,7 +126,7 @@ const AT_A_TIME: u64 = 32;
 async fn associations(count: u64) -> Result<(), Box<dyn Error>> {
     let mut parameters = SctpListenParameters::new(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
     parameters.encapsulation_port = Some(0);
-    parameters.directly = Directly::No;
+    parameters.over_ip = SctpOverIp::No;
     let listener = SctpListener::bind(&parameters)?;
     let udp = listener.encapsulation_port().ok_or("the listener has no UDP port")?;
     let builder = Endpoint::builder().memory(MemoryStore::none()).sctp_encapsulation_port(udp);

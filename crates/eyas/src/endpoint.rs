@@ -26,12 +26,12 @@ use crate::{
 
 #[cfg(feature = "quic")]
 mod early;
-mod moves;
+mod network_changes;
 mod secure;
 
 #[cfg(feature = "quic")]
 pub use early::Early;
-pub use moves::Moves;
+pub use network_changes::NetworkChanges;
 
 /// What all connections of a program share: security parameters, resolver, memory, and one UDP
 /// socket per address family for all of QUIC. Cheap to clone; the last clone or connection that

@@ -87,7 +87,7 @@ pub use connection::{Connection, Feedback};
 pub use connection_info::{ConnectionInfo, Timings};
 #[cfg(feature = "quic")]
 pub use endpoint::Early;
-pub use endpoint::{Endpoint, EndpointBuilder, Moves};
+pub use endpoint::{Endpoint, EndpointBuilder, NetworkChanges};
 pub use error::Error;
 pub use identity::{
     ServerIdentity, certificates_from_pem, is_self_signed_by_eyas, private_key_from_pem,

@@ -13,7 +13,7 @@ use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::protocol::endpoint::PathState;
 use eyas::sctp::protocol::event::{Event, OwnAddressChange};
 use eyas::sctp::protocol::message::SendInfo;
-use eyas::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
+use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{Connection, Endpoint, MemoryStore};
 use tokio::time::timeout;
 
@@ -40,7 +40,7 @@ fn listener(addresses: &[&str], config: &AssociationConfig) -> SctpListener {
     let mut parameters = SctpListenParameters::new(addresses[0]);
     parameters.addresses = addresses;
     parameters.encapsulation_port = Some(0);
-    parameters.directly = Directly::No;
+    parameters.over_ip = SctpOverIp::No;
     parameters.association = config.clone();
     SctpListener::bind(&parameters).unwrap()
 }

@@ -14,7 +14,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub use broken::{BROKEN_FIRST, BROKEN_MAX, Broken, MAX_BROKEN};
+pub use broken::{BROKEN_FIRST, BROKEN_MAX, BrokenAlternatives, MAX_BROKEN};
 pub use cache::{Cache, MAX_ORIGINS, Origin, is_port_allowed};
 pub use parse::{MAX_ALTERNATIVES, MAX_FIELD_BYTES, Malformed, parse};
 

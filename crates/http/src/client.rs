@@ -88,7 +88,7 @@ struct Inner {
     cookies: Option<Cookies>,
     known: early::Known,
     /// Whether moves to other networks are watched for.
-    watches_moves: AtomicBool,
+    watches_network: AtomicBool,
     /// What the times of the alternative services count from.
     epoch: Instant,
 }
@@ -115,14 +115,14 @@ impl Inner {
     }
 
     /// Hears of moves to other networks from the first connection on.
-    fn watch_moves(self: &Arc<Self>) {
-        if self.watches_moves.swap(true, Ordering::Relaxed) {
+    fn watch_network(self: &Arc<Self>) {
+        if self.watches_network.swap(true, Ordering::Relaxed) {
             return;
         }
-        let mut moves = self.dialler.endpoint.moves();
+        let mut changes = self.dialler.endpoint.network_changes();
         let weak = Arc::downgrade(self);
         self.pool.spawn(async move {
-            while moves.next().await.is_some() {
+            while changes.next().await.is_some() {
                 let Some(inner) = weak.upgrade() else { return };
                 inner.network_changed();
             }
@@ -151,7 +151,7 @@ impl Client {
             dialling: alternatives::Dialling::default(),
             cookies: config.cookies.then(Cookies::default),
             known: early::Known::default(),
-            watches_moves: AtomicBool::new(false),
+            watches_network: AtomicBool::new(false),
             epoch: Instant::now(),
             config,
         }))

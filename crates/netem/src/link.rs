@@ -31,7 +31,7 @@ pub use config::{
 };
 pub use counters::{Count, DropCause, LinkCounters};
 
-use crate::packet::{Carried, Packet};
+use crate::packet::{LinkPacket, Packet};
 use crate::random::Stream;
 use crate::time::{Nanos, nanos, transmission};
 use bit_error::Passage;
@@ -90,7 +90,7 @@ pub struct Link<P = Packet> {
     timed: Option<(usize, Nanos)>,
 }
 
-impl<P: Carried> Link<P> {
+impl<P: LinkPacket> Link<P> {
     /// A link that is up and empty. What is random in it follows from the seed.
     #[must_use]
     pub fn new(config: LinkConfig, seed: u64) -> Self {

@@ -155,7 +155,7 @@ impl<B: Payload> Packet<B> {
 ///
 /// [`Packet`] is one; an emulator that carries the packets of real hosts byte for byte has its own.
 #[allow(clippy::len_without_is_empty, reason = "there is no packet without a header")]
-pub trait Carried: Clone {
+pub trait LinkPacket: Clone {
     /// Bytes of the packet with its IP header.
     fn len(&self) -> usize;
 
@@ -176,7 +176,7 @@ pub trait Carried: Clone {
     fn corrupt(&mut self, bits: &[u64]);
 }
 
-impl<B: Payload> Carried for Packet<B> {
+impl<B: Payload> LinkPacket for Packet<B> {
     fn len(&self) -> usize {
         self.len()
     }

@@ -87,12 +87,12 @@ pub struct NetworkView {
     pub pref64: Vec<(core::net::Ipv6Addr, u8)>,
     /// What this machine or user cannot speak at all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub lacking: Vec<Lacking>,
+    pub lacking: Vec<UnavailableTransport>,
 }
 
 /// A transport that this machine or user cannot speak.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lacking {
+pub struct UnavailableTransport {
     /// Which.
     pub transport: Transport,
     /// What is missing, for people.

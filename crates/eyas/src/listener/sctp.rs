@@ -16,7 +16,7 @@ use crate::attempt::tls;
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::{ConnectionInfo, Timings};
 use crate::sctp::secured::{Role, Secured};
-use crate::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
+use crate::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use crate::{Connection, Error, Feedback, ServerIdentity};
 
 /// What accepts associations.
@@ -41,7 +41,7 @@ pub(super) fn listen(
     wanted.addresses = addresses(address, &parameters.sctp_addresses);
     wanted.association = parameters.sctp_association.clone();
     if !wants(Transport::Sctp) {
-        wanted.directly = Directly::No;
+        wanted.over_ip = SctpOverIp::No;
     }
     if !wants(Transport::SctpUdp) {
         wanted.encapsulation_port = None;

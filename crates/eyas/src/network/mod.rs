@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use eyas_race::candidate::Transport;
 use eyas_race::evidence::NetworkId;
-use eyas_race::io::{Lacking, NetworkView};
+use eyas_race::io::{NetworkView, UnavailableTransport};
 use tokio::sync::watch;
 
 use crate::Resolver;
@@ -256,20 +256,22 @@ fn read(secret: &Secret) -> (Identity, NetworkView) {
 
 /// What this machine or user cannot speak.
 #[cfg(feature = "sctp")]
-fn lacking() -> Vec<Lacking> {
+fn lacking() -> Vec<UnavailableTransport> {
     use crate::sctp::carrier::{Access, access};
     match access() {
-        Access::None(why) => vec![Lacking { transport: Transport::Sctp, why: why.clone() }],
+        Access::None(why) => {
+            vec![UnavailableTransport { transport: Transport::Sctp, why: why.clone() }]
+        }
         Access::Raw | Access::Kernel => Vec::new(),
     }
 }
 
 /// What this build cannot speak.
 #[cfg(not(feature = "sctp"))]
-fn lacking() -> Vec<Lacking> {
+fn lacking() -> Vec<UnavailableTransport> {
     let why = "this build is without SCTP";
     [Transport::Sctp, Transport::SctpUdp]
-        .map(|transport| Lacking { transport, why: why.into() })
+        .map(|transport| UnavailableTransport { transport, why: why.into() })
         .into()
 }
 

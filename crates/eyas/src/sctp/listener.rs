@@ -29,7 +29,7 @@ pub struct SctpListenParameters {
     /// The UDP port for SCTP inside UDP (RFC 6951): 9899. 0 takes a free one, `None` serves none.
     pub encapsulation_port: Option<u16>,
     /// Whether to serve SCTP directly over IP.
-    pub directly: Directly,
+    pub over_ip: SctpOverIp,
     /// Under which certificate SCTP inside DTLS is served at the same UDP port (RFC 8261); its key
     /// must be one of ECDSA. `None` serves none.
     pub dtls: Option<ServerIdentity>,
@@ -43,7 +43,7 @@ impl SctpListenParameters {
         Self {
             addresses: vec![address],
             encapsulation_port: Some(ENCAPSULATION_PORT),
-            directly: Directly::Must,
+            over_ip: SctpOverIp::Must,
             dtls: None,
             association: AssociationConfig::default(),
         }
@@ -53,7 +53,7 @@ impl SctpListenParameters {
 /// Whether SCTP is served directly over IP: through the kernel where it speaks SCTP, otherwise by
 /// eyas itself, which takes privileges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Directly {
+pub enum SctpOverIp {
     /// Not at all.
     No,
     /// Where it is possible.
@@ -100,8 +100,8 @@ impl SctpListener {
             port = wires.first().map_or(0, |wire| wire.local().port());
         }
         let (mut kernel, mut claims) = (None, Vec::new());
-        match (parameters.directly, access()) {
-            (Directly::No, _) | (Directly::IfPossible, Access::None(_)) => {}
+        match (parameters.over_ip, access()) {
+            (SctpOverIp::No, _) | (SctpOverIp::IfPossible, Access::None(_)) => {}
             (_, Access::Kernel) => {
                 let listener = listen_through_kernel(parameters, port)?;
                 port = listener.port();
@@ -113,7 +113,7 @@ impl SctpListener {
                     claims.extend((port != 0).then(|| Claim::take(*ip, port)).transpose()?);
                 }
             }
-            (Directly::Must, Access::None(why)) => {
+            (SctpOverIp::Must, Access::None(why)) => {
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, why.as_str()));
             }
         }

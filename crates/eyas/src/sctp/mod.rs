@@ -45,6 +45,6 @@ pub use association::SctpAssociation;
 pub use carrier::{ENCAPSULATION_PORT, direct_access};
 pub use error::SctpError;
 pub(crate) use error::of_attempt;
-pub use listener::{Directly, SctpListenParameters, SctpListener};
+pub use listener::{SctpListenParameters, SctpListener, SctpOverIp};
 pub use stream::SctpStream;
 pub use wires::{Buffers, Changes, Wires};

@@ -25,7 +25,7 @@ const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 fn listener(ip: IpAddr) -> SctpListener {
     let mut parameters = SctpListenParameters::new((ip, 5000).into());
     parameters.encapsulation_port = Some(0);
-    parameters.directly = Directly::No;
+    parameters.over_ip = SctpOverIp::No;
     SctpListener::bind(&parameters).unwrap()
 }
 

@@ -21,11 +21,11 @@ struct Entry {
 
 /// Which alternatives failed, per origin: one service may refuse one origin and serve another.
 #[derive(Clone, Debug, Default)]
-pub struct Broken {
+pub struct BrokenAlternatives {
     entries: BTreeMap<(Origin, Service), Entry>,
 }
 
-impl Broken {
+impl BrokenAlternatives {
     /// Whether it failed lately.
     pub fn is_broken(&self, origin: &Origin, service: &Service, now: Duration) -> bool {
         self.entries.get(&(origin.clone(), service.clone())).is_some_and(|entry| now < entry.until)

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{AltSvc, Broken, Service, parse};
+use super::{AltSvc, BrokenAlternatives, Service, parse};
 
 /// Origins remembered; the one learnt longest ago goes first.
 pub const MAX_ORIGINS: usize = 1024;
@@ -46,7 +46,7 @@ pub struct Cache {
     origins: BTreeMap<Origin, Vec<Kept>>,
     /// Origins in the order in which they were learnt, oldest first.
     order: VecDeque<Origin>,
-    broken: Broken,
+    broken: BrokenAlternatives,
     malformed: u64,
 }
 

@@ -190,7 +190,7 @@ fn the_first_alternative_that_is_wanted_and_works() {
 
 #[test]
 fn failures_in_a_row_double_the_time_up_to_two_days() {
-    let mut broken = Broken::default();
+    let mut broken = BrokenAlternatives::default();
     let at = origin("a.example");
     let service = alternative("h3", None, 443).service();
     broken.failed(&at, &service, HOUR);
@@ -223,7 +223,7 @@ fn a_change_of_network_keeps_what_persists_and_pardons_the_broken() {
 #[test]
 fn the_stores_are_bounded() {
     let mut cache = Cache::new();
-    let mut broken = Broken::default();
+    let mut broken = BrokenAlternatives::default();
     for number in 0..MAX_ORIGINS + 10 {
         let at = origin(&format!("{number}.example"));
         cache.learn(&at, b"h3=\":443\"", Duration::ZERO, HOUR);

@@ -26,7 +26,7 @@ pub(super) async fn open(
             inner.dialler.dial(route, sctp_udp).await?
         }
     };
-    inner.watch_moves();
+    inner.watch_network();
     inner.note(&route.key, &report);
     let leased = permit
         .opened(sender, Arc::new(report))

@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, pin::pin, sync::Arc};
 
 use eyas::sctp::{
-    Directly, ENCAPSULATION_PORT, SctpAssociation, SctpListenParameters, SctpListener,
+    ENCAPSULATION_PORT, SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp,
     protocol::identifier::StreamId,
 };
 
@@ -22,7 +22,7 @@ pub struct SctpService {
     /// The UDP port for SCTP inside UDP (RFC 6951): 9899. 0 takes a free one, `None` serves none.
     pub encapsulation_port: Option<u16>,
     /// Whether it is served directly over IP, too.
-    pub directly: Directly,
+    pub over_ip: SctpOverIp,
     /// Whether a server starts without SCTP if there is no socket for it.
     pub optional: bool,
 }
@@ -31,7 +31,7 @@ impl Default for SctpService {
     fn default() -> Self {
         Self {
             encapsulation_port: Some(ENCAPSULATION_PORT),
-            directly: Directly::IfPossible,
+            over_ip: SctpOverIp::IfPossible,
             optional: false,
         }
     }
@@ -40,7 +40,7 @@ impl Default for SctpService {
 impl SctpService {
     /// Inside UDP at a free port, for tests.
     pub fn on_free_port() -> Self {
-        Self { encapsulation_port: Some(0), directly: Directly::No, optional: false }
+        Self { encapsulation_port: Some(0), over_ip: SctpOverIp::No, optional: false }
     }
 
     pub(super) fn bind(
@@ -53,7 +53,7 @@ impl SctpService {
         let mut parameters = SctpListenParameters::new(first);
         parameters.addresses = addresses.to_vec();
         parameters.encapsulation_port = self.encapsulation_port;
-        parameters.directly = self.directly;
+        parameters.over_ip = self.over_ip;
         parameters.association.shutdown_stall = Some(limits.idle_time);
         parameters.dtls = identity.filter(|identity| identity.suits_dtls()).cloned();
         match SctpListener::bind(&parameters) {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use eyas_netem::packet::{Carried, IPV4_HEADER, IPV6_HEADER, Packet, ecn};
+use eyas_netem::packet::{IPV4_HEADER, IPV6_HEADER, LinkPacket, Packet, ecn};
 
 /// Bytes of `struct virtio_net_hdr`, with which a TUN device says what is unfinished in a packet.
 pub(super) const PREFIX: usize = 10;
@@ -112,7 +112,7 @@ fn header_len(ip: &[u8]) -> Option<usize> {
     (length >= IPV4_HEADER && length <= ip.len()).then_some(length)
 }
 
-impl Carried for Frame {
+impl LinkPacket for Frame {
     fn len(&self) -> usize {
         self.bytes.len() - PREFIX
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use eyas_netem::middlebox::Middlebox;
 use eyas_netem::middlebox::firewall::{Firewall, Policy};
-use eyas_netem::middlebox::idle::{IdleTimeout, Revival};
+use eyas_netem::middlebox::idle::{IdleTimeout, RefreshBehavior};
 use eyas_netem::middlebox::mtu::{Answer, MtuLimit};
 use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
 use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
@@ -43,7 +43,7 @@ pub enum MiddleboxConfig {
         /// For this long.
         after: Duration,
         /// What revives them.
-        revival: Revival,
+        refresh: RefreshBehavior,
     },
     /// Ends TCP connections of others.
     Reset {
@@ -96,8 +96,8 @@ impl MiddleboxConfig {
             Self::MtuLimit { mtu, answers } => {
                 format!("{mtu} bytes{}", if *answers { ", answers" } else { "" })
             }
-            Self::IdleTimeout { after, revival } => {
-                let cut = if *revival == Revival::Opening { ", stays cut" } else { "" };
+            Self::IdleTimeout { after, refresh } => {
+                let cut = if *refresh == RefreshBehavior::Opening { ", stays cut" } else { "" };
                 format!("{after:?}{cut}")
             }
             Self::Reset { trigger, drops } => {
@@ -135,8 +135,8 @@ impl MiddleboxConfig {
                 };
                 server.iter().copied().map(limit).collect()
             }
-            Self::IdleTimeout { after, revival } => {
-                vec![(Family::Any, Box::new(IdleTimeout::new(*after, *revival)))]
+            Self::IdleTimeout { after, refresh } => {
+                vec![(Family::Any, Box::new(IdleTimeout::new(*after, *refresh)))]
             }
             Self::Reset { trigger, drops } => {
                 vec![(Family::Any, Box::new(ResetInjector::new(trigger.clone(), *drops)))]

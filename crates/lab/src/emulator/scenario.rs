@@ -28,7 +28,7 @@
 use std::time::Duration;
 
 use eyas_netem::middlebox::firewall::Policy;
-use eyas_netem::middlebox::idle::Revival;
+use eyas_netem::middlebox::idle::RefreshBehavior;
 use eyas_netem::middlebox::nat::SctpTranslation;
 use eyas_netem::middlebox::reset::Trigger;
 use eyas_netem::packet::protocol;
@@ -153,7 +153,7 @@ impl MiddleboxFile {
             Self::MtuLimit { mtu, answers } => MiddleboxConfig::MtuLimit { mtu: mtu.0, answers },
             Self::IdleTimeout { after, stays_cut } => MiddleboxConfig::IdleTimeout {
                 after: after.0,
-                revival: if stays_cut { Revival::Opening } else { Revival::Any },
+                refresh: if stays_cut { RefreshBehavior::Opening } else { RefreshBehavior::Any },
             },
             Self::Reset { port, contains, drops } => {
                 let trigger = match (port, contains) {

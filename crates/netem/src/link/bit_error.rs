@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::config::{BitErrorConfig, BitErrorEffect};
-use crate::packet::Carried;
+use crate::packet::LinkPacket;
 use crate::random::Stream;
 
 /// How a packet came through.
@@ -15,7 +15,7 @@ pub(super) enum Passage {
 }
 
 /// Puts wrong bits into `packet`, which takes `wire` bytes on the link with all that frames it.
-pub(super) fn pass<P: Carried>(
+pub(super) fn pass<P: LinkPacket>(
     config: &BitErrorConfig,
     random: &mut Stream,
     packet: &mut P,

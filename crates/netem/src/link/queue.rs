@@ -6,7 +6,7 @@ use super::codel::{CoDel, Head};
 use super::config::QueueConfig;
 use super::counters::{DropCause, LinkCounters};
 use super::red::{Red, Verdict};
-use crate::packet::Carried;
+use crate::packet::LinkPacket;
 use crate::random::Stream;
 use crate::time::Nanos;
 
@@ -44,7 +44,7 @@ impl Discipline {
     }
 }
 
-impl<P: Carried> Queue<P> {
+impl<P: LinkPacket> Queue<P> {
     pub(super) fn new(config: QueueConfig, seed: u64) -> Self {
         Self { waiting: VecDeque::new(), bytes: 0, discipline: Discipline::new(config, seed) }
     }
@@ -158,7 +158,7 @@ impl<P: Carried> Queue<P> {
     }
 }
 
-fn mark<P: Carried>(packet: &mut P, counters: &mut LinkCounters) {
+fn mark<P: LinkPacket>(packet: &mut P, counters: &mut LinkCounters) {
     packet.mark();
     counters.marked.add(packet.len());
 }

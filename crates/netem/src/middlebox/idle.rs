@@ -11,9 +11,10 @@ use crate::time::{Nanos, nanos};
 /// The most flows that are remembered; at the bound, forgotten ones make room, or a new one fails.
 pub const MAX_FLOWS: usize = 65_536;
 
-/// Which packet from the inside makes the box remember a flow, the first time or again.
+/// Which packet from the inside makes the box remember a flow, the first time or again (the outbound
+/// refresh behaviour of RFC 4787 §6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Revival {
+pub enum RefreshBehavior {
     /// Any.
     #[default]
     Any,
@@ -26,7 +27,7 @@ pub enum Revival {
 #[derive(Clone, Debug)]
 pub struct IdleTimeout {
     timeout: Nanos,
-    revival: Revival,
+    refresh: RefreshBehavior,
     /// When each flow last said something.
     flows: BTreeMap<Flow, Nanos>,
     leaving: Leaving,
@@ -35,9 +36,9 @@ pub struct IdleTimeout {
 impl IdleTimeout {
     /// A box that forgets a flow after so long without a packet.
     #[must_use]
-    pub fn new(timeout: Duration, revival: Revival) -> Self {
+    pub fn new(timeout: Duration, refresh: RefreshBehavior) -> Self {
         let (timeout, leaving) = (nanos(timeout), Leaving::default());
-        Self { timeout, revival, flows: BTreeMap::new(), leaving }
+        Self { timeout, refresh, flows: BTreeMap::new(), leaving }
     }
 
     fn lets_through(&mut self, now: Nanos, from: Side, packet: &Packet) -> bool {
@@ -54,7 +55,7 @@ impl IdleTimeout {
             }
             None => {}
         }
-        if from == Side::Outside || (self.revival == Revival::Opening && !opens(packet)) {
+        if from == Side::Outside || (self.refresh == RefreshBehavior::Opening && !opens(packet)) {
             return false;
         }
         if self.flows.len() >= MAX_FLOWS {

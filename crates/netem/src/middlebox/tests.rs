@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use super::checksum::of_transport;
 use super::firewall::{Firewall, Policy};
-use super::idle::{IdleTimeout, Revival};
+use super::idle::{IdleTimeout, RefreshBehavior};
 use super::mtu::{Answer, MtuLimit};
 use super::nat::{Dependence, Nat, NatConfig, SctpTranslation};
 use super::reset::{ResetInjector, Trigger};
@@ -229,7 +229,7 @@ fn firewalls_drop_what_they_are_told_to() {
 
 #[test]
 fn an_idle_flow_is_forgotten() {
-    let mut guard = IdleTimeout::new(seconds(30), Revival::Any);
+    let mut guard = IdleTimeout::new(seconds(30), RefreshBehavior::Any);
     let (to, from) = (udp((HOST, 1), (SERVER, 2), b""), udp((SERVER, 2), (HOST, 1), b""));
     assert_eq!(back(&mut guard, 0, from.clone()), None);
     assert!(out(&mut guard, 0, to.clone()).is_some());
@@ -241,7 +241,7 @@ fn an_idle_flow_is_forgotten() {
 
 #[test]
 fn a_strict_box_keeps_a_forgotten_connection_cut() {
-    let mut guard = IdleTimeout::new(seconds(30), Revival::Opening);
+    let mut guard = IdleTimeout::new(seconds(30), RefreshBehavior::Opening);
     let (client, server) = ((HOST, 1), (SERVER, 2));
     assert_eq!(out(&mut guard, 0, tcp(client, server, 0x10, b"")), None);
     assert!(out(&mut guard, 0, tcp(client, server, 0x02, b"")).is_some());
@@ -331,7 +331,7 @@ fn short_packets_break_no_box() {
     let mut boxes: Vec<Box<dyn Middlebox>> = Vec::from([
         Box::new(Nat::new(NatConfig::new(address(NAT)))) as Box<dyn Middlebox>,
         Box::new(Firewall::only_443()),
-        Box::new(IdleTimeout::new(seconds(1), Revival::Opening)),
+        Box::new(IdleTimeout::new(seconds(1), RefreshBehavior::Opening)),
         Box::new(MtuLimit::new(20, Answer::TooBig(address(NAT)))),
         Box::new(ResetInjector::new(Trigger::Contains(b"x".to_vec()), true)),
     ]);

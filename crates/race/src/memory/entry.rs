@@ -62,7 +62,7 @@ pub struct PeerEntry {
     /// When the last evidence came in.
     pub at: Duration,
     /// How reaching the peer went last: until its transport is up, and without security to the end.
-    pub reach: Option<Seen>,
+    pub reach: Option<DatedOutcome>,
     /// What came of security, the set-up that was used last at the end; at most
     /// [`PeerEntry::MAX_SET_UPS`].
     pub secured: Vec<Secured>,
@@ -72,7 +72,7 @@ pub struct PeerEntry {
 
 /// An outcome and when it was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct DatedOutcome {
     /// When.
     pub at: Duration,
     /// The last outcome that counts.
@@ -109,7 +109,7 @@ pub enum Outcome {
     },
 }
 
-impl Seen {
+impl DatedOutcome {
     /// Whether this is one silence that was cut short.
     pub(super) const fn is_in_doubt(&self) -> bool {
         matches!(self.outcome, Outcome::Bad { cause: Cause::Silent, strikes: 0, .. })
@@ -183,7 +183,7 @@ impl PeerEntry {
     }
 }
 
-fn of(seen: Option<&Seen>, now: Duration, config: &Config) -> Verdict {
+fn of(seen: Option<&DatedOutcome>, now: Duration, config: &Config) -> Verdict {
     seen.map_or(Verdict::Unknown, |seen| seen.verdict(now, config))
 }
 

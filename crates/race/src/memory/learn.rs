@@ -2,8 +2,8 @@
 
 use super::entry::is_credible;
 use super::{
-    Config, Distances, Entry, Handshakes, Key, NetworkEntry, Outcome, PathEntry, PeerEntry,
-    RoundTrip, Seen, SetUp, SilentHost, Verdict,
+    Config, DatedOutcome, Distances, Entry, Handshakes, Key, NetworkEntry, Outcome, PathEntry,
+    PeerEntry, RoundTrip, SetUp, SilentHost, Verdict,
 };
 use crate::candidate::{Security, Transport};
 use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId, Trust};
@@ -132,22 +132,22 @@ fn is_of_set_up(evidence: &Evidence, failure: &Failure) -> bool {
 
 /// What was seen after this news; `None` if it is no news.
 fn seen_after(
-    known: Option<Seen>,
+    known: Option<DatedOutcome>,
     news: News<'_>,
     evidence: &Evidence,
     config: &Config,
-) -> Option<Seen> {
+) -> Option<DatedOutcome> {
     let failure = match news {
         News::Good(level) => {
-            return Some(Seen { at: evidence.at, outcome: Outcome::Good { level } });
+            return Some(DatedOutcome { at: evidence.at, outcome: Outcome::Good { level } });
         }
         News::Bad(failure) => failure,
     };
     let is_doubtful = evidence.doubt == Some(Doubt::CutShort);
     let first = u32::from(!is_doubtful);
     let strikes = match known {
-        None | Some(Seen { outcome: Outcome::Good { .. }, .. }) => first,
-        Some(seen @ Seen { outcome: Outcome::Bad { strikes, .. }, .. }) => {
+        None | Some(DatedOutcome { outcome: Outcome::Good { .. }, .. }) => first,
+        Some(seen @ DatedOutcome { outcome: Outcome::Bad { strikes, .. }, .. }) => {
             match seen.verdict(evidence.at, config) {
                 Verdict::Bad { .. } if strikes == 0 && !is_doubtful => first,
                 Verdict::Bad { .. } => return None,
@@ -157,7 +157,7 @@ fn seen_after(
         }
     };
     let outcome = Outcome::Bad { cause: failure.cause, reached: failure.reached, strikes };
-    Some(Seen { at: evidence.at, outcome })
+    Some(DatedOutcome { at: evidence.at, outcome })
 }
 
 /// What goes wrong on this machine says nothing about anybody else.

@@ -41,7 +41,9 @@ mod tests;
 
 pub use config::Config;
 pub use distance::Distances;
-pub use entry::{Entry, NetworkEntry, Outcome, PathEntry, PeerEntry, RoundTrip, Seen, SilentHost};
+pub use entry::{
+    DatedOutcome, Entry, NetworkEntry, Outcome, PathEntry, PeerEntry, RoundTrip, SilentHost,
+};
 pub use key::{Key, MalformedKey, Subject};
 pub use learn::{forget_row, learn_rows, name_row};
 pub use loss::{Handshakes, Loss};

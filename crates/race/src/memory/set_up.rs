@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 use super::Outcome;
-use super::{Config, PeerEntry, Seen, Verdict};
+use super::{Config, DatedOutcome, PeerEntry, Verdict};
 use crate::candidate::{Alpn, Candidate, Security};
 #[cfg(test)]
 use crate::evidence::Level;
@@ -42,7 +42,7 @@ pub struct Secured {
     /// What was offered and trusted.
     pub set_up: SetUp,
     /// How the last attempt ended that came so far.
-    pub seen: Seen,
+    pub seen: DatedOutcome,
 }
 
 impl PeerEntry {
@@ -77,7 +77,7 @@ impl PeerEntry {
     }
 
     /// Puts in what was seen with one set-up, and drops what is older than `oldest`.
-    pub(super) fn put_secured(&mut self, set_up: SetUp, seen: Seen, oldest: Duration) {
+    pub(super) fn put_secured(&mut self, set_up: SetUp, seen: DatedOutcome, oldest: Duration) {
         self.secured.retain(|known| known.set_up != set_up && known.seen.at >= oldest);
         self.secured.push(Secured { set_up, seen });
         let surplus = self.secured.len().saturating_sub(Self::MAX_SET_UPS);
@@ -90,12 +90,12 @@ impl PeerEntry {
     /// What is known of a candidate under TLS that offers nothing, to whom trusts as tests do
     /// unless they say otherwise.
     pub(crate) fn under_tls(at: Duration, outcome: Outcome) -> Self {
-        let seen = Seen { at, outcome };
+        let seen = DatedOutcome { at, outcome };
         let (reach, secured) = match outcome {
             Outcome::Bad { reached: Level::Started, .. } => (seen, None),
             Outcome::Bad { reached, .. } | Outcome::Good { level: reached } => {
                 let level = reached.min(Level::Transport);
-                (Seen { at, outcome: Outcome::Good { level } }, Some(seen))
+                (DatedOutcome { at, outcome: Outcome::Good { level } }, Some(seen))
             }
         };
         let secured = secured.map(|seen| Secured { set_up: SetUp::default(), seen });

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::is_credible;
 use super::key::{path_port, without_flow_label};
-use super::{Config, Distances, Entry, Key, Loss, PathEntry, PeerEntry, RoundTrip, Seen, Subject};
+use super::{
+    Config, DatedOutcome, Distances, Entry, Key, Loss, PathEntry, PeerEntry, RoundTrip, Subject,
+};
 use crate::candidate::{Candidate, Family, Security, Transport};
 use crate::evidence::{Cause, Trust};
 
@@ -108,7 +110,7 @@ impl View {
             return self.network_verdict(candidate, now);
         };
         // Where packets are lost all the time, one silence is no sign of anything.
-        let is_doubted = entry.reach.as_ref().is_some_and(Seen::is_in_doubt);
+        let is_doubted = entry.reach.as_ref().is_some_and(DatedOutcome::is_in_doubt);
         let forgiven = (is_doubted && self.loss(now).is_some())
             .then(|| PeerEntry { reach: None, ..entry.clone() });
         let entry = forgiven.as_ref().unwrap_or(entry);

@@ -6,7 +6,7 @@ use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 use super::address::{self, Ordered};
 use super::{Draft, Dropped, MAX_CANDIDATES, Place, PlanRequest};
 use crate::candidate::{Alpn, Candidate, Family, Origin, Security, Transport};
-use crate::io::Lacking;
+use crate::io::UnavailableTransport;
 use crate::nat64;
 use crate::policy::{Policy, SctpSecurity};
 use crate::reason::Reason;
@@ -291,7 +291,7 @@ fn not_tried(
         return Some(reason.clone());
     }
     let lacking = network.lacking.iter().find(|lacking| lacking.transport == transport);
-    lacking.map(|Lacking { why, .. }| Reason::Lacking { transport, why: why.clone() })
+    lacking.map(|UnavailableTransport { why, .. }| Reason::Lacking { transport, why: why.clone() })
 }
 
 /// Whether a service without a record is one to which records lead all the same.

@@ -14,7 +14,8 @@ use serde::Serialize;
 
 use crate::evidence::NetworkId;
 use crate::memory::{
-    Config, Entry, Outcome, PathEntry, PeerEntry, Record, Secured, Seen, SetUp, Subject, Verdict,
+    Config, DatedOutcome, Entry, Outcome, PathEntry, PeerEntry, Record, Secured, SetUp, Subject,
+    Verdict,
 };
 use crate::target::Host;
 
@@ -126,7 +127,7 @@ fn of_peer(
     let seen = secured.map(|secured| secured.seen);
     let at = seen.or(peer.reach).map_or(peer.at, |seen| seen.at);
     row.age_ms = millis(now.saturating_sub(at));
-    let strikes = |seen: Seen| match seen.outcome {
+    let strikes = |seen: DatedOutcome| match seen.outcome {
         Outcome::Bad { strikes, .. } => strikes,
         Outcome::Good { .. } => 0,
     };

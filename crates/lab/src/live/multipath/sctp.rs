@@ -12,7 +12,7 @@ use eyas::race::target::{Host as Name, Target};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::protocol::identifier::StreamId;
 use eyas::sctp::protocol::message::SendInfo;
-use eyas::sctp::{Directly, SctpAssociation, SctpListenParameters, SctpListener};
+use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{Endpoint, MemoryStore};
 
 use super::course::{Course, Pair, work};
@@ -52,7 +52,7 @@ pub(super) fn receive(
     let mut parameters = SctpListenParameters::new(any);
     let inside_udp = setup.stack == Stack::EyasUdp;
     parameters.encapsulation_port = inside_udp.then_some(ENCAPSULATION);
-    parameters.directly = if inside_udp { Directly::No } else { Directly::Must };
+    parameters.over_ip = if inside_udp { SctpOverIp::No } else { SctpOverIp::Must };
     parameters.association = config(setup);
     let course = pair.course.clone();
     let (told, listening) = sync_channel(1);

@@ -59,7 +59,7 @@ proptest! {
         let mut boxes: Vec<Box<dyn Middlebox>> = Vec::from([
             Box::new(Nat::new(NatConfig::new(address(NAT)))) as Box<dyn Middlebox>,
             Box::new(Firewall::only_443()),
-            Box::new(IdleTimeout::new(seconds(50), Revival::Opening)),
+            Box::new(IdleTimeout::new(seconds(50), RefreshBehavior::Opening)),
             Box::new(MtuLimit::new(60, Answer::TooBig(address(NAT)))),
             Box::new(ResetInjector::new(Trigger::Contains(Vec::from([0])), true)),
         ]);

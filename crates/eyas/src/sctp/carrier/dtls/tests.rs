@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::{Shared, is_record};
 use crate::sctp::client::{Clients, Known, Protected, Unprotected, over_dtls};
 use crate::sctp::dtls::{Acceptance, Ending, Identity, MAX_OVERHEAD, Trust};
-use crate::sctp::listener::Directly;
+use crate::sctp::listener::SctpOverIp;
 use crate::sctp::{SctpListenParameters, SctpListener};
 use crate::test_ports::own_port;
 use crate::{SecurityParameters, ServerIdentity};
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 fn listen(identity: &ServerIdentity) -> SctpListener {
     let mut parameters = SctpListenParameters::new(SocketAddr::from(([127, 0, 0, 1], 0)));
     parameters.encapsulation_port = Some(0);
-    parameters.directly = Directly::No;
+    parameters.over_ip = SctpOverIp::No;
     parameters.dtls = Some(identity.clone());
     SctpListener::bind(&parameters).expect("a listener")
 }

@@ -7,12 +7,12 @@ use tokio::sync::watch;
 
 use super::Endpoint;
 
-/// Tells every move to another network, for who keeps things that belong to a network.
+/// Moves of the machine to other networks, for callers that keep what belongs to one network.
 #[derive(Debug)]
-pub struct Moves(watch::Receiver<Option<Arc<NetworkView>>>);
+pub struct NetworkChanges(watch::Receiver<Option<Arc<NetworkView>>>);
 
-impl Moves {
-    /// Waits for the next move; moves in quick succession are told as one. `None` once the
+impl NetworkChanges {
+    /// Waits for the next change; changes in quick succession count as one. `None` once the
     /// endpoint is gone. Cancel-safe.
     pub async fn next(&mut self) -> Option<NetworkView> {
         loop {
@@ -25,9 +25,9 @@ impl Moves {
 }
 
 impl Endpoint {
-    /// Tells the moves to another network from now on. They are noticed once the endpoint has
+    /// Returns the changes from now on. They are noticed once the endpoint has
     /// begun to connect.
-    pub fn moves(&self) -> Moves {
-        Moves(self.network().changes())
+    pub fn network_changes(&self) -> NetworkChanges {
+        NetworkChanges(self.network().changes())
     }
 }

@@ -55,15 +55,15 @@ async fn travel() {
         .unwrap();
     let at_first = endpoint.network_view().await;
     assert!(leaves_by(&at_first, "192.0.2.2"), "{at_first:?}");
-    let mut moves = endpoint.moves();
+    let mut changes = endpoint.network_changes();
     CONTAINERS.into_iter().for_each(ip);
-    let told = tokio::time::timeout(Duration::from_secs(1), moves.next()).await;
+    let told = tokio::time::timeout(Duration::from_secs(1), changes.next()).await;
     assert!(told.is_err(), "containers move nobody: {told:?}");
     assert_eq!(endpoint.network_view().await.id, at_first.id);
     SECOND.into_iter().for_each(ip);
     // The address goes first, and that is a move too.
     let then = loop {
-        let view = moves.next().await.unwrap();
+        let view = changes.next().await.unwrap();
         if leaves_by(&view, "198.51.100.2") {
             break view;
         }
