@@ -2,7 +2,7 @@
 
 from . import (
     application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_functional,
-    sctp_programs, sctp_service, sctp_sockets, swallowed, tunnel, unreachable,
+    sctp_lines, sctp_programs, sctp_service, sctp_sockets, swallowed, tunnel, unreachable,
 )
 
 CASES = [
@@ -21,4 +21,5 @@ CASES = [
     *sctp_service.CASES,
     *sctp_programs.CASES,
     *sctp_functional.CASES,
+    *sctp_lines.CASES,
 ]
