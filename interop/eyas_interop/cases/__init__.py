@@ -2,7 +2,7 @@
 
 from . import (
     application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_functional,
-    sctp_lines, sctp_programs, sctp_service, sctp_sockets, swallowed, tunnel, unreachable,
+    sctp_lines, sctp_programs, sctp_service, sctp_sockets, swallowed, tunnel, tunnel_lines, unreachable,
 )
 
 CASES = [
@@ -17,6 +17,7 @@ CASES = [
     *application.CASES,
     *gateway.CASES,
     *tunnel.CASES,
+    *tunnel_lines.CASES,
     *sctp_sockets.CASES,
     *sctp_service.CASES,
     *sctp_programs.CASES,

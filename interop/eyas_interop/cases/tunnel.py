@@ -190,6 +190,8 @@ def restart(tunnels: Tunnels, check) -> None:
     """The server restarts under a client; then it has another key."""
     client = tunnels.start("client", tunnels.client("-L", f"18080:localhost:{WEB}"))
     client.wait_until(lambda: "connected over" in client.said())
+    ran = tunnels.run(*tunnels.client("-L", f"18080:localhost:{WEB}")[2:])
+    check("tunnel", "a second tunnel on the same port", ran.returncode == 45, str(ran)[-300:])
     tunnels.server.stop()
     noticed = wait_for(lambda: "it is connected again" in client.said())
     tunnels.serve()
