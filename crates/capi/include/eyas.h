@@ -18,7 +18,8 @@
  * - Texts are UTF-8 and end with NUL. Texts and bytes that are given to a function are copied, or not used
  *   after it has returned. Texts that a function gives are freed with eyas_text_free.
  * - Nothing is global: endpoints know nothing of each other, and any number is fine.
- * - Each type says which threads may use it. "From any thread" is several at a time, too.
+ * - Each type says which threads may use it. "From any thread" is several at a time, too, and such a
+ *   handle is an argument that is const; so const says nothing of what the call does.
  * - Signals are left alone: the library installs no handler, its threads take none, and none of its calls
  *   raises SIGPIPE.
  * - Types and functions are added in later versions of the same soname, never taken away.
