@@ -7,12 +7,18 @@ use core::{
 };
 
 pub use crate::auth::{KeyError, SharedKeys};
-pub use crate::cmt::{
-    BufferSplitting, BurstLimit, Choice, ChunkRescheduling, Cuc, FlightCap, IdleWindow,
-    InitialThreshold, InitialWindow, Multipath, NrSackPolicy, PathOrder, Profile, RttSampling,
-    RtxPolicy, SackPath, StreamMapping, StreamPreference, WindowAccounting,
-};
 use crate::identifier::StreamId;
+
+mod multipath;
+mod profile;
+mod windows;
+
+pub use multipath::{
+    BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, FlightCap, Multipath, NrSackPolicy,
+    PathOrder, RtxPolicy, SackPath, StreamMapping, StreamPreference,
+};
+pub use profile::{Choice, Profile};
+pub use windows::{IdleWindow, InitialThreshold, InitialWindow, RttSampling, WindowAccounting};
 
 /// What an endpoint is and allows.
 #[derive(Clone, Debug)]

@@ -23,8 +23,7 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
-use crate::cmt::InitialWindow;
-use crate::config::{AssociationConfig, CongestionControlKind};
+use crate::config::{AssociationConfig, CongestionControlKind, InitialWindow};
 
 mod bbr;
 mod cmt_rp_v1;

@@ -32,7 +32,7 @@
 //! | `association` | one association: a file for each procedure | RFC 9260 |
 //! | [`data_channel`] | data channels of WebRTC | RFC 8831, RFC 8832 |
 //! | [`snap`] | INITs exchanged out of band, as in SDP | draft-hancke-tsvwg-snap |
-//! | [`config`] | what can be set | RFC 9260 §16, RFC 6458 |
+//! | [`config`] | what can be set: one path, several at once, published sets of both | RFC 9260 §16, RFC 6458 |
 //! | [`message`] | a user message and what goes with it | RFC 6458 §5.3 |
 //! | [`event`] | what an association tells its user | RFC 6458 §6.1 |
 //! | [`error`] | misuse by the local caller | |
@@ -40,7 +40,6 @@
 //! | [`send`] | the sending half: queue, SACKs, losses, partial reliability | RFC 9260 §6, §7 |
 //! | [`receive`] | the receiving half: TSNs, reassembly, order, the window | RFC 9260 §6 |
 //! | [`path`] | paths: reachability, RTO, MTU, what may be sent | RFC 9260 §6.3, §8 |
-//! | [`cmt`] | all paths at once: what can be chosen | Iyengar et al. 2006, Dreibholz et al. 2010 |
 //! | [`congestion`] | congestion control, coupled over paths or not | RFC 9260 §7, RFC 9438, RFC 6356 |
 //! | [`scheduler`] | which stream may send next | RFC 8260 §3 |
 //! | [`auth`] | authenticated chunks | RFC 4895 |
@@ -114,7 +113,7 @@
 //! | RFC 8899 | the MTU found by probes | `path/mtu.rs` |
 //! | RFC 8985 | RACK and tail-loss probes | `send/loss/` |
 //! | RFC 9438 | CUBIC | `congestion/cubic.rs` |
-//! | Iyengar et al. 2006, Dreibholz et al. 2010 | all paths at once | `cmt/`, `send/multipath/`, `path/flight_cap.rs`, `path/doubt.rs` |
+//! | Iyengar et al. 2006, Dreibholz et al. 2010 | all paths at once | `config/multipath.rs`, `send/multipath/`, `path/flight_cap.rs`, `path/doubt.rs` |
 //! | RFC 9653 | no checksum | `endpoint/input.rs`, `association/output.rs` |
 //! | draft-hancke-tsvwg-snap | INITs in SDP | `snap.rs`, `endpoint/out_of_band.rs` |
 //! | draft-ietf-ccwg-bbr | BBR | `congestion/bbr.rs` |
@@ -128,7 +127,6 @@ extern crate alloc;
 
 mod association;
 pub mod auth;
-pub mod cmt;
 pub mod config;
 pub mod congestion;
 pub mod counters;

@@ -24,8 +24,7 @@ use core::{
     time::Duration,
 };
 
-use crate::cmt::{BurstLimit, FlightCap};
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, BurstLimit, FlightCap};
 use crate::congestion::{Congestion, DeliveryRateEstimator};
 use crate::identifier::PathId;
 

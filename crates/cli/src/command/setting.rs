@@ -9,8 +9,7 @@ use eyas::race::candidate::{Family, Transport};
 use eyas::race::memory;
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Service, Target};
-use eyas::sctp::protocol::cmt::Multipath;
-use eyas::sctp::protocol::config::AssociationConfig;
+use eyas::sctp::protocol::config::{AssociationConfig, Multipath};
 use eyas::{
     Endpoint, EndpointBuilder, MemoryStore, Resolver, SecurityParameters, certificates_from_pem,
     private_key_from_pem,

@@ -7,8 +7,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use eyas_sctp::cmt::Multipath;
-use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
+use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig, Multipath};
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, PathChange, ReconfigurationOutcome};

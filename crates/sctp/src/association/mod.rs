@@ -59,8 +59,7 @@ use core::{
 };
 
 use crate::auth::Authentication;
-use crate::cmt::InitialThreshold;
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, InitialThreshold};
 use crate::counters::Counters;
 use crate::endpoint::Agreed;
 use crate::endpoint::cookie::Cookie;

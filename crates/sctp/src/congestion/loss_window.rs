@@ -2,8 +2,7 @@
 //! idle times, and the way back if a loss was none.
 
 use super::{Acknowledged, CongestionKind};
-use crate::cmt::{IdleWindow, InitialWindow};
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, IdleWindow, InitialWindow};
 
 /// Where standards differ.
 #[derive(Clone, Copy, Debug, Default)]

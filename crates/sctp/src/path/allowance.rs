@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use super::Path;
-use crate::cmt::BurstLimit;
+use crate::config::BurstLimit;
 use crate::congestion::{CongestionControl, nanoseconds};
 
 /// The finest grain of timers that drivers have, in nanoseconds: what leaves within one goes

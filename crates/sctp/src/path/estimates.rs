@@ -119,7 +119,7 @@ impl Path {
 
     /// How soon something that was sent here can be acknowledged: the least round trip, or less if
     /// SACKs come back on a quicker path and are not taken as round trips of this one
-    /// ([`crate::cmt::RttSampling`]).
+    /// ([`crate::config::RttSampling`]).
     pub(super) fn least_answer(&self) -> Option<Duration> {
         self.least_rtt().into_iter().chain(self.estimates.ways.least()).min()
     }

@@ -8,7 +8,7 @@
 use core::time::Duration;
 
 use super::Path;
-use crate::cmt::FlightCap;
+use crate::config::FlightCap;
 use crate::congestion::nanoseconds;
 
 /// Percent of the product while the estimate grows.

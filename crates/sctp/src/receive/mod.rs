@@ -56,8 +56,7 @@ use return_path::ReturnPath;
 use tracking::{Tracking, tsn_at};
 use window::Window;
 
-use crate::cmt::NrSackPolicy;
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, NrSackPolicy};
 use crate::event::Event;
 use crate::identifier::{PathId, StreamId};
 use crate::message::Message;

@@ -3,8 +3,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::cmt::SackPath;
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, SackPath};
 use crate::identifier::PathId;
 use crate::path::{Path, PathState, Paths};
 

@@ -11,7 +11,7 @@ use core::time::Duration;
 use super::acknowledgement::SackPolicy;
 use super::ranges::{Range, difference};
 use super::{Position, Receiver};
-use crate::cmt::NrSackPolicy;
+use crate::config::NrSackPolicy;
 use crate::identifier::PathId;
 use crate::path::Paths;
 use crate::wire::{EncodeChunk, GapBlock, PacketWriter, SackBuilder};

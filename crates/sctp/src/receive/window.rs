@@ -5,7 +5,7 @@
 //! either is used up, so a flood of tiny chunks cannot take more memory than full ones.
 //! [`WindowAccounting::Payload`] leaves the second out, up to a bound that only floods reach.
 
-use crate::cmt::WindowAccounting;
+use crate::config::WindowAccounting;
 
 /// Bytes of memory that a held chunk costs beyond its data: its place in a queue, the handle of its
 /// data, the head of its allocation.

@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::Sender;
 use super::gap_blocks::{self, Range};
 use super::outstanding::{ChunkState, Flight, Seen, SentChunk};
-use crate::cmt::RttSampling;
+use crate::config::RttSampling;
 use crate::congestion::PacketNumber;
 use crate::counters::Counters;
 use crate::identifier::PathId;

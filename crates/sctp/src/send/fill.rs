@@ -7,7 +7,7 @@ use super::fragmentation::Cut;
 use super::multipath::Mapping;
 use super::outstanding::{ChunkState, SentChunk};
 use super::queue::MessageId;
-use crate::cmt::StreamMapping;
+use crate::config::StreamMapping;
 use crate::congestion::{CongestionControl, PacketNumber};
 use crate::counters::Counters;
 use crate::identifier::PathId;

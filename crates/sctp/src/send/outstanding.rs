@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::tally::Tally;
-use crate::cmt::Cuc;
+use crate::config::Cuc;
 use crate::identifier::PathId;
 use crate::serial::Tsn;
 

@@ -2,8 +2,7 @@
 
 use core::time::Duration;
 
-use crate::cmt::RttSampling;
-use crate::config::{AssociationConfig, LossDetection};
+use crate::config::{AssociationConfig, LossDetection, RttSampling};
 
 /// The least bytes of a chunk's data that a user can ask for.
 const LEAST_SEGMENT: u16 = 4;

@@ -1,7 +1,7 @@
 use core::time::Duration;
 
 use super::*;
-use crate::cmt::{IdleWindow, InitialWindow};
+use crate::config::{IdleWindow, InitialWindow};
 use crate::congestion::WindowRules;
 use crate::congestion::{CongestionControl, CongestionEvent, CongestionKind, Siblings};
 

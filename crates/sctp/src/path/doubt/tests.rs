@@ -1,7 +1,6 @@
 use core::time::Duration;
 
-use crate::cmt::{FlightCap, Multipath};
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, FlightCap, Multipath};
 use crate::congestion::Siblings;
 use crate::identifier::PathId;
 use crate::path::{Allowance, Path, Progress};

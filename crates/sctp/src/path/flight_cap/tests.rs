@@ -1,8 +1,7 @@
 use core::time::Duration;
 
 use super::super::{Path, Progress};
-use crate::cmt::{FlightCap, Multipath};
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, FlightCap, Multipath};
 use crate::congestion::Siblings;
 use crate::identifier::PathId;
 use crate::path::Allowance;

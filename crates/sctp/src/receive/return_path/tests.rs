@@ -1,7 +1,7 @@
 use core::net::SocketAddr;
 
 use super::*;
-use crate::cmt::Multipath;
+use crate::config::Multipath;
 
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)

@@ -188,14 +188,14 @@ fn an_nr_sack_knows_the_fragments_of_mixed_messages() {
     assert_eq!((gaps(&sack), nr), (alloc::vec![(3, 3)], alloc::vec![(2, 2), (4, 4)]));
 }
 
-fn with_cmt(nr_sack: crate::cmt::NrSackPolicy) -> AssociationConfig {
-    let multipath = crate::cmt::Multipath { nr_sack, ..crate::cmt::Multipath::default() };
+fn with_cmt(nr_sack: crate::config::NrSackPolicy) -> AssociationConfig {
+    let multipath = crate::config::Multipath { nr_sack, ..crate::config::Multipath::default() };
     AssociationConfig { multipath: Some(multipath), ..config() }
 }
 
 #[test]
 fn with_delayed_acknowledgement_for_cmt_gaps_wait() {
-    let mut side = Side::with(&with_cmt(crate::cmt::NrSackPolicy::AtArrival), false, false);
+    let mut side = Side::with(&with_cmt(crate::config::NrSackPolicy::AtArrival), false, false);
     side.chunk(&whole(0, 0, "x"));
     assert_eq!(side.sack().dac_count, 1);
     side.chunk(&whole(2, 2, "x"));
@@ -211,7 +211,7 @@ fn with_delayed_acknowledgement_for_cmt_gaps_wait() {
 
 #[test]
 fn an_nr_sack_tells_for_good_what_has_arrived_or_what_was_delivered() {
-    use crate::cmt::NrSackPolicy::{AtArrival, AtDelivery};
+    use crate::config::NrSackPolicy::{AtArrival, AtDelivery};
     let nr_gaps = |sack: &SackChunk| -> Vec<(u16, u16)> {
         sack.nr_gap_blocks().map(|block| (block.start, block.end)).collect()
     };

@@ -1,4 +1,4 @@
-//! Streams mapped to paths by estimates ([`crate::cmt::StreamMapping::Automatic`]).
+//! Streams mapped to paths by estimates ([`crate::config::StreamMapping::Automatic`]).
 //!
 //! For each path it is estimated when a packet that leaves now would be there: by how much later
 //! than the quickest path it delivers, and how long its queue is. For each stream it is kept when
@@ -14,13 +14,13 @@
 //!   round trips: a byte takes a buffer for a round trip, so those make more of it. What waits at the
 //!   receiver for messages on slower paths takes room of its buffer, too;
 //! - streams of higher priority go first, and not on slower paths while there are others for those;
-//!   those with a deadline take no path that would miss it ([`crate::cmt::StreamPreference`]).
+//!   those with a deadline take no path that would miss it ([`crate::config::StreamPreference`]).
 
 use core::time::Duration;
 
 use super::super::Sender;
 use super::super::queue::Stream;
-use crate::cmt::{PathOrder, StreamMapping};
+use crate::config::{PathOrder, StreamMapping};
 use crate::congestion::nanoseconds;
 use crate::identifier::{PathId, StreamId};
 use crate::path::{Path, PathState, Paths};

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::super::Sender;
-use crate::cmt::BurstLimit;
+use crate::config::BurstLimit;
 use crate::identifier::PathId;
 
 /// Packets that left since the last event.

@@ -1,7 +1,7 @@
 //! Which streams may send on a path (Dreibholz et al., PFLDNeT 2010 §4).
 
 use super::super::Sender;
-use crate::cmt::StreamMapping;
+use crate::config::StreamMapping;
 use crate::identifier::{PathId, StreamId};
 use crate::path::{PathState, Paths};
 

@@ -16,8 +16,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::Sender;
-use crate::cmt::{Multipath, StreamMapping};
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, Multipath, StreamMapping};
 use crate::identifier::PathId;
 use crate::path::{PathState, Paths};
 use crate::serial::Tsn;

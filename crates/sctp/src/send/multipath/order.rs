@@ -4,7 +4,7 @@ use core::cmp::Reverse;
 use core::time::Duration;
 
 use super::super::Sender;
-use crate::cmt::PathOrder;
+use crate::config::PathOrder;
 use crate::congestion::CongestionControl;
 use crate::identifier::PathId;
 use crate::path::{Allowance, Path, Paths};

@@ -2,7 +2,7 @@
 //! of a path.
 
 use super::super::outstanding::{ChunkState, Chunks, Flight, Outstanding, SentChunk, in_run};
-use crate::cmt::Cuc;
+use crate::config::Cuc;
 use crate::serial::Tsn;
 
 /// The lowest TSNs that a path has outstanding.

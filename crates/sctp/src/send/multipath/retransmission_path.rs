@@ -4,7 +4,7 @@ use core::cmp::Reverse;
 
 use super::super::Sender;
 use super::super::retransmission::same_or_better;
-use crate::cmt::RtxPolicy;
+use crate::config::RtxPolicy;
 use crate::congestion::CongestionControl;
 use crate::identifier::PathId;
 use crate::path::{Path, PathState, Paths};

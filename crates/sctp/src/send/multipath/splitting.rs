@@ -2,7 +2,7 @@
 
 use super::super::Sender;
 use super::super::outstanding::Flight;
-use crate::cmt::BufferSplitting;
+use crate::config::BufferSplitting;
 use crate::identifier::PathId;
 use crate::path::{PathState, Paths};
 

@@ -3,11 +3,10 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::cmt::{
-    BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, Multipath, PathOrder, RttSampling,
-    RtxPolicy, StreamMapping,
+use crate::config::{
+    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, Multipath, PathOrder,
+    RttSampling, RtxPolicy, StreamMapping,
 };
-use crate::config::AssociationConfig;
 use crate::congestion::CongestionControl;
 use crate::identifier::{PathId, StreamId};
 use crate::message::SendInfo;

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::cmt::StreamPreference;
+use crate::config::StreamPreference;
 use crate::congestion::{CongestionControl, nanoseconds};
 use crate::identifier::{PathId, StreamId};
 use crate::path::{Path, PathState, Paths};

@@ -5,8 +5,7 @@ use core::time::Duration;
 
 use super::super::tests::{bench_with, output, queue};
 use super::estimates::View;
-use crate::cmt::{Multipath, StreamPreference};
-use crate::config::{AssociationConfig, SchedulerKind};
+use crate::config::{AssociationConfig, Multipath, SchedulerKind, StreamPreference};
 use crate::identifier::{PathId, StreamId};
 use crate::send::tests::{Bench, Left, config, sack_of};
 

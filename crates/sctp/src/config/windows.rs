@@ -1,5 +1,5 @@
-//! Windows and thresholds to begin with, and after a pause: where RFC 9260 and what was usual
-//! before it differ.
+//! Windows and round trips, whether one path is used or several: where RFC 9260 differs from what was
+//! usual before it, and from simulation models.
 
 /// The congestion window of a new path, for an MTU in bytes of IP packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,4 +45,28 @@ pub enum IdleWindow {
     Halved,
     /// Back to [`InitialWindow`] at once.
     Initial,
+}
+
+/// What closes the window that the peer is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WindowAccounting {
+    /// User data, and the memory that chunks cost beyond it: tiny chunks close the window early.
+    #[default]
+    Memory,
+    /// User data alone, as simulation models have it. A peer that sends tiny chunks can make this
+    /// side hold many times the receive buffer.
+    Payload,
+}
+
+/// A SACK tells of chunks of all paths, but it comes back on one: what it measures of the others is
+/// the way there on one path and the way back on another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RttSampling {
+    /// Every SACK measures every path of which it newly acknowledges something.
+    #[default]
+    AnyPath,
+    /// Only chunks that were sent on the path on which the SACK came back are measured.
+    SackPath,
 }

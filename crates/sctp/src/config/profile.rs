@@ -1,6 +1,6 @@
 //! Published sets of choices, so that published results can be had again.
 
-use crate::config::AssociationConfig;
+use super::AssociationConfig;
 
 mod pfldnet2010;
 

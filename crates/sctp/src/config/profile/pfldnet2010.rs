@@ -3,12 +3,11 @@
 use core::time::Duration;
 
 use super::Choice;
-use crate::cmt::{
-    BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, IdleWindow, InitialThreshold,
-    InitialWindow, Multipath, NrSackPolicy, PathOrder, RttSampling, RtxPolicy, SackPath,
-    WindowAccounting,
+use crate::config::{
+    AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc,
+    IdleWindow, InitialThreshold, InitialWindow, LossDetection, Multipath, NrSackPolicy, PathOrder,
+    RttSampling, RtxPolicy, SackPath, SchedulerKind, WindowAccounting,
 };
-use crate::config::{AssociationConfig, CongestionControlKind, LossDetection, SchedulerKind};
 
 /// The paper itself.
 const PAPER: &str = "Dreibholz et al., PFLDNeT 2010";

@@ -1,8 +1,7 @@
 //! Profiles set what they say, and leave to the experiment what is the experiment's.
 
 use super::Profile;
-use crate::cmt::{BufferSplitting, Multipath, StreamMapping};
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, BufferSplitting, Multipath, StreamMapping};
 
 #[test]
 fn a_profile_keeps_the_mapping_and_the_buffers() {
