@@ -6,7 +6,7 @@ use core::{
     time::Duration,
 };
 
-pub use crate::auth::{KeyError, SharedKeys};
+pub use crate::auth::{KeyError, MAX_SHARED_KEYS, SharedKeys};
 use crate::identifier::StreamId;
 
 mod multipath;

@@ -14,7 +14,8 @@ use core::{
 
 use crate::event::Event;
 use crate::identifier::AssociationId;
-use crate::wire::StructPacket;
+pub use crate::wire::StructPacket;
+use crate::wire::{Checksum, Packet};
 
 /// Explicit congestion notification as the IP header carries it (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -152,4 +153,12 @@ pub struct Transmit<C = Bytes> {
     pub contents: C,
     /// Bytes of each packet but the last, which may be shorter.
     pub segment_size: usize,
+}
+
+/// Whether a datagram is an SCTP packet for this port with the right checksum (CRC32c): for drivers that
+/// share a socket with another protocol.
+#[must_use]
+pub fn is_packet_for(datagram: &[u8], port: u16) -> bool {
+    Packet::header(datagram).is_ok_and(|header| header.destination_port == port)
+        && Checksum::Crc32c.accepts(datagram)
 }

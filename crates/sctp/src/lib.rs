@@ -37,18 +37,26 @@
 //! | [`event`] | what an association tells its user | RFC 6458 §6.1 |
 //! | [`error`] | misuse by the local caller | |
 //! | [`counters`] | hostile, broken and late input, counted | |
-//! | [`send`] | the sending half: queue, SACKs, losses, partial reliability | RFC 9260 §6, §7 |
-//! | [`receive`] | the receiving half: TSNs, reassembly, order, the window | RFC 9260 §6 |
-//! | [`path`] | paths: reachability, RTO, MTU, what may be sent | RFC 9260 §6.3, §8 |
-//! | [`congestion`] | congestion control, coupled over paths or not | RFC 9260 §7, RFC 9438, RFC 6356 |
-//! | [`scheduler`] | which stream may send next | RFC 8260 §3 |
-//! | [`auth`] | authenticated chunks | RFC 4895 |
-//! | [`wire`] | packets, chunks, parameters, causes | RFC 9260 §3 |
+//! | `send` | the sending half: queue, SACKs, losses, partial reliability | RFC 9260 §6, §7 |
+//! | `receive` | the receiving half: TSNs, reassembly, order, the window | RFC 9260 §6 |
+//! | `path` | paths: reachability, RTO, MTU, what may be sent | RFC 9260 §6.3, §8 |
+//! | `congestion` | congestion control, coupled over paths or not | RFC 9260 §7, RFC 9438, RFC 6356 |
+//! | `scheduler` | which stream may send next | RFC 8260 §3 |
+//! | `auth` | authenticated chunks | RFC 4895 |
+//! | `wire` | packets, chunks, parameters, causes | RFC 9260 §3 |
 //! | [`serial`] | TSN, SSN, MID: numbers that wrap | RFC 1982 |
 //! | [`identifier`] | associations, paths, streams, tags | RFC 9260 §1.3 |
 //!
-//! A user needs [`endpoint`] and what its methods name. The parts behind it are public for
-//! simulators, fuzzers and the curious, and change more often.
+//! A user needs [`endpoint`] and what its methods name. The parts without a link are public with the
+//! feature `internals` only, for fuzzers and tests, and change with every version.
+//!
+//! # Features
+//!
+//! | feature | what it brings |
+//! | --- | --- |
+//! | `std` (default) | a checksum by the processor's own instructions, where it has some |
+//! | `serde` | the choices of [`config`], read and written by their names |
+//! | `internals` | the parts behind an endpoint, without a promise |
 //!
 //! # From a chapter to its file
 //!
@@ -122,13 +130,25 @@
 //! | the same, §4 | CMT/RP | `congestion/cmt_rp_v1.rs`, `congestion/cmt_rp_v2.rs` |
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![forbid(unsafe_code)]
+// Much of the parts is for `internals` alone, and some lints are about what is public. With the feature
+// all of them hold.
+#![cfg_attr(
+    not(feature = "internals"),
+    allow(dead_code, unfulfilled_lint_expectations, unreachable_pub, unused_imports)
+)]
 
 extern crate alloc;
 
 mod association;
+#[cfg(feature = "internals")]
 pub mod auth;
+#[cfg(not(feature = "internals"))]
+mod auth;
 pub mod config;
+#[cfg(feature = "internals")]
 pub mod congestion;
+#[cfg(not(feature = "internals"))]
+mod congestion;
 pub mod counters;
 pub mod data_channel;
 pub mod endpoint;
@@ -137,13 +157,28 @@ pub mod event;
 pub mod identifier;
 pub mod io;
 pub mod message;
+#[cfg(feature = "internals")]
 pub mod path;
+#[cfg(not(feature = "internals"))]
+mod path;
+#[cfg(feature = "internals")]
 pub mod receive;
+#[cfg(not(feature = "internals"))]
+mod receive;
+#[cfg(feature = "internals")]
 pub mod scheduler;
+#[cfg(not(feature = "internals"))]
+mod scheduler;
+#[cfg(feature = "internals")]
 pub mod send;
+#[cfg(not(feature = "internals"))]
+mod send;
 pub mod serial;
 pub mod snap;
+#[cfg(feature = "internals")]
 pub mod wire;
+#[cfg(not(feature = "internals"))]
+mod wire;
 
 /// The example of the README, so that it cannot rot.
 #[cfg(doctest)]

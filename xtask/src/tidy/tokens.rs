@@ -59,6 +59,9 @@ fn function(file: &str, keyword: &TokenTree, rest: &[TokenTree]) -> Option<Findi
     })
 }
 
+/// What is public with a feature is used by nobody without it. With the feature the lint holds.
+const WITHOUT_INTERNALS: &str = "cfg_attr(not(feature=\"internals\"),";
+
 /// `#[ignore]` hides a test; `allow(dead_code)` hides what nobody calls.
 fn attribute(file: &str, rest: &[TokenTree]) -> Option<Finding> {
     let rest = if is_punct(rest.first(), '!') { &rest[1..] } else { rest };
@@ -70,7 +73,7 @@ fn attribute(file: &str, rest: &[TokenTree]) -> Option<Finding> {
     let banned = text == "ignore"
         || text.starts_with("ignore=")
         || (text.contains("allow(") && text.contains("dead_code"));
-    let banned = banned && !text.starts_with("doc=");
+    let banned = banned && !text.starts_with("doc=") && !text.starts_with(WITHOUT_INTERNALS);
     banned.then(|| Finding::error(file, line(group.span()), format!("#[{text}]")))
 }
 
@@ -137,6 +140,10 @@ mod tests {
         assert_eq!(found("#![allow(dead_code)]\n").len(), 1);
         assert_eq!(found("#[allow(unused, dead_code)]\nfn a() {}\n").len(), 1);
         assert_eq!(found("#[cfg_attr(test, allow(dead_code))]\nfn a() {}\n").len(), 1);
+        let without = "#![cfg_attr(not(feature = \"internals\"), allow(dead_code))]\n";
+        assert_eq!(found(without), []);
+        let with = "#![cfg_attr(feature = \"internals\", allow(dead_code))]\n";
+        assert_eq!(found(with).len(), 1);
         assert_eq!(found("#[must_use]\nfn ignore() {}\n"), []);
         assert_eq!(found("/// `#[ignore]` and `allow(dead_code)`\nfn a() {}\n"), []);
     }

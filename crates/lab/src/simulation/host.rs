@@ -12,8 +12,7 @@ use eyas_sctp::config::{ConnectOptions, EndpointConfig};
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::AssociationId;
-use eyas_sctp::io::{Ecn, Fragmentation, Input, Output, Received, Transmit};
-use eyas_sctp::wire::StructPacket;
+use eyas_sctp::io::{Ecn, Fragmentation, Input, Output, Received, StructPacket, Transmit};
 
 use super::application::{SaturatedSender, Sink};
 use super::payload::Payload;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use eyas_sctp::config::PacketForm;
-use eyas_sctp::wire::StructPacket;
+use eyas_sctp::io::StructPacket;
 
 use crate::situation::Mode;
 

@@ -16,8 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use eyas_sctp::io::{Ecn, Fragmentation, Input, Received, Transmit};
-use eyas_sctp::wire::{Checksum, Packet};
+use eyas_sctp::io::{Ecn, Fragmentation, Input, Received, Transmit, is_packet_for};
 use socket2::Socket;
 use tokio::sync::Notify;
 
@@ -223,9 +222,7 @@ fn alone(train: &Received, contents: Bytes) -> Input {
 /// the port and has a right checksum where SCTP has its own. Packets in clear always have one: doing
 /// without is for those inside DTLS (RFC 9653).
 fn is_record(datagram: &[u8], port: Option<u16>) -> bool {
-    let names_port =
-        Packet::header(datagram).is_ok_and(|header| Some(header.destination_port) == port);
-    looks_like_record(datagram) && !(names_port && Checksum::Crc32c.accepts(datagram))
+    looks_like_record(datagram) && !port.is_some_and(|port| is_packet_for(datagram, port))
 }
 
 /// One end of a UDP socket whose packets travel in records.

@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use eyas_sctp::config::AssociationConfig;
+use eyas_sctp::endpoint::PathState;
 use eyas_sctp::endpoint::{Agreed, AssociationState, PathStatus, Status};
 use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::identifier::{PathId, StreamId};
-use eyas_sctp::path::PathState;
 use nix::errno::Errno;
 use nix::libc::c_int;
 use nix::sys::socket::{getsockopt, setsockopt};
