@@ -10,6 +10,7 @@
 //! | `descriptor` | one pair of local sockets, whose far end a program has |
 //! | `connection` | requests of programs, one after another |
 //! | `sockets` | the service that speaks SCTP: `eyas-sockets` with the carriers of `eyas` |
+//! | `capture` | what passes the carrier's sockets, for Wireshark |
 //! | `library` | the preloaded library, carried inside |
 //!
 //! A program's descriptor carries no data. Its far end here shows `poll` what the socket is ready for: a
@@ -17,6 +18,7 @@
 //! `POLLOUT`. Each call is a request on a connection of its own; a socket lives until the last copy
 //! of its descriptor is closed, by whatever process.
 
+mod capture;
 mod client;
 mod connection;
 mod descriptor;
@@ -31,6 +33,7 @@ mod sockets;
 mod status;
 mod supervisor;
 
+pub use capture::CaptureFile;
 pub use client::{Address, AskError};
 pub use library::{Library, LibraryFile};
 pub use place::Place;

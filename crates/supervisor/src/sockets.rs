@@ -16,6 +16,7 @@ use eyas_sctp::io::Input as Arrival;
 use eyas_sockets::{AssocId, Input, Output, SocketId, Stack, StackConfig};
 use tokio::sync::Notify;
 
+use crate::capture::CaptureFile;
 use crate::local::Op;
 use crate::place::Place;
 use crate::random::bytes;
@@ -71,11 +72,15 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Opens what carries the packets, and serves programs. Must be called inside a tokio runtime.
+    /// Opens what carries the packets, and serves programs; packets go into the capture, too. Must be called inside a tokio runtime.
     ///
     /// # Errors
     /// If the carrier's sockets cannot be had, or the place is taken.
-    pub fn serve(settings: &Settings, place: &Place) -> io::Result<Arc<Supervisor<Self>>> {
+    pub fn serve(
+        settings: &Settings,
+        place: &Place,
+        capture: Option<&CaptureFile>,
+    ) -> io::Result<Arc<Supervisor<Self>>> {
         let (wires, port) = match settings.carrier {
             Carrier::Ip => (Wires::raw(&settings.addresses)?, 0),
             Carrier::Udp(port) => match Wires::udp(&settings.addresses, port) {
@@ -86,7 +91,10 @@ impl Sockets {
                 wires => (wires?, port),
             },
         };
-        let wires = Arc::new(wires);
+        let wires = Arc::new(match capture {
+            Some(capture) => wires.with_tap(capture.recorder()),
+            None => wires,
+        });
         let config = StackConfig {
             encapsulation_port: port,
             addresses: wires.addresses(),

@@ -1,6 +1,7 @@
 """One `eyas sctp serve` for programs in other network and mount namespaces, as in a pod, and what it shows."""
 
 import json
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -67,7 +68,8 @@ def case_socket_service_containers(world: World) -> None:
     """Two programs, each in a container of its own, speak to each other; both are seen meanwhile."""
     check = world.report.check
     for carrier in ("--udp", "--ip"):
-        with Service(world, carrier) as service:
+        capture = world.file("pcapng")
+        with Service(world, carrier, "--capture", str(capture)) as service:
             server = service.start(LISTENING, "listening on")
             client = subprocess.Popen(
                 service.joined(SPEAKING), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -86,6 +88,21 @@ def case_socket_service_containers(world: World) -> None:
             check("socat", f"eyas sctp status, {carrier}", seen, f"{states}, {sockets}, round trips {measured} ms")
             left = len(service.status()["sockets"])
             check("socat", f"nothing is left of them, {carrier}", left == 0, f"{left} sockets")
+        if shutil.which("tshark") is None:
+            raise Skip("tshark is not installed (Debian: tshark)")
+        text, complaints = dissected(capture)
+        good = "hello" in text and not complaints
+        check("tshark", f"reads the capture, {carrier}", good, f"{complaints or text.split()}")
+
+
+def dissected(capture: pathlib.Path) -> tuple[str, str]:
+    """The text of the messages in a capture, and what tshark finds wrong with its packets."""
+    read = ["tshark", "-r", str(capture), "-o", "sctp.checksum:TRUE", "-o", "udp.check_checksum:TRUE"]
+    fields = [*read, "-Y", "sctp.chunk_type == 0", "-T", "fields", "-e", "data.data"]
+    data = subprocess.run(fields, timeout=WITHIN, capture_output=True, text=True, check=True).stdout
+    wrong = ["-Y", "sctp.checksum.status == 0 || udp.checksum.status == 0 || _ws.malformed"]
+    complaints = subprocess.run([*read, *wrong], timeout=WITHIN, capture_output=True, text=True, check=True)
+    return bytes.fromhex(data.replace("\n", "")).decode(errors="replace"), complaints.stdout
 
 
 @about("socat")

@@ -26,7 +26,7 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     ("eyas-sctp", &[]),
     ("eyas-netem", &[]),
     ("eyas-preload", &[]),
-    ("eyas-supervisor", &["eyas", "eyas-sctp", "eyas-sockets"]),
+    ("eyas-supervisor", &["eyas", "eyas-netem", "eyas-sctp", "eyas-sockets"]),
     ("xtask", &[]),
 ];
 

@@ -23,6 +23,7 @@ Examples:
   eyas sctp run checksctp
   eyas sctp run --udp -- socat -u SCTP-LISTEN:5000 STDOUT
   eyas sctp run --udp=9900 --multipath -- ./program -H 192.0.2.7
+  eyas sctp run --capture all.pcapng -- ./program
   eyas sctp run --join /run/shared/sctp -- ./program
 
 The command, and all that it starts, gets SCTP sockets from eyas instead of the
@@ -93,6 +94,9 @@ pub(crate) struct SctpCarrierFlags {
     /// Use this address of this host, and tell peers of no others; may be given again
     #[arg(long, value_name = "ADDR")]
     pub(crate) local_address: Vec<IpAddr>,
+    /// Write all packets to FILE as they pass, for Wireshark and tshark
+    #[arg(long, value_name = "FILE")]
+    pub(crate) capture: Option<PathBuf>,
 }
 
 /// Flags of `eyas sctp run`.
@@ -103,7 +107,7 @@ pub(crate) struct SctpRunFlags {
     pub(crate) carrier: SctpCarrierFlags,
     /// Use the sockets of who serves here, 'eyas sctp serve', instead of some of its own
     #[arg(long, value_name = "SOCKET",
-          conflicts_with_all = ["udp", "ip", "multipath", "local_address"])]
+          conflicts_with_all = ["udp", "ip", "multipath", "local_address", "capture"])]
     pub(crate) join: Option<PathBuf>,
     /// The command, and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]

@@ -76,7 +76,7 @@ fn what_the_command_leaves_running_is_waited_for() {
 
 #[test]
 fn the_flags_of_a_stack_of_its_own_do_not_go_with_join() {
-    for flag in ["--udp", "--ip", "--multipath", "--local-address=127.0.0.1"] {
+    for flag in ["--udp", "--ip", "--multipath", "--local-address=127.0.0.1", "--capture=f"] {
         let refused = Eyas::new(&format!("sctp run --join s {flag} -- true")).run().exits(2);
         assert!(refused.err.contains("cannot be used with"), "{}", refused.err);
     }

@@ -9,6 +9,7 @@
 //! | `outbox` | packets on their way to the sockets | |
 //! | `own_addresses` | the addresses that peers are told of, as they come and go | RFC 5061 |
 //! | `ports` | which packets of a shared socket are ours | |
+//! | `tap` | looking on where packets pass | |
 //! | `task` | moves packets, times and events between sockets and endpoint | |
 //! | `association` | what a user holds: messages, paths, state | RFC 6458 |
 //! | `stream` | one stream in each direction as bytes | RFC 3436 §4 |
@@ -35,6 +36,7 @@ mod ports;
 pub(crate) mod secured;
 mod slot;
 mod stream;
+mod tap;
 mod task;
 mod wires;
 
@@ -47,4 +49,5 @@ pub use error::SctpError;
 pub(crate) use error::of_attempt;
 pub use listener::{SctpListenParameters, SctpListener, SctpOverIp};
 pub use stream::SctpStream;
+pub use tap::{Tap, Train};
 pub use wires::{Buffers, Changes, Wires};

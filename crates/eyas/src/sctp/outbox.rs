@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use eyas_sctp::io::{Input, Transmit, Unreachable};
 
 use super::carrier::{Arrivals, Ways, Wire};
+use super::tap::{Tap, Train};
 
 /// Trains of packets, in the order in which they leave.
 #[derive(Debug, Default)]
@@ -18,8 +19,8 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Sends what can be sent. What has no way is told as an arrival.
-    pub(super) fn send(&mut self, wires: &[Wire], arrivals: &mut Arrivals) {
+    /// Sends what can be sent, before the eyes of `tap`. What has no way is told as an arrival.
+    pub(super) fn send(&mut self, wires: &[Wire], arrivals: &mut Arrivals, tap: Option<&dyn Tap>) {
         self.full = None;
         while let Some(transmit) = self.trains.front() {
             let remote = transmit.remote;
@@ -29,7 +30,19 @@ impl Outbox {
                 continue;
             };
             match wires[index].try_send(transmit) {
-                Ok(()) => {}
+                Ok(()) => {
+                    if let Some(tap) = tap {
+                        let routed = || self.ways.source(remote);
+                        let source = wires[index].end(transmit.local.or_else(routed));
+                        tap.passed(&Train {
+                            source,
+                            destination: remote,
+                            ecn: transmit.ecn,
+                            contents: &transmit.contents,
+                            segment_size: transmit.segment_size,
+                        });
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.full = Some(index);
                     return;

@@ -91,7 +91,7 @@ async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence
             }
             state.drain(now, &mut outbox.trains)
         };
-        outbox.send(&hub.wires, &mut arrivals);
+        outbox.send(&hub.wires, &mut arrivals, None);
         let until = match next {
             _ if !arrivals.is_empty() => continue,
             Next::Over if outbox.trains.is_empty() => return,

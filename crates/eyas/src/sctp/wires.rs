@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use eyas_sctp::io::{Input, Transmit};
@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use super::carrier::{Access, Arrivals, ReceiveBuffers, Wire, access};
 use super::outbox::Outbox;
 use super::own_addresses::{Bound, Watch};
+use super::tap::{Tap, Train};
 
 /// Trains that a full socket has not taken yet; more are lost, as on any path.
 const MAX_OUTBOX: usize = 1024;
@@ -28,6 +29,7 @@ pub struct Wires {
     outbox: Mutex<Outbox>,
     /// Something has to wait for a full socket.
     waits: Notify,
+    tap: Option<Arc<dyn Tap>>,
 }
 
 impl Wires {
@@ -76,7 +78,14 @@ impl Wires {
                 Err(error) => tracing::debug!(%error, "no SCTP over IPv6"),
             }
         }
-        Ok(Self { wires, outbox: Mutex::default(), waits: Notify::new() })
+        Ok(Self { wires, outbox: Mutex::default(), waits: Notify::new(), tap: None })
+    }
+
+    /// Shows all packets that leave and arrive to somebody.
+    #[must_use]
+    pub fn with_tap(mut self, tap: Arc<dyn Tap>) -> Self {
+        self.tap = Some(tap);
+        self
     }
 
     /// The UDP port, if packets go inside UDP.
@@ -130,7 +139,7 @@ impl Wires {
         }
         let mut arrivals = Arrivals::new();
         if outbox.full().is_none() {
-            outbox.send(&self.wires, &mut arrivals);
+            self.send_all(&mut outbox, &mut arrivals);
             if outbox.full().is_some() {
                 self.waits.notify_one();
             }
@@ -146,7 +155,7 @@ impl Wires {
             let full = self.outbox().full();
             match full.and_then(|index| self.wires.get(index)) {
                 Some(wire) if wire.writable().await.is_ok() => {
-                    self.outbox().send(&self.wires, &mut arrivals);
+                    self.send_all(&mut self.outbox(), &mut arrivals);
                 }
                 // The runtime is being shut down.
                 Some(_) => std::future::pending().await,
@@ -154,6 +163,25 @@ impl Wires {
             }
         }
         arrivals
+    }
+
+    fn send_all(&self, outbox: &mut Outbox, arrivals: &mut Arrivals) {
+        outbox.send(&self.wires, arrivals, self.tap.as_deref());
+    }
+
+    fn show(&self, wire: &Wire, arrivals: &[Input]) {
+        let Some(tap) = &self.tap else { return };
+        for arrival in arrivals {
+            if let Input::Packets(received) = arrival {
+                tap.passed(&Train {
+                    source: received.remote,
+                    destination: wire.end(received.local),
+                    ecn: received.ecn,
+                    contents: &received.contents,
+                    segment_size: received.segment_size,
+                });
+            }
+        }
     }
 
     fn outbox(&self) -> MutexGuard<'_, Outbox> {
@@ -172,7 +200,10 @@ impl Wires {
         while arrivals.is_empty() {
             match self.wires.get(index) {
                 Some(wire) => match wire.readable().await {
-                    Ok(ready) => read(wire, ready, &mut buffers.0, &mut arrivals).await,
+                    Ok(ready) => {
+                        read(wire, ready, &mut buffers.0, &mut arrivals).await;
+                        self.show(wire, &arrivals);
+                    }
                     // The runtime is being shut down.
                     Err(_) => std::future::pending().await,
                 },
@@ -180,6 +211,19 @@ impl Wires {
             }
         }
         arrivals
+    }
+
+    /// What has come in at the socket of this number and nobody has read yet. Packets of this host to
+    /// itself are there as soon as they were sent.
+    ///
+    /// # Errors
+    /// What says something about the socket and not about a packet.
+    pub fn receive_at_once(&self, index: usize, buffers: &mut Buffers) -> io::Result<Vec<Input>> {
+        let wire = self.wires.get(index).ok_or(io::ErrorKind::NotFound)?;
+        let mut arrivals = Arrivals::new();
+        wire.receive_at_once(&mut buffers.0, &mut arrivals)?;
+        self.show(wire, &arrivals);
+        Ok(arrivals)
     }
 }
 
@@ -199,20 +243,6 @@ pub(super) async fn read(
 /// What was known of this host's addresses.
 #[derive(Debug)]
 pub struct Changes(Watch);
-
-impl Wires {
-    /// What has come in at the socket of this number and nobody has read yet. Packets of this host to
-    /// itself are there as soon as they were sent.
-    ///
-    /// # Errors
-    /// What says something about the socket and not about a packet.
-    pub fn receive_at_once(&self, index: usize, buffers: &mut Buffers) -> io::Result<Vec<Input>> {
-        let wire = self.wires.get(index).ok_or(io::ErrorKind::NotFound)?;
-        let mut arrivals = Vec::new();
-        wire.receive_at_once(&mut buffers.0, &mut arrivals)?;
-        Ok(arrivals)
-    }
-}
 
 /// Memory to receive into, used again and again.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! `eyas sctp`: SCTP sockets for programs, where the kernel has none.
 
+mod capture;
 mod join;
 mod run;
 mod serve;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use eyas_supervisor::{Library, Place, Sockets};
 
 use super::super::child::{PassingOn, code};
-use super::{afterwards, ended, settings, spawn, unwaited, without_library};
+use super::{afterwards, capture, ended, settings, spawn, unwaited, without_library};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, SctpRunFlags};
 
@@ -14,7 +14,10 @@ pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<Ex
     let signals = PassingOn::listen().map_err(unwaited)?;
     let words: Vec<_> = flags.command.iter().map(|word| word.to_string_lossy()).collect();
     let settings = settings(&flags.carrier, words.join(" "));
-    let supervisor = Sockets::serve(&settings, &Place::Private).map_err(|cause| {
+    let file = flags.carrier.capture.as_deref();
+    let capture = capture::begin(file)?;
+    let served = Sockets::serve(&settings, &Place::Private, capture.as_ref());
+    let supervisor = served.map_err(|cause| {
         Failure::new(Kind::Listen, format!("cannot carry SCTP: {cause}"))
             .hint("--udp needs no rights; --ip takes root or CAP_NET_RAW")
     })?;
@@ -26,5 +29,6 @@ pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<Ex
     let left = afterwards(&mut super::super::listen()?, supervisor.until_unused()).await;
     supervisor.end();
     ended(&supervisor).await;
+    capture::finish(capture, file, common)?;
     left.map(|()| ExitCode::from(code(status)))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use eyas_supervisor::{LibraryFile, Place, Sockets, Status, is_open_to_all};
 use serde_json::json;
 
-use super::{ended, settings};
+use super::{capture, ended, settings};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, SctpServeFlags};
 use crate::output;
@@ -23,7 +23,10 @@ pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<
         .map_err(|cause| Failure::read(&path.display().to_string(), &cause))?;
     let settings = settings(&flags.carrier, path.display().to_string());
     let place = Place::Path { path: path.clone(), mode: flags.mode };
-    let supervisor = Sockets::serve(&settings, &place).map_err(|cause| {
+    let file = flags.carrier.capture.as_deref();
+    let capture = capture::begin(file)?;
+    let served = Sockets::serve(&settings, &place, capture.as_ref());
+    let supervisor = served.map_err(|cause| {
         Failure::new(Kind::Listen, format!("cannot serve at {}: {cause}", path.display()))
             .hint("--socket PATH, --udp and --ip choose another place and carrier")
     })?;
@@ -42,7 +45,7 @@ pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<
         _ = interruption.next() => {}
     }
     drop(library);
-    Ok(())
+    capture::finish(capture, file, common)
 }
 
 /// Where a user expects it.

@@ -139,6 +139,15 @@ impl Wire {
         }
     }
 
+    /// This end of a packet: where it is bound to all addresses, the one that is known otherwise.
+    pub(crate) fn end(&self, known: Option<IpAddr>) -> SocketAddr {
+        let mut local = self.local();
+        if let Some(ip) = known.filter(|_| local.ip().is_unspecified()) {
+            local.set_ip(ip);
+        }
+        local
+    }
+
     /// Whether packets for `remote` leave here: the family decides, and port 0 means protocol 132.
     pub(crate) fn leads_to(&self, remote: SocketAddr) -> bool {
         self.local.is_ipv4() == remote.is_ipv4() && self.is_shared() == (remote.port() == 0)

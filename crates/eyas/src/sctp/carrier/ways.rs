@@ -43,7 +43,8 @@ impl Ways {
         Some(chosen.map_or(first, |(index, _)| index))
     }
 
-    fn source(&mut self, remote: SocketAddr) -> Option<IpAddr> {
+    /// The address that the kernel would send from.
+    pub(crate) fn source(&mut self, remote: SocketAddr) -> Option<IpAddr> {
         if let Some(known) = self.0.get(&remote.ip()) {
             return *known;
         }

@@ -1,0 +1,36 @@
+//! `--capture`: what passes, in a file.
+
+use std::path::Path;
+
+use eyas_supervisor::CaptureFile;
+
+use crate::failure::Failure;
+use crate::flags::CommonFlags;
+use crate::output;
+use crate::terminal::{Line, Look, Paint};
+
+/// Begins the file, if there is to be one.
+pub(super) fn begin(file: Option<&Path>) -> Result<Option<CaptureFile>, Failure> {
+    let begun = file.map(|file| CaptureFile::create(file).map_err(|cause| unwritten(file, &cause)));
+    begun.transpose()
+}
+
+/// Ends it, and says what it lacks.
+pub(super) fn finish(
+    capture: Option<CaptureFile>,
+    file: Option<&Path>,
+    common: &CommonFlags,
+) -> Result<(), Failure> {
+    let (Some(capture), Some(file)) = (capture, file) else { return Ok(()) };
+    let missed = capture.finish().map_err(|cause| unwritten(file, &cause))?;
+    if missed > 0 {
+        let said = format!("{} came too fast to be written {missed} times", file.display());
+        let line = Line::new().with(Paint::Warn, said);
+        output::aside(&[line], Look::of_stderr(common.color));
+    }
+    Ok(())
+}
+
+fn unwritten(file: &Path, cause: &std::io::Error) -> Failure {
+    Failure::write(&file.display().to_string(), cause)
+}

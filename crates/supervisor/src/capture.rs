@@ -1,0 +1,214 @@
+//! What passes the carrier's sockets, written down for Wireshark as it passes.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use eyas::sctp::{Tap, Train};
+use eyas_netem::capture::{Capture, CaptureInterface};
+use eyas_netem::packet::{Packet, protocol};
+
+/// Bytes that are kept until the file's thread takes them: more than a train can have.
+const LIMIT: usize = 1 << 20;
+/// Trains that may wait for the disk: 64 MiB at most.
+const WAITING: usize = 1024;
+/// Bytes of a UDP header (RFC 768).
+const UDP_HEADER: usize = 8;
+
+/// A file in pcapng. A thread of its own writes it, so that a slow disk delays no packet.
+#[derive(Debug)]
+pub struct CaptureFile {
+    recorder: Arc<Recorder>,
+    writer: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// What packets are handed to.
+pub(crate) struct Recorder {
+    inner: Mutex<Inner>,
+    missed: AtomicU64,
+}
+
+struct Inner {
+    capture: Capture,
+    interface: CaptureInterface,
+    /// Gone once the file is closed.
+    chunks: Option<SyncSender<Vec<u8>>>,
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("missed", &self.missed).finish_non_exhaustive()
+    }
+}
+
+impl CaptureFile {
+    /// Begins a file. What is at `path` already is written over; a named pipe is written as it is.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = File::create(path)?;
+        let mut capture = Capture::new(LIMIT);
+        let interface = capture.interface("eyas sctp");
+        let (chunks, waiting) = sync_channel(WAITING);
+        // There is room.
+        let _ = chunks.send(capture.take());
+        let writer = thread::Builder::new()
+            .name("eyas-capture".to_owned())
+            .spawn(move || write(file, &waiting))?;
+        let inner = Mutex::new(Inner { capture, interface, chunks: Some(chunks) });
+        let recorder = Arc::new(Recorder { inner, missed: AtomicU64::new(0) });
+        Ok(Self { recorder, writer: Some(writer) })
+    }
+
+    /// What packets are handed to.
+    pub(crate) fn recorder(&self) -> Arc<Recorder> {
+        Arc::clone(&self.recorder)
+    }
+
+    /// Writes the rest, closes the file, and gives how many trains of packets were left out because the
+    /// disk was too slow.
+    ///
+    /// # Errors
+    /// If something could not be written, also earlier.
+    pub fn finish(mut self) -> io::Result<u64> {
+        self.recorder.lock().chunks = None;
+        if let Some(Ok(written)) = self.writer.take().map(JoinHandle::join) {
+            written?;
+        }
+        Ok(self.recorder.missed.load(Ordering::Relaxed))
+    }
+}
+
+fn write(mut file: File, chunks: &Receiver<Vec<u8>>) -> io::Result<()> {
+    for chunk in chunks {
+        file.write_all(&chunk)?;
+    }
+    file.flush()
+}
+
+impl Recorder {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tap for Recorder {
+    fn passed(&self, train: &Train<'_>) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut inner = self.lock();
+        let Inner { capture, interface, chunks } = &mut *inner;
+        let Some(chunks) = chunks else { return };
+        for contents in train.contents.chunks(train.segment_size.max(1)) {
+            capture.packet(now, *interface, &packet(train, contents), None);
+        }
+        // One that finds no room, or nobody, is lost.
+        if chunks.try_send(capture.take()).is_err() {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A packet of a train, as it is on the wire.
+fn packet(train: &Train<'_>, contents: &[u8]) -> Packet {
+    let (protocol, payload) = match train.destination.port() {
+        0 => (protocol::SCTP, Bytes::copy_from_slice(contents)),
+        _ => (protocol::UDP, datagram(train.source, train.destination, contents)),
+    };
+    Packet {
+        source: train.source.ip(),
+        destination: train.destination.ip(),
+        protocol,
+        ecn: train.ecn.bits(),
+        dont_fragment: true,
+        payload,
+    }
+}
+
+/// With its UDP header, and the checksum that the kernel or the card makes.
+fn datagram(source: SocketAddr, destination: SocketAddr, contents: &[u8]) -> Bytes {
+    // No datagram is longer.
+    let length = (UDP_HEADER + contents.len()) as u16;
+    let mut bytes = BytesMut::with_capacity(usize::from(length));
+    for field in [source.port(), destination.port(), length, 0] {
+        bytes.put_u16(field);
+    }
+    bytes.put_slice(contents);
+    let mut sum = u32::from(protocol::UDP) + u32::from(length) + words(&bytes);
+    for ip in [source.ip(), destination.ip()] {
+        sum += match ip {
+            IpAddr::V4(ip) => words(&ip.octets()),
+            IpAddr::V6(ip) => words(&ip.octets()),
+        };
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    // Zero stands for none (RFC 768).
+    let checksum = match !(sum as u16) {
+        0 => 0xffff,
+        checksum => checksum,
+    };
+    bytes[6..8].copy_from_slice(&checksum.to_be_bytes());
+    bytes.freeze()
+}
+
+/// The sum of 16-bit words (RFC 1071); of 64 KiB it fits.
+fn words(bytes: &[u8]) -> u32 {
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
+    bytes.chunks(2).map(word).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use eyas_sctp::io::Ecn;
+
+    use super::*;
+
+    fn train<'a>(source: &str, destination: &str, contents: &'a [u8]) -> Train<'a> {
+        Train {
+            source: source.parse().unwrap(),
+            destination: destination.parse().unwrap(),
+            ecn: Ecn::Capable0,
+            contents,
+            segment_size: 12,
+        }
+    }
+
+    #[test]
+    fn a_train_is_written_as_its_packets() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("all.pcapng");
+        let file = CaptureFile::create(&path).unwrap();
+        let recorder = file.recorder();
+        recorder.passed(&train("192.0.2.1:0", "192.0.2.2:0", &[7; 30]));
+        recorder.passed(&train("[2001:db8::1]:9899", "[2001:db8::2]:9899", &[8; 12]));
+        assert_eq!(file.finish().unwrap(), 0);
+        recorder.passed(&train("192.0.2.1:0", "192.0.2.2:0", &[9; 12]));
+        let written = std::fs::read(&path).unwrap();
+        let count = |part: &[u8]| written.windows(part.len()).filter(|one| *one == part).count();
+        assert_eq!(count(&[192, 0, 2, 1, 192, 0, 2, 2, 7, 7]), 3, "each with its header");
+        assert_eq!(count(&[8; 12]), 1);
+        assert_eq!(count(&[9; 12]), 0, "it was closed by then");
+    }
+
+    #[test]
+    fn checksums_are_right() {
+        // With the checksum in it, the sum over header and addresses is all ones (RFC 1071).
+        let (source, destination) = ("127.0.0.1:1000", "127.0.0.1:2000");
+        let datagram = datagram(source.parse().unwrap(), destination.parse().unwrap(), b"abc");
+        assert_eq!(datagram[..6], [3, 232, 7, 208, 0, 11]);
+        let folded = |sum: u32| (sum & 0xffff) + (sum >> 16);
+        let pseudo = 2 * words(&[127, 0, 0, 1]) + 17 + 11;
+        assert_eq!(folded(folded(words(&datagram) + pseudo)), 0xffff);
+        assert_eq!(datagram.len(), 11);
+    }
+}
