@@ -2,7 +2,7 @@
 
 from . import (
     application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_functional,
-    sctp_lines, sctp_programs, sctp_service, sctp_sockets, swallowed, tunnel, tunnel_lines, unreachable,
+    sctp_lines, sctp_pod, sctp_programs, sctp_service, sctp_sockets, swallowed, tunnel, tunnel_lines, unreachable,
 )
 
 CASES = [
@@ -20,6 +20,7 @@ CASES = [
     *tunnel_lines.CASES,
     *sctp_sockets.CASES,
     *sctp_service.CASES,
+    *sctp_pod.CASES,
     *sctp_programs.CASES,
     *sctp_functional.CASES,
     *sctp_lines.CASES,
