@@ -91,7 +91,7 @@ fn supervisor(one: &SupervisorShape, look: Look) -> Vec<Line> {
     lines.extend(wrapped(Paint::Dim, &about, 2, look));
     for option in &one.unknown_options {
         let said = format!(
-            "option {} of level {} is not there: asked for {} times",
+            "option {} of level {} is not there; asked for: {}",
             option.name, option.level, option.count
         );
         lines.extend(wrapped(Paint::Warn, &said, 2, look));
