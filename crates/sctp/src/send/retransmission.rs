@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::Sender;
+use super::multipath::{path_for_lost, path_instead_of};
 use super::outstanding::{Outstanding, Recovery, Run, SentChunk, in_run};
 use super::queue::Limit;
 use crate::config::LossDetection;
@@ -75,7 +76,7 @@ impl Sender {
     fn expire(&mut self, number: u8, id: PathId, now: Duration, paths: &mut Paths) -> Expired {
         let is_error = !self.peer_window.is_probing(&self.outstanding);
         self.peer_window.await_answer();
-        let to = self.path_instead_of(id, paths);
+        let to = path_instead_of(self.multipath.as_deref(), id, paths);
         let siblings = paths.siblings(id);
         let suspects = self.lose_flight(number, to, Meaning::Loss, now, paths);
         let exit = self.outstanding.last();
@@ -207,7 +208,7 @@ impl Sender {
     pub(super) fn forget(&mut self, tsn: Tsn, now: Duration, paths: &mut Paths) {
         let Some(chunk) = self.outstanding.get(tsn) else { return };
         let Some(path) = self.outstanding.path_of(chunk.flight) else { return };
-        let to = self.path_for_lost(path, paths);
+        let to = path_for_lost(self.multipath.as_deref(), path, paths);
         self.lose(tsn, to, Meaning::Nothing, now, paths);
     }
 
@@ -273,7 +274,7 @@ impl Sender {
         for number in self.outstanding.numbers() {
             let Some(id) = self.outstanding.path_of(number) else { continue };
             let state = paths.get(id).map(crate::path::Path::state);
-            let to = self.path_instead_of(id, paths);
+            let to = path_instead_of(self.multipath.as_deref(), id, paths);
             match state {
                 None => {
                     while let Some(run) = self.outstanding.take_oldest_run(number) {

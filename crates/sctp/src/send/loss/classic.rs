@@ -5,6 +5,7 @@
 use core::time::Duration;
 
 use super::super::Sender;
+use super::super::multipath::{path_for_lost, reports_for, splits_reports};
 use super::super::outstanding::{ChunkState, SentChunk};
 use super::super::retransmission::Meaning;
 use crate::path::Paths;
@@ -32,8 +33,9 @@ impl Sender {
             }
             if let Some(chunk) = self.find_lost(tsn, highest) {
                 let path = self.outstanding.path_of(chunk.flight);
-                let to =
-                    path.map_or_else(|| paths.primary(), |path| self.path_for_lost(path, paths));
+                let concurrent = self.multipath.as_deref();
+                let elsewhere = |path| path_for_lost(concurrent, path, paths);
+                let to = path.map_or_else(|| paths.primary(), elsewhere);
                 self.lose(tsn, to, Meaning::Loss, now, paths);
                 self.begin_recovery(chunk.flight, 1, chunk.packet, now, paths);
             }
@@ -48,11 +50,12 @@ impl Sender {
             return None;
         }
         let flight = self.outstanding.flights().get(usize::from(chunk.flight))?;
-        let highest = if self.splits_reports() { flight.seen.highest? } else { highest };
+        let concurrent = self.multipath.as_deref();
+        let highest = if splits_reports(concurrent) { flight.seen.highest? } else { highest };
         if !tsn.is_before(highest) {
             return None;
         }
-        let reports = self.reports_for(chunk.flight, tsn);
+        let reports = reports_for(concurrent, &self.outstanding, chunk.flight, tsn);
         self.outstanding.report_missing(tsn, reports, MISSING_REPORTS)
     }
 }

@@ -8,6 +8,7 @@
 use core::time::Duration;
 
 use super::super::Sender;
+use super::super::multipath::path_instead_of;
 use super::super::retransmission::Meaning;
 use crate::path::{PathState, Paths};
 
@@ -61,7 +62,7 @@ impl Sender {
         }
         paths.suspect(id);
         let state = paths.get(id).map(crate::path::Path::state);
-        let to = self.path_instead_of(id, paths);
+        let to = path_instead_of(self.multipath.as_deref(), id, paths);
         if state != Some(PathState::PotentiallyFailed) || to == id {
             return;
         }

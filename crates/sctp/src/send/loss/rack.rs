@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::super::Sender;
 use super::super::acknowledgement::is_newer;
+use super::super::multipath::path_for_lost;
 use super::super::outstanding::Flight;
 use super::super::retransmission::Meaning;
 use crate::congestion::PacketNumber;
@@ -116,7 +117,7 @@ impl Sender {
         let smoothed = path.rto.smoothed().unwrap_or(flight.rack.rtt);
         let window = flight.rack.window(least, smoothed, flight.recovery.is_some());
         let patience = flight.rack.rtt.saturating_add(window);
-        let to = self.path_for_lost(id, paths);
+        let to = path_for_lost(self.multipath.as_deref(), id, paths);
         // What a report left out for want of room may have arrived.
         let cut = super::super::gap_blocks::deniable(&self.reported.arrived);
         let mut lost = 0;

@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::super::Sender;
 use crate::config::BurstLimit;
 use crate::identifier::PathId;
 
@@ -41,7 +40,8 @@ impl Burst {
         }
     }
 
-    fn admits(&mut self, path: PathId, now: Duration) -> bool {
+    /// Whether a path may send one packet more before the next event.
+    pub(super) fn admits(&mut self, path: PathId, now: Duration) -> bool {
         self.begin(now);
         let of_path = self.counts.iter().find(|(id, _)| *id == path).map_or(0, |(_, count)| *count);
         match self.limit {
@@ -62,14 +62,5 @@ impl Burst {
             Some((_, count)) => *count += 1,
             None => self.counts.push((path, 1)),
         }
-    }
-}
-
-impl Sender {
-    /// Whether a path may send one packet more before the next event. Where nothing is under way,
-    /// there may be no next one.
-    pub(super) fn may_burst(&mut self, path: PathId, now: Duration) -> bool {
-        let Some(concurrent) = &mut self.multipath else { return true };
-        self.outstanding.in_flight() == 0 || concurrent.burst.admits(path, now)
     }
 }

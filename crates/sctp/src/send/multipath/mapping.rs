@@ -1,6 +1,7 @@
 //! Which streams may send on a path (Dreibholz et al., PFLDNeT 2010 §4).
 
 use super::super::Sender;
+use super::is_used;
 use crate::config::StreamMapping;
 use crate::identifier::{PathId, StreamId};
 use crate::path::{PathState, Paths};
@@ -59,7 +60,12 @@ impl<'a> Mapping<'a> {
 impl Sender {
     /// Whether new data may go on a path now, as far as buffers and streams are concerned.
     pub(in crate::send) fn may_carry_new(&mut self, path: PathId, paths: &Paths) -> bool {
-        if self.queue.unsent() == 0 || !Self::is_used(path, paths) || !self.has_share(path, paths) {
+        let Some(concurrent) = &self.multipath else { return false };
+        let (send_buffer, free) = (self.queue.limit(), self.peer_window());
+        if self.queue.unsent() == 0
+            || !is_used(path, paths)
+            || !concurrent.has_share(path, paths, &self.outstanding, send_buffer, free)
+        {
             return false;
         }
         let Some(way) = paths.get(path) else { return false };

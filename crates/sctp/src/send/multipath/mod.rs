@@ -34,7 +34,9 @@ mod splitting;
 use automatic::Automatic;
 use burst::Burst;
 pub(super) use mapping::Mapping;
+pub(super) use missing_reports::{reports_for, splits_reports};
 pub(super) use pseudo_cumulative::Lowest;
+pub(super) use retransmission_path::{path_for_lost, path_instead_of};
 
 /// What there is only with CMT.
 #[derive(Debug)]
@@ -77,13 +79,6 @@ impl Concurrent {
 }
 
 impl Sender {
-    /// Whether new data may go on a path: all that are active are used, or the best of the others
-    /// if there is none.
-    pub(super) fn is_used(path: PathId, paths: &Paths) -> bool {
-        paths.get(path).is_some_and(|path| path.state() == PathState::Active)
-            || paths.for_data(None) == Some(path)
-    }
-
     /// Something happened after which more may be sent: a packet came in, a message was handed in,
     /// or a timer ran out.
     #[inline]
@@ -103,6 +98,13 @@ impl Sender {
             concurrent.burst.on_sent(path, now);
         }
     }
+}
+
+/// Whether new data may go on a path: all that are active are used, or the best of the others
+/// if there is none.
+fn is_used(path: PathId, paths: &Paths) -> bool {
+    paths.get(path).is_some_and(|path| path.state() == PathState::Active)
+        || paths.for_data(None) == Some(path)
 }
 
 #[cfg(test)]

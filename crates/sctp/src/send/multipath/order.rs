@@ -90,7 +90,9 @@ impl Sender {
                 }
                 Allowance::Closed => continue,
             }
-            if !self.may_burst(path.id, now) {
+            // Where nothing is under way, there may be no next event.
+            let concurrent = self.multipath.as_mut().filter(|_| self.outstanding.in_flight() > 0);
+            if concurrent.is_some_and(|concurrent| !concurrent.burst.admits(path.id, now)) {
                 continue;
             }
             if self.has_data_to_send(path.id, paths) {

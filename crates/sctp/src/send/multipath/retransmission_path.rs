@@ -2,32 +2,35 @@
 
 use core::cmp::Reverse;
 
-use super::super::Sender;
 use super::super::retransmission::same_or_better;
+use super::Concurrent;
 use crate::config::RtxPolicy;
 use crate::congestion::CongestionControl;
 use crate::identifier::PathId;
 use crate::path::{Path, PathState, Paths};
 
-impl Sender {
-    /// The path for what was lost on `from`, which still works as far as is known.
-    pub(in crate::send) fn path_for_lost(&self, from: PathId, paths: &Paths) -> PathId {
-        match &self.multipath {
-            Some(concurrent) => best(concurrent.choices.rtx_policy, paths.iter(), Some(from))
-                .unwrap_or_else(|| same_or_better(from, paths)),
-            None => same_or_better(from, paths),
-        }
-    }
+/// The path for what was lost on `from`, which still works as far as is known.
+pub(in crate::send) fn path_for_lost(
+    concurrent: Option<&Concurrent>,
+    from: PathId,
+    paths: &Paths,
+) -> PathId {
+    concurrent
+        .and_then(|concurrent| best(concurrent.choices.rtx_policy, paths.iter(), Some(from)))
+        .unwrap_or_else(|| same_or_better(from, paths))
+}
 
-    /// The path for what was under way on `from`, which did not answer: another active one
-    /// (RFC 9260 §6.4.1).
-    pub(in crate::send) fn path_instead_of(&self, from: PathId, paths: &Paths) -> PathId {
-        let policy = self.multipath.as_ref().map(|concurrent| concurrent.choices.rtx_policy);
-        let others = paths.iter().filter(|path| path.id != from);
-        policy
-            .and_then(|policy| best(policy, others, None))
-            .unwrap_or_else(|| paths.for_retransmission(from))
-    }
+/// The path for what was under way on `from`, which did not answer: another active one
+/// (RFC 9260 §6.4.1).
+pub(in crate::send) fn path_instead_of(
+    concurrent: Option<&Concurrent>,
+    from: PathId,
+    paths: &Paths,
+) -> PathId {
+    let others = paths.iter().filter(|path| path.id != from);
+    concurrent
+        .and_then(|concurrent| best(concurrent.choices.rtx_policy, others, None))
+        .unwrap_or_else(|| paths.for_retransmission(from))
 }
 
 /// The best of the active paths, as the policy has it; the first among equals. `from`: the one that
