@@ -1,5 +1,6 @@
 """What the cases have to hand: the network, the certificates, the peers, the command."""
 
+import itertools
 import os
 import pathlib
 
@@ -30,7 +31,7 @@ class World:
         usual = ["--dns-server", f"{ipv4(DNS)}:{dns.PORT}"]
         self.eyas = Command(eyas, directory, usual)
         self._peers: dict[str, Peer] = {}
-        self._files = 0
+        self._files = itertools.count(1)
 
     @property
     def trust(self) -> list[str]:
@@ -39,8 +40,7 @@ class World:
 
     def file(self, suffix: str) -> pathlib.Path:
         """A name that no file has yet."""
-        self._files += 1
-        return self.directory / f"{self._files}.{suffix}"
+        return self.directory / f"{next(self._files)}.{suffix}"
 
     def example(self, name: str) -> pathlib.Path:
         """An example of `eyas-http`: what was built with the binary that was given, or this clone's."""

@@ -1,5 +1,8 @@
 """More programs written for the kernel's SCTP, unchanged, under `eyas sctp run`: each with itself, on one loopback."""
 
+import concurrent.futures
+from collections.abc import Callable
+
 from ..world import World
 from .case import about
 from .sctp_sockets import CARRIERS, Server, client, needs, on_terminal
@@ -8,15 +11,23 @@ from .sctp_sockets import CARRIERS, Server, client, needs, on_terminal
 PING = "(echo ping; sleep 0.5)"
 
 
+def at_once(one: Callable[[str], None]) -> None:
+    """Tries both carriers at the same time: they do not meet, and the programs mostly wait."""
+    with concurrent.futures.ThreadPoolExecutor(len(CARRIERS)) as pool:
+        for done in [pool.submit(one, carrier) for carrier in CARRIERS]:
+            done.result()
+
+
 @about("ncat")
 def case_socket_programs_ncat(world: World) -> None:
     """A line over IPv4 and IPv6, a program behind each connection, and nobody there."""
     needs("ncat")
     check = world.report.check
-    for carrier in CARRIERS:
+
+    def one(carrier: str) -> None:
         for address in ("127.0.0.1", "::1"):
             # Where its input has ended, so has its association.
-            listening = ["sh", "-c", f"sleep 2 | ncat --sctp -v -l {address} 5002"]
+            listening = ["sh", "-c", f"sleep 1.5 | ncat --sctp -v -l {address} 5002"]
             with Server(world, carrier, listening, "Listening on") as server:
                 status, said = client(world, carrier, ["ncat", "--sctp", "--send-only", address, "5002"], "hello\n")
                 good = server.ended() and status == 0 and "hello\n" in server.all()
@@ -29,17 +40,22 @@ def case_socket_programs_ncat(world: World) -> None:
         status, said = client(world, carrier, ["ncat", "--sctp", "127.0.0.1", "5999"])
         check("ncat", f"refused, {carrier}", status == 1 and "Connection refused" in said, said)
 
+    at_once(one)
+
 
 @about("socat")
 def case_socket_programs_inherited(world: World) -> None:
     """A program that never made a socket answers over one that it inherited."""
     needs("socat")
     listening = ["socat", "-d", "-d", "SCTP-LISTEN:5001,bind=127.0.0.1,fork", "EXEC:/bin/cat,nofork"]
-    for carrier in CARRIERS:
+
+    def one(carrier: str) -> None:
         with Server(world, carrier, listening, "listening on"):
             asking = ["sh", "-c", f"{PING} | socat -t 1 - SCTP:127.0.0.1:5001"]
             answers = [client(world, carrier, asking) for _ in range(2)]
             world.report.check("socat", f"fork, nofork, {carrier}", answers == [(0, "ping\n")] * 2, str(answers))
+
+    at_once(one)
 
 
 @about("lksctp")
@@ -50,7 +66,8 @@ def case_socket_programs_many(world: World) -> None:
         "one to many": ("-H 127.0.0.1", "-h 127.0.0.1"),
         "two addresses": ("-H 127.0.0.1 -B 127.0.0.2", "-C 127.0.0.1 -C 127.0.0.2"),
     }
-    for carrier in CARRIERS:
+
+    def one(carrier: str) -> None:
         for name, (ours, theirs) in tests.items():
             listening = on_terminal(f"sctp_test {ours} -P 5003 -l")
             with Server(world, carrier, listening, "Receiving packets") as server:
@@ -61,13 +78,16 @@ def case_socket_programs_many(world: World) -> None:
                 good = status == 0 and heard == 20 and "COMMUNICATION_UP" in server.all()
                 world.report.check("lksctp", f"sctp_test, {name}, {carrier}", good, said[-200:])
 
+    at_once(one)
+
 
 @about("lksctp")
 def case_socket_programs_darn_and_status(world: World) -> None:
     """sctp_darn in both styles, and what sctp_status shows."""
     needs("sctp_darn", "sctp_status", "script")
     check = world.report.check
-    for carrier in CARRIERS:
+
+    def one(carrier: str) -> None:
         for style in ("", "-t "):
             listening = on_terminal(f"sctp_darn {style}-H 127.0.0.1 -P 5005 -l")
             with Server(world, carrier, listening, "listening") as server:
@@ -85,6 +105,8 @@ def case_socket_programs_darn_and_status(world: World) -> None:
             shown = next((line.split() for line in said.splitlines() if "ESTABLISHED" in line), [])
             good = shown[6:8] == ["10", "10"] and "ACTIVE" in shown
             check("lksctp", f"sctp_status, {carrier}", good, " ".join(shown) or said[-200:])
+
+    at_once(one)
 
 
 @about("iperf3")
@@ -105,7 +127,8 @@ def case_socket_programs_iperf3(world: World) -> None:
 def case_socket_programs_sipp(world: World) -> None:
     """Three calls."""
     needs("sipp", "script")
-    for carrier in CARRIERS:
+
+    def one(carrier: str) -> None:
         answering = "-sn uas -t s1 -i 127.0.0.1 -p 5060 -nostdin -m 3"
         with Server(world, carrier, on_terminal(f"sipp {answering}"), "Scenario Screen") as server:
             calling = "-sn uac -t s1 -i 127.0.0.1 -p 5061 127.0.0.1:5060 -nostdin -m 3 -r 10"
@@ -113,20 +136,25 @@ def case_socket_programs_sipp(world: World) -> None:
             good = status == 0 and server.ended()
             world.report.check("sipp", f"SIPp, {carrier}", good, said[-200:])
 
+    at_once(one)
+
 
 @about("stress-ng")
 def case_socket_programs_alone(world: World) -> None:
     """stress-ng, which tries all options, and mtr, which takes a refused connect for an answer."""
     needs("stress-ng", "mtr")
     check = world.report.check
-    for carrier in CARRIERS:
+
+    def one(carrier: str) -> None:
         status, said = client(world, carrier, "stress-ng --sctp 1 -t 1 --metrics".split())
         counted = [line.split() for line in said.splitlines() if "] sctp " in line]
         rounds = int(counted[0][4]) if counted else 0
         good = status == 0 and rounds > 0 and "successful run completed" in said
         check("stress-ng", f"stress-ng --sctp, {carrier}", good, f"{rounds} rounds" if good else said[-300:])
-        status, said = client(world, carrier, "mtr --sctp -r -c 1 127.0.0.1".split())
+        status, said = client(world, carrier, "mtr --sctp -r -c 1 -G 1 127.0.0.1".split())
         check("mtr", f"mtr --sctp, {carrier}", status == 0 and "0.0%" in said, said[-200:])
+
+    at_once(one)
 
 
 CASES = [
