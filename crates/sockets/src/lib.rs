@@ -37,6 +37,8 @@
 //! | `SCTP_SENDALL`, `SCTP_AUTHINFO` | not acted upon |
 //! | `SCTP_REMOTE_ERROR` | without the data of the cause |
 //! | `SCTP_SEND_FAILED`, `SCTP_SEND_FAILED_EVENT` | of all chunks of a message, also where some had arrived |
+//! | `shutdown` of a socket that is not connected | says `ENOTCONN` and changes nothing; `poll` of Linux tells of an end from then on |
+//! | `connect` to port 0 | is refused before anything is sent |
 //! | the end of an association, to a program that hears of `SCTP_ASSOC_CHANGE` | is read once `SCTP_SHUTDOWN_COMP` was, also where that comes a round trip later |
 //! | the send buffer | counts bytes of messages, not what Linux adds to each |
 //! | the window | is all of the receive buffer, not half |

@@ -1,7 +1,7 @@
 """The cases, in the order of running. A case is a function with the peer that it is about."""
 
 from . import (
-    application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_functional,
+    application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_behaviour, sctp_functional,
     sctp_lines, sctp_pod, sctp_programs, sctp_service, sctp_sockets, swallowed, tunnel, tunnel_lines, unreachable,
 )
 
@@ -24,4 +24,5 @@ CASES = [
     *sctp_programs.CASES,
     *sctp_functional.CASES,
     *sctp_lines.CASES,
+    *sctp_behaviour.CASES,
 ]

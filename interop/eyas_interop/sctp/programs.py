@@ -1,12 +1,13 @@
 """Programs written for the kernel's SCTP, directly over IP: over the kernel's sockets in the guest, under `eyas sctp run` here."""
 
+import os
 import pathlib
 import shutil
 import time
 from collections.abc import Callable
 
 from ..report import Skip
-from .guest import Guest
+from .guest import ROOT, Guest
 from .kernel import PAIRS as ALL
 from .kernel import Place, Running
 from .network import SctpNetwork
@@ -16,6 +17,8 @@ from .tries import Seen
 # Between the guest and our host, both ways round.
 PAIRS = ALL[1:]
 NAMES = ("socat", "sctp_test", "iperf3")
+# What Linux answered to each call of `behaviour`, when it was written down.
+EXPECTED = ROOT / "peers" / "rfc6458" / "behaviour.linux-6.1"
 # Messages of one sctp_test.
 MESSAGES = 20
 # A program may run this long, in seconds.
@@ -24,7 +27,13 @@ LIMIT = 20
 
 def found() -> list[pathlib.Path]:
     """Those that this host has, for the guest to have them, too."""
-    return [pathlib.Path(path) for name in NAMES if (path := shutil.which(name))]
+    programs = [pathlib.Path(path) for name in NAMES if (path := shutil.which(name))]
+    return programs + ([answering()] if answering().exists() else [])
+
+
+def answering() -> pathlib.Path:
+    """What prints the answer to each call."""
+    return pathlib.Path(os.environ["EYAS_PEERS"]) / "sctp" / "linux" / "behaviour"
 
 
 class Somewhere(Place):
@@ -168,4 +177,15 @@ def bulk(pair: Programs) -> Seen:
     return True, "; ".join(rates)
 
 
+def answers(pair: Programs) -> Seen:
+    """The kernel answers what was written down of one."""
+    if not answering().exists():
+        raise Skip("the program is not built")
+    told, known = pair.guest.run("behaviour").splitlines(), EXPECTED.read_text().splitlines()
+    differ = [f"{now!r}, once {once!r}" for now, once in zip(told, known) if now != once]
+    return told == known, "; ".join(differ) or f"{len(told)} of {len(known)} lines"
+
+
 CASES: list[Callable[[Programs], Seen]] = [line, refused, messages, bulk]
+# What the kernel does by itself is no matter of who connects.
+CASES_OF_THE_KERNEL = [answers]

@@ -161,7 +161,8 @@ class Sctp:
             return
         for listener, connector in programs.PAIRS:
             pair = programs.Programs(self.network, self.guest, self.eyas, listener, connector)
-            for case in programs.CASES:
+            of_the_kernel = programs.CASES_OF_THE_KERNEL if listener == "guest" else []
+            for case in programs.CASES + of_the_kernel:
                 if chosen(f"programs {case.__name__}", words):
                     self.cells.one(
                         self.report, "programs", f"programs {kernel.ARROWS[listener, connector]}", pair.name,

@@ -55,6 +55,11 @@ impl Stack {
             return Err(Errno::EISCONN);
         }
         let port = addresses.first().map_or(0, SocketAddr::port);
+        // Linux sends an INIT to that port, and is refused.
+        if port == 0 && !addresses.is_empty() {
+            check_peer(with_port(addresses[0], 1))?;
+            return Err(Errno::ECONNREFUSED);
+        }
         for address in addresses {
             check_peer(*address)?;
             if address.port() != port {
@@ -157,14 +162,8 @@ impl Stack {
                 Err(Errno::EINPROGRESS)
             }
             Phase::Up | Phase::Ending => Ok(()),
-            Phase::Ended => match assoc.failure.take() {
-                Some(failure) => {
-                    found.error = None;
-                    self.touch_socket(socket);
-                    Err(failure)
-                }
-                None => Ok(()),
-            },
+            // `SO_ERROR` tells it, too, and `poll` until then.
+            Phase::Ended => assoc.failure.take().map_or(Ok(()), Err),
         }
     }
 

@@ -215,3 +215,25 @@ fn the_least_of_each_buffer_is_another() {
     };
     assert_eq!([least(so::SO_SNDBUF), least(so::SO_RCVBUF)], [4608, 2304]);
 }
+
+#[test]
+fn a_refused_connect_is_told_by_so_error_too() {
+    let mut pair = Pair::new();
+    let client = pair.socket(0, ONE);
+    let to = name(&format!("{SERVER}:5999"));
+    let association = pair.at(0, |stack, now| stack.connect(now, client, to.as_bytes())).unwrap();
+    pair.second();
+    let result = pair.at(0, |stack, now| stack.connect_result(now, client, association));
+    assert_eq!(result, Err(Errno::ECONNREFUSED));
+    assert_eq!(format!("{:?}", pair.poll(0, client)), "ERR");
+    let error = |pair: &mut Pair| {
+        let (level, option) = (level::SOL_SOCKET, so::SO_ERROR);
+        let got = pair.at(0, |stack, now| stack.getsockopt(now, client, level, option, &[0; 4]));
+        Errno(i32::from_ne_bytes(got.unwrap().try_into().unwrap()))
+    };
+    assert_eq!([error(&mut pair), error(&mut pair)], [Errno::ECONNREFUSED, Errno(0)]);
+    assert_eq!(format!("{:?}", pair.poll(0, client)), "nothing");
+    let nowhere = name(&format!("{SERVER}:0"));
+    let refused = pair.at(0, |stack, now| stack.connect(now, client, nowhere.as_bytes()));
+    assert_eq!(refused, Err(Errno::ECONNREFUSED));
+}
