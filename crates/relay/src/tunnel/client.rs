@@ -9,7 +9,7 @@ use eyas::race::target::Target;
 use eyas::{ByteStream, ConnectError, Connection, Endpoint, KeyFingerprint};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,8 @@ use crate::rules::Rules;
 
 /// How long a program that connects here waits for a session.
 const SESSION_TIME: Duration = Duration::from_secs(30);
+/// Programs at once, over all listeners; those above it wait to be accepted.
+const MAX_PROGRAMS: usize = 4096;
 /// The first pause before it is connected again, and the longest; each is twice the one before.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(15));
 /// A session that was up for so long has earned the first pause.
@@ -156,6 +158,7 @@ struct Setup {
     remote: Vec<Forward>,
     observer: Observer,
     limits: SessionLimits,
+    programs: Arc<Semaphore>,
 }
 
 /// What a listener is for.
@@ -191,7 +194,8 @@ impl Client {
         }
         let remote = forwards.remote;
         let limits = SessionLimits::default();
-        let setup = Setup { endpoint, target, policy, remote, observer, limits };
+        let programs = Arc::new(Semaphore::new(MAX_PROGRAMS));
+        let setup = Setup { endpoint, target, policy, remote, observer, limits, programs };
         Ok(Self { setup: Arc::new(setup), listeners })
     }
 
@@ -344,6 +348,8 @@ async fn serve_all(
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
+        // First the permit, then the program: who finds all taken waits in the kernel's queue.
+        let Ok(permit) = Arc::clone(&setup.programs).acquire_owned().await else { return };
         let Some((client, _)) = accept(&listener).await else { continue };
         let (setup, kind, sessions) = (Arc::clone(&setup), kind.clone(), sessions.clone());
         tasks.spawn(async move {
@@ -351,6 +357,7 @@ async fn serve_all(
                 Kind::Local(to) => local(&setup, client, to, sessions).await,
                 Kind::Dynamic => dynamic(&setup, client, sessions).await,
             }
+            drop(permit);
         });
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use eyas::{Connection, Endpoint, KeyFingerprint, Listener};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +19,7 @@ use super::session::{SessionLimits, Side};
 
 /// Sessions at once. One above it is closed at once.
 const MAX_SESSIONS: usize = 256;
-/// Listeners that one session may ask for.
+/// Places that one session may have listened at.
 const MAX_LISTENERS: usize = 64;
 
 /// What a key may do, asked for each connection anew.
@@ -46,6 +47,7 @@ struct Guest {
     server: Server,
     grant: Arc<Grant>,
     link: Link,
+    listening: Arc<Semaphore>,
 }
 
 impl Server {
@@ -104,7 +106,12 @@ impl Server {
             let text = format!("{who} has come over {transport} from {remote}");
             self.observer.say("connected", text);
             let (link, mut asked) = Link::new(Side::Server, self.limits.clone());
-            let guest = Guest { server: self.clone(), grant: Arc::new(grant), link: link.clone() };
+            let guest = Guest {
+                server: self.clone(),
+                grant: Arc::new(grant),
+                link: link.clone(),
+                listening: Arc::new(Semaphore::new(MAX_LISTENERS)),
+            };
             let mut tasks = JoinSet::new();
             let serving = async {
                 while let Some(asked) = asked.next().await {
@@ -156,6 +163,10 @@ impl Guest {
             let words = format!("this key may not listen at {at} (permit-listen)");
             return asked.refuse(Why::NotAllowed, words);
         }
+        let Ok(_permit) = self.listening.try_acquire() else {
+            let words = format!("this session listens at {MAX_LISTENERS} places, which is all");
+            return asked.refuse(Why::TooMany, words);
+        };
         let (listeners, port) = match listen(&at) {
             Ok(bound) => bound,
             Err(words) => return asked.refuse(Why::Failed, words),
@@ -163,7 +174,7 @@ impl Guest {
         let id = asked.id();
         let channel = asked.accept(port);
         let mut tasks = JoinSet::new();
-        for listener in listeners.into_iter().take(MAX_LISTENERS) {
+        for listener in listeners {
             tasks.spawn(accept_all(listener, self.link.clone(), id));
         }
         // Nothing is said on it; its end is the end of the listening.

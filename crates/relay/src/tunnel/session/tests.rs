@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 
 use super::*;
 use crate::handshake::Destination;
-use crate::tunnel::frame::{Broken, encode};
+use crate::tunnel::frame::{Broken, Frame, encode};
 use eyas::race::target::Host;
 
 const NOW: Duration = Duration::from_secs(1);
