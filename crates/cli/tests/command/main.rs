@@ -22,3 +22,5 @@ mod sctp;
 mod sctp_service;
 mod serve;
 mod stage;
+#[cfg(unix)]
+mod tunnel;

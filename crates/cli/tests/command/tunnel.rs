@@ -1,0 +1,152 @@
+//! `eyas tunnel`, one end against the other, on loopback.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::ports::own_port;
+use crate::stage::{Eyas, Running};
+
+/// Gives the first to connect what it says, once it has said everything; the port.
+fn echo() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).expect("reads");
+        stream.write_all(&said).expect("writes");
+    });
+    port
+}
+
+/// A server, and a client's key that it knows, in one directory.
+struct Ends {
+    directory: TempDir,
+    port: u16,
+    sctp: u16,
+}
+
+impl Ends {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let ends = Self { directory, port: own_port(), sctp: own_port() };
+        ends.keygen("key.pem");
+        ends
+    }
+
+    fn within(&self, line: &str) -> Eyas {
+        Eyas::new(line).within(self.directory.path())
+    }
+
+    /// Makes a key, and lets it in if it is the usual one.
+    fn keygen(&self, name: &str) -> String {
+        let made = self.within(&format!("tunnel keygen --key {name}")).run().exits(0).out;
+        if name == "key.pem" {
+            fs::write(self.path("authorized_keys"), &made).expect("writes");
+        }
+        made
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn serve(&self) -> Running {
+        let (port, sctp) = (self.port, self.sctp);
+        let line = format!(
+            "tunnel serve --listen {port} --sctp-udp-port {sctp} --key host.pem --authorized-keys \
+             authorized_keys"
+        );
+        let running = self.within(&line).start();
+        running.hears("listening on");
+        running
+    }
+
+    fn client(&self, flags: &str) -> Eyas {
+        let (port, sctp) = (self.port, self.sctp);
+        let line = format!(
+            "tunnel 127.0.0.1:{port} --sctp-udp-port {sctp} --key key.pem --known-hosts known {flags}"
+        );
+        self.within(&line)
+    }
+}
+
+fn is_private(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::metadata(path).expect("a file").permissions().mode() & 0o077 == 0
+}
+
+#[test]
+fn standard_input_and_output_go_through() {
+    let ends = Ends::new();
+    let server = ends.serve();
+    let to = format!("--stdio 127.0.0.1:{}", echo());
+    let heard = ends.client(&to).saying("there and back\n").start().end().exits(0);
+    assert_eq!(heard.out, "there and back\n");
+    assert!(heard.err.contains("was never met"), "{}", heard.err);
+    for file in ["key.pem", "host.pem", "known"] {
+        assert!(is_private(&ends.path(file)), "{file}");
+    }
+    // From now on it is known.
+    let to = format!("--strict --stdio 127.0.0.1:{}", echo());
+    let heard = ends.client(&to).saying("again\n").start().end().exits(0);
+    assert_eq!((heard.out.as_str(), heard.err.as_str()), ("again\n", ""));
+    let nobody = format!("--stdio 127.0.0.1:{}", own_port());
+    let refused = ends.client(&nobody).run().exits(7);
+    assert!(refused.err.contains("through the tunnel"), "{}", refused.err);
+    server.signal("TERM");
+    server.end().exits(0);
+}
+
+#[test]
+fn keys_that_are_not_known_get_nowhere() {
+    let ends = Ends::new();
+    let other = ends.keygen("other.pem");
+    let server = ends.serve();
+    let to = "--stdio 127.0.0.1:1";
+    let refused = ends.client(&format!("{to} --strict")).run().exits(60);
+    assert!(refused.err.contains("was never met"), "{}", refused.err);
+    let refused = ends.client(&format!("{to} --host-key {other}")).run().exits(60);
+    assert!(refused.err.contains("is not the one that is known"), "{}", refused.err);
+    fs::write(ends.path("authorized_keys"), other).expect("writes");
+    let refused = ends.client(to).run().exits(58);
+    assert!(refused.err.contains("authorized_keys has to have this line"), "{}", refused.err);
+    assert!(!ends.path("known").exists(), "who does not let us in is not kept");
+    server.signal("TERM");
+    server.end().exits(0);
+}
+
+#[test]
+fn what_cannot_be_says_why() {
+    let ends = Ends::new();
+    let says = |eyas: Eyas, code: i32, words: &str| {
+        let refused = eyas.run().exits(code);
+        assert!(refused.err.contains(words), "{words}: {}", refused.err);
+    };
+    says(ends.within("tunnel keygen --key key.pem"), 23, "is there already");
+    says(ends.within("tunnel keygen"), 58, "neither XDG_CONFIG_HOME nor HOME is set");
+    says(ends.within("tunnel a.test -D 0 --key none"), 58, "eyas tunnel keygen");
+    says(ends.client(""), 2, "there is nothing to forward");
+    says(ends.client("-L 80:a"), 2, "[BIND:]PORT:HOST:PORT");
+    says(ends.client("-D 0"), 7, "cannot connect");
+    fs::write(ends.path("authorized_keys"), "nonsense\n").expect("writes");
+    let line = "tunnel serve -l 0 --key host.pem --authorized-keys authorized_keys";
+    says(ends.within(line), 58, "line 1");
+    fs::write(ends.path("authorized_keys"), "").expect("writes");
+    let server = ends.serve();
+    server.hears("nobody may connect yet");
+    says(
+        ends.within(&format!(
+            "tunnel serve -l {} --key host.pem --authorized-keys none",
+            ends.port
+        )),
+        45,
+        "",
+    );
+    server.signal("TERM");
+    server.end().exits(0);
+}
