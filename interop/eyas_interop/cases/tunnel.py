@@ -19,7 +19,7 @@ SCTP = ("--sctp-udp-port", "9898")
 # Where Python serves a page: at the server's loopback, and at the client's.
 WEB = 8099
 PAGE = "through the tunnel"
-SERVE = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(WEB), "--directory"]
+SERVE = [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", str(WEB), "--directory"]
 # Each transport on its own, and all of them.
 TRANSPORTS = ("tcp", "quic", "sctp-udp")
 SSHD = "/usr/sbin/sshd"
@@ -95,8 +95,10 @@ def case_tunnel(world: World) -> None:
     tunnels = Tunnels(world)
     check = world.report.check
     try:
-        tunnels.start("there", world.network.on_server([*SERVE, str(tunnels.directory / "there")]))
-        tunnels.start("here", [*SERVE, str(tunnels.directory / "here")])
+        there = world.network.on_server([*SERVE, str(tunnels.directory / "there")])
+        for name, command in (("there", there), ("here", [*SERVE, str(tunnels.directory / "here")])):
+            web = tunnels.start(name, command)
+            web.wait_until(lambda web=web: "Serving HTTP" in web.said())
         tunnels.keys.write_text(f"{tunnels.keygen('key.pem')} interop\n")
         tunnels.serve()
         forwards(tunnels, check)

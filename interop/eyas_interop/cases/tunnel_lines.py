@@ -60,9 +60,10 @@ class Ends:
             "serve", "--listen", f"0.0.0.0:{PORT}", "--key", str(self.directory / "host.pem"), "--multipath",
             "--authorized-keys", str(self.directory / "authorized_keys")))
         server.wait_until(lambda: "listening on" in server.said())
-        self.start(self.lines.here, "web", [
-            sys.executable, "-m", "http.server", "--bind", "127.0.0.1", str(WEB),
+        web = self.start(self.lines.here, "web", [
+            sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", str(WEB),
             "--directory", str(self.directory)])
+        web.wait_until(lambda: "Serving HTTP" in web.said())
 
     def connect(self, to: str) -> Peer:
         """The client, which has the server listen."""
