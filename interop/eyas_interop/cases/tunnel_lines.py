@@ -15,7 +15,9 @@ from ..report import Skip
 from ..world import World
 from .case import about
 
-PORT, WEB, THERE = 4433, 8099, 18081
+PORT, WEB = 4433, 8099
+# Where the server listens for each client: it lets go of a port a moment after a client has gone.
+BOTH, BLOCKED = 18091, 18092
 # Mbit/s of the lines, and bytes that take some seconds on both.
 RATES = [20, 10]
 AMOUNT = 6_000_000
@@ -65,18 +67,18 @@ class Ends:
             "--directory", str(self.directory)])
         web.wait_until(lambda: "Serving HTTP" in web.said())
 
-    def connect(self, to: str) -> Peer:
+    def connect(self, to: str, there: int) -> Peer:
         """The client, which has the server listen."""
         client = self.start(self.lines.here, "client", self.eyas(
             f"{to}{self.lines.all[0].address(2)}:{PORT}", "--memory", "none", "--multipath",
             "--key", str(self.directory / "key.pem"), "--known-hosts", str(self.directory / "known_hosts"),
-            "-R", f"{THERE}:127.0.0.1:{WEB}"))
+            "-R", f"{there}:127.0.0.1:{WEB}"))
         client.wait_until(lambda: "leads to" in client.said())
         return client
 
-    def fetch(self) -> tuple[bool, float]:
+    def fetch(self, there: int) -> tuple[bool, float]:
         """Loads the file over there; whether it came whole, and how long that took."""
-        command = ["curl", "-sS", "--max-time", str(PATIENCE), f"http://localhost:{THERE}/file"]
+        command = ["curl", "-sS", "--max-time", str(PATIENCE), f"http://localhost:{there}/file"]
         began = time.monotonic()
         ran = subprocess.run(self.lines.inside(self.lines.there, command), capture_output=True, check=False)
         is_whole = hashlib.sha256(ran.stdout).digest() == hashlib.sha256(self.bytes).digest()
@@ -107,16 +109,16 @@ def case_tunnel_lines(world: World) -> None:
 
 def both(ends: Ends, check) -> None:
     """A transfer on both lines, and one of which a line dies."""
-    client = ends.connect("sctp-udp://")
+    client = ends.connect("sctp-udp://", BOTH)
     before = ends.lines.sent()
-    is_whole, took = ends.fetch()
+    is_whole, took = ends.fetch(BOTH)
     sent = {number: after - before[number] for number, after in ends.lines.sent().items()}
     shares = [count / sum(sent.values()) for count in sent.values()]
     told = f"{took:.1f} s, shares of the lines {', '.join(f'{share:.0%}' for share in shares)}"
     check("tunnel", "a file over both lines", is_whole and min(shares) >= SHARE, told)
     dying = threading.Timer(DIES, lambda: ends.lines.cut(ends.lines.all[1]))
     dying.start()
-    is_whole, took = ends.fetch()
+    is_whole, took = ends.fetch(BOTH)
     dying.join()
     check("tunnel", "a line dies in the middle", is_whole, f"{took:.1f} s; {client.said()[-200:]}")
     client.stop()
@@ -125,8 +127,8 @@ def both(ends: Ends, check) -> None:
 def blocked(ends: Ends, check) -> None:
     """Where no UDP gets through, TCP does."""
     ends.block_udp()
-    client = ends.connect("")
-    is_whole, took = ends.fetch()
+    client = ends.connect("", BLOCKED)
+    is_whole, took = ends.fetch(BLOCKED)
     good = is_whole and "connected over tcp" in client.said()
     check("tunnel", "no UDP gets through", good, f"{took:.1f} s; {client.said()[-300:]}")
 
