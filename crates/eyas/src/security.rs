@@ -15,6 +15,7 @@ use crate::Error;
 mod key;
 mod name;
 mod refusal;
+mod signatures;
 mod verifier;
 mod words;
 

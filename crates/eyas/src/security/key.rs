@@ -6,17 +6,15 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{
-    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
-};
+use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::server::ParsedCertificate;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::{
-    CertificateError, DigitallySignedStruct, DistinguishedName, Error, OtherError, SignatureScheme,
-};
+use rustls::{CertificateError, DistinguishedName, Error, OtherError};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use sha2::{Digest as _, Sha256};
+
+use super::signatures::check_signatures;
 
 /// How a fingerprint begins in words.
 const ALGORITHM: &str = "SHA256:";
@@ -111,32 +109,6 @@ impl KnownClients {
     pub(crate) fn new(provider: &CryptoProvider, keys: ClientKeys) -> Self {
         Self { algorithms: provider.signature_verification_algorithms, keys }
     }
-}
-
-macro_rules! check_signatures {
-    () => {
-        fn verify_tls12_signature(
-            &self,
-            message: &[u8],
-            cert: &CertificateDer<'_>,
-            dss: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            verify_tls12_signature(message, cert, dss, &self.algorithms)
-        }
-
-        fn verify_tls13_signature(
-            &self,
-            message: &[u8],
-            cert: &CertificateDer<'_>,
-            dss: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            verify_tls13_signature(message, cert, dss, &self.algorithms)
-        }
-
-        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-            self.algorithms.supported_schemes()
-        }
-    };
 }
 
 impl ServerCertVerifier for Pinned {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{
-    CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
-};
-use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use rustls::client::danger::{ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
+use rustls::{CertificateError, Error, OtherError};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+
+use super::signatures::check_signatures;
 
 /// Accepts any certificate whose key the peer proves to hold.
 #[derive(Debug)]
@@ -41,32 +41,6 @@ impl TrustNobody {
             why: Arc::new(NoTrustStore(why)),
         }
     }
-}
-
-macro_rules! check_signatures {
-    () => {
-        fn verify_tls12_signature(
-            &self,
-            message: &[u8],
-            cert: &CertificateDer<'_>,
-            dss: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            verify_tls12_signature(message, cert, dss, &self.algorithms)
-        }
-
-        fn verify_tls13_signature(
-            &self,
-            message: &[u8],
-            cert: &CertificateDer<'_>,
-            dss: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            verify_tls13_signature(message, cert, dss, &self.algorithms)
-        }
-
-        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-            self.algorithms.supported_schemes()
-        }
-    };
 }
 
 impl ServerCertVerifier for AcceptAny {
