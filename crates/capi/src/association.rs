@@ -8,12 +8,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use eyas::sctp::{
-    SctpAssociation,
-    protocol::{
-        endpoint::{AssociationState, PathState, PathStatus, Status},
-        identifier::{PathId, StreamId},
-        message::SendInfo,
+use eyas::{
+    race::report::milliseconds,
+    sctp::{
+        SctpAssociation,
+        protocol::{
+            endpoint::{AssociationState, PathState, PathStatus, Status},
+            identifier::{PathId, StreamId},
+            message::SendInfo,
+        },
     },
 };
 use serde_json::{Value, json};
@@ -144,7 +147,7 @@ fn of_path(path: &PathStatus) -> Value {
         "remote": path.remote.ip().to_string(),
         "local": path.local.map(|local| local.to_string()),
         "state": path_state(path.state),
-        "rtt_ms": path.smoothed_rtt.map(json::millis),
+        "rtt_ms": path.smoothed_rtt.map(milliseconds),
         "window": path.congestion_window,
         "mtu": path.mtu,
     })

@@ -1,11 +1,15 @@
 //! What there is to say about a connection.
 
+mod json;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
 use eyas_race::evidence::Failure;
 use rustls_pki_types::CertificateDer;
+
+pub use self::json::{ConnectionInfoJson, TimingsJson};
 
 /// What a connection is, where it runs, and why it was chosen.
 #[derive(Clone, Debug)]

@@ -84,7 +84,7 @@ mod test_ports;
 pub use byte_stream::ByteStream;
 pub use connect_error::ConnectError;
 pub use connection::{Connection, Feedback};
-pub use connection_info::{ConnectionInfo, Timings};
+pub use connection_info::{ConnectionInfo, ConnectionInfoJson, Timings, TimingsJson};
 #[cfg(feature = "quic")]
 pub use endpoint::Early;
 pub use endpoint::{Endpoint, EndpointBuilder, NetworkChanges};

@@ -12,6 +12,7 @@ use core::time::Duration;
 
 use serde::Serialize;
 
+use super::milliseconds;
 use crate::evidence::NetworkId;
 use crate::memory::{
     Config, DatedOutcome, Entry, Outcome, PathEntry, PeerEntry, Record, Secured, SetUp, Subject,
@@ -100,7 +101,7 @@ fn of_record(record: &Record, now: Duration, config: &Config) -> Vec<MemoryRowJs
             row.transport = transport.name();
             row.security = Some(security.name());
             row.address = address.to_string();
-            row.rtt_ms = peer.round_trip.map(|round_trip| millis(round_trip.smoothed));
+            row.rtt_ms = peer.round_trip.map(|round_trip| milliseconds(round_trip.smoothed));
             let verdicts = peer.verdicts(*security, now, config);
             let of = |(secured, verdict)| of_peer(row.clone(), peer, secured, verdict, now, config);
             verdicts.into_iter().map(of).collect()
@@ -109,7 +110,7 @@ fn of_record(record: &Record, now: Duration, config: &Config) -> Vec<MemoryRowJs
             row.transport = transport.name();
             row.address = alloc::format!("{family}:{port}");
             row.strikes = u32::try_from(path.silent.len()).unwrap_or(u32::MAX);
-            row.age_ms = millis(now.saturating_sub(path.at));
+            row.age_ms = milliseconds(now.saturating_sub(path.at));
             vec![of_path(row, path, now, config)]
         }
         _ => Vec::new(),
@@ -126,7 +127,7 @@ fn of_peer(
 ) -> MemoryRowJson {
     let seen = secured.map(|secured| secured.seen);
     let at = seen.or(peer.reach).map_or(peer.at, |seen| seen.at);
-    row.age_ms = millis(now.saturating_sub(at));
+    row.age_ms = milliseconds(now.saturating_sub(at));
     let strikes = |seen: DatedOutcome| match seen.outcome {
         Outcome::Bad { strikes, .. } => strikes,
         Outcome::Good { .. } => 0,
@@ -148,7 +149,7 @@ fn of_peer(
         Verdict::Bad { until, .. } => Some(until),
         _ => None,
     };
-    row.holds_for_ms = until.map(|until| millis(until.saturating_sub(now)));
+    row.holds_for_ms = until.map(|until| milliseconds(until.saturating_sub(now)));
     row
 }
 
@@ -168,10 +169,4 @@ fn of_path(
     let loss = path.loss(now, config);
     (row.handshakes, row.sent_again) = (loss.handshakes, loss.sent_again);
     row
-}
-
-/// Memories are older than races are long: more than a number of 32 bits has of microseconds.
-fn millis(span: Duration) -> f64 {
-    let seconds = u32::try_from(span.as_secs()).unwrap_or(u32::MAX);
-    f64::from(seconds) * 1e3 + f64::from(span.subsec_micros()) / 1e3
 }

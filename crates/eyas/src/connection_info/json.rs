@@ -1,0 +1,82 @@
+//! What there is to say about a connection, as JSON: what the packages for Python and C give, with the
+//! names and units of `docs/json.md`. Times are milliseconds, with at most three decimals.
+
+use eyas_race::{candidate::Alpn, report::milliseconds};
+use serde::Serialize;
+
+use super::{ConnectionInfo, Timings};
+
+/// A connection: what it is, when what was reached, and why it was chosen.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConnectionInfoJson {
+    /// The transport on the wire: `tcp`, `mptcp`, `sctp`, `sctp-udp`, `quic`.
+    pub transport: &'static str,
+    /// Whether MPTCP was asked for and plain TCP came of it.
+    pub fell_back: bool,
+    /// What protects it: `none`, `tls`, `dtls`.
+    pub security: &'static str,
+    /// The version of the security protocol.
+    pub protocol: Option<&'static str>,
+    /// The cipher suite agreed on.
+    pub cipher_suite: Option<String>,
+    /// The local address and port.
+    pub local: Option<String>,
+    /// The peer's address and port.
+    pub remote: String,
+    /// The application protocol agreed on.
+    pub alpn: Option<Alpn>,
+    /// The round trip of the handshake, if it was measured.
+    pub rtt_ms: Option<f64>,
+    /// Whether the memory led here.
+    pub from_memory: bool,
+    /// Why this candidate stood where it stood, for people.
+    pub reasons: Vec<String>,
+    /// When what was reached.
+    pub timings: TimingsJson,
+}
+
+/// When what was reached: see [`Timings`].
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct TimingsJson {
+    /// DNS had given the first address.
+    pub dns_ms: Option<f64>,
+    /// The winning attempt was started.
+    pub started_ms: f64,
+    /// The peer answered.
+    pub answered_ms: Option<f64>,
+    /// The transport was up.
+    pub transport_ms: Option<f64>,
+    /// The security layer was up.
+    pub security_ms: Option<f64>,
+}
+
+impl From<&ConnectionInfo> for ConnectionInfoJson {
+    fn from(info: &ConnectionInfo) -> Self {
+        Self {
+            transport: info.transport.name(),
+            fell_back: info.fell_back,
+            security: info.security.name(),
+            protocol: info.protocol,
+            cipher_suite: info.cipher_suite.clone(),
+            local: info.local.map(|local| local.to_string()),
+            remote: info.remote.to_string(),
+            alpn: info.alpn.clone(),
+            rtt_ms: info.rtt.map(milliseconds),
+            from_memory: info.from_memory,
+            reasons: info.reasons.clone(),
+            timings: TimingsJson::from(&info.timings),
+        }
+    }
+}
+
+impl From<&Timings> for TimingsJson {
+    fn from(timings: &Timings) -> Self {
+        Self {
+            dns_ms: timings.dns.map(milliseconds),
+            started_ms: milliseconds(timings.started),
+            answered_ms: timings.answered.map(milliseconds),
+            transport_ms: timings.transport.map(milliseconds),
+            security_ms: timings.security.map(milliseconds),
+        }
+    }
+}
