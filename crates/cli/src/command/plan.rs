@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::setting::{self, Means};
 use super::target;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, PlanFlags};
 use crate::output;
 use crate::race_report::plan_lines;
@@ -24,6 +24,12 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     }
     let plan = preconnection.plan().await;
     means.warn(common);
+    // What was left out has said why; a name without addresses has nothing to say it of.
+    let is_unknown = plan.entries.is_empty() && plan.dropped.is_empty();
+    let failure = is_unknown.then(|| {
+        Failure::new(Kind::Dns, format!("DNS gives no address to reach {name}"))
+            .hint("is the name right? --dns-server ADDR asks another server")
+    });
     if common.json {
         let mut object = serde_json::json!({ "target": flags.target });
         if let (Value::Object(object), Value::Object(plan)) =
@@ -31,7 +37,13 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
         {
             object.extend(plan);
         }
-        return output::object(&object);
+        return match failure {
+            Some(failure) => Err(failure.with_details(object)),
+            None => output::object(&object),
+        };
+    }
+    if let Some(failure) = failure {
+        return Err(failure);
     }
     let look = Look::of_stdout(common.color);
     let mut lines = vec![
@@ -42,9 +54,7 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     ];
     lines.extend(plan_lines(&plan, look));
     if plan.entries.is_empty() {
-        // What was left out has said why.
-        let why = if plan.dropped.is_empty() { ": DNS gives no address" } else { "" };
-        lines.push(Line::new().with(Paint::Bad, format!("  Nothing can be tried{why}.")));
+        lines.push(Line::new().with(Paint::Bad, "  Nothing can be tried."));
     }
     output::page(&lines, look)
 }

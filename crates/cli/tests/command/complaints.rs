@@ -89,8 +89,11 @@ fn http_in_the_clear_at_a_port_of_tls() {
 fn nothing_to_plan_and_nothing_remembered_have_a_reason() {
     let dns = DnsStub::start(&[("other.test", Ipv4Addr::LOCALHOST)]);
     let line = format!("plan nobody.test --dns-server {}", dns.address);
-    let page = Eyas::new(&line).run().exits(0).out;
-    assert!(page.contains("Nothing can be tried: DNS gives no address."), "{page}");
+    let told = Eyas::new(&line).run().exits(6).err;
+    assert!(
+        told.contains("DNS gives no address to reach") && told.contains("nobody.test"),
+        "{told}"
+    );
     let state = tempfile::tempdir().expect("a directory");
     let page = Eyas::new("memory forget a.test").state(state.path()).run().exits(0).out;
     assert_eq!(page, "Nothing was remembered.\n");

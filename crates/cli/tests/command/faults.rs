@@ -66,7 +66,7 @@ fn a_malformed_url() {
 #[test]
 fn an_unknown_host() {
     let dns = DnsStub::start(&[]);
-    for command in ["get", "race"] {
+    for command in ["get", "race", "plan"] {
         let line = format!("{command} nobody.test --dns-server {}", dns.address);
         let object = fails(Eyas::new(&line), 6);
         assert!(message(&object).contains("nobody.test"), "{object}");

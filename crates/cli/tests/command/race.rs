@@ -104,7 +104,7 @@ fn a_plan_gives_reasons_and_connects_nothing() {
     let entries = object["entries"].as_array().expect("entries");
     assert_eq!(entries.len(), 2);
     assert!(entries.iter().all(|entry| !entry["reasons"].as_array().expect("reasons").is_empty()));
-    let six = peer.eyas(&format!("plan -6 --json {}", peer.url("/"))).run().exits(0).json();
+    let six = peer.eyas(&format!("plan -6 --json {}", peer.url("/"))).run().exits(6).json();
     assert_eq!(six["entries"].as_array().map(Vec::len), Some(0), "{six}");
     let text = peer.eyas(&format!("plan {}", peer.url("/"))).run().exits(0).out;
     assert!(text.contains("at once") && text.contains("quic 127.0.0.1"), "{text}");
