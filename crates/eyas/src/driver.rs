@@ -89,7 +89,7 @@ pub(crate) async fn run(endpoint: Endpoint, ways: Ways, clock: Clock, outlets: O
         slots_told: None,
         first_address: None,
     };
-    driver.tell_slots();
+    driver.feed_slots();
     while !driver.run_here(&mut network, &mut events).await {
         if let Some(view) = network.borrow_and_update().clone() {
             driver.handle(DriverEvent::Network(view));
@@ -156,7 +156,7 @@ impl Driver {
                     Err(_) => break,
                 }
             }
-            self.tell_slots();
+            self.feed_slots();
         }
         true
     }
@@ -170,7 +170,7 @@ impl Driver {
             self.outlets.record.with(|journal| journal.note_polls(now, 1));
             match output {
                 Output::Timeout(time) if self.known.is_empty() => return Some(time),
-                Output::Timeout(_) => self.tell_known(now),
+                Output::Timeout(_) => self.feed_known(now),
                 Output::Finished => return None,
                 Output::Query(query) => self.ask(query),
                 Output::Start { id, candidate, initial_rtt, background: _ } => {
@@ -195,7 +195,7 @@ impl Driver {
         }
     }
 
-    fn tell_known(&mut self, now: Duration) {
+    fn feed_known(&mut self, now: Duration) {
         for answer in std::mem::take(&mut self.known) {
             self.note_address(&answer);
             self.feed_at(now, Input::Answer(answer));
@@ -333,7 +333,7 @@ impl Driver {
 
     /// Says how many more attempts may start, once other races have left fewer than this one
     /// may use by its own policy, and from then on at every change.
-    fn tell_slots(&mut self) {
+    fn feed_slots(&mut self) {
         let limit = self.endpoint.limit();
         if self.freed.is_none() {
             if limit.free() >= self.race.setup().policy.max_in_flight {

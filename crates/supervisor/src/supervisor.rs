@@ -105,7 +105,7 @@ impl<S: Service> Supervisor<S> {
     pub fn with<T>(&self, action: impl FnOnce(&mut S) -> T) -> T {
         let mut state = self.lock();
         let result = action(&mut state.service);
-        state.tell();
+        state.pass_on_notices();
         result
     }
 
@@ -140,7 +140,7 @@ impl<S: Service> Supervisor<S> {
         };
         let reply = self.reply(&mut state, call, outcome);
         // Once there is a new end to show it.
-        state.tell();
+        state.pass_on_notices();
         match reply {
             Ok(reply) => Tried::Answered(Box::new(state.reply(call, reply))),
             Err(errno) => Tried::Waits(errno),
@@ -159,12 +159,12 @@ impl<S: Service> Supervisor<S> {
             Outcome::Failed(errno) => return Ok(Reply::errno(errno)),
             Outcome::Wait(errno) => return Err(errno),
         };
-        let Some(socket) = answer.socket else { return Ok(told(answer, None)) };
+        let Some(socket) = answer.socket else { return Ok(reply_of(answer, None)) };
         match End::pair(Descriptor { instance: self.instance, socket }) {
             Ok((end, theirs)) => {
                 self.watch(socket, &end);
                 state.ends.insert(socket, end);
-                Ok(told(answer, Some(theirs)))
+                Ok(reply_of(answer, Some(theirs)))
             }
             Err(error) => {
                 tracing::warn!(%error, op = ?call.request.op, "no descriptor for a socket");
@@ -236,7 +236,7 @@ impl<S: Service> Supervisor<S> {
 
 impl<S: Service> State<S> {
     /// Tells the programs what has changed.
-    fn tell(&mut self) {
+    fn pass_on_notices(&mut self) {
         while let Some(notice) = self.service.notice() {
             match notice {
                 Notice::Ready(socket, bits) => {
@@ -261,7 +261,7 @@ impl<S: Service> State<S> {
     fn close(&mut self, socket: u64) -> Closing {
         let Some(end) = self.ends.remove(&socket) else { return Closing::Done };
         let closing = self.service.close(socket);
-        self.tell();
+        self.pass_on_notices();
         end.retry.notify_waiters();
         closing
     }
@@ -275,7 +275,7 @@ impl<S: Service> State<S> {
     }
 }
 
-fn told(answer: Answer, descriptor: Option<OwnedFd>) -> Reply {
+fn reply_of(answer: Answer, descriptor: Option<OwnedFd>) -> Reply {
     let mut response =
         Response::new(answer.result).with_peer(&answer.peer).with_control(&answer.control);
     response.flags = answer.flags;

@@ -49,7 +49,7 @@ pub(super) fn run() -> Result<Outcome, String> {
 }
 
 /// Runs a target that is built, and shows what it said in one piece.
-fn one(target: &str) -> Result<Told, String> {
+fn one(target: &str) -> Result<FuzzReport, String> {
     let folder = |kind: &str| format!("fuzz/{kind}/{target}");
     let (corpus, seeds) = (folder("corpus"), folder("seeds"));
     let made = std::fs::create_dir_all(workspace().join(&corpus));
@@ -65,21 +65,21 @@ fn one(target: &str) -> Result<Told, String> {
     let [out, err] = [&ran.stdout, &ran.stderr].map(|said| String::from_utf8_lossy(said));
     println!("$ cargo {}\n{out}{err}", words.join(" "));
     match ran.status.success() {
-        true => Ok(Told::read(&err)),
+        true => Ok(FuzzReport::read(&err)),
         false => Err(format!("the target {target} ended with {}", ran.status)),
     }
 }
 
 /// What a run said of itself.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct FuzzReport {
     /// Edges of the code that it went through, and features of them (`cov:`, `ft:`).
     coverage: Option<(u64, u64)>,
     /// What there was to reach, and how often it was, at least.
     reached: BTreeMap<String, u64>,
 }
 
-impl Told {
+impl FuzzReport {
     fn read(said: &str) -> Self {
         let mut told = Self::default();
         for line in said.lines() {
@@ -110,7 +110,7 @@ fn after(line: &str, word: &str) -> Option<u64> {
 }
 
 /// Prints the table, and says what is missing from it.
-fn judge(told: &[(&str, Told)]) -> Result<Outcome, String> {
+fn judge(told: &[(&str, FuzzReport)]) -> Result<Outcome, String> {
     let mut wrong = Vec::new();
     println!("{:<20} {:>8} {:>8}  reached", "target", "edges", "features");
     for (target, told) in told {
@@ -150,7 +150,7 @@ Done 999 runs in 11 second(s)
 
     #[test]
     fn what_a_target_says_is_read() {
-        let told = Told::read(SAID);
+        let told = FuzzReport::read(SAID);
         assert_eq!(told.coverage, Some((1234, 5678)));
         assert_eq!(told.reached["ASCONF"], 10);
         assert_eq!(told.never().collect::<Vec<_>>(), ["FORWARD-TSN: moves"]);
@@ -160,11 +160,12 @@ Done 999 runs in 11 second(s)
     fn what_was_never_reached_fails() {
         let run = |coverage, count: u64| {
             let reached = BTreeMap::from([("ASCONF".to_owned(), count)]);
-            judge(&[("sctp", Told { coverage, reached })])
+            judge(&[("sctp", FuzzReport { coverage, reached })])
         };
         assert!(run(Some((30, 31)), 1).is_ok());
         assert!(run(Some((30, 31)), 0).err().unwrap().contains("sctp never reached: ASCONF"));
-        let silent = judge(&[("sctp", Told { coverage: Some((30, 31)), ..Told::default() })]);
+        let silent =
+            judge(&[("sctp", FuzzReport { coverage: Some((30, 31)), ..FuzzReport::default() })]);
         assert!(silent.err().unwrap().contains("does not say what it has to reach"));
         assert!(run(None, 1).err().unwrap().contains("does not say"));
     }

@@ -92,7 +92,7 @@ fn render(
     page.counter("eyas_request_body_bytes_total", "Bytes of request bodies read.");
     page.row(stats.body_bytes_received);
     if let Some(process) = process {
-        tell_process(&mut page, process);
+        write_process(&mut page, process);
     }
     if let Some(More(write)) = more {
         write(&mut page);
@@ -101,7 +101,7 @@ fn render(
 }
 
 /// The first four have the names that Prometheus' own libraries give them.
-fn tell_process(page: &mut Page, process: &Process) {
+fn write_process(page: &mut Page, process: &Process) {
     let (user, system) = (process.user.as_secs_f64(), process.system.as_secs_f64());
     page.counter("process_cpu_seconds_total", "CPU time of the process, in seconds.");
     page.row(user + system);

@@ -106,11 +106,11 @@ impl Host {
         self.interfaces.push(interface);
         self.untold.push(interface.own);
         if self.is_up {
-            self.tell_addresses(now);
+            self.announce_addresses(now);
         }
     }
 
-    fn tell_addresses(&mut self, now: Duration) {
+    fn announce_addresses(&mut self, now: Duration) {
         let Some(id) = self.association else { return };
         for address in self.untold.drain(..) {
             // A peer that does not take addresses leaves the association as it is.
@@ -173,7 +173,7 @@ impl Host {
             Event::Up { .. } => {
                 self.association = Some(id);
                 self.is_up = true;
-                self.tell_addresses(now);
+                self.announce_addresses(now);
                 self.serve(now);
             }
             Event::Readable | Event::Writable => self.serve(now),

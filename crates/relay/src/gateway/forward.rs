@@ -104,7 +104,7 @@ async fn attempt(
 ) -> Result<(Response<Incoming>, SendRequest<Upload>), Missed> {
     // A connection that has just served is ready when its task has seen the end.
     if let Err(error) = sender.ready().await {
-        let failure = Failure::Closed(told(&error));
+        let failure = Failure::Closed(describe(&error));
         return Err(Missed { failure, unsent: Some(Box::new(request)), ended: true });
     }
     let upload = Arc::clone(request.body().progress());
@@ -125,15 +125,15 @@ fn missed(mut error: TrySendError<Request<Upload>>, upload: &Progress) -> Missed
     let error = error.into_error();
     let failure = match upload.error() {
         Some(error) => Failure::Upload(error),
-        None if error.is_parse() => Failure::Malformed(told(&error)),
-        None => Failure::Closed(told(&error)),
+        None if error.is_parse() => Failure::Malformed(describe(&error)),
+        None => Failure::Closed(describe(&error)),
     };
     let ended = matches!(failure, Failure::Closed(_));
     Missed { failure, unsent, ended }
 }
 
 /// What hyper says, with its cause.
-fn told(error: &hyper::Error) -> String {
+fn describe(error: &hyper::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),

@@ -15,11 +15,11 @@ type Observer = Box<dyn Fn(String) + Send + Sync>;
 #[derive(Default)]
 pub(super) struct Notices {
     observer: Option<Observer>,
-    told: Mutex<[Told; Reason::NAMES.len()]>,
+    told: Mutex<[LastNotice; Reason::NAMES.len()]>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct LastNotice {
     at: Option<Instant>,
     unsaid: u64,
 }
@@ -36,7 +36,7 @@ impl Notices {
     }
 
     /// Tells of a failure, unless the same was told of just now.
-    pub(super) fn tell(&self, failure: &Failure, what: impl FnOnce() -> String) {
+    pub(super) fn report(&self, failure: &Failure, what: impl FnOnce() -> String) {
         let Some(observer) = &self.observer else { return };
         let Some(unsaid) = self.due(failure.reason(), Instant::now()) else { return };
         let more = match unsaid {

@@ -76,7 +76,7 @@ where
             shared.counters.failed(failure.reason());
             if failure.is_upstreams() {
                 tracing::warn!(%failure, %method, path = uri.path(), "no response of the upstream");
-                shared.notices.tell(&failure, || format!("{method} {}", printable(uri.path())));
+                shared.notices.report(&failure, || format!("{method} {}", printable(uri.path())));
             }
             failure.response().map(ResponseBody::made)
         }

@@ -182,7 +182,7 @@ impl Handshake {
     /// What to do next; to be called until it says [`Step::More`] or ends.
     pub fn step(&mut self) -> Step {
         let read = match self.stage {
-            Stage::First => return self.tell_apart(),
+            Stage::First => return self.detect_protocol(),
             Stage::Socks5(stage) => {
                 socks5::read(&self.unread, stage, self.users.as_deref(), &mut self.user)
             }
@@ -207,7 +207,7 @@ impl Handshake {
         }
     }
 
-    fn tell_apart(&mut self) -> Step {
+    fn detect_protocol(&mut self) -> Step {
         let (stage, protocol) = match self.unread.first() {
             None => return Step::More,
             Some(5) => (Stage::Socks5(socks5::Stage::Greeting), Protocol::Socks5),

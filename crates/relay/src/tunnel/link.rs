@@ -197,7 +197,7 @@ impl Link {
         let (mut from, mut to) = tokio::io::split(stream);
         let mut out = BytesMut::with_capacity(TRANSMIT);
         tokio::select! {
-            () = self.take_in(&mut from) => {}
+            () = self.read_frames(&mut from) => {}
             () = self.send(&mut to, &mut out) => {}
             () = self.keep_time() => {}
         }
@@ -217,7 +217,7 @@ impl Link {
         self.end().unwrap_or(End::Lost("it ended".to_owned()))
     }
 
-    async fn take_in(&self, from: &mut (impl AsyncRead + Unpin)) {
+    async fn read_frames(&self, from: &mut (impl AsyncRead + Unpin)) {
         let mut piece = vec![0; TRANSMIT];
         loop {
             let read = from.read(&mut piece).await;

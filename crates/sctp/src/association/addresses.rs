@@ -10,7 +10,7 @@ use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 use crate::counters::Counters;
 
 /// The most addresses of ours that a peer is told of in the handshake.
-const MAX_TOLD: usize = 16;
+const MAX_ANNOUNCED: usize = 16;
 
 /// Whether packets to `address` go to one host.
 pub(crate) fn is_unicast(address: IpAddr) -> bool {
@@ -63,7 +63,7 @@ fn is_private(address: IpAddr) -> bool {
 /// Whether a peer at `peer` is told of our address `own` (RFC 9260 §5.1.2, RFC 5061 §4.2.1). One of
 /// smaller scope than the peer's would be no use to it, or would be somebody else there. A peer on
 /// this host needs no other address of it.
-pub(crate) fn may_be_told(own: IpAddr, peer: IpAddr) -> bool {
+pub(crate) fn may_be_announced(own: IpAddr, peer: IpAddr) -> bool {
     let is_of_a_link = is_link_local(peer);
     let is_near = is_of_a_link || is_private(peer);
     is_unicast(own)
@@ -74,9 +74,9 @@ pub(crate) fn may_be_told(own: IpAddr, peer: IpAddr) -> bool {
 
 /// The addresses of `own` to tell a peer at `peer`, most wanted first. A single one of the peer's
 /// family is not worth telling: it is the one that packets come from.
-pub(crate) fn to_tell(own: &[IpAddr], peer: IpAddr) -> Vec<IpAddr> {
-    let told = own.iter().copied().filter(|address| may_be_told(*address, peer));
-    let told: Vec<IpAddr> = told.take(MAX_TOLD).collect();
+pub(crate) fn to_announce(own: &[IpAddr], peer: IpAddr) -> Vec<IpAddr> {
+    let told = own.iter().copied().filter(|address| may_be_announced(*address, peer));
+    let told: Vec<IpAddr> = told.take(MAX_ANNOUNCED).collect();
     match told[..] {
         [only] if only.is_ipv4() == peer.is_ipv4() => Vec::new(),
         _ => told,
@@ -157,7 +157,7 @@ mod tests {
 
     fn told(own: &[&str], peer: &str) -> Vec<IpAddr> {
         let own: Vec<IpAddr> = own.iter().map(|text| text.parse().unwrap()).collect();
-        to_tell(&own, peer.parse().unwrap())
+        to_announce(&own, peer.parse().unwrap())
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn of_many_addresses_some_are_told() {
         let many: Vec<IpAddr> = (0..100).map(|last| [192, 0, 2, last].into()).collect();
-        assert_eq!(to_tell(&many, [198, 51, 100, 1].into()), many[..MAX_TOLD]);
+        assert_eq!(to_announce(&many, [198, 51, 100, 1].into()), many[..MAX_ANNOUNCED]);
     }
 
     #[test]

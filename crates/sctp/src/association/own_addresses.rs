@@ -54,7 +54,7 @@ impl Association {
 
     /// Tells the peer which addresses of this host have come and gone, if the user wants that
     /// (RFC 6458 §8.1.23). None is taken back unless another one remains.
-    pub(super) fn tell_own_addresses(
+    pub(super) fn announce_own_addresses(
         &mut self,
         now: Duration,
         present: &[IpAddr],
@@ -63,7 +63,7 @@ impl Association {
         let is_up = matches!(self.state, State::Established) && self.config.auto_asconf;
         let paths = &self.paths;
         let usable = |address: &&IpAddr| {
-            paths.iter().any(|path| addresses::may_be_told(**address, path.remote.ip()))
+            paths.iter().any(|path| addresses::may_be_announced(**address, path.remote.ip()))
         };
         let Some(dynamic) = self.dynamic_address.as_mut().filter(|_| is_up) else { return };
         let usable: Vec<IpAddr> = present.iter().filter(usable).copied().collect();
@@ -159,7 +159,7 @@ impl Association {
             Settled::Answered { path, results } => {
                 self.paths.on_answer(path);
                 for (request, refused) in results {
-                    self.tell_settled(request, refused);
+                    self.report_settled(request, refused);
                 }
                 self.send_asconf(now, counters);
             }
@@ -170,7 +170,7 @@ impl Association {
     pub(super) fn handle_asconf_unknown(&mut self) {
         let requests = self.dynamic_address.as_mut().map(|dynamic| dynamic.asking.give_up());
         for request in requests.into_iter().flatten() {
-            self.tell_settled(request, Some(CauseCode::UNRECOGNIZED_CHUNK_TYPE));
+            self.report_settled(request, Some(CauseCode::UNRECOGNIZED_CHUNK_TYPE));
         }
         self.dynamic_address = None;
         self.agreed.dynamic_addresses = false;
@@ -256,7 +256,7 @@ impl Association {
         usual
     }
 
-    fn tell_settled(&mut self, request: AsconfRequest, refused: Option<CauseCode>) {
+    fn report_settled(&mut self, request: AsconfRequest, refused: Option<CauseCode>) {
         let change = match request {
             AsconfRequest::Add(_) => OwnAddressChange::Added,
             AsconfRequest::Delete(_) => OwnAddressChange::Removed,

@@ -129,7 +129,7 @@ impl Association {
         counters: &mut Counters,
     ) {
         self.paths.set_local_addresses(addresses);
-        self.tell_own_addresses(now, addresses, counters);
+        self.announce_own_addresses(now, addresses, counters);
     }
 
     /// The user wants to know now whether a path works.

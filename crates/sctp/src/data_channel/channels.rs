@@ -261,7 +261,7 @@ impl DataChannels {
                     }
                 }
                 io::Output::Timeout(at) => {
-                    if !self.advance(now, endpoint) && !self.take_in(now, endpoint) {
+                    if !self.advance(now, endpoint) && !self.take_incoming(now, endpoint) {
                         return Output::Endpoint(io::Output::Timeout(at));
                     }
                 }
@@ -279,7 +279,7 @@ impl DataChannels {
     }
 
     /// Takes what came until there is something to tell; says whether anything came.
-    fn take_in(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
+    fn take_incoming(&mut self, now: Duration, endpoint: &mut Endpoint) -> bool {
         let mut came = false;
         while !self.is_paused && self.events.is_empty() {
             match endpoint.receive(now, self.association) {

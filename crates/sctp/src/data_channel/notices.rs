@@ -50,7 +50,7 @@ impl DataChannels {
 
     fn notice_more(&mut self, endpoint: &Endpoint, event: &Event) {
         match event {
-            Event::Up { .. } => self.come_up(endpoint),
+            Event::Up { .. } => self.open_negotiated(endpoint),
             Event::StreamsAdded { .. } => self.streams = self.streams_agreed_on(endpoint),
             Event::Restarted => {
                 self.control.clear();
@@ -82,7 +82,7 @@ impl DataChannels {
     }
 
     /// Channels agreed on beforehand are open; those beyond the streams agreed on cannot be.
-    fn come_up(&mut self, endpoint: &Endpoint) {
+    fn open_negotiated(&mut self, endpoint: &Endpoint) {
         self.streams = self.streams_agreed_on(endpoint);
         let streams = self.streams.unwrap_or(0);
         let beyond = self.channels.range(StreamId(streams)..);

@@ -431,7 +431,7 @@ impl Endpoint {
             outbound: config.outbound_streams.max(1),
             inbound: config.max_inbound_streams.max(1),
             initial_tsn: Tsn(self.random.next_u32()),
-            addresses: addresses::to_tell(&self.local_addresses, peer),
+            addresses: addresses::to_announce(&self.local_addresses, peer),
             offers: config.extensions.into(),
             authentication: self.auth_offer(config),
         }

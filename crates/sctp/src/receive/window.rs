@@ -48,7 +48,7 @@ pub(crate) struct Window {
     payload: usize,
     memory: usize,
     /// What the peer may still send, as it was told last.
-    told: usize,
+    advertised_window: usize,
 }
 
 impl Window {
@@ -58,8 +58,14 @@ impl Window {
             WindowAccounting::Memory => MEMORY_FACTOR as u32,
             WindowAccounting::Payload => PAYLOAD_MEMORY_FACTOR as u32,
         };
-        let mut window =
-            Self { buffer, allowance: 0, memory_factor, payload: 0, memory: 0, told: buffer };
+        let mut window = Self {
+            buffer,
+            allowance: 0,
+            memory_factor,
+            payload: 0,
+            memory: 0,
+            advertised_window: buffer,
+        };
         window.set_allowance(buffer);
         window
     }
@@ -116,7 +122,7 @@ impl Window {
     pub(crate) fn hold(&mut self, payload: usize) {
         self.payload += payload;
         self.memory += payload + CHUNK_OVERHEAD;
-        self.told = self.told.saturating_sub(payload);
+        self.advertised_window = self.advertised_window.saturating_sub(payload);
     }
 
     /// Gives back what `chunks` chunks took.
@@ -140,25 +146,25 @@ impl Window {
 
     /// What to tell the peer now. A small window does not grow in small steps.
     pub(crate) fn would_advertise(&self) -> u32 {
-        u32::try_from(self.next_told()).unwrap_or(u32::MAX)
+        u32::try_from(self.next_advertised()).unwrap_or(u32::MAX)
     }
 
     /// The peer was told [`Self::would_advertise`].
     pub(crate) fn advertised(&mut self) {
-        self.told = self.next_told();
+        self.advertised_window = self.next_advertised();
     }
 
-    fn next_told(&self) -> usize {
+    fn next_advertised(&self) -> usize {
         let free = self.free();
         let step = SILLY_STEP.min(self.buffer() / 2);
-        let silly = free < self.buffer() / 2 && free < self.told + step;
-        if silly { free.min(self.told) } else { free }
+        let silly = free < self.buffer() / 2 && free < self.advertised_window + step;
+        if silly { free.min(self.advertised_window) } else { free }
     }
 
     /// Whether the window has grown so much that the peer is to be told now.
     pub(crate) fn wants_update(&self) -> bool {
         let step = (self.buffer() / UPDATE_PART).max(SILLY_STEP.min(self.buffer() / 2));
-        self.free() >= self.told + step
+        self.free() >= self.advertised_window + step
     }
 }
 

@@ -53,7 +53,7 @@ impl Forwarding {
 
     /// What told the peer of it, or watched over that, is gone: it is told again, if there is something
     /// to tell.
-    pub(super) fn tell_again(&mut self, outstanding: &Outstanding) {
+    pub(super) fn make_due(&mut self, outstanding: &Outstanding) {
         self.is_due |= self.is_ahead(outstanding);
     }
 
@@ -89,7 +89,7 @@ impl Forwarding {
 
     /// The peer is told to go to `point`: what did not fit the list is told once it has gone as far as
     /// that (RFC 3758 §3.5, C4).
-    pub(super) fn note_told(&mut self, point: Tsn, path: PathId, now: Duration) {
+    pub(super) fn note_sent(&mut self, point: Tsn, path: PathId, now: Duration) {
         *self = Self { point, is_due: false, last: Some((path, now)) };
     }
 

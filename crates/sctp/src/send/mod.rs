@@ -263,8 +263,8 @@ impl Sender {
 
     /// Tells of room, and of having nothing left, once for each time.
     fn note_room(&mut self) {
-        self.queue.tell_room();
-        if self.is_dry() && self.queue.tell_dry() {
+        self.queue.notify_writable();
+        if self.is_dry() && self.queue.notify_dry() {
             self.outstanding.shrink();
         }
     }

@@ -128,7 +128,7 @@ impl Sender {
         if !fits {
             return false;
         }
-        self.forwarding.note_told(point, path, now);
+        self.forwarding.note_sent(point, path, now);
         // A flight, so that the path's timer is looked after though no data is on it.
         let _ = self.outstanding.number_for(path);
         if let Some(path) = paths.get_mut(path)

@@ -382,14 +382,14 @@ impl SendQueue {
     }
 
     /// Tells of room, once for each time that somebody waits for it.
-    pub(super) fn tell_room(&mut self) {
+    pub(super) fn notify_writable(&mut self) {
         if self.buffer.take_room(self.messages.len()) {
             self.events.push_back(Event::Writable);
         }
     }
 
     /// All is through: tells so, once for each time. Says whether it did.
-    pub(super) fn tell_dry(&mut self) -> bool {
+    pub(super) fn notify_dry(&mut self) -> bool {
         let was_busy = core::mem::take(&mut self.busy);
         if was_busy {
             self.messages.shrink();

@@ -91,7 +91,7 @@ impl Sender {
             flight.recovery =
                 is_error.then_some(Recovery { exit, packet, by_timeout: true, suspects });
         }
-        self.forwarding.tell_again(&self.outstanding);
+        self.forwarding.make_due(&self.outstanding);
         Expired { path: id, is_error }
     }
 
@@ -283,7 +283,7 @@ impl Sender {
                     while self.outstanding.move_waiting(number, to) {}
                     self.outstanding.leave_path(number);
                     // The timer that would have repeated it went with the path.
-                    self.forwarding.tell_again(&self.outstanding);
+                    self.forwarding.make_due(&self.outstanding);
                 }
                 Some(PathState::Active) => {}
                 Some(_) if to != id => while self.outstanding.move_waiting(number, to) {},

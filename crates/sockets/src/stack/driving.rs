@@ -33,7 +33,7 @@ impl Stack {
             Input::LocalAddresses(addresses) => {
                 self.addresses = addresses.iter().map(|ip| ip.to_canonical()).collect();
                 let keys: alloc::vec::Vec<PortKey> = self.ports.keys().copied().collect();
-                keys.into_iter().for_each(|key| self.tell_addresses(key));
+                keys.into_iter().for_each(|key| self.update_addresses(key));
             }
         }
     }
@@ -117,7 +117,7 @@ impl Stack {
                 }
                 continue;
             }
-            self.tell_readiness();
+            self.publish_readiness();
             if self.outputs.is_empty() && self.dirty.is_empty() {
                 let first = self.timers.first().map(|(due, _)| *due);
                 return Output::Timeout(first.into_iter().chain(autoclose).min());

@@ -29,7 +29,7 @@ const CHUNK_UNORDERED: u16 = 4;
 impl Stack {
     pub(super) fn handle_event(&mut self, key: PortKey, inner: AssociationId, event: Event) {
         if let Event::Up { by_peer: true, .. } = event {
-            self.take_in(key, inner);
+            self.adopt(key, inner);
         }
         let known = self.ports.get(&key).and_then(|port| port.associations.get(&inner)).copied();
         let Some(id) = known else { return };
@@ -42,7 +42,7 @@ impl Stack {
     }
 
     /// A peer has opened an association.
-    fn take_in(&mut self, key: PortKey, inner: AssociationId) {
+    fn adopt(&mut self, key: PortKey, inner: AssociationId) {
         let Some(port) = self.ports.get(&key) else { return };
         if port.associations.contains_key(&inner) {
             return;
@@ -81,11 +81,11 @@ impl Stack {
             Event::Up { outbound, inbound, .. } => self.on_up(id, (outbound, inbound)),
             Event::Restarted => {
                 let streams = self.associations.get(&id).map_or((0, 0), |assoc| assoc.streams);
-                self.tell_change(id, AssocChange::Restart, 0, streams, &[]);
+                self.notify_change(id, AssocChange::Restart, 0, streams, &[]);
             }
             Event::Lost(reason) => self.on_lost(id, &reason),
             Event::Closed => {
-                self.tell_change(id, AssocChange::ShutdownComplete, 0, (0, 0), &[]);
+                self.notify_change(id, AssocChange::ShutdownComplete, 0, (0, 0), &[]);
                 self.on_ended(id);
             }
             Event::PeerShutdown => self.on_peer_shutdown(id),
@@ -105,11 +105,11 @@ impl Stack {
             }
             Event::PartialDeliveryAborted { stream } => {
                 let bytes = notice::partial_delivery_aborted(id.0, stream.0);
-                self.tell(id, event::SCTP_PARTIAL_DELIVERY_EVENT, &[&bytes]);
+                self.notify(id, event::SCTP_PARTIAL_DELIVERY_EVENT, &[&bytes]);
             }
             Event::SenderDry => {
                 let bytes = notice::plain(event::SCTP_SENDER_DRY_EVENT, id.0);
-                self.tell(id, event::SCTP_SENDER_DRY_EVENT, &[&bytes]);
+                self.notify(id, event::SCTP_SENDER_DRY_EVENT, &[&bytes]);
             }
             Event::StreamsReset { outgoing, streams, outcome } => {
                 self.on_streams_reset(id, outgoing, &streams, outcome);
@@ -119,11 +119,11 @@ impl Stack {
                     assoc.streams = (outbound, inbound);
                 }
                 let bytes = notice::stream_change(flags_of(outcome), id.0, inbound, outbound);
-                self.tell(id, event::SCTP_STREAM_CHANGE_EVENT, &[&bytes]);
+                self.notify(id, event::SCTP_STREAM_CHANGE_EVENT, &[&bytes]);
             }
             Event::RemoteError { cause } => {
                 let bytes = notice::remote_error(cause.to_be(), id.0, 0);
-                self.tell(id, event::SCTP_REMOTE_ERROR, &[&bytes]);
+                self.notify(id, event::SCTP_REMOTE_ERROR, &[&bytes]);
             }
             _ => {}
         }
@@ -144,11 +144,11 @@ impl Stack {
             found.state = SocketState::Established;
         }
         self.refresh_paths(id);
-        self.tell_change(id, AssocChange::Up, 0, streams, &[]);
+        self.notify_change(id, AssocChange::Up, 0, streams, &[]);
         let authenticates = self.endpoint_status(id).is_some_and(|it| it.agreed.authentication);
         if !authenticates {
             let bytes = notice::no_authentication(id.0);
-            self.tell(id, event::SCTP_AUTHENTICATION_EVENT, &[&bytes]);
+            self.notify(id, event::SCTP_AUTHENTICATION_EVENT, &[&bytes]);
         }
     }
 
@@ -178,7 +178,7 @@ impl Stack {
             found.shut_read = true;
         }
         let bytes = notice::plain(event::SCTP_SHUTDOWN_EVENT, id.0);
-        self.tell(id, event::SCTP_SHUTDOWN_EVENT, &[&bytes]);
+        self.notify(id, event::SCTP_SHUTDOWN_EVENT, &[&bytes]);
     }
 
     fn on_readable(&mut self, id: AssocId) {
@@ -206,7 +206,7 @@ impl Stack {
         }
         let (error, info) = cause_of(reason);
         let change = if was_opening { AssocChange::CannotStart } else { AssocChange::Lost };
-        self.tell_change(id, change, error, (0, 0), &info);
+        self.notify_change(id, change, error, (0, 0), &info);
         self.on_ended(id);
     }
 
@@ -241,7 +241,7 @@ impl Stack {
         let socket = hearer(assoc).and_then(|id| self.sockets.get(&id));
         let shown = socket.map_or(address, |found| found.visible(address));
         let bytes = notice::peer_address_change(shown, state, 0, id.0);
-        self.tell(id, event::SCTP_PEER_ADDR_CHANGE, &[&bytes]);
+        self.notify(id, event::SCTP_PEER_ADDR_CHANGE, &[&bytes]);
     }
 
     fn on_send_failed(&mut self, id: AssocId, info: &SndRcvInfo, sent: bool, data: &[u8]) {
@@ -259,7 +259,7 @@ impl Stack {
             let flags = begins | ends | unordered;
             let old = SndRcvInfo { flags, ..*info };
             let head = notice::send_failed(sent, 0, &old.encode(), id.0, piece.len());
-            self.tell(id, event::SCTP_SEND_FAILED, &[&head, piece]);
+            self.notify(id, event::SCTP_SEND_FAILED, &[&head, piece]);
             let new = SndInfo {
                 stream: info.stream,
                 flags,
@@ -268,7 +268,7 @@ impl Stack {
                 association: id.0,
             };
             let head = notice::send_failed_event(sent, 0, &new.encode(), id.0, piece.len());
-            self.tell(id, event::SCTP_SEND_FAILED_EVENT, &[&head, piece]);
+            self.notify(id, event::SCTP_SEND_FAILED_EVENT, &[&head, piece]);
         }
     }
 
@@ -285,10 +285,10 @@ impl Stack {
         for (place, stream) in streams.iter().enumerate() {
             put_u16(&mut list, 2 * place, stream.0);
         }
-        self.tell(id, event::SCTP_STREAM_RESET_EVENT, &[&head, &list]);
+        self.notify(id, event::SCTP_STREAM_RESET_EVENT, &[&head, &list]);
     }
 
-    fn tell_change(
+    fn notify_change(
         &mut self,
         id: AssocId,
         change: AssocChange,
@@ -301,7 +301,7 @@ impl Stack {
         let is_many = holder.and_then(|id| self.sockets.get(&id)).is_some_and(|it| !it.is_single());
         let shown = if change == AssocChange::CannotStart && is_many { 0 } else { id.0 };
         let head = notice::assoc_change(change, error, streams, shown, info.len());
-        self.tell(id, event::SCTP_ASSOC_CHANGE, &[&head, info]);
+        self.notify(id, event::SCTP_ASSOC_CHANGE, &[&head, info]);
         // Data may have come in the packet that brought it up, and is told of behind that.
         if change == AssocChange::Up
             && let Some(first) = self.associations.get_mut(&id).and_then(|it| it.notices.back_mut())
@@ -311,7 +311,7 @@ impl Stack {
     }
 
     /// Queues a notification, if the program asked for its type.
-    fn tell(&mut self, id: AssocId, kind: u16, parts: &[&[u8]]) {
+    fn notify(&mut self, id: AssocId, kind: u16, parts: &[&[u8]]) {
         let Some(assoc) = self.associations.get_mut(&id) else { return };
         let is_wanted = assoc.settings.events & 1 << (kind & 0xff) != 0;
         let is_heard = assoc.socket.is_some() || assoc.listener.is_some();

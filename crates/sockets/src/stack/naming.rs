@@ -99,7 +99,7 @@ impl Stack {
         if let Some(port) = self.ports.get_mut(&key) {
             port.addresses.push(ip);
         }
-        self.tell_addresses(key);
+        self.update_addresses(key);
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl Stack {
         }
         port.addresses.retain(|other| *other != ip);
         let first = port.addresses.first().copied();
-        self.tell_addresses(key);
+        self.update_addresses(key);
         let bound = self.socket_mut(socket)?;
         if let (Some(name), Some(first)) = (&mut bound.bound, first)
             && name.ip() == ip

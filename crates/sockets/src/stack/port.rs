@@ -133,7 +133,7 @@ impl Stack {
         self.next_port += 1;
         self.ports.insert(key, port);
         self.numbers.entry(number).or_default().push(key);
-        self.tell_addresses(key);
+        self.update_addresses(key);
         Ok(key)
     }
 
@@ -155,7 +155,7 @@ impl Stack {
     }
 
     /// Tells an endpoint which addresses of this host are its.
-    pub(super) fn tell_addresses(&mut self, key: PortKey) {
+    pub(super) fn update_addresses(&mut self, key: PortKey) {
         let Some(port) = self.ports.get_mut(&key) else { return };
         let addresses = if port.addresses.is_empty() {
             let all = self.addresses.iter().copied();

@@ -46,7 +46,7 @@ impl Stack {
     }
 
     /// Tells of what changed, and wakes calls that wait.
-    pub(super) fn tell_readiness(&mut self) {
+    pub(super) fn publish_readiness(&mut self) {
         while let Some(id) = self.touched.pop_first() {
             let now = self.readiness(id);
             let Some(found) = self.sockets.get_mut(&id) else { continue };

@@ -15,7 +15,7 @@ use eyas_relay::tunnel::session::SessionLimits;
 use eyas_relay::tunnel::{Client, Forwards, Tunnel, TunnelError, reach};
 use tokio_util::sync::CancellationToken;
 
-use super::{Teller, files};
+use super::{NoticePrinter, files};
 use crate::command::pipe::bytes;
 use crate::command::{setting, target};
 use crate::failure::{Failure, Kind};
@@ -40,10 +40,10 @@ struct Known {
 
 pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(), Failure> {
     let mut interruption = crate::command::listen()?;
-    let teller = Teller::new(common);
+    let printer = NoticePrinter::new(common);
     let setting = Setting::read(flags)?;
     let connected = tokio::select! {
-        connected = setting.connect(teller) => connected?,
+        connected = setting.connect(printer) => connected?,
         kind = interruption.next() => return Err(Failure::new(kind, "interrupted")),
     };
     let (tunnel, endpoint) = connected;
@@ -59,7 +59,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
         dynamic: flags.dynamic.clone(),
     };
     let way = (setting.target.clone(), setting.policy.clone());
-    let client = Client::new(endpoint, way, forwards, move |notice| teller.tell(&notice));
+    let client = Client::new(endpoint, way, forwards, move |notice| printer.print(&notice));
     let client = client.map_err(|error| setting.failure(error))?;
     let stop = CancellationToken::new();
     let running = client.run(tunnel, stop.clone());
@@ -150,7 +150,7 @@ impl<'a> Setting<'a> {
 
     /// A session with the server, and what makes those after it. The key of one that was never met is
     /// kept, once it has let us in.
-    async fn connect(&self, teller: Teller) -> Result<(Tunnel, Endpoint), Failure> {
+    async fn connect(&self, printer: NoticePrinter) -> Result<(Tunnel, Endpoint), Failure> {
         let keys: Vec<_> = self.known.keys.iter().map(|(key, _)| *key).collect();
         let endpoint = self.endpoint(&keys).await?;
         let reached = reach(&endpoint, &self.target, &self.policy).await;
@@ -162,10 +162,10 @@ impl<'a> Setting<'a> {
             files::append(&self.known.file, &self.host.line(&key))?;
             let file = self.known.file.display();
             let text = format!("{} was never met: its key {key} is kept in {file}", self.host);
-            teller.complain("first-meeting", text);
+            printer.complain("first-meeting", text);
         }
         if self.flags.stdio.is_none() {
-            teller.say("connected", format!("connected over {way}"));
+            printer.say("connected", format!("connected over {way}"));
         }
         let endpoint = match keys.is_empty() {
             true => self.endpoint(&[key]).await?,

@@ -42,17 +42,17 @@ fn keygen(flags: &TunnelKeyFlags, common: &CommonFlags) -> Result<(), Failure> {
 
 /// Who is told what happens: a line each on standard error.
 #[derive(Clone, Copy, Debug)]
-struct Teller {
+struct NoticePrinter {
     json: bool,
     color: ColorChoice,
 }
 
-impl Teller {
+impl NoticePrinter {
     fn new(common: &CommonFlags) -> Self {
         Self { json: common.json, color: common.color }
     }
 
-    fn tell(self, notice: &Notice) {
+    fn print(self, notice: &Notice) {
         let line = if self.json {
             let object = json!({ "event": notice.event, "text": notice.text });
             Line::new().with(Paint::Plain, object.to_string())
@@ -64,10 +64,10 @@ impl Teller {
     }
 
     fn say(self, event: &'static str, text: String) {
-        self.tell(&Notice { event, text, is_bad: false });
+        self.print(&Notice { event, text, is_bad: false });
     }
 
     fn complain(self, event: &'static str, text: String) {
-        self.tell(&Notice { event, text, is_bad: true });
+        self.print(&Notice { event, text, is_bad: true });
     }
 }

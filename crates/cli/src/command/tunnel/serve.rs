@@ -11,7 +11,7 @@ use eyas_relay::tunnel::frame::ALPN;
 use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
 use tokio_util::sync::CancellationToken;
 
-use super::{Teller, files};
+use super::{NoticePrinter, files};
 use crate::command::setting;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelServeFlags};
@@ -22,28 +22,28 @@ const ATTEMPTS: usize = 1024;
 pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Before anybody can know that it runs, so that nobody can stop it too early.
     let mut interruption = crate::command::listen()?;
-    let teller = Teller::new(common);
-    let identity = identity(flags, teller)?;
+    let printer = NoticePrinter::new(common);
+    let identity = identity(flags, printer)?;
     let path = files::place(flags.authorized_keys.as_deref(), "authorized_keys")?;
     let keys = read(&path)?;
     if keys.is_empty() {
         let text = format!("nobody may connect yet: {} names no key", path.display());
-        teller.complain("keys", text);
+        printer.complain("keys", text);
     }
-    let known = Arc::new(Known { path, teller });
+    let known = Arc::new(Known { path, printer });
     let listener = bind(flags, identity.clone(), Arc::clone(&known)).await?;
     if let Some(why) = listener.sctp_missing() {
-        teller.complain("listening", format!("no SCTP inside UDP: {why}"));
+        printer.complain("listening", format!("no SCTP inside UDP: {why}"));
     }
     let key = files::fingerprint(&identity)?;
     let text = format!("listening on {} with the key {key}", listener.local_addr());
-    teller.say("listening", text);
+    printer.say("listening", text);
     let endpoint = Endpoint::builder()
         .max_attempts_in_flight(ATTEMPTS)
         .build()
         .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
     let grants = move |key: &KeyFingerprint| known.grant(key);
-    let server = Server::new(endpoint, grants, move |notice| teller.tell(&notice));
+    let server = Server::new(endpoint, grants, move |notice| printer.print(&notice));
     let stop = CancellationToken::new();
     let serving = server.serve(&listener, stop.clone());
     tokio::pin!(serving);
@@ -83,12 +83,12 @@ async fn bind(
 }
 
 /// The key of this server, made where there is none.
-fn identity(flags: &TunnelServeFlags, teller: Teller) -> Result<ServerIdentity, Failure> {
+fn identity(flags: &TunnelServeFlags, printer: NoticePrinter) -> Result<ServerIdentity, Failure> {
     let path = files::place(flags.key.key.as_deref(), "host.pem")?;
     if let Some(identity) = files::read_key(&path)? {
         return Ok(identity);
     }
-    teller.say("keys", format!("made a key for this server: {}", path.display()));
+    printer.say("keys", format!("made a key for this server: {}", path.display()));
     files::make_key(&path)
 }
 
@@ -100,7 +100,7 @@ fn read(path: &Path) -> Result<AuthorizedKeys, Failure> {
 /// The keys that may connect, as the file says at the moment.
 struct Known {
     path: PathBuf,
-    teller: Teller,
+    printer: NoticePrinter,
 }
 
 impl Known {
@@ -109,7 +109,7 @@ impl Known {
             Ok(keys) => keys.grant(key).cloned(),
             // A file that cannot be read lets nobody in.
             Err(failure) => {
-                self.teller.complain("keys", failure.message);
+                self.printer.complain("keys", failure.message);
                 None
             }
         }

@@ -204,7 +204,7 @@ impl Reconfiguration {
             None => response(add.request, ReconfigurationResult::Denied),
             Some(sum) => {
                 halves.receiver.set_inbound_streams(sum);
-                self.tell_of_streams(halves, ReconfigurationOutcome::Performed);
+                self.report_streams_added(halves, ReconfigurationOutcome::Performed);
                 response(add.request, ReconfigurationResult::Performed)
             }
         }

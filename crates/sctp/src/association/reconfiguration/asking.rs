@@ -219,13 +219,17 @@ impl Reconfiguration {
                     let outbound = halves.sender.terms().outbound;
                     halves.sender.set_outbound_streams(outbound.saturating_add(count));
                 }
-                self.tell_of_streams(halves, outcome);
+                self.report_streams_added(halves, outcome);
             }
-            Task::AddIncoming(_) => self.tell_of_streams(halves, outcome),
+            Task::AddIncoming(_) => self.report_streams_added(halves, outcome),
         }
     }
 
-    pub(super) fn tell_of_streams(&mut self, halves: &Halves<'_>, outcome: ReconfigurationOutcome) {
+    pub(super) fn report_streams_added(
+        &mut self,
+        halves: &Halves<'_>,
+        outcome: ReconfigurationOutcome,
+    ) {
         self.events.push_back(Event::StreamsAdded {
             outbound: halves.sender.terms().outbound,
             inbound: halves.receiver.inbound_streams(),
