@@ -32,7 +32,7 @@ use crate::{
     message::Message,
     pointer::{Data, Out, Text, give, handle},
     send_options::SendOptions,
-    wait::{Limit, Over, Turn, wait, wait_for},
+    wait::{Limit, Over, Turn, give_descriptor, wait, wait_for},
 };
 
 /// An SCTP association that carries messages on all its streams, without security. From any thread; one
@@ -192,8 +192,7 @@ pub extern "C" fn eyas_association_receive(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     answer(error, || {
-        let place = message.place("message")?;
-        place.write(std::ptr::null_mut());
+        let place = message.empty("message")?;
         Ok(match handle(association, "association")?.receive(Limit::of(timeout_ms))? {
             None => EYAS_WOULD_BLOCK,
             Some(None) => EYAS_END,
@@ -215,8 +214,7 @@ pub extern "C" fn eyas_association_event(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     answer(error, || {
-        let place = event.place("event")?;
-        place.write(std::ptr::null_mut());
+        let place = event.empty("event")?;
         Ok(match handle(association, "association")?.event(Limit::of(timeout_ms))? {
             None => EYAS_WOULD_BLOCK,
             Some(None) => EYAS_END,
@@ -236,11 +234,7 @@ pub extern "C" fn eyas_association_send_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let fd = fd.place("fd")?;
-        fd.write(handle(association, "association")?.sending.readiness.descriptor()?);
-        Ok(())
-    })
+    done(error, || give_descriptor(fd, handle(association, "association").map(|one| &one.sending)))
 }
 
 /// The same for eyas_association_receive.
@@ -251,9 +245,7 @@ pub extern "C" fn eyas_association_receive_fd(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     done(error, || {
-        let fd = fd.place("fd")?;
-        fd.write(handle(association, "association")?.receiving.readiness.descriptor()?);
-        Ok(())
+        give_descriptor(fd, handle(association, "association").map(|one| &one.receiving))
     })
 }
 
@@ -264,11 +256,7 @@ pub extern "C" fn eyas_association_event_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let fd = fd.place("fd")?;
-        fd.write(handle(association, "association")?.watching.readiness.descriptor()?);
-        Ok(())
-    })
+    done(error, || give_descriptor(fd, handle(association, "association").map(|one| &one.watching)))
 }
 
 /// The association at this moment, as JSON: `state`, streams, windows, `primary`, and `paths`, each with

@@ -25,7 +25,7 @@ use crate::{
     json,
     pointer::{Data, Out, Room, give, handle},
     stream::{Shared, Stream, Writing},
-    wait::{Limit, Over, Turn, lock, wait, wait_for},
+    wait::{Limit, Over, Turn, give_descriptor, lock, wait, wait_for},
 };
 
 /// A connection: what won a race, or was accepted. It keeps its endpoint's threads alive, so it may
@@ -246,11 +246,7 @@ pub extern "C" fn eyas_connection_read_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let fd = fd.place("fd")?;
-        fd.write(handle(connection, "connection")?.reading.readiness.descriptor()?);
-        Ok(())
-    })
+    done(error, || give_descriptor(fd, handle(connection, "connection").map(|one| &one.reading)))
 }
 
 /// The same for eyas_connection_write and eyas_connection_shutdown. This one, too, becomes readable, not
@@ -261,11 +257,7 @@ pub extern "C" fn eyas_connection_write_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let fd = fd.place("fd")?;
-        fd.write(handle(connection, "connection")?.writing.readiness.descriptor()?);
-        Ok(())
-    })
+    done(error, || give_descriptor(fd, handle(connection, "connection").map(|one| &one.writing)))
 }
 
 /// Closes the connection in order: what was written arrives, and the peer is told. Ends calls of other

@@ -50,8 +50,7 @@ pub extern "C" fn eyas_endpoint_new(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     done(error, || {
-        let place = endpoint.place("endpoint")?;
-        place.write(std::ptr::null_mut());
+        let place = endpoint.empty("endpoint")?;
         give(place, Endpoint::new(options)?);
         Ok(())
     })

@@ -51,8 +51,7 @@ pub extern "C" fn eyas_listen_options_new(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     done(error, || {
-        let place = options.place("options")?;
-        place.write(std::ptr::null_mut());
+        let place = options.empty("options")?;
         let text = address.read("address")?;
         let address = text.parse().map_err(|_| {
             Failure::invalid(format_args!(

@@ -16,7 +16,7 @@ use crate::{
     json,
     listen_options::ListenOptions,
     pointer::{Out, give, handle},
-    wait::{Limit, Over, Turn, wait, wait_for},
+    wait::{Limit, Over, Turn, give_descriptor, wait, wait_for},
 };
 
 /// Accepts connections over all its transports. From any thread, one accepting call at a time.
@@ -57,8 +57,7 @@ pub extern "C" fn eyas_listen(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     done(error, || {
-        let place = listener.place("listener")?;
-        place.write(std::ptr::null_mut());
+        let place = listener.empty("listener")?;
         let (endpoint, options) = (handle(endpoint, "endpoint")?, handle(options, "options")?);
         give(place, Listener::new(endpoint, options)?);
         Ok(())
@@ -75,8 +74,7 @@ pub extern "C" fn eyas_listener_accept(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     answer(error, || {
-        let place = connection.place("connection")?;
-        place.write(std::ptr::null_mut());
+        let place = connection.empty("connection")?;
         let accepted = handle(listener, "listener")?.accept(Limit::of(timeout_ms))?;
         let Some(accepted) = accepted else { return Ok(EYAS_WOULD_BLOCK) };
         give(place, accepted);
@@ -92,11 +90,7 @@ pub extern "C" fn eyas_listener_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let fd = fd.place("fd")?;
-        fd.write(handle(listener, "listener")?.accepting.readiness.descriptor()?);
-        Ok(())
-    })
+    done(error, || give_descriptor(fd, handle(listener, "listener").map(|one| &one.accepting)))
 }
 
 /// Ends a call of another thread that waits to accept, which returns EYAS_CANCELLED, and all later ones.

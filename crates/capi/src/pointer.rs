@@ -42,7 +42,14 @@ impl<'a, T> Out<'a, T> {
     }
 }
 
-impl<T> Out<'_, *mut T> {
+impl<'a, T> Out<'a, *mut T> {
+    /// The place for a handle, which has to be one. There is NULL in it until a handle is given.
+    pub(crate) fn empty(self, what: &str) -> Result<&'a mut MaybeUninit<*mut T>, Failure> {
+        let place = self.place(what)?;
+        place.write(std::ptr::null_mut());
+        Ok(place)
+    }
+
     /// Gives a new handle to the caller, or nothing to who does not want one.
     pub(crate) fn give(self, value: T) {
         if let Some(place) = self.0 {

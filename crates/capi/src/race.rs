@@ -19,7 +19,7 @@ use crate::{
     json,
     pointer::{Out, give, handle},
     target::Target,
-    wait::{Limit, Over, Turn, lock, wait},
+    wait::{Limit, Over, Turn, give_descriptor, lock, wait},
 };
 
 /// A race to a target that is under way, or over. From any thread, one waiting call at a time.
@@ -125,8 +125,7 @@ pub extern "C" fn eyas_connect(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     done(error, || {
-        let place = connection.place("connection")?;
-        place.write(std::ptr::null_mut());
+        let place = connection.empty("connection")?;
         let limit = Limit::of(timeout_ms);
         if limit == Limit::Now {
             return Err(Failure::invalid(
@@ -151,8 +150,7 @@ pub extern "C" fn eyas_race_start(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     done(error, || {
-        let place = race.place("race")?;
-        place.write(std::ptr::null_mut());
+        let place = race.empty("race")?;
         let (endpoint, target) = (handle(endpoint, "endpoint")?, handle(target, "target")?);
         give(place, Race::start(endpoint, target)?);
         Ok(())
@@ -167,11 +165,7 @@ pub extern "C" fn eyas_race_fd(
     fd: Out<'_, c_int>,
     error: Out<'_, *mut Failure>,
 ) -> Code {
-    done(error, || {
-        let fd = fd.place("fd")?;
-        fd.write(handle(race, "race")?.turn.readiness.descriptor()?);
-        Ok(())
-    })
+    done(error, || give_descriptor(fd, handle(race, "race").map(|one| &one.turn)))
 }
 
 /// Gives the connection that has won, once: the caller's, to be freed with eyas_connection_free; or says
@@ -185,8 +179,7 @@ pub extern "C" fn eyas_race_finish(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     answer(error, || {
-        let place = connection.place("connection")?;
-        place.write(std::ptr::null_mut());
+        let place = connection.empty("connection")?;
         let Some(won) = handle(race, "race")?.finish(Limit::of(timeout_ms))? else {
             return Ok(EYAS_WOULD_BLOCK);
         };
@@ -205,8 +198,7 @@ pub extern "C" fn eyas_race_better(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     answer(error, || {
-        let place = connection.place("connection")?;
-        place.write(std::ptr::null_mut());
+        let place = connection.empty("connection")?;
         Ok(match handle(race, "race")?.better(Limit::of(timeout_ms))? {
             None => EYAS_WOULD_BLOCK,
             Some(None) => EYAS_END,

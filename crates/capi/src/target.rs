@@ -73,8 +73,7 @@ pub extern "C" fn eyas_target_new(
     error: Out<'_, *mut Failure>,
 ) -> Code {
     done(error, || {
-        let place = target.place("target")?;
-        place.write(std::ptr::null_mut());
+        let place = target.empty("target")?;
         let target = Target {
             host: self::host(host, "host")?,
             port,

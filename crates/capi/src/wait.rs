@@ -1,6 +1,7 @@
 //! Calls that wait, wait so long, or do not wait.
 
 use std::{
+    ffi::c_int,
     future::poll_fn,
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
@@ -14,6 +15,7 @@ use crate::{
     code::{EYAS_CANCELLED, EYAS_TIMEOUT},
     error::Failure,
     home::Home,
+    pointer::Out,
     readiness::Readiness,
     signals::Quiet,
 };
@@ -56,6 +58,16 @@ impl Turn {
             ))),
         }
     }
+}
+
+/// Gives the descriptor that is readable while a call with this turn is worth a try.
+pub(crate) fn give_descriptor(
+    fd: Out<'_, c_int>,
+    turn: Result<&Turn, Failure>,
+) -> Result<(), Failure> {
+    let place = fd.place("fd")?;
+    place.write(turn?.readiness.descriptor()?);
+    Ok(())
 }
 
 /// Says once that everything on a handle is over.
