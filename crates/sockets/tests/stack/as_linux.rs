@@ -156,20 +156,6 @@ fn a_peeled_off_socket_has_one_peer_whoever_is_named() {
 }
 
 #[test]
-fn an_abort_without_words_tells_that_the_user_wanted_it() {
-    let mut pair = Pair::new();
-    let (client, server, _) = pair.connected(&EVENTS);
-    pair.hear(0, client, 100, 0).unwrap();
-    pair.say(0, client, b"never read").unwrap();
-    pair.second();
-    pair.at(1, |stack, now| stack.close(now, server));
-    pair.second();
-    let lost = pair.hear(0, client, 100, 0).unwrap();
-    assert_eq!((kind(&lost.data), lost.data.len()), ((0x8001, 1), 24));
-    assert_eq!(lost.data[20..], [0, 12, 0, 4], "the cause as it was on the wire");
-}
-
-#[test]
 fn sending_to_the_peer_of_an_association_that_is_over_is_a_broken_pipe() {
     let mut pair = Pair::new();
     let (client, server, _) = pair.connected(&[0; 14]);

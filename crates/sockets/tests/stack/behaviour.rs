@@ -240,7 +240,8 @@ fn unread_data_makes_closing_an_abort() {
     pair.second();
     assert_eq!(poll(&pair, 0, client), "IN|OUT|ERR");
     let lost = pair.hear(0, client, 100, 0).unwrap();
-    assert_eq!(kind(&lost.data), (0x8001, 1), "COMM_LOST");
+    assert_eq!((kind(&lost.data), lost.data.len()), ((0x8001, 1), 24), "COMM_LOST");
+    assert_eq!(lost.data[20..], [0, 12, 0, 4], "the user's abort, as it was on the wire");
     assert_eq!(poll(&pair, 0, client), "OUT|ERR");
     assert_eq!(pair.hear(0, client, 100, 0), Err(Errno::ECONNRESET), "once");
     assert_eq!(poll(&pair, 0, client), "OUT");
