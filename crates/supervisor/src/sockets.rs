@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use eyas::race::report::milliseconds;
 use eyas::sctp::{Buffers, Wires};
 use eyas_sctp::config::AssociationConfig;
 use eyas_sctp::io::Input as Arrival;
@@ -131,7 +132,7 @@ impl Sockets {
         Status {
             udp_port: self.wires.udp_port(),
             addresses: self.wires.addresses(),
-            up_ms: (self.now().as_secs_f64() * 1e6).round() / 1e3,
+            up_ms: milliseconds(self.now()),
             ..Status::of(&self.settings, self.stack.status())
         }
     }
