@@ -1,22 +1,18 @@
 //! From a destination to a connection: a race, won by who speaks where that can be had.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use eyas::race::candidate::Security;
-use eyas::race::target::Target;
-use eyas::{ByteStream, ConnectError, Connection, Initiation, Preconnection, Recording};
+use eyas::{ByteStream, ConnectError, Connection, Initiation, Recording};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
 use crate::client_hello::{FirstFlight, MAX_CLIENT_HELLO, first_flight};
 use crate::handshake::{Destination, Refusal};
+use crate::permitted::PermittedRace;
 use crate::report::WonBy;
-use crate::rules::{Verdict, Why};
 use crate::shared::Shared;
 
 /// How long a client that has been told that it is connected may keep silent before it is taken to
@@ -50,42 +46,22 @@ pub(crate) enum Missed {
 
 /// A race to be run for a client.
 pub(crate) struct DestinationRace<'a> {
-    preconnection: Preconnection,
+    race: PermittedRace,
     shared: &'a Shared,
     destination: &'a Destination,
-    /// Whether the rules took an address away.
-    sifted: Arc<AtomicBool>,
 }
 
 impl<'a> DestinationRace<'a> {
     /// A race to this destination, if this client may go there.
     pub(crate) fn new(
-        shared: &'a Arc<Shared>,
+        shared: &'a Shared,
         destination: &'a Destination,
         client: SocketAddr,
     ) -> Result<Self, Refusal> {
-        let Destination { host, port } = destination.clone();
-        let client = client.ip();
-        let verdict = shared.rules.of_destination(destination, client);
-        let transports = shared.policy.transports.clone();
-        let target = Target::plain(host, port, transports, Security::None);
-        let mut preconnection = shared.endpoint.preconnection(target).policy(shared.policy.clone());
-        let sifted = Arc::<AtomicBool>::default();
-        match verdict {
-            Verdict::Denied(why) => return Err(not_allowed(why)),
-            Verdict::Allowed => {}
-            Verdict::ByAddress => {
-                let (shared, sifted) = (Arc::clone(shared), Arc::clone(&sifted));
-                preconnection = preconnection.allowing(move |ip| {
-                    let may = shared.rules.of_address(ip, port, client).is_ok();
-                    if !may {
-                        sifted.store(true, Ordering::Relaxed);
-                    }
-                    may
-                });
-            }
-        }
-        Ok(Self { preconnection, shared, destination, sifted })
+        let (policy, rules) = (shared.policy.clone(), &shared.rules);
+        let race = PermittedRace::new(&shared.endpoint, policy, rules, destination, client.ip());
+        let race = race.map_err(|why| Refusal::NotAllowed(why.to_string()))?;
+        Ok(Self { race, shared, destination })
     }
 
     /// Races until a transport is up, tells the client so, and then, if it begins with a ClientHello,
@@ -96,7 +72,7 @@ impl<'a> DestinationRace<'a> {
         (rest, granted): (Bytes, Bytes),
         race: &mut Option<Recording>,
     ) -> Result<Connected, Missed> {
-        let mut initiation = self.preconnection.clone().until_spoken().initiate();
+        let mut initiation = self.race.preconnection.clone().until_spoken().initiate();
         *race = Some(initiation.recording());
         tokio::select! {
             up = initiation.transport_up() => {
@@ -164,7 +140,7 @@ impl<'a> DestinationRace<'a> {
         self,
         race: &mut Option<Recording>,
     ) -> Result<ByteStream, Missed> {
-        let mut initiation = self.preconnection.clone().initiate();
+        let mut initiation = self.race.preconnection.clone().initiate();
         *race = Some(initiation.recording());
         let usable = initiation.usable().await;
         let connection = usable.map_err(|error| Missed::Refused(self.refusal(&error)))?;
@@ -174,7 +150,7 @@ impl<'a> DestinationRace<'a> {
 
     fn refusal(&self, error: &ConnectError) -> Refusal {
         match Refusal::from(error) {
-            Refusal::NoAddress(_) if self.sifted.load(Ordering::Relaxed) => {
+            Refusal::NoAddress(_) if self.race.is_sifted() => {
                 // Which rule it was depends on the address; that it was one does not.
                 let text = format!("{} leads only to where clients may not go", self.destination);
                 Refusal::NotAllowed(text)
@@ -187,10 +163,6 @@ impl<'a> DestinationRace<'a> {
             other => other,
         }
     }
-}
-
-fn not_allowed(why: Why) -> Refusal {
-    Refusal::NotAllowed(why.to_string())
 }
 
 /// Only QUIC connections that are closed cannot become one, and there are none of them.

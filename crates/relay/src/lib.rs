@@ -39,6 +39,7 @@ pub mod gateway;
 pub mod handshake;
 mod limits;
 mod metrics;
+mod permitted;
 mod report;
 mod requester;
 pub mod rules;

@@ -152,7 +152,7 @@ impl ProxyBuilder {
         let shared = Arc::new(Shared {
             endpoint: self.endpoint,
             policy,
-            rules: self.rules,
+            rules: Arc::new(self.rules),
             users: self.users,
             admission: Admission::new(&self.limits),
             limits: self.limits,

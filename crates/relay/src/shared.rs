@@ -33,7 +33,7 @@ impl std::fmt::Debug for Observers {
 pub(crate) struct Shared {
     pub(crate) endpoint: Endpoint,
     pub(crate) policy: Policy,
-    pub(crate) rules: Rules,
+    pub(crate) rules: Arc<Rules>,
     pub(crate) users: Option<Arc<Users>>,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,

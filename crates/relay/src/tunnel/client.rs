@@ -22,7 +22,6 @@ use super::link::{ChannelStream, Link, Questions};
 use super::notice::{Notice, Observer};
 use super::session::{End, SessionLimits, Side};
 use crate::handshake::{Destination, Refusal};
-use crate::rules::Rules;
 
 /// How long a program that connects here waits for a session.
 const SESSION_TIME: Duration = Duration::from_secs(30);
@@ -272,7 +271,7 @@ impl Setup {
                 };
                 let setup = Arc::clone(self);
                 tasks.spawn(async move {
-                    match connect(&setup.endpoint, &Rules::default(), &to).await {
+                    match connect(&setup.endpoint, &Arc::default(), &to).await {
                         Ok(stream) => {
                             pass_on(stream, asked.accept(0)).await;
                         }

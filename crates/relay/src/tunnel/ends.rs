@@ -2,12 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use eyas::race::candidate::{Security, Transport};
+use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::race::target::Target;
 use eyas::sockets::{self, StreamProtocol, Wanted};
 use eyas::{ByteStream, Endpoint};
 use socket2::SockRef;
@@ -18,7 +16,8 @@ use super::frame::Why;
 use super::link::ChannelStream;
 use crate::copy::{self, Duplex, End, Passed, Until};
 use crate::handshake::Destination;
-use crate::rules::{Rules, Verdict};
+use crate::permitted::PermittedRace;
+use crate::rules::Rules;
 
 /// Until a destination is connected to, or given up.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
@@ -66,31 +65,16 @@ pub(crate) fn listen(at: &Place) -> Result<(Vec<TcpListener>, u16), String> {
 /// Connects to where a channel is to lead.
 pub(crate) async fn connect(
     endpoint: &Endpoint,
-    rules: &Rules,
+    rules: &Arc<Rules>,
     to: &Destination,
 ) -> Result<ByteStream, (Why, String)> {
-    let Destination { host, port } = to.clone();
-    let target = Target::plain(host, port, vec![Transport::Tcp], Security::None);
     let policy =
         Policy { transports: vec![Transport::Tcp], deadline: CONNECT_TIME, ..Policy::default() };
-    let mut preconnection = endpoint.preconnection(target).policy(policy);
-    let sifted = Arc::<AtomicBool>::default();
     let not_allowed =
         || (Why::NotAllowed, format!("this key may not connect to {to} (permit-open)"));
-    match rules.of_destination(to, ASKS) {
-        Verdict::Denied(_) => return Err(not_allowed()),
-        Verdict::Allowed => {}
-        Verdict::ByAddress => {
-            let (rules, sifted) = (rules.clone(), Arc::clone(&sifted));
-            preconnection = preconnection.allowing(move |ip| {
-                let may = rules.of_address(ip, port, ASKS).is_ok();
-                sifted.fetch_or(!may, Relaxed);
-                may
-            });
-        }
-    }
-    let connection = preconnection.connect().await.map_err(|error| {
-        let is_sifted = sifted.load(Relaxed) && error.attempts().is_empty();
+    let race = PermittedRace::new(endpoint, policy, rules, to, ASKS).map_err(|_| not_allowed())?;
+    let connection = race.preconnection.clone().connect().await.map_err(|error| {
+        let is_sifted = race.is_sifted() && error.attempts().is_empty();
         if is_sifted { not_allowed() } else { (Why::Failed, error.to_string()) }
     })?;
     let gone = |_| (Why::Failed, "the connection was closed at once".to_owned());

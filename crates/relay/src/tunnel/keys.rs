@@ -9,6 +9,7 @@
 //! ```
 
 use std::fmt;
+use std::sync::Arc;
 
 use eyas::KeyFingerprint;
 use eyas::race::target::Host;
@@ -21,7 +22,7 @@ use crate::rules::{Pattern, Rules};
 pub struct Grant {
     /// What the line calls it.
     pub name: String,
-    pub(crate) open: Rules,
+    pub(crate) open: Arc<Rules>,
     listen: Listening,
 }
 
@@ -147,7 +148,7 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
         Some(allow) => Rules { allow, deny: vec!["*".parse().map_err(|_| "no pattern")?] },
     };
     let listen = listen.map_or(Listening::Loopback, Listening::At);
-    Ok((key, Grant { name: name.trim().to_owned(), open, listen }))
+    Ok((key, Grant { name: name.trim().to_owned(), open: Arc::new(open), listen }))
 }
 
 /// `[ADDRESS:]PORT`, with `*` for any.
