@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::outstanding::ChunkState;
 use super::peer_window::PeerWindow;
 use super::queue::{MessageId, QueuedMessage};
 use super::retransmission::Meaning;
@@ -102,7 +103,10 @@ impl Sender {
         let count = message.last_tsn.distance_from(message.first_tsn);
         (0..=count).all(|offset| {
             let chunk = self.outstanding.get(message.first_tsn.plus(offset));
-            chunk.is_none_or(|chunk| chunk.message != id || chunk.released)
+            // A peer may deny even what it said that it would keep: then it is under way again.
+            chunk.is_none_or(|chunk| {
+                chunk.message != id || (chunk.released && chunk.state == ChunkState::Acknowledged)
+            })
         })
     }
 

@@ -110,6 +110,34 @@ fn a_restart_keeps_what_was_not_begun() {
     assert_eq!(numbers(&packets), [(1, 0)]);
 }
 
+/// The peer said that it would keep a chunk, and then that it never had it: what was taken back is
+/// no longer under way once it restarts.
+#[test]
+fn a_restart_forgets_what_was_kept_and_then_denied() {
+    let mut bench = Bench::new();
+    for context in 0..3 {
+        bench.send(SendInfo { context, ..on(1) }, 1400).expect("taken");
+        bench.packet(PathId(0)).expect("a packet");
+    }
+    let kept = SackBuilder {
+        cumulative_tsn: FIRST.previous(),
+        a_rwnd: 1 << 20,
+        nr_gap_blocks: &[GapBlock { start: 2, end: 2 }],
+        is_nr: true,
+        ..Default::default()
+    };
+    bench.handle(&kept.build());
+    bench.sack(1, &[]);
+    assert_eq!(bench.sender.in_flight(), 2 * 1400);
+    let terms = Terms { initial_tsn: Tsn(7), ..terms() };
+    bench.sender.restart(terms, &mut bench.paths);
+    let failed = bench.events();
+    let failed = failed.iter().filter(|event| matches!(event, Event::SendFailed { .. })).count();
+    assert_eq!(failed, 2, "both were denied or never reported");
+    assert_eq!(bench.paths.get(PathId(0)).expect("it stays").outstanding(), 0);
+    assert_eq!(bench.sender.queued_bytes(), 0);
+}
+
 #[test]
 fn at_the_end_everything_unacknowledged_has_failed() {
     let mut bench = Bench::new();
