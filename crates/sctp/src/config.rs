@@ -203,7 +203,8 @@ pub struct AssociationConfig {
     pub authenticated_chunks: Vec<u8>,
     /// Keys that the peer has too (`SCTP_AUTH_KEY`, `SCTP_AUTH_ACTIVE_KEY`).
     pub shared_keys: SharedKeys,
-    /// The most addresses of a peer that are looked at.
+    /// The most addresses of a peer that are looked at. An association has 255 paths at most, whatever
+    /// this says.
     pub max_peer_addresses: usize,
     /// Priority (lower goes first) or weight of single streams, as the scheduler understands it;
     /// others have priority 0 and weight 1 (`SCTP_STREAM_SCHEDULER_VALUE`).

@@ -55,6 +55,7 @@ use heartbeat::Beat;
 pub use heartbeat::{HEARTBEAT_CHUNK, Heartbeat};
 use mtu::Mtu;
 pub use mtu::MtuState;
+pub(crate) use paths::MAX_PATHS;
 pub use paths::Paths;
 pub use rto::Rto;
 pub use state::PathState;

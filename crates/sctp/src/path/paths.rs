@@ -12,6 +12,9 @@ use crate::identifier::PathId;
 /// The most changes of paths that wait to be fetched; the oldest go first.
 const MAX_CHANGES: usize = 256;
 
+/// The most paths of an association: the number of one, among those that carry data, is a byte.
+pub(crate) const MAX_PATHS: usize = 255;
+
 /// The paths of one association.
 #[derive(Clone, Debug)]
 pub struct Paths {
@@ -143,8 +146,8 @@ impl Paths {
         }
     }
 
-    /// Takes one address more, unconfirmed (RFC 9260 §5.4). `None` if there is no number left for
-    /// it; the path that is there already if it is not new.
+    /// Takes one address more, unconfirmed (RFC 9260 §5.4). `None` if there are 255 already, or no
+    /// number is left; the path that is there already if it is not new.
     pub fn add(
         &mut self,
         remote: SocketAddr,
@@ -153,6 +156,9 @@ impl Paths {
     ) -> Option<PathId> {
         if let Some(known) = self.paths.iter().find(|path| path.remote == remote) {
             return Some(known.id);
+        }
+        if self.paths.len() >= MAX_PATHS {
+            return None;
         }
         let id = PathId(self.next_id);
         self.next_id = self.next_id.checked_add(1)?;

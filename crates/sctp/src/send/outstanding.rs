@@ -17,6 +17,7 @@ use core::ops::Range;
 use super::tally::Tally;
 use crate::config::Cuc;
 use crate::identifier::PathId;
+use crate::path::MAX_PATHS;
 use crate::serial::Tsn;
 
 mod chunks;
@@ -27,9 +28,6 @@ mod transitions;
 
 pub(super) use chunks::{ChunkState, Chunks, SentChunk};
 pub(super) use flight::{Flight, Recovery, Run, Seen, in_run};
-
-/// The most paths of one association that data is sent on at a time.
-const MAX_FLIGHTS: usize = 255;
 
 /// Outstanding data.
 #[derive(Debug)]
@@ -143,7 +141,7 @@ impl Outstanding {
         u8::try_from(known).ok()
     }
 
-    /// The same; one is made if there is none. At most [`MAX_FLIGHTS`] paths at a time have one.
+    /// The same; one is made if there is none. At most [`MAX_PATHS`] paths at a time have one.
     pub(super) fn number_for(&mut self, path: PathId) -> Option<u8> {
         if let Some(known) = self.number_on(path) {
             return Some(known);
@@ -152,7 +150,7 @@ impl Outstanding {
             self.flights[free].reuse(path);
             return u8::try_from(free).ok();
         }
-        if self.flights.len() >= MAX_FLIGHTS {
+        if self.flights.len() >= MAX_PATHS {
             return None;
         }
         // Most associations have one path, and many associations are idle: no room is made for more.

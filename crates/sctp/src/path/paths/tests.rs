@@ -182,3 +182,15 @@ fn packets_find_their_path_by_both_addresses() {
     assert_eq!(paths.by_remote(address(9), None), None);
     assert_eq!(paths.by_address(address(3).ip()), Some(PathId(2)));
 }
+
+#[test]
+fn there_are_no_more_paths_than_a_byte_can_number() {
+    let config = AssociationConfig::default();
+    let mut paths = Paths::new(address(0), None, &config, [7; 32]);
+    let added = (1..=u8::MAX).filter(|&last| paths.add(address(last), None, &config).is_some());
+    assert_eq!(added.count(), 254);
+    assert_eq!(paths.len(), 255);
+    let gone = paths.iter().nth(3).expect("there are many").id;
+    paths.remove(gone).expect("it was there");
+    assert!(paths.add(address(u8::MAX), None, &config).is_some(), "there is room again");
+}
