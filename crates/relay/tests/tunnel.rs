@@ -119,10 +119,23 @@ impl Stage {
 
     /// A client with these forwards, and what it tells.
     async fn client(&self, forwards: Forwards) -> (CancellationToken, Receiver<Notice>) {
-        let first = self.tunnel(&[Transport::Tcp]).await.expect("a session");
-        let (sender, notices) = channel();
+        let (stop, notices, _) = self.client_at(self.address.port(), forwards).await;
+        (stop, notices)
+    }
+
+    /// One that knows the server by this port, and how it ends.
+    async fn client_at(
+        &self,
+        port: u16,
+        forwards: Forwards,
+    ) -> (CancellationToken, Receiver<Notice>, JoinHandle<Result<(), TunnelError>>) {
         let endpoint = self.endpoint(&self.client, &self.server);
-        let target = self.target(&[Transport::Tcp]);
+        let host = Host::Literal(self.address.ip(), 0);
+        let target = Target::plain(host, port, vec![Transport::Tcp], Security::Tls);
+        let target = (target.with_alpn([ALPN]), Policy::default());
+        let (stream, _) = wait(reach(&endpoint, &target.0, &target.1)).await.expect("a server");
+        let first = wait(Tunnel::begin(stream, SessionLimits::default())).await.expect("a session");
+        let (sender, notices) = channel();
         let client = Client::new(endpoint, target, forwards, move |notice| {
             // A test that is over does not listen.
             let _ = sender.send(notice);
@@ -130,8 +143,8 @@ impl Stage {
         let client = client.expect("a client");
         let stop = CancellationToken::new();
         let stopped = stop.clone();
-        tokio::spawn(async move { client.run(first, stopped).await });
-        (stop, notices)
+        let running = tokio::spawn(async move { client.run(first, stopped).await });
+        (stop, notices, running)
     }
 }
 
@@ -268,5 +281,106 @@ async fn a_session_that_is_over_is_told_and_made_anew() {
     converse(client().await.expect("it listens"), 1000).await;
     let events: Vec<_> = notices.try_iter().map(|notice| notice.event).collect();
     assert!(events.contains(&"disconnected") && events.contains(&"connected"), "{events:?}");
+    stop.cancel();
+}
+
+/// How a destination hears the end of what it was told, after the first byte.
+async fn destination() -> (u16, tokio::sync::mpsc::Receiver<std::io::Result<usize>>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
+    let port = listener.local_addr().expect("an address").port();
+    let (sender, ends) = tokio::sync::mpsc::channel(4);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let sender = sender.clone();
+            tokio::spawn(async move {
+                stream.read_u8().await.expect("the first byte");
+                stream.write_u8(1).await.expect("writes");
+                let end = stream.read_to_end(&mut Vec::new()).await;
+                sender.send(end).await.expect("the test listens");
+            });
+        }
+    });
+    (port, ends)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destination_hears_a_reset_unless_everything_was_said() {
+    let mut stage = Stage::new("").await;
+    let (port, mut ends) = destination().await;
+    let to = eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}")).expect("it");
+    let is_reset = |end: Option<std::io::Result<usize>>| {
+        let error = end.expect("an end").expect_err("not as if everything had been said");
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    };
+    for transport in ALL {
+        let tunnel = stage.tunnel(&[transport]).await.expect("a session");
+        let mut channels = Vec::new();
+        for _ in 0..3 {
+            let mut channel = wait(tunnel.open(to.clone())).await.expect("a channel");
+            channel.write_all(b"x").await.expect("writes");
+            wait(channel.read_u8()).await.expect("it has come");
+            channels.push(channel);
+        }
+        let mut whole = channels.pop().expect("one");
+        whole.shutdown().await.expect("ends");
+        assert_eq!(wait(whole.read_to_end(&mut Vec::new())).await.expect("an end"), 0);
+        assert_eq!(wait(ends.recv()).await.expect("an end").expect("as it should"), 0);
+        drop(channels.pop());
+        is_reset(wait(ends.recv()).await);
+        // The last one ends with the session, or with the server.
+        match transport {
+            Transport::Tcp => stage.stop().await,
+            _ => wait(tunnel.end()).await,
+        }
+        is_reset(wait(ends.recv()).await);
+        if transport == Transport::Tcp {
+            stage.start().await;
+        }
+    }
+}
+
+/// Passes on a connection to this address, until it falls silent without closing anything.
+async fn line_to(address: SocketAddr) -> (u16, CancellationToken) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
+    let port = listener.local_addr().expect("an address").port();
+    let silence = CancellationToken::new();
+    let silent = silence.clone();
+    tokio::spawn(async move {
+        let (mut near, _) = listener.accept().await.expect("a connection");
+        let mut far = TcpStream::connect(address).await.expect("it listens");
+        tokio::select! {
+            _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+            () = silent.cancelled() => std::future::pending().await,
+        }
+    });
+    (port, silence)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_comes_back_has_its_ports_and_one_that_is_there_keeps_them() {
+    let (stage, port) = (Stage::new("").await, echo().await);
+    let there = ports::own_port();
+    let forwards = || Forwards {
+        remote: vec![forward(format!("{there}:127.0.0.1:{port}"))],
+        ..Forwards::default()
+    };
+    let listens = |notices: &Receiver<Notice>| {
+        let notice = tokio::task::block_in_place(|| notices.recv_timeout(HANGS)).expect("a notice");
+        assert_eq!(notice.event, "listening", "{notice:?}");
+    };
+    let (line, silence) = line_to(stage.address).await;
+    let (former_stop, notices, _former) = stage.client_at(line, forwards()).await;
+    listens(&notices);
+    let (_stop, _, second) = stage.client_at(stage.address.port(), forwards()).await;
+    let refused = wait(second).await.expect("it ends").expect_err("somebody listens there");
+    assert!(matches!(refused, TunnelError::Refused { .. }), "{refused}");
+    let client = TcpStream::connect((Ipv4Addr::LOCALHOST, there)).await.expect("it listens");
+    converse(client, 1000).await;
+    silence.cancel();
+    let (stop, notices) = stage.client(forwards()).await;
+    listens(&notices);
+    let client = TcpStream::connect((Ipv4Addr::LOCALHOST, there)).await.expect("it listens");
+    converse(client, 1000).await;
+    former_stop.cancel();
     stop.cancel();
 }

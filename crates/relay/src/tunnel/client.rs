@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::dynamic::{Speaker, introduce};
-use super::ends::{accept, connect, cut, listen, pass, pass_on};
+use super::ends::{accept, connect, listen, pass, reset_when_dropped};
 use super::forward::{Forward, Place};
 use super::frame::{Purpose, Why};
 use super::link::{ChannelStream, Link, Questions};
@@ -182,7 +182,7 @@ impl Client {
         let dynamic = forwards.dynamic.iter().map(|at| (at, Kind::Dynamic));
         for (at, kind) in local.chain(dynamic) {
             let (bound, port) =
-                listen(at).map_err(|words| TunnelError::Listen(at.clone(), words))?;
+                listen(at).map_err(|why| TunnelError::Listen(at.clone(), why.to_string()))?;
             let at = Place { port, ..at.clone() };
             let leads = match &kind {
                 Kind::Local(to) => to.to_string(),
@@ -272,9 +272,7 @@ impl Setup {
                 let setup = Arc::clone(self);
                 tasks.spawn(async move {
                     match connect(&setup.endpoint, &Arc::default(), &to).await {
-                        Ok(stream) => {
-                            pass_on(stream, asked.accept(0)).await;
-                        }
+                        Ok(reached) => reached.pass(asked.accept(0)).await,
                         Err((why, words)) => {
                             setup.observer.complain("unreachable", format!("{to}: {words}"));
                             asked.refuse(why, words);
@@ -383,14 +381,12 @@ async fn local(
     to: Destination,
     sessions: watch::Receiver<Option<Link>>,
 ) {
+    reset_when_dropped(&client);
     match channel(to.clone(), sessions).await {
         Ok(channel) => {
             pass(client, channel).await;
         }
-        Err((_, words)) => {
-            setup.observer.complain("refused", format!("{to}: {words}"));
-            cut(&client);
-        }
+        Err((_, words)) => setup.observer.complain("refused", format!("{to}: {words}")),
     }
 }
 

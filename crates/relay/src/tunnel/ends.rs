@@ -7,14 +7,14 @@ use std::time::Duration;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::sockets::{self, StreamProtocol, Wanted};
-use eyas::{ByteStream, Endpoint};
+use eyas::{Endpoint, Feedback};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::forward::Place;
 use super::frame::Why;
 use super::link::ChannelStream;
-use crate::copy::{self, Duplex, End, Passed, Until};
+use crate::copy::{self, End, Passed, Until};
 use crate::handshake::Destination;
 use crate::permitted::PermittedRace;
 use crate::rules::Rules;
@@ -28,19 +28,30 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Who asks is on this machine, as far as the rules about private destinations go: a key decides.
 const ASKS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
+/// Why it cannot be listened at a place.
+#[derive(Debug, thiserror::Error)]
+#[error("{words}")]
+pub(crate) struct ListenError {
+    words: String,
+    /// Somebody else listens there.
+    pub(crate) is_taken: bool,
+}
+
 /// Listens at a place: loopback in both families where nothing is named, if there are both.
-pub(crate) fn listen(at: &Place) -> Result<(Vec<TcpListener>, u16), String> {
+pub(crate) fn listen(at: &Place) -> Result<(Vec<TcpListener>, u16), ListenError> {
     let (four, six) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
     let tries: Vec<Vec<IpAddr>> = match at.bind.as_str() {
         "" | "localhost" => vec![vec![four, six], vec![four], vec![six]],
         "*" => vec![vec![Ipv6Addr::UNSPECIFIED.into()], vec![Ipv4Addr::UNSPECIFIED.into()]],
         bind => {
             let bind = bind.trim_start_matches('[').trim_end_matches(']');
-            vec![vec![bind.parse().map_err(|_| format!("{bind:?} is no address"))?]]
+            let no_address =
+                |_| ListenError { words: format!("{bind:?} is no address"), is_taken: false };
+            vec![vec![bind.parse().map_err(no_address)?]]
         }
     };
     let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
-    let mut why = String::new();
+    let mut why = ListenError { words: String::new(), is_taken: false };
     for addresses in tries {
         let addresses: Vec<_> =
             addresses.into_iter().map(|ip| SocketAddr::new(ip, at.port)).collect();
@@ -52,7 +63,7 @@ pub(crate) fn listen(at: &Place) -> Result<(Vec<TcpListener>, u16), String> {
             // A family that this machine has not is no reason; a port that is taken is.
             Err(error) => {
                 let is_taken = error.source.kind() == std::io::ErrorKind::AddrInUse;
-                why = error.to_string();
+                why = ListenError { words: error.to_string(), is_taken };
                 if is_taken {
                     break;
                 }
@@ -62,12 +73,29 @@ pub(crate) fn listen(at: &Place) -> Result<(Vec<TcpListener>, u16), String> {
     Err(why)
 }
 
+/// A connection to where a channel leads.
+#[derive(Debug)]
+pub(crate) struct Reached {
+    tcp: TcpStream,
+    feedback: Feedback,
+}
+
+impl Reached {
+    /// Passes on everything between it and the channel.
+    pub(crate) async fn pass(self, channel: ChannelStream) {
+        // What is sent on the channel is what the destination has said.
+        if pass(self.tcp, channel).await.sent > 0 {
+            self.feedback.first_byte_seen();
+        }
+    }
+}
+
 /// Connects to where a channel is to lead.
 pub(crate) async fn connect(
     endpoint: &Endpoint,
     rules: &Arc<Rules>,
     to: &Destination,
-) -> Result<ByteStream, (Why, String)> {
+) -> Result<Reached, (Why, String)> {
     let policy =
         Policy { transports: vec![Transport::Tcp], deadline: CONNECT_TIME, ..Policy::default() };
     let not_allowed =
@@ -77,33 +105,29 @@ pub(crate) async fn connect(
         let is_sifted = race.is_sifted() && error.attempts().is_empty();
         if is_sifted { not_allowed() } else { (Why::Failed, error.to_string()) }
     })?;
-    let gone = |_| (Why::Failed, "the connection was closed at once".to_owned());
-    connection.into_stream().map_err(gone)
+    let feedback = connection.feedback();
+    let other = |_| (Why::Failed, "the connection is not one of TCP".to_owned());
+    let tcp = connection.into_tcp().map_err(other)?;
+    Ok(Reached { tcp, feedback })
 }
 
-/// Passes on everything between a channel and a client that has connected here. A cut of the channel is
-/// a cut to the client, too: it must not look like an end.
-pub(crate) async fn pass(mut client: TcpStream, mut channel: ChannelStream) -> Passed {
+/// Passes on everything between a channel and a connection of this host. Whatever ends it before both
+/// directions have ended, a task that is stopped and a process that is killed too, is a reset to who is
+/// connected: it must not look like an end.
+pub(crate) async fn pass(mut here: TcpStream, mut channel: ChannelStream) -> Passed {
     let mut passed = Passed::default();
+    reset_when_dropped(&here);
     let kind = (Until::Both, IDLE_TIME);
-    let end = copy::both_ways(&mut client, &mut channel, kind, &mut passed).await;
-    if !matches!(end, End::Both) {
-        cut(&client);
+    let end = copy::both_ways(&mut here, &mut channel, kind, &mut passed).await;
+    if matches!(end, End::Both) {
+        let _ = SockRef::from(&here).set_linger(None);
     }
     passed
 }
 
-/// Ends a connection with a reset.
-pub(crate) fn cut(client: &TcpStream) {
-    let _ = SockRef::from(client).set_linger(Some(Duration::ZERO));
-}
-
-/// Passes on everything between a channel and where it leads.
-pub(crate) async fn pass_on(mut to: impl Duplex, mut channel: ChannelStream) -> (End, Passed) {
-    let mut passed = Passed::default();
-    let kind = (Until::Both, IDLE_TIME);
-    let end = copy::both_ways(&mut to, &mut channel, kind, &mut passed).await;
-    (end, passed)
+/// Has the end of this connection be a reset, from now on.
+pub(crate) fn reset_when_dropped(here: &TcpStream) {
+    let _ = SockRef::from(here).set_linger(Some(Duration::ZERO));
 }
 
 /// The next client of a listener; `None` after a pause, if the machine has no room for one.

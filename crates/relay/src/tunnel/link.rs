@@ -34,6 +34,8 @@ struct Shared {
     sends: Notify,
     /// The session is up, or over.
     settled: Notify,
+    /// Something was heard of the other end.
+    heard: Notify,
     began: Instant,
 }
 
@@ -105,6 +107,7 @@ impl Link {
             state: Mutex::new(state),
             sends: Notify::new(),
             settled: Notify::new(),
+            heard: Notify::new(),
             began: Instant::now(),
         };
         let link = Self { shared: Arc::new(shared) };
@@ -152,6 +155,33 @@ impl Link {
                 None => settled.await,
             }
         }
+    }
+
+    /// Whether the other end says within this time that it is there.
+    pub(crate) async fn is_there(&self, within: Duration) -> bool {
+        let token = self.with(|session, _| session.ask());
+        let answered = async {
+            loop {
+                let heard = self.shared.heard.notified();
+                let (answered, is_over) =
+                    self.peek(|session| (session.answered(), session.end().is_some()));
+                if is_over || answered >= token {
+                    return !is_over;
+                }
+                heard.await;
+            }
+        };
+        timeout(within, answered).await.unwrap_or(false)
+    }
+
+    /// Whether this is a handle of the same session.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Gives the session up.
+    pub(crate) fn give_up(&self, words: &str) {
+        self.with(|session, _| session.lost(words));
     }
 
     /// Asks the other end for a channel, and waits for its answer: the channel, and the port that it
@@ -229,6 +259,7 @@ impl Link {
                 }
                 session.end().is_some()
             });
+            self.shared.heard.notify_waiters();
             if is_over {
                 return;
             }

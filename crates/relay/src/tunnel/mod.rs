@@ -17,6 +17,7 @@ pub mod forward;
 pub mod frame;
 pub mod keys;
 mod link;
+mod listening;
 mod notice;
 mod server;
 pub mod session;

@@ -9,11 +9,12 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::ends::{connect, cut, listen, pass, pass_on};
+use super::ends::{accept, connect, pass, reset_when_dropped};
 use super::forward::Place;
 use super::frame::{Purpose, Why};
 use super::keys::Grant;
 use super::link::{Asked, ChannelStream, Link};
+use super::listening::Places;
 use super::notice::{Notice, Observer};
 use super::session::{SessionLimits, Side};
 
@@ -33,6 +34,7 @@ pub struct Server {
     limits: SessionLimits,
     observer: Observer,
     sessions: Arc<AtomicUsize>,
+    places: Places,
 }
 
 impl std::fmt::Debug for Server {
@@ -45,6 +47,7 @@ impl std::fmt::Debug for Server {
 #[derive(Clone, Debug)]
 struct Guest {
     server: Server,
+    key: KeyFingerprint,
     grant: Arc<Grant>,
     link: Link,
     listening: Arc<Semaphore>,
@@ -63,6 +66,7 @@ impl Server {
             limits: SessionLimits::default(),
             observer: Observer(Arc::new(observer)),
             sessions: Arc::default(),
+            places: Places::default(),
         }
     }
 
@@ -108,6 +112,7 @@ impl Server {
             let (link, mut asked) = Link::new(Side::Server, self.limits.clone());
             let guest = Guest {
                 server: self.clone(),
+                key,
                 grant: Arc::new(grant),
                 link: link.clone(),
                 listening: Arc::new(Semaphore::new(MAX_LISTENERS)),
@@ -144,9 +149,7 @@ impl Guest {
         match asked.purpose.clone() {
             Purpose::Connect(to) => {
                 match connect(&self.server.endpoint, &self.grant.open, &to).await {
-                    Ok(stream) => {
-                        pass_on(stream, asked.accept(0)).await;
-                    }
+                    Ok(reached) => reached.pass(asked.accept(0)).await,
                     Err((why, words)) => asked.refuse(why, words),
                 }
             }
@@ -167,9 +170,10 @@ impl Guest {
             let words = format!("this session listens at {MAX_LISTENERS} places, which is all");
             return asked.refuse(Why::TooMany, words);
         };
-        let (listeners, port) = match listen(&at) {
+        let bound = self.server.places.listen(&at, self.key, &self.link).await;
+        let (listeners, port, _lease) = match bound {
             Ok(bound) => bound,
-            Err(words) => return asked.refuse(Why::Failed, words),
+            Err(why) => return asked.refuse(Why::Failed, why.to_string()),
         };
         let id = asked.id();
         let channel = asked.accept(port);
@@ -179,6 +183,7 @@ impl Guest {
         }
         // Nothing is said on it; its end is the end of the listening.
         wait_for_end(channel).await;
+        tasks.shutdown().await;
     }
 }
 
@@ -192,14 +197,12 @@ async fn accept_all(listener: TcpListener, link: Link, listen: u32) {
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
-        let Some((client, peer)) = super::ends::accept(&listener).await else { continue };
+        let Some((client, peer)) = accept(&listener).await else { continue };
+        reset_when_dropped(&client);
         let link = link.clone();
         tasks.spawn(async move {
-            match link.open(Purpose::Accepted { listen, peer }).await {
-                Ok((channel, _)) => {
-                    pass(client, channel).await;
-                }
-                Err(_) => cut(&client),
+            if let Ok((channel, _)) = link.open(Purpose::Accepted { listen, peer }).await {
+                pass(client, channel).await;
             }
         });
     }

@@ -45,7 +45,10 @@ impl Session {
         match frame {
             Frame::Hello { version, window } => return self.handle_hello(version, window),
             Frame::Ping(token) => self.due.pong = Some(token),
-            Frame::Pong(_) => {}
+            Frame::Pong(token) if token <= self.pulse.asked => {
+                self.pulse.answered = self.pulse.answered.max(token);
+            }
+            Frame::Pong(_) => return Err(Broken("an answer to what was not asked")),
             Frame::Goodbye(words) => self.over(End::Told(words)),
             Frame::Open(purpose) => return self.handle_open(id, purpose),
             frame => return self.handle_channel_frame(id, frame),

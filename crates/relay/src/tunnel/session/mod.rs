@@ -111,7 +111,9 @@ struct Due {
 #[derive(Debug)]
 struct Pulse {
     heard_at: Duration,
+    /// Questions so far, each with the next number as its token, and the last that was answered.
     asked: u64,
+    answered: u64,
     is_asked: bool,
 }
 
@@ -153,7 +155,7 @@ impl Session {
             queues: Queues::default(),
             due: Due { hello: true, ..Due::default() },
             events: VecDeque::new(),
-            pulse: Pulse { heard_at: now, asked: 0, is_asked: false },
+            pulse: Pulse { heard_at: now, asked: 0, answered: 0, is_asked: false },
             end: None,
         }
     }
@@ -309,9 +311,21 @@ impl Session {
             self.over(End::Silent(self.limits.silence));
         } else if quiet >= self.limits.keepalive && !self.pulse.is_asked {
             self.pulse.is_asked = true;
-            self.pulse.asked += 1;
-            self.due.ping = Some(self.pulse.asked);
+            self.ask();
         }
+    }
+
+    /// Asks the other end whether it is there, and gives the token that its
+    /// [answer](Self::answered) will have.
+    pub fn ask(&mut self) -> u64 {
+        self.pulse.asked += 1;
+        self.due.ping = Some(self.pulse.asked);
+        self.pulse.asked
+    }
+
+    /// The token of the last question that the other end has answered; 0 before the first.
+    pub fn answered(&self) -> u64 {
+        self.pulse.answered
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called, unless bytes come before.

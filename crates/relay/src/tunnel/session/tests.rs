@@ -339,7 +339,7 @@ fn a_channel_that_nobody_reads_stops_only_itself() {
 #[test]
 fn what_breaks_the_protocol_ends_the_session_and_is_told() {
     let data = |length| Frame::Data(Bytes::from(vec![0; length]));
-    let broken: [(&str, Vec<(u32, Frame)>); 7] = [
+    let broken: [(&str, Vec<(u32, Frame)>); 8] = [
         ("more data than there was credit for", vec![(1, Frame::Open(somewhere())), (1, data(41))]),
         (
             "data behind the end",
@@ -351,6 +351,7 @@ fn what_breaks_the_protocol_ends_the_session_and_is_told() {
             "an answer to what was not asked",
             vec![(1, Frame::Open(somewhere())), (1, Frame::Accept(0))],
         ),
+        ("an answer to what was not asked", vec![(0, Frame::Pong(1))]),
         ("introduced itself twice", vec![(0, Frame::Hello { version: 1, window: 1 })]),
         ("a frame of the session on a channel", vec![(1, Frame::Ping(1))]),
     ];
