@@ -1,6 +1,6 @@
 //! What this side asks of the peer: ASCONF, T4-RTO, ASCONF-ACK (RFC 5061 §5.1).
 
-use alloc::{collections::VecDeque, vec::Vec};
+use alloc::{boxed::Box, collections::VecDeque, vec::Vec};
 use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
@@ -95,7 +95,8 @@ pub(crate) struct Asking {
     next_serial: AsconfNumber,
     next_correlation: u32,
     requests: VecDeque<AsconfRequest>,
-    asked: Option<Asked>,
+    /// Behind a pointer, for most associations never ask for a change.
+    asked: Option<Box<Asked>>,
     own: Vec<IpAddr>,
     /// Addresses of ours that the peer was told to forget, latest last.
     gone: VecDeque<IpAddr>,
@@ -156,7 +157,7 @@ impl Asking {
         source: Option<IpAddr>,
     ) -> Option<(PathId, AsconfChunk)> {
         if self.asked.is_none() && !self.requests.is_empty() {
-            self.asked = Some(self.ask(Retry::new(now, rto, path), source));
+            self.asked = Some(Box::new(self.ask(Retry::new(now, rto, path), source)));
         }
         let asked = self.asked.as_mut().filter(|asked| asked.unsent)?;
         asked.unsent = false;
@@ -240,7 +241,7 @@ impl Asking {
 
     /// ASCONF-ACK (RFC 5061 §5.1, A5 to A8).
     pub(crate) fn handle_ack(&mut self, ack: &AsconfAckChunk) -> Settled {
-        let answers = |asked: &mut Asked| asked.chunk.serial == ack.serial;
+        let answers = |asked: &mut Box<Asked>| asked.chunk.serial == ack.serial;
         let Some(asked) = self.asked.take_if(answers) else {
             let idle = self.asked.is_none();
             let unasked = ack.serial.is_at_or_after(self.next_serial);
