@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use eyas::{ByteStream, ConnectError, Connection, Initiation, Recording};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
 use crate::client_hello::{FirstFlight, MAX_CLIENT_HELLO, first_flight};
 use crate::handshake::{Destination, Refusal};
 use crate::permitted::PermittedRace;
-use crate::report::WonBy;
+use crate::report::{Ending, WonBy};
 use crate::shared::Shared;
 
 /// How long a client that has been told that it is connected may keep silent before it is taken to
@@ -44,6 +44,16 @@ pub(crate) enum Missed {
     Left,
 }
 
+impl From<Missed> for Ending {
+    fn from(missed: Missed) -> Self {
+        match missed {
+            Missed::Refused(why) => Self::Refused(why),
+            Missed::Unanswered(why) => Self::Unanswered(why),
+            Missed::Left => Self::Left,
+        }
+    }
+}
+
 /// A race to be run for a client.
 pub(crate) struct DestinationRace<'a> {
     race: PermittedRace,
@@ -64,75 +74,13 @@ impl<'a> DestinationRace<'a> {
         Ok(Self { race, shared, destination })
     }
 
-    /// Races until a transport is up, tells the client so, and then, if it begins with a ClientHello,
-    /// until a server answers that. `rest` is what the client has said already.
-    pub(crate) async fn conversation(
-        self,
-        client: &mut TcpStream,
-        (rest, granted): (Bytes, Bytes),
-        race: &mut Option<Recording>,
-    ) -> Result<Connected, Missed> {
+    /// Races until a transport is up, in a race that goes on until a server speaks.
+    pub(crate) async fn up(self, race: &mut Option<Recording>) -> Result<RaceUp<'a>, Missed> {
         let mut initiation = self.race.preconnection.clone().until_spoken().initiate();
         *race = Some(initiation.recording());
-        tokio::select! {
-            up = initiation.transport_up() => {
-                up.map_err(|error| Missed::Refused(self.refusal(&error)))?;
-            }
-            () = left(client, rest.is_empty()) => return Err(Missed::Left),
-        }
-        client.write_all(&granted).await.map_err(|_| Missed::Left)?;
-        let mut first = BytesMut::from(&rest[..]);
-        self.hear(client, &mut first, &mut initiation).await?;
-        let first = first.freeze();
-        let is_hello = first_flight(&first) == FirstFlight::ClientHello;
-        if is_hello {
-            initiation.open_with(first.clone());
-        } else {
-            initiation.open_without();
-        }
-        let connection = tokio::select! {
-            usable = initiation.usable() => {
-                usable.map_err(|error| Missed::Unanswered(self.refusal(&error)))?
-            }
-            () = left(client, is_hello) => return Err(Missed::Left),
-        };
-        initiation.detach();
-        let timings = connection.info().timings;
-        let won_by = if timings.spoke.is_some() { WonBy::FirstByte } else { WonBy::Transport };
-        let (unsaid, said) = match timings.opened {
-            Some(_) => (Bytes::new(), first.len() as u64),
-            None => (first, 0),
-        };
-        Ok(Connected { stream: stream(connection)?, won_by, unsaid, said })
-    }
-
-    /// Reads what the client says first, until it is known what that is, or it is clear that it says
-    /// nothing, or the server speaks.
-    async fn hear(
-        &self,
-        client: &mut TcpStream,
-        first: &mut BytesMut,
-        initiation: &mut Initiation,
-    ) -> Result<(), Missed> {
-        let began = Instant::now();
-        while first_flight(first) == FirstFlight::Partial {
-            let is_tls = !first.is_empty() || TLS_PORTS.contains(&self.destination.port);
-            let patience = if is_tls { TLS_CLIENT_SPEAKS } else { CLIENT_SPEAKS };
-            first.reserve(MAX_CLIENT_HELLO + 1 - first.len());
-            let read = tokio::select! {
-                read = timeout_at(began + patience, client.read_buf(first)) => read,
-                over = initiation.decided() => {
-                    return over.map_err(|error| Missed::Unanswered(self.refusal(&error)));
-                }
-            };
-            match read {
-                // It listens, or has said all that it will say.
-                Err(_) | Ok(Ok(0)) => return Ok(()),
-                Ok(Ok(_)) => {}
-                Ok(Err(_)) => return Err(Missed::Left),
-            }
-        }
-        Ok(())
+        let up = initiation.transport_up().await;
+        up.map_err(|error| Missed::Refused(self.refusal(&error)))?;
+        Ok(RaceUp { race: self, initiation })
     }
 
     /// Races until a transport is up.
@@ -165,6 +113,71 @@ impl<'a> DestinationRace<'a> {
     }
 }
 
+/// A race in which a transport is up: the client may be told so.
+pub(crate) struct RaceUp<'a> {
+    race: DestinationRace<'a>,
+    initiation: Initiation,
+}
+
+impl RaceUp<'_> {
+    /// Goes on, if the client begins with a ClientHello, until a server answers that. `rest` is what the
+    /// client has said already.
+    pub(crate) async fn conversation(
+        mut self,
+        client: &mut TcpStream,
+        rest: Bytes,
+    ) -> Result<Connected, Missed> {
+        let mut first = BytesMut::from(&rest[..]);
+        self.hear(client, &mut first).await?;
+        let Self { race, mut initiation } = self;
+        let first = first.freeze();
+        let is_hello = first_flight(&first) == FirstFlight::ClientHello;
+        if is_hello {
+            initiation.open_with(first.clone());
+        } else {
+            initiation.open_without();
+        }
+        let connection = tokio::select! {
+            usable = initiation.usable() => {
+                usable.map_err(|error| Missed::Unanswered(race.refusal(&error)))?
+            }
+            () = left(client, is_hello) => return Err(Missed::Left),
+        };
+        initiation.detach();
+        let timings = connection.info().timings;
+        let won_by = if timings.spoke.is_some() { WonBy::FirstByte } else { WonBy::Transport };
+        let (unsaid, said) = match timings.opened {
+            Some(_) => (Bytes::new(), first.len() as u64),
+            None => (first, 0),
+        };
+        Ok(Connected { stream: stream(connection)?, won_by, unsaid, said })
+    }
+
+    /// Reads what the client says first, until it is known what that is, or it is clear that it says
+    /// nothing, or the server speaks.
+    async fn hear(&mut self, client: &mut TcpStream, first: &mut BytesMut) -> Result<(), Missed> {
+        let began = Instant::now();
+        while first_flight(first) == FirstFlight::Partial {
+            let is_tls = !first.is_empty() || TLS_PORTS.contains(&self.race.destination.port);
+            let patience = if is_tls { TLS_CLIENT_SPEAKS } else { CLIENT_SPEAKS };
+            first.reserve(MAX_CLIENT_HELLO + 1 - first.len());
+            let read = tokio::select! {
+                read = timeout_at(began + patience, client.read_buf(first)) => read,
+                over = self.initiation.decided() => {
+                    return over.map_err(|error| Missed::Unanswered(self.race.refusal(&error)));
+                }
+            };
+            match read {
+                // It listens, or has said all that it will say.
+                Err(_) | Ok(Ok(0)) => return Ok(()),
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) => return Err(Missed::Left),
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Only QUIC connections that are closed cannot become one, and there are none of them.
 fn stream(connection: Connection) -> Result<ByteStream, Missed> {
     connection.into_stream().map_err(|_| {
@@ -174,7 +187,7 @@ fn stream(connection: Connection) -> Result<ByteStream, Missed> {
 
 /// Waits until a client has left, if it `awaits` an answer; otherwise the end of what it says may just
 /// be that. One that says more is not watched any further.
-async fn left(client: &TcpStream, awaits: bool) {
+pub(crate) async fn left(client: &TcpStream, awaits: bool) {
     if !awaits || matches!(client.peek(&mut [0]).await, Ok(1..)) {
         std::future::pending().await
     }

@@ -13,9 +13,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::admission::Permit;
-use crate::connect::{Connected, DestinationRace, Missed};
+use crate::connect::{Connected, DestinationRace, Missed, RaceUp, left};
 use crate::copy::{self, End, Passed, Until};
-use crate::handshake::{Handshake, Refusal, Request, Step};
+use crate::handshake::{Destination, Handshake, Protocol, Refusal, Request, Step};
 use crate::report::{Ending, Report, WonBy};
 use crate::requester::Requester;
 use crate::shared::Shared;
@@ -27,7 +27,6 @@ const READS_WHY: Duration = Duration::from_secs(2);
 
 /// Serves a client to its end, and tells of it.
 pub(crate) async fn serve(shared: Arc<Shared>, tcp: TcpStream, client: SocketAddr, permit: Permit) {
-    let began = Instant::now();
     let mut life = Life::new(client);
     // Small messages of a handshake must not wait for one another's acknowledgement.
     let _ = tcp.set_nodelay(true);
@@ -36,29 +35,17 @@ pub(crate) async fn serve(shared: Arc<Shared>, tcp: TcpStream, client: SocketAdd
         () = shared.abort.cancelled() => Ending::Stopped,
     };
     drop(permit);
-    shared.report(Report {
-        at: life.at,
-        took: began.elapsed(),
-        client,
-        user: life.user,
-        protocol: life.protocol,
-        destination: life.destination,
-        connection: life.connection,
-        won_by: life.won_by,
-        race: life.race,
-        sent: life.passed.sent,
-        received: life.passed.received,
-        end: ending,
-    });
+    life.report(&shared, ending);
 }
 
 /// What has become of a client so far.
-struct Life {
+pub(crate) struct Life {
     at: SystemTime,
+    began: Instant,
     client: SocketAddr,
     user: Option<String>,
-    protocol: Option<crate::handshake::Protocol>,
-    destination: Option<crate::handshake::Destination>,
+    pub(crate) protocol: Option<Protocol>,
+    pub(crate) destination: Option<Destination>,
     connection: Option<Arc<eyas::ConnectionInfo>>,
     won_by: Option<WonBy>,
     race: Option<Recording>,
@@ -66,9 +53,10 @@ struct Life {
 }
 
 impl Life {
-    fn new(client: SocketAddr) -> Self {
+    pub(crate) fn new(client: SocketAddr) -> Self {
         Self {
             at: SystemTime::now(),
+            began: Instant::now(),
             client,
             user: None,
             protocol: None,
@@ -78,6 +66,24 @@ impl Life {
             race: None,
             passed: Passed::default(),
         }
+    }
+
+    /// Tells what became of it.
+    pub(crate) fn report(self, shared: &Shared, end: Ending) {
+        shared.report(Report {
+            at: self.at,
+            took: self.began.elapsed(),
+            client: self.client,
+            user: self.user,
+            protocol: self.protocol,
+            destination: self.destination,
+            connection: self.connection,
+            won_by: self.won_by,
+            race: self.race,
+            sent: self.passed.sent,
+            received: self.passed.received,
+            end,
+        });
     }
 
     async fn run(&mut self, shared: &Arc<Shared>, mut tcp: TcpStream) -> Ending {
@@ -111,10 +117,7 @@ impl Life {
         };
         match ended {
             Ok(ending) | Err(ending) => {
-                if is_broken(&ending) {
-                    // A stream that was cut must not look like one that has ended.
-                    let _ = SockRef::from(&tcp).set_linger(Some(Duration::ZERO));
-                }
+                cut_if_broken(&tcp, &ending);
                 ending
             }
         }
@@ -128,20 +131,43 @@ impl Life {
         request: &Request,
         handshake: Handshake,
     ) -> Result<Ending, Ending> {
-        let granted = handshake.granted(None);
-        let refused = |why: &Refusal| handshake.refused(why);
-        let race = match DestinationRace::new(shared, request.destination(), self.client) {
-            Ok(race) => race,
-            Err(why) => return Err(refuse(tcp, refused(&why), why).await),
-        };
         let rest = handshake.rest();
-        let connected = match race.conversation(tcp, (rest, granted), &mut self.race).await {
-            Ok(connected) => connected,
-            Err(Missed::Refused(why)) => return Err(refuse(tcp, refused(&why), why).await),
-            Err(Missed::Unanswered(why)) => return Err(Ending::Unanswered(why)),
-            Err(Missed::Left) => return Err(Ending::Left),
+        let reached = tokio::select! {
+            reached = self.reach(shared, request.destination()) => reached,
+            () = left(tcp, rest.is_empty()) => return Err(Ending::Left),
         };
+        let race = match reached {
+            Ok(race) => race,
+            Err(Ending::Refused(why)) => {
+                return Err(refuse(tcp, handshake.refused(&why), why).await);
+            }
+            Err(ending) => return Err(ending),
+        };
+        tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
         drop(handshake);
+        self.carry(shared, tcp, race, rest).await
+    }
+
+    /// Races to a destination until a transport is up.
+    pub(crate) async fn reach<'a>(
+        &mut self,
+        shared: &'a Shared,
+        destination: &'a Destination,
+    ) -> Result<RaceUp<'a>, Ending> {
+        let race = DestinationRace::new(shared, destination, self.client);
+        race.map_err(Ending::Refused)?.up(&mut self.race).await.map_err(Ending::from)
+    }
+
+    /// Carries bytes between a client that is told that it is connected and its destination, to the end.
+    /// `rest` is what the client has said already.
+    pub(crate) async fn carry(
+        &mut self,
+        shared: &Shared,
+        tcp: &mut TcpStream,
+        race: RaceUp<'_>,
+        rest: Bytes,
+    ) -> Result<Ending, Ending> {
+        let connected = race.conversation(tcp, rest).await?;
         let Connected { mut stream, won_by, unsaid, said } = connected;
         self.take_note(&stream, won_by);
         self.passed.sent = said;
@@ -269,6 +295,9 @@ async fn broke(tcp: &TcpStream) {
     }
 }
 
-const fn is_broken(ending: &Ending) -> bool {
-    matches!(ending, Ending::Unanswered(_) | Ending::Destination(_) | Ending::Idle)
+/// A stream that was cut must not look like one that has ended.
+pub(crate) fn cut_if_broken(tcp: &TcpStream, ending: &Ending) {
+    if matches!(ending, Ending::Unanswered(_) | Ending::Destination(_) | Ending::Idle) {
+        let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
+    }
 }

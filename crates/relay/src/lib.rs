@@ -7,6 +7,7 @@
 //! | [`body`] | where the body of a request ends; pure | RFC 9112 §6, §7.1 |
 //! | [`client_hello`] | whether a client's first bytes may be said to several servers; pure | RFC 8446 §4.1.2 |
 //! | [`tunnel`] | all connections between two hosts over one session | `docs/tunnel.md` |
+//! | [`interception`] | programs in a namespace that are not asked | RFC 9110 §3.7 |
 //! | [`rules`] | where clients may go; pure | RFC 6890 |
 //! | [`users`] | who may use a proxy | RFC 1929, RFC 7617 |
 //! | [`Proxy`] | sockets, clients, races, copies | |
@@ -37,6 +38,7 @@ mod connection;
 mod copy;
 pub mod gateway;
 pub mod handshake;
+pub mod interception;
 mod limits;
 mod metrics;
 mod permitted;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -257,6 +258,22 @@ impl Running {
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
+    }
+
+    /// Serves, too, programs that are not asked: what they send comes by `device`, a TUN device without
+    /// headers of its own, that does not block, in a namespace whose addresses are
+    /// [`interception::HOST`](crate::interception::HOST) and whose routes lead there; there the
+    /// `listeners` are bound to those addresses, one for each family. To be called inside a tokio
+    /// runtime.
+    ///
+    /// # Errors
+    /// If the runtime cannot have them.
+    pub fn intercept(
+        &self,
+        device: OwnedFd,
+        listeners: Vec<std::net::TcpListener>,
+    ) -> io::Result<()> {
+        crate::interception::start(Arc::clone(&self.shared), device, listeners)
     }
 
     /// Takes no new clients, lets those that are there finish for as long as the limits say, and then

@@ -82,6 +82,41 @@ def wget(_: pathlib.Path) -> tuple[list[str], str]:
 
 PROGRAMS = (curl, git, python, node, npm, go, wget)
 
+STATIC = """package main
+
+import (
+    "io"
+    "net/http"
+    "os"
+)
+
+func main() {
+    client := &http.Client{Transport: &http.Transport{}}
+    response, err := client.Get(os.Args[1])
+    if err != nil {
+        panic(err)
+    }
+    io.Copy(os.Stdout, response.Body)
+}
+"""
+
+
+def static(files: pathlib.Path) -> tuple[list[str], str]:
+    """A program that is linked to nothing and asks its environment for no proxy."""
+    program = files / "static"
+    if not program.exists():
+        (files / "static.go").write_text(STATIC)
+        build = ["go", "build", "-o", str(program), str(files / "static.go")]
+        subprocess.run(build, env=os.environ | {"CGO_ENABLED": "0", "GO111MODULE": "off"}, check=True)
+    return [str(program), f"{URL}/page.html"], "loaded from eyas"
+
+
+# What goes through the proxy without being told of it.
+UNTOLD = (wget, static)
+NEEDS = {static: "go", python: sys.executable}
+# What the command says where it can make no namespace.
+NO_NAMESPACE = 113
+
 
 def environment(world: World, home: pathlib.Path) -> dict[str, str]:
     """What makes every program trust the server, and find nothing of the user's."""
@@ -97,32 +132,36 @@ def environment(world: World, home: pathlib.Path) -> dict[str, str]:
 
 @about("proxy")
 def case_programs(world: World) -> None:
-    """Each program once on each of the two networks, without a memory."""
+    """Each program once on each of the two networks, without a memory; some of them untold as well."""
     world.server("eyas")
     silent = Peer("silent", world.network.on_server([sys.executable, "-c", LISTENS.format(SILENT)]),
                   world.directory / "silent.log")
+    runs = [(program, []) for program in PROGRAMS] + [(program, ["--all-traffic"]) for program in UNTOLD]
     try:
-        for program in PROGRAMS:
+        for program, flags in runs:
             for way, six in WAYS:
-                name = f"{program.__name__} past {way}"
+                name = " ".join([program.__name__, *flags, f"past {way}"])
                 try:
-                    world.report.check("proxy", name, *through(world, program, six))
+                    world.report.check("proxy", name, *through(world, program, flags, six))
                 except Skip as why:
                     world.report.skip("proxy", name, str(why))
     finally:
         silent.stop()
 
 
-def through(world: World, program, six: str) -> tuple[bool, str]:
+def through(world: World, program, flags: list[str], six: str) -> tuple[bool, str]:
     """Runs it; whether it got what it asked for, over IPv4."""
-    if program is not python and shutil.which(program.__name__) is None:
-        raise Skip(f"{program.__name__} is not installed")
+    needed = NEEDS.get(program, program.__name__)
+    if shutil.which(needed) is None:
+        raise Skip(f"{needed} is not installed")
     command, wanted = program(world.directory / "files")
-    proxy = [str(world.eyas_binary), "proxy", "run", "--json", "--memory", "none",
+    proxy = [str(world.eyas_binary), "proxy", "run", *flags, "--json", "--memory", "none",
              "--resolve", f"{NAME}:443:{six},{ipv4(EYAS)}", "--", *command]
     home = world.file("home")
     ran = subprocess.run(proxy, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
                          timeout=60, env=environment(world, home), cwd=home, check=False)
+    if ran.returncode == NO_NAMESPACE:
+        raise Skip("no namespaces can be made here")
     lines = [json.loads(line) for line in ran.stdout.splitlines()]
     reached = [line["connection"] for line in lines if line["connection"]]
     good = ran.returncode == 0 and wanted in ran.stderr and bool(reached)

@@ -46,7 +46,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         #[cfg(not(target_os = "linux"))]
         Command::Netem(_) => Err(Failure::new(Kind::Emulator, "network namespaces are Linux's")),
         #[cfg(unix)]
-        Command::Proxy(flags) => return on_runtime(proxy::run(&flags, &common)),
+        Command::Proxy(flags) => return proxy::run(&flags, &common),
         #[cfg(not(unix))]
         Command::Proxy(_) => Err(Failure::new(Kind::Listen, "there is no proxy on this system")),
         #[cfg(target_os = "linux")]

@@ -33,12 +33,14 @@ Examples:
   eyas proxy run npm ci
   eyas proxy run -- sh -c 'git pull && cargo fetch'
   eyas proxy run --explain pip download requests
+  eyas proxy run --all-traffic -- wget https://example.org/
 
 The proxy has a free port of 127.0.0.1 and ends with the command, whose exit
 status is passed on: 128 and the number for a signal, 127 says that it was not
 found, 126 that it cannot be run. The command is told of the proxy by the
 variables that curl, wget, git, pip, npm, yarn, Node, Deno, Go, Java, Cargo and
-rsync read; what reads none of them goes its own way.";
+rsync read. What reads none of them goes its own way, but not with --all-traffic:
+then every connection is the proxy's, and nothing is said to the command.";
 
 /// Flags of `eyas proxy`.
 #[derive(Args, Clone, Debug)]
@@ -83,6 +85,13 @@ pub(crate) enum ProxyAction {
 /// Flags of `eyas proxy run`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProxyRunFlags {
+    /// Take every TCP connection and every DNS question of the command, whatever it reads
+    ///
+    /// The command gets a network namespace of its own, for which Linux, iproute2 and /dev/net/tun
+    /// are needed, and root or user namespaces. It sees no other host's UDP and no services of this
+    /// machine. Nothing of the namespace remains, and what still runs in it is killed.
+    #[arg(long)]
+    pub(crate) all_traffic: bool,
     #[command(flatten)]
     pub(crate) way: ProxyWayFlags,
     /// The command, and its arguments

@@ -2,6 +2,8 @@
 
 mod complaints;
 mod demo;
+#[cfg(target_os = "linux")]
+mod enclosed;
 mod faults;
 mod generate;
 mod get;

@@ -13,7 +13,7 @@ use crate::stage::{Eyas, validate};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Whether namespaces can be made here.
-fn is_possible() -> bool {
+pub(crate) fn is_possible() -> bool {
     let tried = Command::new("unshare").args(["--map-root-user", "--net", "true"]).output();
     let tun = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
     let possible = tried.is_ok_and(|output| output.status.success()) && tun.is_ok();
@@ -33,12 +33,12 @@ fn started(options: &str, line: &str) -> (Child, String) {
     (child, said.trim().to_owned())
 }
 
-fn signal(name: &str, id: u32) {
+pub(crate) fn signal(name: &str, id: u32) {
     let sent = Command::new("kill").args([name, &id.to_string()]).status().expect("kill is there");
     assert!(sent.success());
 }
 
-fn until(what: &str, mut is: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is() {
         assert!(started.elapsed() < PATIENCE, "{what}");

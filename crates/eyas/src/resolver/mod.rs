@@ -120,6 +120,11 @@ impl Resolver {
         self
     }
 
+    /// Whether it has addresses of its own for `host`, at any port ([`Self::overriding`]).
+    pub fn overrides(&self, host: &str) -> bool {
+        self.overrides.has(host)
+    }
+
     /// The answer that is known without asking anybody, if there is one.
     pub(crate) fn known(&self, query: &Query, port: u16) -> Option<Answer> {
         let records = self.overrides.answer(query, port)?;

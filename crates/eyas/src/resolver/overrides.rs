@@ -15,6 +15,10 @@ impl Overrides {
         self.0.entry(normalised(host).into_owned()).or_default().insert(port, addresses);
     }
 
+    pub(super) fn has(&self, host: &str) -> bool {
+        self.0.contains_key(&*normalised(host))
+    }
+
     /// The answer to the query if its host is overridden. The service of an overridden host is
     /// what the caller says it is, so there is no HTTPS record for it.
     pub(super) fn answer(&self, query: &Query, port: u16) -> Option<Result<Records, DnsFailure>> {

@@ -12,7 +12,7 @@ pub enum EmulatorError {
     /// The kernel does not let this user make namespaces.
     #[error("cannot make a {kind} namespace: {cause}; {remedy}")]
     NotAllowed {
-        /// Which kind: `user` or `network`.
+        /// Which kind: `user`, `network` or `mount`.
         kind: &'static str,
         /// What the kernel says.
         cause: io::Error,
@@ -64,6 +64,14 @@ pub enum EmulatorError {
     Enter {
         /// Whose.
         host: String,
+        /// What the kernel says.
+        cause: io::Error,
+    },
+    /// A file cannot be seen instead of another.
+    #[error("cannot show another {file} to the command: {cause}")]
+    Cover {
+        /// What was to be covered.
+        file: String,
         /// What the kernel says.
         cause: io::Error,
     },

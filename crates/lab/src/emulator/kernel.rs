@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::Arc;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::ioctl::{IntegerSetter, Opcode, Updater, opcode};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
@@ -18,8 +19,10 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 const SET_INTERFACE: Opcode = opcode::write::<c_int>(b'T', 202);
 /// `TUNSETOFFLOAD`.
 const SET_OFFLOAD: Opcode = opcode::write::<u32>(b'T', 208);
-/// `IFF_TUN | IFF_NO_PI | IFF_VNET_HDR`: IP packets with a header of virtio before each.
-const TUN_FLAGS: u16 = 0x0001 | 0x1000 | 0x4000;
+/// `IFF_TUN | IFF_NO_PI`: IP packets.
+const TUN_PLAIN: u16 = 0x0001 | 0x1000;
+/// `IFF_VNET_HDR`: with a header of virtio before each.
+const TUN_HEADER: u16 = 0x4000;
 /// `IFF_NAPI`: the kernel works off what is written as it does the packets of a network card.
 const TUN_NAPI: u16 = 0x0010;
 /// The longest name of an interface (`IFNAMSIZ`, without the zero at its end).
@@ -48,15 +51,37 @@ pub(super) fn leave_user_namespace() -> io::Result<()> {
     Ok(())
 }
 
+/// Lets the calling thread see mounts of its own.
+pub(super) fn leave_mount_namespace() -> io::Result<()> {
+    // SAFETY: as above; of the directories that threads share, this one has copies from now on.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
+    Ok(())
+}
+
+/// What a TUN device hands over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TunKind {
+    /// Whole packets.
+    Plain,
+    /// Packets that may be unfinished, with a header that says so.
+    Uncut,
+    /// The same, and what arrives by it can be given to a thread of the kernel.
+    UncutThreaded,
+}
+
 /// Makes a TUN device in the network namespace of the calling thread. It is there for as long as the
-/// descriptor is open. With `napi`, what arrives by it can be given to a thread of the kernel.
-pub(super) fn open_tun(name: &str, napi: bool) -> io::Result<OwnedFd> {
+/// descriptor is open.
+pub(super) fn open_tun(name: &str, kind: TunKind) -> io::Result<OwnedFd> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
-        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
+        .custom_flags(OFlags::NONBLOCK.bits() as i32)
         .open("/dev/net/tun")?;
-    let flags = if napi { TUN_FLAGS | TUN_NAPI } else { TUN_FLAGS };
+    let flags = match kind {
+        TunKind::Plain => TUN_PLAIN,
+        TunKind::Uncut => TUN_PLAIN | TUN_HEADER,
+        TunKind::UncutThreaded => TUN_PLAIN | TUN_HEADER | TUN_NAPI,
+    };
     let mut request = InterfaceRequest { name: [0; LONGEST_NAME + 1], flags, rest: [0; 22] };
     let bytes = name.as_bytes();
     let fits = request.name.get_mut(..bytes.len()).filter(|_| bytes.len() <= LONGEST_NAME);
@@ -94,4 +119,22 @@ pub(super) fn begin_within(command: &mut Command, namespace: Arc<File>) {
     };
     // SAFETY: between fork and exec only one system call is made; nothing is allocated or locked.
     unsafe { command.pre_exec(enter) };
+}
+
+/// Lets the command begin in a user namespace in which the root of this one has this user and group.
+pub(super) fn begin_as(command: &mut Command, user: u32, group: u32) {
+    let maps = [
+        (c"/proc/self/uid_map", format!("{user} 0 1")),
+        (c"/proc/self/gid_map", format!("{group} 0 1")),
+    ];
+    let leave = move || {
+        leave_user_namespace()?;
+        for (file, line) in &maps {
+            let map = rustix::fs::open(*file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+            rustix::io::write(&map, line.as_bytes())?;
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only system calls are made; nothing is allocated or locked.
+    unsafe { command.pre_exec(leave) };
 }

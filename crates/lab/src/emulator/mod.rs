@@ -17,6 +17,8 @@
 //! no names and devices no life of their own, so nothing remains of them however the program ends;
 //! what still runs inside then is killed.
 //!
+//! An [`Enclosure`] is one such namespace without an emulated network: its packets are for this process.
+//!
 //! It takes root, or a user namespace in which one is root ([`become_root`] makes one), and the
 //! programs `ip` and `sh`.
 //!
@@ -63,6 +65,7 @@
 mod capture;
 mod counters;
 mod device;
+mod enclosure;
 mod engine;
 mod error;
 mod frame;
@@ -85,6 +88,7 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
 pub use counters::{Counters, DirectionCounters, MiddleboxCounters, PathCounters};
+pub use enclosure::{Enclosure, Surroundings};
 pub use error::EmulatorError;
 pub use eyas_netem::link::{
     BitErrorConfig, CoDelConfig, Count, DropCause, GilbertElliott, LinkChange, LinkConfig,
@@ -98,7 +102,7 @@ pub use middlebox::MiddleboxConfig;
 pub use namespace::{Inside, Namespace};
 pub use scenario::{Scenario, ScenarioEvent, direction};
 pub use topology::{DEFAULT_MTU, MAX_PATHS, PathTopology, Topology};
-pub use user_namespace::become_root;
+pub use user_namespace::{FormerUser, become_root};
 
 use device::Device;
 use engine::{Engine, Mailbox, Request};

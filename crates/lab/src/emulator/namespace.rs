@@ -14,6 +14,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::error::EmulatorError;
 use super::host::Host;
+use super::kernel::TunKind;
 use super::topology::Topology;
 use super::user_namespace::not_allowed;
 use super::{kernel, receiver};
@@ -21,7 +22,7 @@ use super::{kernel, receiver};
 /// The number of the routing table of the first path; those of the others follow.
 const FIRST_TABLE: usize = 100;
 /// The namespace of the calling thread.
-const OWN: &str = "/proc/thread-self/ns/net";
+pub(super) const OWN: &str = "/proc/thread-self/ns/net";
 
 /// A network namespace without a name: it is there for as long as somebody holds it, lives in it or
 /// has an interface in it. Copies are of the same one.
@@ -153,15 +154,9 @@ fn interfaces(
     let mut tuns = Vec::new();
     for name in topology.interfaces() {
         let refused = |cause| EmulatorError::Tun { name: name.clone(), cause };
-        tuns.push(kernel::open_tun(&name, core.is_some()).map_err(refused)?);
-        let set = |family: &str, key: &str, value: &str| {
-            // Without IPv6 in the kernel there is nothing to set.
-            let _ = fs::write(format!("/proc/sys/net/{family}/conf/{name}/{key}"), value);
-        };
-        set("ipv4", "rp_filter", "0");
-        // Nobody is to talk on a new link but who is asked to.
-        set("ipv6", "addr_gen_mode", "1");
-        set("ipv6", "router_solicitations", "0");
+        let kind = if core.is_some() { TunKind::UncutThreaded } else { TunKind::Uncut };
+        tuns.push(kernel::open_tun(&name, kind).map_err(refused)?);
+        keep_quiet(&name);
     }
     run_ip(host, "-4", &commands(host, topology, false))?;
     let six = commands(host, topology, true);
@@ -169,6 +164,18 @@ fn interfaces(
         run_ip(host, "-6", &six)?;
     }
     Ok(tuns)
+}
+
+/// Sets an interface up so that nobody talks on it but who is asked to, and packets to one address may
+/// come by the interface of another.
+pub(super) fn keep_quiet(name: &str) {
+    let set = |family: &str, key: &str, value: &str| {
+        // Without IPv6 in the kernel there is nothing to set.
+        let _ = fs::write(format!("/proc/sys/net/{family}/conf/{name}/{key}"), value);
+    };
+    set("ipv4", "rp_filter", "0");
+    set("ipv6", "addr_gen_mode", "1");
+    set("ipv6", "router_solicitations", "0");
 }
 
 /// What `ip -batch` is to do for the addresses of one family; interfaces belong to the first.
@@ -199,7 +206,7 @@ fn commands(host: Host, topology: &Topology, six: bool) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-fn run_ip(host: Host, family: &str, lines: &str) -> Result<(), EmulatorError> {
+pub(super) fn run_ip(host: Host, family: &str, lines: &str) -> Result<(), EmulatorError> {
     let failed = |cause| EmulatorError::Program { program: "ip", cause, package: "iproute2" };
     let mut ip = Command::new("ip")
         .env("PATH", super::search_path())

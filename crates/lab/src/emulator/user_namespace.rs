@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::process::Command;
 
 use rustix::thread::{CapabilitySet, capabilities};
 
@@ -20,17 +21,31 @@ const SWITCHES: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Makes this program root of a user namespace of its own, unless it may make network namespaces as it
+/// Who this program was before it became root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormerUser {
+    user: u32,
+    group: u32,
+}
+
+impl FormerUser {
+    /// Lets a command, which this program starts, run as this user and not as root.
+    pub fn run(self, command: &mut Command) {
+        kernel::begin_as(command, self.user, self.group);
+    }
+}
+
+/// Makes this program root of a user namespace of its own, and says who it was, unless it may make network namespaces as it
 /// is: then it may, where the kernel lets ordinary users do this. To be called before the program has
 /// a second thread. To files and processes outside, it stays the user that it was.
 ///
 /// # Errors
 /// If the kernel does not let this user, or there is a second thread.
-pub fn become_root() -> Result<(), EmulatorError> {
+pub fn become_root() -> Result<Option<FormerUser>, EmulatorError> {
     let may =
         |sets: rustix::thread::CapabilitySets| sets.effective.contains(CapabilitySet::SYS_ADMIN);
     if capabilities(None).is_ok_and(may) {
-        return Ok(());
+        return Ok(None);
     }
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     let refused = |cause| not_allowed("user", cause);
@@ -39,7 +54,8 @@ pub fn become_root() -> Result<(), EmulatorError> {
     // Without this, the kernel refuses the map of groups (user_namespaces(7)).
     map("/proc/self/setgroups", "deny".to_owned())?;
     map("/proc/self/uid_map", format!("0 {} 1", user.as_raw()))?;
-    map("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))
+    map("/proc/self/gid_map", format!("0 {} 1", group.as_raw()))?;
+    Ok(Some(FormerUser { user: user.as_raw(), group: group.as_raw() }))
 }
 
 /// What to say where a namespace of this kind cannot be made.

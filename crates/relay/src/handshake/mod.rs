@@ -77,11 +77,14 @@ pub enum Protocol {
     Connect,
     /// HTTP/1.1 with a URL in the request line.
     Http,
+    /// Its own: it was not asked ([`interception`](crate::interception)).
+    Intercepted,
 }
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Socks5, Self::Socks4, Self::Connect, Self::Http];
+    pub const ALL: [Self; 5] =
+        [Self::Socks5, Self::Socks4, Self::Connect, Self::Http, Self::Intercepted];
 
     /// As it is called in lines and metrics.
     pub const fn name(self) -> &'static str {
@@ -90,6 +93,7 @@ impl Protocol {
             Self::Socks4 => "socks4",
             Self::Connect => "connect",
             Self::Http => "http",
+            Self::Intercepted => "intercepted",
         }
     }
 }
@@ -250,7 +254,7 @@ impl Handshake {
             Some(Protocol::Socks5) => socks5::reply(socks5::SUCCEEDED, bound),
             Some(Protocol::Socks4) => socks4::reply(socks4::GRANTED),
             Some(Protocol::Connect) => http::established(),
-            Some(Protocol::Http) | None => Bytes::new(),
+            Some(Protocol::Http | Protocol::Intercepted) | None => Bytes::new(),
         }
     }
 
@@ -260,7 +264,7 @@ impl Handshake {
             Some(Protocol::Socks5) => socks5::reply(why.socks5(), None),
             Some(Protocol::Socks4) => socks4::reply(socks4::REJECTED),
             Some(Protocol::Connect | Protocol::Http) => http::refusal(why),
-            None => Bytes::new(),
+            Some(Protocol::Intercepted) | None => Bytes::new(),
         }
     }
 

@@ -4,8 +4,11 @@
 //! | --- | --- |
 //! | `mod` | the proxy, and where it says that it is |
 //! | `run` | a command with a proxy of its own |
+//! | `enclosed` | a command in a network namespace of its own |
 //! | `lines` | a line for each connection |
 
+#[cfg(target_os = "linux")]
+mod enclosed;
 mod lines;
 mod run;
 
@@ -26,7 +29,7 @@ use serde_json::json;
 use self::lines::{Lines, Place};
 use super::setting;
 use crate::failure::{Failure, Kind};
-use crate::flags::{CommonFlags, ProxyAction, ProxyFlags, ProxyWayFlags};
+use crate::flags::{CommonFlags, ProxyAction, ProxyFlags, ProxyRunFlags, ProxyWayFlags};
 use crate::output;
 use crate::terminal::{Line, Look, Paint};
 
@@ -34,10 +37,55 @@ use crate::terminal::{Line, Look, Paint};
 const ATTEMPTS: usize = 1024;
 
 /// Serves until Ctrl-C, or until a command has ended.
-pub(super) async fn run(flags: &ProxyFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
+pub(super) fn run(flags: &ProxyFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
     match &flags.action {
-        Some(ProxyAction::Run(flags)) => run::run(flags, common).await,
-        None => serve(flags, common).await.map(|()| ExitCode::SUCCESS),
+        Some(ProxyAction::Run(flags)) => {
+            let before = Before::runtime(flags)?;
+            super::on_runtime(run::run(flags, common, before))
+        }
+        None => super::on_runtime(serve(flags, common)).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// What has been done before there was a second thread, for a command in a namespace of its own.
+struct Before {
+    #[cfg(target_os = "linux")]
+    former: Option<eyas_lab::emulator::FormerUser>,
+}
+
+#[cfg(target_os = "linux")]
+impl Before {
+    fn runtime(flags: &ProxyRunFlags) -> Result<Self, Failure> {
+        let former = if flags.all_traffic { enclosed::become_root()? } else { None };
+        Ok(Self { former })
+    }
+
+    /// Starts the command, which ends with what is given beside it.
+    fn spawn(
+        &self,
+        running: &Running,
+        command: std::process::Command,
+    ) -> Result<(eyas_lab::emulator::Enclosure, tokio::process::Child), Failure> {
+        enclosed::spawn(running, command, self.former)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Before {
+    fn runtime(flags: &ProxyRunFlags) -> Result<Self, Failure> {
+        match flags.all_traffic {
+            false => Ok(Self {}),
+            true => Err(Failure::new(Kind::Emulator, "network namespaces are Linux's")
+                .hint("without --all-traffic the command finds the proxy by its environment")),
+        }
+    }
+
+    fn spawn(
+        &self,
+        _: &Running,
+        _: std::process::Command,
+    ) -> Result<(std::convert::Infallible, tokio::process::Child), Failure> {
+        Err(Failure::new(Kind::Emulator, "network namespaces are Linux's"))
     }
 }
 

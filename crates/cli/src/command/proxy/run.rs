@@ -2,14 +2,13 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use eyas_relay::Limits;
-use tokio::process::Command;
 
 use super::lines::{Lines, Place};
-use super::{builder, failure, limits};
+use super::{Before, builder, failure, limits};
 use crate::command::child::{PassingOn, code, not_run};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyRunFlags};
@@ -31,7 +30,11 @@ const OVERRIDING: [&str; 5] = [
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs the command to its end.
-pub(super) async fn run(flags: &ProxyRunFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
+pub(super) async fn run(
+    flags: &ProxyRunFlags,
+    common: &CommonFlags,
+    before: Before,
+) -> Result<ExitCode, Failure> {
     let failed = |cause| Failure::new(Kind::Connect, format!("cannot wait for it: {cause}"));
     // Before there is anything to be ended.
     let signals = PassingOn::listen().map_err(failed)?;
@@ -44,13 +47,21 @@ pub(super) async fn run(flags: &ProxyRunFlags, common: &CommonFlags) -> Result<E
         Failure::new(Kind::Usage, "there is no command").hint("eyas proxy run -- COMMAND")
     })?;
     let mut command = Command::new(program);
-    command.args(arguments).envs(environment(running.local_addr())).kill_on_drop(true);
+    command.args(arguments);
     if common.json {
         // Standard output is for the objects alone.
         command.stdout(Stdio::from(std::io::stderr()));
     }
-    let mut child = command.spawn().map_err(|cause| not_run(program, &cause))?;
+    let (enclosed, mut child) = if flags.all_traffic {
+        let (enclosure, child) = before.spawn(&running, command)?;
+        (Some(enclosure), child)
+    } else {
+        command.envs(environment(running.local_addr()));
+        let child = tokio::process::Command::from(command).kill_on_drop(true).spawn();
+        (None, child.map_err(|cause| not_run(program, &cause))?)
+    };
     let status = signals.until_end(&mut child).await.map_err(failed)?;
+    drop(enclosed);
     // What the command has left open would not be read by anybody.
     running.shutdown().await;
     lines.finish();

@@ -1,0 +1,76 @@
+//! A command in a network namespace of its own, all of whose connections are the proxy's.
+
+use std::fs::Permissions;
+use std::io::{self, Write as _};
+use std::net::{IpAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use eyas_lab::emulator::{Enclosure, FormerUser, Surroundings};
+use eyas_relay::Running;
+use eyas_relay::interception::{HOST, PEER};
+use tempfile::NamedTempFile;
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+
+use super::super::netem::refused;
+use crate::command::child::not_run;
+use crate::failure::{Failure, Kind};
+
+const NAME_SERVERS: &str = "/etc/resolv.conf";
+/// Sockets of programs outside that answer questions for names, past the name server.
+const CACHES: [&str; 4] = [
+    "/run/systemd/resolve/io.systemd.Resolve",
+    "/run/systemd/resolve/io.systemd.Resolve.Monitor",
+    "/run/nscd/socket",
+    "/run/avahi-daemon/socket",
+];
+/// What is seen in their place: nobody listens there.
+const NOTHING: &str = "/dev/null";
+
+/// Becomes root of a user namespace, if that is needed. Before the program has a second thread.
+pub(super) fn become_root() -> Result<Option<FormerUser>, Failure> {
+    eyas_lab::emulator::become_root().map_err(refused)
+}
+
+/// Starts the command. It ends with what is given beside it.
+pub(super) fn spawn(
+    running: &Running,
+    mut command: std::process::Command,
+    former: Option<FormerUser>,
+) -> Result<(Enclosure, Child), Failure> {
+    let failed = |cause: io::Error| {
+        Failure::new(Kind::Emulator, format!("cannot set up a network for the command: {cause}"))
+    };
+    let name_servers = name_servers().map_err(failed)?;
+    let mut covers = vec![(name_servers.path().to_owned(), PathBuf::from(NAME_SERVERS))];
+    let caches = CACHES.into_iter().filter(|socket| Path::new(socket).exists());
+    covers.extend(caches.map(|socket| (PathBuf::from(NOTHING), PathBuf::from(socket))));
+    if let Some(former) = former {
+        former.run(&mut command);
+    }
+    let runtime = Handle::current();
+    let start = |device| {
+        let _runtime = runtime.enter();
+        let bind = |ip: IpAddr| TcpListener::bind((ip, 0));
+        let mut listeners = vec![bind(HOST.0.into()).map_err(failed)?];
+        // There may be no IPv6 in this kernel.
+        listeners.extend(bind(HOST.1.into()));
+        running.intercept(device, listeners).map_err(failed)?;
+        let program = command.get_program().to_owned();
+        let mut command = Command::from(command);
+        command.kill_on_drop(true).spawn().map_err(|cause| not_run(&program, &cause))
+    };
+    let surroundings = Surroundings { addresses: HOST, covers };
+    let (enclosure, child) = Enclosure::make(&surroundings, start).map_err(refused)?;
+    Ok((enclosure, child?))
+}
+
+/// What programs read to find their name server. It has no name once it is mounted.
+fn name_servers() -> io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::new()?;
+    // A list of domains of the host's would be asked for names that are none.
+    writeln!(file, "nameserver {}\nsearch .", PEER.0)?;
+    file.as_file().set_permissions(Permissions::from_mode(0o644))?;
+    Ok(file)
+}

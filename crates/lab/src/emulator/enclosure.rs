@@ -1,0 +1,131 @@
+//! A command with a network of its own, whose only way out is a device that this process reads.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+
+use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
+
+use super::error::EmulatorError;
+use super::guard::Guard;
+use super::host::Host;
+use super::kernel::{self, TunKind};
+use super::namespace::{OWN, keep_quiet, run_ip};
+use super::user_namespace::not_allowed;
+
+/// The interface inside.
+const INTERFACE: &str = "eyas0";
+/// The longest packet of IP: nothing is cut for a line that there is not.
+const MTU: u32 = 65_535;
+
+/// What the network inside looks like.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The addresses inside. What is for others goes to the device.
+    pub addresses: (Ipv4Addr, Ipv6Addr),
+    /// Files that are seen instead of others: what is seen, and where.
+    pub covers: Vec<(PathBuf, PathBuf)>,
+}
+
+/// A network namespace with a view of the files of its own, both without names. What still runs in it
+/// when this is dropped, or this program is killed, is killed.
+#[derive(Debug)]
+pub struct Enclosure {
+    _guard: Guard,
+}
+
+impl Enclosure {
+    /// Makes one, and does `work` in it, on a thread of its own: sockets that it opens, and processes
+    /// that it starts, are inside. It is given the device: IP packets without a header, non-blocking.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or a program is missing.
+    ///
+    /// # Panics
+    /// If `work` does, with the same message.
+    pub fn make<T: Send>(
+        surroundings: &Surroundings,
+        work: impl FnOnce(OwnedFd) -> T + Send,
+    ) -> Result<(Self, T), EmulatorError> {
+        let (made, namespace) = mpsc::channel();
+        let (guarded, go) = mpsc::channel();
+        let inside = move || {
+            let (namespace, device) = prepare(surroundings)?;
+            let ended = |_| EmulatorError::Ended("nothing guards the namespace".to_owned());
+            made.send(namespace).map_err(|_| ended(mpsc::RecvError))?;
+            // Nothing is started in it before it is certain that it will be ended.
+            go.recv().map_err(ended)?;
+            Ok(work(device))
+        };
+        thread::scope(|scope| {
+            let thread = scope.spawn(inside);
+            let guard = namespace.recv().ok().map(|namespace: File| {
+                let guard = Guard::start([&namespace, &namespace]);
+                if guard.is_ok() {
+                    let _ = guarded.send(());
+                }
+                guard
+            });
+            drop(guarded);
+            let done = match thread.join() {
+                Ok(done) => done,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            match guard {
+                Some(Ok(guard)) => done.map(|done| (Self { _guard: guard }, done)),
+                Some(Err(cause)) => {
+                    Err(EmulatorError::Program { program: "sh", cause, package: "any shell" })
+                }
+                None => Err(done.err().unwrap_or_else(|| {
+                    EmulatorError::Ended("the namespace could not be made".to_owned())
+                })),
+            }
+        })
+    }
+}
+
+/// Moves the calling thread into new namespaces, and sets them up.
+fn prepare(surroundings: &Surroundings) -> Result<(File, OwnedFd), EmulatorError> {
+    kernel::leave_network_namespace().map_err(|cause| not_allowed("network", cause))?;
+    kernel::leave_mount_namespace().map_err(|cause| not_allowed("mount", cause))?;
+    let namespace = File::open(OWN).map_err(EmulatorError::system("open a network namespace"))?;
+    let refused = |cause| EmulatorError::Tun { name: INTERFACE.to_owned(), cause };
+    let device = kernel::open_tun(INTERFACE, TunKind::Plain).map_err(refused)?;
+    keep_quiet(INTERFACE);
+    let (v4, v6) = surroundings.addresses;
+    run_ip(
+        Host::Client,
+        "-4",
+        &format!(
+            "link set lo up\n\
+             link set dev {INTERFACE} mtu {MTU} txqueuelen 10000 multicast off up\n\
+             addr add {v4}/32 dev {INTERFACE}\n\
+             route add default dev {INTERFACE} src {v4}\n"
+        ),
+    )?;
+    if Path::new("/proc/sys/net/ipv6").exists() {
+        run_ip(
+            Host::Client,
+            "-6",
+            &format!(
+                "addr add {v6}/128 dev {INTERFACE} nodad\n\
+                 route add default dev {INTERFACE} src {v6}\n"
+            ),
+        )?;
+    }
+    // What is mounted here is to be seen nowhere else.
+    mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
+        .map_err(EmulatorError::system("keep mounts apart"))?;
+    for (seen, instead_of) in &surroundings.covers {
+        // A link leads to what is covered.
+        let place = fs::canonicalize(instead_of).unwrap_or_else(|_| instead_of.clone());
+        mount_bind(seen, &place).map_err(|cause| EmulatorError::Cover {
+            file: instead_of.display().to_string(),
+            cause: cause.into(),
+        })?;
+    }
+    Ok((namespace, device))
+}

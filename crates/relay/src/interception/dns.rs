@@ -1,0 +1,205 @@
+//! Questions of programs to DNS, answered with addresses that stand for names.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use eyas::race::dns::{DnsFailure, RecordType, Records};
+use eyas::race::target::Host;
+use hickory_proto::op::{Edns, Message, MessageType, OpCode, ResponseCode};
+use hickory_proto::rr::rdata::{A, AAAA};
+use hickory_proto::rr::{DNSClass, RData, Record, RecordType as Kind};
+
+/// How long a program may keep an answer, in seconds. A name keeps its addresses for longer.
+const TIME_TO_LIVE: u32 = 60;
+/// Octets of UDP that we are ready for (RFC 9715 §3.1).
+const UDP_PAYLOAD: u16 = 1400;
+
+/// What there is to do about a message.
+#[derive(Debug)]
+pub enum Heard {
+    /// It asks about a name.
+    Question(Box<Question>),
+    /// This answers it.
+    Answer(Vec<u8>),
+    /// It is no question.
+    Nothing,
+}
+
+/// A question about a name.
+#[derive(Debug)]
+pub struct Question {
+    message: Message,
+    kind: Kind,
+    name: String,
+}
+
+/// What is known of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existence {
+    /// It has addresses, for which these stand.
+    Addresses(Ipv4Addr, Ipv6Addr),
+    /// It has none.
+    NoAddress,
+    /// DNS does not know it.
+    NoSuchName,
+    /// DNS does not answer.
+    Unknown,
+}
+
+/// Reads a message.
+pub fn read(bytes: &[u8]) -> Heard {
+    let Ok(message) = Message::from_vec(bytes) else { return Heard::Nothing };
+    if message.metadata.message_type != MessageType::Query {
+        return Heard::Nothing;
+    }
+    let [asked] = &message.queries[..] else {
+        return answer(&message, ResponseCode::FormErr, None);
+    };
+    if message.metadata.op_code != OpCode::Query || asked.query_class() != DNSClass::IN {
+        return answer(&message, ResponseCode::NotImp, None);
+    }
+    let kind = asked.query_type();
+    if !matches!(kind, Kind::A | Kind::AAAA | Kind::HTTPS | Kind::SVCB) {
+        return answer(&message, ResponseCode::NotImp, None);
+    }
+    match Host::parse(asked.name().to_ascii().trim_end_matches('.')) {
+        Ok(host) if host.is_localhost() => {
+            let own = (Ipv4Addr::LOCALHOST, Ipv6Addr::LOCALHOST);
+            answer(&message, ResponseCode::NoError, record_data(kind, own))
+        }
+        Ok(Host::Name(name)) => Heard::Question(Box::new(Question { kind, name, message })),
+        Ok(Host::Literal(..)) | Err(_) => answer(&message, ResponseCode::NXDomain, None),
+    }
+}
+
+impl Question {
+    /// The name, lower case, without a trailing dot.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The answer, for what is known of the name.
+    pub fn answer(&self, known: Existence) -> Option<Vec<u8>> {
+        let (code, data) = match known {
+            Existence::Addresses(v4, v6) => {
+                (ResponseCode::NoError, record_data(self.kind, (v4, v6)))
+            }
+            Existence::NoAddress => (ResponseCode::NoError, None),
+            Existence::NoSuchName => (ResponseCode::NXDomain, None),
+            Existence::Unknown => (ResponseCode::ServFail, None),
+        };
+        response(&self.message, code, data)
+    }
+}
+
+fn record_data(kind: Kind, (v4, v6): (Ipv4Addr, Ipv6Addr)) -> Option<RData> {
+    match kind {
+        Kind::A => Some(RData::A(A(v4))),
+        Kind::AAAA => Some(RData::AAAA(AAAA(v6))),
+        _ => None,
+    }
+}
+
+fn answer(to: &Message, code: ResponseCode, data: Option<RData>) -> Heard {
+    response(to, code, data).map_or(Heard::Nothing, Heard::Answer)
+}
+
+fn response(to: &Message, code: ResponseCode, data: Option<RData>) -> Option<Vec<u8>> {
+    let mut response = Message::response(to.metadata.id, to.metadata.op_code);
+    response.metadata.recursion_desired = to.metadata.recursion_desired;
+    response.metadata.recursion_available = true;
+    response.metadata.response_code = code;
+    response.add_queries(to.queries.iter().cloned());
+    if let (Some(data), [asked]) = (data, &to.queries[..]) {
+        response.add_answer(Record::from_rdata(asked.name().clone(), TIME_TO_LIVE, data));
+    }
+    if to.edns.is_some() {
+        let mut edns = Edns::new();
+        edns.set_max_payload(UDP_PAYLOAD);
+        response.set_edns(edns);
+    }
+    response.to_vec().ok()
+}
+
+/// What an answer for one family says of the name: whether it has addresses, or why not.
+pub(super) fn judged(records: Result<Records, DnsFailure>) -> Result<bool, DnsFailure> {
+    match records {
+        Ok(Records::A(some)) => Ok(!some.is_empty()),
+        Ok(Records::Aaaa(some)) => Ok(!some.is_empty()),
+        Ok(Records::Https(_)) | Err(DnsFailure::NoData) => Ok(false),
+        Err(why) => Err(why),
+    }
+}
+
+/// The types to be asked.
+pub(super) const FAMILIES: [RecordType; 2] = [RecordType::Aaaa, RecordType::A];
+
+#[cfg(test)]
+mod tests {
+    use hickory_proto::op::Query;
+    use hickory_proto::rr::Name;
+
+    use super::*;
+
+    const STANDS: Existence =
+        Existence::Addresses(Ipv4Addr::new(198, 19, 1, 0), Ipv6Addr::LOCALHOST);
+
+    fn asking(name: &str, kind: Kind) -> Vec<u8> {
+        let mut message = Message::query();
+        message.metadata.id = 7;
+        message.add_query(Query::query(Name::from_ascii(name).expect("a name"), kind));
+        message.set_edns(Edns::new());
+        message.to_vec().expect("a message")
+    }
+
+    fn read_answer(bytes: &[u8]) -> (ResponseCode, Vec<RData>) {
+        let message = Message::from_vec(bytes).expect("a message");
+        assert_eq!(
+            (message.metadata.id, message.metadata.message_type),
+            (7, MessageType::Response)
+        );
+        assert!(message.edns.is_some() && message.queries.len() == 1);
+        (
+            message.metadata.response_code,
+            message.answers.iter().map(|one| one.data.clone()).collect(),
+        )
+    }
+
+    fn question(name: &str, kind: Kind) -> Box<Question> {
+        match read(&asking(name, kind)) {
+            Heard::Question(question) => question,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_name_is_answered_by_what_is_known_of_it() {
+        let v4 = question("A.example.", Kind::A);
+        assert_eq!(v4.name(), "a.example");
+        let said = |question: &Question, known| read_answer(&question.answer(known).expect("fits"));
+        let address = RData::A(A(Ipv4Addr::new(198, 19, 1, 0)));
+        assert_eq!(said(&v4, STANDS), (ResponseCode::NoError, vec![address]));
+        let v6 = question("a.example.", Kind::AAAA);
+        let address = RData::AAAA(AAAA(Ipv6Addr::LOCALHOST));
+        assert_eq!(said(&v6, STANDS), (ResponseCode::NoError, vec![address]));
+        let https = question("a.example.", Kind::HTTPS);
+        assert_eq!(said(&https, STANDS), (ResponseCode::NoError, vec![]));
+        assert_eq!(said(&v4, Existence::NoAddress), (ResponseCode::NoError, vec![]));
+        assert_eq!(said(&v4, Existence::NoSuchName), (ResponseCode::NXDomain, vec![]));
+        assert_eq!(said(&v4, Existence::Unknown), (ResponseCode::ServFail, vec![]));
+    }
+
+    #[test]
+    fn what_is_not_asked_of_dns_is_answered_at_once() {
+        let said = |name, kind| match read(&asking(name, kind)) {
+            Heard::Answer(answer) => read_answer(&answer),
+            other => panic!("{other:?}"),
+        };
+        let own = RData::A(A(Ipv4Addr::LOCALHOST));
+        assert_eq!(said("localhost.", Kind::A), (ResponseCode::NoError, vec![own]));
+        assert_eq!(said("example.", Kind::MX), (ResponseCode::NotImp, vec![]));
+        assert!(matches!(read(&[7; 40]), Heard::Nothing));
+        let mut answer = asking("a.example.", Kind::A);
+        answer[2] |= 0x80;
+        assert!(matches!(read(&answer), Heard::Nothing), "an answer is not answered");
+    }
+}

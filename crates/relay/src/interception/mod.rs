@@ -1,0 +1,26 @@
+//! Programs that are not asked: every connection that they make from a network namespace is served by
+//! the proxy, and every question to DNS is answered with addresses that stand for names (an interception
+//! proxy, RFC 9110 §3.7).
+//!
+//! | module or type | job | source |
+//! | --- | --- | --- |
+//! | [`Translator`] | leads connections to a listener, tells programs why there is none; pure | RFC 3022, RFC 9293, RFC 792, RFC 4443 |
+//! | [`Names`] | which name an address stands for; pure | |
+//! | [`dns`] | questions and answers; pure | RFC 1035 |
+//! | [`HOST`], [`PEER`] | the addresses inside | RFC 2544, RFC 4193 |
+//! | [`Running::intercept`](crate::Running::intercept) | a device, listeners, races | |
+
+mod addresses;
+pub mod dns;
+mod names;
+mod packet;
+mod serve;
+mod translator;
+#[cfg(test)]
+mod translator_tests;
+
+pub use addresses::{HOST, PEER};
+pub use names::{FORGOTTEN, KEPT, MAX_NAMES, Names};
+pub use packet::Unreachable;
+pub(crate) use serve::start;
+pub use translator::{Denial, Flow, LINGER, MAX_FLOWS, Output, Translator};

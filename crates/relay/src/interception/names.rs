@@ -1,0 +1,138 @@
+//! Which name an address of ours stands for.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use super::addresses;
+
+/// Names that have addresses at once.
+pub const MAX_NAMES: usize = 16_384;
+/// A name keeps its addresses for as long as this after it was asked for or connected to, even where
+/// there are too many: programs keep what DNS has told them beyond its life time.
+pub const KEPT: Duration = Duration::from_mins(10);
+/// After so long without use a name is forgotten.
+pub const FORGOTTEN: Duration = Duration::from_hours(24);
+
+/// Names and the addresses that stand for them, in both families.
+#[derive(Debug, Default)]
+pub struct Names {
+    numbers: HashMap<String, u32>,
+    names: HashMap<u32, (String, Duration)>,
+    /// By when they were last used.
+    by_use: BTreeSet<(Duration, u32)>,
+    next: u32,
+}
+
+impl Names {
+    /// The addresses that stand for this name from now on; `None` if all are taken by names that were
+    /// used of late.
+    pub fn addresses(&mut self, now: Duration, name: &str) -> Option<(Ipv4Addr, Ipv6Addr)> {
+        if let Some(&number) = self.numbers.get(name) {
+            self.touch(now, number);
+            return Some(addresses::of_name(number));
+        }
+        self.make_room(now)?;
+        while self.names.contains_key(&self.next) {
+            self.next = (self.next + 1) % addresses::RANGE;
+        }
+        // An address that was given back is not given out again before all others have been.
+        let number = self.next;
+        self.next = (self.next + 1) % addresses::RANGE;
+        self.numbers.insert(name.to_owned(), number);
+        self.names.insert(number, (name.to_owned(), now));
+        self.by_use.insert((now, number));
+        Some(addresses::of_name(number))
+    }
+
+    /// The name that this address stands for, which is used by that.
+    pub fn name(&mut self, now: Duration, ip: IpAddr) -> Option<String> {
+        let number = addresses::number(ip)?;
+        self.touch(now, number);
+        self.names.get(&number).map(|(name, _)| name.clone())
+    }
+
+    /// How many names have addresses.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether none has.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    fn touch(&mut self, now: Duration, number: u32) {
+        if let Some((_, used)) = self.names.get_mut(&number) {
+            self.by_use.remove(&(*used, number));
+            self.by_use.insert((now, number));
+            *used = now;
+        }
+    }
+
+    fn make_room(&mut self, now: Duration) -> Option<()> {
+        while let Some(&(used, number)) = self.by_use.first() {
+            let unused = now.saturating_sub(used);
+            let is_full = self.names.len() >= MAX_NAMES;
+            if unused < KEPT || (!is_full && unused < FORGOTTEN) {
+                return (!is_full).then_some(());
+            }
+            self.by_use.pop_first();
+            if let Some((name, _)) = self.names.remove(&number) {
+                self.numbers.remove(&name);
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const START: Duration = Duration::from_secs(1_000_000);
+
+    #[test]
+    fn a_name_keeps_its_addresses_while_it_is_used() {
+        let mut names = Names::default();
+        let (v4, v6) = names.addresses(START, "a.test").expect("room");
+        assert_eq!(names.addresses(START, "a.test"), Some((v4, v6)));
+        let later = START + FORGOTTEN - KEPT;
+        assert_eq!(names.name(later, v6.into()).as_deref(), Some("a.test"));
+        assert_ne!(names.addresses(later + FORGOTTEN - KEPT, "b.test"), Some((v4, v6)));
+        assert_eq!(names.name(later + FORGOTTEN - KEPT, v4.into()).as_deref(), Some("a.test"));
+        let end = later + FORGOTTEN * 2;
+        assert!(names.addresses(end, "c.test").is_some());
+        assert_eq!((names.name(end, v4.into()), names.len()), (None, 1));
+    }
+
+    #[test]
+    fn there_are_no_more_than_that_and_what_is_new_has_to_wait() {
+        let mut names = Names::default();
+        for number in 0..MAX_NAMES {
+            assert!(names.addresses(START, &format!("{number}.test")).is_some());
+        }
+        assert_eq!(names.addresses(START + KEPT / 2, "more.test"), None);
+        let mine = names.addresses(START + KEPT / 2, "0.test").expect("it is there");
+        assert!(names.addresses(START + KEPT, "more.test").is_some());
+        assert_eq!(names.len(), MAX_NAMES);
+        assert_eq!(names.name(START + KEPT, mine.0.into()).as_deref(), Some("0.test"));
+    }
+
+    proptest! {
+        #[test]
+        fn an_address_stands_for_one_name(asked in prop::collection::vec((0_u64..200_000, 0_u8..40), 1..200)) {
+            let (mut names, mut now) = (Names::default(), START);
+            for (after, name) in asked {
+                now += Duration::from_secs(after);
+                let name = format!("{name}.test");
+                let (v4, v6) = names.addresses(now, &name).expect("there is room for forty");
+                prop_assert_eq!(names.name(now, v4.into()), Some(name.clone()));
+                prop_assert_eq!(names.name(now, v6.into()), Some(name));
+                prop_assert!(names.numbers.len() == names.len() && names.by_use.len() == names.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The device, the listeners, and a race for each connection.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas::race::dns::{DnsFailure, Query, QueryId};
+use eyas::race::target::Host;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{Instant, timeout};
+
+use super::addresses::{self, PEER, like};
+use super::dns::{self, Existence, FAMILIES, Heard, Question};
+use super::names::Names;
+use super::packet::Unreachable;
+use super::translator::{Denial, Flow, Output, Translator};
+use crate::connection::{Life, cut_if_broken};
+use crate::handshake::{Destination, Protocol, Refusal};
+use crate::report::Ending;
+use crate::shared::Shared;
+
+/// The longest packet of IP.
+const LONGEST: usize = 65_535;
+/// For a program to complete a connection that it was granted.
+const COMPLETES: Duration = Duration::from_secs(5);
+/// Questions to DNS at once. One above it is left unanswered, and asked again by who asked.
+const QUESTIONS: usize = 256;
+/// For the next question over a connection of TCP (RFC 7766 §6.2.3).
+const NEXT_QUESTION: Duration = Duration::from_secs(10);
+const DNS: u16 = 53;
+
+struct Interception {
+    shared: Arc<Shared>,
+    device: AsyncFd<File>,
+    state: Mutex<State>,
+    questions: Arc<Semaphore>,
+    epoch: Instant,
+}
+
+struct State {
+    translator: Translator,
+    names: Names,
+    /// Who waits for a connection to be accepted, by what the listener sees.
+    waiting: HashMap<SocketAddr, oneshot::Sender<TcpStream>>,
+}
+
+/// Starts to serve what comes by the device, until the proxy ends.
+pub(crate) fn start(
+    shared: Arc<Shared>,
+    device: OwnedFd,
+    listeners: Vec<std::net::TcpListener>,
+) -> io::Result<()> {
+    let (mut ports, mut bound) = ([0; 2], Vec::new());
+    for listener in listeners {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let address = listener.local_addr()?;
+        ports[usize::from(address.is_ipv6())] = address.port();
+        bound.push(listener);
+    }
+    let state = State {
+        translator: Translator::new(ports),
+        names: Names::default(),
+        waiting: HashMap::new(),
+    };
+    // What its successor has its caller promise holds for a file that is never replaced.
+    #[expect(deprecated, reason = "its successor is unsafe, and there is no unsafe code here")]
+    let device = AsyncFd::new(File::from(device))?;
+    let interception = Arc::new(Interception {
+        device,
+        state: Mutex::new(state),
+        questions: Arc::new(Semaphore::new(QUESTIONS)),
+        epoch: Instant::now(),
+        shared,
+    });
+    // These end with the proxy; nobody waits for them.
+    for listener in bound {
+        let interception = Arc::clone(&interception);
+        tokio::spawn(async move {
+            let abort = interception.shared.abort.clone();
+            abort.run_until_cancelled(interception.accept(listener)).await
+        });
+    }
+    tokio::spawn(async move {
+        let abort = interception.shared.abort.clone();
+        abort.run_until_cancelled(interception.read()).await
+    });
+    Ok(())
+}
+
+impl Interception {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    /// Reads packets for as long as there is a device.
+    async fn read(self: &Arc<Self>) {
+        let mut packet = vec![0; LONGEST];
+        loop {
+            let Ok(mut ready) = self.device.readable().await else { return };
+            match ready.try_io(|device| device.get_ref().read(&mut packet)) {
+                Ok(Ok(length)) => {
+                    self.drive(|translator, now| translator.handle_packet(now, &packet[..length]));
+                }
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(Err(_)) => return,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Changes the state of connections, and does what follows from it.
+    fn drive(self: &Arc<Self>, change: impl FnOnce(&mut Translator, Duration)) {
+        let mut state = self.state();
+        change(&mut state.translator, self.now());
+        while let Some(output) = state.translator.poll_output() {
+            self.perform(output);
+        }
+    }
+
+    fn perform(self: &Arc<Self>, output: Output) {
+        match output {
+            Output::Packet(packet) => {
+                // What the device does not take is lost, as on any line.
+                let _ = self.device.get_ref().write(&packet);
+            }
+            Output::Open(flow) => _ = self.shared.tasks.spawn(Arc::clone(self).serve(flow)),
+            Output::Question { from, to, message } => {
+                let Ok(permit) = Arc::clone(&self.questions).try_acquire_owned() else { return };
+                let interception = Arc::clone(self);
+                tokio::spawn(async move {
+                    if let Some(answer) = interception.answer(&message).await {
+                        interception.drive(|translator, _| translator.datagram(to, from, &answer));
+                    }
+                    drop(permit);
+                });
+            }
+        }
+    }
+
+    /// Hands what is accepted to those who wait for it.
+    async fn accept(&self, listener: TcpListener) {
+        const PAUSE: Duration = Duration::from_millis(100);
+        loop {
+            match listener.accept().await {
+                Ok((tcp, peer)) => {
+                    if let Some(waiting) = self.state().waiting.remove(&peer) {
+                        // Whoever waited may have given up.
+                        let _ = waiting.send(tcp);
+                    }
+                }
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Serves a connection of a program to its end.
+    async fn serve(self: Arc<Self>, flow: Flow) {
+        if flow.destination == SocketAddr::new(like(flow.destination.ip(), PEER), DNS) {
+            if let Some(mut tcp) = self.connected(&flow).await {
+                let _ = self.answer_stream(&mut tcp).await;
+            }
+        } else {
+            self.relay(&flow).await;
+        }
+        self.drive(|translator, now| translator.close(now, &flow));
+    }
+
+    async fn relay(self: &Arc<Self>, flow: &Flow) {
+        let shared = &self.shared;
+        shared.counters.accepted();
+        // It is of this machine, whatever its address is inside.
+        let client = match flow.client {
+            SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::LOCALHOST),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        };
+        let permit = match shared.admission.admit(client) {
+            Ok(permit) if !shared.drain.is_cancelled() => permit,
+            _ => {
+                shared.counters.turned_away();
+                return self.refuse(flow, Denial::Reset);
+            }
+        };
+        let mut life = Life::new(SocketAddr::new(client, flow.client.port()));
+        life.protocol = Some(Protocol::Intercepted);
+        let ending = tokio::select! {
+            ended = self.live(&mut life, flow) => ended.unwrap_or_else(|ending| ending),
+            () = shared.abort.cancelled() => Ending::Stopped,
+        };
+        if let Ending::Refused(why) = &ending {
+            self.refuse(flow, denial(why));
+        }
+        drop(permit);
+        life.report(shared, ending);
+    }
+
+    async fn live(self: &Arc<Self>, life: &mut Life, flow: &Flow) -> Result<Ending, Ending> {
+        let Some(destination) = self.destination(flow.destination) else {
+            let why = format!("{} stands for no name any more", flow.destination.ip());
+            return Err(Ending::Refused(Refusal::NoAddress(why)));
+        };
+        life.destination = Some(destination.clone());
+        let race = life.reach(&self.shared, &destination).await?;
+        let Some(mut tcp) = self.connected(flow).await else { return Err(Ending::Left) };
+        let _ = tcp.set_nodelay(true);
+        let ended = life.carry(&self.shared, &mut tcp, race, Bytes::new()).await;
+        let (Ok(ending) | Err(ending)) = &ended;
+        cut_if_broken(&tcp, ending);
+        ended
+    }
+
+    /// Where an address inside leads.
+    fn destination(&self, to: SocketAddr) -> Option<Destination> {
+        let host = match addresses::number(to.ip()) {
+            Some(_) => Host::Name(self.state().names.name(self.now(), to.ip())?),
+            None => Host::Literal(to.ip(), 0),
+        };
+        Some(Destination { host, port: to.port() })
+    }
+
+    /// The connection, once the program has completed it.
+    async fn connected(self: &Arc<Self>, flow: &Flow) -> Option<TcpStream> {
+        let (waiting, accepted) = oneshot::channel();
+        self.state().waiting.insert(flow.peer, waiting);
+        self.drive(|translator, now| translator.grant(now, flow));
+        let accepted = timeout(COMPLETES, accepted).await;
+        self.state().waiting.remove(&flow.peer);
+        accepted.ok()?.ok()
+    }
+
+    fn refuse(self: &Arc<Self>, flow: &Flow, why: Denial) {
+        self.drive(|translator, _| translator.refuse(flow, why));
+    }
+
+    /// The answer to a message to the name server.
+    async fn answer(&self, message: &[u8]) -> Option<Vec<u8>> {
+        match dns::read(message) {
+            Heard::Question(question) => {
+                let known = self.look_up(&question).await;
+                question.answer(known)
+            }
+            Heard::Answer(answer) => Some(answer),
+            Heard::Nothing => None,
+        }
+    }
+
+    /// Asks whether a name has addresses, and has others stand for them.
+    async fn look_up(&self, question: &Question) -> Existence {
+        let resolver = self.shared.endpoint.resolver();
+        let name = question.name();
+        let stand = || match self.state().names.addresses(self.now(), name) {
+            Some((v4, v6)) => Existence::Addresses(v4, v6),
+            None => Existence::Unknown,
+        };
+        if resolver.overrides(name) {
+            return stand();
+        }
+        let ask = |record_type| async move {
+            let query = Query { id: QueryId(0), name: name.to_owned(), record_type };
+            dns::judged(resolver.query(&query, 0).await.records)
+        };
+        let mut answers: FuturesUnordered<_> = FAMILIES.into_iter().map(ask).collect();
+        let mut known = Existence::NoAddress;
+        while let Some(answer) = answers.next().await {
+            match answer {
+                Ok(true) => return stand(),
+                Ok(false) => {}
+                Err(DnsFailure::NoSuchName) => known = Existence::NoSuchName,
+                Err(_) if known == Existence::NoAddress => known = Existence::Unknown,
+                Err(_) => {}
+            }
+        }
+        known
+    }
+
+    /// Answers the questions of a connection (RFC 1035 §4.2.2).
+    async fn answer_stream(&self, tcp: &mut TcpStream) -> io::Result<()> {
+        loop {
+            let length = timeout(NEXT_QUESTION, tcp.read_u16()).await??;
+            let mut message = vec![0; usize::from(length)];
+            timeout(NEXT_QUESTION, tcp.read_exact(&mut message)).await??;
+            let Some(answer) = self.answer(&message).await else { return Ok(()) };
+            let length = u16::try_from(answer.len()).map_err(io::Error::other)?;
+            tcp.write_all(&[&length.to_be_bytes()[..], &answer].concat()).await?;
+        }
+    }
+}
+
+/// What a program without words for reasons is told.
+fn denial(why: &Refusal) -> Denial {
+    match why {
+        Refusal::NotAllowed(_) => Denial::Unreachable(Unreachable::Prohibited),
+        Refusal::NetworkUnreachable(_) => Denial::Unreachable(Unreachable::Network),
+        Refusal::HostUnreachable(_) | Refusal::NoAddress(_) | Refusal::TimedOut(_) => {
+            Denial::Unreachable(Unreachable::Host)
+        }
+        _ => Denial::Reset,
+    }
+}
