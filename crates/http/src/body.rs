@@ -1,6 +1,10 @@
 //! Bodies of requests and responses: nothing, octets in memory, or a stream.
 
+mod announced;
+
 use std::{
+    io,
+    path::Path,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -9,9 +13,10 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::{Error, Kind};
+use announced::Announced;
 
 /// How much is read from a caller's reader at once, in bytes.
 const READ_CHUNK: usize = 64 * 1024;
@@ -61,6 +66,25 @@ impl Body {
         Self::from_stream(tokio_util::io::ReaderStream::with_capacity(reader, READ_CHUNK))
     }
 
+    /// A file, which is read while it is sent. Its length is that of now; what is added meanwhile is left
+    /// out, and sending fails if it becomes shorter. A device or a pipe has no length, and is read until its
+    /// end.
+    ///
+    /// # Errors
+    /// What the system says about a file that cannot be opened.
+    pub async fn from_file(path: impl AsRef<Path>) -> io::Result<Self> {
+        let file = tokio::fs::File::open(path).await?;
+        let metadata = file.metadata().await?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if !metadata.is_file() {
+            return Ok(Self::from_reader(file));
+        }
+        let length = metadata.len();
+        Ok(Self::boxed(Announced::new(Self::from_reader(file.take(length)), length)))
+    }
+
     /// Whether there is none, not even one that turns out to be empty.
     pub(crate) const fn is_none(&self) -> bool {
         matches!(self.0, Content::Empty)
@@ -68,9 +92,14 @@ impl Body {
 
     /// Another body with the same octets, if this one is in memory.
     pub fn try_clone(&self) -> Option<Self> {
+        self.in_memory().map(Self::from)
+    }
+
+    /// All octets, if they are in memory.
+    pub(crate) fn in_memory(&self) -> Option<Bytes> {
         match &self.0 {
-            Content::Empty => Some(Self::empty()),
-            Content::Full(bytes) => Some(Self(Content::Full(bytes.clone()))),
+            Content::Empty => Some(Bytes::new()),
+            Content::Full(bytes) => Some(bytes.clone()),
             Content::Stream(_) => None,
         }
     }

@@ -6,6 +6,7 @@
 //! | [`Direct`], [`DirectConnection`] | connections without a pool, for who counts them | |
 //! | [`HttpPolicy`] | in which order HTTP/3 and the older versions are tried | HEv3, RFC 7838 |
 //! | [`Body`] | what is sent and received, in memory or as a stream | |
+//! | `multipart` | forms with files (feature `multipart`) | RFC 7578 |
 //! | [`Error`], [`Kind`] | what went wrong, with which candidate, and what to do next | |
 //! | [`alt_svc`] | alternative services: parser, cache, what was found broken | RFC 7838 |
 //! | `connector` | the race below another client: hyper-util's, tonic, ureq (feature `connector`) | |
@@ -42,6 +43,8 @@ pub mod alt_svc;
 #[cfg(feature = "connector")]
 pub mod connector;
 pub mod metrics;
+#[cfg(feature = "multipart")]
+pub mod multipart;
 pub mod serve;
 
 mod body;

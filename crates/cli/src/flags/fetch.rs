@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::choice::{ChoiceFlags, PolicyName, VersionFlags};
+use super::form::{self, FormField};
 use super::reach::{ReachFlags, TrustFlags};
 use super::values::{self, HeaderLine};
 
@@ -57,7 +58,8 @@ pub(crate) struct GetFlags {
 #[command(next_help_heading = "Request")]
 pub(crate) struct RequestFlags {
     /// Ask for the headers alone (HEAD), and print them
-    #[arg(short = 'I', long, conflicts_with_all = ["data", "data_binary"])]
+    #[arg(short = 'I', long,
+          conflicts_with_all = ["data", "data_binary", "form", "form_string", "upload_file"])]
     pub(crate) head: bool,
     /// Request method
     #[arg(short = 'X', long = "request", value_name = "METHOD")]
@@ -71,6 +73,19 @@ pub(crate) struct RequestFlags {
     /// As --data, with every byte of @FILE sent as it is, line ends included
     #[arg(long, value_name = "DATA")]
     pub(crate) data_binary: Vec<String>,
+    /// Send a form with POST (multipart/form-data): NAME=TEXT, NAME=@FILE to upload a file, NAME=<FILE for
+    /// its text; ;type=TYPE and ;filename=NAME may follow
+    #[arg(short = 'F', long, value_name = "NAME=CONTENT", value_parser = form::field,
+          conflicts_with_all = ["data", "data_binary"])]
+    pub(crate) form: Vec<FormField>,
+    /// As --form, with the text as it is, whatever it begins with
+    #[arg(long, value_name = "NAME=TEXT", value_parser = form::plain_field,
+          conflicts_with_all = ["data", "data_binary"])]
+    pub(crate) form_string: Vec<FormField>,
+    /// Send FILE with PUT, - is standard input; a URL that ends in / gets the name of the file
+    #[arg(short = 'T', long, value_name = "FILE",
+          conflicts_with_all = ["data", "data_binary", "form", "form_string"])]
+    pub(crate) upload_file: Option<PathBuf>,
     /// Follow redirects
     #[arg(short = 'L', long)]
     pub(crate) location: bool,

@@ -3,6 +3,7 @@
 
 mod choice;
 mod fetch;
+mod form;
 mod generate;
 mod lab;
 mod listen;
@@ -30,6 +31,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(crate) use choice::{ChoiceFlags, PolicyName, RacePolicy, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
+pub(crate) use form::{FieldContent, FormField};
 pub(crate) use generate::ManFlags;
 pub(crate) use lab::{LabAction, LabFlags, LabMergeFlags, LabRunFlags};
 pub(crate) use listen::{LogFormat, ServeFlags};

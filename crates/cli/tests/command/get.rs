@@ -92,6 +92,29 @@ fn data_is_posted_and_headers_are_sent() {
 }
 
 #[test]
+fn forms_and_files_are_sent_over_each_version() {
+    let peer = Peer::start(Personality::Healthy);
+    let file = peer.directory().join("notes.txt");
+    fs::write(&file, "kestrel ".repeat(20_000)).expect("writes");
+    for version in ["--http1.1", "--http2", "--http3-only"] {
+        let url = peer.url("/echo");
+        let line =
+            format!("get {version} -F title=bird -F notes=@notes.txt;type=text/x-bird {url}");
+        let got = peer.eyas(&line).run().exits(0);
+        for part in ["name=\"title\"\r\n\r\nbird\r\n", "filename=\"notes.txt\"", "text/x-bird"] {
+            assert!(got.out.contains(part), "{version} {part}: {}", &got.out[..500]);
+        }
+        assert!(got.length > 160_000, "{version}: {}", got.length);
+        let line = format!("get {version} -v -T notes.txt {url}");
+        let got = peer.eyas(&line).run().exits(0);
+        assert_eq!(got.length, 160_000, "{version}");
+        assert!(got.err.contains("> PUT "), "{version}: {}", got.err);
+    }
+    let line = format!("get -F a=1 -d b=2 {}", peer.url("/echo"));
+    assert!(peer.eyas(&line).run().exits(2).err.contains("cannot be used with"));
+}
+
+#[test]
 fn head_prints_headers_alone() {
     let peer = Peer::start(Personality::Healthy);
     let got =

@@ -110,6 +110,19 @@ impl RequestBuilder {
         self.written(written.map(Body::from), "application/json")
     }
 
+    /// Sets the body to this form, and the type of content with it (`multipart/form-data`).
+    #[cfg(feature = "multipart")]
+    pub fn multipart(mut self, form: crate::multipart::Form) -> Self {
+        match form.encode() {
+            Some((content_type, body)) => {
+                self.body = body;
+                self.headers.insert(http::header::CONTENT_TYPE, content_type);
+            }
+            None => self.refuse("the system gives no randomness for the boundary of the form"),
+        }
+        self
+    }
+
     /// The caller's own type of content stays.
     #[cfg(any(feature = "form", feature = "json"))]
     fn written(mut self, body: Result<Body, String>, content: &'static str) -> Self {

@@ -1,5 +1,6 @@
 //! `eyas get`: fetch a URL over the best transport that works.
 
+mod content;
 mod failure;
 mod report;
 mod request;
@@ -77,7 +78,7 @@ async fn fetch(
     let url = target::url(&flags.url)?;
     let output = place(flags, &url)?;
     let sink = sink(output.as_ref(), common, unfinished).await?;
-    let request = request::Request::read(flags, &url).await?;
+    let mut request = request::Request::read(flags, &url).await?;
     let asked = target::of_url(&url, flags.versions)?;
     let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &asked).await?;
     let client = client((flags, common), &means, &asked, began)?;

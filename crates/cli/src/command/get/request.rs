@@ -1,7 +1,5 @@
 //! From flags to the request.
 
-use std::io::Read;
-
 use base64::prelude::{BASE64_STANDARD, Engine};
 use eyas_http::{Client, Error, Response};
 use http::header::{
@@ -10,6 +8,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method};
 use url::Url;
 
+use super::content::{Content, upload_url};
 use crate::failure::{Failure, Kind};
 use crate::flags::{GetFlags, RequestFlags};
 
@@ -29,86 +28,42 @@ pub(super) struct Request {
     pub(super) url: Url,
     /// Its headers.
     pub(super) headers: HeaderMap,
-    body: Option<Vec<u8>>,
+    content: Option<Content>,
 }
 
 impl Request {
     /// Reads the flags, and the files that they name.
     pub(super) async fn read(flags: &GetFlags, url: &Url) -> Result<Self, Failure> {
         let request = &flags.request;
-        let body = data(request).await?;
-        let method = match (&request.method, request.head, body.is_some()) {
-            (Some(method), _, _) => method.clone(),
-            (None, true, _) => Method::HEAD,
-            (None, false, true) => Method::POST,
-            (None, false, false) => Method::GET,
+        let content = Content::read(request).await?;
+        let method = match (&request.method, &content) {
+            (Some(method), _) => method.clone(),
+            (None, _) if request.head => Method::HEAD,
+            (None, Some(Content::Upload(_))) => Method::PUT,
+            (None, Some(_)) => Method::POST,
+            (None, None) => Method::GET,
         };
-        let mut bare = url.clone();
+        let mut bare = upload_url(url, request.upload_file.as_deref());
         // A URL with a host, as this one is, can lose both.
         let _ = bare.set_username("");
         let _ = bare.set_password(None);
         bare.set_fragment(None);
-        let headers = headers(request, url, body.is_some())?;
-        Ok(Self { method, url: bare, headers, body })
+        let headers = headers(request, url, matches!(content, Some(Content::Data(_))))?;
+        Ok(Self { method, url: bare, headers, content })
     }
 
-    /// Sends it.
-    pub(super) async fn send(&self, client: &Client) -> Result<Response, Error> {
+    /// Sends it, once.
+    pub(super) async fn send(&mut self, client: &Client) -> Result<Response, Error> {
         let builder = client.request(self.method.clone(), self.url.as_str());
         let builder = builder.headers(self.headers.clone());
-        match &self.body {
-            Some(body) => builder.body(body.clone()).send().await,
+        match self.content.take() {
+            Some(content) => content.put_into(builder).send().await,
             None => builder.send().await,
         }
     }
 }
 
-/// The pieces of `-d`, joined with `&`.
-async fn data(request: &RequestFlags) -> Result<Option<Vec<u8>>, Failure> {
-    let text = request.data.iter().map(|piece| (piece, false));
-    let binary = request.data_binary.iter().map(|piece| (piece, true));
-    let mut body: Option<Vec<u8>> = None;
-    for (piece, whole) in text.chain(binary) {
-        let piece = read_piece(piece, whole).await?;
-        match &mut body {
-            Some(body) => {
-                body.push(b'&');
-                body.extend(piece);
-            }
-            None => body = Some(piece),
-        }
-    }
-    Ok(body)
-}
-
-/// `@FILE` and `@-` are read; line ends stay only if the piece is to be whole.
-async fn read_piece(piece: &str, whole: bool) -> Result<Vec<u8>, Failure> {
-    let Some(file) = piece.strip_prefix('@') else { return Ok(piece.as_bytes().to_vec()) };
-    let file = file.to_owned();
-    // A terminal or a pipe may have nothing to say for long, and the run can end meanwhile.
-    let read = tokio::task::spawn_blocking(move || read_whole(&file)).await;
-    let mut bytes = read.unwrap_or_else(|cause| {
-        Err(Failure::new(Kind::Read, format!("cannot read the data: {cause}")))
-    })?;
-    if !whole {
-        bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
-    }
-    Ok(bytes)
-}
-
-/// All of a file, or of standard input for `-`.
-fn read_whole(file: &str) -> Result<Vec<u8>, Failure> {
-    if file != "-" {
-        return std::fs::read(file).map_err(|cause| Failure::read(file, &cause));
-    }
-    let mut bytes = Vec::new();
-    std::io::stdin()
-        .read_to_end(&mut bytes)
-        .map_err(|cause| Failure::read("standard input", &cause))?;
-    Ok(bytes)
-}
-
-fn headers(request: &RequestFlags, url: &Url, with_body: bool) -> Result<HeaderMap, Failure> {
+fn headers(request: &RequestFlags, url: &Url, with_data: bool) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
     match request.user_agent.as_deref() {
@@ -116,7 +71,7 @@ fn headers(request: &RequestFlags, url: &Url, with_body: bool) -> Result<HeaderM
         Some("") => {}
         Some(name) => drop(headers.insert(USER_AGENT, sendable(name, "-A")?)),
     }
-    if with_body {
+    if with_data {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));
     }
     if let Some(user) = user(request, url) {
@@ -170,6 +125,11 @@ mod tests {
         Request::read(&flags, &url).await
     }
 
+    fn data(request: &Request) -> &[u8] {
+        let Some(Content::Data(data)) = &request.content else { panic!("{:?}", request.content) };
+        data
+    }
+
     #[tokio::test]
     async fn a_plain_request_says_who_asks() {
         let plain = request(&["https://a/b#c"]).await.expect("reads");
@@ -184,7 +144,7 @@ mod tests {
         let form = request(&["-d", "a=1", "-d", "b=2", "https://a/"]).await.expect("reads");
         assert_eq!(form.method, Method::POST);
         assert_eq!(form.headers[CONTENT_TYPE], FORM);
-        assert_eq!(form.body.as_deref(), Some(&b"a=1&b=2"[..]));
+        assert_eq!(data(&form), b"a=1&b=2");
     }
 
     #[tokio::test]
@@ -193,11 +153,32 @@ mod tests {
         std::fs::write(file.path(), b"a\r\nb\n").expect("writes");
         let piece = format!("@{}", file.path().display());
         let text = request(&["-d", &piece, "https://a/"]).await.expect("reads");
-        assert_eq!(text.body.as_deref(), Some(&b"ab"[..]));
+        assert_eq!(data(&text), b"ab");
         let binary = request(&["--data-binary", &piece, "https://a/"]).await.expect("reads");
-        assert_eq!(binary.body.as_deref(), Some(&b"a\r\nb\n"[..]));
+        assert_eq!(data(&binary), b"a\r\nb\n");
         let missing = request(&["-d", "@/no/such/file", "https://a/"]).await.err().expect("fails");
         assert_eq!(missing.kind, Kind::Read);
+    }
+
+    #[tokio::test]
+    async fn a_form_is_posted_and_a_file_is_put() {
+        let form =
+            request(&["-F", "a=1", "--form-string", "b=@2", "https://a/"]).await.expect("reads");
+        assert_eq!(form.method, Method::POST);
+        assert!(matches!(form.content, Some(Content::Form(_))));
+        assert!(
+            !form.headers.contains_key(CONTENT_TYPE),
+            "the form brings its own, with the boundary"
+        );
+        let file = tempfile::NamedTempFile::with_suffix(".bin").expect("a file");
+        let path = file.path().to_str().expect("a name");
+        let put = request(&["-T", path, "https://a/d/"]).await.expect("reads");
+        assert_eq!(put.method, Method::PUT);
+        assert!(put.url.path().starts_with("/d/") && put.url.path().ends_with(".bin"));
+        for line in [["-F", "a=@/no/such/file"], ["-T", "/no/such/file"]] {
+            let missing = request(&[line[0], line[1], "https://a/"]).await.err().expect("fails");
+            assert_eq!(missing.kind, Kind::Read);
+        }
     }
 
     #[tokio::test]

@@ -1,0 +1,164 @@
+//! Fields of `--form`, as curl writes them.
+
+use std::path::PathBuf;
+
+use http::HeaderValue;
+
+/// One field of a form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FormField {
+    /// Its name.
+    pub(crate) name: String,
+    /// What is sent.
+    pub(crate) content: FieldContent,
+    /// `;type=`
+    pub(crate) content_type: Option<HeaderValue>,
+    /// `;filename=`
+    pub(crate) file_name: Option<String>,
+}
+
+/// Where the content of a field comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FieldContent {
+    /// From the command line.
+    Text(String),
+    /// From a file, with its name: `@FILE`.
+    File(PathBuf),
+    /// From a file, as text: `<FILE`.
+    TextOf(PathBuf),
+}
+
+/// `NAME=TEXT`, `NAME=@FILE` or `NAME=<FILE`, with `;type=TYPE` and `;filename=NAME` behind it.
+pub(super) fn field(text: &str) -> Result<FormField, String> {
+    let (name, value) = pair(text)?;
+    let (value, attributes) = split(value);
+    let mut content_type = None;
+    let mut file_name = None;
+    for (attribute, value) in attributes {
+        match attribute {
+            Attribute::Type => {
+                let unsendable = |_| format!("the type {value:?} cannot be sent");
+                content_type = Some(HeaderValue::from_str(&value).map_err(unsendable)?);
+            }
+            Attribute::FileName => file_name = Some(value),
+        }
+    }
+    let content = match (value.strip_prefix('@'), value.strip_prefix('<')) {
+        (Some(""), _) | (_, Some("")) => return Err("a file's name is missing".to_owned()),
+        (Some(file), _) => FieldContent::File(unquoted(file).into()),
+        (_, Some(file)) => FieldContent::TextOf(unquoted(file).into()),
+        (None, None) => FieldContent::Text(unquoted(value)),
+    };
+    Ok(FormField { name: name.to_owned(), content, content_type, file_name })
+}
+
+/// `NAME=TEXT`, whatever the text looks like.
+pub(super) fn plain_field(text: &str) -> Result<FormField, String> {
+    let (name, value) = pair(text)?;
+    let content = FieldContent::Text(value.to_owned());
+    Ok(FormField { name: name.to_owned(), content, content_type: None, file_name: None })
+}
+
+fn pair(text: &str) -> Result<(&str, &str), String> {
+    text.split_once('=').ok_or_else(|| "expected 'NAME=TEXT' or 'NAME=@FILE'".to_owned())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attribute {
+    Type,
+    FileName,
+}
+
+/// The content, and the attributes behind it. A semicolon before anything else, or in quotes, is content.
+fn split(value: &str) -> (&str, Vec<(Attribute, String)>) {
+    const KNOWN: [(&str, Attribute); 2] =
+        [("type=", Attribute::Type), ("filename=", Attribute::FileName)];
+    let begins = |rest: &str| {
+        let rest = rest.trim_start();
+        KNOWN.iter().find_map(|(word, kind)| Some((*kind, rest.strip_prefix(word)?.to_owned())))
+    };
+    let mut attributes: Vec<(Attribute, String)> = Vec::new();
+    let mut end = value.len();
+    // From the back: each is cut off at its semicolon, until what is left has none.
+    for (at, _) in semicolons(value).into_iter().rev() {
+        let Some((kind, text)) = begins(&value[at + 1..end]) else {
+            // Such as the `charset` of a type: it belongs to what stands before it.
+            continue;
+        };
+        attributes.push((kind, unquoted(text.trim_end())));
+        end = at;
+    }
+    (&value[..end], attributes)
+}
+
+/// The semicolons of a text that are not in quotes.
+fn semicolons(text: &str) -> Vec<(usize, char)> {
+    let mut quoted = false;
+    let mut escaped = false;
+    let outside = text.char_indices().filter(|(_, letter)| {
+        let (was_quoted, was_escaped) = (quoted, std::mem::take(&mut escaped));
+        match letter {
+            '\\' if was_quoted && !was_escaped => escaped = true,
+            '"' if !was_escaped => quoted = !was_quoted,
+            _ => {}
+        }
+        *letter == ';' && !was_quoted
+    });
+    outside.collect()
+}
+
+/// Without quotes around it; in them, `\"` and `\\` are letters.
+fn unquoted(text: &str) -> String {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    match inner {
+        Some(inner) => inner.replace("\\\"", "\"").replace("\\\\", "\\"),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (String, FieldContent, Option<String>, Option<String>) {
+        let field = field(text).expect("it is a field");
+        let content_type = field.content_type.map(|it| it.to_str().unwrap().to_owned());
+        (field.name, field.content, content_type, field.file_name)
+    }
+
+    fn text(content: &str) -> FieldContent {
+        FieldContent::Text(content.to_owned())
+    }
+
+    #[test]
+    fn text_files_and_their_attributes_are_told_apart() {
+        let of = |name: &str, content, content_type: &str, file: &str| {
+            let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            (name.to_owned(), content, given(content_type), given(file))
+        };
+        assert_eq!(read("a=1"), of("a", text("1"), "", ""));
+        assert_eq!(read("a="), of("a", text(""), "", ""));
+        assert_eq!(read("a=b=c;d"), of("a", text("b=c;d"), "", ""));
+        assert_eq!(read("a=@x.png"), of("a", FieldContent::File("x.png".into()), "", ""));
+        assert_eq!(read("a=<x.txt"), of("a", FieldContent::TextOf("x.txt".into()), "", ""));
+        let file = FieldContent::File("x.bin".into());
+        let line = "a=@x.bin;type=text/html; charset=utf-8;filename=\"b;c.html\"";
+        assert_eq!(read(line), of("a", file, "text/html; charset=utf-8", "b;c.html"));
+        assert_eq!(read("a={};type=application/json"), of("a", text("{}"), "application/json", ""));
+        assert_eq!(read(r#"a="x;type=\"y\"""#), of("a", text(r#"x;type="y""#), "", ""));
+    }
+
+    #[test]
+    fn what_is_no_field_is_refused() {
+        assert!(field("a").unwrap_err().contains("NAME=TEXT"));
+        assert!(field("a=@").unwrap_err().contains("missing"));
+        assert!(field("a=1;type=x\ny").unwrap_err().contains("cannot be sent"));
+    }
+
+    #[test]
+    fn a_plain_field_is_taken_as_it_is() {
+        let field = plain_field("a=@x;type=y").expect("it is a field");
+        assert_eq!(field.content, text("@x;type=y"));
+        assert_eq!(field.content_type, None);
+    }
+}

@@ -1,0 +1,151 @@
+//! Forms with files (`multipart/form-data`, RFC 7578).
+//!
+//! ```no_run
+//! # async fn example(client: eyas_http::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! use eyas_http::multipart::{Form, Part};
+//!
+//! let form = Form::new().text("title", "A kestrel").part("photo", Part::file("kestrel.jpg").await?);
+//! let response = client.post("https://example.com/birds").multipart(form).send().await?;
+//! println!("{}", response.status());
+//! # Ok(())
+//! # }
+//! ```
+
+mod encoded;
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use eyas::rustls::crypto::ring::default_provider;
+use http::HeaderValue;
+
+use crate::Body;
+use encoded::Encoded;
+
+/// Bytes of randomness in a boundary: enough that no content holds it by chance.
+const RANDOM: usize = 16;
+
+/// A form: named parts, in the order in which they were added. Several may have one name.
+#[derive(Debug, Default)]
+#[must_use = "a form does nothing until a request takes it"]
+pub struct Form {
+    parts: Vec<(String, Part)>,
+}
+
+/// One part of a [`Form`].
+#[derive(Debug)]
+pub struct Part {
+    content: Body,
+    file_name: Option<String>,
+    content_type: Option<HeaderValue>,
+}
+
+impl Form {
+    /// A form without a part.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a field of text.
+    pub fn text(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.part(name, Part::new(value.into()))
+    }
+
+    /// Adds a part.
+    pub fn part(mut self, name: impl Into<String>, part: Part) -> Self {
+        self.parts.push((name.into(), part));
+        self
+    }
+
+    /// The type of content, and the body. `None` if the system gives no randomness for the boundary.
+    pub(crate) fn encode(self) -> Option<(HeaderValue, Body)> {
+        let boundary = boundary()?;
+        let content_type = format!("multipart/form-data; boundary={boundary}");
+        Some((HeaderValue::try_from(content_type).ok()?, self.encode_with(&boundary)))
+    }
+
+    fn encode_with(self, boundary: &str) -> Body {
+        let mut pieces = Vec::with_capacity(2 * self.parts.len() + 1);
+        let mut between = format!("--{boundary}\r\n");
+        for (name, part) in self.parts {
+            between.push_str(&part.head(&name));
+            pieces.push(std::mem::take(&mut between).into());
+            pieces.push(part.content);
+            between = format!("\r\n--{boundary}\r\n");
+        }
+        between.truncate(between.len() - "\r\n".len());
+        between.push_str("--\r\n");
+        pieces.push(between.into());
+        Encoded::new(pieces).into_body()
+    }
+}
+
+impl Part {
+    /// A part with this content. Text, bytes, or a [`Body`] that is a stream: a form with a stream cannot
+    /// follow a redirect that asks for it again.
+    pub fn new(content: impl Into<Body>) -> Self {
+        Self { content: content.into(), file_name: None, content_type: None }
+    }
+
+    /// A file, as [`Body::from_file`] sends it, with its name, without the directories, and the type of
+    /// content that the name suggests.
+    ///
+    /// # Errors
+    /// What the system says about a file that cannot be opened.
+    pub async fn file(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        let content = Body::from_file(path).await?;
+        let content_type = mime_guess::from_path(path).first_or_octet_stream();
+        let file_name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let content_type = HeaderValue::try_from(content_type.essence_str()).ok();
+        Ok(Self { content, file_name, content_type })
+    }
+
+    /// The name of the file that the content is, or is to be taken for.
+    #[must_use]
+    pub fn file_name(mut self, name: impl Into<String>) -> Self {
+        self.file_name = Some(name.into());
+        self
+    }
+
+    /// The type of the content, such as `image/png`. Without it, a part is text.
+    #[must_use]
+    pub fn content_type(mut self, content_type: HeaderValue) -> Self {
+        self.content_type = Some(content_type);
+        self
+    }
+
+    /// The header of the part, with the empty line at its end (RFC 7578 §4.2 to §4.4).
+    fn head(&self, name: &str) -> String {
+        let mut head = format!("Content-Disposition: form-data; name=\"{}\"", escaped(name));
+        if let Some(file_name) = &self.file_name {
+            let _ = write!(head, "; filename=\"{}\"", escaped(file_name));
+        }
+        if let Some(content_type) = &self.content_type {
+            let content_type = String::from_utf8_lossy(content_type.as_bytes());
+            let _ = write!(head, "\r\nContent-Type: {content_type}");
+        }
+        head.push_str("\r\n\r\n");
+        head
+    }
+}
+
+/// A name as browsers write it: what would end it, or the line, is percent-encoded (HTML, "multipart form
+/// data").
+fn escaped(name: &str) -> String {
+    name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn boundary() -> Option<String> {
+    let mut random = [0; RANDOM];
+    default_provider().secure_random.fill(&mut random).ok()?;
+    let mut boundary = String::from("----eyas");
+    for byte in random {
+        let _ = write!(boundary, "{byte:02x}");
+    }
+    Some(boundary)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+use http_body::Body as _;
+
+use super::*;
+
+const BOUNDARY: &str = "limit";
+
+async fn written(form: Form) -> String {
+    let bytes = form.encode_with(BOUNDARY).bytes().await.expect("it can be read");
+    String::from_utf8(bytes.to_vec()).expect("it is text")
+}
+
+/// A body that says nothing of its length.
+fn stream(text: &'static str) -> Body {
+    Body::from_reader(text.as_bytes())
+}
+
+#[tokio::test]
+async fn a_form_is_written_as_browsers_do() {
+    let photo = Part::new("JPEG").file_name("a \"b\".jpg");
+    let photo = photo.content_type(HeaderValue::from_static("image/jpeg"));
+    let form = Form::new().text("title\r\n", "Gr\u{fc}n").part("photo", photo);
+    let expected = "--limit\r\n\
+                    Content-Disposition: form-data; name=\"title%0D%0A\"\r\n\r\n\
+                    Gr\u{fc}n\r\n\
+                    --limit\r\n\
+                    Content-Disposition: form-data; name=\"photo\"; filename=\"a %22b%22.jpg\"\r\n\
+                    Content-Type: image/jpeg\r\n\r\n\
+                    JPEG\r\n\
+                    --limit--\r\n";
+    assert_eq!(written(form).await, expected);
+    assert_eq!(written(Form::new()).await, "--limit--\r\n");
+}
+
+#[tokio::test]
+async fn a_form_in_memory_can_be_sent_again() {
+    let body = Form::new().text("a", "1").encode_with(BOUNDARY);
+    let again = body.try_clone().expect("it is in memory");
+    assert_eq!(body.bytes().await.unwrap(), again.bytes().await.unwrap());
+    let body = Form::new().part("a", Part::new(stream("1"))).encode_with(BOUNDARY);
+    assert!(body.try_clone().is_none());
+}
+
+#[tokio::test]
+async fn a_file_has_its_name_its_type_and_a_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notes.txt");
+    std::fs::write(&path, "one\n").unwrap();
+    let form = Form::new().text("a", "1").part("f", Part::file(&path).await.unwrap());
+    let body = form.encode_with(BOUNDARY);
+    let announced = body.size_hint().exact().expect("all lengths are known");
+    let bytes = body.bytes().await.unwrap();
+    assert_eq!(bytes.len() as u64, announced);
+    let text = String::from_utf8(bytes.to_vec()).unwrap();
+    let head =
+        "name=\"f\"; filename=\"notes.txt\"\r\nContent-Type: text/plain\r\n\r\none\n\r\n--limit--";
+    assert!(text.contains(head), "{text}");
+}
+
+#[tokio::test]
+async fn a_stream_without_a_length_makes_a_form_without_one() {
+    let body = Form::new().part("s", Part::new(stream("abc"))).encode_with(BOUNDARY);
+    assert_eq!(body.size_hint().exact(), None);
+    assert!(String::from_utf8_lossy(&body.bytes().await.unwrap()).contains("\r\n\r\nabc\r\n--"));
+}
+
+#[test]
+fn boundaries_differ() {
+    assert_ne!(boundary(), boundary());
+}
