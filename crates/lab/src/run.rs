@@ -20,6 +20,41 @@ pub struct RunResult {
     /// What a live run measured, by name: one number for each trial that has one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, Vec<f64>>,
+    /// What was seen of a program that was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
+}
+
+/// What was seen of a program that was tried.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Observed {
+    /// What the program says of its version, in a line.
+    pub version: String,
+    /// The packets of a run's first trial, one course for each fetch.
+    pub courses: Vec<PacketCourse>,
+}
+
+/// The packets of one fetch, at the client's end of the link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PacketCourse {
+    /// What was fetched.
+    pub what: String,
+    /// What tells something, in the order of time.
+    pub lines: Vec<PacketLine>,
+    /// Lines that are left out at the end, for there are too many.
+    #[serde(default)]
+    pub left_out: usize,
+}
+
+/// One packet of a fetch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PacketLine {
+    /// When, in ms from the first query for the name.
+    pub at: f64,
+    /// Whether the client sent it.
+    pub sent: bool,
+    /// What it is, for people.
+    pub what: String,
 }
 
 /// What arrived on one stream while it was measured.

@@ -58,7 +58,7 @@ pub struct Progress {
 pub enum Event<'a> {
     /// How far it is: at the beginning, and after each run.
     Progress(Progress),
-    /// A run was left out, for this machine lacks what it needs.
+    /// A run was left out, for this machine lacks what it needs: the first one that lacks it.
     LeftOut {
         /// The point that it belongs to.
         point: &'a str,
@@ -191,7 +191,10 @@ fn work_off<'a>(
                 Err(LiveError::Stopped) => continue,
                 // Nothing is kept, for what is lacking may be there the next time.
                 Err(LiveError::Missing(lacking)) => {
-                    tell(Event::LeftOut { point, lacking: &lacking });
+                    // Many points may lack the same; one line tells it, and the result names them all.
+                    if !skipped.contains_key(&lacking) {
+                        tell(Event::LeftOut { point, lacking: &lacking });
+                    }
                     skipped.entry(lacking).or_default().insert(point.to_owned());
                     Ok(())
                 }

@@ -11,13 +11,21 @@ use eyas_lab::situation::live::Setup;
 
 /// One run of one point of a shipped plan, in small; none where that is not allowed.
 fn run(name: &str, point: &str, set: &[&str], stop: bool) -> Option<Result<RunResult, LiveError>> {
+    let set = set.iter().map(|text| (*text).to_owned()).collect();
+    with(name, point, Options { extent: Extent::Quick, set, ..Options::default() }, stop)
+}
+
+fn with(
+    name: &str,
+    point: &str,
+    options: Options,
+    stop: bool,
+) -> Option<Result<RunResult, LiveError>> {
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED {point}: needs root");
         return None;
     }
     let shipped = shipped().iter().find(|shipped| shipped.name == name).unwrap();
-    let set = set.iter().map(|text| (*text).to_owned()).collect();
-    let options = Options { extent: Extent::Quick, runs: None, set };
     let plan = Plan::parse(shipped.text, &options).unwrap();
     let point = plan.grid.points.iter().find(|one| one.id == point).unwrap();
     let setup: &Setup = point.situation.live().unwrap();
@@ -66,6 +74,43 @@ fn every_stack_moves_data_over_several_paths() {
         assert_eq!(columns["goodput"].len(), 12, "{point}: {columns:?}");
         assert!(columns.contains_key("on-A") && columns.contains_key("on-B"), "{point}");
     }
+}
+
+#[test]
+fn a_client_of_others_is_told_by_its_packets() {
+    let client = "id = 'any'\nversion = 'curl --version'
+        command = 'curl -sS -o /dev/null --cacert {ca} {url}'";
+    let run = |point: &str, set: &str| {
+        let options = Options {
+            set: vec!["clients=[]".to_owned(), set.to_owned()],
+            clients: vec![client.to_owned()],
+            ..Options::default()
+        };
+        match with("he-clients", point, options, false)? {
+            Err(LiveError::Missing(what)) => {
+                eprintln!("SKIPPED {point}: {what}");
+                None
+            }
+            result => Some(result.unwrap()),
+        }
+    };
+    let Some(refused) = run("v6-rst_any_0ms", "live.trials=2") else { return };
+    let columns = &refused.columns;
+    assert_eq!(columns["failed"], [0.0; 2], "{columns:?}");
+    assert_eq!((&columns["first-6"], &columns["won-6"]), (&vec![100.0; 2], &vec![0.0; 2]));
+    assert_eq!((&columns["addresses-6"], &columns["addresses-4"]), (&vec![1.0; 2], &vec![1.0; 2]));
+    let observed = refused.observed.unwrap();
+    assert!(observed.version.starts_with("curl"), "{observed:?}");
+    let lines = &observed.courses[0].lines;
+    let place = |what: &str| lines.iter().position(|line| line.what == what);
+    let refusal = place("RST, IPv6 no. 1 port 80");
+    assert!(refusal.is_some() && refusal < place("SYN to IPv4 no. 1 port 80"), "{lines:?}");
+    // Over TLS, with the certificate of the trial's own authority.
+    let Some(secure) = run("alias_any_0ms", "live.trials=1") else { return };
+    assert_eq!((&secure.columns["failed"], &secure.columns["won-6"]), (&vec![0.0], &vec![100.0]));
+    let prohibited = run("v6-icmp_any_0ms", "live.trials=1").and_then(|run| run.observed).unwrap();
+    let told = |line: &eyas_lab::run::PacketLine| line.what.contains("administratively prohibited");
+    assert!(prohibited.courses[0].lines.iter().any(told), "{prohibited:?}");
 }
 
 #[test]

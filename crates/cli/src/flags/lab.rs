@@ -12,6 +12,7 @@ Examples:
   eyas lab run cmt-delay             all of it: claims, numbers, report.html
   eyas lab run h3-loss --standard    on real sockets, in real time
   eyas lab run cmt-delay --set path.B.delay='100 ms' --runs 4
+  eyas lab run he-clients --client mine.toml    your HTTP client beside others
   eyas lab show cmt-delay > my.toml  a plan to begin with
   eyas lab run my.toml               your own
   eyas lab report eyas-lab/my        write the report of finished runs again
@@ -76,6 +77,11 @@ pub(crate) struct LabRunFlags {
     /// Change a parameter of all points, such as path.B.delay='50 ms'
     #[arg(long, value_name = "PARAM=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Try this client as well, described by a file; he-clients only
+    ///
+    /// docs/he-clients.md says what such a file holds. With --set 'clients=[]' it alone is tried.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client: Vec<PathBuf>,
     /// Run one shard of several, such as 1/4, to be merged later; simulated experiments only
     ///
     /// Each shard runs wherever there is a machine for it, in an output directory of its own:

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::Results;
 use crate::situation::Grid;
-use crate::statistics::Summary;
+use crate::statistics::{Interval, Summary};
 use verdict::Estimate;
 
 pub(crate) use basis::Basis;
@@ -158,6 +158,16 @@ impl Bounds {
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
     }
+}
+
+/// What an expression over live points comes to and how sure that is; none if something was not
+/// measured.
+pub(crate) fn estimate(
+    value: &Expression,
+    basis: Basis<'_>,
+    results: &Results,
+) -> Option<(f64, Option<Interval>)> {
+    trials::measure(value, basis, results).map(|estimate| (estimate.value, estimate.interval))
 }
 
 impl Claim {

@@ -15,6 +15,7 @@
 //! | `multipath` | `cmt-live` |
 //! | `cost` | `he-cost`, `he-cache` |
 //! | `all_transports` | `he-six` |
+//! | `clients` | `he-clients` |
 //! | `host` | a load on a server whose host is looked at |
 //! | `strategy` | what a client's strategy means for its races |
 //! | `remembered` | what a client remembers at the start of a trial |
@@ -34,6 +35,8 @@ use crate::situation::live::Setup;
 mod all_transports;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod awake;
+#[cfg(all(target_os = "linux", feature = "load"))]
+mod clients;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod connect;
 #[cfg(all(target_os = "linux", feature = "load"))]

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use super::clients;
 use super::extract::Extract;
 use super::layers::{self, Layer};
+use super::matrix::{ColumnText, Matrix};
 use super::{Extent, Options, Plan, PlanError};
 use crate::claim::{Claim, ClaimText, Judged};
 use crate::measure::Measure;
@@ -53,7 +55,12 @@ struct File {
     sweep: Sweep,
     #[serde(default)]
     scene: Vec<Scene>,
+    #[serde(default)]
     curve: Vec<Curve>,
+    #[serde(default, rename = "clients")]
+    _clients: Vec<String>,
+    #[serde(default)]
+    matrix: Vec<ColumnText>,
     #[serde(default)]
     figure: Vec<Figure>,
     #[serde(default)]
@@ -208,14 +215,14 @@ const SITUATION: [&str; 9] =
 
 pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     // First as it is, so that what is wrong in the file is told with its line.
-    let as_it_is: File = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
-    check_shorter(&as_it_is)?;
+    let _: File = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
     let mut table: Table = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
     let set =
         options.set.iter().map(|text| layers::parse_set(text)).collect::<Result<Vec<_>, _>>()?;
     for layer in &set {
         layers::merge(&mut table, &layer.table);
     }
+    let published = clients::add(&mut table, &options.clients)?;
     let mut file: File =
         table.clone().try_into().map_err(|error| PlanError(format!("after --set: {error}")))?;
     check_set(&file, &set)?;
@@ -224,6 +231,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         file.quick.take_all_points();
         file.standard.take_all_points();
     }
+    check_shorter(&file)?;
     let grid = Grid {
         points: points(&file, &table, &set, options)?,
         axis: axis(&file.sweep)?,
@@ -232,6 +240,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         runs: runs(&file, options)?,
     };
     check_figures(&file.figure, &grid)?;
+    let matrix = Matrix::of(&file.matrix, &published, &grid)?;
     file.judged.iter().try_for_each(Judged::check).map_err(PlanError)?;
     Ok(Plan {
         name: file.name,
@@ -241,6 +250,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         notes: file.notes,
         figures: file.figure,
         tables: file.table,
+        matrix,
         claims: claims(file.claim, &grid)?,
         judged: file.judged,
         set: options.set.clone(),

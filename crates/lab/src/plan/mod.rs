@@ -9,12 +9,16 @@
 //! | `mod` | the plan as it is read, its points |
 //! | `file` | the keys of the file |
 //! | `extract` | what a shorter run takes of it |
+//! | `clients` | clients under test, which are curves of a plan |
+//! | `matrix` | one table of all curves |
 //! | `layers` | scene, curve, sweep and `--set`, laid over one another |
 //! | `shipped` | the plans that come with eyas |
 
+mod clients;
 mod extract;
 mod file;
 mod layers;
+mod matrix;
 mod shipped;
 
 #[cfg(test)]
@@ -26,6 +30,7 @@ use crate::claim::{Basis, Claim, Judged};
 use crate::situation::Grid;
 
 pub use file::{Drawing, Figure, PublishedRow, PublishedTable};
+pub use matrix::{Matrix, MatrixCell, MatrixColumn, MatrixRow};
 pub use shipped::{Shipped, shipped};
 
 /// What cannot be made of a plan, and where.
@@ -42,6 +47,9 @@ pub struct Options {
     pub runs: Option<u32>,
     /// `PARAMETER=VALUE`: what is different from the plan.
     pub set: Vec<String>,
+    /// The files of clients that are tried as well, in a plan that tries clients: their texts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<String>,
 }
 
 /// How much of a plan is run.
@@ -88,6 +96,8 @@ pub struct Plan {
     pub figures: Vec<Figure>,
     /// What is put beside the publication's tables.
     pub tables: Vec<PublishedTable>,
+    /// One table of all curves; without columns if the plan has none.
+    pub matrix: Matrix,
     /// What is claimed.
     pub claims: Vec<Claim>,
     /// Which points claims are judged by; all, if nothing is said.

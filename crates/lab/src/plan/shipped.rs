@@ -9,7 +9,7 @@ pub struct Shipped {
     pub text: &'static str,
 }
 
-const SHIPPED: [Shipped; 15] = [
+const SHIPPED: [Shipped; 16] = [
     Shipped { name: "cmt-delay", text: include_str!("../../plans/cmt-delay.toml") },
     Shipped { name: "cmt-bandwidth", text: include_str!("../../plans/cmt-bandwidth.toml") },
     Shipped { name: "cmt-three-paths", text: include_str!("../../plans/cmt-three-paths.toml") },
@@ -25,6 +25,7 @@ const SHIPPED: [Shipped; 15] = [
     Shipped { name: "he-cost", text: include_str!("../../plans/he-cost.toml") },
     Shipped { name: "he-cache", text: include_str!("../../plans/he-cache.toml") },
     Shipped { name: "he-six", text: include_str!("../../plans/he-six.toml") },
+    Shipped { name: "he-clients", text: include_str!("../../plans/he-clients.toml") },
 ];
 
 /// All of them, in the order of telling.

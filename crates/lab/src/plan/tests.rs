@@ -8,7 +8,7 @@ use crate::units::Size;
 
 fn quick(set: &[&str]) -> Options {
     let set = set.iter().map(|text| (*text).to_owned()).collect();
-    Options { extent: Extent::Quick, runs: None, set }
+    Options { extent: Extent::Quick, set, ..Options::default() }
 }
 
 fn standard() -> Options {

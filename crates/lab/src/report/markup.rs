@@ -41,6 +41,18 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// A number for a table with many: whole, but for small ones.
+#[must_use]
+pub fn short(value: f64) -> String {
+    if value.is_infinite() {
+        return "∞".to_owned();
+    }
+    let decimals = usize::from(value.abs() < 10.0 && value.fract() != 0.0);
+    let text = format!("{value:.decimals$}");
+    // No number is less than nothing by rounding.
+    if text.trim_start_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
+}
+
 /// A number with its unit and its interval, rounded to two digits of what is uncertain:
 /// `19.27 Mbit/s ± 0.05`, or from where to where if the interval is not the same on both sides.
 #[must_use]
@@ -103,6 +115,12 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(number(value), text);
         }
+    }
+
+    #[test]
+    fn a_table_of_many_has_short_numbers() {
+        let texts = [201.37, 3.26, 2.0, -0.01, f64::INFINITY].map(short);
+        assert_eq!(texts, ["201", "3.3", "2", "0", "∞"]);
     }
 
     #[test]

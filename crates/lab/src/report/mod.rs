@@ -12,6 +12,7 @@
 //! | `medians` | medians of live runs as bars with whiskers |
 //! | `trials` | single trials of live runs: boxes, distributions |
 //! | `published` | the publication's tables beside what was measured |
+//! | `matrix` | the table of all curves, and the packets behind its cells |
 //! | `numbers` | figures as tables |
 //! | `scale` | the unit of the axis |
 //! | `markup` | text that is safe in HTML; numbers for people |
@@ -23,6 +24,7 @@ mod chart;
 mod claims;
 mod frame;
 mod markup;
+mod matrix;
 mod medians;
 mod numbers;
 mod picture;
@@ -39,7 +41,7 @@ use crate::plan::Extent;
 use crate::results::{Document, ResultsError};
 use markup::{escape, row};
 
-pub use markup::{estimate, number};
+pub use markup::{estimate, number, short};
 
 /// How it looks.
 const STYLE: &str = include_str!("style.css");
@@ -60,6 +62,7 @@ pub fn page(document: &Document) -> String {
     let document = &*scale::readable(document);
     let sections: String = [
         head(document),
+        matrix::section(document),
         claims::section(document),
         published::section(document),
         pictures(document),
@@ -68,6 +71,7 @@ pub fn page(document: &Document) -> String {
         emulated(document),
         numbers::section(document),
         sources(document),
+        matrix::packets(document),
     ]
     .concat();
     format!(

@@ -7,11 +7,12 @@ use eyas_sctp::config::{Choice, Profile};
 use serde::{Deserialize, Serialize};
 
 use super::ResultsError;
+use super::matrix::{self, MatrixTable};
 use super::store::{read_file, write_whole};
 use crate::claim::{self, Outcome, Verdict};
 use crate::measure::Measure;
 use crate::plan::{Extent, Figure, Plan, PublishedTable};
-use crate::run::{Results, RunResult};
+use crate::run::{PacketCourse, Results, RunResult};
 use crate::simulation::ACCESS_QUEUE;
 use crate::situation::{Axis, Mapping, Mode, Named, Point, ProfileName, Setup, Situation, live};
 use crate::statistics::{Method, Statistic, Summary, percentile};
@@ -55,6 +56,9 @@ pub struct Document {
     /// Tables of the publication, shown beside what was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<PublishedTable>,
+    /// One table of all curves, if the plan has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matrix: Option<MatrixTable>,
     /// Every situation: parameters and numbers.
     pub points: Vec<PointRow>,
     /// What is claimed, and what came of it.
@@ -111,6 +115,9 @@ pub struct PointRow {
     /// Of each column of a live point: the percentiles 0 to 100 of all trials.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub percentiles: BTreeMap<String, Vec<f64>>,
+    /// The packets of the first trial, where a program was tried: one course for each fetch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub packets: Vec<PacketCourse>,
 }
 
 impl ChoiceRow {
@@ -152,6 +159,7 @@ impl Document {
             curves: plan.grid.curves.clone(),
             figures: plan.figures.clone(),
             tables: plan.tables.clone(),
+            matrix: matrix::of(plan, results),
             points: plan.grid.points.iter().map(|point| row(point, results)).collect(),
             claims: plan.claims.iter().map(|claim| claim.judge(plan.basis(), results)).collect(),
         }
@@ -245,19 +253,37 @@ fn row(point: &Point, results: &Results) -> PointRow {
         parameters: point.situation.clone(),
         measures,
         percentiles,
+        packets: runs
+            .iter()
+            .find_map(|run| run.observed.as_ref())
+            .map_or_else(Vec::new, |one| one.courses.clone()),
     }
 }
 
 /// What a reader must know: what the plan says, what is not on the page, what is not judged.
 fn notes(plan: &Plan, results: &Results) -> Vec<String> {
-    let skipped = results.skipped.iter().map(|(what, points)| {
-        let points: Vec<&str> = points.iter().map(String::as_str).collect();
-        format!("Left out: {}. {what}.", points.join(", "))
-    });
+    let skipped = results
+        .skipped
+        .iter()
+        .map(|(what, points)| format!("Left out: {}. {what}.", left_out(plan, points).join(", ")));
     let unjudged = plan.judged.as_ref().and_then(|rule| rule.left_out(&plan.grid, results));
     let shared = (plan.is_live() && results.at_once > 1)
         .then(|| format!("Up to {} runs at a time shared the machine.", results.at_once));
     plan.notes.iter().cloned().chain(skipped).chain(unjudged).chain(shared).collect()
+}
+
+/// Points that were left out: by the label of their curve where all of it was.
+fn left_out<'a>(plan: &'a Plan, points: &'a BTreeSet<String>) -> Vec<&'a str> {
+    let is_whole = |curve: &&Named| {
+        let mut all = plan.grid.points.iter().filter(|point| point.curve == curve.id).peekable();
+        all.peek().is_some() && all.all(|point| points.contains(&point.id))
+    };
+    let curves: Vec<&Named> = plan.grid.curves.iter().filter(is_whole).collect();
+    let in_curve = |id: &str| {
+        plan.grid.point(id).is_some_and(|point| curves.iter().any(|curve| curve.id == point.curve))
+    };
+    let single = points.iter().map(String::as_str).filter(|id| !in_curve(id));
+    curves.iter().map(|curve| curve.label.as_str()).chain(single).collect()
 }
 
 /// What a live point is summed up in.

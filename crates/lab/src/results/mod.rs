@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `store` | finished runs, kept in the output directory |
 //! | `document` | `result.json` |
+//! | `matrix` | its table of all curves |
 //! | `csv` | `result.csv` |
 
 mod csv;
 mod document;
+mod matrix;
 mod store;
 
 #[cfg(test)]
@@ -17,6 +19,7 @@ use std::path::PathBuf;
 
 pub use csv::to_csv;
 pub use document::{ChoiceRow, Document, PointRow, RunInfo, SCHEMA_VERSION};
+pub use matrix::{Grade, MatrixLine, MatrixNumber, MatrixTable};
 pub use store::Store;
 pub(crate) use store::{create_directory, read_file, write_whole};
 

@@ -42,8 +42,12 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
         LabAction::Merge(flags) => shard::merge(&flags, &common),
         LabAction::Run(flags) => {
             let text = text(&flags.plan)?;
-            let options =
-                Options { extent: extent(&flags), runs: flags.runs, set: flags.set.clone() };
+            let options = Options {
+                extent: extent(&flags),
+                runs: flags.runs,
+                set: flags.set.clone(),
+                clients: clients(&flags)?,
+            };
             let plan = plan(&flags.plan, &text, &options)?;
             if let Some(shard) = flags.shard {
                 let assignment = Assignment { text, options, shard };
@@ -113,6 +117,14 @@ fn text(name: &str) -> Result<String, Failure> {
         Err(_) if !name.contains(['/', '.']) => Err(no_such_plan(name)),
         Err(cause) => Err(Failure::read(name, &cause)),
     }
+}
+
+/// The texts of the files of clients.
+fn clients(flags: &LabRunFlags) -> Result<Vec<String>, Failure> {
+    let read = |path: &PathBuf| {
+        fs::read_to_string(path).map_err(|cause| Failure::read(&path.display().to_string(), &cause))
+    };
+    flags.client.iter().map(read).collect()
 }
 
 const fn extent(flags: &LabRunFlags) -> Extent {

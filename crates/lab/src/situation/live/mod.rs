@@ -8,6 +8,7 @@
 //! | `multipath` | `cmt-live`: what one connection gets out of several paths |
 //! | `cost` | `he-cost`, `he-cache`: what racing transports costs a server |
 //! | `all_transports` | `he-six`: races of all transports, through middleboxes |
+//! | `clients` | `he-clients`: other programs, when names and networks fail |
 //! | `link` | what is between client and server |
 //! | `times`, `load_columns` | when a load on a server is looked at, and what is measured of it |
 //! | `strategy` | how a client comes to its connection |
@@ -17,6 +18,7 @@
 //! runs of a point are taken together.
 
 mod all_transports;
+mod clients;
 mod connect;
 mod cost;
 mod link;
@@ -30,6 +32,10 @@ mod times;
 use serde::{Deserialize, Serialize};
 
 pub use all_transports::{AllTransportsSetup, Between, RaceOf, Secured};
+pub use clients::{
+    Answering, Behind, ClientProgram, ClientsSetup, HttpsSetup, Late, LateSetup, Scheme, Source,
+    Udp, ZoneSetup,
+};
 pub use connect::ConnectSetup;
 pub use cost::{CostSetup, Outcome, SctpIn, Trying};
 pub use link::LinkSetup;
@@ -108,6 +114,8 @@ experiments! { ($)
     /// What a race of all transports costs, and what gets through a middlebox.
     #[serde(rename = "six")]
     AllTransports(AllTransportsSetup),
+    /// How other programs come to their connections.
+    Clients(ClientsSetup),
 }
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub(crate) use with_experiment;

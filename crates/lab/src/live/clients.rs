@@ -1,0 +1,184 @@
+//! A run: fetches of one client, told apart by the packets at its end of the links.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `clients` | the hosts, and the trials one after another |
+//! | `addresses` | the addresses of the name, and what is behind them |
+//! | `zone` | the name server |
+//! | `servers` | what listens at the addresses |
+//! | `program` | the client's process |
+//! | `capture`, `seen` | packets out of a capture, and what they say |
+//! | `measures` | packets to numbers |
+//! | `lines` | packets to lines for people |
+
+mod addresses;
+mod capture;
+mod lines;
+mod measures;
+mod program;
+mod seen;
+mod servers;
+mod zone;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use eyas_netem::world::Direction;
+
+use super::testbed::Testbed;
+use super::trial::OBJECT;
+use super::{LiveError, Run, awake};
+use crate::emulator::{Host, LinkConfig, PathTopology, Topology};
+use crate::run::{Observed, RunResult};
+use crate::situation::live::{ClientsSetup, Late, Scheme};
+use measures::Measures;
+use program::Program;
+use seen::Seen;
+use servers::{Hosted, Servers};
+use zone::Zone;
+
+/// The paths of the families; the name server is on that of IPv4.
+const FOUR: &str = "four";
+const SIX: &str = "six";
+/// How long packets of a fetch that has ended are still waited for.
+const AFTER: Duration = Duration::from_millis(20);
+
+impl Run for ClientsSetup {
+    fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
+        let _awake = awake::keep();
+        let bed = Testbed::of(&topology(self, seed))?;
+        let name_server = bed.server_address()?;
+        let mut all = addresses::of_family(true, &self.ipv6);
+        all.extend(addresses::of_family(false, &self.ipv4));
+        addresses::set_up(bed.emulator().namespace(Host::Server), &all)?;
+        let zone = Zone { setup: self.clone(), addresses: all.iter().map(|(ip, _)| *ip).collect() };
+        let hosted = Hosted { name_server, zone, all, udp: self.udp };
+        let (_servers, root) = Servers::start(&bed, hosted)?;
+        let directory =
+            tempfile::tempdir().map_err(|cause| LiveError::Inside(cause.to_string()))?;
+        let name_server = name_server.to_string();
+        let program = Program::prepare(&self.client, directory.path(), &name_server, &root)?;
+        let mut run = RunResult::default();
+        let mut observed = Observed { version: program.version.clone(), courses: Vec::new() };
+        for trial in 0..self.trials {
+            let trial = Trial { setup: self, bed: &bed, program: &program, seed, number: trial };
+            trial.run(directory.path(), stop, &mut run, &mut observed)?;
+        }
+        run.observed = Some(observed);
+        Ok(run)
+    }
+}
+
+fn topology(setup: &ClientsSetup, seed: u64) -> Topology {
+    let late = match setup.late.what {
+        Late::Ipv6 => setup.late.by.0,
+        _ => Duration::ZERO,
+    };
+    let four = PathTopology { ipv6: None, ..PathTopology::numbered(1, FOUR) };
+    let mut six = PathTopology { ipv4: None, ..PathTopology::numbered(2, SIX) };
+    *six.link_mut(Direction::Backward) = LinkConfig { delay: late, ..LinkConfig::default() };
+    Topology { paths: vec![four, six], ..Topology::default() }.with_seed(seed)
+}
+
+/// One trial: a name and a home directory that were never used before.
+struct Trial<'a> {
+    setup: &'a ClientsSetup,
+    bed: &'a Testbed,
+    program: &'a Program<'a>,
+    seed: u64,
+    number: u32,
+}
+
+impl Trial<'_> {
+    fn run(
+        &self,
+        directory: &Path,
+        stop: &AtomicBool,
+        run: &mut RunResult,
+        observed: &mut Observed,
+    ) -> Result<(), LiveError> {
+        let name = format!("t{}-{}.{}", self.seed, self.number, zone::DOMAIN);
+        let scheme = match self.setup.scheme {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        };
+        let url = format!("{scheme}://{name}{OBJECT}");
+        let home = directory.join(format!("home-{}", self.number));
+        for fetch in 1..=self.setup.fetches {
+            if stop.load(Ordering::Relaxed) {
+                return Err(LiveError::Stopped);
+            }
+            let (seen, ended) = self.fetch(directory, &url, &home, stop)?;
+            put(run, fetch, &measures::measure(&seen, &name, ended));
+            if self.number == 0
+                && let Some(begin) = measures::beginning(&seen, &name)
+            {
+                let what = match self.setup.fetches {
+                    1 => url.clone(),
+                    _ => format!("{url}, fetch {fetch}"),
+                };
+                observed.courses.push(lines::course(&what, &seen, begin));
+            }
+        }
+        // Browsers leave much behind, and nobody looks at it any more.
+        let _ = std::fs::remove_dir_all(&home);
+        Ok(())
+    }
+
+    /// One fetch: its packets, and when its process ended.
+    fn fetch(
+        &self,
+        directory: &Path,
+        url: &str,
+        home: &Path,
+        stop: &AtomicBool,
+    ) -> Result<(Vec<Seen>, Option<Duration>), LiveError> {
+        let file = directory.join("packets.pcapng");
+        let emulator = self.bed.emulator();
+        emulator.capture(None, &file)?;
+        let host = emulator.namespace(Host::Client);
+        let ended = self.program.fetch(host, url, home, self.setup.give_up.0, stop);
+        std::thread::sleep(AFTER);
+        emulator.end_capture()?;
+        let bytes = std::fs::read(&file).map_err(|cause| LiveError::Inside(cause.to_string()))?;
+        let packets = capture::packets(&bytes);
+        Ok((at_the_client(&packets), ended?.at))
+    }
+}
+
+/// What the packets at the client's end of the links say.
+fn at_the_client(packets: &[capture::Captured]) -> Vec<Seen> {
+    let end = format!("at the {}", Host::Client);
+    let own = |packet: &&capture::Captured| packet.interface.ends_with(&end);
+    packets
+        .iter()
+        .filter(own)
+        .filter_map(|packet| {
+            let source = eyas_netem::packet::Packet::parse(&packet.ip)?.source;
+            seen::look(packet.at, is_client(source), &packet.ip)
+        })
+        .collect()
+}
+
+/// Whether an address is the client's, on either path.
+fn is_client(address: std::net::IpAddr) -> bool {
+    let paths = [PathTopology::numbered(1, FOUR), PathTopology::numbered(2, SIX)];
+    paths.iter().any(|path| path.addresses(Host::Client).contains(&address))
+}
+
+/// Puts what a fetch came to into the columns. Of later fetches some measures have columns of their
+/// own.
+fn put(run: &mut RunResult, fetch: u32, measures: &Measures) {
+    for (measure, number) in measures {
+        let column = match fetch {
+            1 => (*measure).to_owned(),
+            _ => format!("{measure}-{fetch}"),
+        };
+        let is_known = fetch == 1
+            || crate::situation::live::columns().any(|(name, _)| name == column.as_str());
+        if is_known {
+            run.columns.entry(column).or_default().push(*number);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The addresses of the name under trial, and what is behind them on the server's host.
+//!
+//! All of them differ from the client's own in the same highest bit, so that no rule about common
+//! prefixes (RFC 6724 §5, rule 9) puts one before another.
+
+use std::io::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::Stdio;
+
+use crate::emulator::Namespace;
+use crate::live::LiveError;
+use crate::situation::live::Behind;
+
+/// The address of this number of a family.
+pub(super) fn address(six: bool, number: u8) -> IpAddr {
+    if six {
+        Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, u16::from(number)).into()
+    } else {
+        Ipv4Addr::new(198, 19, 0, number).into()
+    }
+}
+
+/// The addresses of a family, in their order, each with what is behind it.
+pub(super) fn of_family(six: bool, behind: &[Behind]) -> Vec<(IpAddr, Behind)> {
+    (1..=u8::MAX).zip(behind).map(|(number, behind)| (address(six, number), *behind)).collect()
+}
+
+/// What people call an address.
+pub(super) fn in_words(ip: IpAddr) -> String {
+    let number = match ip {
+        IpAddr::V4(ip) => u16::from(ip.octets()[3]),
+        IpAddr::V6(ip) => ip.segments()[7],
+    };
+    let family = if ip.is_ipv6() { "IPv6" } else { "IPv4" };
+    match ip == address(ip.is_ipv6(), number as u8) {
+        true => format!("{family} no. {number}"),
+        false => ip.to_string(),
+    }
+}
+
+/// Gives the server's host these addresses, and routes that swallow or refuse the others.
+pub(super) fn set_up(host: &Namespace, all: &[(IpAddr, Behind)]) -> Result<(), LiveError> {
+    for six in [false, true] {
+        let lines = commands(all, six);
+        if !lines.is_empty() {
+            run_ip(host, if six { "-6" } else { "-4" }, &lines)?;
+        }
+    }
+    if all.iter().any(|(_, behind)| *behind == Behind::Prohibits) {
+        // Only a router answers for addresses that are not its own, and it must answer each time.
+        host.run_in(|| {
+            for (key, value) in [
+                ("ipv4/conf/all/forwarding", "1"),
+                ("ipv6/conf/all/forwarding", "1"),
+                ("ipv4/icmp_ratelimit", "0"),
+                ("ipv6/icmp/ratelimit", "0"),
+            ] {
+                // Without IPv6 in the kernel there is nothing to set.
+                let _ = std::fs::write(format!("/proc/sys/net/{key}"), value);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// What `ip -batch` is to do for one family.
+fn commands(all: &[(IpAddr, Behind)], six: bool) -> String {
+    let (length, more) = if six { (128, " nodad") } else { (32, "") };
+    let line = |(ip, behind): &(IpAddr, Behind)| match behind {
+        Behind::Serves | Behind::Refuses | Behind::Silent => {
+            format!("addr add {ip}/{length} dev lo{more}\n")
+        }
+        Behind::Swallows => format!("route add blackhole {ip}/{length}\n"),
+        Behind::Prohibits => format!("route add prohibit {ip}/{length}\n"),
+    };
+    all.iter().filter(|(ip, _)| ip.is_ipv6() == six).map(line).collect()
+}
+
+fn run_ip(host: &Namespace, family: &str, lines: &str) -> Result<(), LiveError> {
+    let failed = |cause: &dyn std::fmt::Display| LiveError::Testbed(format!("ip -batch: {cause}"));
+    let mut ip = host
+        .command("ip")
+        .args([family, "-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|cause| failed(&cause))?;
+    if let Some(mut input) = ip.stdin.take() {
+        input.write_all(lines.as_bytes()).map_err(|cause| failed(&cause))?;
+    }
+    let output = ip.wait_with_output().map_err(|cause| failed(&cause))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(failed(&String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_address_shares_more_with_the_client_than_another() {
+        let common = |own: IpAddr, other: IpAddr| match (own, other) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                (own.to_bits() ^ other.to_bits()).leading_zeros()
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                (own.to_bits() ^ other.to_bits()).leading_zeros()
+            }
+            _ => panic!("two families"),
+        };
+        // Those of the emulator's first and second path.
+        for own in ["198.18.1.1", "2001:2:0:2::1"] {
+            let own: IpAddr = own.parse().unwrap();
+            let first = common(own, address(own.is_ipv6(), 1));
+            assert!((1..=20).all(|number| common(own, address(own.is_ipv6(), number)) == first));
+        }
+    }
+
+    #[test]
+    fn each_kind_has_its_line() {
+        let all = of_family(true, &[Behind::Serves, Behind::Swallows, Behind::Prohibits]);
+        let wanted = "addr add 2001:2:0:ffff::1/128 dev lo nodad\n\
+                      route add blackhole 2001:2:0:ffff::2/128\n\
+                      route add prohibit 2001:2:0:ffff::3/128\n";
+        assert_eq!(commands(&all, true), wanted);
+        assert_eq!(commands(&all, false), "");
+        assert_eq!(in_words(all[1].0), "IPv6 no. 2");
+        assert_eq!(in_words("198.18.1.2".parse().unwrap()), "198.18.1.2");
+    }
+}

@@ -1,0 +1,148 @@
+//! The packets of a fetch as lines for people.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::addresses;
+use super::seen::{Dns, Form, Seen, Segment, What};
+use crate::run::{PacketCourse, PacketLine};
+
+/// The most lines of a course.
+const MOST: usize = 80;
+
+/// The course of a fetch; time begins at `begin`.
+pub(super) fn course(what: &str, seen: &[Seen], begin: Duration) -> PacketCourse {
+    let mut told = BTreeSet::new();
+    let mut lines: Vec<PacketLine> = seen
+        .iter()
+        .filter_map(|packet| {
+            let what = line(packet, &mut told)?;
+            // To the microsecond: what a clock in another program shows.
+            let at = (packet.at.as_secs_f64() - begin.as_secs_f64()) * 1e6;
+            Some(PacketLine { at: at.round() / 1e3, sent: packet.sent, what })
+        })
+        .collect();
+    let left_out = lines.len().saturating_sub(MOST);
+    lines.truncate(MOST);
+    PacketCourse { what: what.to_owned(), lines, left_out }
+}
+
+/// A packet in words; none for one that says nothing new.
+fn line(packet: &Seen, told: &mut BTreeSet<String>) -> Option<String> {
+    let peer = addresses::in_words(packet.peer);
+    let line = match &packet.what {
+        What::Dns(dns) => return Some(of_dns(dns)),
+        What::Tcp { flow, segment } => {
+            let port = flow.remote;
+            match segment {
+                Segment::Syn => {
+                    let again = !told.insert(format!("SYN {} {}", packet.peer, flow.own));
+                    let again = if again { " again" } else { "" };
+                    return Some(format!("SYN to {peer} port {port}{again}"));
+                }
+                Segment::SynAck => format!("SYN ACK of {peer}"),
+                Segment::Rst => format!("RST, {peer} port {port}"),
+                Segment::Fin => format!("FIN, {peer}"),
+                // Of the stream's bytes the first ones each way tell something.
+                Segment::Data => format!("data, {peer} port {port}"),
+                Segment::Ack => return None,
+            }
+        }
+        What::Quic { form, .. } => {
+            let form = match form {
+                Form::Initial => "Initial",
+                Form::ZeroRtt => "0-RTT",
+                Form::Handshake => "Handshake",
+                Form::Retry => "Retry",
+                Form::Short => "1-RTT",
+            };
+            format!("QUIC {form}, {peer}")
+        }
+        What::Unreachable { address, port, code } => {
+            let address = addresses::in_words(*address);
+            format!("ICMP: {address} port {port} unreachable, {}", reason(packet.peer, *code))
+        }
+        What::Other => return None,
+    };
+    let own = match &packet.what {
+        What::Tcp { flow, .. } | What::Quic { flow, .. } => flow.own,
+        _ => 0,
+    };
+    told.insert(format!("{} {own} {line}", packet.sent)).then_some(line)
+}
+
+fn of_dns(dns: &Dns) -> String {
+    let record_type = dns.record_type;
+    match (dns.is_answer, dns.code, dns.records) {
+        (false, ..) => format!("{record_type}? {}", dns.name),
+        (true, 0, 0) => format!("{record_type}: none"),
+        (true, 0, 1) => format!("{record_type}: one record"),
+        (true, 0, records) => format!("{record_type}: {records} records"),
+        (true, 2, _) => format!("{record_type}: SERVFAIL"),
+        (true, 3, _) => format!("{record_type}: NXDOMAIN"),
+        (true, 5, _) => format!("{record_type}: REFUSED"),
+        (true, code, _) => format!("{record_type}: error {code}"),
+    }
+}
+
+/// The codes that occur here (RFC 792, RFC 1812 §5.2.7.1; RFC 4443 §3.1).
+fn reason(from: IpAddr, code: u8) -> String {
+    match (from.is_ipv6(), code) {
+        (true, 1) | (false, 13) => "administratively prohibited".to_owned(),
+        (true, 4) | (false, 3) => "nobody at this port".to_owned(),
+        (_, code) => format!("code {code}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::seen::Flow;
+    use super::*;
+
+    #[test]
+    fn what_is_the_same_again_is_told_once_but_attempts_are() {
+        let flow = Flow { own: 40_000, remote: 443 };
+        let packet = |at, sent, segment| Seen {
+            at: Duration::from_millis(at),
+            sent,
+            peer: "198.19.0.2".parse().unwrap(),
+            length: 60,
+            what: What::Tcp { flow, segment },
+        };
+        let packets = [
+            packet(5, true, Segment::Syn),
+            packet(1005, true, Segment::Syn),
+            packet(1006, false, Segment::SynAck),
+            packet(1006, true, Segment::Ack),
+            packet(1007, true, Segment::Data),
+            packet(1008, true, Segment::Data),
+            packet(1009, false, Segment::Data),
+        ];
+        let course = course("x", &packets, Duration::from_millis(3));
+        let told: Vec<_> =
+            course.lines.iter().map(|line| (line.at, line.sent, line.what.as_str())).collect();
+        let wanted = [
+            (2.0, true, "SYN to IPv4 no. 2 port 443"),
+            (1002.0, true, "SYN to IPv4 no. 2 port 443 again"),
+            (1003.0, false, "SYN ACK of IPv4 no. 2"),
+            (1004.0, true, "data, IPv4 no. 2 port 443"),
+            (1006.0, false, "data, IPv4 no. 2 port 443"),
+        ];
+        assert_eq!(told, wanted);
+    }
+
+    #[test]
+    fn a_long_course_is_cut_and_says_so() {
+        let packet = |own| Seen {
+            at: Duration::ZERO,
+            sent: true,
+            peer: "198.19.0.1".parse().unwrap(),
+            length: 60,
+            what: What::Tcp { flow: Flow { own, remote: 80 }, segment: Segment::Syn },
+        };
+        let packets: Vec<Seen> = (0..100).map(packet).collect();
+        let course = course("x", &packets, Duration::ZERO);
+        assert_eq!((course.lines.len(), course.left_out), (MOST, 20));
+    }
+}

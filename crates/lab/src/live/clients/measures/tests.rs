@@ -1,0 +1,182 @@
+//! Recorded packets, and what they come to.
+
+use super::super::seen::Dns;
+use super::*;
+
+const NAME: &str = "t1.lab.test";
+const FOUR: &str = "198.19.0.1";
+const SIX: &str = "2001:2:0:ffff::1";
+
+/// Packets as a short text: `TIME > PEER WHAT` of the client, `TIME < PEER WHAT` to it.
+fn recorded(text: &str) -> Vec<Seen> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(line).collect()
+}
+
+fn line(text: &str) -> Seen {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let [at, way, peer, what] = words[..] else { panic!("{text}") };
+    let peer: IpAddr = match peer {
+        "4" => FOUR,
+        "6" => SIX,
+        "dns" => "198.18.1.2",
+        other => other,
+    }
+    .parse()
+    .expect("an address");
+    let at = Duration::from_secs_f64(at.parse::<f64>().expect("a time") / 1e3);
+    Seen { at, sent: way == ">", peer, length: 60, what: spelt(what, way == "<", peer) }
+}
+
+fn spelt(what: &str, is_answer: bool, peer: IpAddr) -> What {
+    let dns = |record_type, records| {
+        let name = NAME.to_owned();
+        What::Dns(Dns { is_answer, name, record_type, code: 0, records })
+    };
+    // `syn:443` is one to another port than 80.
+    let (word, port) = what.split_once(':').unwrap_or((what, "80"));
+    let flow = Flow { own: 40_000, remote: port.parse().expect("a port") };
+    let tcp = |segment| What::Tcp { flow, segment };
+    let quic = |form| What::Quic { flow: Flow { remote: 443, ..flow }, form };
+    match word {
+        "a" => dns(RecordType::A, 1),
+        "aaaa" => dns(RecordType::AAAA, 1),
+        "no-aaaa" => dns(RecordType::AAAA, 0),
+        "https" => dns(RecordType::HTTPS, 1),
+        "syn" => tcp(Segment::Syn),
+        "syn-ack" => tcp(Segment::SynAck),
+        "rst" => tcp(Segment::Rst),
+        "data" => tcp(Segment::Data),
+        "fin" => tcp(Segment::Fin),
+        "initial" => quic(Form::Initial),
+        "handshake" => quic(Form::Handshake),
+        "short" => quic(Form::Short),
+        "prohibited" => What::Unreachable { address: peer, port: 80, code: 1 },
+        other => panic!("{other}"),
+    }
+}
+
+fn of(text: &str) -> Measures {
+    measure(&recorded(text), NAME, None)
+}
+
+#[test]
+fn the_second_attempt_is_a_cad_later() {
+    let measures = measure(
+        &recorded(
+            "10 > dns a
+             10.1 > dns aaaa
+             10.5 < dns a
+             10.6 < dns aaaa
+             11 > 6 syn
+             211 > 4 syn
+             211.2 < 4 syn-ack
+             211.4 > 4 data
+             212 < 4 data
+             1011 > 6 syn",
+        ),
+        NAME,
+        Some(Duration::from_millis(215)),
+    );
+    let near = |column: &str, wanted: f64| {
+        let number = measures[column];
+        assert!((number - wanted).abs() < 1e-6, "{column}: {number}, not {wanted}");
+    };
+    near("first", 1.0);
+    near("first-6", 100.0);
+    near("cad", 200.0);
+    near("byte", 202.0);
+    near("won-6", 0.0);
+    near("failed", 0.0);
+    near("linger", 3.0);
+    // A SYN that is sent again is no attempt.
+    near("addresses-6", 1.0);
+    near("addresses-4", 1.0);
+    near("turns", 1.0);
+    assert!(!measures.contains_key("rd") && !measures.contains_key("between"));
+}
+
+#[test]
+fn an_attempt_after_a_refusal_is_no_cad() {
+    for refusal in ["rst", "prohibited", "syn-ack"] {
+        let text = format!("0 > dns a\n1 > 6 syn\n2 < 6 {refusal}\n3 > 4 syn");
+        assert!(!of(&text).contains_key("cad"), "{refusal}");
+    }
+    assert_eq!(of("0 > dns a\n1 > 6 syn\n3 > 4 syn\n4 < 6 rst")["cad"], 2.0);
+}
+
+#[test]
+fn the_resolution_delay_counts_without_an_answer_alone() {
+    let never = "0 > dns a\n0 > dns aaaa\n1 < dns a\n51 > 4 syn";
+    assert!((of(never)["rd"] - 50.0).abs() < 1e-6);
+    let late = "0 > dns a\n1 < dns a\n51 > 4 syn\n100 < dns aaaa";
+    assert!((of(late)["rd"] - 50.0).abs() < 1e-6);
+    // An answer without addresses is none that leads anywhere.
+    let none = "0 > dns a\n1 < dns a\n2 < dns no-aaaa\n3 > 4 syn";
+    assert!((of(none)["rd"] - 2.0).abs() < 1e-6);
+    let there = "0 > dns a\n1 < dns a\n2 < dns aaaa\n3 > 6 syn\n253 > 4 syn";
+    assert!(!of(there).contains_key("rd"));
+}
+
+#[test]
+fn waiting_for_a_late_a_is_seen() {
+    let at_once = "0 > dns aaaa\n1 < dns aaaa\n2 > 6 syn\n400 < dns a";
+    assert!((of(at_once)["waits-for-a"] - 1.0).abs() < 1e-6);
+    let waits = "0 > dns aaaa\n1 < dns aaaa\n400 < dns a\n401 > 6 syn";
+    assert!(!of(waits).contains_key("waits-for-a"));
+    assert!((of(waits)["first"] - 401.0).abs() < 1e-6);
+}
+
+#[test]
+fn addresses_are_counted_and_their_families_take_turns() {
+    let text = "0 > dns a
+        10 > 2001:2:0:ffff::1 syn
+        20 > 198.19.0.1 syn
+        40 > 2001:2:0:ffff::2 syn
+        70 > 198.19.0.2 syn";
+    let measures = of(text);
+    assert_eq!((measures["addresses-6"], measures["addresses-4"]), (2.0, 2.0));
+    assert_eq!((measures["turns"], measures["failed"]), (3.0, 100.0));
+    assert!((measures["between"] - 20.0).abs() < 1e-6);
+    assert!(!measures.contains_key("byte"));
+}
+
+#[test]
+fn a_late_answer_to_an_attempt_that_was_given_up_is_told_from_a_waste() {
+    let killed = "0 > dns a\n1 > 6 syn\n251 > 4 syn\n301 < 6 syn-ack\n301 > 6 rst";
+    assert_eq!((of(killed)["killed"], of(killed)["wasted"]), (1.0, 1.0));
+    let wasted = "0 > dns a\n1 > 6 syn\n2 < 6 syn-ack\n3 > 6 fin";
+    assert_eq!((of(wasted)["killed"], of(wasted)["wasted"]), (0.0, 1.0));
+    let used = "0 > dns a\n1 > 6 syn\n2 < 6 syn-ack\n3 > 6 data\n4 < 6 data\n5 > 6 rst";
+    assert_eq!((of(used)["killed"], of(used)["wasted"]), (0.0, 0.0));
+}
+
+#[test]
+fn the_response_under_tls_comes_after_the_second_flight() {
+    let text = "0 > dns a\n1 > 6 syn:443\n2 < 6 syn-ack:443\n3 > 6 data:443\n4 < 6 data:443
+        4.5 < 6 data:443\n5 > 6 data:443\n6 > 6 data:443\n7 < 6 data:443\n8 < 6 data:443";
+    let measures = of(text);
+    assert!((measures["byte"] - 7.0).abs() < 1e-6);
+    assert_eq!((measures["won-6"], measures["won-quic"]), (100.0, 0.0));
+    // What is silent after it has accepted answers nothing.
+    let silent = "0 > dns a\n1 > 6 syn:443\n2 < 6 syn-ack:443\n3 > 6 data:443";
+    assert_eq!((of(silent)["failed"], of(silent)["wasted"]), (100.0, 0.0));
+}
+
+#[test]
+fn the_response_of_quic_has_a_short_header() {
+    let text = "0 > dns https\n1 > 6 initial\n3 > 4 syn:443\n4 < 6 initial\n4.1 < 6 handshake
+        4.2 < 6 short\n5 > 6 handshake\n5.1 > 6 short\n6 < 6 short";
+    let measures = of(text);
+    assert!((measures["byte"] - 6.0).abs() < 1e-6);
+    assert!((measures["udp-to-tcp"] - 2.0).abs() < 1e-6);
+    assert!((measures["cad"] - 2.0).abs() < 1e-6);
+    assert_eq!(measures["won-quic"], 100.0);
+}
+
+#[test]
+fn queries_for_other_names_begin_nothing() {
+    assert!(is_of("t1.lab.test", NAME) && is_of("_8443._https.t1.lab.test", NAME));
+    assert!(!is_of("xt1.lab.test", NAME) && !is_of("lab.test", NAME));
+    assert_eq!(beginning(&recorded("7 > 6 syn"), NAME), Some(Duration::from_millis(7)));
+    assert_eq!(of("").get("failed"), Some(&100.0));
+}

@@ -1,0 +1,192 @@
+//! The client's process: begun with nothing of the user's but the path, ended when its time is up.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::emulator::Namespace;
+use crate::live::LiveError;
+use crate::situation::live::ClientProgram;
+
+/// From one look whether it has ended to the next.
+const LOOK: Duration = Duration::from_millis(2);
+/// How long a client may take to ask for a name, if it does not say.
+const STARTS_WITHIN: Duration = Duration::from_secs(2);
+/// The most of an error message that is passed on, in letters.
+const LONGEST: usize = 200;
+/// What runs a client with a resolver of its own: files of the machine are covered, for this process
+/// and its children alone. `$0` is the directory of the files, `$1` the command.
+const COVER: &str = "for file in resolv.conf nsswitch.conf hosts; do \
+    [ -e \"/etc/$file\" ] && { mount --bind \"$0/$file\" \"/etc/$file\" || exit 125; }; done; \
+    exec sh -c \"$1\"";
+
+/// A client that is ready to be started.
+pub(super) struct Program<'a> {
+    client: &'a ClientProgram,
+    /// Everything of the run: files of the resolver, the certificate, homes.
+    directory: &'a Path,
+    pub(super) version: String,
+}
+
+/// How a fetch ended.
+pub(super) struct Ended {
+    /// When, since 1970; none if it was ended from outside.
+    pub(super) at: Option<Duration>,
+}
+
+impl<'a> Program<'a> {
+    /// Looks whether it is there, and makes what it is made of.
+    ///
+    /// # Errors
+    /// `Missing` if it is not there or cannot be made.
+    pub(super) fn prepare(
+        client: &'a ClientProgram,
+        directory: &'a Path,
+        name_server: &str,
+        root: &str,
+    ) -> Result<Self, LiveError> {
+        let write = |name: &str, text: &str| {
+            fs::write(directory.join(name), text)
+                .map_err(|cause| LiveError::Inside(format!("{name}: {cause}")))
+        };
+        write("resolv.conf", &format!("nameserver {name_server}\n"))?;
+        write("nsswitch.conf", "hosts: files dns\n")?;
+        write("hosts", "127.0.0.1 localhost\n::1 localhost\n")?;
+        write("ca.pem", root)?;
+        let build = directory.join("build");
+        fs::create_dir_all(&build).map_err(|cause| LiveError::Inside(cause.to_string()))?;
+        if let Some(source) = &client.source {
+            write(&format!("build/{}", source.file), &source.text)?;
+        }
+        let mut program = Self { client, directory, version: String::new() };
+        program.version = program.outside(&client.version)?;
+        if let Some(prepare) = &client.prepare {
+            program.outside(prepare)?;
+        }
+        Ok(program)
+    }
+
+    /// Runs a command of the client in the user's own surroundings; gives its first line.
+    fn outside(&self, command: &str) -> Result<String, LiveError> {
+        let command = self.fill(command, "", &self.directory.join("build"));
+        let missing = |cause: &str| {
+            let first = command.lines().next().map(cut).unwrap_or_default();
+            LiveError::Missing(format!("{} ({first})", cause.trim()))
+        };
+        let output = Command::new("sh")
+            .args(["-c", &command])
+            .current_dir(self.directory.join("build"))
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|cause| missing(&cause.to_string()))?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        let first = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).map(cut);
+        if !output.status.success() {
+            let last = err.lines().map(str::trim).rfind(|line| !line.is_empty()).map(cut);
+            return Err(missing(&last.unwrap_or_else(|| output.status.to_string())));
+        }
+        Ok(first(&out).or_else(|| first(&err)).unwrap_or_default())
+    }
+
+    /// The command with what stands for something replaced by it.
+    fn fill(&self, text: &str, url: &str, home: &Path) -> String {
+        let build = self.directory.join("build");
+        let source = self.client.source.as_ref().map(|source| build.join(&source.file));
+        let eyas = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("eyas"));
+        let path = |path: &Path| path.display().to_string();
+        text.replace("{url}", url)
+            .replace("{ca}", &path(&self.directory.join("ca.pem")))
+            .replace("{home}", &path(home))
+            .replace("{build}", &path(&build))
+            .replace("{source}", &source.as_deref().map(path).unwrap_or_default())
+            .replace("{eyas}", &path(&eyas))
+    }
+
+    /// Fetches, in this namespace and with this home directory, and waits for the end.
+    pub(super) fn fetch(
+        &self,
+        host: &Namespace,
+        url: &str,
+        home: &Path,
+        give_up: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Ended, LiveError> {
+        let failed =
+            |cause: &dyn std::fmt::Display| LiveError::Inside(format!("the client: {cause}"));
+        fs::create_dir_all(home).map_err(|cause| failed(&cause))?;
+        let messages = home.join("messages");
+        let log = File::create(&messages).map_err(|cause| failed(&cause))?;
+        let mut command = host.command("unshare");
+        command
+            .args(["--mount", "sh", "-c", COVER])
+            .arg(self.directory)
+            .arg(self.fill(&self.client.command, url, home))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()))
+            .env("HOME", home)
+            .env("TMPDIR", home)
+            .env("LANG", "C.UTF-8")
+            .envs(
+                self.client
+                    .environment
+                    .iter()
+                    .map(|(key, value)| (key, self.fill(value, url, home))),
+            )
+            .current_dir(home)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = Group(command.spawn().map_err(|cause| failed(&cause))?);
+        let until = Instant::now()
+            + give_up
+            + self.client.starts_within.map_or(STARTS_WITHIN, |time| time.0);
+        while Instant::now() < until {
+            if stop.load(Ordering::Relaxed) {
+                return Err(LiveError::Stopped);
+            }
+            if let Some(status) = child.0.try_wait().map_err(|cause| failed(&cause))? {
+                let at = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+                return check(status, &messages).map(|()| Ended { at });
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(Ended { at: None })
+    }
+}
+
+/// Whether the client could be started at all; how it fares is told by its packets.
+fn check(status: ExitStatus, messages: &Path) -> Result<(), LiveError> {
+    // 125 is from `COVER`, 126 and 127 from the shell: not to be run, not to be found.
+    match status.code() {
+        Some(code @ 125..=127) => {
+            let said = fs::read_to_string(messages).unwrap_or_default();
+            let last = said.lines().rfind(|line| !line.trim().is_empty()).map(cut);
+            let said = last.unwrap_or_else(|| format!("exit code {code}"));
+            Err(LiveError::Missing(format!("the client does not start: {said}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn cut(line: &str) -> String {
+    line.chars().take(LONGEST).collect()
+}
+
+/// A process and what it has begun, which all end with it.
+struct Group(Child);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The group keeps its number for as long as anybody is in it, also after the first has ended.
+        if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.0.wait();
+    }
+}

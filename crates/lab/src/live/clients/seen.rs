@@ -1,0 +1,314 @@
+//! What a packet at the client's end of a link says: bytes in, words out.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use eyas_netem::packet::{Packet, protocol};
+use hickory_proto::op::{Message, MessageType};
+use hickory_proto::rr::RecordType;
+
+/// The port of name servers.
+const DNS: u16 = 53;
+/// The bits of the flags in a TCP header (RFC 9293 §3.1).
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const ACK: u8 = 0x10;
+/// "Destination unreachable" (RFC 792; RFC 4443 §3.1).
+const ICMP_UNREACHABLE: u8 = 3;
+const ICMPV6_UNREACHABLE: u8 = 1;
+/// Bytes of an ICMP header, before the packet that it quotes.
+const ICMP_HEADER: usize = 8;
+
+/// A packet of the client, or to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// When, on any clock.
+    pub(super) at: Duration,
+    /// Whether the client sent it.
+    pub(super) sent: bool,
+    /// Whom it talks with.
+    pub(super) peer: IpAddr,
+    /// Bytes of the IP packet.
+    pub(super) length: usize,
+    pub(super) what: What,
+}
+
+/// What there is in a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// A message of DNS.
+    Dns(Dns),
+    /// A segment of TCP.
+    Tcp { flow: Flow, segment: Segment },
+    /// A datagram of QUIC.
+    Quic { flow: Flow, form: Form },
+    /// By ICMP: this address and port cannot be reached.
+    Unreachable { address: IpAddr, port: u16, code: u8 },
+    /// Anything else.
+    Other,
+}
+
+/// A query or its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Dns {
+    pub(super) is_answer: bool,
+    /// In small letters, without the dot at the end.
+    pub(super) name: String,
+    pub(super) record_type: RecordType,
+    /// 0, or why there is no answer (RFC 1035 §4.1.1).
+    pub(super) code: u8,
+    /// How many records answer it.
+    pub(super) records: usize,
+}
+
+/// The ports of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Flow {
+    pub(super) own: u16,
+    pub(super) remote: u16,
+}
+
+/// What a segment of TCP does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Segment {
+    Syn,
+    SynAck,
+    Rst,
+    /// Bytes of the stream.
+    Data,
+    Fin,
+    /// An acknowledgement alone.
+    Ack,
+}
+
+/// The kind of the first packet in a datagram of QUIC (RFC 9000 §17, RFC 9369 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Initial,
+    ZeroRtt,
+    Handshake,
+    Retry,
+    /// Of a connection that is established.
+    Short,
+}
+
+/// What an IP packet at the client's end says; none if it is no IP packet. `sent` says whether the
+/// client sent it.
+pub(super) fn look(at: Duration, sent: bool, ip: &[u8]) -> Option<Seen> {
+    let packet = Packet::parse(ip)?;
+    let peer = if sent { packet.destination } else { packet.source };
+    let what = match packet.protocol {
+        protocol::TCP => tcp(sent, &packet.payload),
+        protocol::UDP => udp(sent, &packet.payload),
+        protocol::ICMP => unreachable(ICMP_UNREACHABLE, &packet.payload),
+        protocol::ICMPV6 => unreachable(ICMPV6_UNREACHABLE, &packet.payload),
+        _ => None,
+    };
+    Some(Seen { at, sent, peer, length: packet.len(), what: what.unwrap_or(What::Other) })
+}
+
+fn port(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+fn flow(sent: bool, bytes: &[u8]) -> Option<Flow> {
+    let (source, destination) = (port(bytes, 0)?, port(bytes, 2)?);
+    let (own, remote) = if sent { (source, destination) } else { (destination, source) };
+    Some(Flow { own, remote })
+}
+
+fn tcp(sent: bool, bytes: &[u8]) -> Option<What> {
+    let flow = flow(sent, bytes)?;
+    let header = usize::from(*bytes.get(12)? >> 4) * 4;
+    let flags = *bytes.get(13)?;
+    let has = |flag: u8| flags & flag != 0;
+    let segment = match bytes.len().checked_sub(header)? {
+        _ if has(RST) => Segment::Rst,
+        _ if has(SYN) && has(ACK) => Segment::SynAck,
+        _ if has(SYN) => Segment::Syn,
+        1.. => Segment::Data,
+        0 if has(FIN) => Segment::Fin,
+        0 => Segment::Ack,
+    };
+    Some(What::Tcp { flow, segment })
+}
+
+fn udp(sent: bool, bytes: &[u8]) -> Option<What> {
+    let flow = flow(sent, bytes)?;
+    let payload = bytes.get(8..)?;
+    match flow.remote {
+        DNS => dns(payload).map(What::Dns),
+        _ => form(payload).map(|form| What::Quic { flow, form }),
+    }
+}
+
+fn form(payload: &[u8]) -> Option<Form> {
+    /// The bits of the first byte that say which form it is, and that it is QUIC.
+    const LONG: u8 = 0x80;
+    const FIXED: u8 = 0x40;
+    /// Version 2 has other numbers for the same types.
+    const VERSION_2: [u8; 4] = [0x6b, 0x33, 0x43, 0xcf];
+    let first = *payload.first()?;
+    match (first & LONG != 0, first & FIXED != 0) {
+        (_, false) => None,
+        (false, true) => Some(Form::Short),
+        (true, true) => {
+            let shift = u8::from(payload.get(1..5)? == VERSION_2);
+            Some(match (first >> 4 & 3).wrapping_sub(shift) & 3 {
+                0 => Form::Initial,
+                1 => Form::ZeroRtt,
+                2 => Form::Handshake,
+                _ => Form::Retry,
+            })
+        }
+    }
+}
+
+fn dns(payload: &[u8]) -> Option<Dns> {
+    let message = Message::from_vec(payload).ok()?;
+    let [query] = message.queries.as_slice() else { return None };
+    let name = query.name().to_ascii().to_ascii_lowercase();
+    let of_type = |record: &&hickory_proto::rr::Record| record.record_type() == query.query_type();
+    Some(Dns {
+        is_answer: message.metadata.message_type == MessageType::Response,
+        name: name.trim_end_matches('.').to_owned(),
+        record_type: query.query_type(),
+        code: message.metadata.response_code.low(),
+        records: message.answers.iter().filter(of_type).count(),
+    })
+}
+
+/// Reads an ICMP message of this type and what it quotes of the packet that did not arrive.
+fn unreachable(wanted: u8, bytes: &[u8]) -> Option<What> {
+    let quoted = bytes.get(ICMP_HEADER..)?;
+    if bytes[0] != wanted {
+        return None;
+    }
+    // What is quoted may end early, so its length is not that in its header.
+    let (address, after): (IpAddr, usize) = match quoted.first()? >> 4 {
+        4 => {
+            let octets: [u8; 4] = quoted.get(16..20)?.try_into().ok()?;
+            (Ipv4Addr::from(octets).into(), usize::from(quoted[0] & 0xf) * 4)
+        }
+        6 => {
+            let octets: [u8; 16] = quoted.get(24..40)?.try_into().ok()?;
+            (Ipv6Addr::from(octets).into(), 40)
+        }
+        _ => return None,
+    };
+    Some(What::Unreachable { address, port: port(quoted, after + 2)?, code: bytes[1] })
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use hickory_proto::op::Query;
+    use hickory_proto::rr::Name;
+
+    use super::*;
+
+    const CLIENT: [u8; 4] = [198, 18, 1, 1];
+    const SERVER: [u8; 4] = [198, 19, 0, 1];
+
+    fn ip(protocol: u8, sent: bool, payload: &[u8]) -> Vec<u8> {
+        let (source, destination) = if sent { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+        let packet = Packet {
+            source: source.into(),
+            destination: destination.into(),
+            protocol,
+            ecn: 0,
+            dont_fragment: true,
+            payload: Bytes::copy_from_slice(payload),
+        };
+        let mut bytes = Vec::new();
+        packet.write_header(7, &mut bytes);
+        bytes.extend(payload);
+        bytes
+    }
+
+    fn what(protocol: u8, sent: bool, payload: &[u8]) -> What {
+        look(Duration::ZERO, sent, &ip(protocol, sent, payload)).expect("an IP packet").what
+    }
+
+    fn udp_to(port: u16, payload: &[u8]) -> Vec<u8> {
+        let ports = [40_000_u16.to_be_bytes(), port.to_be_bytes()].concat();
+        [&ports[..], &[0; 4], payload].concat()
+    }
+
+    #[test]
+    fn segments_are_told_by_their_flags() {
+        let segment = |flags: u8, data: &[u8]| {
+            let mut bytes = [156, 64, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, flags].to_vec();
+            bytes.extend([0; 6]);
+            bytes.extend(data);
+            let What::Tcp { flow, segment } = what(protocol::TCP, true, &bytes) else {
+                panic!("no TCP")
+            };
+            assert_eq!(flow, Flow { own: 40_000, remote: 80 });
+            segment
+        };
+        let of = [
+            (SYN, &b""[..], Segment::Syn),
+            (SYN | ACK, b"", Segment::SynAck),
+            (RST | ACK, b"", Segment::Rst),
+            (ACK, b"GET", Segment::Data),
+            (FIN | ACK, b"bye", Segment::Data),
+            (FIN | ACK, b"", Segment::Fin),
+            (ACK, b"", Segment::Ack),
+        ];
+        for (flags, data, wanted) in of {
+            assert_eq!(segment(flags, data), wanted, "{flags:#x} {data:?}");
+        }
+    }
+
+    #[test]
+    fn both_versions_of_quic_have_their_types() {
+        let form = |first: u8, version: [u8; 4]| {
+            let payload = [&[first][..], &version].concat();
+            match what(protocol::UDP, true, &udp_to(443, &payload)) {
+                What::Quic { form, .. } => Some(form),
+                _ => None,
+            }
+        };
+        let (one, two) = ([0, 0, 0, 1], [0x6b, 0x33, 0x43, 0xcf]);
+        assert_eq!(form(0xc3, one), Some(Form::Initial));
+        assert_eq!(form(0xd3, two), Some(Form::Initial));
+        assert_eq!(form(0xe3, one), Some(Form::Handshake));
+        assert_eq!(form(0xf3, two), Some(Form::Handshake));
+        assert_eq!(form(0x41, one), Some(Form::Short));
+        assert_eq!(form(0x01, one), None);
+    }
+
+    #[test]
+    fn names_and_types_of_queries_are_read() {
+        let mut message = Message::query();
+        let name = Name::from_ascii("T1.Lab.Test.").unwrap();
+        message.add_query(Query::query(name, RecordType::AAAA));
+        let payload = message.to_vec().unwrap();
+        let What::Dns(dns) = what(protocol::UDP, true, &udp_to(53, &payload)) else {
+            panic!("no DNS")
+        };
+        assert_eq!((dns.name.as_str(), dns.record_type), ("t1.lab.test", RecordType::AAAA));
+        assert!(!dns.is_answer && dns.records == 0 && dns.code == 0);
+    }
+
+    #[test]
+    fn an_error_names_the_address_that_was_not_reached() {
+        let quoted = ip(protocol::TCP, true, &[156, 64, 0, 80, 0, 0, 0, 1]);
+        let error = [&[3, 13, 0, 0, 0, 0, 0, 0][..], &quoted].concat();
+        let wanted = What::Unreachable { address: SERVER.into(), port: 80, code: 13 };
+        assert_eq!(what(protocol::ICMP, false, &error), wanted);
+        let echo = [&[8, 0, 0, 0, 0, 0, 0, 0][..], &quoted].concat();
+        assert_eq!(what(protocol::ICMP, false, &echo), What::Other);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes: Vec<u8>, protocol in 0_u8..60, sent: bool) {
+            let _ = look(Duration::ZERO, sent, &bytes);
+            let seen = look(Duration::ZERO, sent, &ip(protocol, sent, &bytes));
+            proptest::prop_assert_eq!(seen.map(|seen| seen.length), Some(bytes.len() + 20));
+        }
+    }
+}

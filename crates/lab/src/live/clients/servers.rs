@@ -1,0 +1,180 @@
+//! What is behind the addresses that somebody listens on, and the name server beside them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::thread::JoinHandle;
+
+use eyas_http::Versions;
+use eyas_http::serve::personality::Authority;
+use eyas_http::serve::{Running, Server, ServerIdentity};
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::sync::oneshot;
+
+use super::zone::{self, Zone};
+use crate::live::{LiveError, Testbed};
+use crate::situation::live::{Behind, Udp};
+
+/// The ports of HTTP, without and with TLS.
+const PORTS: [u16; 2] = [80, 443];
+const SECURE: u16 = 443;
+/// The port of name servers.
+const DNS: u16 = 53;
+/// Connections that a silent socket keeps.
+const MOST_SILENT: usize = 64;
+
+/// Who serves, at which addresses, and what is said of them.
+pub(super) struct Hosted {
+    pub(super) name_server: IpAddr,
+    pub(super) zone: Zone,
+    pub(super) all: Vec<(IpAddr, Behind)>,
+    pub(super) udp: Udp,
+}
+
+/// Servers at work, on a thread in the server's host. Dropping them ends them.
+pub(super) struct Servers {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Servers {
+    /// Starts them all; gives the certificate that clients have to trust, too, in PEM.
+    pub(super) fn start(bed: &Testbed, hosted: Hosted) -> Result<(Self, String), LiveError> {
+        let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
+        let authority =
+            Authority::new([format!("*.{}", zone::DOMAIN)]).map_err(|cause| inside(&cause))?;
+        let identity = authority.identity(Default::default()).map_err(|cause| inside(&cause))?;
+        let root = pem(authority.root());
+        let (stop, stopped) = oneshot::channel();
+        let (told, started) = std::sync::mpsc::sync_channel(1);
+        let thread = bed.server_thread(move || {
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(cause) => {
+                    let _ = told.send(Err(cause.to_string()));
+                    return;
+                }
+            };
+            runtime.block_on(async {
+                match Bound::all(&hosted, &identity).await {
+                    Ok(bound) => {
+                        let _ = told.send(Ok(()));
+                        tokio::select! {
+                            // Until it is told, or whoever would tell it is gone.
+                            _ = stopped => {}
+                            () = bound.serve(hosted.zone) => {}
+                        }
+                    }
+                    Err(cause) => {
+                        let _ = told.send(Err(cause));
+                    }
+                }
+            });
+        })?;
+        let servers = Self { stop: Some(stop), thread: Some(thread) };
+        match started.recv() {
+            Ok(Ok(())) => Ok((servers, root)),
+            Ok(Err(cause)) => Err(LiveError::Inside(cause)),
+            Err(cause) => Err(inside(&cause)),
+        }
+    }
+}
+
+/// Everything that listens.
+struct Bound {
+    names: UdpSocket,
+    /// They serve for as long as they are here.
+    _web: Vec<Running>,
+    silent: Vec<TcpListener>,
+    /// They are bound and never read.
+    _swallow: Vec<UdpSocket>,
+}
+
+impl Bound {
+    async fn all(hosted: &Hosted, identity: &ServerIdentity) -> Result<Self, String> {
+        let words = |what: &str, cause: &dyn std::fmt::Display| format!("{what}: {cause}");
+        let of = |wanted| {
+            let of = hosted.all.iter().filter(move |(_, behind)| *behind == wanted);
+            of.map(|(ip, _)| *ip)
+        };
+        let names = UdpSocket::bind((hosted.name_server, DNS))
+            .await
+            .map_err(|cause| words("the name server", &cause))?;
+        let serving: Vec<IpAddr> = of(Behind::Serves).collect();
+        let web =
+            web(&serving, hosted.udp, identity).await.map_err(|cause| words("a server", &cause))?;
+        let mut silent = Vec::new();
+        for ip in of(Behind::Silent) {
+            for port in PORTS {
+                let listener = TcpListener::bind((ip, port)).await;
+                silent.push(listener.map_err(|cause| words("a silent server", &cause))?);
+            }
+        }
+        let mut swallow = Vec::new();
+        if hosted.udp == Udp::Swallows {
+            for ip in serving {
+                let socket = UdpSocket::bind((ip, SECURE)).await;
+                swallow.push(socket.map_err(|cause| words("a socket that swallows", &cause))?);
+            }
+        }
+        Ok(Self { names, _web: web, silent, _swallow: swallow })
+    }
+
+    async fn serve(self, zone: Zone) {
+        for listener in self.silent {
+            tokio::spawn(be_silent(listener));
+        }
+        zone::serve(self.names, zone).await;
+    }
+}
+
+async fn web(
+    addresses: &[IpAddr],
+    udp: Udp,
+    identity: &ServerIdentity,
+) -> Result<Vec<Running>, eyas_http::serve::ServeError> {
+    if addresses.is_empty() {
+        return Ok(Vec::new());
+    }
+    let [plain, secure] = PORTS.map(|port| {
+        let addresses = addresses.iter().map(move |ip| SocketAddr::new(*ip, port));
+        addresses.fold(Server::builder(), |server, address| server.listen(address))
+    });
+    let versions = Versions { http3: udp == Udp::Serves, ..Versions::ALL };
+    Ok(vec![
+        plain.plain().start().await?,
+        secure.tls(identity.clone()).versions(versions).start().await?,
+    ])
+}
+
+/// Accepts, and says nothing. The oldest connections give way to new ones.
+async fn be_silent(listener: TcpListener) {
+    let mut kept = std::collections::VecDeque::new();
+    loop {
+        if let Ok((stream, _)) = listener.accept().await {
+            kept.push_back(stream);
+        }
+        if kept.len() > MOST_SILENT {
+            kept.pop_front();
+        }
+    }
+}
+
+/// A certificate in the form that most programs read (RFC 7468).
+fn pem(certificate: &[u8]) -> String {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+    let lines: String = text
+        .as_bytes()
+        .chunks(64)
+        .map(|line| format!("{}\n", String::from_utf8_lossy(line)))
+        .collect();
+    format!("-----BEGIN CERTIFICATE-----\n{lines}-----END CERTIFICATE-----\n")
+}

@@ -1,0 +1,229 @@
+//! The name server: each type of record answered, late, refused or left without an answer, side by side.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use hickory_proto::op::{Message, MessageType, Query, ResponseCode};
+use hickory_proto::rr::rdata::svcb::{Alpn, IpHint, SVCB, SvcParamKey, SvcParamValue};
+use hickory_proto::rr::rdata::{A, AAAA, HTTPS};
+use hickory_proto::rr::{Name, RData, Record, RecordType};
+use tokio::net::UdpSocket;
+
+use crate::situation::live::{Answering, ClientsSetup, HttpsSetup, Late};
+
+/// Names below this one are those under trial.
+pub(super) const DOMAIN: &str = "lab.test";
+/// The first label of the name that an alias leads to, below the trial's name.
+const ALIASED: &str = "alias";
+/// How long answers hold, in seconds.
+const TIME_TO_LIVE: u32 = 60;
+
+/// What the name server knows.
+#[derive(Clone, Debug)]
+pub(super) struct Zone {
+    pub(super) setup: ClientsSetup,
+    /// The addresses of every name under trial, in their order.
+    pub(super) addresses: Vec<IpAddr>,
+}
+
+/// Answers until it is dropped.
+pub(super) async fn serve(socket: UdpSocket, zone: Zone) {
+    let (socket, zone) = (Arc::new(socket), Arc::new(zone));
+    let mut buffer = [0; 2048];
+    // Answers that wait end with the server.
+    let mut waiting = tokio::task::JoinSet::new();
+    loop {
+        while waiting.try_join_next().is_some() {}
+        let Ok((length, from)) = socket.recv_from(&mut buffer).await else { continue };
+        let Some((answer, late)) = zone.answer(&buffer[..length]) else { continue };
+        let socket = socket.clone();
+        waiting.spawn(async move { send(&socket, &answer, from, late).await });
+    }
+}
+
+async fn send(socket: &UdpSocket, answer: &[u8], to: SocketAddr, late: Duration) {
+    tokio::time::sleep(late).await;
+    // A client that is gone needs no answer.
+    let _ = socket.send_to(answer, to).await;
+}
+
+impl Zone {
+    /// The answer to a query, and how late it is sent; none if there is none, or it is no query.
+    fn answer(&self, query: &[u8]) -> Option<(Vec<u8>, Duration)> {
+        let query = Message::from_vec(query).ok()?;
+        let [question] = query.queries.as_slice() else { return None };
+        if query.metadata.message_type != MessageType::Query {
+            return None;
+        }
+        let mut answer = Message::response(query.metadata.id, query.metadata.op_code);
+        answer.metadata.authoritative = true;
+        answer.metadata.recursion_desired = query.metadata.recursion_desired;
+        answer.metadata.recursion_available = true;
+        answer.add_query(question.clone());
+        let mut late = Duration::ZERO;
+        if self.is_under_trial(question.name()) {
+            let (answering, delay) = self.of_type(question.query_type());
+            late = delay;
+            match answering {
+                Answering::Never => return None,
+                Answering::ServerFailure => {
+                    answer.metadata.response_code = ResponseCode::ServFail;
+                }
+                Answering::Refused => answer.metadata.response_code = ResponseCode::Refused,
+                Answering::NoData => {}
+                Answering::Records => {
+                    answer.add_answers(self.records(question));
+                }
+            }
+        } else {
+            answer.metadata.response_code = ResponseCode::NXDomain;
+        }
+        Some((answer.to_vec().ok()?, late))
+    }
+
+    fn is_under_trial(&self, name: &Name) -> bool {
+        let name = name.to_ascii().to_ascii_lowercase();
+        name.trim_end_matches('.').strip_suffix(DOMAIN).is_some_and(|rest| rest.ends_with('.'))
+    }
+
+    /// How queries of this type are answered, and how late.
+    fn of_type(&self, record_type: RecordType) -> (Answering, Duration) {
+        let (dns, late) = (&self.setup.dns, self.setup.late);
+        let (answering, what) = match record_type {
+            RecordType::A => (dns.a, Late::A),
+            RecordType::AAAA => (dns.aaaa, Late::Aaaa),
+            RecordType::HTTPS => (dns.https, Late::Https),
+            _ => return (Answering::NoData, Duration::ZERO),
+        };
+        let by = if late.what == what { late.by.0 } else { Duration::ZERO };
+        (answering, by)
+    }
+
+    fn records(&self, question: &Query) -> Vec<Record> {
+        let name = question.name();
+        let record = |data| Record::from_rdata(name.clone(), TIME_TO_LIVE, data);
+        let of_family = |address: &IpAddr| match (question.query_type(), *address) {
+            (RecordType::A, IpAddr::V4(ip)) => Some(RData::A(A(ip))),
+            (RecordType::AAAA, IpAddr::V6(ip)) => Some(RData::AAAA(AAAA(ip))),
+            _ => None,
+        };
+        match (question.query_type(), &self.setup.dns.record) {
+            (RecordType::HTTPS, Some(setup)) => {
+                self.https(name, setup).map(RData::HTTPS).map(record).into_iter().collect()
+            }
+            _ => self.addresses.iter().filter_map(of_family).map(record).collect(),
+        }
+    }
+
+    /// The HTTPS record of a name, or the alias in place of it.
+    fn https(&self, name: &Name, setup: &HttpsSetup) -> Option<HTTPS> {
+        let first = name.iter().next()?;
+        if setup.alias && first != ALIASED.as_bytes() {
+            let target = name.prepend_label(ALIASED).ok()?;
+            return Some(HTTPS(SVCB::new(0, target, Vec::new())));
+        }
+        let mut parameters = Vec::new();
+        if !setup.alpn.is_empty() {
+            parameters.push((SvcParamKey::Alpn, SvcParamValue::Alpn(Alpn(setup.alpn.clone()))));
+        }
+        if setup.no_default_alpn {
+            parameters.push((SvcParamKey::NoDefaultAlpn, SvcParamValue::NoDefaultAlpn));
+        }
+        if setup.hints {
+            let (mut four, mut six) = (Vec::new(), Vec::new());
+            for address in &self.addresses {
+                match address {
+                    IpAddr::V4(ip) => four.push(A(*ip)),
+                    IpAddr::V6(ip) => six.push(AAAA(*ip)),
+                }
+            }
+            if !four.is_empty() {
+                parameters.push((SvcParamKey::Ipv4Hint, SvcParamValue::Ipv4Hint(IpHint(four))));
+            }
+            if !six.is_empty() {
+                parameters.push((SvcParamKey::Ipv6Hint, SvcParamValue::Ipv6Hint(IpHint(six))));
+            }
+        }
+        Some(HTTPS(SVCB::new(1, Name::root(), parameters)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn zone(keys: &str) -> Zone {
+        let text = format!(
+            "trials = 1\ngive_up = '1 s'\n[client]\ncommand = 'c {{url}}'\nversion = 'v'\n{keys}"
+        );
+        let addresses = ["2001:2:0:ffff::1", "198.19.0.1", "198.19.0.2"];
+        Zone {
+            setup: toml::from_str(&text).expect("a setup"),
+            addresses: addresses.map(|text| text.parse().expect("an address")).into(),
+        }
+    }
+
+    fn ask(zone: &Zone, name: &str, record_type: RecordType) -> Option<(Message, Duration)> {
+        let mut query = Message::query();
+        query.add_query(Query::query(Name::from_ascii(name).unwrap(), record_type));
+        let (answer, late) = zone.answer(&query.to_vec().unwrap())?;
+        let answer = Message::from_vec(&answer).unwrap();
+        assert_eq!(answer.metadata.id, query.metadata.id);
+        Some((answer, late))
+    }
+
+    #[test]
+    fn every_name_under_trial_has_the_addresses() {
+        let zone = zone("");
+        let count = |record_type| ask(&zone, "T7.lab.test.", record_type).unwrap().0.answers.len();
+        assert_eq!((count(RecordType::A), count(RecordType::AAAA)), (2, 1));
+        assert_eq!((count(RecordType::HTTPS), count(RecordType::TXT)), (0, 0));
+        for other in ["lab.test.", "clients2.google.com.", "evil-lab.test."] {
+            let (answer, _) = ask(&zone, other, RecordType::A).unwrap();
+            assert_eq!(answer.metadata.response_code, ResponseCode::NXDomain, "{other}");
+        }
+    }
+
+    #[test]
+    fn one_type_is_late_or_fails_and_the_others_are_not() {
+        let late = zone("[late]\nwhat = 'aaaa'\nby = '30 ms'");
+        let by = |zone: &Zone, record_type| ask(zone, "t.lab.test.", record_type).unwrap().1;
+        assert_eq!(by(&late, RecordType::AAAA), Duration::from_millis(30));
+        assert_eq!(by(&late, RecordType::A), Duration::ZERO);
+        let silent = zone("[dns]\na = 'never'\naaaa = 'server-failure'");
+        assert!(ask(&silent, "t.lab.test.", RecordType::A).is_none());
+        let (answer, _) = ask(&silent, "t.lab.test.", RecordType::AAAA).unwrap();
+        assert_eq!(answer.metadata.response_code, ResponseCode::ServFail);
+    }
+
+    #[test]
+    fn an_alias_leads_to_the_record() {
+        let zone = zone(
+            "[dns.record]\nalpn = ['h3', 'h2']\nno_default_alpn = true\nhints = true\nalias = true",
+        );
+        let first = |name: &str| {
+            let (answer, _) = ask(&zone, name, RecordType::HTTPS).unwrap();
+            match answer.answers[0].data.clone() {
+                RData::HTTPS(HTTPS(record)) => record,
+                other => panic!("{other}"),
+            }
+        };
+        let alias = first("t.lab.test.");
+        assert_eq!(
+            (alias.svc_priority, alias.target_name.to_ascii().as_str()),
+            (0, "alias.t.lab.test.")
+        );
+        let record = first("alias.t.lab.test.");
+        let keys: Vec<SvcParamKey> = record.svc_params.iter().map(|(key, _)| *key).collect();
+        use SvcParamKey::{Alpn, Ipv4Hint, Ipv6Hint, NoDefaultAlpn};
+        assert_eq!((record.svc_priority, keys), (1, vec![Alpn, NoDefaultAlpn, Ipv4Hint, Ipv6Hint]));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_query_makes_it_panic(bytes: Vec<u8>) {
+            let _ = zone("").answer(&bytes);
+        }
+    }
+}

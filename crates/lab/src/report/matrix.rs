@@ -1,0 +1,133 @@
+//! The table of all curves, a colour for each cell, and the packets behind it one click away.
+
+use super::markup::{escape, estimate, short};
+use crate::plan::MatrixColumn;
+use crate::results::{Document, Grade, MatrixLine, MatrixNumber, PointRow};
+use crate::run::{PacketCourse, PacketLine};
+
+/// The table; nothing if the plan has none.
+pub(super) fn section(document: &Document) -> String {
+    let Some(matrix) = &document.matrix else { return String::new() };
+    let has = |place: &usize| matrix.rows.iter().any(|row| row.cells[*place].run);
+    let shown: Vec<usize> = (0..matrix.columns.len()).filter(has).collect();
+    let head: String = shown.iter().map(|place| column(&matrix.columns[*place])).collect();
+    let rows: String = matrix.rows.iter().map(|line| row(line, &matrix.columns, &shown)).collect();
+    let legend: String = shown
+        .iter()
+        .map(|place| {
+            let column = &matrix.columns[*place];
+            format!("<dt>{}</dt><dd>{}</dd>", escape(&column.label), escape(&column.about))
+        })
+        .collect();
+    format!(
+        "<section id=\"matrix\">\n<h2>All in one table</h2>\n<div class=\"scroll matrix\"><table>\n\
+         <thead><tr><th></th>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n\
+         <p class=\"method\">Each number leads to the packets that it comes from. Medians; – where there \
+         was nothing to be measured, such as no response before the fetch was given up; empty where \
+         nothing was run. In small letters, what is published.</p>\n\
+         <details>\n<summary>What the columns say</summary>\n<dl>{legend}</dl>\n</details>\n</section>\n"
+    )
+}
+
+fn column(column: &MatrixColumn) -> String {
+    let unit = match column.unit.as_str() {
+        "" => String::new(),
+        unit => format!(" [{}]", escape(unit)),
+    };
+    let (label, about) = (escape(&column.label), escape(&column.about));
+    format!("<th scope=\"col\" title=\"{about}\">{label}{unit}</th>")
+}
+
+fn row(line: &MatrixLine, columns: &[MatrixColumn], shown: &[usize]) -> String {
+    let cells: String =
+        shown.iter().map(|place| cell(&line.cells[*place], &columns[*place])).collect();
+    format!(
+        "<tr><th scope=\"row\">{}<small>{}</small></th>{cells}</tr>\n",
+        escape(&line.label),
+        escape(&line.version),
+    )
+}
+
+fn cell(cell: &MatrixNumber, column: &MatrixColumn) -> String {
+    let published = match cell.published.as_str() {
+        "" => String::new(),
+        told => format!("<small>{}</small>", escape(told)),
+    };
+    if !cell.run {
+        return format!("<td>{published}</td>");
+    }
+    let class = match cell.grade(column) {
+        Grade::Good => "good",
+        Grade::Slow => "slow",
+        Grade::Bad => "bad",
+        Grade::None => "",
+    };
+    let text = cell.value.map_or_else(|| "–".to_owned(), short);
+    let exact = cell.value.map_or_else(
+        || "nothing to be measured".to_owned(),
+        |value| estimate(value, cell.interval, &column.unit),
+    );
+    format!(
+        "<td class=\"{class}\" title=\"{}\"><a href=\"#{}\">{}</a>{published}</td>",
+        escape(&exact),
+        anchor(&cell.point),
+        escape(&text),
+    )
+}
+
+fn anchor(point: &str) -> String {
+    format!("packets-{}", escape(point))
+}
+
+/// The packets of every point that was run; each is shown when it is asked for.
+pub(super) fn packets(document: &Document) -> String {
+    document
+        .points
+        .iter()
+        .filter(|point| !point.packets.is_empty())
+        .map(|at| of(document, at))
+        .collect()
+}
+
+fn of(document: &Document, point: &PointRow) -> String {
+    let label = |named: &[crate::situation::Named], id: &str| {
+        let found = named.iter().find(|one| one.id == id);
+        found.map_or_else(|| id.to_owned(), |one| one.label.clone())
+    };
+    let (client, scene) =
+        (label(&document.curves, &point.curve), label(&document.scenes, &point.scene));
+    let place = match point.x {
+        0.0 => String::new(),
+        x => format!(", {} {}", short(x), document.axis.unit),
+    };
+    let courses: String = point.packets.iter().map(course).collect();
+    format!(
+        "<section class=\"course\" id=\"{}\">\n<h2>{}: {}</h2>\n<p class=\"method\">The packets of the \
+         first trial, at the client's end of the link; ms from the first query for the name. What says \
+         nothing new is left out. <a href=\"#matrix\">Back to the table</a></p>\n{courses}</section>\n",
+        anchor(&point.id),
+        escape(&client),
+        escape(&format!("{scene}{place}")),
+    )
+}
+
+fn course(course: &PacketCourse) -> String {
+    let lines: String = course.lines.iter().map(line).collect();
+    let more = match course.left_out {
+        0 => String::new(),
+        number => format!("<p class=\"method\">and {number} more</p>\n"),
+    };
+    format!(
+        "<h3><code>{}</code></h3>\n<table>\n<tbody>\n{lines}</tbody>\n</table>\n{more}",
+        escape(&course.what),
+    )
+}
+
+fn line(line: &PacketLine) -> String {
+    let (class, way) = if line.sent { ("sent", "→") } else { ("got", "←") };
+    format!(
+        "<tr class=\"{class}\"><td>{:.1}</td><td>{way} {}</td></tr>\n",
+        line.at,
+        escape(&line.what),
+    )
+}
