@@ -99,6 +99,19 @@ impl Address {
         value
     }
 
+    /// What a request to it shows.
+    pub(crate) const fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// Where it is: an abstract name begins with a zero byte.
+    pub(crate) fn path(&self) -> PathBuf {
+        match &self.at {
+            At::Path(path) => path.clone(),
+            At::Name(name) => OsString::from_vec([b"\0", &name[..]].concat()).into(),
+        }
+    }
+
     /// All that the supervisor shows of itself, in JSON. Those may ask who may use its sockets, root, and
     /// the user who runs it.
     ///

@@ -12,6 +12,8 @@
 //! | `sockets` | the service that speaks SCTP: `eyas-sockets` with the carriers of `eyas` |
 //! | `capture` | what passes the carrier's sockets, for Wireshark |
 //! | `library` | the preloaded library, carried inside |
+//! | `linkage` | which programs the library does not reach |
+//! | `trap/` | their calls, by seccomp user notification |
 //!
 //! A program's descriptor carries no data. Its far end here shows `poll` what the socket is ready for: a
 //! token to be read stands for `POLLIN`, and a message that fills the program's send buffer hides
@@ -23,6 +25,7 @@ mod client;
 mod connection;
 mod descriptor;
 mod library;
+mod linkage;
 #[path = "../../preload/src/local/mod.rs"]
 pub mod local;
 mod place;
@@ -32,13 +35,16 @@ mod socket_file;
 mod sockets;
 mod status;
 mod supervisor;
+mod trap;
 
 pub use capture::CaptureFile;
 pub use client::{Address, AskError};
 pub use library::{Library, LibraryFile};
+pub use linkage::Linkage;
 pub use place::Place;
 pub use service::{Answer, Call, Closing, Notice, Outcome, Service, poll};
 pub use socket_file::is_open_to_all;
 pub use sockets::{Carrier, Settings, Sockets};
 pub use status::Status;
 pub use supervisor::Supervisor;
+pub use trap::{Trap, Trapped};

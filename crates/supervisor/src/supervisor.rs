@@ -134,10 +134,13 @@ impl<S: Service> Supervisor<S> {
     /// Makes a call, or asks again what became of it.
     pub(crate) fn attempt(self: &Arc<Self>, call: &Call, is_first: bool) -> Tried {
         let mut state = self.lock();
-        let outcome = match is_first {
+        let mut outcome = match is_first {
             true => state.service.call(call),
             false => state.service.again(call),
         };
+        if outcome == Outcome::Failed(libc::EADDRINUSE) && state.close_what_is_gone() {
+            outcome = state.service.call(call);
+        }
         let reply = self.reply(&mut state, call, outcome);
         // Once there is a new end to show it.
         state.pass_on_notices();
@@ -256,6 +259,17 @@ impl<S: Service> State<S> {
                 }
             }
         }
+    }
+
+    /// Closes sockets whose last descriptor was closed without a word, before the watch of it has run;
+    /// whether there were any. A program that closes a socket has its port at once.
+    fn close_what_is_gone(&mut self) -> bool {
+        let gone = self.ends.iter().filter(|(_, end)| end.is_closed());
+        let gone: Vec<u64> = gone.map(|(socket, _)| *socket).collect();
+        for socket in &gone {
+            self.close(*socket);
+        }
+        !gone.is_empty()
     }
 
     fn close(&mut self, socket: u64) -> Closing {

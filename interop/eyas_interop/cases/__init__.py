@@ -2,7 +2,8 @@
 
 from . import (
     application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_behaviour, sctp_functional,
-    sctp_lines, sctp_pod, sctp_programs, sctp_service, sctp_sockets, swallowed, tunnel, tunnel_lines, unreachable,
+    sctp_lines, sctp_pod, sctp_programs, sctp_service, sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_lines,
+    unreachable,
 )
 
 CASES = [
@@ -22,6 +23,7 @@ CASES = [
     *sctp_service.CASES,
     *sctp_pod.CASES,
     *sctp_programs.CASES,
+    *sctp_trapped.CASES,
     *sctp_functional.CASES,
     *sctp_lines.CASES,
     *sctp_behaviour.CASES,

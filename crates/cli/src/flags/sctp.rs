@@ -24,12 +24,13 @@ Examples:
   eyas sctp run --udp -- socat -u SCTP-LISTEN:5000 STDOUT
   eyas sctp run --udp=9900 --multipath -- ./program -H 192.0.2.7
   eyas sctp run --capture all.pcapng -- ./program
+  eyas sctp run --seccomp -- sh -c './static-server & ./go-client'
   eyas sctp run --join /run/shared/sctp -- ./program
 
 The command, and all that it starts, gets SCTP sockets from eyas instead of the
-kernel, by a library that is preloaded. What is linked statically, makes system
-calls of its own as Go does, or runs with more rights than its user has is not
-reached. The exit status is the command's: 128 and the number for a signal, 127
+kernel, by a library that is preloaded. Where the command is linked statically,
+or Go's, the kernel stops its calls on such sockets instead (seccomp). What runs
+with more rights than its user has is not reached. The exit status is the command's: 128 and the number for a signal, 127
 says that it was not found, 126 that it cannot be run.";
 
 pub(super) const SERVE_EXAMPLES: &str = "\
@@ -109,6 +110,12 @@ pub(crate) struct SctpRunFlags {
     #[arg(long, value_name = "SOCKET",
           conflicts_with_all = ["udp", "ip", "multipath", "local_address", "capture"])]
     pub(crate) join: Option<PathBuf>,
+    /// Have the kernel stop calls on SCTP sockets for eyas, instead of preloading a library
+    ///
+    /// Without it that is done where COMMAND itself is linked statically, or to musl, or is Go's. It is
+    /// for a command that starts such programs. No program gets more rights by set-user-ID then.
+    #[arg(long)]
+    pub(crate) seccomp: bool,
     /// The command, and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

@@ -6,29 +6,13 @@ use libc::{sockaddr, socklen_t};
 
 use super::give_name;
 use crate::call::{Answer, Call};
+use crate::local::subject::{KIND_FLAGS, is_sctp};
 use crate::local::{Descriptor, Op, blocks};
 use crate::{Errno, answer, connection, environment, real, table};
 
-const IPPROTO_SCTP: c_int = 132;
-const KIND_FLAGS: c_int = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-
-/// Whether a socket of this kind would be one of SCTP.
-fn is_sctp(domain: c_int, kind: c_int, protocol: c_int) -> bool {
-    let is_ip = domain == libc::AF_INET || domain == libc::AF_INET6;
-    let kind = kind & !KIND_FLAGS;
-    let is_ours = match protocol {
-        // A raw socket for protocol 132 speaks SCTP itself.
-        IPPROTO_SCTP => kind != libc::SOCK_RAW,
-        // No other protocol of IP has this type.
-        0 => kind == libc::SOCK_SEQPACKET,
-        _ => false,
-    };
-    is_ip && is_ours && environment::supervisor().is_some()
-}
-
 #[unsafe(no_mangle)]
 unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
-    if !is_sctp(domain, kind, protocol) {
+    if !is_sctp(domain, kind, protocol) || environment::supervisor().is_none() {
         // SAFETY: no memory is passed.
         let fd = unsafe { real::socket(domain, kind, protocol) };
         table::forget(fd);

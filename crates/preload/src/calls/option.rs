@@ -7,34 +7,13 @@ use libc::{iovec, socklen_t};
 
 use super::{descriptor, is_nowhere};
 use crate::call::{Answer, Call};
+use crate::local::subject::{
+    MAX_OPTION, addresses, is_the_descriptors_own, opens_when_read, opens_when_set, peeloff_flags,
+    peels_off,
+};
 use crate::local::{Descriptor, Op};
 use crate::transfer::part;
 use crate::{Errno, answer, real, table};
-
-const SOL_SCTP: c_int = 132;
-const PEELOFF: c_int = 102;
-const PEELOFF_FLAGS: c_int = 122;
-const CONNECTX_OLD: c_int = 107;
-const CONNECTX: c_int = 110;
-const CONNECTX3: c_int = 111;
-/// The most bytes of an option, whatever is asked for.
-const MAX_OPTION: usize = 256 * 1024;
-/// The most addresses, in bytes, that an option may point to.
-const MAX_ADDRESSES: c_int = 64 * 1024;
-
-/// Whether the descriptor itself keeps this.
-fn is_the_descriptors_own(level: c_int, option: c_int) -> bool {
-    // Where times have 64 bits on machines of 32, they have numbers of their own.
-    const TIMES: [c_int; 4] = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, 66, 67];
-    const OTHERS: [c_int; 5] = [
-        libc::SO_PRIORITY,
-        libc::SO_MARK,
-        libc::SO_KEEPALIVE,
-        libc::SO_BINDTODEVICE,
-        libc::SO_COOKIE,
-    ];
-    level == libc::SOL_SOCKET && (TIMES.contains(&option) || OTHERS.contains(&option))
-}
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getsockopt(
@@ -75,21 +54,17 @@ unsafe fn get(
     }
     // SAFETY: the caller says so.
     let before: &[u8] = if room == 0 { &[] } else { unsafe { from_raw_parts(value.cast(), room) } };
-    let is_sctp = level == SOL_SCTP;
-    let mut call = match (is_sctp, option) {
-        (true, CONNECTX3) => connecting(Op::GetOption, fd),
-        _ => Call::new(Op::GetOption),
+    let mut call = match opens_when_read(level, option) {
+        true => connecting(Op::GetOption, fd),
+        false => Call::new(Op::GetOption),
     };
-    let close_on_exec = libc::SOCK_CLOEXEC;
-    let flags = match (is_sctp, option) {
-        (true, PEELOFF_FLAGS) => i32_at(before, 8).unwrap_or(0),
-        _ => 0,
-    };
+    let flags = peeloff_flags(level, option, before);
     (call.request.a, call.request.b, call.request.c) = (level, option, room as c_int);
-    call.close_on_exec = flags & close_on_exec != 0;
-    if is_sctp && option == CONNECTX3 {
+    call.close_on_exec = flags & libc::SOCK_CLOEXEC != 0;
+    if opens_when_read(level, option) {
+        let (place, length) = addresses(before).ok_or(Errno(libc::EINVAL))?;
         // SAFETY: the caller says so.
-        call.name = unsafe { addresses(before)? };
+        call.name = unsafe { from_raw_parts(place as *const u8, length) };
     }
     let data = [part(before)];
     let room = [iovec { iov_base: value, iov_len: room }];
@@ -97,11 +72,11 @@ unsafe fn get(
     let told = call.on(fd, socket)?;
     // SAFETY: the caller says so.
     unsafe { *length = told.response.data };
-    if is_sctp && matches!(option, PEELOFF | PEELOFF_FLAGS) {
+    if peels_off(level, option) {
         // SAFETY: the response was this long, and so is what `value` points to.
         return unsafe { peeled_off(&told, flags, value) };
     }
-    if is_sctp && option == CONNECTX3 && told.response.flags != 0 {
+    if opens_when_read(level, option) && told.response.flags != 0 {
         // The number of the association is told, and that it is not there yet.
         return Err(Errno(told.response.flags));
     }
@@ -119,26 +94,6 @@ unsafe fn peeled_off(told: &Answer, flags: c_int, value: *mut c_void) -> Result<
         unsafe { value.cast::<c_int>().add(1).write_unaligned(fd as c_int) };
     }
     Ok(fd)
-}
-
-/// The addresses that `SCTP_SOCKOPT_CONNECTX3` points to: a number, their bytes, where they are.
-///
-/// # Safety
-/// They are there.
-unsafe fn addresses<'a>(value: &[u8]) -> Result<&'a [u8], Errno> {
-    let length = i32_at(value, 4).filter(|length| (1..=MAX_ADDRESSES).contains(length));
-    let place = value.get(8..).and_then(|rest| rest.first_chunk::<{ size_of::<usize>() }>());
-    match (length, place.map(|place| usize::from_ne_bytes(*place))) {
-        (Some(length), Some(place)) if place != 0 => {
-            // SAFETY: the caller says so.
-            Ok(unsafe { from_raw_parts(place as *const u8, length as usize) })
-        }
-        _ => Err(Errno(libc::EINVAL)),
-    }
-}
-
-fn i32_at(bytes: &[u8], at: usize) -> Option<c_int> {
-    Some(c_int::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// A call that opens an association.
@@ -178,8 +133,7 @@ unsafe fn set(
     if length > MAX_OPTION {
         return Err(Errno(libc::EINVAL));
     }
-    let connects = level == SOL_SCTP && matches!(option, CONNECTX | CONNECTX_OLD);
-    let mut call = match connects {
+    let mut call = match opens_when_set(level, option) {
         true => connecting(Op::SetOption, fd),
         false => Call::new(Op::SetOption),
     };

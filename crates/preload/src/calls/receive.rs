@@ -1,13 +1,14 @@
 //! All that receives.
 
 use core::ffi::{c_int, c_uint, c_void};
-use core::mem::{size_of, zeroed};
+use core::mem::size_of;
 use core::ptr::copy_nonoverlapping;
 
 use libc::{cmsghdr, iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
 use super::{descriptor, give_name, is_nowhere, parts_of};
 use crate::call::{Answer, Call};
+use crate::local::control::give;
 use crate::local::{Descriptor, Op, blocks};
 use crate::transfer::total;
 use crate::{Errno, answer, real, table};
@@ -198,38 +199,17 @@ unsafe fn with_header(
 ///
 /// # Safety
 /// The header's control memory is as long as it says.
-unsafe fn give_control(mut control: &[u8], header: &mut msghdr) {
-    const HEAD: usize = size_of::<cmsghdr>();
+unsafe fn give_control(control: &[u8], header: &mut msghdr) {
     let room = if header.msg_control.is_null() { 0 } else { header.msg_controllen as usize };
     let place = header.msg_control.cast::<u8>();
-    let mut done = 0;
-    while control.len() >= HEAD {
-        // SAFETY: zeros are a valid header, and one is read from as many bytes as it has.
-        let mut one: cmsghdr = unsafe { zeroed() };
-        // SAFETY: as above.
-        unsafe { copy_nonoverlapping(control.as_ptr(), (&raw mut one).cast(), HEAD) };
-        let length = (one.cmsg_len as usize).clamp(HEAD, control.len());
-        let left = room - done;
-        if left < HEAD {
-            header.msg_flags |= libc::MSG_CTRUNC;
-            break;
-        }
-        let given = length.min(left);
-        if given < length {
-            header.msg_flags |= libc::MSG_CTRUNC;
-            one.cmsg_len = given as _;
-        }
-        // SAFETY: so much room is left, and the message has so many bytes.
-        unsafe {
-            copy_nonoverlapping((&raw const one).cast(), place.add(done), HEAD);
-            let rest = given - HEAD;
-            copy_nonoverlapping(control.as_ptr().add(HEAD), place.add(done + HEAD), rest);
-        }
-        let padded = length.next_multiple_of(size_of::<usize>());
-        done = (done + padded).min(room);
-        control = control.get(padded..).unwrap_or_default();
+    let given = give(control, room, |at, bytes| {
+        // SAFETY: what is given is no more than there is room for.
+        unsafe { copy_nonoverlapping(bytes.as_ptr(), place.add(at), bytes.len()) };
+    });
+    if given.is_cut {
+        header.msg_flags |= libc::MSG_CTRUNC;
     }
-    header.msg_controllen = done as _;
+    header.msg_controllen = given.length as _;
 }
 
 /// Descriptors that come from another process may be sockets of ours.

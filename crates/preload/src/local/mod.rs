@@ -1,19 +1,24 @@
 //! What the preloaded library and its supervisor say to each other, byte by byte.
 //!
-//! The supervisor is compiled from these very files (`#[path]`), so they use nothing but `core`.
+//! The supervisor is compiled from these very files (`#[path]`), so they use nothing but `core`
+//! and the numbers of `libc`.
 //!
 //! | file | job |
 //! | --- | --- |
 //! | `request` | a call of a program, as the library hands it over |
 //! | `response` | what the call comes to |
 //! | `name` | how a descriptor says which socket it is |
+//! | `subject` | which calls are the supervisor's |
+//! | `control` | control messages, as many as a program has room for |
 //!
 //! A connection is a stream socket of this machine; both ends have the same byte order. Each request
 //! gets one response, in order, but for [`Op::Cancel`], which gets none of its own.
 
+pub mod control;
 mod name;
 mod request;
 mod response;
+pub mod subject;
 
 pub use name::{Descriptor, MAX_NAME, key_of};
 pub use request::{Op, REQUEST, Request, blocks};

@@ -1,21 +1,21 @@
 //! `eyas sctp run --join`: a command with the sockets of who serves a machine or a pod.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use eyas_supervisor::{Address, AskError, Library};
+use eyas_supervisor::{Address, AskError};
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, getpid, set_child_subreaper, wait};
 
 use super::super::child::{PassingOn, code};
-use super::{afterwards, spawn, unwaited, without_library};
+use super::begin::{Reach, begin};
+use super::{afterwards, unwaited};
 use crate::failure::{Failure, Kind};
-use crate::flags::CommonFlags;
+use crate::flags::{CommonFlags, SctpRunFlags};
 
 pub(super) async fn run(
     socket: &Path,
-    command: &[OsString],
+    flags: &SctpRunFlags,
     common: &CommonFlags,
 ) -> Result<ExitCode, Failure> {
     let signals = PassingOn::listen().map_err(unwaited)?;
@@ -25,13 +25,18 @@ pub(super) async fn run(
     let address = Address::of_path(&socket);
     // Before the command finds out: it would be told of a kernel without SCTP.
     address.status().map_err(|cause| unjoined(&socket, &cause))?;
-    let library = Library::new().map_err(without_library)?;
     // What the command leaves behind needs the library for what it starts in turn, so this process stays
     // for as long as any of it runs.
     set_child_subreaper(Some(getpid())).map_err(|cause| unwaited(cause.into()))?;
-    let mut child = spawn(command, library.path().as_os_str(), &address.value(), common)?;
-    let status = signals.until_end(&mut child).await.map_err(unwaited)?;
-    afterwards(&mut super::super::listen()?, without_children()).await?;
+    let mut begun = begin(flags, &address, common)?;
+    let status = signals.until_end(&mut begun.child).await.map_err(unwaited)?;
+    let rest = async {
+        if let Reach::Trapped(trapped) = &begun.reach {
+            trapped.until_ended().await;
+        }
+        without_children().await;
+    };
+    afterwards(&mut super::super::listen()?, rest).await?;
     Ok(ExitCode::from(code(status)))
 }
 

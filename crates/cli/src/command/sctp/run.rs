@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use eyas_supervisor::{Library, Place, Sockets};
+use eyas_supervisor::{Address, Place, Sockets};
 
 use super::super::child::{PassingOn, code};
-use super::{afterwards, capture, ended, settings, spawn, unwaited, without_library};
+use super::begin::{Reach, begin};
+use super::{afterwards, capture, ended, settings, unwaited};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, SctpRunFlags};
 
@@ -21,12 +22,17 @@ pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<Ex
         Failure::new(Kind::Listen, format!("cannot carry SCTP: {cause}"))
             .hint("--udp needs no rights; --ip takes root or CAP_NET_RAW")
     })?;
-    let library = Library::new().map_err(without_library)?;
-    let path = library.path();
-    let mut child = spawn(&flags.command, path.as_os_str(), supervisor.address(), common)?;
-    let status = signals.until_end(&mut child).await.map_err(unwaited)?;
+    let address = Address::parse(supervisor.address()).expect("a supervisor's own address");
+    let mut begun = begin(flags, &address, common)?;
+    let status = signals.until_end(&mut begun.child).await.map_err(unwaited)?;
     // What the command has started may go on without it.
-    let left = afterwards(&mut super::super::listen()?, supervisor.until_unused()).await;
+    let rest = async {
+        if let Reach::Trapped(trapped) = &begun.reach {
+            trapped.until_ended().await;
+        }
+        supervisor.until_unused().await;
+    };
+    let left = afterwards(&mut super::super::listen()?, rest).await;
     supervisor.end();
     ended(&supervisor).await;
     capture::finish(capture, file, common)?;

@@ -1,0 +1,102 @@
+//! Which programs the preloaded library does not reach.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use elf::ElfStream;
+use elf::abi::PT_INTERP;
+use elf::endian::AnyEndian;
+
+/// What Go's linker writes into every program.
+const GO: &str = ".go.buildinfo";
+/// Begins the first line of a script.
+const SCRIPT: &[u8] = b"#!";
+/// The longest first line that the kernel reads.
+const MAX_LINE: u64 = 256;
+
+/// How a program makes its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linkage {
+    /// By a libc that the dynamic linker gives it, before which a library can be.
+    Dynamic,
+    /// It is linked statically.
+    Static,
+    /// It is Go's, which makes system calls of its own.
+    Go,
+    /// By musl, which cannot load a library that was made for glibc.
+    Musl,
+}
+
+impl Linkage {
+    /// How a program makes its calls that is started by this name; of a script, how its interpreter does.
+    /// None: it is not found, or is something else.
+    pub fn of(program: &OsStr) -> Option<Self> {
+        let path = found(program)?;
+        let mut file = File::open(&path).ok()?;
+        let mut line = Vec::new();
+        file.by_ref().take(MAX_LINE).read_to_end(&mut line).ok()?;
+        match line.strip_prefix(SCRIPT) {
+            Some(rest) => {
+                let mut words = rest.split(|byte| byte.is_ascii_whitespace());
+                let interpreter = words.find(|word| !word.is_empty())?;
+                Self::of_file(File::open(OsStr::from_bytes(interpreter)).ok()?)
+            }
+            None => Self::of_file(file),
+        }
+    }
+
+    fn of_file(mut file: File) -> Option<Self> {
+        file.rewind().ok()?;
+        let mut elf = ElfStream::<AnyEndian, _>::open_stream(file).ok()?;
+        if elf.section_header_by_name(GO).ok()?.is_some() {
+            return Some(Self::Go);
+        }
+        let linker = elf.segments().iter().find(|segment| segment.p_type == PT_INTERP).copied();
+        let Some(linker) = linker else { return Some(Self::Static) };
+        let name = elf.segment_data(&linker).ok()?;
+        let is_musl = name.windows(b"ld-musl".len()).any(|part| part == b"ld-musl");
+        Some(if is_musl { Self::Musl } else { Self::Dynamic })
+    }
+}
+
+/// Where a program is, as `execvp` looks for it.
+fn found(program: &OsStr) -> Option<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return Some(program.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| runs(path))
+}
+
+fn runs(path: &Path) -> bool {
+    let about = path.metadata();
+    about.is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_very_test_is_linked_dynamically() {
+        let this = std::env::current_exe().unwrap();
+        assert_eq!(Linkage::of(this.as_os_str()), Some(Linkage::Dynamic));
+        assert_eq!(Linkage::of(OsStr::new("sh")), Some(Linkage::Dynamic));
+    }
+
+    #[test]
+    fn of_a_script_its_interpreter_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        std::fs::write(&script, "#! /bin/sh -e\n").unwrap();
+        assert_eq!(Linkage::of(script.as_os_str()), Some(Linkage::Dynamic));
+        std::fs::write(&script, "#!/nowhere/at/all\n").unwrap();
+        assert_eq!(Linkage::of(script.as_os_str()), None);
+        std::fs::write(&script, "no program").unwrap();
+        assert_eq!(Linkage::of(script.as_os_str()), None);
+    }
+}

@@ -1,0 +1,255 @@
+//! Which calls stop in the kernel until they are answered here.
+//!
+//! A filter sees numbers, not what they mean: descriptors of SCTP sockets get numbers from [`BASE`] on,
+//! so that calls on others pass.
+
+use libc::{c_int, c_long, sock_filter};
+
+use crate::local::subject::{KIND_FLAGS, SCTP};
+
+/// The lowest number of descriptors whose calls stop: most programs never come so high with others,
+/// and `select` can still have it.
+pub(super) const BASE: c_int = 900;
+/// The numbers below this one stop.
+pub(super) const TOP: c_int = 65_536;
+
+/// Calls whose first argument is a descriptor.
+pub(super) const ON_DESCRIPTOR: &[c_long] = &[
+    libc::SYS_bind,
+    libc::SYS_connect,
+    libc::SYS_listen,
+    libc::SYS_accept,
+    libc::SYS_accept4,
+    libc::SYS_getsockname,
+    libc::SYS_getpeername,
+    libc::SYS_setsockopt,
+    libc::SYS_getsockopt,
+    libc::SYS_shutdown,
+    libc::SYS_sendto,
+    libc::SYS_recvfrom,
+    libc::SYS_sendmsg,
+    libc::SYS_recvmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_recvmmsg,
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_readv,
+    libc::SYS_writev,
+    libc::SYS_sendfile,
+    libc::SYS_dup,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_dup2,
+    libc::SYS_dup3,
+];
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+/// Elsewhere nothing stops.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ARCHITECTURE: u32 = 0;
+
+/// Where `seccomp_data` has the number of the call, the architecture, and the low half of an argument.
+const NUMBER: u32 = 0;
+const MACHINE: u32 = 4;
+const fn argument(index: u32) -> u32 {
+    16 + 8 * index
+}
+
+const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+const EQUALS: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+const AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
+const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
+const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+
+/// A place that is jumped to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Next,
+    Socket,
+    OfSctp,
+    OfAnything,
+    Control,
+    Copy,
+    Splice,
+    Descriptor,
+    Pass,
+    Stop,
+}
+
+/// A program whose jumps go to places.
+#[derive(Default)]
+struct Draft {
+    code: Vec<(u32, u32, Place, Place)>,
+    places: Vec<(Place, usize)>,
+}
+
+impl Draft {
+    fn place(&mut self, place: Place) {
+        self.places.push((place, self.code.len()));
+    }
+
+    fn add(&mut self, code: u32, value: u32) {
+        self.code.push((code, value, Place::Next, Place::Next));
+    }
+
+    /// Goes to one place if what was loaded compares like this, to the other if not.
+    fn jump(&mut self, compare: u32, value: u32, then: Place, otherwise: Place) {
+        self.code.push((compare, value, then, otherwise));
+    }
+
+    fn finish(self) -> Vec<sock_filter> {
+        let distance = |from: usize, to: Place| {
+            let found = self.places.iter().find(|(place, _)| *place == to);
+            found.map_or(0, |(_, at)| u8::try_from(at - from - 1).expect("the program is short"))
+        };
+        let made = self.code.iter().enumerate().map(|(at, (code, value, then, otherwise))| {
+            let (jt, jf) = (distance(at, *then), distance(at, *otherwise));
+            sock_filter { code: u16::try_from(*code).expect("a code of BPF"), jt, jf, k: *value }
+        });
+        made.collect()
+    }
+}
+
+/// The program for the kernel.
+pub(super) fn program() -> Vec<sock_filter> {
+    use Place::{Control, Copy, Descriptor, Next, OfAnything, OfSctp, Pass, Socket, Splice, Stop};
+
+    let number = |value: i64| value as u32;
+    let mut draft = Draft::default();
+    draft.add(LOAD, MACHINE);
+    draft.jump(EQUALS, ARCHITECTURE, Next, Pass);
+    draft.add(LOAD, NUMBER);
+    draft.jump(EQUALS, number(libc::SYS_socket), Socket, Next);
+    for call in ON_DESCRIPTOR {
+        draft.jump(EQUALS, number(*call), Descriptor, Next);
+    }
+    draft.jump(EQUALS, number(libc::SYS_ioctl), Control, Next);
+    draft.jump(EQUALS, number(libc::SYS_fcntl), Copy, Next);
+    draft.jump(EQUALS, number(libc::SYS_splice), Splice, Pass);
+
+    draft.place(Socket);
+    draft.add(LOAD, argument(0));
+    draft.jump(EQUALS, libc::AF_INET as u32, OfSctp, Next);
+    draft.jump(EQUALS, libc::AF_INET6 as u32, OfSctp, Pass);
+    draft.place(OfSctp);
+    draft.add(LOAD, argument(2));
+    draft.jump(EQUALS, 0, OfAnything, Next);
+    draft.jump(EQUALS, SCTP as u32, Next, Pass);
+    draft.add(LOAD, argument(1));
+    draft.add(AND, !KIND_FLAGS as u32);
+    draft.jump(EQUALS, libc::SOCK_RAW as u32, Pass, Stop);
+    draft.place(OfAnything);
+    draft.add(LOAD, argument(1));
+    draft.add(AND, !KIND_FLAGS as u32);
+    draft.jump(EQUALS, libc::SOCK_SEQPACKET as u32, Stop, Pass);
+
+    draft.place(Control);
+    draft.add(LOAD, argument(1));
+    draft.jump(EQUALS, libc::FIONREAD as u32, Descriptor, Next);
+    draft.jump(EQUALS, libc::TIOCOUTQ as u32, Descriptor, Pass);
+    draft.place(Copy);
+    draft.add(LOAD, argument(1));
+    draft.jump(EQUALS, libc::F_DUPFD as u32, Descriptor, Next);
+    draft.jump(EQUALS, libc::F_DUPFD_CLOEXEC as u32, Descriptor, Pass);
+    draft.place(Splice);
+    draft.add(LOAD, argument(2));
+    draft.jump(AT_LEAST, TOP as u32, Descriptor, Next);
+    draft.jump(AT_LEAST, BASE as u32, Stop, Next);
+    draft.place(Descriptor);
+    draft.add(LOAD, argument(0));
+    draft.jump(AT_LEAST, TOP as u32, Pass, Next);
+    draft.jump(AT_LEAST, BASE as u32, Stop, Next);
+
+    draft.place(Pass);
+    draft.add(RETURN, libc::SECCOMP_RET_ALLOW);
+    draft.place(Stop);
+    draft.add(RETURN, libc::SECCOMP_RET_USER_NOTIF);
+    draft.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the kernel would do with a call.
+    fn stops(machine: u32, call: c_long, arguments: [u64; 6]) -> bool {
+        let mut data = [0_u8; 64];
+        data[..4].copy_from_slice(&(call as u32).to_ne_bytes());
+        data[4..8].copy_from_slice(&machine.to_ne_bytes());
+        for (place, argument) in data[16..].chunks_mut(8).zip(arguments) {
+            place.copy_from_slice(&argument.to_ne_bytes());
+        }
+        let (program, mut at, mut loaded) = (program(), 0, 0_u32);
+        loop {
+            let one = program[at];
+            let jump = |yes: bool| usize::from(if yes { one.jt } else { one.jf });
+            at += 1;
+            match u32::from(one.code) {
+                LOAD => {
+                    let bytes = data[one.k as usize..].first_chunk().unwrap();
+                    loaded = u32::from_ne_bytes(*bytes);
+                }
+                AND => loaded &= one.k,
+                EQUALS => at += jump(loaded == one.k),
+                AT_LEAST => at += jump(loaded >= one.k),
+                RETURN => return one.k == libc::SECCOMP_RET_USER_NOTIF,
+                other => panic!("unknown code {other}"),
+            }
+        }
+    }
+
+    fn socket(domain: c_int, kind: c_int, protocol: c_int) -> bool {
+        let arguments = [domain as u64, kind as u64, protocol as u64, 0, 0, 0];
+        stops(ARCHITECTURE, libc::SYS_socket, arguments)
+    }
+
+    #[test]
+    fn sockets_stop_exactly_where_they_are_of_sctp() {
+        for domain in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] {
+            for kind in 1..=6 {
+                for flags in [0, libc::SOCK_NONBLOCK, libc::SOCK_CLOEXEC, KIND_FLAGS] {
+                    for protocol in [0, libc::IPPROTO_TCP, libc::IPPROTO_UDP, SCTP] {
+                        let wanted = crate::local::subject::is_sctp(domain, kind, protocol);
+                        let got = socket(domain, kind | flags, protocol);
+                        assert_eq!(got, wanted, "{domain} {kind} {flags} {protocol}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn calls_stop_on_high_numbers_alone() {
+        let on = |call, fd: i64, second: u64, third: i64| {
+            stops(ARCHITECTURE, call, [fd as u64, second, third as u64, 0, 0, 0])
+        };
+        for call in ON_DESCRIPTOR {
+            for (fd, wanted) in [
+                (-1, false),
+                (0, false),
+                (899, false),
+                (900, true),
+                (65_535, true),
+                (65_536, false),
+            ] {
+                assert_eq!(on(*call, fd, 0, 0), wanted, "{call} on {fd}");
+            }
+        }
+        assert!(on(libc::SYS_ioctl, 900, libc::FIONREAD, 0));
+        assert!(!on(libc::SYS_ioctl, 900, libc::FIONBIO, 0));
+        assert!(on(libc::SYS_fcntl, 900, libc::F_DUPFD_CLOEXEC as u64, 0));
+        assert!(!on(libc::SYS_fcntl, 900, libc::F_GETFL as u64, 0));
+        assert!(on(libc::SYS_splice, 900, 0, 3) && on(libc::SYS_splice, 3, 0, 900));
+        assert!(!on(libc::SYS_splice, 3, 0, 4) && !on(libc::SYS_splice, 3, 0, -1));
+        for call in [libc::SYS_close, libc::SYS_epoll_ctl, libc::SYS_openat] {
+            assert!(!on(call, 900, 0, 0), "{call}");
+        }
+    }
+
+    #[test]
+    fn calls_of_another_architecture_pass() {
+        assert!(!stops(0x4000_0003, libc::SYS_bind, [900, 0, 0, 0, 0, 0]));
+    }
+}

@@ -1,0 +1,108 @@
+//! What a program gets of an answer.
+
+use libc::c_int;
+
+use super::Errno;
+use super::asked::{Asked, NamePlace, Then};
+use super::line::Reply;
+use super::thread::Thread;
+use crate::local::control::give;
+
+/// How a call ends, once its thread's memory has what it asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// With a number.
+    Returns(i64),
+    /// With the number of a new descriptor.
+    Descriptor { flags: c_int },
+    /// Likewise, and that number goes there, too.
+    Peeled { flags: c_int, place: Option<u64> },
+}
+
+/// Writes what a thread asked for into its memory.
+pub(super) fn write(thread: &Thread, asked: &Asked, reply: &Reply) -> Result<Ending, Errno> {
+    let result = i64::from(reply.response.result);
+    let zero = Ok(Ending::Returns(0));
+    match &asked.then {
+        Then::Return => Ok(Ending::Returns(match asked.request.op {
+            // Only these return more than that it is done.
+            crate::local::Op::Send | crate::local::Op::SetOption => result,
+            _ => 0,
+        })),
+        Then::Descriptor { flags, name } => {
+            write_name(thread, reply.response.peer(), *name)?;
+            Ok(Ending::Descriptor { flags: *flags })
+        }
+        Then::Name(name) => {
+            write_name(thread, reply.response.peer(), *name)?;
+            zero
+        }
+        Then::Message { room, name, header, count } => {
+            thread.write(room, &reply.data)?;
+            write_name(thread, reply.response.peer(), *name)?;
+            if let Some(header) = header {
+                write_header(thread, *header, *name, reply)?;
+            }
+            write_count(thread, *count, result)
+        }
+        Then::Sent { length } => write_count(thread, Some(*length), result),
+        Then::Number(place) => {
+            if *place != 0 {
+                thread.write_at(*place, &reply.response.result.to_ne_bytes())?;
+            }
+            zero
+        }
+        Then::Value { value, length, peels, opens } => {
+            let room = usize::try_from(asked.request.c).unwrap_or_default();
+            let data = &reply.data[..reply.data.len().min(room)];
+            thread.write_at(*value, data)?;
+            thread.write_at(*length, &(data.len() as u32).to_ne_bytes())?;
+            match peels {
+                Some(flags) => {
+                    let place = (data.len() >= 8).then_some(*value + 4);
+                    Ok(Ending::Peeled { flags: *flags, place })
+                }
+                // The number of the association is told, and that it is not there yet.
+                None if *opens && reply.response.flags != 0 => Err(Errno(reply.response.flags)),
+                None => zero,
+            }
+        }
+    }
+}
+
+/// The length of the first of several messages; then the call returns how many there were.
+fn write_count(thread: &Thread, place: Option<u64>, result: i64) -> Result<Ending, Errno> {
+    let Some(place) = place else { return Ok(Ending::Returns(result)) };
+    thread.write_at(place, &(result as u32).to_ne_bytes())?;
+    Ok(Ending::Returns(1))
+}
+
+/// An address, as much as there is room for, and its whole length.
+fn write_name(thread: &Thread, name: &[u8], place: NamePlace) -> Result<(), Errno> {
+    if place.name == 0 {
+        return Ok(());
+    }
+    let room = thread.read_at(place.length, 4)?;
+    let room = room.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes)) as usize;
+    thread.write_at(place.name, &name[..name.len().min(room)])?;
+    thread.write_at(place.length, &(name.len() as u32).to_ne_bytes())
+}
+
+/// What the kernel's `user_msghdr` says of a received message.
+fn write_header(thread: &Thread, header: u64, name: NamePlace, reply: &Reply) -> Result<(), Errno> {
+    if name.name == 0 {
+        thread.write_at(header + 8, &0_u32.to_ne_bytes())?;
+    }
+    let said = thread.read_at(header + 32, 16)?;
+    let number = |at: usize| said[at..].first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+    let (place, room) = (number(0), number(8) as usize);
+    let room = if place == 0 { 0 } else { room };
+    let mut written = Ok(());
+    let given = give(reply.response.control(), room, |at, bytes| {
+        written = written.and(thread.write_at(place + at as u64, bytes));
+    });
+    written?;
+    let cut = if given.is_cut { libc::MSG_CTRUNC } else { 0 };
+    thread.write_at(header + 40, &(given.length as u64).to_ne_bytes())?;
+    thread.write_at(header + 48, &(reply.response.flags | cut).to_ne_bytes())
+}

@@ -1,0 +1,100 @@
+//! The kernel's end: what stopped, and the answers to it.
+#![allow(unsafe_code, reason = "system calls that no library has")]
+
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use libc::{c_int, c_ulong, seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// What stopped calls come by.
+#[derive(Debug)]
+pub(super) struct Listener(OwnedFd);
+
+/// Where a descriptor goes, and what becomes of the call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Giving {
+    pub(super) number: c_int,
+    pub(super) close_on_exec: bool,
+    /// Whether the number is what the call returns.
+    pub(super) answers: bool,
+}
+
+impl Listener {
+    pub(super) const fn new(fd: OwnedFd) -> Self {
+        Self(fd)
+    }
+
+    /// Waits for a call that stops. None: no process is left whose calls could.
+    pub(super) fn next(&self) -> io::Result<Option<seccomp_notif>> {
+        loop {
+            let mut ends = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut ends, PollTimeout::NONE) {
+                Ok(_) => {}
+                Err(nix::Error::EINTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            let found = ends[0].revents().unwrap_or(PollFlags::empty());
+            if !found.contains(PollFlags::POLLIN) {
+                return Ok(None);
+            }
+            // SAFETY: zeros are a valid notification; the kernel asks for them.
+            let mut notification: seccomp_notif = unsafe { zeroed() };
+            match self.control(libc::SECCOMP_IOCTL_NOTIF_RECV, (&raw mut notification).cast()) {
+                Ok(_) => return Ok(Some(notification)),
+                // Its thread has ended meanwhile, or makes way for a signal.
+                Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Ends a call with what it returns, or an errno.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not wait any more.
+    pub(super) fn answer(&self, id: u64, result: Result<i64, c_int>) -> io::Result<()> {
+        let (val, error) = match result {
+            Ok(value) => (value, 0),
+            Err(errno) => (0, -errno),
+        };
+        self.respond(seccomp_notif_resp { id, val, error, flags: 0 })
+    }
+
+    /// Has the kernel make the call.
+    pub(super) fn pass(&self, id: u64) -> io::Result<()> {
+        let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+        self.respond(seccomp_notif_resp { id, val: 0, error: 0, flags })
+    }
+
+    fn respond(&self, mut response: seccomp_notif_resp) -> io::Result<()> {
+        self.control(libc::SECCOMP_IOCTL_NOTIF_SEND, (&raw mut response).cast()).map(drop)
+    }
+
+    /// Whether the call waits still, and so whether its thread is the one that made it.
+    pub(super) fn waits(&self, mut id: u64) -> bool {
+        self.control(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, (&raw mut id).cast()).is_ok()
+    }
+
+    /// Gives the program a descriptor.
+    pub(super) fn give(&self, id: u64, fd: BorrowedFd<'_>, giving: Giving) -> io::Result<c_int> {
+        let sends = if giving.answers { libc::SECCOMP_ADDFD_FLAG_SEND } else { 0 };
+        let flags = if giving.close_on_exec { libc::O_CLOEXEC } else { 0 };
+        let mut request = seccomp_notif_addfd {
+            id,
+            flags: (libc::SECCOMP_ADDFD_FLAG_SETFD | sends) as u32,
+            srcfd: fd.as_raw_fd() as u32,
+            newfd: giving.number as u32,
+            newfd_flags: flags as u32,
+        };
+        self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, (&raw mut request).cast())
+    }
+
+    fn control(&self, request: c_ulong, argument: *mut libc::c_void) -> io::Result<c_int> {
+        // SAFETY: each caller passes what the request is about, and it is live.
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, argument) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    }
+}

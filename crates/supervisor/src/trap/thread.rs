@@ -1,0 +1,202 @@
+//! A thread whose call has stopped: its memory and its descriptors.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use libc::c_int;
+use nix::sys::socket::sockopt::{ReceiveTimeout, SendTimeout};
+use nix::sys::socket::{MsgFlags, UnixAddr, getpeername, getsockopt, recv, send};
+use nix::sys::time::TimeVal;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
+use rustix::process::{
+    Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open, pidfd_send_signal,
+};
+
+use super::listener::Listener;
+use super::{Errno, disturbance};
+use crate::local::{Descriptor, FILLER, mark};
+
+/// Pieces of memory that one system call takes.
+const MAX_PARTS: usize = 1024;
+/// `PIDFD_THREAD`: a thread that is not its process's first (Linux 6.9).
+const THREAD: u32 = libc::O_EXCL as u32;
+
+/// A piece of a program's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) at: u64,
+    pub(super) length: usize,
+}
+
+/// A thread whose call has stopped.
+#[derive(Debug)]
+pub(super) struct Thread {
+    listener: Arc<Listener>,
+    /// The call.
+    pub(super) call: u64,
+    id: Pid,
+    process: OwnedFd,
+}
+
+impl Thread {
+    /// The thread that made a call, if it still waits.
+    pub(super) fn of(listener: &Arc<Listener>, call: u64, id: u32) -> Option<Self> {
+        let id = Pid::from_raw(i32::try_from(id).ok()?)?;
+        let process = pidfd_open(id, PidfdFlags::from_bits_retain(THREAD))
+            .or_else(|_| pidfd_open(process_of(id)?, PidfdFlags::empty()))
+            .ok()?;
+        let thread = Self { listener: Arc::clone(listener), call, id, process };
+        thread.waits().then_some(thread)
+    }
+
+    /// Whether the call waits still. Until then its thread has not ended, so its number is its own.
+    pub(super) fn waits(&self) -> bool {
+        self.listener.waits(self.call)
+    }
+
+    /// What its call says to make way for a signal, if one waits.
+    pub(super) fn disturbance(&self) -> Option<Errno> {
+        disturbance::errno(self.id.as_raw_nonzero().get())
+    }
+
+    /// A copy of one of its descriptors. `EBADF`: it has none of this number.
+    pub(super) fn copy(&self, fd: c_int) -> Result<OwnedFd, Errno> {
+        pidfd_getfd(&self.process, fd, PidfdGetfdFlags::empty())
+            .map_err(|error| Errno(error.raw_os_error()))
+    }
+
+    /// One of its descriptors, if it is an SCTP socket.
+    pub(super) fn socket(&self, fd: c_int) -> Option<(OwnedFd, Descriptor)> {
+        let copy = self.copy(fd).ok()?;
+        let name = getpeername::<UnixAddr>(copy.as_raw_fd()).ok()?;
+        // As the zero byte in front makes it.
+        let whole = [b"\0", name.as_abstract()?].concat();
+        Some((copy, Descriptor::parse(&whole)?))
+    }
+
+    /// Reads its memory.
+    pub(super) fn read(&self, parts: &[Part]) -> Result<Vec<u8>, Errno> {
+        let whole: usize = parts.iter().map(|part| part.length).sum();
+        let mut bytes = vec![0; whole];
+        let mut place = bytes.as_mut_slice();
+        for some in parts.chunks(MAX_PARTS) {
+            let length = some.iter().map(|part| part.length).sum();
+            let (now, rest) = place.split_at_mut(length);
+            let mut local = [IoSliceMut::new(now)];
+            let pid = nix::unistd::Pid::from_raw(self.id.as_raw_nonzero().get());
+            match process_vm_readv(pid, &mut local, &remote(some)) {
+                Ok(read) if read == length => {}
+                Ok(_) | Err(nix::Error::EFAULT) => return Err(Errno(libc::EFAULT)),
+                Err(error) => return Err(Errno(error as c_int)),
+            }
+            place = rest;
+        }
+        // What was read is another process's otherwise.
+        if self.waits() { Ok(bytes) } else { Err(Errno(libc::EINTR)) }
+    }
+
+    /// Reads one piece of its memory.
+    pub(super) fn read_at(&self, at: u64, length: usize) -> Result<Vec<u8>, Errno> {
+        self.read(&[Part { at, length }])
+    }
+
+    /// Writes its memory.
+    pub(super) fn write(&self, parts: &[Part], mut bytes: &[u8]) -> Result<(), Errno> {
+        if !self.waits() {
+            return Err(Errno(libc::EINTR));
+        }
+        for some in parts.chunks(MAX_PARTS) {
+            let room = some.iter().map(|part| part.length).sum::<usize>();
+            let (now, rest) = bytes.split_at(room.min(bytes.len()));
+            if now.is_empty() {
+                break;
+            }
+            let pid = nix::unistd::Pid::from_raw(self.id.as_raw_nonzero().get());
+            match process_vm_writev(pid, &[IoSlice::new(now)], &remote(&cut(some, now.len()))) {
+                Ok(written) if written == now.len() => {}
+                Ok(_) | Err(nix::Error::EFAULT) => return Err(Errno(libc::EFAULT)),
+                Err(error) => return Err(Errno(error as c_int)),
+            }
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    /// Writes one piece of its memory.
+    pub(super) fn write_at(&self, at: u64, bytes: &[u8]) -> Result<(), Errno> {
+        self.write(&[Part { at, length: bytes.len() }], bytes)
+    }
+
+    /// Tells it that there is nobody to read what it writes.
+    pub(super) fn broken_pipe(&self) {
+        // It may have ended meanwhile.
+        let _ = pidfd_send_signal(&self.process, Signal::PIPE);
+    }
+
+    /// Does to one of its descriptors what only who has the program's end can.
+    pub(super) fn settle(&self, fd: c_int, socket: Descriptor, marks: u32) {
+        if marks == 0 {
+            return;
+        }
+        // Another thread may have closed it meanwhile.
+        let Some((copy, _)) = self.socket(fd).filter(|(_, found)| *found == socket) else { return };
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        if marks & mark::TAKE_IN != 0 {
+            let _ = recv(copy.as_raw_fd(), &mut [0; 8], flags);
+        }
+        if marks & mark::FILL_OUT != 0 {
+            let _ = send(copy.as_raw_fd(), &[0; FILLER], flags);
+        }
+    }
+}
+
+/// How long calls on a descriptor wait at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    Receive,
+    Send,
+}
+
+/// The time that was set; none is for ever.
+pub(super) fn limit(copy: &OwnedFd, which: Limit) -> Option<std::time::Duration> {
+    let time = match which {
+        Limit::Receive => getsockopt(copy, ReceiveTimeout),
+        Limit::Send => getsockopt(copy, SendTimeout),
+    };
+    let time: TimeVal = time.ok()?;
+    let seconds = u64::try_from(time.tv_sec()).ok()?;
+    let micros = u64::try_from(time.tv_usec()).ok()?;
+    let time = std::time::Duration::from_secs(seconds) + std::time::Duration::from_micros(micros);
+    (!time.is_zero()).then_some(time)
+}
+
+/// Whether nobody who uses the descriptor wants to wait.
+pub(super) fn is_nonblocking(copy: &OwnedFd) -> bool {
+    let flags = rustix::fs::fcntl_getfl(copy.as_fd());
+    flags.is_ok_and(|flags| flags.contains(rustix::fs::OFlags::NONBLOCK))
+}
+
+fn remote(parts: &[Part]) -> Vec<RemoteIoVec> {
+    let part = |part: &Part| RemoteIoVec { base: part.at as usize, len: part.length };
+    parts.iter().map(part).collect()
+}
+
+/// The parts, as far as so many bytes fill them.
+fn cut(parts: &[Part], mut left: usize) -> Vec<Part> {
+    let fill = |part: &Part| {
+        let length = part.length.min(left);
+        left -= length;
+        Part { at: part.at, length }
+    };
+    parts.iter().map(fill).collect()
+}
+
+/// The process that a thread is one of.
+fn process_of(id: Pid) -> rustix::io::Result<Pid> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", id.as_raw_nonzero()));
+    let status = status.map_err(|_| rustix::io::Errno::SRCH)?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    let id = line.and_then(|line| line.trim().parse().ok()).and_then(Pid::from_raw);
+    id.ok_or(rustix::io::Errno::SRCH)
+}

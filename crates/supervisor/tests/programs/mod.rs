@@ -1,0 +1,422 @@
+//! Programs that use sockets by libc's functions, as C does: a test binary runs itself as one of them.
+
+use std::ffi::c_int;
+use std::io;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::echo::{self, LIMIT};
+
+const SCTP: c_int = 132;
+
+/// Says which of the programs this process is.
+pub(crate) const PROGRAM: &str = "EYAS_TEST_PROGRAM";
+
+const PROGRAMS: [(&str, fn()); 14] = [
+    ("message", message),
+    ("readiness", readiness),
+    ("waiting", waiting),
+    ("limits", limits),
+    ("interrupted", interrupted),
+    ("connecting", connecting),
+    ("copies", copies),
+    ("children", children),
+    ("closing", closing),
+    ("cancelled", cancelled),
+    ("others", others),
+    ("endless", endless),
+    ("abandoned", abandoned),
+    ("ended", ended),
+];
+
+/// Begins a program, where this process is to be one.
+pub(crate) fn begin() {
+    let count = |wanted: &str| PROGRAMS.iter().filter(|(name, _)| *name == wanted).count();
+    assert!(PROGRAMS.iter().all(|(name, _)| count(name) == 1));
+    if let Ok(wanted) = std::env::var(PROGRAM) {
+        let (_, program) = PROGRAMS.iter().find(|(name, _)| *name == wanted).unwrap();
+        program();
+    }
+}
+
+/// What a function of libc has answered.
+fn check(result: impl Into<i64>) -> io::Result<i64> {
+    let result = result.into();
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn errno(result: impl Into<i64>) -> i32 {
+    check(result).unwrap_err().raw_os_error().unwrap()
+}
+
+fn socket() -> c_int {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, SCTP) }).unwrap() as c_int
+}
+
+fn send(fd: c_int, data: &[u8], flags: c_int) -> i64 {
+    // SAFETY: the data is live and has this length.
+    unsafe { libc::send(fd, data.as_ptr().cast(), data.len(), flags) as i64 }
+}
+
+fn receive(fd: c_int, room: usize, flags: c_int) -> Result<Vec<u8>, i32> {
+    let mut data = vec![0; room];
+    // SAFETY: the room is live and has this length.
+    let length = unsafe { libc::recv(fd, data.as_mut_ptr().cast(), room, flags) };
+    let length = check(length as i64).map_err(|error| error.raw_os_error().unwrap())?;
+    data.truncate(length as usize);
+    Ok(data)
+}
+
+fn close(fd: c_int) {
+    // SAFETY: no memory is passed.
+    check(unsafe { libc::close(fd) }).unwrap();
+}
+
+fn polled(fd: c_int) -> i16 {
+    let events = libc::POLLIN | libc::POLLOUT | libc::POLLRDHUP;
+    let mut one = libc::pollfd { fd, events, revents: 0 };
+    // SAFETY: there is one.
+    check(unsafe { libc::poll(&raw mut one, 1, 0) }).unwrap();
+    one.revents
+}
+
+fn message() {
+    let fd = socket();
+    assert_eq!(send(fd, b"hello world", 0), 11);
+    assert_eq!(receive(fd, 6, 0).unwrap(), b"hello ");
+    let (mut first, mut second, mut name) = ([0_u8; 2], [0_u8; 100], [0_u8; 16]);
+    let mut control = [0_usize; 5];
+    let mut parts = [
+        libc::iovec { iov_base: first.as_mut_ptr().cast(), iov_len: 2 },
+        libc::iovec { iov_base: second.as_mut_ptr().cast(), iov_len: 100 },
+    ];
+    // SAFETY: zeros are a valid header.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    (header.msg_iov, header.msg_iovlen) = (parts.as_mut_ptr(), 2);
+    (header.msg_name, header.msg_namelen) = (name.as_mut_ptr().cast(), 16);
+    (header.msg_control, header.msg_controllen) = (control.as_mut_ptr().cast(), 40);
+    // SAFETY: all that the header points to is live.
+    assert_eq!(unsafe { libc::recvmsg(fd, &raw mut header, 0) }, 5);
+    assert_eq!((&first, &second[..3], &name[..4]), (b"wo", &b"rld"[..], &b"peer"[..]));
+    assert_eq!(header.msg_namelen, 4);
+    // The control message was longer than there was room for.
+    assert_eq!(header.msg_flags, libc::MSG_EOR | libc::MSG_CTRUNC);
+    assert_eq!((header.msg_controllen, control[0]), (40, 40));
+    let mut value = [5_u8; 20];
+    let mut length = 20;
+    // SAFETY: both are live.
+    let told = unsafe { libc::getsockopt(fd, SCTP, 0, value.as_mut_ptr().cast(), &raw mut length) };
+    assert_eq!((told, length), (0, 8));
+    let large: Vec<u8> = (0..1_000_000).map(|index| index as u8).collect();
+    assert_eq!(send(fd, &large, 0), 1_000_000);
+    assert_eq!(receive(fd, 2_000_000, 0).unwrap(), large);
+    close(fd);
+}
+
+fn readiness() {
+    let fd = socket();
+    for _ in 0..3 {
+        assert_eq!(polled(fd), libc::POLLOUT);
+        for _ in 0..LIMIT {
+            assert_eq!(send(fd, b"x", 0), 1);
+        }
+        assert_eq!(polled(fd), libc::POLLIN);
+        assert_eq!(errno(send(fd, b"x", libc::MSG_DONTWAIT)), libc::EAGAIN);
+        assert_eq!(receive(fd, 10, 0).unwrap(), b"x");
+        assert_eq!(polled(fd), libc::POLLIN | libc::POLLOUT);
+        for _ in 1..LIMIT {
+            assert_eq!(receive(fd, 10, 0).unwrap(), b"x");
+        }
+        assert_eq!(polled(fd), libc::POLLOUT);
+        assert_eq!(receive(fd, 10, libc::MSG_DONTWAIT), Err(libc::EAGAIN));
+    }
+    assert_eq!(send(fd, echo::END, 0), 3);
+    assert_eq!(polled(fd), libc::POLLIN | libc::POLLOUT | libc::POLLRDHUP);
+    assert_eq!(receive(fd, 10, 0).unwrap(), b"");
+    // SAFETY: no memory is passed.
+    unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) };
+    let other = socket();
+    // SAFETY: no memory is passed.
+    unsafe { libc::fcntl(other, libc::F_SETFL, libc::O_NONBLOCK) };
+    assert_eq!(receive(other, 10, 0), Err(libc::EAGAIN));
+}
+
+fn waiting() {
+    let fd = socket();
+    let reader = std::thread::spawn(move || {
+        (0..3 * LIMIT).map(|_| receive(fd, 10, 0).unwrap()).collect::<Vec<_>>()
+    });
+    for index in 0..3 * LIMIT as u8 {
+        assert_eq!(send(fd, &[index], 0), 1);
+    }
+    let got = reader.join().unwrap();
+    assert_eq!(got, (0..3 * LIMIT as u8).map(|index| vec![index]).collect::<Vec<_>>());
+}
+
+extern "C" fn ignore(_: c_int) {}
+
+fn limits() {
+    let fd = socket();
+    let limit = libc::timeval { tv_sec: 0, tv_usec: 20_000 };
+    // SAFETY: the time is live and has this length.
+    let set = unsafe {
+        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, (&raw const limit).cast(), 16)
+    };
+    assert_eq!(set, 0);
+    assert_eq!(receive(fd, 10, 0), Err(libc::EAGAIN));
+    let fd = socket();
+    // SAFETY: zeros are a valid action, and the handler does nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = ignore as *const () as usize;
+        assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()), 0);
+    }
+    let (told, id) = std::sync::mpsc::channel();
+    let waiter = std::thread::spawn(move || {
+        // SAFETY: no memory is passed.
+        told.send(unsafe { libc::pthread_self() }).unwrap();
+        receive(fd, 10, 0)
+    });
+    let id = id.recv().unwrap();
+    while !waiter.is_finished() {
+        // SAFETY: the thread is not joined yet.
+        unsafe { libc::pthread_kill(id, libc::SIGUSR1) };
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(waiter.join().unwrap(), Err(libc::EINTR));
+    // The connection that waited is good for the next call.
+    assert_eq!(send(fd, b"after", 0), 5);
+    assert_eq!(receive(fd, 10, 0).unwrap(), b"after");
+}
+
+/// Disturbs a thread with signals, whose calls the kernel makes again.
+fn disturbed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    // SAFETY: zeros are a valid action, and the handler does nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = ignore as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()), 0);
+    }
+    let (told, id) = std::sync::mpsc::channel();
+    let worker = std::thread::spawn(move || {
+        // SAFETY: no memory is passed.
+        told.send(unsafe { libc::pthread_self() }).unwrap();
+        work()
+    });
+    let id = id.recv().unwrap();
+    while !worker.is_finished() {
+        // SAFETY: the thread is not joined yet.
+        unsafe { libc::pthread_kill(id, libc::SIGUSR1) };
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    worker.join().unwrap()
+}
+
+/// Messages come to a thread that signals disturb, and its sockets are sockets.
+fn interrupted() {
+    const MESSAGES: u8 = 100;
+    let fd = socket();
+    let sender = std::thread::spawn(move || {
+        for index in 0..MESSAGES {
+            assert_eq!(send(fd, &[index], 0), 1);
+        }
+    });
+    let got =
+        disturbed(move || (0..MESSAGES).map(|_| receive(fd, 10, 0).unwrap()).collect::<Vec<_>>());
+    sender.join().unwrap();
+    assert_eq!(got, (0..MESSAGES).map(|index| vec![index]).collect::<Vec<_>>());
+    disturbed(|| {
+        for index in 0..MESSAGES {
+            let fd = socket();
+            assert_eq!(send(fd, &[index], 0), 1);
+            assert_eq!(receive(fd, 10, 0).unwrap(), [index]);
+            assert_eq!(receive(fd, 10, libc::MSG_DONTWAIT), Err(libc::EAGAIN), "sent once");
+            close(fd);
+        }
+    });
+}
+
+fn connect(fd: c_int, name: &[u8]) -> c_int {
+    // SAFETY: the name is live and has this length.
+    unsafe { libc::connect(fd, name.as_ptr().cast(), name.len() as u32) }
+}
+
+fn connecting() {
+    let fd = socket();
+    assert_eq!(connect(fd, b"anybody"), 0);
+    assert_eq!(errno(connect(fd, echo::REFUSED)), libc::ECONNREFUSED);
+    // SAFETY: no memory is passed.
+    unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) };
+    assert_eq!(errno(connect(fd, echo::REFUSED)), libc::EINPROGRESS);
+    let (mut name, mut length) = ([0_u8; 16], 16);
+    // SAFETY: both are live.
+    let guest =
+        unsafe { libc::accept4(fd, name.as_mut_ptr().cast(), &raw mut length, libc::SOCK_CLOEXEC) };
+    assert_eq!((length, &name[..5]), (5, &b"guest"[..]));
+    // SAFETY: no memory is passed.
+    assert_eq!(unsafe { libc::fcntl(guest, libc::F_GETFD) }, libc::FD_CLOEXEC);
+    assert_eq!(send(guest, b"x", 0), 1);
+    // SAFETY: no memory is passed.
+    assert_eq!(errno(unsafe { libc::listen(guest, 1) }), libc::EOPNOTSUPP);
+}
+
+fn copies() {
+    let fd = socket();
+    // SAFETY: no memory is passed.
+    let copy = unsafe { libc::dup(fd) };
+    close(fd);
+    assert_eq!(send(copy, b"still here", 0), 10);
+    // Another socket takes its place, and is itself put over the copy.
+    let other = socket();
+    assert_eq!(other, fd, "programs get the lowest free number");
+    // SAFETY: no memory is passed.
+    assert_eq!(unsafe { libc::dup2(other, copy) }, copy);
+    close(other);
+    assert_eq!(receive(copy, 10, libc::MSG_DONTWAIT), Err(libc::EAGAIN));
+    close(copy);
+}
+
+fn children() {
+    let fd = socket();
+    // SAFETY: the child makes system calls alone.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let good = send(fd, b"from the child", 0) == 14;
+        // SAFETY: it ends here.
+        unsafe { libc::_exit(if good { 0 } else { 1 }) };
+    }
+    assert_eq!(receive(fd, 100, 0).unwrap(), b"from the child");
+    let mut status = 0;
+    // SAFETY: the status is live.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+    // A program that knows nothing of sockets has one as its standard streams.
+    assert_eq!(send(fd, b"through another program", 0), 23);
+    // SAFETY: the copies are given away.
+    let copy = || unsafe {
+        use std::os::fd::FromRawFd;
+        Stdio::from(std::os::fd::OwnedFd::from_raw_fd(libc::dup(fd)))
+    };
+    let ended = Command::new("/bin/dd")
+        .args(["bs=100", "count=1", "status=none"])
+        .stdin(copy())
+        .stdout(copy())
+        .status();
+    assert!(ended.unwrap().success());
+    assert_eq!(receive(fd, 100, 0).unwrap(), b"through another program");
+}
+
+fn closing() {
+    let fd = socket();
+    for number in (0..2048).filter(|number| *number != fd && *number > 2) {
+        // SAFETY: nobody else has descriptors in this process.
+        unsafe { libc::close(number) };
+    }
+    assert_eq!(send(fd, b"x", 0), 1);
+    // SAFETY: as above.
+    check(unsafe { libc::close_range(fd as u32 + 1, u32::MAX, 0) }).unwrap();
+    assert_eq!(receive(fd, 10, 0).unwrap(), b"x");
+    for number in (0..2048).filter(|number| *number != fd && *number > 2) {
+        // SAFETY: as above. This goes past libc.
+        unsafe { libc::syscall(libc::SYS_close, number) };
+    }
+    assert_eq!(send(fd, b"y", 0), 1);
+}
+
+/// Descriptors that are local stream sockets: the library's connections.
+fn connections() -> usize {
+    let is_one = |fd: c_int| {
+        let (mut kind, mut domain, mut length) = (0, 0, size_of::<c_int>() as u32);
+        let level = libc::SOL_SOCKET;
+        // SAFETY: all that is passed is live. Past the library, which would hide them.
+        let asked = unsafe {
+            let option = libc::SO_TYPE;
+            let asked = libc::SYS_getsockopt;
+            libc::syscall(asked, fd, level, option, &raw mut kind, &raw mut length)
+                | libc::syscall(asked, fd, level, libc::SO_DOMAIN, &raw mut domain, &raw mut length)
+        };
+        asked == 0 && (kind, domain) == (libc::SOCK_STREAM, libc::AF_UNIX)
+    };
+    (0..1024).filter(|fd| is_one(*fd)).count()
+}
+
+fn cancelled() {
+    unsafe extern "C" {
+        fn pthread_cancel(thread: libc::pthread_t) -> c_int;
+    }
+    extern "C" fn wait(fd: *mut libc::c_void) -> *mut libc::c_void {
+        let mut byte = 0_u8;
+        // SAFETY: there is room for one byte. Nothing in this frame has to be dropped.
+        unsafe { libc::recv(fd as usize as c_int, (&raw mut byte).cast(), 1, 0) };
+        std::ptr::null_mut()
+    }
+    let fd = socket();
+    let (mut thread, mut result) = (0, std::ptr::null_mut());
+    // SAFETY: what is passed is live until the thread is joined.
+    unsafe {
+        let made = libc::pthread_create(
+            &raw mut thread,
+            std::ptr::null(),
+            wait,
+            fd as usize as *mut libc::c_void,
+        );
+        assert_eq!(made, 0);
+        libc::usleep(20_000);
+        assert_eq!(pthread_cancel(thread), 0);
+        assert_eq!(libc::pthread_join(thread, &raw mut result), 0);
+    }
+    assert_eq!(result as isize, -1, "PTHREAD_CANCELED");
+    assert_eq!(connections(), 0, "the connection of the call has ended with its thread");
+    assert_eq!(send(fd, b"x", 0), 1);
+}
+
+fn others() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    client.write_all(b"over TCP").unwrap();
+    let mut data = [0; 8];
+    server.read_exact(&mut data).unwrap();
+    assert_eq!(&data, b"over TCP");
+    // SAFETY: no memory is passed.
+    unsafe {
+        assert_eq!(
+            errno(libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, SCTP)),
+            libc::EPROTONOSUPPORT
+        );
+        assert_eq!(errno(libc::close(1000)), libc::EBADF);
+    }
+}
+
+fn endless() {
+    let (fd, sign) = (socket(), socket());
+    close(sign);
+    let _ = receive(fd, 10, 0);
+}
+
+fn abandoned() {
+    let (fd, sign) = (socket(), socket());
+    close(sign);
+    assert_eq!(receive(fd, 10, 0), Err(libc::ECONNRESET));
+    assert_eq!(receive(fd, 10, 0), Err(libc::ECONNRESET));
+    assert_eq!(errno(send(fd, b"x", libc::MSG_NOSIGNAL)), libc::EPIPE);
+    // SAFETY: no memory is passed.
+    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_STREAM, SCTP) };
+    assert_eq!(errno(socket), libc::EPROTONOSUPPORT);
+    // As soon as the supervisor has let go of its end.
+    while polled(fd) & libc::POLLHUP == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits for a message until the service ends every socket.
+fn ended() {
+    let (fd, sign) = (socket(), socket());
+    close(sign);
+    assert_eq!(receive(fd, 10, 0), Err(libc::ECONNRESET));
+    assert_eq!(errno(send(fd, b"x", libc::MSG_NOSIGNAL)), libc::ECONNRESET);
+    assert_ne!(polled(fd) & libc::POLLHUP, 0);
+}
