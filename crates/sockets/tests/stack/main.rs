@@ -4,6 +4,7 @@ mod as_linux;
 mod behaviour;
 mod further;
 mod life;
+mod model;
 mod options;
 mod pair;
 mod random_calls;
