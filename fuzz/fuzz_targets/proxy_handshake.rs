@@ -1,9 +1,11 @@
 //! Arbitrary octets of a client of the proxy: what it asks for does not depend on how they were cut,
-//! and is a destination that can be asked for again.
+//! and is a destination that can be asked for again. The same octets as a datagram of SOCKS5.
 #![no_main]
 
 use std::sync::Arc;
 
+use eyas::Host;
+use eyas_relay::associate::datagram;
 use eyas_relay::handshake::{Handshake, Request, Step};
 use eyas_relay::users::Users;
 use libfuzzer_sys::fuzz_target;
@@ -12,11 +14,13 @@ mod reach;
 
 use reach::Reach;
 
-static REACH: Reach<4> = Reach::new([
+static REACH: Reach<6> = Reach::new([
     "a client that is left",
     "a destination by SOCKS",
     "a destination by HTTP CONNECT",
     "a request that goes on",
+    "an association",
+    "a datagram with a destination",
 ]);
 
 /// What was said, what was asked for, why the client was left, and what stayed unread.
@@ -60,8 +64,16 @@ fuzz_target!(|input: (bool, Vec<u8>, &[u8])| {
         (Some(Request::Connect(_)), Some(4 | 5)) => REACH.hit("a destination by SOCKS"),
         (Some(Request::Connect(_)), _) => REACH.hit("a destination by HTTP CONNECT"),
         (Some(Request::Forward { .. }), _) => REACH.hit("a request that goes on"),
+        (Some(Request::Associate { .. }), _) => REACH.hit("an association"),
         (None, _) if left.is_some() => REACH.hit("a client that is left"),
         _ => {}
+    }
+    if let Ok((to, data)) = datagram::read(bytes) {
+        REACH.hit("a datagram with a destination");
+        if let Host::Literal(ip, _) = to.host {
+            let again = datagram::write((ip, to.port).into(), data);
+            assert_eq!(datagram::read(&again), Ok((to, data)));
+        }
     }
     // The head that goes on is itself a request that is understood in one way.
     if let Some(Request::Forward { destination, head, body }) = asked {

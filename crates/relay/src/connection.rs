@@ -13,10 +13,11 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::admission::Permit;
+use crate::associate::{self, Sockets};
 use crate::connect::{Connected, DestinationRace, Missed, RaceUp, left};
 use crate::copy::{self, End, Passed, Until};
 use crate::handshake::{Destination, Handshake, Protocol, Refusal, Request, Step};
-use crate::report::{Ending, Report, WonBy};
+use crate::report::{Datagrams, Ending, Report, WonBy};
 use crate::requester::Requester;
 use crate::shared::Shared;
 
@@ -50,6 +51,7 @@ pub(crate) struct Life {
     won_by: Option<WonBy>,
     race: Option<Recording>,
     passed: Passed,
+    datagrams: Option<Datagrams>,
 }
 
 impl Life {
@@ -65,6 +67,7 @@ impl Life {
             won_by: None,
             race: None,
             passed: Passed::default(),
+            datagrams: None,
         }
     }
 
@@ -82,6 +85,7 @@ impl Life {
             race: self.race,
             sent: self.passed.sent,
             received: self.passed.received,
+            datagrams: self.datagrams,
             end,
         });
     }
@@ -108,11 +112,12 @@ impl Life {
                 return Ending::Refused(Refusal::TimedOut(why));
             }
         };
-        self.destination = Some(request.destination().clone());
+        self.destination = request.destination().cloned();
         let ended = match request.clone() {
-            Request::Connect(_) => self.converse(shared, &mut tcp, &request, handshake).await,
-            Request::Forward { head, body, .. } => {
-                self.forward(shared, &mut tcp, &request, (head, body, handshake)).await
+            Request::Connect(to) => self.converse(shared, &mut tcp, &to, handshake).await,
+            Request::Associate { port } => self.associate(shared, &mut tcp, port, handshake).await,
+            Request::Forward { destination, head, body } => {
+                self.forward(shared, &mut tcp, &destination, (head, body, handshake)).await
             }
         };
         match ended {
@@ -128,12 +133,12 @@ impl Life {
         &mut self,
         shared: &Arc<Shared>,
         tcp: &mut TcpStream,
-        request: &Request,
+        destination: &Destination,
         handshake: Handshake,
     ) -> Result<Ending, Ending> {
         let rest = handshake.rest();
         let reached = tokio::select! {
-            reached = self.reach(shared, request.destination()) => reached,
+            reached = self.reach(shared, destination) => reached,
             () = left(tcp, rest.is_empty()) => return Err(Ending::Left),
         };
         let race = match reached {
@@ -177,16 +182,50 @@ impl Life {
         Ok(self.ending(end, &stream))
     }
 
+    /// Datagrams for a client that asked for an association.
+    async fn associate(
+        &mut self,
+        shared: &Arc<Shared>,
+        tcp: &mut TcpStream,
+        port: Option<u16>,
+        handshake: Handshake,
+    ) -> Result<Ending, Ending> {
+        let opened = match shared.associations.try_acquire() {
+            Ok(permit) => tcp.local_addr().and_then(|proxy| {
+                let sockets = Sockets::open(proxy.ip().to_canonical())?;
+                Ok((sockets.address()?, sockets, permit))
+            }),
+            Err(_) => {
+                let most = shared.limits.associations;
+                Err(std::io::Error::other(format!("there are {most} associations, which is all")))
+            }
+        };
+        let (address, sockets, _permit) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                let why = Refusal::Failed(format!("cannot take datagrams: {error}"));
+                return Err(refuse(tcp, handshake.refused(&why), why).await);
+            }
+        };
+        tcp.write_all(&handshake.granted(Some(address))).await.map_err(|_| Ending::Left)?;
+        drop(handshake);
+        // Elsewhere a NAT may have given it another one than it knows.
+        let port = port.filter(|_| self.client.ip().to_canonical().is_loopback());
+        let datagrams = self.datagrams.insert(Datagrams::default());
+        let told = (&mut self.passed, datagrams);
+        Ok(associate::serve(shared, tcp, (self.client, port), sockets, told).await)
+    }
+
     /// A request for a client that asked for a URL.
     async fn forward(
         &mut self,
         shared: &Arc<Shared>,
         tcp: &mut TcpStream,
-        request: &Request,
+        destination: &Destination,
         (head, body, handshake): (Bytes, crate::body::Body, Handshake),
     ) -> Result<Ending, Ending> {
         let refused = |why: &Refusal| handshake.refused(why);
-        let race = match DestinationRace::new(shared, request.destination(), self.client) {
+        let race = match DestinationRace::new(shared, destination, self.client) {
             Ok(race) => race,
             Err(why) => return Err(refuse(tcp, refused(&why), why).await),
         };

@@ -7,6 +7,7 @@
 //! | [`body`] | where the body of a request ends; pure | RFC 9112 §6, §7.1 |
 //! | [`client_hello`] | whether a client's first bytes may be said to several servers; pure | RFC 8446 §4.1.2 |
 //! | [`tunnel`] | all connections between two hosts over one session | `docs/tunnel.md` |
+//! | [`associate`] | UDP for clients of SOCKS5; what is not sockets is pure | RFC 1928 §7 |
 //! | [`interception`] | programs in a namespace that are not asked | RFC 9110 §3.7 |
 //! | [`rules`] | where clients may go; pure | RFC 6890 |
 //! | [`users`] | who may use a proxy | RFC 1929, RFC 7617 |
@@ -31,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+pub mod associate;
 pub mod body;
 pub mod client_hello;
 mod connect;
@@ -52,7 +54,7 @@ pub mod tunnel;
 pub mod users;
 
 pub use limits::Limits;
-pub use report::{Ending, Report, WonBy};
+pub use report::{Datagrams, Ending, Report, WonBy};
 pub use server::{Proxy, ProxyBuilder, ProxyError, Running};
 pub use stats::Stats;
 

@@ -11,6 +11,10 @@ pub struct Limits {
     /// Clients connected at once from one IPv4 address or one IPv6 /64 that is not this machine:
     /// 256. From this machine there may be as many as there may be in all.
     pub connections_per_client: usize,
+    /// Associations for UDP at once: 256. Each has three sockets.
+    pub associations: usize,
+    /// Destinations that an association has at once: 256. The one used least recently makes room.
+    pub association_destinations: usize,
     /// For a client to say where it wants to go: 30 s. This is what ends a slow loris.
     pub handshake_time: Duration,
     /// Until a destination is connected to, or given up: 30 s.
@@ -26,6 +30,8 @@ impl Default for Limits {
         Self {
             connections: 4096,
             connections_per_client: 256,
+            associations: 256,
+            association_destinations: 256,
             handshake_time: Duration::from_secs(30),
             connect_time: Duration::from_secs(30),
             idle_time: Duration::from_hours(1),

@@ -2,6 +2,7 @@
 
 use eyas_http::metrics::Page;
 
+use crate::associate::Dropped;
 use crate::handshake::{Protocol, Refusal};
 use crate::report::Ending;
 use crate::stats::Stats;
@@ -26,6 +27,13 @@ pub(crate) fn render(stats: &Stats) -> String {
     page.rows("by", won);
     page.counter("eyas_proxy_bytes_total", "Bytes passed on for clients that have gone.");
     page.rows("direction", [("sent", stats.sent), ("received", stats.received)]);
+    page.gauge("eyas_proxy_associations", "Associations for UDP now.");
+    page.row(stats.associations);
+    page.counter("eyas_proxy_datagrams_total", "Datagrams passed on for clients that have gone.");
+    let passed = [("sent", stats.datagrams_sent), ("received", stats.datagrams_received)];
+    page.rows("direction", passed);
+    page.counter("eyas_proxy_datagrams_dropped_total", "Datagrams that were not, by the reason.");
+    page.rows("reason", Dropped::NAMES.into_iter().zip(stats.datagrams_dropped));
     page.into_text()
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use eyas::{ConnectionInfo, Recording};
 
+use crate::associate::Dropped;
 use crate::handshake::{Destination, Protocol, Refusal};
 
 /// What became of one client, told once it has gone.
@@ -34,8 +35,22 @@ pub struct Report {
     pub sent: u64,
     /// Bytes from the destination to the client.
     pub received: u64,
+    /// What became of its datagrams, if it asked for UDP.
+    pub datagrams: Option<Datagrams>,
     /// How it ended.
     pub end: Ending,
+}
+
+/// What became of the datagrams of an association.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Datagrams {
+    /// From the client.
+    pub sent: u64,
+    /// To the client.
+    pub received: u64,
+    /// Either way, by the reason, in the order of [`Dropped::NAMES`].
+    pub dropped: [u64; Dropped::NAMES.len()],
 }
 
 /// What decided a race.

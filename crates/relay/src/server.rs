@@ -14,6 +14,7 @@ use eyas_http::metrics;
 use nix::libc;
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -156,6 +157,7 @@ impl ProxyBuilder {
             rules: Arc::new(self.rules),
             users: self.users,
             admission: Admission::new(&self.limits),
+            associations: Semaphore::new(self.limits.associations.min(Semaphore::MAX_PERMITS)),
             limits: self.limits,
             counters: Counters::default(),
             observers: self.observers,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use eyas::Endpoint;
 use eyas::race::policy::Policy;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) users: Option<Arc<Users>>,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
+    /// Room for associations.
+    pub(crate) associations: Semaphore,
     pub(crate) counters: Counters,
     pub(crate) observers: Observers,
     /// Cancelled when no new clients are wanted.
@@ -49,7 +52,9 @@ pub(crate) struct Shared {
 impl Shared {
     /// What it has done so far.
     pub(crate) fn stats(&self) -> Stats {
-        self.counters.snapshot(self.admission.open())
+        let free = self.associations.available_permits();
+        let associations = self.limits.associations.saturating_sub(free);
+        self.counters.snapshot(self.admission.open(), associations)
     }
 
     pub(crate) fn report(&self, report: Report) {

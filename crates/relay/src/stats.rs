@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::associate::Dropped;
 use crate::handshake::{Protocol, Refusal};
 use crate::report::{Ending, Report, WonBy};
 
@@ -29,6 +30,14 @@ pub struct Stats {
     pub sent: u64,
     /// Bytes to them.
     pub received: u64,
+    /// Associations for UDP now.
+    pub associations: usize,
+    /// Datagrams from clients that have gone.
+    pub datagrams_sent: u64,
+    /// Datagrams to them.
+    pub datagrams_received: u64,
+    /// Datagrams of theirs, or for them, that were dropped, in the order of [`Dropped::NAMES`].
+    pub datagrams_dropped: [u64; Dropped::NAMES.len()],
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +51,9 @@ pub(crate) struct Counters {
     won_by_first_byte: AtomicU64,
     sent: AtomicU64,
     received: AtomicU64,
+    datagrams_sent: AtomicU64,
+    datagrams_received: AtomicU64,
+    datagrams_dropped: [AtomicU64; Dropped::NAMES.len()],
 }
 
 impl Counters {
@@ -75,9 +87,16 @@ impl Counters {
         }
         self.sent.fetch_add(report.sent, Relaxed);
         self.received.fetch_add(report.received, Relaxed);
+        if let Some(datagrams) = &report.datagrams {
+            self.datagrams_sent.fetch_add(datagrams.sent, Relaxed);
+            self.datagrams_received.fetch_add(datagrams.received, Relaxed);
+            for (counter, dropped) in self.datagrams_dropped.iter().zip(datagrams.dropped) {
+                counter.fetch_add(dropped, Relaxed);
+            }
+        }
     }
 
-    pub(crate) fn snapshot(&self, open: usize) -> Stats {
+    pub(crate) fn snapshot(&self, open: usize, associations: usize) -> Stats {
         let read = |counter: &AtomicU64| counter.load(Relaxed);
         Stats {
             open,
@@ -90,6 +109,10 @@ impl Counters {
             won_by_first_byte: read(&self.won_by_first_byte),
             sent: read(&self.sent),
             received: read(&self.received),
+            associations,
+            datagrams_sent: read(&self.datagrams_sent),
+            datagrams_received: read(&self.datagrams_received),
+            datagrams_dropped: self.datagrams_dropped.each_ref().map(read),
         }
     }
 }

@@ -25,6 +25,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use eyas::race::target::Host;
 
 pub use reply::Refusal;
+pub(crate) use socks5::{address as socks5_address, write_address as write_socks5_address};
 
 use crate::body::Body;
 use crate::users::Users;
@@ -112,13 +113,19 @@ pub enum Request {
         /// How the body ends.
         body: Body,
     },
+    /// Datagrams to wherever they say, for as long as the connection lasts (UDP ASSOCIATE).
+    Associate {
+        /// The port that they will come from, if the client says so.
+        port: Option<u16>,
+    },
 }
 
 impl Request {
-    /// Where it leads.
-    pub fn destination(&self) -> &Destination {
+    /// Where it leads, if that is one place.
+    pub fn destination(&self) -> Option<&Destination> {
         match self {
-            Self::Connect(destination) | Self::Forward { destination, .. } => destination,
+            Self::Connect(destination) | Self::Forward { destination, .. } => Some(destination),
+            Self::Associate { .. } => None,
         }
     }
 }
@@ -248,7 +255,7 @@ impl Handshake {
     }
 
     /// What tells the client that it is connected: `bound` is the address that the proxy connects
-    /// from. Nothing, where the answer is the destination's own.
+    /// from, or takes datagrams at. Nothing, where the answer is the destination's own.
     pub fn granted(&self, bound: Option<SocketAddr>) -> Bytes {
         match self.protocol {
             Some(Protocol::Socks5) => socks5::reply(socks5::SUCCEEDED, bound),

@@ -1,6 +1,6 @@
 //! SOCKS version 5 (RFC 1928), and its sub-negotiation of name and password (RFC 1929).
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use bytes::{BufMut, Bytes, BytesMut};
 
@@ -12,6 +12,7 @@ const NO_AUTHENTICATION: u8 = 0;
 const NAME_AND_PASSWORD: u8 = 2;
 const NO_METHOD: u8 = 0xff;
 const CONNECT: u8 = 1;
+const UDP_ASSOCIATE: u8 = 3;
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
@@ -81,34 +82,21 @@ fn request(bytes: &[u8]) -> Option<Read> {
         return refused(Refusal::Malformed("its request is not of SOCKS5".to_owned()));
     }
     let command = *bytes.get(1)?;
-    let kind = *bytes.get(3)?;
-    let (length, destination) = match kind {
-        IPV4 => {
-            let octets: [u8; 4] = bytes.get(4..8)?.try_into().ok()?;
-            (10, Destination::literal(Ipv4Addr::from(octets).into(), port(bytes, 8)?))
-        }
-        IPV6 => {
-            let octets: [u8; 16] = bytes.get(4..20)?.try_into().ok()?;
-            (22, Destination::literal(Ipv6Addr::from(octets).into(), port(bytes, 20)?))
-        }
-        NAME => {
-            let (name, after) = text(bytes, 4)?;
-            let port = port(bytes, after)?;
-            let destination = match std::str::from_utf8(name) {
-                Ok(name) => Destination::parse(name, port),
-                Err(_) => Err(Refusal::Malformed("the host is no text".to_owned())),
-            };
-            (after + 2, destination)
-        }
-        other => return refused(Refusal::AddressKind(other)),
+    let (destination, length) = match address(bytes, 3) {
+        Ok(address) => address?,
+        Err(kind) => return refused(Refusal::AddressKind(kind)),
     };
-    if command != CONNECT {
-        let why = match command {
-            2 => "BIND is not done here".to_owned(),
-            3 => "UDP ASSOCIATE is not done here".to_owned(),
-            other => format!("SOCKS5 has no command {other}"),
-        };
-        return refused(Refusal::Unsupported(why));
+    match command {
+        CONNECT => {}
+        UDP_ASSOCIATE => {
+            // The address is where the client will send from, as far as it knows; the port is last in it.
+            let port = Some(port(bytes, length - 2)?).filter(|port| *port != 0);
+            return Some(Read::Request(length, Protocol::Socks5, Request::Associate { port }));
+        }
+        2 => return refused(Refusal::Unsupported("BIND is not done here".to_owned())),
+        other => {
+            return refused(Refusal::Unsupported(format!("SOCKS5 has no command {other}")));
+        }
     }
     match destination {
         Ok(destination) => {
@@ -116,6 +104,38 @@ fn request(bytes: &[u8]) -> Option<Read> {
         }
         Err(why) => refused(why),
     }
+}
+
+/// The address and the port that begin at `at`, with their kind, and where they end; `None` as long as
+/// they are not whole, and an error if there is no address of this kind.
+pub(crate) fn address(bytes: &[u8], at: usize) -> Result<Option<Address>, u8> {
+    match bytes.get(at) {
+        None => Ok(None),
+        Some(&IPV4) => Ok(literal::<4>(bytes, at + 1)),
+        Some(&IPV6) => Ok(literal::<16>(bytes, at + 1)),
+        Some(&NAME) => Ok(named(bytes, at + 1)),
+        Some(&other) => Err(other),
+    }
+}
+
+type Address = (Result<Destination, Refusal>, usize);
+
+fn literal<const N: usize>(bytes: &[u8], at: usize) -> Option<Address>
+where
+    IpAddr: From<[u8; N]>,
+{
+    let octets: [u8; N] = bytes.get(at..at + N)?.try_into().ok()?;
+    Some((Destination::literal(octets.into(), port(bytes, at + N)?), at + N + 2))
+}
+
+fn named(bytes: &[u8], at: usize) -> Option<Address> {
+    let (name, after) = text(bytes, at)?;
+    let port = port(bytes, after)?;
+    let destination = match std::str::from_utf8(name) {
+        Ok(name) => Destination::parse(name, port),
+        Err(_) => Err(Refusal::Malformed("the host is no text".to_owned())),
+    };
+    Some((destination, after + 2))
 }
 
 /// A length in one octet and so many octets, and where they end.
@@ -134,19 +154,23 @@ fn answer(octets: [u8; 2]) -> Bytes {
 
 /// A reply (RFC 1928 §6), with the address that the proxy uses.
 pub(super) fn reply(code: u8, bound: Option<SocketAddr>) -> Bytes {
-    let bound = bound.unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into());
     let mut reply = BytesMut::with_capacity(22);
     reply.put_slice(&[VERSION, code, 0]);
-    match bound.ip() {
+    write_address(&mut reply, bound.unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into()));
+    reply.freeze()
+}
+
+/// Writes an address and a port, with their kind before them.
+pub(crate) fn write_address(bytes: &mut BytesMut, address: SocketAddr) {
+    match address.ip() {
         IpAddr::V4(ip) => {
-            reply.put_u8(IPV4);
-            reply.put_slice(&ip.octets());
+            bytes.put_u8(IPV4);
+            bytes.put_slice(&ip.octets());
         }
         IpAddr::V6(ip) => {
-            reply.put_u8(IPV6);
-            reply.put_slice(&ip.octets());
+            bytes.put_u8(IPV6);
+            bytes.put_slice(&ip.octets());
         }
     }
-    reply.put_u16(bound.port());
-    reply.freeze()
+    bytes.put_u16(address.port());
 }

@@ -92,9 +92,19 @@ fn socks5_says_what_it_does_not_do() {
         (said[3], why.name())
     };
     assert_eq!(code(&[5, 2, 0, 1, 1, 1, 1, 1, 0, 80]), (7, "unsupported"));
+    assert_eq!(code(&[5, 9, 0, 1, 1, 1, 1, 1, 0, 80]), (7, "unsupported"));
     assert_eq!(code(&[5, 1, 0, 9]), (8, "address-kind"));
     assert_eq!(code(&[5, 1, 0, 1, 1, 1, 1, 1, 0, 0]), (1, "malformed"));
     assert_eq!(code(b"\x05\x01\x00\x03\x02\xff\xff\x00\x50"), (1, "malformed"));
+}
+
+#[test]
+fn socks5_associates_with_a_port_or_without() {
+    let asked = |request: &[u8]| asks(&[&[5, 1, 0][..], request].concat());
+    let (request, rest) = asked(b"\x05\x03\x00\x01\0\0\0\0\0\0x");
+    assert_eq!((request, rest), (Request::Associate { port: None }, b"x".to_vec()));
+    let (request, _) = asked(b"\x05\x03\x00\x03\x01a\x01\x02");
+    assert_eq!(request, Request::Associate { port: Some(258) });
 }
 
 #[test]

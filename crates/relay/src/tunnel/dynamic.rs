@@ -27,8 +27,11 @@ pub(crate) async fn introduce(client: &mut TcpStream) -> Option<Speaker> {
     let asked = timeout(HANDSHAKE_TIME, ask(client, &mut handshake)).await;
     match asked {
         Ok(Some(Request::Connect(to))) => Some(Speaker { to, handshake }),
-        Ok(Some(Request::Forward { .. })) => {
-            let text = "the tunnel serves SOCKS and CONNECT, and no URLs: use socks5h://";
+        Ok(Some(request @ (Request::Forward { .. } | Request::Associate { .. }))) => {
+            let text = match request {
+                Request::Associate { .. } => "the tunnel carries streams, and no UDP",
+                _ => "the tunnel serves SOCKS and CONNECT, and no URLs: use socks5h://",
+            };
             let refusal = Refusal::Unsupported(text.to_owned());
             let _ = client.write_all(&handshake.refused(&refusal)).await;
             let _ = client.shutdown().await;

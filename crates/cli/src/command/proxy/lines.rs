@@ -1,6 +1,7 @@
 //! A line for each connection, written by a thread of its own, so that no connection waits for a
 //! terminal, a disk or for who reads a pipe.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use eyas::race::evidence::Level;
 use eyas::race::report::{AttemptReport, Outcome, Report as RaceReport};
+use eyas_relay::associate::Dropped;
 use eyas_relay::{Ending, ProxyBuilder, Report, WonBy};
 use serde_json::{Value, json};
 
@@ -149,9 +151,16 @@ fn words(report: &Report) -> Line {
     let mut line = Line::new().with(Paint::Dim, report.client.to_string());
     let protocol = report.protocol.map_or("?", |protocol| protocol.name());
     line.push(Paint::Dim, format!(" {protocol:<7} "));
-    match &report.destination {
-        Some(destination) => line.push(Paint::Head, destination.to_string()),
-        None => line.push(Paint::Dim, "nowhere"),
+    match (&report.destination, &report.datagrams) {
+        (Some(destination), _) => line.push(Paint::Head, destination.to_string()),
+        (None, Some(datagrams)) => {
+            let (sent, received) = (count(datagrams.sent), count(datagrams.received));
+            let dropped = count(datagrams.dropped.iter().sum());
+            line.push(Paint::Head, "UDP");
+            let text = format!("  {sent} datagrams sent, {received} received, {dropped} dropped");
+            line.push(Paint::Dim, text);
+        }
+        (None, None) => line.push(Paint::Dim, "nowhere"),
     }
     if let Some(info) = &report.connection {
         let timings = &info.timings;
@@ -233,6 +242,15 @@ fn shape(report: &Report) -> Value {
         "connection": connection,
         "won_by": report.won_by.map(|won_by| won_by.name()),
         "attempts": attempts,
+        "datagrams": report.datagrams.as_ref().map(|datagrams| json!({
+            "sent": datagrams.sent,
+            "received": datagrams.received,
+            "dropped": Dropped::NAMES
+                .into_iter()
+                .zip(datagrams.dropped)
+                .filter(|(_, count)| *count > 0)
+                .collect::<BTreeMap<_, _>>(),
+        })),
         "sent": report.sent,
         "received": report.received,
         "took_ms": millis(report.took),

@@ -206,7 +206,7 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
         let label = format!("  {what:<12}");
         lines.push(Line::new().with(Paint::Dim, label).with(paint, value));
     };
-    say("speaks", Paint::Plain, "SOCKS5, SOCKS4a, HTTP CONNECT and HTTP".to_owned());
+    say("speaks", Paint::Plain, "SOCKS5 with UDP, SOCKS4a, HTTP CONNECT and HTTP".to_owned());
     if let Some(path) = &flags.users {
         say("users", Paint::Plain, path.display().to_string());
     }

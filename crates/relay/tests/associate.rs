@@ -1,0 +1,179 @@
+//! UDP ASSOCIATE as clients of SOCKS5 meet it, on loopback.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use eyas::{Endpoint, Resolver};
+use eyas_relay::associate::{Dropped, datagram};
+use eyas_relay::{Ending, Limits, Proxy, Report, Running};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::timeout;
+
+/// Nothing here takes so long; what does hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// Sends back what it hears, with its own word before it.
+async fn echo(at: IpAddr) -> SocketAddr {
+    let socket = UdpSocket::bind((at, 0)).await.expect("loopback");
+    let address = socket.local_addr().expect("bound");
+    tokio::spawn(async move {
+        let mut heard = [0; 2000];
+        while let Ok((length, from)) = socket.recv_from(&mut heard).await {
+            let _ = socket.send_to(&[b"heard ", &heard[..length]].concat(), from).await;
+        }
+    });
+    address
+}
+
+struct Stage {
+    running: Running,
+    reports: Receiver<Report>,
+}
+
+impl Stage {
+    /// A proxy that knows `name.test` at this port by both addresses of loopback.
+    fn new(port: u16, limits: Limits) -> Self {
+        let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
+        let resolver = Resolver::system().overriding("name.test", port, both);
+        let endpoint = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
+        let (sender, reports) = channel();
+        let builder = Proxy::builder(endpoint).limits(limits).reports(move |report| {
+            // A test that is over does not listen.
+            let _ = sender.send(report);
+        });
+        Self { running: builder.start().expect("a proxy"), reports }
+    }
+
+    /// A connection that has asked for an association, and where that is, or why there is none.
+    async fn associate(&self) -> (TcpStream, Result<SocketAddr, u8>) {
+        let mut tcp = TcpStream::connect(self.running.local_addr()).await.expect("it listens");
+        tcp.write_all(b"\x05\x01\x00\x05\x03\x00\x01\0\0\0\0\0\0").await.expect("writes");
+        let mut reply = [0; 12];
+        tcp.read_exact(&mut reply).await.expect("a reply");
+        assert_eq!(reply[..2], [5, 0]);
+        if reply[3] != 0 {
+            return (tcp, Err(reply[3]));
+        }
+        let ip: [u8; 4] = reply[6..10].try_into().expect("four");
+        let port = u16::from_be_bytes([reply[10], reply[11]]);
+        (tcp, Ok(SocketAddr::new(ip.into(), port)))
+    }
+
+    async fn report(&self) -> Report {
+        let mut waited = Duration::ZERO;
+        loop {
+            if let Ok(report) = self.reports.try_recv() {
+                return report;
+            }
+            assert!(waited < HANGS, "no report");
+            waited += Duration::from_millis(10);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+fn to_name(name: &str, port: u16, data: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(name.len()).expect("short");
+    [&[0, 0, 0, 3, length], name.as_bytes(), &port.to_be_bytes(), data].concat()
+}
+
+async fn hear(socket: &UdpSocket) -> Vec<u8> {
+    let mut heard = vec![0; 2000];
+    let length = timeout(HANGS, socket.recv(&mut heard)).await.expect("it comes").expect("reads");
+    heard.truncate(length);
+    heard
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn datagrams_go_there_and_back_by_address_and_by_name() {
+    let six = echo(Ipv6Addr::LOCALHOST.into()).await;
+    let four = echo(Ipv4Addr::LOCALHOST.into()).await;
+    let stage = Stage::new(six.port(), Limits::default());
+    let (tcp, at) = stage.associate().await;
+    let at = at.expect("an association");
+    let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
+    for to in [six, four] {
+        socket.send_to(&datagram::write(to, b"hello"), at).await.expect("sends");
+        assert_eq!(hear(&socket).await, datagram::write(to, b"heard hello"));
+    }
+    // Both families have the name; IPv6 is there, and answers.
+    socket.send_to(&to_name("name.test", six.port(), b"x"), at).await.expect("sends");
+    assert_eq!(hear(&socket).await, datagram::write(six, b"heard x"));
+    assert_eq!(stage.running.stats().associations, 1);
+    drop(tcp);
+    let report = stage.report().await;
+    assert_eq!((report.sent, report.received), (11, 29));
+    let datagrams = report.datagrams.expect("it asked for UDP");
+    assert_eq!((datagrams.sent, datagrams.received, report.end), (3, 3, Ending::Done));
+    assert_eq!(stage.running.stats().associations, 0);
+    // It has ended with its connection: nobody is there any more.
+    socket.connect(at).await.expect("an address");
+    socket.send(&datagram::write(four, b"hello")).await.expect("sends");
+    let gone = timeout(HANGS, socket.recv(&mut [0; 9])).await.expect("an error comes");
+    assert_eq!(gone.expect_err("gone").kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+/// ```text
+/// [::1]:port       nobody is there
+/// 127.0.0.1:port   answers
+/// ```
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_family_that_does_not_answer_is_left() {
+    let four = echo(Ipv4Addr::LOCALHOST.into()).await;
+    let stage = Stage::new(four.port(), Limits::default());
+    let (_tcp, at) = stage.associate().await;
+    let at = at.expect("an association");
+    let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
+    let mut heard = [0; 2000];
+    let said = to_name("name.test", four.port(), b"x");
+    // As a client of DNS does: it says it again until there is an answer.
+    let length = loop {
+        socket.send_to(&said, at).await.expect("sends");
+        let wait = Duration::from_millis(100);
+        if let Ok(length) = timeout(wait, socket.recv(&mut heard)).await {
+            break length.expect("reads");
+        }
+    };
+    assert_eq!(heard[..length], datagram::write(four, b"heard x"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sender_from_another_address_is_not_served() {
+    let four = echo(Ipv4Addr::LOCALHOST.into()).await;
+    let stage = Stage::new(1, Limits::default());
+    let (tcp, at) = stage.associate().await;
+    let at = at.expect("an association");
+    let hostile = UdpSocket::bind("127.0.0.2:0").await.expect("loopback");
+    hostile.send_to(&datagram::write(four, b"mine"), at).await.expect("sends");
+    let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
+    socket.send_to(&datagram::write(four, b"hello"), at).await.expect("sends");
+    assert_eq!(hear(&socket).await, datagram::write(four, b"heard hello"));
+    hostile.send_to(&datagram::write(four, b"mine"), at).await.expect("sends");
+    // What it sends to the client as if it were the server does not arrive either.
+    socket.send_to(b"\0\0\x01\x01\x7f\0\0\x01\0\x35piece", at).await.expect("sends");
+    socket.send_to(&datagram::write(four, b"again"), at).await.expect("sends");
+    assert_eq!(hear(&socket).await, datagram::write(four, b"heard again"));
+    drop(tcp);
+    let datagrams = stage.report().await.datagrams.expect("it asked for UDP");
+    assert_eq!((datagrams.sent, datagrams.received), (2, 2));
+    assert_eq!(datagrams.dropped[Dropped::Stranger as usize], 2);
+    assert_eq!(datagrams.dropped[Dropped::Fragment as usize], 1);
+    assert_eq!(stage.running.stats().datagrams_dropped, datagrams.dropped);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn there_are_so_many_associations() {
+    let stage = Stage::new(1, Limits { associations: 1, ..Limits::default() });
+    let (first, at) = stage.associate().await;
+    at.expect("an association");
+    assert_eq!(stage.associate().await.1, Err(1));
+    drop(first);
+    loop {
+        if stage.associate().await.1.is_ok() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
