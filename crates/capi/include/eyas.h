@@ -614,7 +614,7 @@ bool eyas_message_ends(const eyas_message *message);
 void eyas_message_free(eyas_message *message);
 
 // What happened: "up", "path", "peer-shutdown", "send-failed", "sender-dry", "streams-reset", "lost",
-// "closed" and others, as docs/c.md lists them; NULL of NULL. The text lives as long as the library.
+// "closed" and others, as docs/c.md lists them; NULL of NULL. The text belongs to the notification.
 const char *eyas_event_name(const eyas_event *event);
 
 // The facts, as JSON, with the name as `event`; NULL of NULL. The text belongs to the notification.

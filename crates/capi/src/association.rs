@@ -8,15 +8,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use eyas::{
-    race::report::milliseconds,
-    sctp::{
-        SctpAssociation,
-        protocol::{
-            endpoint::{AssociationState, PathState, PathStatus, Status},
-            identifier::{PathId, StreamId},
-            message::SendInfo,
-        },
+use eyas::sctp::{
+    AssociationJson, SctpAssociation,
+    protocol::{
+        identifier::{PathId, StreamId},
+        message::SendInfo,
     },
 };
 use serde_json::{Value, json};
@@ -97,7 +93,7 @@ impl Association {
 
     fn status(&self) -> Result<Value, Failure> {
         match self.now(SctpAssociation::status)? {
-            Some(status) => Ok(of_status(&status)),
+            Some(status) => Ok(json!(AssociationJson::from(&status))),
             None => Err(Failure::new(EYAS_CLOSED, "the association is over")),
         }
     }
@@ -108,57 +104,6 @@ impl Association {
         for turn in [&self.sending, &self.receiving, &self.watching] {
             turn.readiness.raise();
         }
-    }
-}
-
-fn of_status(status: &Status) -> Value {
-    json!({
-        "state": state(status.state),
-        "local_port": status.local_port,
-        "remote_port": status.remote_port,
-        "outbound_streams": status.outbound_streams,
-        "inbound_streams": status.inbound_streams,
-        "window": status.window,
-        "peer_window": status.peer_window,
-        "queued": status.queued,
-        "primary": status.primary.0,
-        "paths": status.paths.iter().map(of_path).collect::<Vec<_>>(),
-    })
-}
-
-const fn state(state: AssociationState) -> &'static str {
-    match state {
-        AssociationState::CookieWait | AssociationState::Held => "cookie-wait",
-        AssociationState::CookieEchoed => "cookie-echoed",
-        AssociationState::Established => "established",
-        AssociationState::ShutdownPending => "shutdown-pending",
-        AssociationState::ShutdownSent => "shutdown-sent",
-        AssociationState::ShutdownReceived => "shutdown-received",
-        AssociationState::ShutdownAckSent => "shutdown-ack-sent",
-        AssociationState::Closed => "closed",
-        _ => "unknown",
-    }
-}
-
-/// A path as `eyas race --json` has it, with its number.
-fn of_path(path: &PathStatus) -> Value {
-    json!({
-        "path": path.id.0,
-        "remote": path.remote.ip().to_string(),
-        "local": path.local.map(|local| local.to_string()),
-        "state": path_state(path.state),
-        "rtt_ms": path.smoothed_rtt.map(milliseconds),
-        "window": path.congestion_window,
-        "mtu": path.mtu,
-    })
-}
-
-fn path_state(state: PathState) -> &'static str {
-    match state {
-        PathState::Unconfirmed => "unconfirmed",
-        PathState::Active => "active",
-        PathState::PotentiallyFailed => "potentially-failed",
-        PathState::Inactive => "inactive",
     }
 }
 

@@ -129,6 +129,23 @@ pub enum PathChange {
     Rebound,
 }
 
+impl PathChange {
+    /// What JSON calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Active => "active",
+            Self::PotentiallyFailed => "potentially-failed",
+            Self::Inactive => "inactive",
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::MadePrimary => "made-primary",
+            Self::Rebound => "rebound",
+        }
+    }
+}
+
 /// What the peer was asked about an address of ours (RFC 5061 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -139,6 +156,18 @@ pub enum OwnAddressChange {
     Removed,
     /// To send to it first.
     MadePrimary,
+}
+
+impl OwnAddressChange {
+    /// What JSON calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::MadePrimary => "made-primary",
+        }
+    }
 }
 
 /// Why an association ended without a shutdown.
@@ -180,4 +209,16 @@ pub enum ReconfigurationOutcome {
     Denied,
     /// The peer does not know the request, or found an error in it.
     Failed,
+}
+
+impl ReconfigurationOutcome {
+    /// What JSON calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Performed => "performed",
+            Self::Denied => "denied",
+            Self::Failed => "failed",
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use eyas::sctp::SctpAssociation;
-use eyas::sctp::protocol::endpoint::{PathState, PathStatus};
+use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::sctp::protocol::event::{Event, OwnAddressChange, PathChange};
 
 use crate::output;
@@ -92,21 +92,11 @@ fn became(change: PathChange) -> &'static str {
     }
 }
 
-/// A state as JSON and people are told it.
-fn state(path: &PathStatus) -> &'static str {
-    match path.state {
-        PathState::Unconfirmed => "unconfirmed",
-        PathState::Active => "active",
-        PathState::PotentiallyFailed => "potentially-failed",
-        PathState::Inactive => "inactive",
-    }
-}
-
 /// A path in one line.
 pub(crate) fn summary(path: &PathStatus) -> String {
     let from = path.local.map_or(String::new(), |local| format!(" from {local}"));
     let rtt = path.smoothed_rtt.map_or(String::new(), |rtt| format!(", round trip {}", time(rtt)));
-    format!("path to {}{from}: {}{rtt}", path.remote.ip(), state(path))
+    format!("path to {}{from}: {}{rtt}", path.remote.ip(), path.state.name())
 }
 
 /// The paths as an object has them.
@@ -115,7 +105,7 @@ pub(crate) fn shapes(paths: &[PathStatus]) -> Vec<PathShape> {
     let shape = |path: &PathStatus| PathShape {
         remote: path.remote.ip().to_string(),
         local: path.local.map(|local| local.to_string()),
-        state: state(path),
+        state: path.state.name(),
         rtt_ms: path.smoothed_rtt.map(millis),
         window: path.congestion_window,
         mtu: path.mtu,

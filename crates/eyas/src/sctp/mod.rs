@@ -12,6 +12,7 @@
 //! | `tap` | looking on where packets pass | |
 //! | `task` | moves packets, times and events between sockets and endpoint | |
 //! | `association` | what a user holds: messages, paths, state | RFC 6458 |
+//! | `json` | what associations say of themselves, as JSON | |
 //! | `stream` | one stream in each direction as bytes | RFC 3436 §4 |
 //! | `secured` | TLS over a pair of streams | RFC 3436 |
 //! | `client` | opening associations | RFC 9260 §5 |
@@ -28,6 +29,7 @@ pub(crate) mod client;
 pub(crate) mod dtls;
 mod error;
 mod hub;
+mod json;
 pub(crate) mod kernel;
 mod listener;
 mod outbox;
@@ -47,6 +49,7 @@ pub use association::SctpAssociation;
 pub use carrier::{ENCAPSULATION_PORT, direct_access};
 pub use error::SctpError;
 pub(crate) use error::of_attempt;
+pub use json::{AssociationJson, EventJson, PathJson};
 pub use listener::{SctpListenParameters, SctpListener, SctpOverIp};
 pub use stream::SctpStream;
 pub use tap::{Tap, Train};

@@ -35,6 +35,23 @@ pub enum AssociationState {
     Closed,
 }
 
+impl AssociationState {
+    /// What JSON calls it: the states of RFC 9260 §4, of which [`Self::Held`] is none of its own.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CookieWait | Self::Held => "cookie-wait",
+            Self::CookieEchoed => "cookie-echoed",
+            Self::Established => "established",
+            Self::ShutdownPending => "shutdown-pending",
+            Self::ShutdownSent => "shutdown-sent",
+            Self::ShutdownReceived => "shutdown-received",
+            Self::ShutdownAckSent => "shutdown-ack-sent",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 /// An association at one moment (`SCTP_STATUS`).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

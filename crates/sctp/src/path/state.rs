@@ -17,6 +17,19 @@ pub enum PathState {
     Inactive,
 }
 
+impl PathState {
+    /// What JSON calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unconfirmed => "unconfirmed",
+            Self::Active => "active",
+            Self::PotentiallyFailed => "potentially-failed",
+            Self::Inactive => "inactive",
+        }
+    }
+}
+
 impl Path {
     /// What is believed of the path.
     #[must_use]

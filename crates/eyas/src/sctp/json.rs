@@ -1,0 +1,199 @@
+//! What associations say of themselves, as JSON: what the packages for Python and C give. Times are
+//! milliseconds, with at most three decimals.
+
+use std::net::IpAddr;
+
+use eyas_race::report::milliseconds;
+use eyas_sctp::endpoint::{PathStatus, Status};
+use eyas_sctp::event::Event;
+use eyas_sctp::identifier::StreamId;
+use serde::Serialize;
+
+use super::SctpError;
+
+/// An association at one moment: see [`Status`].
+#[derive(Clone, Debug, Serialize)]
+pub struct AssociationJson {
+    /// Where it stands (RFC 9260 §4).
+    pub state: &'static str,
+    /// Our SCTP port.
+    pub local_port: u16,
+    /// The peer's SCTP port.
+    pub remote_port: u16,
+    /// Streams that this side may send on.
+    pub outbound_streams: u16,
+    /// Streams that the peer may send on.
+    pub inbound_streams: u16,
+    /// Our window, in bytes of user data.
+    pub window: u32,
+    /// The peer's window, in bytes of user data.
+    pub peer_window: u32,
+    /// Bytes of user data handed in and not yet acknowledged.
+    pub queued: usize,
+    /// The number of the path that new data takes.
+    pub primary: u16,
+    /// All paths, in the order of their numbers.
+    pub paths: Vec<PathJson>,
+}
+
+/// A path at one moment, as `eyas race --json` has it, with its number and more: see [`PathStatus`].
+#[derive(Clone, Debug, Serialize)]
+pub struct PathJson {
+    /// Its number.
+    pub path: u16,
+    /// The peer's address.
+    pub remote: IpAddr,
+    /// Our address, if it is not left to the routing.
+    pub local: Option<IpAddr>,
+    /// The peer's UDP port, if it runs inside UDP (RFC 6951).
+    pub udp_port: Option<u16>,
+    /// Whether it is verified and works.
+    pub state: &'static str,
+    /// The smoothed round trip, once measured.
+    pub rtt_ms: Option<f64>,
+    /// The retransmission timeout.
+    pub rto_ms: f64,
+    /// The congestion window, in bytes of user data.
+    pub window: usize,
+    /// Bytes of user data under way.
+    pub outstanding: usize,
+    /// Bytes of the largest SCTP packet that goes on it.
+    pub mtu: usize,
+}
+
+/// A notification (RFC 6458 §6.1), with its name as `event`: see [`Event`].
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the names and members are those of Event")]
+pub enum EventJson {
+    Up {
+        outbound: u16,
+        inbound: u16,
+        by_peer: bool,
+    },
+    Answered,
+    Restarted,
+    Lost {
+        /// In words.
+        reason: String,
+    },
+    Closed,
+    PeerShutdown,
+    Path {
+        path: u16,
+        remote: IpAddr,
+        change: &'static str,
+    },
+    OwnAddress {
+        address: IpAddr,
+        change: &'static str,
+        cause: Option<u16>,
+    },
+    SendFailed {
+        stream: u16,
+        context: u32,
+        ppid: u32,
+        unordered: bool,
+        sent: bool,
+        /// Bytes of the message, which is not in here.
+        size: usize,
+    },
+    PartialDeliveryAborted {
+        stream: u16,
+    },
+    SenderDry,
+    StreamsReset {
+        outgoing: bool,
+        streams: Vec<u16>,
+        outcome: &'static str,
+    },
+    StreamsAdded {
+        outbound: u16,
+        inbound: u16,
+        outcome: &'static str,
+    },
+    AssociationReset {
+        outcome: &'static str,
+    },
+    RemoteError {
+        cause: u16,
+    },
+    /// What this version does not name.
+    Other,
+}
+
+impl From<&Status> for AssociationJson {
+    fn from(status: &Status) -> Self {
+        Self {
+            state: status.state.name(),
+            local_port: status.local_port,
+            remote_port: status.remote_port,
+            outbound_streams: status.outbound_streams,
+            inbound_streams: status.inbound_streams,
+            window: status.window,
+            peer_window: status.peer_window,
+            queued: status.queued,
+            primary: status.primary.0,
+            paths: status.paths.iter().map(PathJson::from).collect(),
+        }
+    }
+}
+
+impl From<&PathStatus> for PathJson {
+    fn from(path: &PathStatus) -> Self {
+        Self {
+            path: path.id.0,
+            remote: path.remote.ip(),
+            local: path.local,
+            udp_port: Some(path.remote.port()).filter(|port| *port != 0),
+            state: path.state.name(),
+            rtt_ms: path.smoothed_rtt.map(milliseconds),
+            rto_ms: milliseconds(path.rto),
+            window: path.congestion_window,
+            outstanding: path.outstanding,
+            mtu: path.mtu,
+        }
+    }
+}
+
+impl From<&Event> for EventJson {
+    fn from(event: &Event) -> Self {
+        match *event {
+            Event::Up { outbound, inbound, by_peer } => Self::Up { outbound, inbound, by_peer },
+            Event::Answered => Self::Answered,
+            Event::Restarted => Self::Restarted,
+            Event::Lost(ref reason) => {
+                Self::Lost { reason: SctpError::Lost(reason.clone()).to_string() }
+            }
+            Event::Closed => Self::Closed,
+            Event::PeerShutdown => Self::PeerShutdown,
+            Event::Path { path, remote, change } => {
+                Self::Path { path: path.0, remote: remote.ip(), change: change.name() }
+            }
+            Event::OwnAddress { address, change, cause } => {
+                Self::OwnAddress { address, change: change.name(), cause }
+            }
+            Event::SendFailed { stream, context, ppid, unordered, sent, ref data } => {
+                let (stream, ppid, size) = (stream.0, ppid.0, data.len());
+                Self::SendFailed { stream, context, ppid, unordered, sent, size }
+            }
+            Event::PartialDeliveryAborted { stream } => {
+                Self::PartialDeliveryAborted { stream: stream.0 }
+            }
+            Event::SenderDry => Self::SenderDry,
+            Event::StreamsReset { outgoing, ref streams, outcome } => {
+                let streams = streams.iter().map(|StreamId(stream)| *stream).collect();
+                Self::StreamsReset { outgoing, streams, outcome: outcome.name() }
+            }
+            Event::StreamsAdded { outbound, inbound, outcome } => {
+                Self::StreamsAdded { outbound, inbound, outcome: outcome.name() }
+            }
+            Event::AssociationReset { outcome } => {
+                Self::AssociationReset { outcome: outcome.name() }
+            }
+            Event::RemoteError { cause } => Self::RemoteError { cause },
+            _ => Self::Other,
+        }
+    }
+}
