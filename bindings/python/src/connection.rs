@@ -10,17 +10,14 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use eyas::{
-    ByteStream, Connection, ConnectionInfo, Preconnection, Recording,
+    ByteStream, Connection, ConnectionInfo, Preconnection, Recording, quinn,
     race::{
         candidate::{Security, Transport},
-        policy::Policy,
+        policy::{Policy, SctpSecurity},
         target::{Host, Service, Target},
     },
 };
-use pyo3::{
-    exceptions::{PyBrokenPipeError, PyTimeoutError},
-    prelude::*,
-};
+use pyo3::{exceptions::PyBrokenPipeError, prelude::*};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
 use crate::{
@@ -29,7 +26,7 @@ use crate::{
     failure::{duration, of_race, of_url, of_value},
     json,
     runtime::{Owned, runtime},
-    wait::{awaitable, wait},
+    wait::{awaitable, wait, within},
 };
 
 /// The most that one call reads, in bytes.
@@ -47,6 +44,10 @@ pub(crate) struct Wanted {
     /// Most wanted first.
     transports: Vec<String>,
     tls: bool,
+    /// Whether SCTP has DTLS below it in place of TLS on its streams.
+    dtls: bool,
+    /// The UDP port at which the peer awaits SCTP inside UDP; its usual one, if none is named.
+    sctp_udp_port: Option<u16>,
     alpn: Vec<String>,
     /// Whom the certificate has to name, if that is not the host.
     server_hostname: Option<String>,
@@ -55,12 +56,15 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    fn preconnection(self, endpoint: &Endpoint) -> PyResult<Preconnection> {
+    pub(crate) fn preconnection(self, endpoint: &Endpoint) -> PyResult<Preconnection> {
         let host = Host::parse(&self.host).map_err(of_url)?;
         let transports = transports(&self.transports)?;
         let mut policy = Policy { transports: transports.clone(), ..Policy::default() };
         if let Some(seconds) = self.timeout {
             policy.deadline = duration(seconds)?;
+        }
+        if self.dtls {
+            policy.sctp_security = SctpSecurity::Dtls;
         }
         let policy = policy.validated().map_err(of_value)?;
         let security = if self.tls { Security::Tls } else { Security::None };
@@ -68,7 +72,10 @@ impl Wanted {
         if let Service::Plain { alpn, .. } = &mut target.service {
             *alpn = self.alpn;
         }
-        let preconnection = endpoint.share().preconnection(target).policy(policy);
+        let mut preconnection = endpoint.share().preconnection(target).policy(policy);
+        if let Some(port) = self.sctp_udp_port {
+            preconnection = preconnection.sctp_encapsulation_port(port);
+        }
         Ok(match self.server_hostname {
             Some(name) => preconnection.certificate_for(Host::parse(&name).map_err(of_url)?),
             None => preconnection,
@@ -82,7 +89,7 @@ async fn open(preconnection: Preconnection) -> PyResult<RawConnection> {
     let recording = initiation.recording();
     // What it goes on to try teaches the memory.
     initiation.detach();
-    Ok(RawConnection::new(connection, recording))
+    Ok(RawConnection::new(connection, Some(recording)))
 }
 
 /// Races to the peer.
@@ -111,6 +118,8 @@ pub(crate) fn aconnect<'py>(
 struct Halves {
     reader: Reader,
     writer: Writer,
+    /// Of one over QUIC that was accepted.
+    accepted: Option<quinn::Connection>,
 }
 
 type Reader = Arc<tokio::sync::Mutex<ReadHalf<ByteStream>>>;
@@ -123,22 +132,25 @@ pub(crate) struct RawConnection {
     /// Nothing once it is closed.
     halves: Mutex<Option<Owned<Halves>>>,
     info: Arc<ConnectionInfo>,
-    recording: Owned<Recording>,
+    /// Of one that was opened here.
+    recording: Option<Owned<Recording>>,
 }
 
 impl RawConnection {
-    fn new(connection: Connection, recording: Recording) -> Self {
+    pub(crate) fn new(connection: Connection, recording: Option<Recording>) -> Self {
         let info = connection.shared_info();
+        let accepted = connection.quic().filter(|_| recording.is_none()).cloned();
         let (reader, writer) = connection.split();
         let halves = Halves {
             reader: Arc::new(tokio::sync::Mutex::new(reader)),
             writer: Arc::new(tokio::sync::Mutex::new(writer)),
+            accepted,
         };
         Self {
             wrote: AtomicBool::new(false),
             halves: Mutex::new(Some(Owned::new(halves))),
             info,
-            recording: Owned::new(recording),
+            recording: recording.map(Owned::new),
         }
     }
 
@@ -192,26 +204,21 @@ async fn write(writer: Writer, data: Bytes) -> PyResult<()> {
     Ok(())
 }
 
-/// Says that nothing more comes, and waits until the peer says so too where that is needed.
+/// Says that nothing more comes, and waits until the peer says so too where that is needed. A client may
+/// have said so before it was answered, so one that was accepted waits until the client has closed it.
 async fn finish(halves: &Halves, waits: bool) {
     // A peer that is done may have closed everything by now.
     let _ = halves.writer.lock().await.shutdown().await;
-    if waits {
+    if !waits {
+        return;
+    }
+    if let Some(connection) = &halves.accepted {
+        connection.closed().await;
+    } else {
         let mut reader = halves.reader.lock().await;
         let mut unread = [0; 4096];
         while reader.read(&mut unread).await.is_ok_and(|length| length > 0) {}
     }
-}
-
-/// The same, within so many seconds.
-async fn within<T>(
-    limit: Option<Duration>,
-    call: impl Future<Output = PyResult<T>> + Send,
-) -> PyResult<T> {
-    let Some(limit) = limit else { return call.await };
-    tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
-        Err(PyTimeoutError::new_err(format!("the peer let the call wait for {limit:?}")))
-    })
 }
 
 async fn shut_down(writer: Writer) -> PyResult<()> {
@@ -274,9 +281,10 @@ impl RawConnection {
         json::connection(&self.info).to_string()
     }
 
-    /// The race that led to it, as JSON.
-    fn race(&self, py: Python<'_>) -> PyResult<String> {
+    /// The race that led to it, if it was opened here, as JSON.
+    fn race(&self, py: Python<'_>) -> PyResult<Option<String>> {
         runtime()?;
-        py.detach(|| json::race(&self.recording.trace())).map(|race| race.to_string())
+        let Some(recording) = &self.recording else { return Ok(None) };
+        py.detach(|| json::race(&recording.trace())).map(|race| Some(race.to_string()))
     }
 }

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use crate::{
     failure::{of_url, of_value},
     runtime::{Owned, runtime},
+    sctp_options::Opening,
 };
 
 /// Whom to trust and who to be, as the attributes of an object of Python.
@@ -92,6 +93,7 @@ impl Endpoint {
         memory: Option<PathBuf>,
         remember: bool,
         mptcp: bool,
+        sctp: Opening,
     ) -> PyResult<Self> {
         let runtime = runtime()?;
         let (security, resolver) = (trust.parameters()?, names.resolver()?);
@@ -102,14 +104,14 @@ impl Endpoint {
                 None if remember => MemoryStore::in_memory(Config::default()),
                 None => MemoryStore::none(),
             };
-            eyas::Endpoint::builder()
+            let builder = eyas::Endpoint::builder()
                 .security(security)
                 .resolver(resolver)
                 .memory(memory)
-                .mptcp(mptcp)
-                .build()
+                .mptcp(mptcp);
+            sctp.apply(builder)?.build().map_err(of_value)
         });
-        made.map(|endpoint| Self(Owned::new(endpoint))).map_err(of_value)
+        made.map(|endpoint| Self(Owned::new(endpoint)))
     }
 
     /// Forgets what was learnt of a host, and says how many rows that were.

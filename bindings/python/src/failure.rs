@@ -3,16 +3,22 @@
 use std::error::Error as StdError;
 
 use eyas::{
-    ConnectError,
+    ConnectError, Error,
     race::{evidence::Cause, io::RaceFailure},
+    sctp::{SctpError, protocol::error::Error as Misuse},
 };
 use eyas_http::Kind;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyOSError, prelude::*};
+
+/// The kind of a call on an association that is over.
+const ASSOCIATION_CLOSED: &str = "association-closed";
+/// The kind of calls on an association that ended, and not in order.
+const ASSOCIATION_LOST: &str = "association-lost";
 
 /// What an exception is made of.
 #[derive(IntoPyObject)]
 struct Facts {
-    /// One of the names of [`Kind`].
+    /// One of [`kinds`].
     kind: String,
     message: String,
     url: Option<String>,
@@ -23,6 +29,11 @@ struct Facts {
 }
 
 impl Facts {
+    fn plain(kind: &str, message: impl std::fmt::Display) -> Self {
+        let (kind, message) = (kind.to_owned(), message.to_string());
+        Self { message, url: None, candidates: Vec::new(), causes: vec![kind.clone()], kind }
+    }
+
     fn of_race(error: &ConnectError) -> Self {
         let name = |cause: Option<Cause>| cause.unwrap_or(Cause::Deadline).name().to_owned();
         let attempts = error.attempts();
@@ -126,15 +137,43 @@ pub(crate) fn of_value(error: impl std::fmt::Display) -> PyErr {
 
 /// A URL or a host that cannot be used.
 pub(crate) fn of_url(error: impl std::fmt::Display) -> PyErr {
-    let kind = Kind::Url.name().to_owned();
-    Facts {
-        message: error.to_string(),
-        url: None,
-        candidates: Vec::new(),
-        causes: vec![kind.clone()],
-        kind,
+    Facts::plain(Kind::Url.name(), error).raise(None)
+}
+
+/// The association is over, and how it came to that was said before.
+pub(crate) fn of_closed(message: impl std::fmt::Display) -> PyErr {
+    Facts::plain(ASSOCIATION_CLOSED, message).raise(None)
+}
+
+/// A call on an association failed.
+pub(crate) fn of_sctp(error: &SctpError) -> PyErr {
+    match error {
+        SctpError::Lost(_) => Facts::plain(ASSOCIATION_LOST, error).raise(None),
+        SctpError::Closed | SctpError::Misuse(Misuse::NoAssociation | Misuse::WrongState) => {
+            of_closed(error)
+        }
+        _ => of_value(error),
     }
-    .raise(None)
+}
+
+/// The name of every kind of failure that an `eyas.Error` can have from here.
+#[pyfunction]
+pub(crate) fn kinds() -> Vec<&'static str> {
+    let own = [ASSOCIATION_CLOSED, ASSOCIATION_LOST];
+    Kind::ALL.into_iter().map(Kind::name).chain(own).collect()
+}
+
+/// There is no listener.
+pub(crate) fn of_listen(error: &Error) -> PyErr {
+    let source = match error {
+        Error::Listen(error) => &error.source,
+        Error::Socket(error) => error,
+        _ => return of_value(error),
+    };
+    match source.raw_os_error() {
+        Some(code) => PyOSError::new_err((code, error.to_string())),
+        None => PyOSError::new_err(error.to_string()),
+    }
 }
 
 /// Seconds of Python as a duration.

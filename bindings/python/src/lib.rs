@@ -6,6 +6,9 @@
 //! | `wait` | futures as blocking calls and as awaitables |
 //! | `endpoint` | what all connections of a program share |
 //! | `client`, `body`, `response` | HTTP |
+//! | `association`, `sctp_options` | SCTP with its messages, streams and paths |
+//! | `listener` | accepting connections and associations |
+//! | `arrived` | what came for a call that was cancelled at that moment |
 //! | `connection` | one raced connection as a stream of bytes |
 //! | `race` | a race or a plan for its own sake |
 //! | `json` | what connections, races and plans say about themselves, as JSON |
@@ -15,6 +18,8 @@
 //! What users see is written in Python, `python/eyas/`, and this module is private to it: each call comes
 //! in two forms, one that blocks and one, with an `a` before its name, that gives an awaitable.
 
+mod arrived;
+mod association;
 mod body;
 mod client;
 mod connection;
@@ -22,9 +27,11 @@ mod endpoint;
 mod failure;
 mod interpreter;
 mod json;
+mod listener;
 mod race;
 mod response;
 mod runtime;
+mod sctp_options;
 mod wait;
 
 use pyo3::pymodule;
@@ -36,10 +43,13 @@ mod native {
 
     #[pymodule_export]
     use super::{
+        association::{RawAssociation, aassociate, associate},
         body::Upload,
         client::HttpClient,
         connection::{RawConnection, aconnect, connect},
         endpoint::Endpoint,
+        failure::kinds,
+        listener::{Identity, RawListener, RawSctpListener},
         race::{aplan, arace, plan, race},
         response::RawResponse,
     };

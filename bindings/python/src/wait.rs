@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::pin, time::Duration};
 
-use pyo3::{prelude::*, types::PyAny};
+use pyo3::{exceptions::PyTimeoutError, prelude::*, types::PyAny};
 
 use crate::runtime::runtime;
 
@@ -27,6 +27,17 @@ pub(crate) fn wait<T: Send>(
                 }
             }
         })
+    })
+}
+
+/// The same, within so many seconds.
+pub(crate) async fn within<T>(
+    limit: Option<Duration>,
+    call: impl Future<Output = PyResult<T>> + Send,
+) -> PyResult<T> {
+    let Some(limit) = limit else { return call.await };
+    tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
+        Err(PyTimeoutError::new_err(format!("the peer let the call wait for {limit:?}")))
     })
 }
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import json
+import os
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,3 +123,23 @@ def nobody() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
     return port
+
+
+def sockets() -> int:
+    """How many sockets this process has open, those of the runtime among them."""
+    eyas.Endpoint()
+    gc.collect()
+    number = 0
+    for name in os.listdir("/proc/self/fd"):
+        # Another thread may have closed it by now.
+        with contextlib.suppress(OSError):
+            number += os.readlink(f"/proc/self/fd/{name}").startswith("socket:")
+    return number
+
+
+def wait_for_sockets(number: int) -> None:
+    """Until there are so few; fails if they do not become that."""
+    deadline = time.monotonic() + SOON
+    while sockets() > number:
+        assert time.monotonic() < deadline, f"{sockets()} sockets are open, and {number} were before"
+        time.sleep(0.01)

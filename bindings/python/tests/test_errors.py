@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import pytest
 from conftest import Server, Silent
 
 import eyas
+from eyas import _errors, _native
 
 
 def test_nobody_listens(nobody: int) -> None:
@@ -87,3 +89,34 @@ def test_a_connection_to_nobody(nobody: int) -> None:
     with pytest.raises(eyas.ConnectError) as raised:
         eyas.create_connection(("127.0.0.1", nobody), transports=("tcp",))
     assert raised.value.candidates == ((f"tcp 127.0.0.1:{nobody} tls", "refused"),)
+
+
+def test_every_kind_has_its_class() -> None:
+    """What the native part can say, and what is raised for it, are of the same kinds."""
+    assert set(_errors._CLASSES) == set(_native.kinds())
+    for kind in _native.kinds():
+        facts: _errors.Facts = {
+            "kind": kind,
+            "message": "how it was",
+            "url": "https://host/",
+            "candidates": [],
+            "causes": [kind],
+        }
+        error = _errors.of(facts)
+        assert type(error) is not eyas.Error
+        assert getattr(eyas, type(error).__name__) is type(error)
+        assert (error.kind, error.url, error.causes) == (kind, "https://host/", (kind,))
+        copy = pickle.loads(pickle.dumps(error))
+        assert (type(copy), copy.kind, copy.url) == (type(error), kind, "https://host/")
+        assert str(error).startswith("how it was")
+
+
+def test_a_body_that_is_no_json(client: eyas.Client) -> None:
+    response = client.post("/echo", content=b'{"a":')
+    with pytest.raises(eyas.JSONDecodeError) as raised:
+        response.json()
+    error = raised.value
+    assert (error.kind, error.url) == ("body-json", response.url)
+    assert isinstance(error, json.JSONDecodeError)
+    assert isinstance(error, eyas.DecodingError)
+    assert error.pos == 5

@@ -1,4 +1,4 @@
-"""A thousand requests leave memory and descriptors as they were."""
+"""A thousand requests, and a thousand associations, leave memory and descriptors as they were."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from conftest import SOON, Server
 
 import eyas
+from eyas.sctp import sync
 
 #: What the allocator may keep between one stretch and the next, in bytes.
 SLACK = 8 * 2**20
@@ -79,3 +80,29 @@ def test_asyncio(server: Server) -> None:
             assert after[1] <= before[1] + 2
 
     asyncio.run(run())
+
+
+def test_associations() -> None:
+    endpoint = eyas.Endpoint()
+    with sync.listen("127.0.0.1", udp_port=0) as listener:
+
+        def associate(times: int) -> None:
+            for _ in range(times):
+                here = sync.connect(
+                    "127.0.0.1",
+                    listener.port,
+                    transports=("sctp-udp",),
+                    udp_port=listener.udp_port,
+                    timeout=SOON,
+                    endpoint=endpoint,
+                )
+                with here, listener.accept(SOON) as there:
+                    here.send(bytes(1000))
+                    assert there.receive() is not None
+
+        associate(300)
+        before = memory(), descriptors()
+        associate(1000)
+        after = memory(), descriptors()
+    assert after[0] - before[0] < SLACK
+    assert after[1] <= before[1]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from conftest import SOON, Server, Silent
@@ -71,6 +73,46 @@ def test_ctrl_c_ends_a_call_and_its_sockets(silent: Silent, call: str) -> None:
         finally:
             watchdog.cancel()
             child.kill()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "sync.connect(*target)",
+        # asyncio cancels what runs.
+        "asyncio.run(eyas.sctp.connect(*target))",
+    ],
+)
+def test_ctrl_c_leaves_no_socket_of_sctp(call: str) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.settimeout(2 * SOON)
+        call = call.replace("*target", "'127.0.0.1', 5000, udp_port=port, config=Config()")
+        with python(
+            f"""
+            import asyncio, signal, sys
+            sys.path.insert(0, sys.argv[1])
+            import eyas.sctp
+            from conftest import sockets, wait_for_sockets
+            from eyas.sctp import Config, sync
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            port, before = int(sys.argv[2]), sockets()
+            try:
+                {call}
+            except KeyboardInterrupt:
+                print("interrupted")
+            wait_for_sockets(before)
+            print("none is left")
+            """,
+            str(Path(__file__).parent),
+            str(silent.getsockname()[1]),
+        ) as child:
+            try:
+                silent.recv(2048)
+                child.send_signal(signal.SIGINT)
+                assert said(child) == "interrupted\nnone is left\n"
+            finally:
+                child.kill()
 
 
 def test_others_run_while_one_waits(silent: Silent) -> None:

@@ -50,3 +50,28 @@ async def in_asyncio() -> None:
     reader, writer = await eyas.open_connection("host", 443, transports=("sctp", "tcp"))
     assert_type(reader, asyncio.StreamReader)
     assert_type(writer, asyncio.StreamWriter)
+    async with await eyas.start_server(lambda reader, writer: None, "::1") as server:
+        assert_type(server, eyas.Server)
+    async with await eyas.sctp.connect("host", 5000) as association:
+        await association.send(b"a", stream=1, lifetime=2.5)
+        assert_type(await association.receive(), "eyas.sctp.Message | None")
+        async for message in association:
+            assert_type(message.data, bytes)
+        async for event in association.events():
+            assert_type(event.event, str)
+        assert_type(association.paths, "tuple[eyas.sctp.Path, ...]")
+    async with await eyas.sctp.listen(port=5000) as listener:
+        async for accepted in listener:
+            assert_type(accepted, eyas.sctp.Association)
+
+
+def messages_that_block() -> None:
+    with eyas.sctp.sync.listen(port=5000) as listener:
+        for association in listener:
+            for message in association:
+                association.send(message.data, stream=message.stream, ppid=message.ppid)
+    identity = eyas.ServerIdentity.self_signed("localhost")
+    with eyas.create_server(("::1", 0), identity=identity) as server:
+        connection, address = server.accept()
+        assert_type(connection, eyas.Connection)
+        assert_type(address, "tuple[str, int]")

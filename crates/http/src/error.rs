@@ -59,7 +59,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 21] = [
+    /// Every one.
+    pub const ALL: [Self; 21] = [
         Self::Url,
         Self::Request,
         Self::Dns,

@@ -41,6 +41,8 @@ from ._client import AsyncClient, Client
 from ._connection import Connection, create_connection
 from ._endpoint import Endpoint
 from ._errors import (
+    AssociationClosed,
+    AssociationLost,
     CertificateError,
     ClientClosed,
     ConnectError,
@@ -49,6 +51,7 @@ from ._errors import (
     Error,
     HTTPStatusError,
     InvalidURL,
+    JSONDecodeError,
     LocalProtocolError,
     ProxyError,
     ReadError,
@@ -64,12 +67,17 @@ from ._errors import (
     WriteError,
 )
 from ._headers import Headers
+from ._identity import ServerIdentity
 from ._race import aplan, arace, plan, race
 from ._response import Redirect, Response
+from ._server import Listener, Server, create_server, start_server
 from ._streams import open_connection
 from ._timeout import Timeout
+from . import sctp
 
 __all__ = [
+    "AssociationClosed",
+    "AssociationLost",
     "AsyncClient",
     "Attempt",
     "CertificateError",
@@ -88,6 +96,8 @@ __all__ = [
     "HTTPStatusError",
     "Headers",
     "InvalidURL",
+    "JSONDecodeError",
+    "Listener",
     "LocalProtocolError",
     "Plan",
     "ProxyError",
@@ -98,6 +108,8 @@ __all__ = [
     "RemoteProtocolError",
     "ResolveError",
     "Response",
+    "Server",
+    "ServerIdentity",
     "StreamClosed",
     "StreamConsumed",
     "TLSError",
@@ -111,6 +123,7 @@ __all__ = [
     "aplan",
     "arace",
     "create_connection",
+    "create_server",
     "delete",
     "get",
     "head",
@@ -122,5 +135,7 @@ __all__ = [
     "put",
     "race",
     "request",
+    "sctp",
+    "start_server",
     "stream",
 ]

@@ -25,6 +25,7 @@ def create_connection(
     transports: Sequence[str] | None = None,
     alpn: Sequence[str] = (),
     server_hostname: str | None = None,
+    sctp_udp_port: int | None = None,
     endpoint: Endpoint | None = None,
     verify: Verify = True,
 ) -> Connection:
@@ -32,10 +33,11 @@ def create_connection(
 
     `transports` are those that the peer may be reached over, most wanted first: QUIC and TCP unless
     said, TCP alone without `tls`. `alpn` are the application protocols to offer, `server_hostname` is
-    whom the certificate has to name if not the host. `timeout` bounds the race, and then each call.
+    whom the certificate has to name if not the host, `sctp_udp_port` the peer's UDP port for SCTP inside
+    UDP. `timeout` bounds the race, and then each call.
     """
     native = _endpoint.of(endpoint, verify)._native
-    target = Target.of(place, transports, tls, alpn, server_hostname, timeout)
+    target = Target.of(place, transports, tls, alpn, server_hostname, timeout, sctp_udp_port)
     connection = Connection(_native.connect(native, target))
     connection.settimeout(timeout)
     return connection
@@ -58,8 +60,11 @@ class Connection:
 
     @property
     def race(self) -> Race:
-        """The race that led to it, as far as it has run by now."""
-        return Race._of(self._raw.race())
+        """The race that led to it, as far as it has run by now; one that was accepted has none."""
+        text = self._raw.race()
+        if text is None:
+            raise LookupError("the connection was accepted here, and the race was its peer's")
+        return Race._of(text)
 
     def recv(self, size: int) -> bytes:
         """At least a byte and at most so many; nothing at the end."""
@@ -93,8 +98,8 @@ class Connection:
     def close(self) -> None:
         """Closes it, once a call that is under way in another thread has come to its end.
 
-        Over QUIC it waits for the peer to be done, two seconds at most: what is under way would be
-        lost with the connection.
+        Over QUIC it waits for the peer to be done, one that was accepted for the peer to close it, two
+        seconds at most: what is under way would be lost with the connection.
         """
         self._raw.close()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Union
 
 from . import _native
+from ._sctp_config import Config, Opening
 
 #: `True`: what the platform trusts; `False`: anybody; a path: the roots in that PEM file and no others.
 Verify = Union[bool, str, "os.PathLike[str]"]
@@ -50,7 +51,8 @@ class Endpoint:
     long as the endpoint, `False` for none. `verify` is whom to trust, `cert` a certificate chain and
     its key to show (two PEM files). `resolve` gives addresses for hosts with a port, as in
     `{"example.org:443": "192.0.2.1"}`, and `dns_server` an address with a port to ask instead of the
-    system's. `mptcp` speaks Multipath TCP where TCP is tried.
+    system's. `mptcp` speaks Multipath TCP where TCP is tried. `sctp` is how the associations behave
+    that it opens, and `sctp_addresses` are those of this host that they use, all that fit unless said.
 
     Cheap to pass around, safe for threads. Clients that are given none make their own.
     """
@@ -64,6 +66,8 @@ class Endpoint:
         resolve: Mapping[str, str | Iterable[str]] | None = None,
         dns_server: str | None = None,
         mptcp: bool = False,
+        sctp: Config | None = None,
+        sctp_addresses: Sequence[str] = (),
     ) -> None:
         trust = _Trust(
             verify=verify is not False,
@@ -72,7 +76,10 @@ class Endpoint:
         )
         names = _Names(server=dns_server, known=_known(resolve or {}))
         file = None if isinstance(memory, bool) else os.fspath(memory)
-        self._native = _native.Endpoint(trust, names, file, memory is not False, mptcp)
+        opening = Opening.of(sctp, sctp_addresses)
+        self._native = _native.Endpoint(
+            trust, names, file, memory is not False, mptcp, opening
+        )
 
     def forget(self, host: str) -> int:
         """Forgets what was learnt of a host, and says how many rows of the memory that were."""

@@ -6,6 +6,7 @@ that `except ConnectionError` and `except TimeoutError` catch what they say.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict
 
@@ -86,6 +87,16 @@ class DecodingError(Error):
     """The body of the response cannot be decompressed."""
 
 
+class JSONDecodeError(DecodingError, json.JSONDecodeError):
+    """The body of the response is not the JSON that it was read as."""
+
+    def __init__(self, msg: str, doc: str = "", pos: int = 0) -> None:
+        json.JSONDecodeError.__init__(self, msg, doc, pos)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.msg, self.doc, self.pos), self.__dict__
+
+
 class TooManyRedirects(Error):
     """There were too many redirects, or one that may not be followed."""
 
@@ -100,6 +111,14 @@ class StreamConsumed(Error, RuntimeError):
 
 class StreamClosed(Error, RuntimeError):
     """The response was closed before its body was read."""
+
+
+class AssociationLost(Error, ConnectionError):
+    """The association of SCTP ended, and not in order: the message says how."""
+
+
+class AssociationClosed(Error, ConnectionError):
+    """The association of SCTP is over, or about to end, and takes nothing more."""
 
 
 class HTTPStatusError(Error):
@@ -136,8 +155,12 @@ _CLASSES: dict[str, type[Error]] = {
     "body-length": ReadError,
     "body-too-large": ReadError,
     "body-decode": DecodingError,
+    "body-json": JSONDecodeError,
+    "status": HTTPStatusError,
     "request-body": WriteError,
     "closed": ClientClosed,
+    "association-lost": AssociationLost,
+    "association-closed": AssociationClosed,
 }
 
 

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from ._reports import ConnectionInfo, Race
-from ._errors import HTTPStatusError, StreamClosed, StreamConsumed
+from ._errors import HTTPStatusError, JSONDecodeError, StreamClosed, StreamConsumed
 from ._headers import Headers
 from ._native import RawResponse
 from ._source import Source
@@ -104,8 +104,13 @@ class Response:
         return self.content.decode(self.encoding, errors="replace")
 
     def json(self, **options: Any) -> Any:
-        """The body read as JSON; the options are those of `json.loads`."""
-        return json.loads(self.content, **options)
+        """The body read as JSON; the options are those of `json.loads`, and so is what it raises."""
+        try:
+            return json.loads(self.content, **options)
+        except json.JSONDecodeError as error:
+            raised = JSONDecodeError(error.msg, error.doc, error.pos)
+            raised.kind, raised.url, raised.causes = "body-json", self.url, ("body-json",)
+            raise raised from None
 
     def raise_for_status(self) -> Response:
         """The response itself, unless its status is an error."""

@@ -23,6 +23,7 @@ async def open_connection(
     transports: Sequence[str] | None = None,
     alpn: Sequence[str] = (),
     server_hostname: str | None = None,
+    sctp_udp_port: int | None = None,
     timeout: float | None = None,
     limit: int = LIMIT,
     endpoint: Endpoint | None = None,
@@ -32,13 +33,14 @@ async def open_connection(
 
     `transports` are those that the peer may be reached over, most wanted first: QUIC and TCP unless
     said, TCP alone without `tls`. `alpn` are the application protocols to offer, `server_hostname` is
-    whom the certificate has to name if not the host. `timeout` bounds the race, in seconds.
+    whom the certificate has to name if not the host, `sctp_udp_port` the peer's UDP port for SCTP inside
+    UDP. `timeout` bounds the race, in seconds.
 
     `writer.get_extra_info("info")` is what the connection is, an `eyas.ConnectionInfo`, and
     `writer.get_extra_info("race")` how the race ran, an `eyas.Race`.
     """
     native = _endpoint.of(endpoint, verify)._native
-    target = Target.of((host, port), transports, tls, alpn, server_hostname, timeout)
+    target = Target.of((host, port), transports, tls, alpn, server_hostname, timeout, sctp_udp_port)
     raw = await _native.aconnect(native, target)
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=limit, loop=loop)

@@ -17,6 +17,10 @@ class Target:
     alpn: list[str]
     server_hostname: str | None
     timeout: float | None
+    #: Whether SCTP has DTLS below it in place of TLS on its streams.
+    dtls: bool = False
+    #: Where the peer awaits SCTP inside UDP.
+    sctp_udp_port: int | None = None
 
     @classmethod
     def of(
@@ -27,6 +31,7 @@ class Target:
         alpn: Sequence[str],
         server_hostname: str | None,
         timeout: float | None,
+        sctp_udp_port: int | None = None,
     ) -> Target:
         """Over QUIC and TCP unless other transports are named; QUIC always has TLS."""
         if transports is None:
@@ -34,7 +39,16 @@ class Target:
         if isinstance(transports, str):
             raise TypeError(f"transports is a sequence of names, such as ({transports!r},)")
         host, port = place
-        return cls(host, port, list(transports), tls, list(alpn), server_hostname, timeout)
+        return cls(
+            host=host,
+            port=port,
+            transports=list(transports),
+            tls=tls,
+            alpn=list(alpn),
+            server_hostname=server_hostname,
+            timeout=timeout,
+            sctp_udp_port=sctp_udp_port,
+        )
 
 
 def address(text: str | None) -> tuple[str, int] | None:

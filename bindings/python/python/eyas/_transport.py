@@ -36,9 +36,10 @@ class Transport(asyncio.Transport):
         self._eof = self._closing = self._lost = False
         self._may_read = asyncio.Event()
         self._may_read.set()
-        protocol.connection_made(self)
-        self._receiver = loop.create_task(self._receive())
         self._sender: asyncio.Task[None] | None = None
+        self._receiver = loop.create_task(self._receive())
+        # A server's callback may write at once.
+        protocol.connection_made(self)
 
     # Reading.
 
@@ -183,7 +184,10 @@ class _Extra(Mapping[str, Any]):
         if name == "info":
             return self._connection.info
         if name == "race":
-            return self._connection.race
+            try:
+                return self._connection.race
+            except LookupError:
+                raise KeyError(name) from None
         if name == "peername":
             return self._connection.getpeername()
         if name == "sockname":
