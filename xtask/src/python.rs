@@ -35,7 +35,11 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     }
     let wheel = build(&tools, &place.join("wheels"))?;
     println!("the wheel is {}", wheel.display());
-    if tests { test(&place, &wheel) } else { Ok(()) }
+    if !tests {
+        return Ok(());
+    }
+    test(&place, &wheel)?;
+    test_niquests(&place, &wheel)
 }
 
 /// The interpreter of a virtual environment, which is made if it is not there.
@@ -82,12 +86,8 @@ fn test(place: &Path, wheel: &Path) -> Result<(), String> {
     install(&python, &[&wheel.to_string_lossy()])?;
     let tests = format!("{PACKAGE}/tests");
     install(&python, &["-r", &format!("{tests}/requirements.txt")])?;
-    let run = |words: &[&str]| {
-        // What is left in __pycache__ of the sources would only be in the way.
-        check(command(&python.to_string_lossy(), words).env("PYTHONDONTWRITEBYTECODE", "1"))
-    };
-    let settings = format!("{PACKAGE}/pyproject.toml");
-    run(&["-m", "pytest", "-q", "-c", &settings, "--rootdir", PACKAGE, &tests])?;
+    let run = |words: &[&str]| run_clean(&python, words);
+    run_tests(&python, &tests)?;
     let cache = place.join("mypy");
     let cache = cache.to_string_lossy();
     let mypy = ["-m", "mypy", "--strict", "--cache-dir", &cache];
@@ -95,6 +95,27 @@ fn test(place: &Path, wheel: &Path) -> Result<(), String> {
     run(&[&mypy[..], &[&tests]].concat())?;
     run(&["-m", "mypy.stubtest", "eyas._native"])?;
     pyright(&python, &tests)
+}
+
+/// The tests below a path.
+fn run_tests(python: &Path, tests: &str) -> Result<(), String> {
+    let settings = format!("{PACKAGE}/pyproject.toml");
+    run_clean(python, &["-m", "pytest", "-q", "-c", &settings, "--rootdir", PACKAGE, tests])
+}
+
+fn run_clean(python: &Path, words: &[&str]) -> Result<(), String> {
+    // What is left in __pycache__ of the sources would only be in the way.
+    check(command(&python.to_string_lossy(), words).env("PYTHONDONTWRITEBYTECODE", "1"))
+}
+
+/// The tests with niquests, which would take the place of a part of requests.
+fn test_niquests(place: &Path, wheel: &Path) -> Result<(), String> {
+    let python = environment(&place.join("niquests"))?;
+    let tests = format!("{PACKAGE}/tests");
+    let wheel = wheel.to_string_lossy();
+    install(&python, &["--force-reinstall", "--no-deps", &wheel])?;
+    install(&python, &["-r", &format!("{tests}/requirements-niquests.txt")])?;
+    run_tests(&python, &format!("{tests}/test_niquests.py"))
 }
 
 /// The other type checker, a program for Node.

@@ -1,21 +1,32 @@
-"""httpx over eyas."""
+"""httpx and its successor over eyas."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import httpx
+import httpx2
 import pytest
 from conftest import SOON, Server, Silent
 
 import eyas
 import eyas.httpx
+import eyas.httpx2
+
+#: Each library and its transports. What httpx2 has is what httpx had, so that the types of one do for both.
+LIBRARIES: list[Any] = [
+    pytest.param(httpx, eyas.httpx, id="httpx"),
+    pytest.param(httpx2, eyas.httpx2, id="httpx2"),
+]
+each_library = pytest.mark.parametrize(("library", "ours"), LIBRARIES)
 
 
-def test_a_client_of_httpx(server: Server) -> None:
-    transport = eyas.httpx.Transport(verify=server.roots)
-    with httpx.Client(transport=transport, base_url=server.url, timeout=SOON) as client:
+@each_library
+def test_a_client(server: Server, library: Any, ours: Any) -> None:
+    transport = ours.Transport(verify=server.roots)
+    with library.Client(transport=transport, base_url=server.url, timeout=SOON) as client:
         response = client.post("/echo", json={"a": 1}, headers={"X": "1"})
         assert response.json() == {"a": 1}
         assert response.http_version in {"HTTP/2", "HTTP/3"}
@@ -31,14 +42,15 @@ def test_a_client_of_httpx(server: Server) -> None:
             assert sum(map(len, stream.iter_bytes())) == 300_000
 
 
-def test_an_async_client_of_httpx(server: Server) -> None:
+@each_library
+def test_an_async_client(server: Server, library: Any, ours: Any) -> None:
     async def chunks() -> AsyncIterator[bytes]:
         for chunk in (b"one", b"two"):
             yield chunk
 
     async def run() -> None:
-        transport = eyas.httpx.AsyncTransport(verify=server.roots)
-        async with httpx.AsyncClient(
+        transport = ours.AsyncTransport(verify=server.roots)
+        async with library.AsyncClient(
             transport=transport, base_url=server.url, timeout=SOON
         ) as client:
             assert (await client.post("/echo", content=chunks())).content == b"onetwo"
@@ -47,14 +59,17 @@ def test_an_async_client_of_httpx(server: Server) -> None:
     asyncio.run(run())
 
 
-def test_errors_in_the_words_of_httpx(nobody: int, silent: Silent) -> None:
-    with httpx.Client(transport=eyas.httpx.Transport()) as client:
-        with pytest.raises(httpx.ConnectError) as raised:
+@each_library
+def test_errors_in_the_words_of_the_library(
+    nobody: int, silent: Silent, library: Any, ours: Any
+) -> None:
+    with library.Client(transport=ours.Transport()) as client:
+        with pytest.raises(library.ConnectError) as raised:
             client.get(f"http://127.0.0.1:{nobody}/")
         cause = raised.value.__cause__
         assert isinstance(cause, eyas.ConnectError)
         assert cause.candidates
-        with pytest.raises(httpx.ConnectTimeout):
+        with pytest.raises(library.ConnectTimeout):
             client.get(silent.url, timeout=0.3)
-        with pytest.raises(httpx.ReadTimeout):
+        with pytest.raises(library.ReadTimeout):
             client.get(silent.url.replace("https", "http"), timeout=0.3)
