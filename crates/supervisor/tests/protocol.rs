@@ -1,5 +1,7 @@
 //! Whatever comes over a connection is read or refused, and what is written is read back.
 
+use eyas_supervisor::local::control::give;
+use eyas_supervisor::local::subject::addresses;
 use eyas_supervisor::local::{
     Descriptor, MAX_CONTROL, MAX_DATA, MAX_PEER, MAX_SIDE, REQUEST, RESPONSE, Request, Response,
     key_of,
@@ -56,6 +58,41 @@ proptest! {
         prop_assert_eq!(Descriptor::parse(&descriptor.name()), Some(descriptor));
         if let Some(found) = Descriptor::parse(&strange) {
             prop_assert_eq!(&found.name()[..], &strange[..]);
+        }
+    }
+
+    #[test]
+    fn control_messages_fit_the_room_that_there_is(control in prop::collection::vec(any::<u8>(), 0..200),
+                                                   lengths in prop::collection::vec(0_usize..80, 0..4),
+                                                   room in 0_usize..250) {
+        let mut control = control;
+        let mut at = 0;
+        // Most of them are messages, one behind the other.
+        for length in lengths {
+            if let Some(place) = control.get_mut(at..at + size_of::<usize>()) {
+                place.copy_from_slice(&length.to_ne_bytes());
+            }
+            at += length.max(16).next_multiple_of(size_of::<usize>());
+        }
+        let mut memory = vec![0; room];
+        let given = give(&control, room, |at, bytes| {
+            memory[at..at + bytes.len()].copy_from_slice(bytes);
+        });
+        prop_assert!(given.length <= room);
+        prop_assert!(memory[given.length..].iter().all(|byte| *byte == 0));
+        if room >= control.len() {
+            prop_assert!(!given.is_cut);
+        }
+    }
+
+    #[test]
+    fn addresses_are_few_enough(value in prop::collection::vec(any::<u8>(), 0..24), length in any::<i32>()) {
+        let mut value = value;
+        if let Some(place) = value.get_mut(4..8) {
+            place.copy_from_slice(&length.to_ne_bytes());
+        }
+        if let Some((place, bytes)) = addresses(&value) {
+            prop_assert!(place != 0 && (1..=MAX_SIDE).contains(&bytes) && value.len() >= 16);
         }
     }
 
