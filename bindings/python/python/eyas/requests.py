@@ -7,8 +7,9 @@
     session.mount("https://", eyas.requests.Adapter())
 
 The arguments are those of `eyas.Client`; redirects, cookies, authentication, decompression, proxies and
-`verify` are requests' part, unless the adapter has a `verify` or `endpoint` of its own. What a response came over says `eyas.requests.info(response)`. Errors are those
-of requests, and their `__cause__` is the `eyas.Error` with the candidates.
+`verify` are requests' part, unless the adapter has a `verify` or `endpoint` of its own. What a response
+came over says `eyas.requests.info(response)`. Errors are those of requests, and their `__cause__` is the
+`eyas.Error` with the candidates.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from .._endpoint import Endpoint, Verify
 from .._identity import ServerIdentity
 from .._sctp_config import Config
 from . import _base, sync
-from ._base import TRANSPORTS, BaseAssociation, BaseListener, Sending, SendOptions
+from ._base import BaseAssociation, BaseListener, Sending, SendOptions
 from ._reports import Event, Message, Path, Status
 
 if TYPE_CHECKING:

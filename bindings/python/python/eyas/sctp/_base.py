@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from .. import _endpoint, _native
 from .._endpoint import Endpoint, Verify
@@ -15,9 +15,6 @@ from .._reports import ConnectionInfo, Race
 from .._sctp_config import Config
 from .._target import Target
 from ._reports import Path, Status
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 #: How a peer is reached unless said otherwise: directly over IP where that is possible, and inside UDP.
 TRANSPORTS = ("sctp", "sctp-udp")
@@ -102,11 +99,17 @@ class BaseAssociation:
         self._raw.set_primary(path)
 
     def add_address(self, address: str) -> None:
-        """Tells the peer of another address of this host (RFC 5061): `own-address` says how that went."""
+        """Tells the peer of another address of this host (RFC 5061).
+
+        The notification `own-address` says how that went.
+        """
         self._raw.add_address(address)
 
     def remove_address(self, address: str) -> None:
-        """Takes an address of this host back (RFC 5061): `own-address` says how that went."""
+        """Takes an address of this host back (RFC 5061).
+
+        The notification `own-address` says how that went.
+        """
         self._raw.remove_address(address)
 
     def set_peer_primary(self, address: str) -> None:
@@ -130,10 +133,11 @@ class BaseAssociation:
 
     def __repr__(self) -> str:
         text = self._raw.status()
-        if text is None:
-            return f"<{type(self).__module__}.{type(self).__name__}, over>"
-        status = Status._of(text)
-        return f"<{type(self).__module__}.{type(self).__name__} {status.state}, {len(status.paths)} paths>"
+        said = "over"
+        if text is not None:
+            status = Status._of(text)
+            said = f"{status.state}, {len(status.paths)} paths"
+        return f"<{type(self).__module__}.{type(self).__name__}, {said}>"
 
 
 class BaseListener:
@@ -148,7 +152,10 @@ class BaseListener:
 
     @property
     def associations(self) -> int:
-        """How many associations there are, accepted or not; those of a kernel that speaks SCTP do not count."""
+        """How many associations there are, accepted or not.
+
+        Those of a kernel that speaks SCTP do not count.
+        """
         return self._raw.associations()
 
     def close(self) -> None:
