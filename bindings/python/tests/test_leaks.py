@@ -100,7 +100,7 @@ def test_associations() -> None:
                     here.send(bytes(1000))
                     assert there.receive() is not None
 
-        associate(300)
+        associate(100)
         before = memory(), descriptors()
         associate(1000)
         after = memory(), descriptors()

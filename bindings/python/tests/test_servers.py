@@ -6,6 +6,7 @@ import asyncio
 import errno
 import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,8 @@ def test_a_race_of_quic_and_tcp_at_one_port(identity: eyas.ServerIdentity, roots
             assert here.recv(4) == b"pong"
             with pytest.raises(LookupError):
                 _ = there.race
+            # What was accepted waits for the client to close it.
+            here.close()
             there.close()
 
 
@@ -141,8 +144,15 @@ def test_serve_forever_ends_with_its_task() -> None:
         with pytest.raises(asyncio.CancelledError):
             await serving
         await server.wait_closed()
-        # The port is free again.
-        socket.create_server(server.address).close()
+        # The port is free again, once the runtime has let go of it.
+        deadline = time.monotonic() + SOON
+        while True:
+            try:
+                socket.create_server(server.address).close()
+                return
+            except OSError:
+                assert time.monotonic() < deadline
+                await asyncio.sleep(0.01)
 
     asyncio.run(run())
 
