@@ -27,7 +27,6 @@ use std::time::Duration;
 use eyas_netem::world::Direction;
 
 use super::testbed::Testbed;
-use super::trial::OBJECT;
 use super::{LiveError, Run, awake};
 use crate::emulator::{Host, LinkConfig, PathTopology, Topology};
 use crate::run::{Observed, RunResult};
@@ -41,6 +40,8 @@ use zone::Zone;
 /// The paths of the families; the name server is on that of IPv4.
 const FOUR: &str = "four";
 const SIX: &str = "six";
+/// What is fetched: a page, for browsers keep anything else as a file.
+const PAGE: &str = "/";
 /// How long packets of a fetch that has ended are still waited for.
 const AFTER: Duration = Duration::from_millis(20);
 
@@ -103,13 +104,13 @@ impl Trial<'_> {
             Scheme::Http => "http",
             Scheme::Https => "https",
         };
-        let url = format!("{scheme}://{name}{OBJECT}");
+        let url = format!("{scheme}://{name}{PAGE}");
         let home = directory.join(format!("home-{}", self.number));
         for fetch in 1..=self.setup.fetches {
             if stop.load(Ordering::Relaxed) {
                 return Err(LiveError::Stopped);
             }
-            let (seen, ended) = self.fetch(directory, &url, &home, stop)?;
+            let (seen, ended) = self.fetch(directory, (&name, &url), &home, stop)?;
             put(run, fetch, &measures::measure(&seen, &name, ended));
             if self.number == 0
                 && let Some(begin) = measures::beginning(&seen, &name)
@@ -130,7 +131,7 @@ impl Trial<'_> {
     fn fetch(
         &self,
         directory: &Path,
-        url: &str,
+        (name, url): (&str, &str),
         home: &Path,
         stop: &AtomicBool,
     ) -> Result<(Vec<Seen>, Option<Duration>), LiveError> {
@@ -143,7 +144,10 @@ impl Trial<'_> {
         emulator.end_capture()?;
         let bytes = std::fs::read(&file).map_err(|cause| LiveError::Inside(cause.to_string()))?;
         let packets = capture::packets(&bytes);
-        Ok((at_the_client(&packets), ended?.at))
+        let mut seen = at_the_client(&packets);
+        // What browsers ask for on their own account is none of the fetch.
+        seen.retain(|packet| measures::belongs(packet, name));
+        Ok((seen, ended?.at))
     }
 }
 

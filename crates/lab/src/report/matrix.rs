@@ -104,7 +104,7 @@ fn of(document: &Document, point: &PointRow) -> String {
     format!(
         "<section class=\"course\" id=\"{}\">\n<h2>{}: {}</h2>\n<p class=\"method\">The packets of the \
          first trial, at the client's end of the link; ms from the first query for the name. What says \
-         nothing new is left out. <a href=\"#matrix\">Back to the table</a></p>\n{courses}</section>\n",
+         nothing new, and queries for other names, are left out. <a href=\"#matrix\">Back to the table</a></p>\n{courses}</section>\n",
         anchor(&point.id),
         escape(&client),
         escape(&format!("{scene}{place}")),

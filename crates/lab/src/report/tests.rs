@@ -1,9 +1,11 @@
 //! The page holds what it must, and nothing from elsewhere.
 
+use std::collections::BTreeSet;
+
 use super::page;
 use crate::plan::{Extent, Options, Plan, shipped};
-use crate::results::Document;
-use crate::run::{Results, RunResult, StreamResult};
+use crate::results::{Document, Grade};
+use crate::run::{Observed, PacketCourse, PacketLine, Results, RunResult, StreamResult};
 
 /// A document of a shipped plan with made-up numbers that grow with the buffers.
 fn document(name: &str) -> Document {
@@ -82,6 +84,53 @@ fn published_curves_stand_beside_ours() {
     assert!(page.contains(&format!("{}</li>", super::escape(&legend))));
     assert!(page.contains(">3.2 ms <b>4.0 ms (3.0 to 5.0)</b></td>"), "units in the cells");
     assert!(page.contains(">99.7 % <b>100 % (34 to 100)</b></td>"), "a share of two trials");
+}
+
+/// A quick run of clients, in which wget got no response and everybody else got one after 200 ms.
+fn clients() -> Document {
+    let shipped = shipped().iter().find(|shipped| shipped.name == "he-clients").unwrap();
+    let quick = Options { extent: Extent::Quick, ..Options::default() };
+    let plan = Plan::parse(shipped.text, &quick).unwrap();
+    let runs = |curve: &str| {
+        let byte = [("byte".to_owned(), vec![200.0])];
+        let what = "<http://t.lab.test>".to_owned();
+        let line = PacketLine { at: 1.5, sent: true, what: "SYN to IPv6 no. 1".to_owned() };
+        let courses = vec![PacketCourse { what, lines: vec![line], left_out: 2 }];
+        let observed = Some(Observed { version: "v <1>".to_owned(), courses });
+        let columns = byte.into_iter().filter(|_| curve != "wget").collect();
+        vec![RunResult { columns, observed, ..RunResult::default() }]
+    };
+    let points = plan.grid.points.iter().map(|point| (point.id.clone(), runs(&point.curve)));
+    let results = Results { points: points.collect(), ..Results::default() };
+    Document::new(&plan, &results, "commit", vec![1])
+}
+
+#[test]
+fn every_cell_leads_to_its_packets() {
+    let page = page(&clients());
+    let of = |begin: &str| -> BTreeSet<String> {
+        let parts = page.split(begin).skip(1).filter_map(|rest| rest.split_once('"'));
+        parts.map(|(id, _)| id.to_owned()).collect()
+    };
+    let (links, anchors) = (of("href=\"#packets-"), of("id=\"packets-"));
+    assert!(links.contains("v6-drop_wget_0ms") && links.is_subset(&anchors), "{links:?}");
+    assert!(page.contains("v &lt;1&gt;") && page.contains("&lt;http://t.lab.test&gt;"));
+    assert!(page.contains("→ SYN to IPv6 no. 1") && page.contains("and 2 more"));
+}
+
+#[test]
+fn no_response_is_bad_and_what_was_not_run_is_nothing() {
+    let matrix = clients().matrix.unwrap();
+    let grade = |curve: &str, label: &str| {
+        let place = matrix.columns.iter().position(|column| column.label == label).unwrap();
+        let row = matrix.rows.iter().find(|row| row.curve == curve).unwrap();
+        row.cells[place].grade(&matrix.columns[place])
+    };
+    assert_eq!(grade("node", "IPv6 swallowed"), Grade::Good);
+    assert_eq!(grade("node", "IPv6 refused"), Grade::Slow);
+    assert_eq!(grade("wget", "IPv6 swallowed"), Grade::Bad);
+    assert_eq!(grade("node", "no A answer"), Grade::None);
+    assert!(matrix.rows.iter().all(|row| row.curve != "chromium"), "it was not run");
 }
 
 #[test]

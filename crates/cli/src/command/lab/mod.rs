@@ -6,7 +6,9 @@
 //! | `work` | runs until they are done or Ctrl-C comes |
 //! | `shard` | the runs of a plan on several machines |
 //! | `page` | claims and figures on a terminal |
+//! | `matrix` | the table of all curves on a terminal |
 
+mod matrix;
 mod page;
 mod shard;
 mod work;

@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use eyas_lab::claim::{CheckVerdict, Outcome, Verdict};
 use eyas_lab::measure::Measure;
-use eyas_lab::plan::{Extent, Figure, MatrixColumn, Plan};
-use eyas_lab::report::{estimate, number, short};
-use eyas_lab::results::{Document, Grade, MatrixNumber};
+use eyas_lab::plan::{Extent, Figure, Plan};
+use eyas_lab::report::{estimate, number};
+use eyas_lab::results::Document;
 
+use super::matrix;
 use crate::terminal::{Line, Look, Paint, table, table_of_numbers, time, wrapped};
 
 /// Places of the axis that fit on a line.
 const COLUMNS: usize = 6;
-/// Columns of the table of all curves that fit on a line.
-const MATRIX_COLUMNS: usize = 5;
 
 /// The shipped plans.
 pub(super) fn plans(plans: &[Plan], look: Look) -> Vec<Line> {
@@ -40,7 +39,7 @@ pub(super) fn document(document: &Document, look: Look) -> Vec<Line> {
         let warning = format!("A quick run shows the shape alone. {open}");
         lines.extend(wrapped(Paint::Bad, &warning, 0, look));
     }
-    lines.extend(matrix(document, look));
+    lines.extend(matrix::lines(document, look));
     for figure in &document.figures {
         lines.push(Line::new());
         let unit = format!("  {}", figure.measure.label());
@@ -55,45 +54,6 @@ pub(super) fn document(document: &Document, look: Look) -> Vec<Line> {
         lines.extend(claims(&document.claims, look));
     }
     lines
-}
-
-/// The table of all curves, in parts that fit.
-fn matrix(document: &Document, look: Look) -> Vec<Line> {
-    let Some(matrix) = &document.matrix else { return Vec::new() };
-    let has = |place: &usize| matrix.rows.iter().any(|row| row.cells[*place].run);
-    let shown: Vec<usize> = (0..matrix.columns.len()).filter(has).collect();
-    let mut lines = Vec::new();
-    for part in shown.chunks(MATRIX_COLUMNS) {
-        let head = |place: &usize| {
-            let column = &matrix.columns[*place];
-            let unit = if column.unit.is_empty() { "" } else { ", " };
-            format!("{}{unit}{}", column.label, column.unit)
-        };
-        let header: Vec<String> =
-            ["client".to_owned()].into_iter().chain(part.iter().map(head)).collect();
-        let rows = matrix.rows.iter().map(|row| {
-            let cells = part.iter().map(|place| cell(&row.cells[*place], &matrix.columns[*place]));
-            [(Paint::Plain, row.label.clone())].into_iter().chain(cells).collect()
-        });
-        let header: Vec<&str> = header.iter().map(String::as_str).collect();
-        lines.push(Line::new());
-        lines.extend(table_of_numbers(&header, rows.collect(), look));
-    }
-    lines
-}
-
-fn cell(cell: &MatrixNumber, column: &MatrixColumn) -> (Paint, String) {
-    let paint = match cell.grade(column) {
-        Grade::Good => Paint::Good,
-        Grade::Bad => Paint::Bad,
-        Grade::Slow | Grade::None => Paint::Plain,
-    };
-    let text = match cell.value {
-        _ if !cell.run => String::new(),
-        Some(value) => short(value),
-        None => "–".to_owned(),
-    };
-    (paint, text)
 }
 
 fn numbers(document: &Document, figure: &Figure, look: Look) -> Vec<Line> {

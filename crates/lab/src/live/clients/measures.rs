@@ -65,6 +65,14 @@ pub(super) fn beginning(seen: &[Seen], name: &str) -> Option<Duration> {
     query.or_else(|| attempts(seen).first().map(|attempt| attempt.at))
 }
 
+/// Whether a packet is one of a fetch of this name: not if it asks for another name, or answers that.
+pub(super) fn belongs(seen: &Seen, name: &str) -> bool {
+    match &seen.what {
+        What::Dns(dns) => is_of(&dns.name, name),
+        _ => true,
+    }
+}
+
 /// Whether a query is for this name, or for one below it, as that of another port's HTTPS record is.
 fn is_of(asked: &str, name: &str) -> bool {
     asked.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

@@ -9,6 +9,8 @@ use hickory_proto::rr::RecordType;
 
 /// The port of name servers.
 const DNS: u16 = 53;
+/// The port at which QUIC is served.
+const HTTPS: u16 = 443;
 /// The bits of the flags in a TCP header (RFC 9293 §3.1).
 const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
@@ -139,30 +141,28 @@ fn udp(sent: bool, bytes: &[u8]) -> Option<What> {
     let payload = bytes.get(8..)?;
     match flow.remote {
         DNS => dns(payload).map(What::Dns),
-        _ => form(payload).map(|form| What::Quic { flow, form }),
+        HTTPS => form(payload).map(|form| What::Quic { flow, form }),
+        _ => None,
     }
 }
 
 fn form(payload: &[u8]) -> Option<Form> {
-    /// The bits of the first byte that say which form it is, and that it is QUIC.
+    /// The bit of the first byte that says which form it is. The one that says that it is QUIC may be
+    /// anything (RFC 9287).
     const LONG: u8 = 0x80;
-    const FIXED: u8 = 0x40;
     /// Version 2 has other numbers for the same types.
     const VERSION_2: [u8; 4] = [0x6b, 0x33, 0x43, 0xcf];
     let first = *payload.first()?;
-    match (first & LONG != 0, first & FIXED != 0) {
-        (_, false) => None,
-        (false, true) => Some(Form::Short),
-        (true, true) => {
-            let shift = u8::from(payload.get(1..5)? == VERSION_2);
-            Some(match (first >> 4 & 3).wrapping_sub(shift) & 3 {
-                0 => Form::Initial,
-                1 => Form::ZeroRtt,
-                2 => Form::Handshake,
-                _ => Form::Retry,
-            })
-        }
+    if first & LONG == 0 {
+        return Some(Form::Short);
     }
+    let shift = u8::from(payload.get(1..5)? == VERSION_2);
+    Some(match (first >> 4 & 3).wrapping_sub(shift) & 3 {
+        0 => Form::Initial,
+        1 => Form::ZeroRtt,
+        2 => Form::Handshake,
+        _ => Form::Retry,
+    })
 }
 
 fn dns(payload: &[u8]) -> Option<Dns> {
@@ -277,7 +277,9 @@ mod tests {
         assert_eq!(form(0xe3, one), Some(Form::Handshake));
         assert_eq!(form(0xf3, two), Some(Form::Handshake));
         assert_eq!(form(0x41, one), Some(Form::Short));
-        assert_eq!(form(0x01, one), None);
+        // With the bit greased that says that it is QUIC.
+        assert_eq!(form(0x01, one), Some(Form::Short));
+        assert_eq!(form(0x83, one), Some(Form::Initial));
     }
 
     #[test]

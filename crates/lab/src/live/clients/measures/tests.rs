@@ -177,6 +177,9 @@ fn the_response_of_quic_has_a_short_header() {
 fn queries_for_other_names_begin_nothing() {
     assert!(is_of("t1.lab.test", NAME) && is_of("_8443._https.t1.lab.test", NAME));
     assert!(!is_of("xt1.lab.test", NAME) && !is_of("lab.test", NAME));
+    let query = &recorded("0 > dns a")[0];
+    assert!(belongs(query, NAME) && !belongs(query, "t2.lab.test"));
+    assert!(belongs(&recorded("0 > 6 syn")[0], "t2.lab.test"));
     assert_eq!(beginning(&recorded("7 > 6 syn"), NAME), Some(Duration::from_millis(7)));
     assert_eq!(of("").get("failed"), Some(&100.0));
 }
