@@ -73,11 +73,6 @@ impl ByteStream {
         }
     }
 
-    #[cfg(feature = "sctp")]
-    pub(crate) fn info_arc(&self) -> Arc<ConnectionInfo> {
-        Arc::clone(&self.info)
-    }
-
     /// What the connection below is.
     pub fn info(&self) -> &ConnectionInfo {
         &self.info

@@ -6,12 +6,14 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 #[cfg(feature = "sctp")]
-use eyas_race::evidence::{Failure, Level};
+use eyas_race::evidence::Failure;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf};
 
 use crate::byte_stream::{ByteStream, ByteTransport};
 use crate::connection_info::ConnectionInfo;
 pub use crate::feedback::Feedback;
+#[cfg(feature = "sctp")]
+use crate::sctp::SctpStreams;
 
 /// A connection over whichever transport won.
 ///
@@ -88,30 +90,31 @@ impl Connection {
         self.stream.into_tcp().map_err(|stream| Self { stream })
     }
 
-    /// Another pair of SCTP streams as one stream of bytes, under a TLS session of its own if the
-    /// connection has TLS (RFC 3436 §4). The peer has to do the same with the same number. `None`
-    /// if this is no SCTP association that eyas carries itself.
+    /// Another pair of SCTP streams as one stream of bytes: [`SctpStreams::stream`] of
+    /// [`sctp_streams`](Self::sctp_streams). `None` if this is no SCTP association that eyas carries
+    /// itself.
     ///
     /// # Errors
-    /// If the streams are in use, or the handshake fails.
+    /// As there.
     #[cfg(feature = "sctp")]
     pub async fn sctp_stream(
         &self,
         stream: crate::sctp::protocol::identifier::StreamId,
     ) -> Option<Result<ByteStream, Failure>> {
-        let transport = match self.stream.transport() {
-            ByteTransport::Sctp(own) => own
-                .association()
-                .stream(stream)
-                .map(|stream| ByteTransport::Sctp(Box::new(stream)))
-                .map_err(|error| crate::sctp::of_attempt(&error, Level::Transport)),
-            ByteTransport::SctpTls(own) => {
-                own.further(stream).await.map(|secured| ByteTransport::SctpTls(Box::new(secured)))
-            }
-            _ => return None,
+        Some(self.sctp_streams()?.stream(stream).await)
+    }
+
+    /// What makes streams of bytes of the further streams of an SCTP association, and outlives `self`.
+    /// `None` if this is no association that eyas carries itself.
+    #[cfg(feature = "sctp")]
+    pub fn sctp_streams(&self) -> Option<SctpStreams> {
+        let role = match self.stream.transport() {
+            ByteTransport::SctpTls(secured) => Some(secured.role().clone()),
+            _ => None,
         };
-        let (info, feedback) = (self.stream.info_arc(), self.feedback());
-        Some(transport.map(|transport| ByteStream::new(transport, info, feedback, Bytes::new())))
+        let association = self.sctp()?.clone();
+        let (info, feedback) = (self.shared_info(), self.feedback());
+        Some(SctpStreams { association, role, info, feedback })
     }
 
     /// The connection as one stream of bytes; over QUIC one bidirectional stream of it.

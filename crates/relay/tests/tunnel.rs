@@ -266,13 +266,17 @@ async fn another_key_is_not_let_in_and_another_server_is_not_trusted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_is_over_is_told_and_made_anew() {
     let (mut stage, port) = (Stage::new("").await, echo().await);
-    let here = ports::own_port();
-    let local = vec![forward(format!("127.0.0.1:{here}:127.0.0.1:{port}"))];
+    let (here, other) = (ports::own_port(), ports::own_port());
+    let (answers, _ends) = destination().await;
+    let local = [(here, port), (other, answers)]
+        .map(|(at, to)| forward(format!("127.0.0.1:{at}:127.0.0.1:{to}")))
+        .to_vec();
     let (stop, notices) = stage.client(Forwards { local, ..Forwards::default() }).await;
     let client = || TcpStream::connect((Ipv4Addr::LOCALHOST, here));
     converse(client().await.expect("it listens"), 1000).await;
-    let mut open = client().await.expect("it listens");
+    let mut open = TcpStream::connect((Ipv4Addr::LOCALHOST, other)).await.expect("it listens");
     open.write_all(b"half a sentence").await.expect("writes");
+    wait(open.read_u8()).await.expect("it has come");
     stage.stop().await;
     let cut = wait(open.read_to_end(&mut Vec::new())).await.expect_err("a cut, not an end");
     assert_eq!(cut.kind(), std::io::ErrorKind::ConnectionReset);
@@ -383,4 +387,31 @@ async fn a_client_that_comes_back_has_its_ports_and_one_that_is_there_keeps_them
     converse(client, 1000).await;
     former_stop.cancel();
     stop.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_have_streams_of_their_own_where_the_transport_has_streams() {
+    let (stage, port) = (Stage::new("").await, echo().await);
+    let to = eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}")).expect("it");
+    for transport in ALL {
+        let tunnel = stage.tunnel(&[transport]).await.expect("a session");
+        let mut channels = Vec::new();
+        for wanted in 2..8 {
+            // One more is made ready whenever all are in use.
+            let is_ready = async {
+                while transport != Transport::Tcp && tunnel.streams() < wanted {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            wait(is_ready).await;
+            channels.push(wait(tunnel.open(to.clone())).await.expect("a channel"));
+        }
+        futures_util::future::join_all(channels.into_iter().map(|one| converse(one, 300_000)))
+            .await;
+        match transport {
+            Transport::Tcp => assert_eq!(tunnel.streams(), 1),
+            _ => assert!((7..10).contains(&tunnel.streams()), "{}", tunnel.streams()),
+        }
+        wait(tunnel.end()).await;
+    }
 }

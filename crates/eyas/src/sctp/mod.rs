@@ -15,6 +15,7 @@
 //! | `json` | what associations say of themselves, as JSON | |
 //! | `stream` | one stream in each direction as bytes | RFC 3436 §4 |
 //! | `secured` | TLS over a pair of streams | RFC 3436 |
+//! | `streams` | further pairs of streams, of the same peer | RFC 3436 |
 //! | `client` | opening associations | RFC 9260 §5 |
 //! | `wires` | the sockets alone, for another protocol endpoint | |
 //! | `listener` | taking them in | RFC 9260 §5 |
@@ -38,6 +39,7 @@ mod ports;
 pub(crate) mod secured;
 mod slot;
 mod stream;
+mod streams;
 mod tap;
 mod task;
 mod wires;
@@ -52,5 +54,6 @@ pub(crate) use error::of_attempt;
 pub use json::{AssociationJson, EventJson, PathJson};
 pub use listener::{SctpListenParameters, SctpListener, SctpOverIp};
 pub use stream::SctpStream;
+pub use streams::SctpStreams;
 pub use tap::{Tap, Train};
 pub use wires::{Buffers, Changes, Wires};

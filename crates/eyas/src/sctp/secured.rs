@@ -3,11 +3,10 @@
 use std::fmt;
 
 use eyas_race::evidence::{Failure, Level};
-use eyas_sctp::identifier::StreamId;
 use rustls_pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
-use super::{SctpAssociation, SctpStream, of_attempt};
+use super::{SctpAssociation, SctpStream};
 use crate::failure::of_io;
 
 /// How the sessions of an association are made; each side has one of these roles for all of them.
@@ -50,18 +49,8 @@ impl Secured {
         self.tls.get_ref().0.association()
     }
 
-    /// A session on other streams of the association.
-    pub(crate) fn further(
-        &self,
-        stream: StreamId,
-    ) -> impl Future<Output = Result<Self, Failure>> + Send + use<> {
-        let (association, role) = (self.association().clone(), self.role.clone());
-        async move {
-            let stream =
-                association.stream(stream).map_err(|error| of_attempt(&error, Level::Transport))?;
-            let tls = role.secure(stream).await?;
-            Ok(Self { tls, role })
-        }
+    pub(crate) fn role(&self) -> &Role {
+        &self.role
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use eyas::race::policy::Policy;
 use eyas::race::target::Target;
-use eyas::{ByteStream, ConnectError, Connection, Endpoint, KeyFingerprint};
+use eyas::{ConnectError, Connection, Endpoint, KeyFingerprint};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::carry::Carrier;
 use super::dynamic::{Speaker, introduce};
 use super::ends::{accept, connect, listen, pass, reset_when_dropped};
 use super::forward::{Forward, Place};
@@ -79,7 +80,7 @@ pub async fn reach(
     endpoint: &Endpoint,
     target: &Target,
     policy: &Policy,
-) -> Result<(ByteStream, KeyFingerprint), TunnelError> {
+) -> Result<(Carrier, KeyFingerprint), TunnelError> {
     let connecting = endpoint.preconnection(target.clone()).policy(policy.clone()).connect();
     let connection = connecting.await?;
     let key = connection.info().peer_certificates.first().and_then(KeyFingerprint::of);
@@ -90,7 +91,7 @@ pub async fn reach(
         let words = reason.map_or("it was closed at once".to_owned(), |why| why.to_string());
         TunnelError::NotLetIn(End::Lost(words))
     };
-    Ok((connection.into_stream().map_err(closed)?, key))
+    Ok((Carrier::new(connection).map_err(closed)?, key))
 }
 
 /// A session with a server.
@@ -103,10 +104,10 @@ pub struct Tunnel {
 
 impl Tunnel {
     /// Begins a session over a connection, and waits until the server has introduced itself.
-    pub async fn begin(stream: ByteStream, limits: SessionLimits) -> Result<Self, TunnelError> {
+    pub async fn begin(carrier: Carrier, limits: SessionLimits) -> Result<Self, TunnelError> {
         let (link, questions) = Link::new(Side::Client, limits);
         let carried = link.clone();
-        let running = tokio::spawn(async move { carried.run(stream).await });
+        let running = tokio::spawn(async move { carried.run(Side::Client, carrier).await });
         let tunnel = Self { link, questions: Some(questions), running };
         match tunnel.link.up().await {
             Ok(()) => Ok(tunnel),
@@ -127,6 +128,11 @@ impl Tunnel {
             why,
             words,
         })
+    }
+
+    /// Streams of the transport that both ends use, the first included.
+    pub fn streams(&self) -> usize {
+        self.link.lanes()
     }
 
     /// Says goodbye, and waits for the end.
@@ -315,9 +321,9 @@ impl Setup {
             }
             pause = (2 * pause).min(PAUSES.1);
             let begun = async {
-                let (stream, _) = reach(&self.endpoint, &self.target, &self.policy).await?;
-                let way = format!("{} to {}", stream.info().transport, stream.info().remote);
-                Tunnel::begin(stream, self.limits.clone()).await.map(|tunnel| (tunnel, way))
+                let (carrier, _) = reach(&self.endpoint, &self.target, &self.policy).await?;
+                let way = carrier.to_string();
+                Tunnel::begin(carrier, self.limits.clone()).await.map(|tunnel| (tunnel, way))
             };
             tokio::select! {
                 () = stop.cancelled() => return None,

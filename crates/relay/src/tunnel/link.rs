@@ -1,4 +1,4 @@
-//! A session over a stream of bytes, in real time.
+//! A session as its users have it, in real time. `carry` has what carries it.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -8,40 +8,37 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use bytes::BytesMut;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 use super::frame::{Purpose, Why};
-use super::session::{Answer, End, Event, Read, Session, SessionLimits, Side, TRANSMIT};
-use crate::copy::Duplex;
-
-/// For the last words to leave.
-const FAREWELL: Duration = Duration::from_secs(1);
+use super::session::{Answer, End, Event, Lane, Read, Session, SessionLimits, Side};
 
 /// A session that is carried by something. Cheap to clone; it lives for as long as
 /// [`run`](Link::run) does.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     state: Mutex<State>,
-    /// There may be something to send.
-    sends: Notify,
     /// The session is up, or over.
     settled: Notify,
     /// Something was heard of the other end.
-    heard: Notify,
-    began: Instant,
+    pub(super) heard: Notify,
+    /// A further stream of the transport would be of use.
+    wants_lane: Notify,
+    pub(super) began: Instant,
 }
 
 #[derive(Debug)]
-struct State {
-    session: Session,
+pub(super) struct State {
+    pub(super) session: Session,
+    /// Who sends on each stream of the transport, told when there may be something to send.
+    senders: BTreeMap<Lane, Arc<Notify>>,
     /// Who waits for a channel, one row for each that is in use.
     waiting: BTreeMap<u32, Waiting>,
     /// What the other end asks for. The session bounds how much that can be.
@@ -70,9 +67,31 @@ pub(crate) struct Questions {
 }
 
 impl State {
+    /// Has those streams send that have something to, and the first one notice the end.
+    fn wake_senders(&self) {
+        if self.session.end().is_some() {
+            self.wake_sender(Lane::FIRST);
+        }
+        for lane in self.session.ready_lanes() {
+            self.wake_sender(lane);
+        }
+    }
+
+    fn wake_sender_of(&self, channel: u32) {
+        if let Some(lane) = self.session.lane_of(channel) {
+            self.wake_sender(lane);
+        }
+    }
+
+    fn wake_sender(&self, lane: Lane) {
+        if let Some(sender) = self.senders.get(&lane) {
+            sender.notify_one();
+        }
+    }
+
     /// Hands on what has happened, and says whether the session is up or over.
-    fn hand_on(&mut self) -> bool {
-        let Self { session, waiting, asked } = self;
+    pub(super) fn hand_on(&mut self) -> bool {
+        let Self { session, waiting, asked, .. } = self;
         while let Some(event) = session.poll_event() {
             match event {
                 Event::Asked(id, purpose) => {
@@ -102,12 +121,13 @@ impl Link {
     pub(crate) fn new(side: Side, limits: SessionLimits) -> (Self, Questions) {
         let (sender, asked) = mpsc::unbounded_channel();
         let session = Session::new(side, limits, Duration::ZERO);
-        let state = State { session, waiting: BTreeMap::new(), asked: Some(sender) };
+        let senders = BTreeMap::from([(Lane::FIRST, Arc::default())]);
+        let state = State { session, senders, waiting: BTreeMap::new(), asked: Some(sender) };
         let shared = Shared {
             state: Mutex::new(state),
-            sends: Notify::new(),
             settled: Notify::new(),
             heard: Notify::new(),
+            wants_lane: Notify::new(),
             began: Instant::now(),
         };
         let link = Self { shared: Arc::new(shared) };
@@ -115,22 +135,25 @@ impl Link {
     }
 
     /// Does something with the session, and wakes whom that concerns.
-    fn with<T>(&self, act: impl FnOnce(&mut Session, Duration) -> T) -> T {
+    pub(super) fn with<T>(&self, act: impl FnOnce(&mut Session, Duration) -> T) -> T {
         let now = self.shared.began.elapsed();
         let mut state = self.lock();
         let came_of_it = act(&mut state.session, now);
         if state.hand_on() {
             self.shared.settled.notify_waiters();
         }
-        self.shared.sends.notify_one();
+        state.wake_senders();
+        if state.session.wants_lane() {
+            self.shared.wants_lane.notify_one();
+        }
         came_of_it
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn peek<T>(&self, look: impl FnOnce(&Session) -> T) -> T {
+    pub(super) fn peek<T>(&self, look: impl FnOnce(&Session) -> T) -> T {
         look(&self.lock().session)
     }
 
@@ -222,84 +245,34 @@ impl Link {
         ChannelStream { link: self.clone(), id }
     }
 
-    /// Carries the session over this stream until it is over, and says why.
-    pub(crate) async fn run(&self, stream: impl Duplex) -> End {
-        let (mut from, mut to) = tokio::io::split(stream);
-        let mut out = BytesMut::with_capacity(TRANSMIT);
-        tokio::select! {
-            () = self.read_frames(&mut from) => {}
-            () = self.send(&mut to, &mut out) => {}
-            () = self.keep_time() => {}
-        }
-        self.with(|session, _| {
-            session.lost("it ended");
-            session.poll_transmit(&mut out);
-        });
-        let last = async {
-            while !out.is_empty() {
-                to.write_buf(&mut out).await?;
-            }
-            to.flush().await?;
-            to.shutdown().await
-        };
-        // Who does not hear it will notice.
-        let _ = timeout(FAREWELL, last).await;
-        self.end().unwrap_or(End::Lost("it ended".to_owned()))
-    }
-
-    async fn read_frames(&self, from: &mut (impl AsyncRead + Unpin)) {
-        let mut piece = vec![0; TRANSMIT];
-        loop {
-            let read = from.read(&mut piece).await;
-            let is_over = self.with(|session, now| {
-                match read {
-                    Ok(0) => session.lost("the other end closed it"),
-                    Ok(length) => session.handle_bytes(now, &piece[..length]),
-                    Err(error) => session.lost(&error.to_string()),
-                }
-                session.end().is_some()
-            });
-            self.shared.heard.notify_waiters();
-            if is_over {
-                return;
-            }
+    /// Waits until a further stream would be of use.
+    pub(super) async fn wants_lane(&self) {
+        while !self.peek(Session::wants_lane) {
+            self.shared.wants_lane.notified().await;
         }
     }
 
-    async fn send(&self, to: &mut (impl AsyncWrite + Unpin), out: &mut BytesMut) {
-        loop {
-            let is_over = {
-                let mut state = self.lock();
-                state.session.poll_transmit(out);
-                // Sending has made room.
-                state.hand_on();
-                state.session.end().is_some()
-            };
-            let was_empty = out.is_empty();
-            let written = async {
-                while !out.is_empty() {
-                    to.write_buf(out).await?;
-                }
-                to.flush().await
-            };
-            if let Err(error) = written.await {
-                self.with(|session, _| session.lost(&error.to_string()));
-                return;
-            }
-            if is_over {
-                return;
-            }
-            if was_empty {
-                self.shared.sends.notified().await;
-            }
-        }
+    /// Streams of the transport that both ends use.
+    pub(crate) fn lanes(&self) -> usize {
+        self.peek(Session::lanes)
     }
 
-    async fn keep_time(&self) {
-        while let Some(at) = self.peek(Session::next_timeout) {
-            sleep_until(self.shared.began + at).await;
-            self.with(|session, now| session.handle_timeout(now));
+    /// There is a further stream. Gives who tells when there is something to send on it; `None` if there
+    /// are as many as there may be.
+    pub(super) fn add_lane(&self, lane: Lane) -> Option<Arc<Notify>> {
+        let sender = Arc::<Notify>::default();
+        let mut state = self.lock();
+        if !state.session.add_lane(lane) {
+            return None;
         }
+        state.senders.insert(lane, Arc::clone(&sender));
+        sender.notify_one();
+        Some(sender)
+    }
+
+    /// Who tells when there is something to send on the first stream.
+    pub(super) fn first_sender(&self) -> Arc<Notify> {
+        self.lock().senders.get(&Lane::FIRST).cloned().unwrap_or_default()
     }
 }
 
@@ -364,16 +337,19 @@ impl AsyncRead for ChannelStream {
         let read = {
             let mut state = self.lock();
             let read = state.session.read(self.id, buf.initialize_unfilled());
-            if read == Read::Wait {
-                state.waiting.entry(self.id).or_default().reader = Some(cx.waker().clone());
+            match read {
+                Read::Wait => {
+                    state.waiting.entry(self.id).or_default().reader = Some(cx.waker().clone());
+                }
+                // There may be credit to give.
+                Read::Bytes(_) => state.wake_sender_of(self.id),
+                Read::End | Read::Gone => {}
             }
             read
         };
         match read {
             Read::Bytes(length) => {
                 buf.advance(length);
-                // There may be credit to give.
-                self.link.shared.sends.notify_one();
                 Poll::Ready(Ok(()))
             }
             Read::End => Poll::Ready(Ok(())),
@@ -392,17 +368,17 @@ impl AsyncWrite for ChannelStream {
         let taken = {
             let mut state = self.lock();
             let taken = state.session.write(self.id, bytes);
-            if taken == Some(0) && !bytes.is_empty() {
-                state.waiting.entry(self.id).or_default().writer = Some(cx.waker().clone());
+            match taken {
+                Some(0) if !bytes.is_empty() => {
+                    state.waiting.entry(self.id).or_default().writer = Some(cx.waker().clone());
+                }
+                _ => state.wake_sender_of(self.id),
             }
             taken
         };
         match taken {
             Some(0) if !bytes.is_empty() => Poll::Pending,
-            Some(taken) => {
-                self.link.shared.sends.notify_one();
-                Poll::Ready(Ok(taken))
-            }
+            Some(taken) => Poll::Ready(Ok(taken)),
             None => Poll::Ready(Err(self.is_cut())),
         }
     }

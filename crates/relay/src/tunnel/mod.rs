@@ -6,10 +6,12 @@
 //! | [`session`] | channels, their windows, their ends; pure |
 //! | [`keys`] | what a key may do, and which key a server has; pure |
 //! | [`forward`] | what is forwarded, in ssh's words; pure |
+//! | [`Carrier`] | the connection below a session, with its streams |
 //! | [`Server`] | the end that is connected to |
 //! | [`reach`], [`Tunnel`], [`Client`] | the end that connects: once, one session, one after the other |
 //! | [`Notice`] | what either tells of itself |
 
+mod carry;
 mod client;
 mod dynamic;
 mod ends;
@@ -22,6 +24,7 @@ mod notice;
 mod server;
 pub mod session;
 
+pub use carry::Carrier;
 pub use client::{Client, Forwards, Tunnel, TunnelError, reach};
 pub use notice::Notice;
 pub use server::{Grants, Server};

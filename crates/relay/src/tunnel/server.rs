@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::carry::Carrier;
 use super::ends::{accept, connect, pass, reset_when_dropped};
 use super::forward::Place;
 use super::frame::{Purpose, Why};
@@ -104,7 +105,7 @@ impl Server {
             return;
         };
         let transport = connection.info().transport;
-        let Ok(stream) = connection.into_stream() else { return };
+        let Ok(carrier) = Carrier::new(connection) else { return };
         if self.sessions.fetch_add(1, Relaxed) < MAX_SESSIONS {
             let who = if grant.name.is_empty() { key.to_string() } else { grant.name.clone() };
             let text = format!("{who} has come over {transport} from {remote}");
@@ -128,7 +129,7 @@ impl Server {
                 stop.cancelled().await;
                 link.goodbye("the server stops");
             };
-            let end = link.run(stream);
+            let end = link.run(Side::Server, carrier);
             tokio::pin!(end);
             let end = tokio::select! {
                 end = &mut end => end,

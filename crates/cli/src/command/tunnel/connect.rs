@@ -6,9 +6,7 @@ use eyas::race::evidence::Cause;
 use eyas::race::io::RaceFailure;
 use eyas::race::policy::Policy;
 use eyas::race::target::{Service, Target};
-use eyas::{
-    ByteStream, ConnectError, Endpoint, KeyFingerprint, SecurityParameters, ServerIdentity,
-};
+use eyas::{ConnectError, Endpoint, KeyFingerprint, SecurityParameters, ServerIdentity};
 use eyas_relay::handshake::Destination;
 use eyas_relay::tunnel::keys::{HostName, KnownHosts};
 use eyas_relay::tunnel::session::SessionLimits;
@@ -142,7 +140,7 @@ impl<'a> Setting<'a> {
         let builder = Endpoint::builder()
             .security(security)
             .memory(setting::memory(self.flags.memory.as_ref(), None)?)
-            .sctp_association(setting::association(&self.flags.paths))
+            .sctp_association(super::association(&self.flags.paths))
             .sctp_local_addresses(self.flags.paths.local_address.iter().copied());
         let builder = setting::reaching(builder, &self.flags.reach, &self.target).await?;
         builder.build().map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))
@@ -154,9 +152,9 @@ impl<'a> Setting<'a> {
         let keys: Vec<_> = self.known.keys.iter().map(|(key, _)| *key).collect();
         let endpoint = self.endpoint(&keys).await?;
         let reached = reach(&endpoint, &self.target, &self.policy).await;
-        let (stream, key) = reached.map_err(|error| self.failure(error))?;
-        let way = describe(&stream);
-        let begun = Tunnel::begin(stream, SessionLimits::default()).await;
+        let (carrier, key) = reached.map_err(|error| self.failure(error))?;
+        let way = carrier.to_string();
+        let begun = Tunnel::begin(carrier, SessionLimits::default()).await;
         let tunnel = begun.map_err(|error| self.failure(error))?;
         if keys.is_empty() {
             files::append(&self.known.file, &self.host.line(&key))?;
@@ -205,10 +203,6 @@ impl<'a> Setting<'a> {
         };
         Failure::new(Kind::Certificate, text).hint(hint)
     }
-}
-
-fn describe(stream: &ByteStream) -> String {
-    format!("{} to {}", stream.info().transport, stream.info().remote)
 }
 
 fn of_tunnel(error: &TunnelError) -> Failure {

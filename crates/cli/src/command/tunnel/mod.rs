@@ -11,11 +11,15 @@ mod connect;
 mod files;
 mod serve;
 
+use eyas::sctp::protocol::config::{AssociationConfig, SchedulerKind};
 use eyas_relay::tunnel::Notice;
 use serde_json::json;
 
+use super::setting;
 use crate::failure::Failure;
-use crate::flags::{ColorChoice, CommonFlags, TunnelAction, TunnelFlags, TunnelKeyFlags};
+use crate::flags::{
+    ColorChoice, CommonFlags, PathFlags, TunnelAction, TunnelFlags, TunnelKeyFlags,
+};
 use crate::output;
 use crate::terminal::{Line, Look, Paint};
 
@@ -26,6 +30,13 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
         Some(TunnelAction::Keygen(flags)) => keygen(flags, common),
         None => connect::run(flags, common).await,
     }
+}
+
+/// How associations behave that carry tunnels: no stream waits for another one.
+fn association(paths: &PathFlags) -> AssociationConfig {
+    let mut config = setting::association(paths);
+    config.scheduler = SchedulerKind::FairBandwidth;
+    config
 }
 
 fn keygen(flags: &TunnelKeyFlags, common: &CommonFlags) -> Result<(), Failure> {

@@ -12,7 +12,6 @@ use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
 use tokio_util::sync::CancellationToken;
 
 use super::{NoticePrinter, files};
-use crate::command::setting;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelServeFlags};
 
@@ -76,7 +75,7 @@ async fn bind(
         .client_keys(move |key| known.grant(key).is_some())
         .with_alpn([ALPN])
         .sctp_addresses(flags.paths.local_address.iter().copied())
-        .sctp_association(setting::association(&flags.paths))
+        .sctp_association(super::association(&flags.paths))
         .sctp_encapsulation_port(flags.sctp_udp_port.unwrap_or(ENCAPSULATION_PORT))
         .sctp_optional(flags.sctp_udp_port.is_none());
     Listener::bind(parameters).await.map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))

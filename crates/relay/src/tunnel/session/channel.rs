@@ -2,7 +2,7 @@
 
 use bytes::{Buf, BytesMut};
 
-use super::{Answer, SessionLimits};
+use super::{Answer, Lane, SessionLimits};
 use crate::tunnel::frame::{Broken, MAX_DATA, Purpose, Why};
 
 /// Up to so many bytes waiting a channel goes before those with more: a keystroke before a copy.
@@ -198,6 +198,8 @@ impl Receiving {
 /// One channel, from its opening until both ends have let go of it.
 #[derive(Debug)]
 pub(super) struct Channel {
+    /// The stream that it was opened on.
+    pub(super) lane: Lane,
     pub(super) answer: Answer,
     pub(super) sending: Sending,
     pub(super) receiving: Receiving,
@@ -207,7 +209,7 @@ pub(super) struct Channel {
     pub(super) queued: Queued,
 }
 
-/// The queues of the session that a channel stands in, so that it stands in each but once.
+/// The queues of its stream that a channel stands in, so that it stands in each but once.
 #[derive(Debug, Default)]
 pub(super) struct Queued {
     pub(super) due: bool,
@@ -216,9 +218,10 @@ pub(super) struct Queued {
 }
 
 impl Channel {
-    pub(super) fn new(answer: Answer, credit: u32, window: u32) -> Self {
+    pub(super) fn new(lane: Lane, credit: u32, window: u32) -> Self {
         Self {
-            answer,
+            lane,
+            answer: Answer::Waiting,
             sending: Sending::new(credit),
             receiving: Receiving::new(window),
             due: Due::default(),

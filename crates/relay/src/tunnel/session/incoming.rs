@@ -4,23 +4,24 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::channel::Channel;
-use super::{Answer, End, Event, Session};
+use super::{Answer, End, Event, Lane, Session};
 use crate::tunnel::frame::{self, Broken, Frame, Purpose, VERSION, Why};
 
 impl Session {
-    /// Takes in bytes of the other end, however they are cut.
-    pub fn handle_bytes(&mut self, now: Duration, bytes: &[u8]) {
+    /// Takes in bytes of the other end that came on this stream, however they are cut.
+    pub fn handle_bytes(&mut self, now: Duration, lane: Lane, bytes: &[u8]) {
         if self.end.is_some() || bytes.is_empty() {
             return;
         }
+        let Some(state) = self.lanes.get_mut(&lane) else { return };
         self.pulse.heard_at = now;
         self.pulse.is_asked = false;
-        self.unread.extend_from_slice(bytes);
+        state.unread.extend_from_slice(bytes);
         while self.end.is_none() {
-            let handled = match frame::decode(&mut self.unread) {
+            let Some(state) = self.lanes.get_mut(&lane) else { return };
+            let handled = match frame::decode(&mut state.unread) {
                 Ok(None) => return,
-                Ok(Some((id, frame))) => self.handle_frame(id, frame),
+                Ok(Some((id, frame))) => self.handle_frame(lane, id, frame),
                 Err(broken) => Err(broken),
             };
             if let Err(broken) = handled {
@@ -30,7 +31,7 @@ impl Session {
         }
     }
 
-    fn handle_frame(&mut self, id: u32, frame: Frame) -> Result<(), Broken> {
+    fn handle_frame(&mut self, lane: Lane, id: u32, frame: Frame) -> Result<(), Broken> {
         let is_of_session = matches!(
             frame,
             Frame::Hello { .. } | Frame::Ping(_) | Frame::Pong(_) | Frame::Goodbye(_)
@@ -38,31 +39,43 @@ impl Session {
         if is_of_session != (id == 0) {
             return Err(Broken("a frame of the session on a channel, or the other way round"));
         }
-        let is_hello = matches!(frame, Frame::Hello { .. } | Frame::Goodbye(_));
-        if self.window.is_none() && !is_hello {
+        let is_hello = matches!(frame, Frame::Hello { .. });
+        let is_goodbye = matches!(frame, Frame::Goodbye(_));
+        if is_of_session && !is_hello && lane != Lane::FIRST {
+            return Err(Broken("a frame of the session on a further stream"));
+        }
+        let was_greeted = self.lanes.get(&lane).is_some_and(|lane| lane.was_greeted);
+        if !was_greeted && !is_hello && !is_goodbye {
             return Err(Broken("it did not introduce itself"));
         }
         match frame {
-            Frame::Hello { version, window } => return self.handle_hello(version, window),
+            Frame::Hello { version, window } => return self.handle_hello(lane, version, window),
             Frame::Ping(token) => self.due.pong = Some(token),
             Frame::Pong(token) if token <= self.pulse.asked => {
                 self.pulse.answered = self.pulse.answered.max(token);
             }
             Frame::Pong(_) => return Err(Broken("an answer to what was not asked")),
             Frame::Goodbye(words) => self.over(End::Told(words)),
-            Frame::Open(purpose) => return self.handle_open(id, purpose),
-            frame => return self.handle_channel_frame(id, frame),
+            Frame::Open(purpose) => return self.handle_open(lane, id, purpose),
+            frame => return self.handle_channel_frame(lane, id, frame),
         }
         Ok(())
     }
 
-    fn handle_hello(&mut self, version: u16, window: u32) -> Result<(), Broken> {
-        if self.window.is_some() {
+    fn handle_hello(&mut self, lane: Lane, version: u16, window: u32) -> Result<(), Broken> {
+        let Some(state) = self.lanes.get_mut(&lane) else { return Ok(()) };
+        if std::mem::replace(&mut state.was_greeted, true) {
             return Err(Broken("it introduced itself twice"));
         }
         if version != VERSION {
             self.over(End::Version(version));
             return Ok(());
+        }
+        if lane != Lane::FIRST {
+            return match self.window {
+                Some(known) if known == window => Ok(()),
+                _ => Err(Broken("it introduces itself differently on a further stream")),
+            };
         }
         self.window = Some(window);
         let ids: Vec<u32> = self.channels.keys().copied().collect();
@@ -75,34 +88,41 @@ impl Session {
         Ok(())
     }
 
-    fn handle_open(&mut self, id: u32, purpose: Purpose) -> Result<(), Broken> {
-        if self.is_own(id) || id < self.next.1 {
+    fn handle_open(&mut self, lane: Lane, id: u32, purpose: Purpose) -> Result<(), Broken> {
+        let is_own = self.is_own(id);
+        let is_there = self.channels.contains_key(&id);
+        let turned_away: usize = self.lanes.values().map(|lane| lane.turned_away.len()).sum();
+        let Some(state) = self.lanes.get_mut(&lane) else { return Ok(()) };
+        if is_own || is_there || id < state.next {
             return Err(Broken("a channel with a number that it cannot have"));
         }
-        self.next.1 = id.checked_add(2).ok_or(Broken("there are no more numbers"))?;
+        state.next = id.checked_add(2).ok_or(Broken("there are no more numbers"))?;
         let theirs = self.channels.keys().filter(|id| !self.is_own(**id)).count();
         if theirs >= self.limits.channels {
-            if self.due.turned_away.len() >= self.limits.channels {
+            if turned_away >= self.limits.channels {
                 return Err(Broken("it asks for more and more channels, and reads no answer"));
             }
-            self.due.turned_away.push_back(id);
+            if let Some(state) = self.lanes.get_mut(&lane) {
+                state.turned_away.push_back(id);
+            }
             return Ok(());
         }
-        let credit = self.window.unwrap_or(0);
-        let channel = Channel::new(Answer::Waiting, credit, self.limits.first_window);
-        self.channels.insert(id, channel);
+        self.insert(id, lane, None);
         self.events.push_back(Event::Asked(id, purpose));
         Ok(())
     }
 
-    fn handle_channel_frame(&mut self, id: u32, frame: Frame) -> Result<(), Broken> {
-        let is_own = self.is_own(id);
-        let next = if is_own { self.next.0 } else { self.next.1 };
+    fn handle_channel_frame(&mut self, lane: Lane, id: u32, frame: Frame) -> Result<(), Broken> {
+        let theirs = self.lanes.get(&lane).map_or(0, |lane| lane.next);
+        let next = if self.is_own(id) { self.next } else { theirs };
         if id >= next {
             return Err(Broken("a frame of a channel that was never opened"));
         }
         // What was under way when this end let go of its channel is of no use any more.
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
+        if channel.lane != lane {
+            return Err(Broken("a frame of a channel on another stream than its own"));
+        }
         if channel.is_over() {
             return Ok(());
         }

@@ -8,6 +8,9 @@ use std::time::Duration;
 pub struct SessionLimits {
     /// Channels open at once that the other end asked for, and as many of our own: 4096.
     pub channels: usize,
+    /// Streams of the transport beside the first one, where it has streams: 32. Channels beyond that share
+    /// them.
+    pub lanes: usize,
     /// Bytes that the other end may send on a new channel before this end reads them: 64 KiB.
     pub first_window: u32,
     /// What that grows to where they are read as fast as they come: 4 MiB.
@@ -26,6 +29,7 @@ impl Default for SessionLimits {
     fn default() -> Self {
         Self {
             channels: 4096,
+            lanes: 32,
             first_window: 64 * 1024,
             window: 4 * 1024 * 1024,
             growth: 64 * 1024 * 1024,

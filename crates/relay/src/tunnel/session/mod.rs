@@ -1,13 +1,15 @@
-//! A session: all connections between two hosts, over one stream of bytes. Pure.
+//! A session: all connections between two hosts, over one stream of bytes or several. Pure.
 //!
 //! Bytes of the other end go in ([`Session::handle_bytes`]), bytes for it come out
-//! ([`Session::poll_transmit`]), events say which channels have changed ([`Session::poll_event`]), and
+//! ([`Session::poll_transmit`]), for each stream of the transport by itself, so that none waits for
+//! another. All that is said of a channel is said on the one stream that it was opened on. Events say which channels have changed ([`Session::poll_event`]), and
 //! between them stand the calls of this side. Neither a socket nor a clock is here. Whatever the other end
 //! sends, nothing here grows beyond [`SessionLimits`]: each channel has a window, and beside its bytes a
 //! channel has each thing to say at most once.
 
 mod channel;
 mod incoming;
+mod lane;
 mod limits;
 mod outgoing;
 #[cfg(test)]
@@ -18,10 +20,11 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
+pub use lane::Lane;
 pub use limits::SessionLimits;
 
 use self::channel::Channel;
-use self::outgoing::Queues;
+use self::lane::LaneState;
 use super::frame::{self, Purpose, VERSION, Why};
 
 /// Bytes that [`Session::poll_transmit`] fills a buffer with, about.
@@ -99,12 +102,15 @@ pub enum End {
 /// What is to be said of the session itself.
 #[derive(Debug, Default)]
 struct Due {
-    hello: bool,
     ping: Option<u64>,
     pong: Option<u64>,
     goodbye: Option<String>,
-    /// Channels of the other end for which there was no room; as many as there may be channels.
-    turned_away: VecDeque<u32>,
+}
+
+impl Due {
+    fn is_something(&self) -> bool {
+        self.ping.is_some() || self.pong.is_some() || self.goodbye.is_some()
+    }
 }
 
 /// When the other end was heard, and asked.
@@ -124,13 +130,12 @@ pub struct Session {
     limits: SessionLimits,
     /// What the other end allows a new channel, once it has said so.
     window: Option<u32>,
-    unread: BytesMut,
+    lanes: BTreeMap<Lane, LaneState>,
     channels: BTreeMap<u32, Channel>,
-    /// The numbers of the next channel of our own, and of the least that the other end may open.
-    next: (u32, u32),
+    /// The number of the next channel of our own.
+    next: u32,
     /// Bytes that windows may still grow by.
     budget: usize,
-    queues: Queues,
     due: Due,
     events: VecDeque<Event>,
     pulse: Pulse,
@@ -141,19 +146,18 @@ impl Session {
     /// A session that has just been connected.
     pub fn new(side: Side, limits: SessionLimits, now: Duration) -> Self {
         let next = match side {
-            Side::Client => (1, 2),
-            Side::Server => (2, 1),
+            Side::Client => 1,
+            Side::Server => 2,
         };
         Self {
             side,
             window: None,
-            unread: BytesMut::new(),
+            lanes: BTreeMap::from([(Lane::FIRST, LaneState::new(side))]),
             channels: BTreeMap::new(),
             next,
             budget: limits.growth,
             limits,
-            queues: Queues::default(),
-            due: Due { hello: true, ..Due::default() },
+            due: Due::default(),
             events: VecDeque::new(),
             pulse: Pulse { heard_at: now, asked: 0, answered: 0, is_asked: false },
             end: None,
@@ -178,7 +182,8 @@ impl Session {
     /// Bytes that are kept, for tests and fuzzers.
     pub fn held(&self) -> usize {
         let of_channels = self.channels.values().map(|channel| channel.receiving.unread());
-        self.unread.len() + of_channels.sum::<usize>()
+        let of_lanes = self.lanes.values().map(|lane| lane.unread.len());
+        of_lanes.sum::<usize>() + of_channels.sum::<usize>()
     }
 
     /// Asks for a channel. `None` if the session is over, or has as many as it may.
@@ -187,14 +192,22 @@ impl Session {
         if self.end.is_some() || own >= self.limits.channels {
             return None;
         }
-        let id = self.next.0;
-        self.next.0 = id.checked_add(2)?;
-        let credit = self.window.unwrap_or(0);
-        let mut channel = Channel::new(Answer::Waiting, credit, self.limits.first_window);
-        channel.due.open = Some(purpose);
-        self.channels.insert(id, channel);
+        let id = self.next;
+        self.next = id.checked_add(2)?;
+        let lane = self.choose_lane(&purpose);
+        self.insert(id, lane, Some(purpose));
         self.queue_due(id);
         Some(id)
+    }
+
+    fn insert(&mut self, id: u32, lane: Lane, opens: Option<Purpose>) {
+        let credit = self.window.unwrap_or(0);
+        let mut channel = Channel::new(lane, credit, self.limits.first_window);
+        channel.due.open = opens;
+        self.channels.insert(id, channel);
+        if let Some(lane) = self.lanes.get_mut(&lane) {
+            lane.channels += 1;
+        }
     }
 
     /// Gives the other end the channel that it asked for.
@@ -355,8 +368,9 @@ impl Session {
     fn queue_due(&mut self, id: u32) {
         if let Some(channel) = self.channels.get_mut(&id)
             && !std::mem::replace(&mut channel.queued.due, true)
+            && let Some(lane) = self.lanes.get_mut(&channel.lane)
         {
-            self.queues.due.push_back(id);
+            lane.queues.due.push_back(id);
         }
     }
 
@@ -373,9 +387,10 @@ impl Session {
         if std::mem::replace(&mut channel.queued.data, true) {
             return;
         }
+        let Some(lane) = self.lanes.get_mut(&channel.lane) else { return };
         match channel.sending.is_brief() {
-            true => self.queues.brief.push_back(id),
-            false => self.queues.long.push_back(id),
+            true => lane.queues.brief.push_back(id),
+            false => lane.queues.long.push_back(id),
         }
     }
 
@@ -398,6 +413,9 @@ impl Session {
         if self.channels.get(&id).is_some_and(Channel::can_go)
             && let Some(channel) = self.channels.remove(&id)
         {
+            if let Some(lane) = self.lanes.get_mut(&channel.lane) {
+                lane.channels -= 1;
+            }
             self.budget += channel.receiving.growth(&self.limits);
             debug_assert!(self.budget <= self.limits.growth, "what has grown is given back once");
         }
@@ -408,7 +426,7 @@ impl Session {
             return;
         }
         self.end = Some(end);
-        self.unread = BytesMut::new();
+        self.lanes.values_mut().for_each(|lane| lane.unread = BytesMut::new());
         let ids: Vec<u32> = self.channels.keys().copied().collect();
         for id in ids {
             if let Some(channel) = self.channels.get_mut(&id) {

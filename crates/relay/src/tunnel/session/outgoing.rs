@@ -1,44 +1,49 @@
 //! What is said to the other end, and in which order.
 
-use std::collections::VecDeque;
-
 use bytes::{Bytes, BytesMut};
 
-use super::{Session, TRANSMIT};
+use super::lane::LaneState;
+use super::{Lane, Session, TRANSMIT};
 use crate::tunnel::frame::{self, Frame, VERSION, Why};
 
-/// Brief frames in a row while a long one waits: what is brief goes first, and nothing waits for ever.
-const BRIEF_TURNS: u32 = 16;
-
-/// What a channel waits in to send: what is brief before what is long.
-#[derive(Debug, Default)]
-pub(super) struct Queues {
-    pub(super) due: VecDeque<u32>,
-    pub(super) brief: VecDeque<u32>,
-    pub(super) long: VecDeque<u32>,
-    brief_in_a_row: u32,
-}
-
-impl Queues {
-    fn next_data(&mut self) -> Option<u32> {
-        let is_brief = self.long.is_empty() || self.brief_in_a_row < BRIEF_TURNS;
-        if is_brief && let Some(id) = self.brief.pop_front() {
-            self.brief_in_a_row += 1;
-            return Some(id);
-        }
-        self.brief_in_a_row = 0;
-        self.long.pop_front().or_else(|| self.brief.pop_front())
-    }
-}
-
 impl Session {
-    /// Puts what is to be sent next behind what is in the buffer, until that has about [`TRANSMIT`]
-    /// bytes. Nothing is put there if there is nothing.
-    pub fn poll_transmit(&mut self, into: &mut BytesMut) {
-        if std::mem::take(&mut self.due.hello) {
+    /// Puts what is to be sent next on this stream behind what is in the buffer, until that has about
+    /// [`TRANSMIT`] bytes. Nothing is put there if there is nothing.
+    pub fn poll_transmit(&mut self, lane: Lane, into: &mut BytesMut) {
+        let Some(state) = self.lanes.get_mut(&lane) else { return };
+        if (self.end.is_none() || lane == Lane::FIRST) && std::mem::take(&mut state.owes_hello) {
             let window = self.limits.first_window;
             frame::encode(0, &Frame::Hello { version: VERSION, window }, into);
         }
+        if lane == Lane::FIRST {
+            self.say_words(into);
+        }
+        if self.end.is_some() {
+            return;
+        }
+        while into.len() < TRANSMIT
+            && let Some(id) = self.take(lane, |lane| lane.turned_away.pop_front())
+        {
+            frame::encode(id, &Frame::Refuse(Why::TooMany, String::new()), into);
+        }
+        while into.len() < TRANSMIT
+            && let Some(id) = self.take(lane, |lane| lane.queues.due.pop_front())
+        {
+            self.say_due(id, into);
+        }
+        while into.len() < TRANSMIT
+            && let Some(id) = self.take(lane, |lane| lane.queues.next_data())
+        {
+            self.send_data(id, into);
+        }
+    }
+
+    fn take(&mut self, lane: Lane, next: impl Fn(&mut LaneState) -> Option<u32>) -> Option<u32> {
+        self.lanes.get_mut(&lane).and_then(next)
+    }
+
+    /// What is about the session itself.
+    fn say_words(&mut self, into: &mut BytesMut) {
         if let Some(words) = self.due.goodbye.take() {
             frame::encode(0, &Frame::Goodbye(words), into);
         }
@@ -50,21 +55,6 @@ impl Session {
         }
         if let Some(token) = self.due.ping.take() {
             frame::encode(0, &Frame::Ping(token), into);
-        }
-        while into.len() < TRANSMIT
-            && let Some(id) = self.due.turned_away.pop_front()
-        {
-            frame::encode(id, &Frame::Refuse(Why::TooMany, String::new()), into);
-        }
-        while into.len() < TRANSMIT
-            && let Some(id) = self.queues.due.pop_front()
-        {
-            self.say_due(id, into);
-        }
-        while into.len() < TRANSMIT
-            && let Some(id) = self.queues.next_data()
-        {
-            self.send_data(id, into);
         }
     }
 

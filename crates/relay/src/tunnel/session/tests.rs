@@ -1,5 +1,7 @@
 //! Two sessions and the bytes between them, at random and by ladder; and an other end that means harm.
 
+mod lanes;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ const NOW: Duration = Duration::from_secs(1);
 fn limits() -> SessionLimits {
     SessionLimits {
         channels: 4,
+        lanes: 2,
         first_window: 40,
         window: 160,
         growth: 200,
@@ -28,6 +31,9 @@ fn somewhere() -> Purpose {
     Purpose::Connect(Destination { host: Host::parse("a.test").expect("a name"), port: 80 })
 }
 
+/// All streams of a pair.
+const LANES: [Lane; 3] = [Lane::FIRST, Lane(1), Lane(2)];
+
 /// One end, what it wants to say on each channel, and what it has read there.
 struct Party {
     session: Session,
@@ -36,8 +42,8 @@ struct Party {
     read: BTreeMap<u32, Vec<u8>>,
     /// How reading ended: well or not.
     ended: BTreeMap<u32, Read>,
-    /// On its way to the other end.
-    wire: VecDeque<u8>,
+    /// On its way to the other end, on each stream.
+    wires: BTreeMap<Lane, VecDeque<u8>>,
 }
 
 impl Party {
@@ -48,14 +54,18 @@ impl Party {
             wrote: BTreeMap::new(),
             read: BTreeMap::new(),
             ended: BTreeMap::new(),
-            wire: VecDeque::new(),
+            wires: BTreeMap::new(),
         }
     }
 
     fn send(&mut self) {
-        let mut out = BytesMut::new();
-        self.session.poll_transmit(&mut out);
-        self.wire.extend(&out);
+        for lane in LANES {
+            let mut out = BytesMut::new();
+            self.session.poll_transmit(lane, &mut out);
+            self.wires.entry(lane).or_default().extend(&out);
+            let is_ready = self.session.ready_lanes().any(|ready| ready == lane);
+            assert!(!is_ready, "what there is to send was sent");
+        }
     }
 
     fn events(&mut self) {
@@ -92,10 +102,11 @@ impl Party {
     }
 }
 
-fn deliver(from: &mut Party, to: &mut Party, most: usize) -> usize {
-    let length = from.wire.len().min(most);
-    let piece: Vec<u8> = from.wire.drain(..length).collect();
-    to.session.handle_bytes(NOW, &piece);
+fn deliver(from: &mut Party, to: &mut Party, lane: Lane, most: usize) -> usize {
+    let wire = from.wires.entry(lane).or_default();
+    let length = wire.len().min(most);
+    let piece: Vec<u8> = wire.drain(..length).collect();
+    to.session.handle_bytes(NOW, lane, &piece);
     to.events();
     assert_eq!(to.session.end(), None);
     length
@@ -109,7 +120,7 @@ enum Act {
     Finish(usize),
     Release(usize),
     Send,
-    Deliver(usize),
+    Deliver(usize, usize),
 }
 
 fn act() -> impl Strategy<Value = (bool, Act)> {
@@ -120,7 +131,7 @@ fn act() -> impl Strategy<Value = (bool, Act)> {
         1 => (0..8_usize).prop_map(Act::Finish),
         1 => (0..16_usize).prop_map(Act::Release),
         6 => Just(Act::Send),
-        8 => (1..120_usize).prop_map(Act::Deliver),
+        8 => (0..3_usize, 1..120_usize).prop_map(|(l, n)| Act::Deliver(l, n)),
     ];
     (any::<bool>(), act)
 }
@@ -133,7 +144,21 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        Self { parties: [Party::new(Side::Client), Party::new(Side::Server)], released: Vec::new() }
+        let parties = [Party::new(Side::Client), Party::new(Side::Server)];
+        let mut pair = Self { parties, released: Vec::new() };
+        for who in [0, 1] {
+            pair.act(who, Act::Send);
+            pair.act(who, Act::Deliver(0, usize::MAX));
+        }
+        for party in &mut pair.parties {
+            assert!(party.session.add_lane(LANES[1]) && party.session.add_lane(LANES[2]));
+            assert!(!party.session.add_lane(LANES[2]) && !party.session.add_lane(Lane(3)));
+        }
+        for who in [0, 1] {
+            pair.act(who, Act::Send);
+            (1..3).for_each(|lane| pair.act(who, Act::Deliver(lane, usize::MAX)));
+        }
+        pair
     }
 
     fn act(&mut self, who: usize, act: Act) {
@@ -168,8 +193,8 @@ impl Pair {
                 }
             }
             Act::Send => own.send(),
-            Act::Deliver(most) => {
-                deliver(own, other, most);
+            Act::Deliver(lane, most) => {
+                deliver(own, other, LANES[lane], most);
             }
         }
         own.events();
@@ -189,7 +214,8 @@ impl Pair {
                 let [client, server] = &mut self.parties;
                 let (own, other) = if who == 0 { (client, server) } else { (server, client) };
                 own.send();
-                moved += deliver(own, other, usize::MAX);
+                moved +=
+                    LANES.map(|lane| deliver(own, other, lane, usize::MAX)).iter().sum::<usize>();
                 for id in other.open.clone() {
                     other.session.finish(id);
                     while let Read::Bytes(_) = other.read(id, 64) {
@@ -266,11 +292,11 @@ proptest! {
         let mut out = BytesMut::new();
         if hello {
             encode(0, &Frame::Hello { version: VERSION, window: 9 }, &mut out);
-            session.handle_bytes(NOW, &out);
+            session.handle_bytes(NOW, Lane::FIRST, &out);
         }
         let own = session.open(somewhere());
         for piece in pieces {
-            session.handle_bytes(NOW, &piece);
+            session.handle_bytes(NOW, Lane::FIRST, &piece);
             while let Some(event) = session.poll_event() {
                 if let Event::Asked(id, _) = event {
                     session.accept(id, 0);
@@ -278,7 +304,7 @@ proptest! {
                 }
             }
             out.clear();
-            session.poll_transmit(&mut out);
+            session.poll_transmit(Lane::FIRST, &mut out);
             prop_assert!(session.channels() <= 1 + limits().channels);
             prop_assert!(session.held() <= 9 * 160 + frame::HEADER + frame::MAX_PAYLOAD + 40);
         }
@@ -301,14 +327,18 @@ impl Hostile {
     }
 
     fn says(&mut self, channel: u32, frame: &Frame) {
+        self.says_on(Lane::FIRST, channel, frame);
+    }
+
+    fn says_on(&mut self, lane: Lane, channel: u32, frame: &Frame) {
         let mut wire = BytesMut::new();
         encode(channel, frame, &mut wire);
-        self.session.handle_bytes(NOW, &wire);
+        self.session.handle_bytes(NOW, lane, &wire);
     }
 
     fn hears(&mut self) -> Vec<(u32, Frame)> {
         let mut wire = BytesMut::new();
-        self.session.poll_transmit(&mut wire);
+        self.session.poll_transmit(Lane::FIRST, &mut wire);
         std::iter::from_fn(|| frame::decode(&mut wire).expect("frames")).collect()
     }
 }
@@ -326,10 +356,10 @@ fn a_channel_that_nobody_reads_stops_only_itself() {
             pair.act(0, Act::Write(index, vec![7; 30]));
         }
         pair.act(0, Act::Send);
-        pair.act(0, Act::Deliver(usize::MAX));
+        (0..3).for_each(|lane| pair.act(0, Act::Deliver(lane, usize::MAX)));
         while let Read::Bytes(_) = pair.parties[1].read(ids[1], 100) {}
         pair.act(1, Act::Send);
-        pair.act(1, Act::Deliver(usize::MAX));
+        (0..3).for_each(|lane| pair.act(1, Act::Deliver(lane, usize::MAX)));
     }
     let [client, server] = &pair.parties;
     assert_eq!(client.wrote[&ids[0]].len(), 40 + 60, "its window, and what waits to be sent");
@@ -394,7 +424,7 @@ fn who_is_silent_is_asked_and_then_given_up() {
     assert_eq!(session.next_timeout(), Some(NOW + limits.keepalive));
     session.handle_timeout(NOW + limits.keepalive);
     let mut wire = BytesMut::new();
-    session.poll_transmit(&mut wire);
+    session.poll_transmit(Lane::FIRST, &mut wire);
     let frames: Vec<_> = std::iter::from_fn(|| frame::decode(&mut wire).expect("frames")).collect();
     assert_eq!(frames.last(), Some(&(0, Frame::Ping(1))));
     assert_eq!(session.next_timeout(), Some(NOW + limits.silence));
@@ -411,7 +441,7 @@ fn another_version_is_named() {
     let mut session = Session::new(Side::Client, limits(), NOW);
     let mut wire = BytesMut::new();
     encode(0, &Frame::Hello { version: 9, window: 1 }, &mut wire);
-    session.handle_bytes(NOW, &wire);
+    session.handle_bytes(NOW, Lane::FIRST, &wire);
     assert_eq!(session.end(), Some(&End::Version(9)));
 }
 
@@ -420,19 +450,17 @@ fn a_refusal_says_why_and_a_cut_is_told() {
     let mut pair = Pair::new();
     let [client, server] = &mut pair.parties;
     let id = client.session.open(somewhere()).expect("a channel");
+    let lane = client.session.lane_of(id).expect("a stream");
     client.send();
-    server.send();
-    let to_client: Vec<u8> = server.wire.drain(..).collect();
-    client.session.handle_bytes(NOW, &to_client);
-    let to_server: Vec<u8> = client.wire.drain(..).collect();
-    server.session.handle_bytes(NOW, &to_server);
+    let to_server: Vec<u8> = client.wires[&lane].iter().copied().collect();
+    server.session.handle_bytes(NOW, lane, &to_server);
     assert_eq!(server.session.poll_event(), Some(Event::Asked(id, somewhere())));
     server.session.refuse(id, Why::NotAllowed, "permit-open".to_owned());
     server.session.release(id);
     server.send();
     assert_eq!(server.session.channels(), 0);
-    let to_client: Vec<u8> = server.wire.drain(..).collect();
-    client.session.handle_bytes(NOW, &to_client);
+    let to_client: Vec<u8> = server.wires[&lane].iter().copied().collect();
+    client.session.handle_bytes(NOW, lane, &to_client);
     let refused = Answer::Refused(Why::NotAllowed, "permit-open".to_owned());
     assert_eq!(client.session.answer(id), refused);
     client.session.release(id);

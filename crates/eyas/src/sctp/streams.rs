@@ -1,0 +1,109 @@
+//! Further streams of an association as streams of bytes, with the security of the first.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_sctp::identifier::StreamId;
+
+use super::secured::{Role, Secured};
+use super::{SctpAssociation, of_attempt};
+use crate::byte_stream::{ByteStream, ByteTransport};
+use crate::connection_info::ConnectionInfo;
+use crate::failure::failure;
+use crate::feedback::Feedback;
+
+/// What makes streams of bytes of the further streams of an association, also when the
+/// [`Connection`](crate::Connection) has become a stream itself. Cheap to clone; it keeps the association.
+#[derive(Clone)]
+pub struct SctpStreams {
+    pub(crate) association: SctpAssociation,
+    /// `None` where the association has no security.
+    pub(crate) role: Option<Role>,
+    pub(crate) info: Arc<ConnectionInfo>,
+    pub(crate) feedback: Feedback,
+}
+
+impl SctpStreams {
+    /// This pair of streams as one stream of bytes, under a TLS session of its own if the connection has
+    /// TLS (RFC 3436 §4). The peer has to do the same with the same number, and to show the same
+    /// certificate as on stream 0: nothing else ties the sessions to one another.
+    ///
+    /// # Errors
+    /// If the streams are in use, or the handshake fails, or somebody else answers it.
+    pub async fn stream(&self, stream: StreamId) -> Result<ByteStream, Failure> {
+        let opened = self.association.stream(stream);
+        let opened = opened.map_err(|error| of_attempt(&error, Level::Transport))?;
+        let transport = match &self.role {
+            None => ByteTransport::Sctp(Box::new(opened)),
+            Some(role) => {
+                let tls = role.secure(opened).await?;
+                let shown = tls.get_ref().1.peer_certificates().and_then(<[_]>::first);
+                if shown != self.info.peer_certificates.first() {
+                    let detail = format!("another peer than on stream 0 answers on {}", stream.0);
+                    return Err(failure(Cause::Certificate, Level::Transport, detail));
+                }
+                ByteTransport::SctpTls(Box::new(Secured::new(tls, role.clone())))
+            }
+        };
+        let (info, feedback) = (Arc::clone(&self.info), self.feedback.clone());
+        Ok(ByteStream::new(transport, info, feedback, Bytes::new()))
+    }
+}
+
+impl fmt::Debug for SctpStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SctpStreams")
+            .field("association", &self.association)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use eyas_race::candidate::Transport;
+    use eyas_race::policy::Policy;
+    use eyas_race::target::{Host, Target};
+
+    use super::*;
+    use crate::test_ports::own_port;
+    use crate::{Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
+
+    #[tokio::test]
+    async fn a_further_stream_is_of_the_same_peer_or_not_at_all() {
+        let made = |name: &str| ServerIdentity::self_signed([name]).expect("an identity");
+        let (identity, other) = (made("server.test"), made("other.test"));
+        let (port, udp) = (own_port(), own_port());
+        let parameters = ListenParameters::new((Ipv4Addr::LOCALHOST, port).into())
+            .transports([Transport::SctpUdp])
+            .security(identity)
+            .sctp_encapsulation_port(udp);
+        let listener = Listener::bind(parameters).await.expect("a listener");
+        let security = SecurityParameters::platform().accept_any_certificate();
+        let endpoint = Endpoint::builder().security(security).sctp_encapsulation_port(udp);
+        let host = Host::Literal(Ipv4Addr::LOCALHOST.into(), 0);
+        let target = Target::plain(
+            host,
+            port,
+            vec![Transport::SctpUdp],
+            eyas_race::candidate::Security::Tls,
+        );
+        let transports = vec![Transport::SctpUdp];
+        let policy = Policy { transports, ..Policy::default() };
+        let endpoint = endpoint.build().expect("an endpoint");
+        let connecting = endpoint.preconnection(target).policy(policy).connect();
+        let ours = connecting.await.expect("a connection").sctp_streams().expect("streams");
+        let theirs = listener.accept().await.sctp_streams().expect("streams");
+        // As if somebody else had answered on stream 0.
+        let mut impostor = ours.clone();
+        let peer_certificates = vec![other.certificate().clone()];
+        impostor.info = Arc::new(ConnectionInfo { peer_certificates, ..(*ours.info).clone() });
+        let (refused, _) = tokio::join!(impostor.stream(StreamId(1)), theirs.stream(StreamId(1)));
+        assert_eq!(refused.expect_err("another peer").cause, Cause::Certificate);
+        let (one, _) = tokio::join!(ours.stream(StreamId(2)), theirs.stream(StreamId(2)));
+        one.expect("the same peer");
+    }
+}

@@ -1,0 +1,238 @@
+//! What carries a session: the streams of a connection, in real time.
+
+use bytes::BytesMut;
+use eyas::sctp::SctpStreams;
+use eyas::sctp::protocol::identifier::StreamId;
+use eyas::{ByteStream, Connection, quinn};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, sleep_until, timeout};
+
+use super::link::Link;
+use super::session::{End, Lane, Session, Side, TRANSMIT};
+
+/// For the last words to leave, or to come.
+const FAREWELL: std::time::Duration = std::time::Duration::from_secs(1);
+/// Bytes read at once, about what one record of TLS has.
+const READ: usize = 16 * 1024;
+
+/// A connection that carries a session: its first stream, and where others come from.
+#[derive(Debug)]
+pub struct Carrier {
+    first: ByteStream,
+    further: Further,
+}
+
+/// Where the further streams of a connection come from. Each is as secure as the first one: QUIC protects
+/// all that it carries, and over SCTP each pair of streams has a TLS session with the same two keys.
+#[derive(Debug)]
+enum Further {
+    /// It has but one.
+    None,
+    Quic(quinn::Connection),
+    Sctp(SctpStreams),
+}
+
+type Reader = Box<dyn AsyncRead + Send + Unpin>;
+
+/// The way out of a stream.
+enum Writer {
+    Other(Box<dyn AsyncWrite + Send + Unpin>),
+    Quic(quinn::SendStream),
+}
+
+impl Carrier {
+    /// What a connection carries a session by.
+    ///
+    /// # Errors
+    /// Gives the connection back if it is closed already.
+    pub(crate) fn new(connection: Connection) -> Result<Self, Connection> {
+        let further = match (connection.quic(), connection.sctp_streams()) {
+            (Some(quic), _) => Further::Quic(quic.clone()),
+            (None, Some(streams)) => Further::Sctp(streams),
+            (None, None) => Further::None,
+        };
+        connection.into_stream().map(|first| Self { first, further })
+    }
+
+    /// What the connection is.
+    pub fn info(&self) -> &eyas::ConnectionInfo {
+        self.first.info()
+    }
+}
+
+/// The transport and whom it leads to.
+impl std::fmt::Display for Carrier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} to {}", self.info().transport, self.info().remote)
+    }
+}
+
+impl Further {
+    /// The stream of this number: the client opens it, and the server waits for that. `None` if there is
+    /// none any more.
+    async fn stream(&self, side: Side, number: u16) -> Option<(Reader, Writer)> {
+        match (self, side) {
+            (Self::None, _) => None,
+            (Self::Quic(quic), Side::Client) => Some(of_quic(quic.open_bi().await.ok()?)),
+            (Self::Quic(quic), Side::Server) => Some(of_quic(quic.accept_bi().await.ok()?)),
+            (Self::Sctp(streams), _) => {
+                let stream = streams.stream(StreamId(number)).await;
+                let stream = stream.inspect_err(|error| {
+                    tracing::debug!(number, %error, "a tunnel goes on with the streams that it has");
+                });
+                let (from, to) = tokio::io::split(stream.ok()?);
+                Some((Box::new(from), Writer::Other(Box::new(to))))
+            }
+        }
+    }
+}
+
+fn of_quic((to, from): (quinn::SendStream, quinn::RecvStream)) -> (Reader, Writer) {
+    (Box::new(from), Writer::Quic(to))
+}
+
+impl Writer {
+    /// Has what is brief go before what is long, where the transport knows of such things.
+    fn prefer(&self, is_brief: bool) {
+        if let Self::Quic(stream) = self {
+            // Of a stream that is over the session hears when it writes.
+            let _ = stream.set_priority(-i32::from(!is_brief));
+        }
+    }
+
+    async fn write(&mut self, out: &mut BytesMut) -> std::io::Result<()> {
+        match self {
+            Self::Other(to) => write(to, out).await,
+            Self::Quic(to) => write(to, out).await,
+        }
+    }
+}
+
+async fn write(to: &mut (impl AsyncWrite + Unpin), out: &mut BytesMut) -> std::io::Result<()> {
+    while !out.is_empty() {
+        to.write_buf(out).await?;
+    }
+    to.flush().await
+}
+
+impl Link {
+    /// Carries the session until it is over, and says why.
+    pub(crate) async fn run(&self, side: Side, carrier: Carrier) -> End {
+        let Carrier { first, further } = carrier;
+        let (mut from, to) = tokio::io::split(first);
+        let mut to = Writer::Other(Box::new(to));
+        let mut out = BytesMut::with_capacity(TRANSMIT);
+        let sender = self.first_sender();
+        let why = tokio::select! {
+            why = self.read_frames(Lane::FIRST, &mut from) => why,
+            why = self.send(Lane::FIRST, &sender, &mut to, &mut out) => why,
+            () = self.keep_time() => String::new(),
+            () = self.carry_further(side, further) => String::new(),
+        };
+        self.with(|session, _| {
+            session.lost(&why);
+            session.poll_transmit(Lane::FIRST, &mut out);
+        });
+        let last = async {
+            to.write(&mut out).await?;
+            match &mut to {
+                Writer::Other(to) => to.shutdown().await,
+                Writer::Quic(_) => Ok(()),
+            }
+        };
+        // Who does not hear it will notice.
+        let _ = timeout(FAREWELL, last).await;
+        self.end().unwrap_or(End::Lost(why))
+    }
+
+    /// Adds streams as they are of use, and carries the session over them, too. It does not end by itself.
+    async fn carry_further(&self, side: Side, further: Further) {
+        let mut carried = JoinSet::new();
+        if self.up().await.is_ok() {
+            for number in 1..u16::MAX {
+                if side == Side::Client {
+                    self.wants_lane().await;
+                }
+                let lane = Lane(number);
+                let Some((from, to)) = further.stream(side, number).await else { break };
+                let Some(sender) = self.add_lane(lane) else { break };
+                let link = self.clone();
+                carried.spawn(async move { link.carry(lane, &sender, from, to).await });
+            }
+        }
+        std::future::pending().await
+    }
+
+    async fn carry(&self, lane: Lane, sender: &Notify, mut from: Reader, mut to: Writer) {
+        let mut out = BytesMut::new();
+        let why = tokio::select! {
+            why = self.read_frames(lane, &mut from) => why,
+            why = self.send(lane, sender, &mut to, &mut out) => why,
+        };
+        if self.peek(|session| session.was_greeted(lane)) {
+            // Where all streams have ended, the first one may have words about it.
+            sleep(FAREWELL).await;
+            self.give_up(&why);
+        }
+    }
+
+    /// Hands in what comes, until nothing more does, and says why.
+    async fn read_frames(&self, lane: Lane, from: &mut (impl AsyncRead + Unpin)) -> String {
+        let mut piece = vec![0; READ];
+        loop {
+            let length = match from.read(&mut piece).await {
+                Ok(0) => return "the other end closed it".to_owned(),
+                Ok(length) => length,
+                Err(error) => return error.to_string(),
+            };
+            let is_over = self.with(|session, now| {
+                session.handle_bytes(now, lane, &piece[..length]);
+                session.end().is_some()
+            });
+            self.shared.heard.notify_waiters();
+            if is_over {
+                return String::new();
+            }
+        }
+    }
+
+    /// Sends what there is, until the session is over or nothing can be sent, and says why.
+    async fn send(
+        &self,
+        lane: Lane,
+        sender: &Notify,
+        to: &mut Writer,
+        out: &mut BytesMut,
+    ) -> String {
+        loop {
+            let (is_over, is_brief) = {
+                let mut state = self.lock();
+                let is_brief = state.session.is_brief(lane);
+                state.session.poll_transmit(lane, out);
+                // Sending has made room.
+                state.hand_on();
+                (state.session.end().is_some(), is_brief)
+            };
+            let was_empty = out.is_empty();
+            to.prefer(is_brief);
+            if let Err(error) = to.write(out).await {
+                return error.to_string();
+            }
+            if is_over {
+                return String::new();
+            }
+            if was_empty {
+                sender.notified().await;
+            }
+        }
+    }
+
+    async fn keep_time(&self) {
+        while let Some(at) = self.peek(Session::next_timeout) {
+            sleep_until(self.shared.began + at).await;
+            self.with(|session, now| session.handle_timeout(now));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Several streams below one session.
+
+use super::*;
+
+#[test]
+fn a_stream_on_which_nothing_arrives_stops_only_its_own_channels() {
+    let mut pair = Pair::new();
+    (0..2).for_each(|_| pair.act(0, Act::Open));
+    let ids = pair.parties[0].open.clone();
+    let lanes: Vec<_> = ids.iter().map(|id| pair.parties[0].session.lane_of(*id)).collect();
+    assert_eq!(lanes, [Some(Lane(1)), Some(Lane(2))], "each has a stream while there are some");
+    for _ in 0..50 {
+        (0..2).for_each(|index| pair.act(0, Act::Write(index, vec![7; 30])));
+        for who in [0, 1] {
+            pair.act(who, Act::Send);
+            pair.act(who, Act::Deliver(0, usize::MAX));
+            pair.act(who, Act::Deliver(2, usize::MAX));
+        }
+        while let Read::Bytes(_) = pair.parties[1].read(ids[1], 100) {}
+    }
+    assert_eq!(pair.parties[1].read(ids[0], 100), Read::Gone, "it is not even asked for yet");
+    assert!(pair.parties[1].read[&ids[1]].len() > 1000, "{:?}", pair.parties[1].read);
+}
+
+#[test]
+fn streams_are_wanted_while_all_are_in_use_and_are_used_again() {
+    let mut pair = Pair::new();
+    let client = &mut pair.parties[0].session;
+    let ids: Vec<_> = (0..4).filter_map(|_| client.open(somewhere())).collect();
+    let lanes: Vec<_> = ids.iter().map(|id| client.lane_of(*id)).collect();
+    assert_eq!(lanes, [1, 2, 0, 1].map(|lane| Some(Lane(lane))), "then they share them");
+    let asked = Purpose::Listen { bind: String::new(), port: 0 };
+    let mut other = Session::new(Side::Client, limits(), NOW);
+    assert!(!other.wants_lane(), "before it is up");
+    let mut wire = BytesMut::new();
+    encode(0, &Frame::Hello { version: VERSION, window: 9 }, &mut wire);
+    other.handle_bytes(NOW, Lane::FIRST, &wire);
+    assert!(other.wants_lane() && other.add_lane(Lane(1)) && !other.wants_lane());
+    let early = other.open(somewhere()).expect("a channel");
+    assert_eq!(other.lane_of(early), Some(Lane::FIRST), "the other end may not want the stream");
+    other.handle_bytes(NOW, Lane(1), &wire);
+    let listens = other.open(asked).expect("a channel");
+    assert_eq!(other.lane_of(listens), Some(Lane::FIRST), "it carries nothing");
+    let id = other.open(somewhere()).expect("a channel");
+    assert!(other.wants_lane() && other.add_lane(Lane(2)) && !other.wants_lane());
+    other.release(id);
+    other.poll_transmit(Lane(1), &mut BytesMut::new());
+    let again = other.open(somewhere()).expect("a channel");
+    assert_eq!(other.lane_of(again), Some(Lane(1)));
+    other.handle_bytes(NOW, Lane(2), &wire);
+    other.open(somewhere()).expect("a channel");
+    assert!(!other.wants_lane(), "it may have no more");
+}
+
+#[test]
+fn what_breaks_the_protocol_on_a_further_stream_ends_the_session() {
+    let hello = |window| Frame::Hello { version: VERSION, window };
+    let broken: [(&str, Vec<(u32, Frame)>); 5] = [
+        ("it did not introduce itself", vec![(7, Frame::Open(somewhere()))]),
+        ("differently", vec![(0, hello(101))]),
+        ("on a further stream", vec![(0, hello(100)), (0, Frame::Ping(1))]),
+        (
+            "another stream than its own",
+            vec![(0, hello(100)), (9, Frame::Open(somewhere())), (5, Frame::Finish)],
+        ),
+        ("a number that it cannot have", vec![(0, hello(100)), (5, Frame::Open(somewhere()))]),
+    ];
+    for (words, frames) in broken {
+        let mut peer = Hostile::new(Side::Server);
+        peer.says(5, &Frame::Open(somewhere()));
+        assert!(peer.session.add_lane(Lane(1)));
+        for (channel, frame) in frames {
+            peer.says_on(Lane(1), channel, &frame);
+        }
+        let Some(End::Broken(Broken(said))) = peer.session.end() else { panic!("{words}") };
+        assert!(said.contains(words), "{said}, not {words}");
+    }
+}
