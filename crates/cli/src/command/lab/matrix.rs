@@ -1,0 +1,83 @@
+//! The table of all curves on a terminal.
+
+use eyas_lab::plan::MatrixColumn;
+use eyas_lab::report::short;
+use eyas_lab::results::{Document, Grade, MatrixNumber};
+
+use crate::terminal::{Line, Look, Paint, table_of_numbers};
+
+/// What stands around each column.
+const AROUND: usize = 4;
+
+/// The table of all curves, in as many parts as fit below one another; nothing if there is none.
+pub(super) fn lines(document: &Document, look: Look) -> Vec<Line> {
+    let Some(matrix) = &document.matrix else { return Vec::new() };
+    let has = |place: &usize| matrix.rows.iter().any(|row| row.cells[*place].run);
+    let shown: Vec<usize> = (0..matrix.columns.len()).filter(has).collect();
+    let heads: Vec<String> = shown.iter().map(|place| head(&matrix.columns[*place])).collect();
+    let first = matrix.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = heads.iter().map(|head| head.chars().count() + AROUND).collect();
+    let room = look.width.saturating_sub(first + AROUND);
+    let mut lines = Vec::new();
+    for part in parts(&widths, room) {
+        let mut header = vec![""];
+        header.extend(heads[part.clone()].iter().map(String::as_str));
+        let rows = matrix.rows.iter().map(|row| {
+            let of = |place: &usize| cell(&row.cells[*place], &matrix.columns[*place]);
+            let cells = shown[part.clone()].iter().map(of);
+            [(Paint::Plain, row.label.clone())].into_iter().chain(cells).collect()
+        });
+        lines.push(Line::new());
+        lines.extend(table_of_numbers(&header, rows.collect(), look));
+    }
+    lines
+}
+
+fn head(column: &MatrixColumn) -> String {
+    let unit = if column.unit.is_empty() { "" } else { ", " };
+    format!("{}{unit}{}", column.label, column.unit)
+}
+
+/// Columns one after another, as many in each part as there is room for, and one at least.
+fn parts(widths: &[usize], room: usize) -> Vec<std::ops::Range<usize>> {
+    let mut parts = Vec::new();
+    let (mut begin, mut used) = (0, 0);
+    for (place, width) in widths.iter().enumerate() {
+        if place > begin && used + width > room {
+            parts.push(begin..place);
+            (begin, used) = (place, 0);
+        }
+        used += width;
+    }
+    if begin < widths.len() {
+        parts.push(begin..widths.len());
+    }
+    parts
+}
+
+fn cell(cell: &MatrixNumber, column: &MatrixColumn) -> (Paint, String) {
+    let paint = match cell.grade(column) {
+        Grade::Good => Paint::Good,
+        Grade::Slow => Paint::Warn,
+        Grade::Bad => Paint::Bad,
+        Grade::None => Paint::Plain,
+    };
+    let text = match cell.value {
+        _ if !cell.run => String::new(),
+        Some(value) => short(value),
+        None => "–".to_owned(),
+    };
+    (paint, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_is_in_one_part_that_has_room_for_it() {
+        assert_eq!(parts(&[10, 20, 30, 10], 40), [0..2, 2..4]);
+        assert_eq!(parts(&[50, 50], 40), [0..1, 1..2]);
+        assert_eq!(parts(&[], 40), []);
+    }
+}
