@@ -45,14 +45,14 @@ impl Config {
             config.hb_interval = Some(duration(seconds)?).filter(|one| *one > Duration::ZERO);
         }
         if let Some(name) = &self.congestion_control {
-            config.congestion_control =
-                CongestionControlKind::from_name(name).ok_or_else(|| {
-                    let known = CongestionControlKind::ALL.map(CongestionControlKind::name);
-                    let known = known.join(", ");
-                    of_value(format_args!(
-                        "no congestion control is called {name:?}; there are {known}"
-                    ))
-                })?;
+            let kind = CongestionControlKind::from_name(name).ok_or_else(|| {
+                let known = CongestionControlKind::ALL.map(CongestionControlKind::name);
+                let known = known.join(", ");
+                of_value(format_args!(
+                    "no congestion control is called {name:?}; there are {known}"
+                ))
+            })?;
+            config.congestion_control = kind.into();
         }
         Ok(config)
     }

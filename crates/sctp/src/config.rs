@@ -7,10 +7,15 @@ use core::{
 };
 
 pub use crate::auth::{KeyError, MAX_SHARED_KEYS, SharedKeys};
+use crate::congestion::CongestionControlFactory;
+pub use crate::congestion::CongestionControlKind;
 use crate::identifier::StreamId;
+use crate::scheduler::SchedulerFactory;
+pub use crate::scheduler::SchedulerKind;
 
 mod multipath;
 mod profile;
+mod selection;
 mod windows;
 
 pub use multipath::{
@@ -18,6 +23,7 @@ pub use multipath::{
     PathOrder, RtxPolicy, SackPath, StreamMapping, StreamPreference,
 };
 pub use profile::{Choice, Profile};
+pub use selection::Selection;
 pub use windows::{IdleWindow, InitialThreshold, InitialWindow, RttSampling, WindowAccounting};
 
 /// What an endpoint is and allows.
@@ -185,11 +191,11 @@ pub struct AssociationConfig {
     /// (`SCTP_MAXSEG`).
     pub max_segment: Option<u16>,
     /// What decides how much may be under way on a path.
-    pub congestion_control: CongestionControlKind,
+    pub congestion_control: Selection<CongestionControlKind, dyn CongestionControlFactory>,
     /// How losses are found.
     pub loss_detection: LossDetection,
     /// Which stream may send next.
-    pub scheduler: SchedulerKind,
+    pub scheduler: Selection<SchedulerKind, dyn SchedulerFactory>,
     /// Which of several messages that wait is handed to the application first.
     pub receive_order: ReceiveOrder,
     /// What is offered to the peer.
@@ -258,9 +264,9 @@ impl Default for AssociationConfig {
             path_mtu_discovery: true,
             packet_overhead: 0,
             max_segment: None,
-            congestion_control: CongestionControlKind::default(),
+            congestion_control: Selection::default(),
             loss_detection: LossDetection::default(),
-            scheduler: SchedulerKind::default(),
+            scheduler: Selection::default(),
             receive_order: ReceiveOrder::default(),
             extensions: Extensions::default(),
             auto_asconf: false,
@@ -280,81 +286,6 @@ impl Default for AssociationConfig {
     }
 }
 
-/// What decides how much may be under way on a path.
-///
-/// Where several paths are used at once and may share a bottleneck, [`Self::Olia`] takes about one
-/// flow's share there and still fills paths of their own; the first three take a share for each path.
-/// The plan `cmt-coupling` of `eyas-lab` compares them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-#[non_exhaustive]
-pub enum CongestionControlKind {
-    /// As in RFC 9260 §7.2.
-    NewReno,
-    /// RFC 9438.
-    #[default]
-    Cubic,
-    /// By bandwidth and round trip, paced (draft-ietf-ccwg-bbr).
-    Bbr,
-    /// CMT/RP, version 1: coupled by slow-start thresholds (Dreibholz et al., AINA 2010).
-    CmtRpV1,
-    /// CMT/RP, version 2: coupled by bandwidth (Dreibholz et al., ICC 2012).
-    CmtRpV2,
-    /// Linked increases (RFC 6356).
-    Lia,
-    /// Opportunistic linked increases (Khalili et al., CoNEXT 2012;
-    /// draft-khalili-mptcp-congestion-control).
-    Olia,
-}
-
-impl CongestionControlKind {
-    /// Every one.
-    pub const ALL: [Self; 7] = [
-        Self::NewReno,
-        Self::Cubic,
-        Self::Bbr,
-        Self::CmtRpV1,
-        Self::CmtRpV2,
-        Self::Lia,
-        Self::Olia,
-    ];
-
-    /// What plans and command lines call it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NewReno => "new-reno",
-            Self::Cubic => "cubic",
-            Self::Bbr => "bbr",
-            Self::CmtRpV1 => "cmt-rp-v1",
-            Self::CmtRpV2 => "cmt-rp-v2",
-            Self::Lia => "lia",
-            Self::Olia => "olia",
-        }
-    }
-
-    /// What it is, for people, in one line.
-    #[must_use]
-    pub const fn about(self) -> &'static str {
-        match self {
-            Self::NewReno => "As in RFC 9260, each path for itself",
-            Self::Cubic => "RFC 9438, each path for itself",
-            Self::Bbr => "By bandwidth and round trip, paced, each path for itself",
-            Self::CmtRpV1 => "Coupled by slow-start thresholds (CMT/RP, version 1)",
-            Self::CmtRpV2 => "Coupled by bandwidth (CMT/RP, version 2)",
-            Self::Lia => "Coupled by linked increases (RFC 6356)",
-            Self::Olia => "Coupled by opportunistic linked increases",
-        }
-    }
-
-    /// The one of this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.name() == name)
-    }
-}
-
 /// How losses are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -366,27 +297,6 @@ pub enum LossDetection {
     /// By time, with tail-loss probes, as RFC 8985 does for TCP; T3 stays the last resort.
     #[default]
     Rack,
-}
-
-/// Which stream may send next (RFC 8260 §3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-#[non_exhaustive]
-pub enum SchedulerKind {
-    /// First come, first served (`SCTP_SS_FCFS`).
-    #[default]
-    Fcfs,
-    /// Round-robin by message (`SCTP_SS_RR`).
-    RoundRobin,
-    /// Round-robin by packet (`SCTP_SS_RR_PKT`).
-    RoundRobinPacket,
-    /// Strict priority (`SCTP_SS_PRIO`).
-    Priority,
-    /// The same share of bytes for all (`SCTP_SS_FB`).
-    FairBandwidth,
-    /// Shares of bytes by weight (`SCTP_SS_WFQ`).
-    WeightedFairQueueing,
 }
 
 /// Which of several messages that wait for the application goes first; each stream keeps its order.

@@ -40,8 +40,8 @@
 //! | `send` | the sending half: queue, SACKs, losses, partial reliability | RFC 9260 §6, §7 |
 //! | `receive` | the receiving half: TSNs, reassembly, order, the window | RFC 9260 §6 |
 //! | `path` | paths: reachability, RTO, MTU, what may be sent | RFC 9260 §6.3, §8 |
-//! | `congestion` | congestion control, coupled over paths or not | RFC 9260 §7, RFC 9438, RFC 6356 |
-//! | `scheduler` | which stream may send next | RFC 8260 §3 |
+//! | [`congestion`] | congestion control, coupled over paths or not | RFC 9260 §7, RFC 9438, RFC 6356 |
+//! | [`scheduler`] | which stream may send next | RFC 8260 §3 |
 //! | `auth` | authenticated chunks | RFC 4895 |
 //! | `wire` | packets, chunks, parameters, causes | RFC 9260 §3 |
 //! | [`serial`] | TSN, SSN, MID: numbers that wrap | RFC 1982 |
@@ -144,11 +144,9 @@ mod association;
 pub mod auth;
 #[cfg(not(feature = "internals"))]
 mod auth;
+mod built_in;
 pub mod config;
-#[cfg(feature = "internals")]
 pub mod congestion;
-#[cfg(not(feature = "internals"))]
-mod congestion;
 pub mod counters;
 pub mod data_channel;
 pub mod endpoint;
@@ -165,10 +163,7 @@ mod path;
 pub mod receive;
 #[cfg(not(feature = "internals"))]
 mod receive;
-#[cfg(feature = "internals")]
 pub mod scheduler;
-#[cfg(not(feature = "internals"))]
-mod scheduler;
 #[cfg(feature = "internals")]
 pub mod send;
 #[cfg(not(feature = "internals"))]

@@ -19,13 +19,14 @@
 //! | `draw` | numbers that nobody can guess | |
 //! | `paths` | all paths of an association, the primary one, the choice of one | RFC 9260 §6.4 |
 
+use alloc::boxed::Box;
 use core::{
     net::{IpAddr, SocketAddr},
     time::Duration,
 };
 
 use crate::config::{AssociationConfig, BurstLimit, FlightCap};
-use crate::congestion::{Congestion, DeliveryRateEstimator};
+use crate::congestion::{CongestionControl, DeliveryRateEstimator};
 use crate::identifier::PathId;
 
 mod allowance;
@@ -64,7 +65,7 @@ pub use state::PathState;
 const UDP_HEADER: usize = 8;
 
 /// One path.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Path {
     /// Which one.
     pub id: PathId,
@@ -77,7 +78,7 @@ pub struct Path {
     /// When T3-rtx runs out, if it runs (RFC 9260 §6.3.2). Kept by the sender.
     pub t3: Option<Duration>,
     /// How much may be under way.
-    pub congestion: Congestion,
+    pub congestion: Box<dyn CongestionControl>,
     state: PathState,
     errors: u32,
     mtu: Mtu,
@@ -132,7 +133,7 @@ impl Path {
             local,
             rto: Rto::new(config),
             t3: None,
-            congestion: Congestion::new(config, mtu.current()),
+            congestion: config.congestion_control.factory().build(config, mtu.current()),
             state: PathState::Unconfirmed,
             errors: 0,
             beat,

@@ -241,7 +241,7 @@ pub(crate) fn association_config(
         config.largest_mtu = mtu;
     }
     config.max_segment = u16::try_from(own.max_segment).ok().filter(|most| *most > 0);
-    config.scheduler = scheduler(own.scheduler);
+    config.scheduler = scheduler(own.scheduler).into();
     config.stream_values.clone_from(&own.stream_values);
     let offers = &socket.extensions;
     config.extensions.partial_reliability = offers.partial_reliability;

@@ -52,7 +52,8 @@ pub fn association(bits: u8) -> AssociationConfig {
         0 => eyas_sctp::config::CongestionControlKind::NewReno,
         1 => eyas_sctp::config::CongestionControlKind::Bbr,
         _ => eyas_sctp::config::CongestionControlKind::Cubic,
-    };
+    }
+    .into();
     if bits >> 6 == 2 {
         config.loss_detection = eyas_sctp::config::LossDetection::Classic;
     }

@@ -141,7 +141,7 @@ pub(crate) fn association(paths: &PathFlags) -> AssociationConfig {
         (config.send_buffer, config.receive_buffer) = (bytes as usize, bytes as usize);
     }
     if let Some(congestion) = paths.congestion {
-        config.congestion_control = congestion;
+        config.congestion_control = congestion.into();
     }
     config
 }

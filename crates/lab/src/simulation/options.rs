@@ -21,9 +21,9 @@ pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> 
     }
     put(&mut config.extensions.nr_sack, setup.nr_sack);
     put(&mut config.extensions.interleaving, setup.interleaving);
-    put(&mut config.congestion_control, setup.congestion_control);
+    put(&mut config.congestion_control, setup.congestion_control.map(Into::into));
     put(&mut config.loss_detection, setup.loss_detection);
-    put(&mut config.scheduler, setup.scheduler);
+    put(&mut config.scheduler, setup.scheduler.map(Into::into));
     if let Some(name) = setup.receive_order {
         config.receive_order = receive_order(name, &setup.priorities);
     }

@@ -79,12 +79,9 @@ pub(crate) fn share(controller: &str) -> Result<String, Box<dyn std::error::Erro
     let mut config = config();
     config.send_buffer = BUFFER;
     config.receive_buffer = BUFFER;
-    config.congestion_control = match controller {
-        "new-reno" => CongestionControlKind::NewReno,
-        "cubic" => CongestionControlKind::Cubic,
-        "bbr" => CongestionControlKind::Bbr,
-        other => return Err(format!("no controller is called {other}").into()),
-    };
+    let kind = CongestionControlKind::from_name(controller);
+    let kind = kind.ok_or_else(|| format!("no controller is called {controller}"))?;
+    config.congestion_control = kind.into();
     let (mut client, mut server) = (Side::new(CLIENT, &config), Side::new(SERVER, &config));
     let (mut there, mut back) = (Direction::new(0x9e37_79b9), Direction::new(0x7f4a_7c15));
     let message = Bytes::from(vec![0x5a; MESSAGE]);

@@ -1,7 +1,6 @@
 //! An association as its user may see it (RFC 6458 §8.2).
 
 use super::Association;
-use crate::congestion::CongestionControl;
 use crate::endpoint::{PathStatus, Status};
 use crate::identifier::StreamId;
 use crate::path::{Path, Paths};

@@ -31,7 +31,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Where the state machine stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BbrState {
+pub(crate) enum BbrState {
     /// Doubling the rate each round until the path is full.
     Startup,
     /// Sending away the queue that startup left.
@@ -75,9 +75,9 @@ struct RateSample {
 
 /// draft-ietf-ccwg-bbr.
 #[derive(Clone, Debug)]
-pub struct Bbr {
+pub(crate) struct Bbr {
     mtu: usize,
-    state: BbrState,
+    pub(super) state: BbrState,
     window: usize,
     pacing_rate: u64,
     /// In percent.
@@ -152,7 +152,7 @@ struct Undo {
 impl Bbr {
     /// For a path whose MTU is this, in bytes of IP packet.
     #[must_use]
-    pub fn new(mtu: usize) -> Self {
+    pub(crate) fn new(mtu: usize) -> Self {
         let window = initial_window(mtu);
         Self {
             mtu,
@@ -216,18 +216,6 @@ impl Bbr {
         }
     }
 
-    /// Where the state machine stands.
-    #[must_use]
-    pub fn state(&self) -> BbrState {
-        self.state
-    }
-
-    /// What the path is believed to carry, in bytes of user data a second.
-    #[must_use]
-    pub fn bandwidth(&self) -> u64 {
-        self.bandwidth
-    }
-
     fn sample(&self, acknowledged: &Acknowledged) -> RateSample {
         let delivery = acknowledged.delivery;
         let low = |delivery: &DeliveryRate| {
@@ -246,6 +234,7 @@ impl Bbr {
     }
 }
 
+// Nothing is done for idle times: the model ages by its own clock, and what restarts is paced.
 impl CongestionControl for Bbr {
     fn window(&self) -> usize {
         self.window
@@ -321,10 +310,6 @@ impl CongestionControl for Bbr {
         self.in_recovery = false;
         self.handle_spurious_loss();
     }
-
-    /// The model ages by its own clock, so an idle path needs no smaller window: what restarts is
-    /// paced.
-    fn on_idle(&mut self, _now: Duration) {}
 
     fn on_mtu(&mut self, mtu: usize) {
         self.mtu = mtu;

@@ -15,11 +15,11 @@ use super::reno::{Coupling, Reno};
 use super::{Acknowledged, Siblings};
 
 /// CMT/RP, version 1.
-pub type CmtRpV1 = Reno<PooledByThreshold>;
+pub(crate) type CmtRpV1 = Reno<PooledByThreshold>;
 
 /// Shares by slow-start threshold.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PooledByThreshold;
+pub(crate) struct PooledByThreshold;
 
 impl Coupling for PooledByThreshold {
     fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize {

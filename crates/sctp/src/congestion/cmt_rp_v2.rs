@@ -14,11 +14,11 @@ use super::reno::{Coupling, Reno};
 use super::{Acknowledged, Siblings};
 
 /// CMT/RP, version 2.
-pub type CmtRpV2 = Reno<PooledByRate>;
+pub(crate) type CmtRpV2 = Reno<PooledByRate>;
 
 /// Shares by bandwidth.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PooledByRate;
+pub(crate) struct PooledByRate;
 
 impl Coupling for PooledByRate {
     fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize {

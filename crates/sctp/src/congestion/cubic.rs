@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use super::loss_window::{LossWindow, WindowRules};
 use super::slow_start::{Growth, SlowStart};
-use super::{Acknowledged, CongestionControl, CongestionEvent, Lost, Sent, nanoseconds};
+use super::{Acknowledged, CongestionControl, CongestionEvent, Sent, nanoseconds};
 
 /// `β_cubic` is 0.7 (RFC 9438 §4.6): what is left of the window after a loss, in tenths.
 const BETA: usize = 7;
@@ -25,7 +25,7 @@ const MAX_TIME: u64 = 1 << 21;
 
 /// RFC 9438.
 #[derive(Clone, Debug)]
-pub struct Cubic {
+pub(crate) struct Cubic {
     pub(super) base: LossWindow,
     slow_start: SlowStart,
     /// Whether the next epoch follows a timeout.
@@ -58,7 +58,7 @@ struct Epoch {
 impl Cubic {
     /// For a path whose MTU is this, in bytes of IP packet.
     #[must_use]
-    pub fn new(mtu: usize, rules: WindowRules) -> Self {
+    pub(crate) fn new(mtu: usize, rules: WindowRules) -> Self {
         Self {
             base: LossWindow::new(mtu, rules),
             slow_start: SlowStart::new(),
@@ -210,8 +210,6 @@ impl CongestionControl for Cubic {
         self.last = now;
     }
 
-    fn on_lost(&mut self, _lost: &Lost) {}
-
     fn on_congestion(&mut self, event: &CongestionEvent) {
         let threshold = self.reduce();
         self.base.on_congestion(threshold, event.kind);
@@ -245,6 +243,10 @@ impl CongestionControl for Cubic {
 
     fn on_mtu(&mut self, mtu: usize) {
         self.base.mtu = mtu;
+    }
+
+    fn begin_with_threshold(&mut self, bytes: usize) {
+        self.base.begin_with_threshold(bytes);
     }
 }
 

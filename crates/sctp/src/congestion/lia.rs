@@ -12,11 +12,11 @@ use super::loss_window::LossWindow;
 use super::reno::{Coupling, Reno};
 
 /// RFC 6356.
-pub type Lia = Reno<LinkedIncreases>;
+pub(crate) type Lia = Reno<LinkedIncreases>;
 
 /// The increases of RFC 6356.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LinkedIncreases {
+pub(crate) struct LinkedIncreases {
     grown: Fraction,
 }
 

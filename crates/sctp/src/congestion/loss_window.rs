@@ -6,7 +6,7 @@ use crate::config::{AssociationConfig, IdleWindow, InitialWindow};
 
 /// Where standards differ.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct WindowRules {
+pub(crate) struct WindowRules {
     /// The window to begin with.
     pub initial: InitialWindow,
     /// The window after a pause.
@@ -16,14 +16,14 @@ pub struct WindowRules {
 impl WindowRules {
     /// As the association is configured.
     #[must_use]
-    pub fn of(config: &AssociationConfig) -> Self {
+    pub(crate) fn of(config: &AssociationConfig) -> Self {
         Self { initial: config.initial_window, idle: config.idle_window }
     }
 }
 
 /// A congestion window that losses reduce.
 #[derive(Clone, Debug)]
-pub struct LossWindow {
+pub(crate) struct LossWindow {
     pub(super) mtu: usize,
     /// `cwnd`.
     pub(super) window: usize,

@@ -6,13 +6,15 @@ use super::loss_window::LossWindow;
 use super::reno::{Coupling, Reno};
 
 /// RFC 9260 §7.2.
-pub type NewReno = Reno<Uncoupled>;
+pub(crate) type NewReno = Reno<Uncoupled>;
 
 /// No coupling: each path for itself.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Uncoupled;
+pub(crate) struct Uncoupled;
 
 impl Coupling for Uncoupled {
+    const IS_COUPLED: bool = false;
+
     fn avoidance(&mut self, window: &mut LossWindow, acknowledged: &Acknowledged) -> usize {
         if window.was_acknowledged_whole(acknowledged) { window.mtu } else { 0 }
     }

@@ -21,11 +21,11 @@ use super::siblings::Standing;
 use super::{Acknowledged, Siblings};
 
 /// OLIA.
-pub type Olia = Reno<OpportunisticIncreases>;
+pub(crate) type Olia = Reno<OpportunisticIncreases>;
 
 /// The increases of OLIA.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct OpportunisticIncreases {
+pub(crate) struct OpportunisticIncreases {
     grown: Fraction,
     shrunk: Fraction,
     /// Bytes acknowledged between the last two losses (`l1`).

@@ -4,10 +4,13 @@
 use core::{fmt::Debug, time::Duration};
 
 use super::loss_window::{LossWindow, WindowRules};
-use super::{Acknowledged, CongestionControl, CongestionEvent, Lost, Sent, Siblings};
+use super::{Acknowledged, CongestionControl, CongestionEvent, Sent, Siblings};
 
 /// How much the window of a path grows and what a loss leaves of it, in view of the other paths.
-pub trait Coupling: Clone + Debug + Default {
+pub(crate) trait Coupling: Clone + Debug + Default + Send + Sync + 'static {
+    /// Whether it asks what the other paths do.
+    const IS_COUPLED: bool = true;
+
     /// By how many bytes the window grows for a SACK in slow start: by what was acknowledged, and a
     /// packet at most (RFC 9260 §7.2.1).
     fn slow_start(&mut self, window: &LossWindow, acknowledged: &Acknowledged) -> usize {
@@ -37,7 +40,7 @@ pub trait Coupling: Clone + Debug + Default {
 
 /// A controller of the family.
 #[derive(Clone, Debug)]
-pub struct Reno<C> {
+pub(crate) struct Reno<C> {
     pub(super) base: LossWindow,
     pub(super) coupling: C,
 }
@@ -45,13 +48,8 @@ pub struct Reno<C> {
 impl<C: Coupling> Reno<C> {
     /// For a path whose MTU is this, in bytes of IP packet.
     #[must_use]
-    pub fn new(mtu: usize, rules: WindowRules) -> Self {
+    pub(crate) fn new(mtu: usize, rules: WindowRules) -> Self {
         Self { base: LossWindow::new(mtu, rules), coupling: C::default() }
-    }
-
-    /// Bytes acknowledged between two losses, if that is counted (OLIA).
-    pub(super) fn loss_interval(&self) -> u64 {
-        self.coupling.loss_interval()
     }
 }
 
@@ -62,10 +60,6 @@ impl<C: Coupling> CongestionControl for Reno<C> {
 
     fn slow_start_threshold(&self) -> usize {
         self.base.threshold
-    }
-
-    fn pacing_rate(&self) -> Option<u64> {
-        None
     }
 
     fn on_sent(&mut self, _sent: &Sent) {
@@ -88,8 +82,6 @@ impl<C: Coupling> CongestionControl for Reno<C> {
             base.partial_bytes_acked = 0;
         }
     }
-
-    fn on_lost(&mut self, _lost: &Lost) {}
 
     fn on_congestion(&mut self, event: &CongestionEvent) {
         let threshold = self.coupling.threshold_after_loss(&self.base, &event.siblings);
@@ -117,5 +109,17 @@ impl<C: Coupling> CongestionControl for Reno<C> {
 
     fn on_mtu(&mut self, mtu: usize) {
         self.base.mtu = mtu;
+    }
+
+    fn begin_with_threshold(&mut self, bytes: usize) {
+        self.base.begin_with_threshold(bytes);
+    }
+
+    fn is_coupled(&self) -> bool {
+        C::IS_COUPLED
+    }
+
+    fn loss_interval(&self) -> u64 {
+        self.coupling.loss_interval()
     }
 }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use link::{Link, Outcome, Run};
 
-use super::BbrState;
+use super::bbr::BbrState;
 use crate::config::CongestionControlKind::{self, Bbr, Cubic, NewReno};
 
 /// 100 Mbit/s and 100 ms, with a queue of half of what is under way.

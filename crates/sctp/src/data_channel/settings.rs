@@ -92,7 +92,7 @@ impl Settings {
             mtu: MTU,
             path_mtu_discovery: false,
             packet_overhead: RECORD,
-            congestion_control: CongestionControlKind::Bbr,
+            congestion_control: CongestionControlKind::Bbr.into(),
             ..AssociationConfig::default()
         };
         association.extensions.zero_checksum = true;

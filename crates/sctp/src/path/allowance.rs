@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::Path;
 use crate::config::BurstLimit;
-use crate::congestion::{CongestionControl, nanoseconds};
+use crate::congestion::nanoseconds;
 
 /// The finest grain of timers that drivers have, in nanoseconds: what leaves within one goes
 /// together.

@@ -9,8 +9,7 @@ use core::time::Duration;
 
 use super::Path;
 use crate::congestion::{
-    Acknowledged, CongestionControl, CongestionEvent, CongestionKind, Lost, PacketNumber, Sent,
-    Siblings,
+    Acknowledged, CongestionEvent, CongestionKind, Lost, PacketNumber, Sent, Siblings,
 };
 use crate::identifier::PathId;
 

@@ -95,7 +95,7 @@ impl Path {
     /// The path's MTU was changed to something else, or confirmed.
     fn settle_mtu(&mut self) {
         let mtu = self.mtu.current();
-        crate::congestion::CongestionControl::on_mtu(&mut self.congestion, mtu);
+        self.congestion.on_mtu(mtu);
         self.pacer.set_mtu(mtu);
     }
 

@@ -5,7 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use super::{Path, PathState, draw::Draw};
 use crate::config::AssociationConfig;
-use crate::congestion::{CongestionControl, Member, Siblings, nanoseconds};
+use crate::congestion::{Member, Siblings, nanoseconds};
 use crate::event::PathChange;
 use crate::identifier::PathId;
 
@@ -16,7 +16,7 @@ const MAX_CHANGES: usize = 256;
 pub(crate) const MAX_PATHS: usize = 255;
 
 /// The paths of one association.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Paths {
     pub(super) paths: Vec<Path>,
     primary: PathId,

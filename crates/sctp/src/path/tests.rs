@@ -3,7 +3,7 @@ mod properties;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::congestion::{CongestionControl, CongestionKind, Siblings};
+use crate::congestion::{CongestionKind, Siblings};
 
 fn to(remote: &str) -> Path {
     let remote = remote.parse().unwrap();

@@ -6,7 +6,7 @@ use super::{Scheduler, StreamSlot, Turn};
 
 /// The same share of bytes for all.
 #[derive(Debug, Default)]
-pub struct FairBandwidth {
+pub(super) struct FairBandwidth {
     time: VirtualTime,
 }
 

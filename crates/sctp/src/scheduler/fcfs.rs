@@ -6,7 +6,7 @@ use super::{Scheduler, StreamSlot, Turn};
 
 /// First come, first served: the order of the messages over all streams, one entry a message.
 #[derive(Debug, Default)]
-pub struct Fcfs {
+pub(super) struct Fcfs {
     messages: VecDeque<StreamSlot>,
     /// Where in `messages` the one is that was chosen last: behind those that may not send now.
     chosen: usize,

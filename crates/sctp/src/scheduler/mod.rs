@@ -1,4 +1,7 @@
-//! Which stream may send next: one trait, one file for each scheduler (RFC 8260 §3).
+//! Which stream may send next: one trait, [`Scheduler`], and one file for each answer to that
+//! (RFC 8260 §3). Those that are built in stand in one list, [`SchedulerKind`]; a caller supplies
+//! another as a [`SchedulerFactory`] in
+//! [`AssociationConfig::scheduler`](crate::config::AssociationConfig::scheduler).
 //!
 //! | file | scheduler | source |
 //! | --- | --- | --- |
@@ -16,7 +19,8 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::config::SchedulerKind;
+use crate::built_in::built_in;
+use crate::identifier::StreamId;
 
 mod fair_bandwidth;
 mod fcfs;
@@ -29,12 +33,12 @@ mod turns;
 mod virtual_time;
 mod weighted_fair_queueing;
 
-pub use fair_bandwidth::FairBandwidth;
-pub use fcfs::Fcfs;
-pub use priority::Priority;
-pub use round_robin::RoundRobin;
-pub use round_robin_packet::RoundRobinPacket;
-pub use weighted_fair_queueing::WeightedFairQueueing;
+use fair_bandwidth::FairBandwidth;
+use fcfs::Fcfs;
+use priority::Priority;
+use round_robin::RoundRobin;
+use round_robin_packet::RoundRobinPacket;
+use weighted_fair_queueing::WeightedFairQueueing;
 
 /// A stream that has been used, by the order of first use: small numbers, so that a scheduler can
 /// use them as an index.
@@ -62,13 +66,19 @@ pub struct Turn {
     pub ends_stream: bool,
 }
 
-/// Decides which stream may send next.
+/// Decides which stream may send next. It is told of every message that is queued and of every one
+/// that is through, so that it knows by itself which streams have something to send.
 pub trait Scheduler: fmt::Debug + Send + Sync {
+    /// A stream is used for the first time: its number, and the slot that all other methods name it
+    /// by.
+    fn on_opened(&mut self, _stream: StreamSlot, _id: StreamId) {}
+
     /// A message was put behind the others of this stream.
     fn on_queued(&mut self, stream: StreamSlot);
 
     /// Which stream may send next, of those that are `eligible`. Asking again without
-    /// [`Self::on_sent`] in between gives the same answer.
+    /// [`Self::on_sent`] in between gives the same answer. `None`: nobody, for now. So is the answer
+    /// of a caller's scheduler taken that names a stream which is not eligible.
     fn next(&mut self, eligible: &mut dyn FnMut(StreamSlot) -> bool) -> Option<StreamSlot>;
 
     /// Something of the stream was sent, or its first message was given up.
@@ -81,15 +91,35 @@ pub trait Scheduler: fmt::Debug + Send + Sync {
     fn set_value(&mut self, _stream: StreamSlot, _value: u16) {}
 }
 
-/// A scheduler of this kind. `by_chunk`: it is asked after each chunk, not after each message.
-#[must_use]
-pub fn new(kind: SchedulerKind, by_chunk: bool) -> Box<dyn Scheduler> {
-    match kind {
-        SchedulerKind::Fcfs => Box::new(Fcfs::default()),
-        SchedulerKind::RoundRobin => Box::new(RoundRobin::new(by_chunk)),
-        SchedulerKind::RoundRobinPacket => Box::new(RoundRobinPacket::default()),
-        SchedulerKind::Priority => Box::new(Priority::new(by_chunk)),
-        SchedulerKind::FairBandwidth => Box::new(FairBandwidth::default()),
-        SchedulerKind::WeightedFairQueueing => Box::new(WeightedFairQueueing::default()),
+/// Makes the scheduler of each association.
+pub trait SchedulerFactory: fmt::Debug + Send + Sync {
+    /// A scheduler that knows of no stream yet. `by_chunk`: messages are interleaved, so that it is
+    /// asked after each chunk, not after each message.
+    fn build(&self, by_chunk: bool) -> Box<dyn Scheduler>;
+}
+
+built_in! {
+    /// Which stream may send next (RFC 8260 §3).
+    pub enum SchedulerKind: SchedulerFactory {
+        fn build(by_chunk: bool) -> Box<dyn Scheduler>;
+
+        /// First come, first served (`SCTP_SS_FCFS`).
+        #[default]
+        Fcfs("fcfs", "First come, first served") => Box::new(Fcfs::default());
+        /// Round-robin by message (`SCTP_SS_RR`).
+        RoundRobin("round-robin", "Streams in turn, a message each")
+            => Box::new(RoundRobin::new(by_chunk));
+        /// Round-robin by packet (`SCTP_SS_RR_PKT`).
+        RoundRobinPacket("round-robin-packet", "Streams in turn, a packet each")
+            => Box::new(RoundRobinPacket::default());
+        /// Strict priority (`SCTP_SS_PRIO`).
+        Priority("priority", "Strict priority, in turn among equals")
+            => Box::new(Priority::new(by_chunk));
+        /// The same share of bytes for all (`SCTP_SS_FB`).
+        FairBandwidth("fair-bandwidth", "The same share of bytes for all")
+            => Box::new(FairBandwidth::default());
+        /// Shares of bytes by weight (`SCTP_SS_WFQ`).
+        WeightedFairQueueing("weighted-fair-queueing", "Shares of bytes by weight")
+            => Box::new(WeightedFairQueueing::default());
     }
 }

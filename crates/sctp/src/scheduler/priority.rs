@@ -8,7 +8,7 @@ use super::{Scheduler, StreamSlot, Turn};
 
 /// Strict priority: a lower value goes first; streams of the same value take turns.
 #[derive(Debug)]
-pub struct Priority {
+pub(super) struct Priority {
     levels: BTreeMap<u16, Line>,
     places: Places,
     /// By slot; those beyond the end have 0.
@@ -19,7 +19,7 @@ pub struct Priority {
 impl Priority {
     /// `by_chunk`: a turn is a chunk, not a message.
     #[must_use]
-    pub fn new(by_chunk: bool) -> Self {
+    pub(super) fn new(by_chunk: bool) -> Self {
         Self { levels: BTreeMap::new(), places: Places::default(), values: Vec::new(), by_chunk }
     }
 

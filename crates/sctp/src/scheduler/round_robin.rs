@@ -5,7 +5,7 @@ use super::{Scheduler, StreamSlot, Turn};
 
 /// Each stream in turn: a message each, or a chunk each if messages are interleaved.
 #[derive(Debug)]
-pub struct RoundRobin {
+pub(super) struct RoundRobin {
     turns: Turns,
     by_chunk: bool,
 }
@@ -13,7 +13,7 @@ pub struct RoundRobin {
 impl RoundRobin {
     /// `by_chunk`: a turn is a chunk, not a message.
     #[must_use]
-    pub fn new(by_chunk: bool) -> Self {
+    pub(super) fn new(by_chunk: bool) -> Self {
         Self { turns: Turns::default(), by_chunk }
     }
 }

@@ -6,7 +6,7 @@ use super::{Scheduler, StreamSlot, Turn};
 
 /// Each stream in turn, a packet each: one packet carries chunks of one stream.
 #[derive(Debug, Default)]
-pub struct RoundRobinPacket {
+pub(super) struct RoundRobinPacket {
     turns: Turns,
     /// The stream that the packet under construction belongs to.
     packet: Option<StreamSlot>,

@@ -2,8 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Scheduler, StreamSlot, Turn, new};
-use crate::config::SchedulerKind;
+use super::{Scheduler, SchedulerFactory, SchedulerKind, StreamSlot, Turn};
 
 /// Messages in the order of queueing: (stream, chunks of 100 bytes in the message).
 struct Bench {
@@ -17,7 +16,7 @@ struct Bench {
 impl Bench {
     fn new(kind: SchedulerKind, by_chunk: bool, messages: &[(u16, usize)]) -> Self {
         let queues = Vec::new();
-        let mut bench = Self { scheduler: new(kind, by_chunk), queues, by_chunk, current: None };
+        let mut bench = Self { scheduler: kind.build(by_chunk), queues, by_chunk, current: None };
         for &(stream, chunks) in messages {
             bench.queue(stream, chunks);
         }

@@ -5,7 +5,7 @@ use super::{Scheduler, StreamSlot, Turn};
 
 /// Shares of bytes by weight; a stream without one has weight 1.
 #[derive(Debug, Default)]
-pub struct WeightedFairQueueing {
+pub(super) struct WeightedFairQueueing {
     time: VirtualTime,
 }
 

@@ -8,7 +8,7 @@ use super::multipath::Mapping;
 use super::outstanding::{ChunkState, SentChunk};
 use super::queue::MessageId;
 use crate::config::StreamMapping;
-use crate::congestion::{CongestionControl, PacketNumber};
+use crate::congestion::PacketNumber;
 use crate::counters::Counters;
 use crate::identifier::PathId;
 use crate::path::Paths;

@@ -15,7 +15,7 @@ use alloc::collections::VecDeque;
 use bytes::Bytes;
 use core::time::Duration;
 
-use crate::config::{AssociationConfig, SchedulerKind};
+use crate::config::{AssociationConfig, SchedulerKind, Selection};
 use crate::error::Error;
 use crate::event::Event;
 use crate::identifier::StreamId;
@@ -43,6 +43,7 @@ pub(super) use streams::Stream;
 use buffer::SendBuffer;
 use lifetimes::Lifetimes;
 use messages::{Messages, NONE, deadline};
+use stream_scheduler::Choice;
 use streams::Streams;
 
 /// The most bytes of a message: what a chunk's place in it can state.
@@ -107,8 +108,8 @@ impl SendQueue {
     /// Takes over what can be changed while it runs. Streams are scheduled anew, without their past.
     pub(super) fn configure(&mut self, config: &AssociationConfig) {
         self.buffer.resize(config.send_buffer);
-        if self.scheduler.kind() != config.scheduler {
-            self.replace_scheduler(config.scheduler);
+        if *self.scheduler.choice() != config.scheduler {
+            self.replace_scheduler(config.scheduler.clone());
         }
     }
 
@@ -118,14 +119,14 @@ impl SendQueue {
             return;
         }
         self.numbering = Numbering::new(interleaving);
-        if self.scheduler.kind() != SchedulerKind::Fcfs {
-            self.replace_scheduler(self.scheduler.kind());
+        if *self.scheduler.choice() != Selection::BuiltIn(SchedulerKind::Fcfs) {
+            self.replace_scheduler(self.scheduler.choice().clone());
         }
     }
 
-    fn replace_scheduler(&mut self, kind: SchedulerKind) {
+    fn replace_scheduler(&mut self, choice: Choice) {
         let by_chunk = self.numbering == Numbering::Mid;
-        self.scheduler.replace(kind, by_chunk, &self.streams, &self.messages);
+        self.scheduler.replace(choice, by_chunk, &self.streams, &self.messages);
     }
 
     /// Changes the priority or weight of a stream.

@@ -8,7 +8,7 @@ use super::multipath::{path_for_lost, path_instead_of};
 use super::outstanding::{Outstanding, Recovery, Run, SentChunk, in_run};
 use super::queue::Limit;
 use crate::config::LossDetection;
-use crate::congestion::{CongestionControl, CongestionKind, PacketNumber};
+use crate::congestion::{CongestionKind, PacketNumber};
 use crate::identifier::PathId;
 use crate::path::{PathState, Paths};
 use crate::serial::Tsn;

@@ -22,6 +22,7 @@ mod paths;
 mod properties;
 mod reconfiguration;
 mod shutdown;
+mod supplied;
 mod timeouts;
 mod timers;
 mod world;

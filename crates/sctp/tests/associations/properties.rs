@@ -100,24 +100,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn setting() -> impl Strategy<Value = Setting> {
-    let congestion = prop_oneof![
-        Just(CongestionControlKind::NewReno),
-        Just(CongestionControlKind::Cubic),
-        Just(CongestionControlKind::Bbr),
-        Just(CongestionControlKind::CmtRpV1),
-        Just(CongestionControlKind::CmtRpV2),
-        Just(CongestionControlKind::Lia),
-        Just(CongestionControlKind::Olia),
-    ];
+    let congestion = prop::sample::select(&CongestionControlKind::ALL[..]);
     let detection = prop_oneof![Just(LossDetection::Classic), Just(LossDetection::Rack)];
-    let scheduler = prop_oneof![
-        Just(SchedulerKind::Fcfs),
-        Just(SchedulerKind::RoundRobin),
-        Just(SchedulerKind::RoundRobinPacket),
-        Just(SchedulerKind::Priority),
-        Just(SchedulerKind::FairBandwidth),
-        Just(SchedulerKind::WeightedFairQueueing),
-    ];
+    let scheduler = prop::sample::select(&SchedulerKind::ALL[..]);
     let network = (any::<u64>(), 0..200u32, 0..100u32, 0..500u32, 1..4u8, 0..100u64);
     let multipath = [multipath(), multipath()];
     let extensions = any::<(bool, bool, bool, bool, bool)>();
@@ -162,9 +147,9 @@ fn configured(setting: &Setting, host: usize) -> EndpointConfig {
         association.extensions.authentication = true;
         association.authenticated_chunks = vec![0, 3, 64, 130, 192, 194];
     }
-    association.congestion_control = setting.congestion;
+    association.congestion_control = setting.congestion.into();
     association.loss_detection = setting.detection;
-    association.scheduler = setting.scheduler;
+    association.scheduler = setting.scheduler.into();
     association.multipath = setting.multipath[host].clone();
     config.association = association;
     config

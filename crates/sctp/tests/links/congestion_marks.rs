@@ -16,7 +16,7 @@ const LINK: Link = Link {
 fn marks_keep_the_queue_short_and_nothing_is_lost() {
     for kind in [CongestionControlKind::NewReno, CongestionControlKind::Cubic] {
         let mut config = AssociationConfig::default();
-        config.congestion_control = kind;
+        config.congestion_control = kind.into();
         config.extensions.ecn = true;
         // Lost probes are no matter here.
         config.path_mtu_discovery = false;

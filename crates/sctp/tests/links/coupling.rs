@@ -19,7 +19,7 @@ const LINK: Bottleneck = Bottleneck {
 
 fn several(kind: CongestionControlKind) -> AssociationConfig {
     let mut config = AssociationConfig::default();
-    config.congestion_control = kind;
+    config.congestion_control = kind.into();
     config.path_mtu_discovery = false;
     let mut multipath = Multipath::default();
     // Windows alone decide.
@@ -30,7 +30,7 @@ fn several(kind: CongestionControlKind) -> AssociationConfig {
 
 fn single() -> AssociationConfig {
     let mut config = AssociationConfig::default();
-    config.congestion_control = NewReno;
+    config.congestion_control = NewReno.into();
     config.path_mtu_discovery = false;
     config
 }

@@ -14,7 +14,7 @@ const LONG: Link = Link::new(100_000_000, Duration::from_millis(50), Duration::f
 /// Nothing may be sent twice for nothing.
 fn utilisation(kind: CongestionControlKind, loss: u64) -> u64 {
     let mut config = AssociationConfig::default();
-    config.congestion_control = kind;
+    config.congestion_control = kind.into();
     config.send_buffer = 8 << 20;
     config.receive_buffer = 8 << 20;
     let mut world = World::connected(&config, &[Link { loss, ..LONG }]);

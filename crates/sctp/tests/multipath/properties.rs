@@ -131,8 +131,8 @@ prop_compose! {
         multipath.nr_sack =
             if flags[1] { NrSackPolicy::AtDelivery } else { NrSackPolicy::AtArrival };
         config.multipath = Some(multipath);
-        config.congestion_control = control;
-        config.scheduler = scheduler;
+        config.congestion_control = control.into();
+        config.scheduler = scheduler.into();
         config.loss_detection = if flags[2] { LossDetection::Rack } else { LossDetection::Classic };
         config.rtt_sampling = if flags[3] { RttSampling::AnyPath } else { RttSampling::SackPath };
         config.extensions.nr_sack = flags[4];

@@ -14,7 +14,7 @@ fn config() -> AssociationConfig {
     config.extensions.interleaving = false;
     config.extensions.nr_sack = true;
     config.path_mtu_discovery = false;
-    config.scheduler = SchedulerKind::RoundRobin;
+    config.scheduler = SchedulerKind::RoundRobin.into();
     config
 }
 

@@ -81,13 +81,13 @@ pub(super) fn apply(config: &mut AssociationConfig) {
     config.nagle = false;
     config.mtu = 1500;
     config.path_mtu_discovery = false;
-    config.congestion_control = CongestionControlKind::NewReno;
+    config.congestion_control = CongestionControlKind::NewReno.into();
     config.initial_window = InitialWindow::Rfc4960;
     config.initial_threshold = InitialThreshold::PeerWindow;
     config.idle_window = IdleWindow::Initial;
     config.rtt_sampling = RttSampling::SackPath;
     config.loss_detection = LossDetection::Classic;
-    config.scheduler = SchedulerKind::RoundRobin;
+    config.scheduler = SchedulerKind::RoundRobin.into();
     config.extensions.interleaving = false;
     config.extensions.nr_sack = true;
     let (mapping, preferences) = config

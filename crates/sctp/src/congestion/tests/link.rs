@@ -2,12 +2,12 @@
 //! a rate, a delay, a queue that drops at its end, and losses at random.
 
 use alloc::{collections::VecDeque, vec::Vec};
+use core::any::Any;
 use core::time::Duration;
 
 use crate::config::{AssociationConfig, CongestionControlKind};
-use crate::congestion::{
-    BbrState, Congestion, CongestionControl, CongestionKind, PacketNumber, Siblings,
-};
+use crate::congestion::bbr::BbrState;
+use crate::congestion::{Bbr, CongestionKind, PacketNumber, Siblings};
 use crate::identifier::PathId;
 use crate::path::{Allowance, Path, Progress};
 
@@ -81,7 +81,8 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) fn new(link: Link, kind: CongestionControlKind, seed: u64) -> Self {
-        let config = AssociationConfig { congestion_control: kind, ..AssociationConfig::default() };
+        let config =
+            AssociationConfig { congestion_control: kind.into(), ..AssociationConfig::default() };
         let remote = "192.0.2.1:0".parse().unwrap();
         Self {
             link,
@@ -133,8 +134,9 @@ impl Run {
     }
 
     fn note_state(&mut self) {
-        let Congestion::Bbr(bbr) = &self.path.congestion else { return };
-        let state = bbr.state();
+        let controller: &dyn Any = self.path.congestion.as_ref();
+        let Some(Bbr { state, .. }) = controller.downcast_ref() else { return };
+        let state = *state;
         if self.outcome.states.last().is_none_or(|(_, last)| *last != state) {
             self.outcome.states.push((self.now / 1_000_000_000, state));
         }

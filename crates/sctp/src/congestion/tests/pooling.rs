@@ -1,13 +1,20 @@
 //! What holds for every coupled controller, whatever its paths are like.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::time::Duration;
 
 use proptest::prelude::*;
 
 use super::coupled::{MTU, acknowledged, event};
 use crate::config::{AssociationConfig, CongestionControlKind};
-use crate::congestion::{Congestion, CongestionControl, LossWindow, Member, Siblings};
+use crate::congestion::loss_window::LossWindow;
+use crate::congestion::{
+    CmtRpV1, CmtRpV2, CongestionControl, CongestionControlFactory, Lia, Member, Olia, Siblings,
+};
+
+type Controller = Box<dyn CongestionControl>;
 
 const COUPLED: [CongestionControlKind; 4] = [
     CongestionControlKind::CmtRpV1,
@@ -16,30 +23,36 @@ const COUPLED: [CongestionControlKind; 4] = [
     CongestionControlKind::Olia,
 ];
 
-fn base(controller: &mut Congestion) -> &mut LossWindow {
-    match controller {
-        Congestion::CmtRpV1(pooled) => &mut pooled.base,
-        Congestion::CmtRpV2(pooled) => &mut pooled.base,
-        Congestion::Lia(linked) => &mut linked.base,
-        Congestion::Olia(linked) => &mut linked.base,
+fn base(kind: CongestionControlKind, controller: &mut dyn CongestionControl) -> &mut LossWindow {
+    let controller: &mut dyn Any = controller;
+    let base = match kind {
+        CongestionControlKind::CmtRpV1 => {
+            controller.downcast_mut().map(|it: &mut CmtRpV1| &mut it.base)
+        }
+        CongestionControlKind::CmtRpV2 => {
+            controller.downcast_mut().map(|it: &mut CmtRpV2| &mut it.base)
+        }
+        CongestionControlKind::Lia => controller.downcast_mut().map(|it: &mut Lia| &mut it.base),
+        CongestionControlKind::Olia => controller.downcast_mut().map(|it: &mut Olia| &mut it.base),
         other => panic!("{other:?} is not coupled"),
-    }
+    };
+    base.expect("the controller of that kind")
 }
 
 /// Paths that are past their slow start, with these windows.
-fn avoiding(kind: CongestionControlKind, windows: &[usize]) -> Vec<Congestion> {
-    let config = AssociationConfig { congestion_control: kind, ..AssociationConfig::default() };
+fn avoiding(kind: CongestionControlKind, windows: &[usize]) -> Vec<Controller> {
+    let config = AssociationConfig::default();
     let path = |window: &usize| {
-        let mut path = Congestion::new(&config, MTU);
-        let base = base(&mut path);
+        let mut path = kind.build(&config, MTU);
+        let base = base(kind, path.as_mut());
         (base.window, base.threshold) = (*window, (*window / 2).max(1));
         path
     };
     windows.iter().map(path).collect()
 }
 
-fn members(paths: &[Congestion], round_trips: &[u64]) -> Vec<Member> {
-    let member = |(path, rtt): (&Congestion, &u64)| Member {
+fn members(paths: &[Controller], round_trips: &[u64]) -> Vec<Member> {
+    let member = |(path, rtt): (&Controller, &u64)| Member {
         window: path.window(),
         mtu: MTU,
         slow_start_threshold: path.slow_start_threshold(),
@@ -49,7 +62,7 @@ fn members(paths: &[Congestion], round_trips: &[u64]) -> Vec<Member> {
     paths.iter().zip(round_trips).map(member).collect()
 }
 
-fn view(paths: &[Congestion], round_trips: &[u64], own: usize) -> Siblings {
+fn view(paths: &[Controller], round_trips: &[u64], own: usize) -> Siblings {
     let members = members(paths, round_trips);
     Siblings::of(&members[own], members.iter().copied())
 }
@@ -91,7 +104,7 @@ proptest! {
                 path.on_acknowledged(&acknowledged(window, view));
             }
             let before: usize = windows.iter().sum();
-            let after: usize = paths.iter().map(Congestion::window).sum();
+            let after: usize = paths.iter().map(|path| path.window()).sum();
             // Each may round up by a byte.
             prop_assert!(after <= before + MTU + windows.len(), "{:?}: {}", kind, after - before);
         }

@@ -11,7 +11,7 @@ const fn ms(count: u64) -> Duration {
 fn path() -> Path {
     let remote = "192.0.2.1:0".parse().unwrap();
     let config = AssociationConfig {
-        congestion_control: crate::config::CongestionControlKind::NewReno,
+        congestion_control: crate::config::CongestionControlKind::NewReno.into(),
         ..AssociationConfig::default()
     };
     Path::new(PathId(0), remote, None, &config)

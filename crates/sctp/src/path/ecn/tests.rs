@@ -1,12 +1,11 @@
 use super::*;
 use crate::config::{AssociationConfig, CongestionControlKind};
-use crate::congestion::CongestionControl;
 
 const HERE: PathId = PathId(0);
 
 fn paths() -> Paths {
     let config = AssociationConfig {
-        congestion_control: CongestionControlKind::NewReno,
+        congestion_control: CongestionControlKind::NewReno.into(),
         mtu: 9000,
         ..AssociationConfig::default()
     };

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::CongestionControlKind;
-use crate::congestion::{CongestionControl, CongestionKind, PacketNumber};
+use crate::congestion::{CongestionKind, PacketNumber};
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -62,8 +62,9 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(congestion_control: CongestionControlKind) -> Self {
-        let config = AssociationConfig { congestion_control, ..AssociationConfig::default() };
+    fn new(kind: CongestionControlKind) -> Self {
+        let config =
+            AssociationConfig { congestion_control: kind.into(), ..AssociationConfig::default() };
         let mut paths = Paths::new(address(1), None, &config, [1; 32]);
         paths.start();
         Self { paths, config, now: Duration::from_secs(1), asked: Vec::new() }
@@ -169,15 +170,7 @@ proptest! {
 
     #[test]
     fn paths_stand_anything(
-        kind in prop_oneof![
-            Just(CongestionControlKind::NewReno),
-            Just(CongestionControlKind::Cubic),
-            Just(CongestionControlKind::Bbr),
-            Just(CongestionControlKind::CmtRpV1),
-            Just(CongestionControlKind::CmtRpV2),
-            Just(CongestionControlKind::Lia),
-            Just(CongestionControlKind::Olia),
-        ],
+        kind in prop::sample::select(&CongestionControlKind::ALL[..]),
         events in prop::collection::vec(event(), 1..300),
     ) {
         let mut bench = Bench::new(kind);

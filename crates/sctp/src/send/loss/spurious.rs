@@ -4,7 +4,6 @@
 use core::time::Duration;
 
 use super::super::outstanding::{Flight, Outstanding};
-use crate::congestion::CongestionControl;
 use crate::path::Paths;
 use crate::serial::Tsn;
 use crate::wire::SackChunk;

@@ -5,7 +5,6 @@ use core::time::Duration;
 
 use super::super::Sender;
 use crate::config::PathOrder;
-use crate::congestion::CongestionControl;
 use crate::identifier::PathId;
 use crate::path::{Allowance, Path, Paths};
 

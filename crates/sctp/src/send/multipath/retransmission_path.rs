@@ -5,7 +5,6 @@ use core::cmp::Reverse;
 use super::super::retransmission::same_or_better;
 use super::Concurrent;
 use crate::config::RtxPolicy;
-use crate::congestion::CongestionControl;
 use crate::identifier::PathId;
 use crate::path::{Path, PathState, Paths};
 

@@ -7,7 +7,6 @@ use crate::config::{
     AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, Cuc, Multipath, PathOrder,
     RttSampling, RtxPolicy, StreamMapping,
 };
-use crate::congestion::CongestionControl;
 use crate::identifier::{PathId, StreamId};
 use crate::message::SendInfo;
 use crate::send::tests::{Bench, Left, config, milliseconds, on, sack_of, terms};

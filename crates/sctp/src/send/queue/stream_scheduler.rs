@@ -5,14 +5,17 @@ use alloc::vec::Vec;
 
 use super::messages::Messages;
 use super::streams::Streams;
-use crate::config::{AssociationConfig, SchedulerKind};
+use crate::config::{AssociationConfig, SchedulerKind, Selection};
 use crate::identifier::StreamId;
-use crate::scheduler::{self, Scheduler, StreamSlot, Turn};
+use crate::scheduler::{Scheduler, SchedulerFactory, StreamSlot, Turn};
+
+/// A scheduler that is built in, or the caller's.
+pub(in crate::send) type Choice = Selection<SchedulerKind, dyn SchedulerFactory>;
 
 /// The scheduler, and what it is told of streams.
 #[derive(Debug)]
 pub(in crate::send) struct StreamScheduler {
-    kind: SchedulerKind,
+    choice: Choice,
     /// Priorities or weights, in the order of the streams' numbers.
     values: Vec<(StreamId, u16)>,
     scheduler: Box<dyn Scheduler>,
@@ -26,12 +29,13 @@ impl StreamScheduler {
     pub(super) fn new(config: &AssociationConfig, by_chunk: bool) -> Self {
         let mut values = config.stream_values.clone();
         values.sort_by_key(|(stream, _)| *stream);
-        let (kind, scheduler) = (config.scheduler, scheduler::new(config.scheduler, by_chunk));
-        Self { kind, values, scheduler, current: None }
+        let choice = config.scheduler.clone();
+        let scheduler = choice.factory().build(by_chunk);
+        Self { choice, values, scheduler, current: None }
     }
 
-    pub(super) fn kind(&self) -> SchedulerKind {
-        self.kind
+    pub(super) fn choice(&self) -> &Choice {
+        &self.choice
     }
 
     /// The stream whose message must be ended first.
@@ -46,7 +50,20 @@ impl StreamScheduler {
         &mut self,
         eligible: &mut dyn FnMut(StreamSlot) -> bool,
     ) -> Option<StreamSlot> {
-        self.scheduler.next(eligible)
+        match self.choice {
+            Selection::BuiltIn(_) => self.scheduler.next(eligible),
+            Selection::Custom(_) => self.next_of_custom(eligible),
+        }
+    }
+
+    /// The same of a caller's scheduler, which may err: what is sent of a stream that is stopped cannot
+    /// be undone. Apart, so that those that are built in cost nothing for it.
+    #[cold]
+    fn next_of_custom(
+        &mut self,
+        eligible: &mut dyn FnMut(StreamSlot) -> bool,
+    ) -> Option<StreamSlot> {
+        self.scheduler.next(eligible).filter(|next| eligible(*next))
     }
 
     /// A new packet begins.
@@ -80,6 +97,7 @@ impl StreamScheduler {
 
     /// A stream is used for the first time.
     pub(super) fn add(&mut self, slot: StreamSlot, stream: StreamId) {
+        self.scheduler.on_opened(slot, stream);
         if let Ok(at) = self.values.binary_search_by_key(&stream, |(id, _)| *id) {
             self.scheduler.set_value(slot, self.values[at].1);
         }
@@ -96,16 +114,16 @@ impl StreamScheduler {
         }
     }
 
-    /// A scheduler of this kind goes on. It knows what waits, and nothing of what was sent.
+    /// Another scheduler goes on. It knows what waits, and nothing of what was sent.
     pub(super) fn replace(
         &mut self,
-        kind: SchedulerKind,
+        choice: Choice,
         by_chunk: bool,
         streams: &Streams,
         messages: &Messages,
     ) {
-        self.kind = kind;
-        self.scheduler = scheduler::new(kind, by_chunk);
+        self.scheduler = choice.factory().build(by_chunk);
+        self.choice = choice;
         for (slot, stream) in streams.slots() {
             self.add(slot, stream.id);
             let mut next = stream.head;

@@ -81,7 +81,7 @@ fn unordered_messages_use_no_number() {
 
 #[test]
 fn interleaved_messages_take_turns_by_chunk() {
-    let config = AssociationConfig { scheduler: SchedulerKind::RoundRobin, ..config() };
+    let config = AssociationConfig { scheduler: SchedulerKind::RoundRobin.into(), ..config() };
     let mut bench = Bench::with(config, Terms { interleaving: true, ..terms() });
     bench.send(on(1), 4000).expect("taken");
     bench.send(on(2), 2000).expect("taken");
@@ -104,7 +104,7 @@ fn interleaved_messages_take_turns_by_chunk() {
 
 #[test]
 fn without_interleaving_a_message_is_finished_first() {
-    let config = AssociationConfig { scheduler: SchedulerKind::RoundRobin, ..config() };
+    let config = AssociationConfig { scheduler: SchedulerKind::RoundRobin.into(), ..config() };
     let mut bench = Bench::with(config, terms());
     bench.send(on(1), 4000).expect("taken");
     bench.send(on(2), 2000).expect("taken");

@@ -2,7 +2,6 @@
 
 use super::sacks::bench_with;
 use super::*;
-use crate::congestion::CongestionControl;
 
 fn by_time(count: usize) -> Bench {
     let config = AssociationConfig { loss_detection: LossDetection::Rack, ..config() };

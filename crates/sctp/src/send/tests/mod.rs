@@ -68,7 +68,7 @@ impl Left {
 
 pub(super) fn config() -> AssociationConfig {
     AssociationConfig {
-        congestion_control: CongestionControlKind::NewReno,
+        congestion_control: CongestionControlKind::NewReno.into(),
         loss_detection: LossDetection::Classic,
         ..AssociationConfig::default()
     }

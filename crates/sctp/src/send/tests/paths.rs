@@ -1,7 +1,6 @@
 //! Several paths: which one data takes, where lost data goes, paths that fail or vanish.
 
 use super::*;
-use crate::congestion::CongestionControl;
 
 #[test]
 fn new_data_takes_the_primary_path_or_the_one_that_was_asked_for() {

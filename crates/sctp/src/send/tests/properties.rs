@@ -211,14 +211,7 @@ impl Bench {
 }
 
 fn schedulers() -> impl Strategy<Value = SchedulerKind> {
-    prop_oneof![
-        Just(SchedulerKind::Fcfs),
-        Just(SchedulerKind::RoundRobin),
-        Just(SchedulerKind::RoundRobinPacket),
-        Just(SchedulerKind::Priority),
-        Just(SchedulerKind::FairBandwidth),
-        Just(SchedulerKind::WeightedFairQueueing),
-    ]
+    prop::sample::select(&SchedulerKind::ALL[..])
 }
 
 fn detections() -> impl Strategy<Value = LossDetection> {
@@ -226,8 +219,12 @@ fn detections() -> impl Strategy<Value = LossDetection> {
 }
 
 fn bench(scheduler: SchedulerKind, detection: LossDetection, interleaving: bool) -> Bench {
-    let config =
-        AssociationConfig { scheduler, loss_detection: detection, send_buffer: 40_000, ..config() };
+    let config = AssociationConfig {
+        scheduler: scheduler.into(),
+        loss_detection: detection,
+        send_buffer: 40_000,
+        ..config()
+    };
     Bench::with(config, Terms { interleaving, ..terms() })
 }
 

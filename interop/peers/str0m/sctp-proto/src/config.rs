@@ -86,7 +86,7 @@ impl TransportConfig {
         config.packet_overhead = 0;
         // str0m's tests run on paths whose round trip is nothing and then a second: the least round trip
         // ever seen, by which BBR goes, says nothing there.
-        config.congestion_control = CongestionControlKind::Cubic;
+        config.congestion_control = CongestionControlKind::Cubic.into();
         // Such a change passes for a loss where the least timeout is a second.
         config.rto_min = RTO_MIN;
         config

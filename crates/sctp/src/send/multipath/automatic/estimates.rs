@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::config::StreamPreference;
-use crate::congestion::{CongestionControl, nanoseconds};
+use crate::congestion::nanoseconds;
 use crate::identifier::{PathId, StreamId};
 use crate::path::{Path, PathState, Paths};
 use crate::scheduler::StreamSlot;

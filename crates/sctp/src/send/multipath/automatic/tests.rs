@@ -23,7 +23,7 @@ fn with_preferences(
     preferences: Vec<(StreamId, StreamPreference)>,
 ) -> Bench {
     let multipath = Some(Multipath { flight_cap: None, preferences, ..Multipath::default() });
-    let scheduler = SchedulerKind::RoundRobin;
+    let scheduler = SchedulerKind::RoundRobin.into();
     let mut bench = bench_with(AssociationConfig { multipath, send_buffer, scheduler, ..config() });
     let concurrent = bench.sender.multipath.as_mut().expect("several paths");
     let view =

@@ -1,0 +1,70 @@
+//! What is built in, where a caller can supply something of the same kind: one list of it.
+
+/// The list: an enum that names each one, with its name in plans and on command lines, what it is in
+/// one line, and the expression that makes it. The enum is a factory as a caller's own one would be.
+macro_rules! built_in {
+    (
+        $(#[$about_kind:meta])*
+        pub enum $kind:ident: $factory:ident {
+            fn build($($parameter:ident: $type:ty),*) -> $made:ty;
+            $($(#[$about_variant:meta])* $variant:ident($name:literal, $about:literal) => $make:expr;)+
+        }
+    ) => {
+        $(#[$about_kind])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+        #[non_exhaustive]
+        pub enum $kind {
+            $($(#[$about_variant])* $variant,)+
+        }
+
+        impl $kind {
+            /// Every one.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
+            /// What plans and command lines call it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// What it is, for people, in one line.
+            #[must_use]
+            pub const fn about(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $about,)+
+                }
+            }
+
+            /// The one of this name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|one| one.name() == name)
+            }
+        }
+
+        impl $factory for $kind {
+            #[allow(unused_variables, reason = "some are made of nothing")]
+            fn build(&self, $($parameter: $type),*) -> $made {
+                match self {
+                    $(Self::$variant => $make,)+
+                }
+            }
+        }
+
+        impl crate::config::Selection<$kind, dyn $factory> {
+            /// What makes the one selected.
+            pub(crate) fn factory(&self) -> &dyn $factory {
+                match self {
+                    Self::BuiltIn(kind) => kind,
+                    Self::Custom(factory) => factory.as_ref(),
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use built_in;

@@ -1,0 +1,60 @@
+//! Something that is built in, or something of the same kind that the caller supplies.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+/// One that is built in, by its kind, or the caller's own, by what makes it.
+///
+/// ```
+/// use eyas_sctp::config::{AssociationConfig, CongestionControlKind};
+///
+/// let mut config = AssociationConfig::default();
+/// config.congestion_control = CongestionControlKind::Bbr.into();
+/// ```
+pub enum Selection<K, F: ?Sized> {
+    /// One that is built in.
+    BuiltIn(K),
+    /// The caller's.
+    Custom(Arc<F>),
+}
+
+impl<K, F: ?Sized> From<K> for Selection<K, F> {
+    fn from(kind: K) -> Self {
+        Self::BuiltIn(kind)
+    }
+}
+
+impl<K: Default, F: ?Sized> Default for Selection<K, F> {
+    fn default() -> Self {
+        Self::BuiltIn(K::default())
+    }
+}
+
+impl<K: Clone, F: ?Sized> Clone for Selection<K, F> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::BuiltIn(kind) => Self::BuiltIn(kind.clone()),
+            Self::Custom(factory) => Self::Custom(Arc::clone(factory)),
+        }
+    }
+}
+
+/// Two of the caller's are the same if the same factory makes them.
+impl<K: PartialEq, F: ?Sized> PartialEq for Selection<K, F> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::BuiltIn(one), Self::BuiltIn(other)) => one == other,
+            (Self::Custom(one), Self::Custom(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
+impl<K: fmt::Debug, F: ?Sized + fmt::Debug> fmt::Debug for Selection<K, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn(kind) => kind.fmt(f),
+            Self::Custom(factory) => factory.fmt(f),
+        }
+    }
+}
