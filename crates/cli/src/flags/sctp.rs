@@ -30,8 +30,9 @@ Examples:
 The command, and all that it starts, gets SCTP sockets from eyas instead of the
 kernel, by a library that is preloaded. Where the command is linked statically,
 or Go's, the kernel stops its calls on such sockets instead (seccomp). What runs
-with more rights than its user has is not reached. The exit status is the command's: 128 and the number for a signal, 127
-says that it was not found, 126 that it cannot be run.";
+with more rights than its user has is not reached. The exit status is the
+command's: 128 and the number for a signal, 127 says that it was not found, 126
+that it cannot be run.";
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
