@@ -4,16 +4,19 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use eyas::{ByteStream, ConnectError, Connection, Initiation, Recording};
+use eyas::{ConnectError, Connection, Initiation, Recording};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
+use crate::client::Client;
 use crate::client_hello::{FirstFlight, MAX_CLIENT_HELLO, first_flight};
+use crate::far::Far;
 use crate::handshake::{Destination, Refusal};
 use crate::permitted::PermittedRace;
 use crate::report::{Ending, WonBy};
 use crate::shared::Shared;
+use crate::via::Via;
 
 /// How long a client that has been told that it is connected may keep silent before it is taken to
 /// wait for the server. The race would start its next attempt after 250 ms.
@@ -26,7 +29,7 @@ const TLS_PORTS: [u16; 11] = [443, 465, 563, 636, 853, 989, 990, 993, 995, 5061,
 
 /// A connection, and what it came from.
 pub(crate) struct Connected {
-    pub(crate) stream: ByteStream,
+    pub(crate) stream: Far,
     pub(crate) won_by: WonBy,
     /// What the client has said that the destination has not been told.
     pub(crate) unsaid: Bytes,
@@ -76,24 +79,34 @@ impl<'a> DestinationRace<'a> {
 
     /// Races until a transport is up, in a race that goes on until a server speaks.
     pub(crate) async fn up(self, race: &mut Option<Recording>) -> Result<RaceUp<'a>, Missed> {
+        if let Some(via) = &self.shared.via {
+            return Ok(RaceUp::Via(self.through(via, race).await?));
+        }
         let mut initiation = self.race.preconnection.clone().until_spoken().initiate();
         *race = Some(initiation.recording());
         let up = initiation.transport_up().await;
         up.map_err(|error| Missed::Refused(self.refusal(&error)))?;
-        Ok(RaceUp { race: self, initiation })
+        Ok(RaceUp::Direct(Box::new(DirectRace { race: self, initiation })))
     }
 
     /// Races until a transport is up.
-    pub(crate) async fn transport(
-        self,
-        race: &mut Option<Recording>,
-    ) -> Result<ByteStream, Missed> {
+    pub(crate) async fn transport(self, race: &mut Option<Recording>) -> Result<Far, Missed> {
+        if let Some(via) = &self.shared.via {
+            return self.through(via, race).await;
+        }
         let mut initiation = self.race.preconnection.clone().initiate();
         *race = Some(initiation.recording());
         let usable = initiation.usable().await;
         let connection = usable.map_err(|error| Missed::Refused(self.refusal(&error)))?;
         initiation.detach();
         stream(connection)
+    }
+
+    /// Through another proxy.
+    async fn through(&self, via: &Via, race: &mut Option<Recording>) -> Result<Far, Missed> {
+        let Shared { endpoint, policy, .. } = self.shared;
+        let reached = via.reach(endpoint, policy.clone(), self.destination, race).await;
+        reached.map_err(Missed::Refused)
     }
 
     fn refusal(&self, error: &ConnectError) -> Refusal {
@@ -113,20 +126,40 @@ impl<'a> DestinationRace<'a> {
     }
 }
 
-/// A race in which a transport is up: the client may be told so.
-pub(crate) struct RaceUp<'a> {
+/// A way to a destination that is up: the client may be told so.
+pub(crate) enum RaceUp<'a> {
+    /// A transport of a race is.
+    Direct(Box<DirectRace<'a>>),
+    /// Another proxy says that it is connected.
+    Via(Far),
+}
+
+impl RaceUp<'_> {
+    /// Goes on with what the client says first, of which `rest` has been read.
+    pub(crate) async fn conversation(
+        self,
+        client: &mut Client,
+        rest: Bytes,
+    ) -> Result<Connected, Missed> {
+        match self {
+            Self::Direct(race) => race.conversation(client, rest).await,
+            Self::Via(stream) => {
+                Ok(Connected { stream, won_by: WonBy::Transport, unsaid: rest, said: 0 })
+            }
+        }
+    }
+}
+
+/// A race in which a transport is up.
+pub(crate) struct DirectRace<'a> {
     race: DestinationRace<'a>,
     initiation: Initiation,
 }
 
-impl RaceUp<'_> {
+impl DirectRace<'_> {
     /// Goes on, if the client begins with a ClientHello, until a server answers that. `rest` is what the
     /// client has said already.
-    pub(crate) async fn conversation(
-        mut self,
-        client: &mut TcpStream,
-        rest: Bytes,
-    ) -> Result<Connected, Missed> {
+    async fn conversation(mut self, client: &mut Client, rest: Bytes) -> Result<Connected, Missed> {
         let mut first = BytesMut::from(&rest[..]);
         self.hear(client, &mut first).await?;
         let Self { race, mut initiation } = self;
@@ -141,7 +174,7 @@ impl RaceUp<'_> {
             usable = initiation.usable() => {
                 usable.map_err(|error| Missed::Unanswered(race.refusal(&error)))?
             }
-            () = left(client, is_hello) => return Err(Missed::Left),
+            () = left(client.tcp(), is_hello) => return Err(Missed::Left),
         };
         initiation.detach();
         let timings = connection.info().timings;
@@ -155,7 +188,7 @@ impl RaceUp<'_> {
 
     /// Reads what the client says first, until it is known what that is, or it is clear that it says
     /// nothing, or the server speaks.
-    async fn hear(&mut self, client: &mut TcpStream, first: &mut BytesMut) -> Result<(), Missed> {
+    async fn hear(&mut self, client: &mut Client, first: &mut BytesMut) -> Result<(), Missed> {
         let began = Instant::now();
         while first_flight(first) == FirstFlight::Partial {
             let is_tls = !first.is_empty() || TLS_PORTS.contains(&self.race.destination.port);
@@ -179,8 +212,8 @@ impl RaceUp<'_> {
 }
 
 /// Only QUIC connections that are closed cannot become one, and there are none of them.
-fn stream(connection: Connection) -> Result<ByteStream, Missed> {
-    connection.into_stream().map_err(|_| {
+fn stream(connection: Connection) -> Result<Far, Missed> {
+    connection.into_stream().map(Far::Direct).map_err(|_| {
         Missed::Unanswered(Refusal::Failed("the connection was closed at once".to_owned()))
     })
 }

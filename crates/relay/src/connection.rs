@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::{Bytes, BytesMut};
+use eyas::Recording;
 use eyas::race::evidence::{Cause, Failure, Level};
-use eyas::{ByteStream, Recording};
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -14,8 +14,10 @@ use tokio::time::timeout;
 
 use crate::admission::Permit;
 use crate::associate::{self, Sockets};
+use crate::client::Client;
 use crate::connect::{Connected, DestinationRace, Missed, RaceUp, left};
 use crate::copy::{self, End, Passed, Until};
+use crate::far::Far;
 use crate::handshake::{Destination, Handshake, Protocol, Refusal, Request, Step};
 use crate::report::{Datagrams, Ending, Report, WonBy};
 use crate::requester::Requester;
@@ -31,12 +33,36 @@ pub(crate) async fn serve(shared: Arc<Shared>, tcp: TcpStream, client: SocketAdd
     let mut life = Life::new(client);
     // Small messages of a handshake must not wait for one another's acknowledgement.
     let _ = tcp.set_nodelay(true);
+    let living = async {
+        match secured(&shared, tcp).await {
+            Ok(tcp) => life.run(&shared, tcp).await,
+            Err(ending) => ending,
+        }
+    };
     let ending = tokio::select! {
-        ending = life.run(&shared, tcp) => ending,
+        ending = living => ending,
         () = shared.abort.cancelled() => Ending::Stopped,
     };
     drop(permit);
     life.report(&shared, ending);
+}
+
+/// The connection as the client is to speak over it.
+async fn secured(shared: &Shared, tcp: TcpStream) -> Result<Client, Ending> {
+    let Some(acceptor) = &shared.acceptor else { return Ok(Client::Plain(tcp)) };
+    let accepted = tokio::select! {
+        accepted = timeout(shared.limits.handshake_time, acceptor.accept(tcp)) => accepted,
+        () = shared.drain.cancelled() => return Err(Ending::Stopped),
+    };
+    match accepted {
+        Ok(Ok(tls)) => Ok(Client::Tls(Box::new(tls))),
+        Ok(Err(error)) => {
+            Err(Ending::Refused(Refusal::Malformed(format!("it does not speak TLS: {error}"))))
+        }
+        Err(_) => {
+            Err(Ending::Refused(Refusal::TimedOut("its TLS did not begin in time".to_owned())))
+        }
+    }
 }
 
 /// What has become of a client so far.
@@ -90,7 +116,7 @@ impl Life {
         });
     }
 
-    async fn run(&mut self, shared: &Arc<Shared>, mut tcp: TcpStream) -> Ending {
+    async fn run(&mut self, shared: &Arc<Shared>, mut tcp: Client) -> Ending {
         let mut handshake = Handshake::new(shared.users.clone());
         let introduction = introduce(&mut tcp, &mut handshake);
         let asked = tokio::select! {
@@ -122,7 +148,7 @@ impl Life {
         };
         match ended {
             Ok(ending) | Err(ending) => {
-                cut_if_broken(&tcp, &ending);
+                cut_if_broken(tcp.tcp(), &ending);
                 ending
             }
         }
@@ -132,14 +158,14 @@ impl Life {
     async fn converse(
         &mut self,
         shared: &Arc<Shared>,
-        tcp: &mut TcpStream,
+        tcp: &mut Client,
         destination: &Destination,
         handshake: Handshake,
     ) -> Result<Ending, Ending> {
         let rest = handshake.rest();
         let reached = tokio::select! {
             reached = self.reach(shared, destination) => reached,
-            () = left(tcp, rest.is_empty()) => return Err(Ending::Left),
+            () = left(tcp.tcp(), rest.is_empty()) => return Err(Ending::Left),
         };
         let race = match reached {
             Ok(race) => race,
@@ -168,7 +194,7 @@ impl Life {
     pub(crate) async fn carry(
         &mut self,
         shared: &Shared,
-        tcp: &mut TcpStream,
+        tcp: &mut Client,
         race: RaceUp<'_>,
         rest: Bytes,
     ) -> Result<Ending, Ending> {
@@ -186,12 +212,20 @@ impl Life {
     async fn associate(
         &mut self,
         shared: &Arc<Shared>,
-        tcp: &mut TcpStream,
+        tcp: &mut Client,
         port: Option<u16>,
         handshake: Handshake,
     ) -> Result<Ending, Ending> {
+        if shared.via.is_some() || !tcp.is_plain() {
+            let why = match tcp.is_plain() {
+                true => "the other proxy (--via) carries no UDP",
+                false => "datagrams would go in the clear beside TLS",
+            };
+            let why = Refusal::Unsupported(why.to_owned());
+            return Err(refuse(tcp, handshake.refused(&why), why).await);
+        }
         let opened = match shared.associations.try_acquire() {
-            Ok(permit) => tcp.local_addr().and_then(|proxy| {
+            Ok(permit) => tcp.tcp().local_addr().and_then(|proxy| {
                 let sockets = Sockets::open(proxy.ip().to_canonical())?;
                 Ok((sockets.address()?, sockets, permit))
             }),
@@ -220,7 +254,7 @@ impl Life {
     async fn forward(
         &mut self,
         shared: &Arc<Shared>,
-        tcp: &mut TcpStream,
+        tcp: &mut Client,
         destination: &Destination,
         (head, body, handshake): (Bytes, crate::body::Body, Handshake),
     ) -> Result<Ending, Ending> {
@@ -237,7 +271,7 @@ impl Life {
                 }
                 Err(Missed::Left) => return Err(Ending::Left),
             },
-            () = broke(tcp) => return Err(Ending::Left),
+            () = broke(tcp.tcp()) => return Err(Ending::Left),
         };
         self.take_note(&stream, WonBy::Transport);
         self.write(&mut stream, &head).await?;
@@ -247,19 +281,19 @@ impl Life {
         Ok(self.ending(end, &stream))
     }
 
-    fn take_note(&mut self, stream: &ByteStream, won_by: WonBy) {
-        self.connection = Some(Arc::new(stream.info().clone()));
+    fn take_note(&mut self, stream: &Far, won_by: WonBy) {
+        self.connection = Some(stream.info());
         self.won_by = Some(won_by);
     }
 
     /// Says to the destination what is not part of the copy.
-    async fn write(&mut self, stream: &mut ByteStream, bytes: &[u8]) -> Result<(), Ending> {
+    async fn write(&mut self, stream: &mut Far, bytes: &[u8]) -> Result<(), Ending> {
         self.passed.sent += bytes.len() as u64;
         let said = stream.write_all(bytes).await;
         said.map_err(|error| Ending::Destination(error.to_string()))
     }
 
-    fn ending(&self, end: End, stream: &ByteStream) -> Ending {
+    fn ending(&self, end: End, stream: &Far) -> Ending {
         match end {
             End::Both => Ending::Done,
             End::Idle => Ending::Idle,
@@ -267,7 +301,7 @@ impl Life {
             End::Destination(error) => {
                 if self.passed.received == 0 {
                     // It accepted the connection, and broke it without a word.
-                    stream.feedback().broke(Failure {
+                    stream.broke(Failure {
                         cause: Cause::Reset,
                         reached: Level::Transport,
                         detail: error.to_string(),
@@ -280,7 +314,7 @@ impl Life {
 }
 
 /// Talks with the client until it has said what it wants.
-async fn introduce(tcp: &mut TcpStream, handshake: &mut Handshake) -> Result<Request, Ending> {
+async fn introduce(tcp: &mut Client, handshake: &mut Handshake) -> Result<Request, Ending> {
     let mut read = BytesMut::with_capacity(READ);
     loop {
         match handshake.step() {
@@ -302,7 +336,7 @@ async fn introduce(tcp: &mut TcpStream, handshake: &mut Handshake) -> Result<Req
 }
 
 /// Tells the client why it gets nothing.
-async fn refuse(tcp: &mut TcpStream, say: Bytes, why: Refusal) -> Ending {
+async fn refuse(tcp: &mut Client, say: Bytes, why: Refusal) -> Ending {
     let telling = async {
         tcp.write_all(&say).await?;
         take_leave(tcp).await
@@ -313,7 +347,7 @@ async fn refuse(tcp: &mut TcpStream, say: Bytes, why: Refusal) -> Ending {
 }
 
 /// Closes so that what was said last arrives: with bytes unread the system would reset the connection.
-async fn take_leave(tcp: &mut TcpStream) -> std::io::Result<()> {
+async fn take_leave(tcp: &mut Client) -> std::io::Result<()> {
     const MOST: usize = 256 * 1024;
     tcp.shutdown().await?;
     let (mut scratch, mut read) = ([0; READ], 0);

@@ -12,6 +12,7 @@
 //! | [`rules`] | where clients may go; pure | RFC 6890 |
 //! | [`users`] | who may use a proxy | RFC 1929, RFC 7617 |
 //! | [`Proxy`] | sockets, clients, races, copies | |
+//! | [`Via`] | another proxy, through which destinations are reached | RFC 9110 §9.3.6 |
 //! | [`Report`], [`Stats`] | what became of a client, and of all | |
 //! | [`gateway`] | a service that has requests answered by a web server | RFC 9110 §3.7 |
 //!
@@ -34,10 +35,12 @@
 mod admission;
 pub mod associate;
 pub mod body;
+mod client;
 pub mod client_hello;
 mod connect;
 mod connection;
 mod copy;
+mod far;
 pub mod gateway;
 pub mod handshake;
 pub mod interception;
@@ -52,11 +55,13 @@ mod shared;
 mod stats;
 pub mod tunnel;
 pub mod users;
+mod via;
 
 pub use limits::Limits;
 pub use report::{Datagrams, Ending, Report, WonBy};
 pub use server::{Proxy, ProxyBuilder, ProxyError, Running};
 pub use stats::Stats;
+pub use via::{Via, ViaError};
 
 /// The example of the README, so that it cannot rot.
 #[cfg(doctest)]

@@ -6,16 +6,17 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use eyas::Endpoint;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::sockets::{self, StreamProtocol, Wanted};
+use eyas::{Endpoint, ServerIdentity};
 use eyas_http::metrics;
 use nix::libc;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -24,6 +25,7 @@ use crate::rules::Rules;
 use crate::shared::{Observers, Shared};
 use crate::stats::{Counters, Stats};
 use crate::users::Users;
+use crate::via::Via;
 use crate::{Limits, Report, connection};
 
 /// After a failed accept nothing is accepted for this long.
@@ -44,6 +46,8 @@ impl Proxy {
             policy: Policy { transports: vec![Transport::Tcp], ..Policy::default() },
             rules: Rules::default(),
             users: None,
+            via: None,
+            security: None,
             limits: Limits::default(),
             metrics: None,
             observers: Observers::default(),
@@ -60,6 +64,8 @@ pub struct ProxyBuilder {
     policy: Policy,
     rules: Rules,
     users: Option<Arc<Users>>,
+    via: Option<Via>,
+    security: Option<ServerIdentity>,
     limits: Limits,
     metrics: Option<SocketAddr>,
     observers: Observers,
@@ -75,6 +81,9 @@ pub enum ProxyError {
          name them, or listen on 127.0.0.1"
     )]
     Open(SocketAddr),
+    /// Nothing can be proved with this certificate.
+    #[error("cannot use the certificate: {0}")]
+    Security(#[from] eyas::Error),
     /// It cannot listen.
     #[error(transparent)]
     Listen(#[from] eyas::sockets::BindError),
@@ -103,6 +112,19 @@ impl ProxyBuilder {
     /// Who may use it. Without users it listens on loopback alone.
     pub fn users(mut self, users: Users) -> Self {
         self.users = Some(Arc::new(users));
+        self
+    }
+
+    /// Reaches destinations through another proxy, which is raced to as they would be, and is the one to
+    /// judge the addresses behind their names. There is no UDP then.
+    pub fn via(mut self, via: Via) -> Self {
+        self.via = Some(via);
+        self
+    }
+
+    /// Speaks TLS with its clients, as whoever this is: none is heard in the clear. They get no UDP then.
+    pub fn security(mut self, identity: ServerIdentity) -> Self {
+        self.security = Some(identity);
         self
     }
 
@@ -135,7 +157,7 @@ impl ProxyBuilder {
     /// Binds the sockets and starts to serve. To be called inside a tokio runtime.
     ///
     /// # Errors
-    /// If it would be open to everybody, or cannot listen.
+    /// If it would be open to everybody, cannot listen, or cannot use its certificate.
     pub fn start(mut self) -> Result<Running, ProxyError> {
         if self.addresses.is_empty() {
             self = self.listen((std::net::Ipv4Addr::LOCALHOST, 0).into());
@@ -146,6 +168,14 @@ impl ProxyBuilder {
         {
             return Err(ProxyError::Open(*address));
         }
+        let acceptor = match &self.security {
+            Some(identity) => {
+                let mut config = identity.server_config()?;
+                config.alpn_protocols = vec![b"http/1.1".to_vec()];
+                Some(TlsAcceptor::from(Arc::new(config)))
+            }
+            None => None,
+        };
         let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
         let bound = sockets::bind(&self.addresses, wanted)?;
         let addresses = bound.iter().map(|one| one.address).collect();
@@ -156,6 +186,8 @@ impl ProxyBuilder {
             policy,
             rules: Arc::new(self.rules),
             users: self.users,
+            via: self.via,
+            acceptor,
             admission: Admission::new(&self.limits),
             associations: Semaphore::new(self.limits.associations.min(Semaphore::MAX_PERMITS)),
             limits: self.limits,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use eyas::Endpoint;
 use eyas::race::policy::Policy;
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -12,6 +13,7 @@ use crate::admission::Admission;
 use crate::rules::Rules;
 use crate::stats::{Counters, Stats};
 use crate::users::Users;
+use crate::via::Via;
 use crate::{Limits, Report};
 
 type Observer<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
@@ -30,12 +32,15 @@ impl std::fmt::Debug for Observers {
 }
 
 /// What all clients share.
-#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) endpoint: Endpoint,
     pub(crate) policy: Policy,
     pub(crate) rules: Arc<Rules>,
     pub(crate) users: Option<Arc<Users>>,
+    /// Whom destinations are reached by.
+    pub(crate) via: Option<Via>,
+    /// For clients that speak TLS.
+    pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
     /// Room for associations.
@@ -47,6 +52,12 @@ pub(crate) struct Shared {
     /// Cancelled when everything is to end now.
     pub(crate) abort: CancellationToken,
     pub(crate) tasks: TaskTracker,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("limits", &self.limits).finish_non_exhaustive()
+    }
 }
 
 impl Shared {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use eyas_relay::Via;
 use eyas_relay::rules::Pattern;
 
 use super::remember::MemoryChoice;
@@ -21,6 +22,8 @@ Examples:
   eyas proxy --explain                   a line for each connection
   eyas proxy -l 192.0.2.1:1080 --users users.txt --metrics 9464
   eyas proxy --deny '*' --allow '*.example.org:443'
+  eyas proxy -l '[::]:443' --users users.txt --tls-cert c.pem --tls-key k.pem
+  eyas proxy run --via https://NAME:PASSWORD@proxy.example -- git pull
 
 One port speaks SOCKS5, SOCKS4, SOCKS4a, HTTP CONNECT and HTTP with whole URLs.
 Every destination is raced over its addresses, and what is learnt is kept in the
@@ -55,6 +58,14 @@ pub(crate) struct ProxyFlags {
     /// Without it the proxy listens on loopback alone. SOCKS4 has no passwords and is refused.
     #[arg(long, value_name = "FILE")]
     pub(crate) users: Option<PathBuf>,
+    /// Speak TLS with clients, with this certificate and what was issued above it, PEM
+    ///
+    /// Clients then name the proxy by https://. They get no UDP, which would go in the clear.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
     /// Clients connected at once
     #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -117,6 +128,17 @@ pub(crate) struct ProxyWayFlags {
     /// Let no client go there
     #[arg(long, value_name = "WHERE", help_heading = "Destinations")]
     pub(crate) deny: Vec<Pattern>,
+    /// Reach destinations through the proxy at URL: http:// or https://, with NAME:PASSWORD@ where it
+    /// wants that
+    ///
+    /// It is raced to over its addresses. Names are left to it, and so is what --allow and --deny say
+    /// of the addresses behind them. There is no UDP then.
+    #[arg(long, value_name = "URL", value_parser = Via::parse, env = "EYAS_PROXY_VIA",
+          hide_env_values = true, help_heading = "Reaching")]
+    pub(crate) via: Option<Via>,
+    /// Trust only this certificate or CA of an https proxy at --via, PEM
+    #[arg(long, value_name = "FILE", help_heading = "Reaching")]
+    pub(crate) via_cacert: Option<PathBuf>,
     /// Race MPTCP beside TCP
     #[arg(long, help_heading = "Reaching")]
     pub(crate) mptcp: bool,

@@ -18,10 +18,11 @@ use futures_util::future::{BoxFuture, Either, select};
 use futures_util::stream::FuturesUnordered;
 use socket2::{Domain, Socket, Type};
 use tokio::io::AsyncReadExt as _;
-use tokio::net::{TcpStream, UdpSocket};
+use tokio::net::UdpSocket;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::association::{Association, Output, Setup};
+use crate::client::Client;
 use crate::copy::Passed;
 use crate::handshake::Destination;
 use crate::report::{Datagrams, Ending};
@@ -90,7 +91,7 @@ struct Running<'a> {
 /// Passes datagrams on until the client's connection ends, or nothing has moved for long.
 pub(crate) async fn serve(
     shared: &Shared,
-    tcp: &mut TcpStream,
+    tcp: &mut Client,
     (client, port): (SocketAddr, Option<u16>),
     sockets: Sockets,
     (passed, datagrams): (&mut Passed, &mut Datagrams),
@@ -118,7 +119,7 @@ pub(crate) async fn serve(
 }
 
 impl Running<'_> {
-    async fn run(&mut self, tcp: &mut TcpStream) -> Ending {
+    async fn run(&mut self, tcp: &mut Client) -> Ending {
         let mut said = [0; 64];
         loop {
             let idle = sleep_until(self.moved_at + self.shared.limits.idle_time);

@@ -24,6 +24,7 @@ use super::dns::{self, Existence, FAMILIES, Heard, Question};
 use super::names::Names;
 use super::packet::Unreachable;
 use super::translator::{Denial, Flow, Output, Translator};
+use crate::client::Client;
 use crate::connection::{Life, cut_if_broken};
 use crate::handshake::{Destination, Protocol, Refusal};
 use crate::report::Ending;
@@ -215,11 +216,12 @@ impl Interception {
         };
         life.destination = Some(destination.clone());
         let race = life.reach(&self.shared, &destination).await?;
-        let Some(mut tcp) = self.connected(flow).await else { return Err(Ending::Left) };
+        let Some(tcp) = self.connected(flow).await else { return Err(Ending::Left) };
         let _ = tcp.set_nodelay(true);
+        let mut tcp = Client::Plain(tcp);
         let ended = life.carry(&self.shared, &mut tcp, race, Bytes::new()).await;
         let (Ok(ending) | Err(ending)) = &ended;
-        cut_if_broken(&tcp, ending);
+        cut_if_broken(tcp.tcp(), ending);
         ended
     }
 
@@ -266,7 +268,8 @@ impl Interception {
             Some((v4, v6)) => Existence::Addresses(v4, v6),
             None => Existence::Unknown,
         };
-        if resolver.overrides(name) {
+        // Another proxy is left to find out whether there is such a name.
+        if self.shared.via.is_some() || resolver.overrides(name) {
             return stand();
         }
         let ask = |record_type| async move {

@@ -18,16 +18,16 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use eyas::Endpoint;
 use eyas::race::candidate::{Family, Transport};
 use eyas::race::policy::Policy;
+use eyas::{Endpoint, SecurityParameters};
 use eyas_relay::rules::Rules;
 use eyas_relay::users::Users;
 use eyas_relay::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
 use serde_json::json;
 
 use self::lines::{Lines, Place};
-use super::setting;
+use super::{identity, setting};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyAction, ProxyFlags, ProxyRunFlags, ProxyWayFlags};
 use crate::output;
@@ -105,6 +105,12 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     if let Some(path) = &flags.users {
         builder = builder.users(users(path, common)?);
     }
+    if let (Some(cert), Some(key)) = (&flags.tls_cert, &flags.tls_key) {
+        let identity = identity::given(cert, key);
+        builder = builder.security(identity.map_err(|failure| {
+            failure.hint("--tls-cert takes the chain and --tls-key its private key, both PEM")
+        })?);
+    }
     if let Some(address) = flags.metrics {
         builder = builder.metrics(address);
     }
@@ -126,7 +132,12 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
 fn builder(way: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder, Failure> {
     let memory = setting::memory(way.memory.as_ref(), None)?;
     let resolver = setting::resolver(way.dns_server.as_ref(), way.doh_url.as_ref(), &way.resolve)?;
+    let mut security = SecurityParameters::platform();
+    if let Some(path) = &way.via_cacert {
+        security = security.with_roots(setting::roots(path)?);
+    }
     let endpoint = Endpoint::builder()
+        .security(security)
         .memory(memory)
         .resolver(resolver)
         .max_attempts_in_flight(ATTEMPTS)
@@ -153,7 +164,12 @@ fn builder(way: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder, Fa
         let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
         output::aside(&[line], Look::of_stderr(color));
     };
-    Ok(Proxy::builder(endpoint).policy(policy).rules(rules).limits(limits(way)).notices(notice))
+    let builder = Proxy::builder(endpoint).policy(policy).rules(rules).limits(limits(way));
+    let builder = builder.notices(notice);
+    Ok(match &way.via {
+        Some(via) => builder.via(via.clone()),
+        None => builder,
+    })
 }
 
 fn limits(way: &ProxyWayFlags) -> Limits {
@@ -173,6 +189,7 @@ fn users(path: &Path, common: &CommonFlags) -> Result<Users, Failure> {
 
 fn failure(cause: &ProxyError) -> Failure {
     match cause {
+        ProxyError::Security(cause) => Failure::new(Kind::Identity, cause.to_string()),
         ProxyError::Open(address) => {
             let text =
                 format!("{address} can be reached from elsewhere: everybody could use the proxy");
@@ -197,6 +214,7 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
             "address": addresses[0],
             "addresses": addresses,
             "users": flags.users.is_some(),
+            "tls": flags.tls_cert.is_some(),
             "metrics": metrics,
         }));
     }
@@ -206,7 +224,14 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
         let label = format!("  {what:<12}");
         lines.push(Line::new().with(Paint::Dim, label).with(paint, value));
     };
-    say("speaks", Paint::Plain, "SOCKS5 with UDP, SOCKS4a, HTTP CONNECT and HTTP".to_owned());
+    let speaks = match flags.tls_cert.is_some() {
+        true => "SOCKS5, SOCKS4a, HTTP CONNECT and HTTP, all over TLS",
+        false => "SOCKS5 with UDP, SOCKS4a, HTTP CONNECT and HTTP",
+    };
+    say("speaks", Paint::Plain, speaks.to_owned());
+    if let Some(via) = &flags.way.via {
+        say("through", Paint::Plain, via.to_string());
+    }
     if let Some(path) = &flags.users {
         say("users", Paint::Plain, path.display().to_string());
     }
@@ -214,7 +239,8 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
         say("metrics", Paint::Plain, url);
     }
     let who = if flags.users.is_some() { "NAME:PASSWORD@" } else { "" };
-    let command = format!("curl -x socks5h://{who}{} https://example.org/", addresses[0]);
+    let scheme = if flags.tls_cert.is_some() { "https" } else { "socks5h" };
+    let command = format!("curl -x {scheme}://{who}{} https://example.org/", addresses[0]);
     say("try", Paint::Command, command);
     output::page(&lines, Look::of_stdout(common.color))
 }

@@ -1,0 +1,82 @@
+//! The stream to a destination: there directly, or through another proxy.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use eyas::race::evidence::Failure;
+use eyas::{ByteStream, ConnectionInfo};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// A stream of bytes to a destination.
+pub(crate) enum Far {
+    /// There.
+    Direct(ByteStream),
+    /// To another proxy, which goes there.
+    Via {
+        /// What comes and goes once that proxy has agreed.
+        stream: TokioIo<Upgraded>,
+        /// The connection to that proxy.
+        info: Arc<ConnectionInfo>,
+    },
+}
+
+impl Far {
+    /// What the connection is that this machine has made.
+    pub(crate) fn info(&self) -> Arc<ConnectionInfo> {
+        match self {
+            Self::Direct(stream) => Arc::new(stream.info().clone()),
+            Self::Via { info, .. } => Arc::clone(info),
+        }
+    }
+
+    /// Tells the memory that the peer broke the connection without a word. A proxy has said something.
+    pub(crate) fn broke(&self, failure: Failure) {
+        if let Self::Direct(stream) = self {
+            stream.feedback().broke(failure);
+        }
+    }
+}
+
+impl AsyncRead for Far {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Direct(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Via { stream, .. } => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Far {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Direct(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::Via { stream, .. } => Pin::new(stream).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Direct(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Via { stream, .. } => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Direct(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Via { stream, .. } => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Another proxy, through which destinations are reached: HTTP CONNECT (RFC 9110 §9.3.6) over HTTP/1.1,
+//! in the clear or over TLS.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use eyas::race::candidate::{Security, Transport};
+use eyas::race::policy::Policy;
+use eyas::race::target::{Host, Target};
+use eyas::{Endpoint, Recording};
+use http::header::{HOST, PROXY_AUTHORIZATION};
+use http::{HeaderValue, Method, Request, StatusCode, Uri};
+use http_body_util::Empty;
+use hyper::client::conn::http1::Builder;
+use hyper_util::rt::TokioIo;
+use percent_encoding::percent_decode_str;
+use thiserror::Error;
+use tokio::time::timeout;
+
+use crate::far::Far;
+use crate::handshake::{Destination, MAX_HEAD, Refusal};
+
+/// A proxy that others are reached by, and who we are to it.
+#[derive(Clone)]
+pub struct Via {
+    host: Host,
+    port: u16,
+    is_secure: bool,
+    /// What shows that we may use it; never shown itself.
+    authorization: Option<HeaderValue>,
+}
+
+/// Why a text names no such proxy.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ViaError {
+    /// It is no URL.
+    #[error("it is no URL; one is https://NAME:PASSWORD@HOST:PORT")]
+    Url,
+    /// It is one of something else.
+    #[error("{0}:// is not spoken to other proxies: http:// and https:// are")]
+    Scheme(String),
+    /// There is more than a place in it.
+    #[error("there is more in it than a scheme, a host and a port")]
+    Path,
+}
+
+impl Via {
+    /// Reads a URL such as `https://NAME:PASSWORD@proxy.example:8443`; what stands in a name or a
+    /// password for itself elsewhere is percent-encoded (RFC 3986 §2.1).
+    ///
+    /// # Errors
+    /// If it is of no proxy that can be gone through.
+    pub fn parse(url: &str) -> Result<Self, ViaError> {
+        let uri: Uri = url.parse().map_err(|_| ViaError::Url)?;
+        let is_secure = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            Some(other) => return Err(ViaError::Scheme(other.to_owned())),
+            None => return Err(ViaError::Url),
+        };
+        if uri.path_and_query().is_some_and(|path| path != "/") {
+            return Err(ViaError::Path);
+        }
+        let authority = uri.authority().ok_or(ViaError::Url)?;
+        let host = Host::parse(authority.host()).map_err(|_| ViaError::Url)?;
+        let (user, place) = match authority.as_str().rsplit_once('@') {
+            Some((user, place)) => (Some(user), place),
+            None => (None, authority.as_str()),
+        };
+        let port = match place.strip_prefix(authority.host()).and_then(|it| it.strip_prefix(':')) {
+            Some(port) => port.parse().ok().filter(|port| *port != 0).ok_or(ViaError::Url)?,
+            None if is_secure => 443,
+            None => 80,
+        };
+        let authorization = user.map(authorization).transpose()?;
+        Ok(Self { host, port, is_secure, authorization })
+    }
+
+    /// Goes to a destination through it.
+    pub(crate) async fn reach(
+        &self,
+        endpoint: &Endpoint,
+        policy: Policy,
+        to: &Destination,
+        race: &mut Option<Recording>,
+    ) -> Result<Far, Refusal> {
+        let deadline = policy.deadline;
+        let security = if self.is_secure { Security::Tls } else { Security::None };
+        let transports: Vec<Transport> = policy.transports.clone();
+        let mut target = Target::plain(self.host.clone(), self.port, transports, security);
+        if self.is_secure {
+            target = target.with_alpn(["http/1.1"]);
+        }
+        let mut initiation = endpoint.preconnection(target).policy(policy).initiate();
+        *race = Some(initiation.recording());
+        let connection = initiation.usable().await.map_err(|error| Refusal::from(&error))?;
+        initiation.detach();
+        let info = connection.shared_info();
+        let gone = |_| Refusal::Failed(format!("{self} closed the connection at once"));
+        let stream = TokioIo::new(connection.into_stream().map_err(gone)?);
+        let asking = timeout(deadline, self.ask(stream, to)).await;
+        let late = |_| Refusal::TimedOut(format!("{self} did not answer the CONNECT"));
+        Ok(Far::Via { stream: TokioIo::new(asking.map_err(late)??), info })
+    }
+
+    async fn ask(
+        &self,
+        stream: TokioIo<eyas::ByteStream>,
+        to: &Destination,
+    ) -> Result<hyper::upgrade::Upgraded, Refusal> {
+        let broke =
+            |error: hyper::Error| Refusal::Failed(format!("{self} does not answer: {error}"));
+        let mut builder = Builder::new();
+        builder.max_buf_size(MAX_HEAD);
+        let (mut sender, connection) = builder.handshake(stream).await.map_err(broke)?;
+        // It ends with what it is upgraded to, and what went wrong the request is told.
+        tokio::spawn(async move { drop(connection.with_upgrades().await) });
+        let authority = to.to_string();
+        let mut request = Request::builder().method(Method::CONNECT).uri(&authority);
+        request = request.header(HOST, &authority);
+        if let Some(authorization) = &self.authorization {
+            request = request.header(PROXY_AUTHORIZATION, authorization);
+        }
+        let request = request.body(Empty::<Bytes>::new());
+        let request = request.map_err(|error| Refusal::Malformed(error.to_string()))?;
+        let mut response = sender.send_request(request).await.map_err(broke)?;
+        if !response.status().is_success() {
+            return Err(self.refusal(response.status(), to));
+        }
+        hyper::upgrade::on(&mut response).await.map_err(broke)
+    }
+
+    fn refusal(&self, status: StatusCode, to: &Destination) -> Refusal {
+        let text = format!("{self} answered the CONNECT to {to} with {status}");
+        match status {
+            StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+                Refusal::Failed(format!("{text}: put NAME:PASSWORD@ before the host of --via"))
+            }
+            StatusCode::FORBIDDEN => Refusal::NotAllowed(text),
+            StatusCode::GATEWAY_TIMEOUT => Refusal::TimedOut(text),
+            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => {
+                Refusal::HostUnreachable(text)
+            }
+            _ => Refusal::Failed(text),
+        }
+    }
+}
+
+/// Basic credentials (RFC 7617) from the part of a URL before its host.
+fn authorization(user: &str) -> Result<HeaderValue, ViaError> {
+    let (name, password) = user.split_once(':').unwrap_or((user, ""));
+    let mut pair: Vec<u8> = percent_decode_str(name).collect();
+    pair.push(b':');
+    pair.extend(percent_decode_str(password));
+    let value = format!("Basic {}", BASE64_STANDARD.encode(pair));
+    let mut value = HeaderValue::try_from(value).map_err(|_| ViaError::Url)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        let place = Destination { host: self.host.clone(), port: self.port };
+        write!(f, "{scheme}://{place}")
+    }
+}
+
+impl fmt::Debug for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Via({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_proxy_and_who_we_are_to_it() {
+        let via = Via::parse("https://ada:love%3Alace@proxy.example:8443").expect("a proxy");
+        assert_eq!((via.to_string().as_str(), via.is_secure), ("https://proxy.example:8443", true));
+        let shown = via.authorization.as_ref().expect("credentials");
+        assert_eq!(shown, &format!("Basic {}", BASE64_STANDARD.encode("ada:love:lace")));
+        assert!(!format!("{via:?} {shown:?}").contains("QWRh"), "{via:?} {shown:?}");
+        for (url, wanted) in [
+            ("http://a", "http://a:80"),
+            ("https://a/", "https://a:443"),
+            ("http://[::1]:7", "http://[::1]:7"),
+        ] {
+            assert_eq!(Via::parse(url).expect(url).to_string(), wanted);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_gone_through_is_refused() {
+        for (url, why) in [
+            ("proxy.example", ViaError::Url),
+            ("http://", ViaError::Url),
+            ("http://a:0", ViaError::Url),
+            ("http://a:99999", ViaError::Url),
+            ("socks5://a", ViaError::Scheme("socks5".to_owned())),
+            ("http://a/path", ViaError::Path),
+        ] {
+            assert_eq!(Via::parse(url).expect_err(url), why, "{url}");
+        }
+    }
+}
