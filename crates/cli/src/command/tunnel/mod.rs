@@ -35,7 +35,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
 /// How associations behave that carry tunnels: no stream waits for another one.
 fn association(paths: &PathFlags) -> AssociationConfig {
     let mut config = setting::association(paths);
-    config.scheduler = SchedulerKind::FairBandwidth;
+    config.scheduler = SchedulerKind::FairBandwidth.into();
     config
 }
 
