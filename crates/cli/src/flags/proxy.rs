@@ -42,8 +42,9 @@ The proxy has a free port of 127.0.0.1 and ends with the command, whose exit
 status is passed on: 128 and the number for a signal, 127 says that it was not
 found, 126 that it cannot be run. The command is told of the proxy by the
 variables that curl, wget, git, pip, npm, yarn, Node, Deno, Go, Java, Cargo and
-rsync read. What reads none of them goes its own way, but not with --all-traffic:
-then every connection is the proxy's, and nothing is said to the command.";
+rsync read. What reads none of them goes its own way, but not with
+--all-traffic: then every connection is the proxy's, and nothing is said to the
+command.";
 
 /// Flags of `eyas proxy`.
 #[derive(Args, Clone, Debug)]
