@@ -1,4 +1,4 @@
-//! Tells the program which commit it was built from, if git knows.
+//! Tells the program which commit it was built from, if git knows; so it does for the Python package.
 
 use std::process::Command;
 
@@ -8,7 +8,6 @@ fn main() {
         let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
         (output.status.success() && !text.is_empty()).then_some(text)
     };
-    println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=EYAS_COMMIT");
     // The log of the head changes with every commit; without git there is nothing to watch.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"])

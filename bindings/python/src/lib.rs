@@ -11,6 +11,7 @@
 //! | `arrived` | what came for a call that was cancelled at that moment |
 //! | `connection` | one raced connection as a stream of bytes |
 //! | `race` | a race or a plan for its own sake |
+//! | `lab` | experiments |
 //! | `json` | what connections, races and plans say about themselves, as JSON |
 //! | `interpreter` | the one interpreter that the module serves |
 //! | `failure` | errors of Rust as exceptions of Python |
@@ -27,6 +28,7 @@ mod endpoint;
 mod failure;
 mod interpreter;
 mod json;
+mod lab;
 mod listener;
 mod race;
 mod response;
@@ -49,6 +51,7 @@ mod native {
         connection::{RawConnection, aconnect, connect},
         endpoint::Endpoint,
         failure::kinds,
+        lab::{LabOutcome, LabPlan, LabWorklist, lab_plans, lab_task, lab_text, lab_version},
         listener::{Identity, RawListener, RawSctpListener},
         race::{aplan, arace, plan, race},
         response::RawResponse,

@@ -7,7 +7,7 @@ use pyo3::{exceptions::PyTimeoutError, prelude::*, types::PyAny};
 use crate::runtime::runtime;
 
 /// How often a blocking call looks for signals, such as that of Ctrl-C.
-const SIGNALS: Duration = Duration::from_millis(50);
+pub(crate) const SIGNALS: Duration = Duration::from_millis(50);
 
 /// Runs a future to its end without the GIL. Ends it at once if the handler of a signal raises, and
 /// with it whatever it had open.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from concurrent.futures import Executor
 
 import eyas
+import eyas.lab
 
 if sys.version_info >= (3, 11):
     from typing import assert_type
@@ -37,6 +39,15 @@ def blocking() -> None:
         assert_type(connection.recv(1), bytes)
     assert_type(eyas.race("https://host/").winner, "eyas.Winner | None")
     assert_type(eyas.plan("https://host/").entries, "tuple[eyas.Entry, ...]")
+
+
+def in_the_lab(pool: Executor) -> None:
+    result = eyas.lab.run("cmt-delay", executor=pool, quick=True, set={"path.B.delay": "50 ms"})
+    assert_type(result, eyas.lab.Result)
+    assert_type(result.claims, "tuple[eyas.lab.Claim, ...]")
+    assert_type(result.claims[0].interval, "tuple[float, float] | None")
+    assert_type(result.to_arrow(), eyas.lab.Table)
+    assert_type(eyas.lab.load({"name": "mine"}).points, int)
 
 
 async def in_asyncio() -> None:

@@ -6,9 +6,15 @@
 //! | `runner` | runs a plan, or a shard of it |
 //! | `shard` | which share of which runs an output directory holds |
 //! | `merge` | shards put together |
+//! | `task` | runs as text, for whoever has a processor free |
+//! | `worklist` | a plan whose runs are such tasks |
+//! | `version` | the name of the code that runs |
 
 mod merge;
 mod shard;
+mod task;
+mod version;
+mod worklist;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +34,9 @@ use crate::situation::{Point, Situation};
 
 pub use merge::{MergeError, Merged, merge};
 pub use shard::{NotAShard, Shard, ShardFile};
+pub use task::{Task, TaskError, TaskOutcome};
+pub use version::code_version;
+pub use worklist::{KeepError, Worklist};
 
 /// How to run a plan.
 #[derive(Clone, Debug)]
@@ -80,7 +89,7 @@ pub enum RunError {
     /// The plan of a shard.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A live plan was to be run in shards.
+    /// A live plan was to be run in shards, or as tasks.
     #[error("a live experiment measures the machine that it runs on: it has no shards")]
     LiveShard,
     /// A live run; what was finished before it is kept.
@@ -112,12 +121,17 @@ pub fn run(
     let seeds = seeds(plan, job.seed);
     let all = in_rounds(plan, &seeds).collect();
     let (store, skipped) = work_off(plan, all, job, stop, tell)?;
+    Ok(Results { skipped, at_once: at_once(plan, job), ..collect(plan, &seeds, &store) })
+}
+
+/// The finished runs of each point, in the order of their seeds.
+fn collect(plan: &Plan, seeds: &[u64], store: &Store) -> Results {
     let runs = |point: &Point| {
         let runs = seeds.iter().filter_map(|seed| store.get(&point.id, *seed).cloned());
         (point.id.clone(), runs.collect())
     };
     let points = plan.grid.points.iter().map(runs).collect();
-    Ok(Results { points, skipped, at_once: at_once(plan, job) })
+    Results { points, ..Results::default() }
 }
 
 /// Runs the runs of one shard, and gives back how far it came. They stay in the output directory,

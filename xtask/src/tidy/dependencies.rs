@@ -14,7 +14,7 @@ use crate::run::{command, output};
 /// no error; one that is not in the list is.
 const ALLOWED: [(&str, &[&str]); 15] = [
     ("eyas-cli", &["eyas-lab", "eyas-relay", "eyas-supervisor", "eyas-http", "eyas"]),
-    ("eyas-python", &["eyas-http", "eyas"]),
+    ("eyas-python", &["eyas-lab", "eyas-http", "eyas"]),
     ("eyas-capi", &["eyas"]),
     ("eyas-lab", &["eyas-http", "eyas", "eyas-netem", "eyas-race", "eyas-sctp"]),
     ("eyas-http", &["eyas"]),

@@ -61,6 +61,9 @@ fn a_plan_of_ones_own_is_run_judged_and_reported() {
     let page = fs::read_to_string(out.join("report.html")).expect("a page");
     assert!(page.contains("It fills the path.") && page.contains("<svg"));
     assert!(out.join("result.csv").exists());
+    let runs = fs::read_to_string(out.join("runs.csv")).expect("a table");
+    let rates = runs.lines().filter(|line| line.contains(",throughput,"));
+    assert_eq!(rates.count(), 4, "two places, two seeds: {runs}");
     // The second time everything is found finished, and comes out the same.
     let again = lab(directory.path(), &line).run().exits(0).out;
     assert!(again.contains("accepted") && again.contains("report.html"), "{again}");

@@ -24,6 +24,8 @@ mod shipped;
 #[cfg(test)]
 mod tests;
 
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
 
 use crate::claim::{Basis, Claim, Judged};
@@ -37,6 +39,16 @@ pub use shipped::{Shipped, shipped};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PlanError(pub(crate) String);
+
+/// The text of a plan that a program has made as JSON, with the keys of the file.
+///
+/// # Errors
+/// If it is no object, or has nulls, for which TOML has no word.
+pub fn from_json(json: &str) -> Result<String, PlanError> {
+    let refused = |cause: &dyn std::fmt::Display| PlanError(format!("no plan: {cause}"));
+    let table: toml::Table = serde_json::from_str(json).map_err(|cause| refused(&cause))?;
+    toml::to_string(&table).map_err(|cause| refused(&cause))
+}
 
 /// How a plan is to be run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -116,6 +128,16 @@ impl Plan {
     /// says where.
     pub fn parse(text: &str, options: &Options) -> Result<Self, PlanError> {
         file::read(text, options)
+    }
+
+    /// Where its results go if nothing is said: `eyas-lab/NAME`, and its extent behind the name.
+    #[must_use]
+    pub fn directory(&self) -> PathBuf {
+        let name = match self.extent.name() {
+            Some(extent) => format!("{}-{extent}", self.name),
+            None => self.name.clone(),
+        };
+        Path::new("eyas-lab").join(name)
     }
 
     /// Whether it runs on real sockets, in real time.

@@ -1,6 +1,6 @@
 //! The shipped plans, and what is said of a file that is wrong.
 
-use super::{Extent, Options, Plan, shipped};
+use super::{Extent, Options, Plan, from_json, shipped};
 use crate::claim::Outcome;
 use crate::run::{Results, RivalResult, RunResult, StreamResult};
 use crate::situation::{Mapping, Point, live};
@@ -216,4 +216,23 @@ fn the_plan_of_the_manual_can_be_read() {
     let length = manual[begins..].find("```").unwrap();
     let plan = Plan::parse(&manual[begins..begins + length], &Options::default()).unwrap();
     assert_eq!((plan.grid.points.len(), plan.claims.len()), (8, 1));
+}
+
+#[test]
+fn a_program_writes_a_plan_as_json() {
+    let json = r#"{ "name": "p", "title": "t", "about": "a", "runs": 2,
+        "sweep": { "parameter": "association.buffer", "values": ["1 KiB", "2 KiB"] },
+        "time": { "warm_up": "1.1 s", "duration": "8 s" },
+        "path": { "A": { "rate": "10 Mbit/s", "delay": "10 ms" } },
+        "curve": [{ "id": "c", "set": { "path": { "A": { "delay": "3 ms" } } } }] }"#;
+    let plan = Plan::parse(&from_json(json).unwrap(), &Options::default()).unwrap();
+    assert_eq!((plan.grid.points.len(), plan.grid.runs), (2, 2));
+    assert_eq!(plan.directory().to_str(), Some("eyas-lab/p"));
+    assert_eq!(
+        self::plan("cmt-delay", &quick(&[])).directory().to_str(),
+        Some("eyas-lab/cmt-delay-quick")
+    );
+    for none in ["[]", "{", r#"{ "name": null }"#] {
+        assert!(from_json(none).unwrap_err().to_string().starts_with("no plan: "), "{none}");
+    }
 }

@@ -74,13 +74,29 @@ pub fn page(document: &Document) -> String {
         matrix::packets(document),
     ]
     .concat();
+    html(&document.plan, &sections)
+}
+
+/// Each figure of the plan: its title, and a page with nothing else on it, to be shown in a notebook.
+#[must_use]
+pub fn figures(document: &Document) -> Vec<(String, String)> {
+    let document = &*scale::readable(document);
+    let drawn = document.figures.iter().map(|figure| {
+        let body = picture::section(document, figure);
+        (figure.title.clone(), html(&format!("{} – {}", document.plan, figure.title), &body))
+    });
+    drawn.collect()
+}
+
+/// A page with this title and this body.
+fn html(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title} – eyas lab</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         {sections}</main>\n</body>\n</html>\n",
-        title = escape(&document.plan),
+         {body}</main>\n</body>\n</html>\n",
+        title = escape(title),
     )
 }
 

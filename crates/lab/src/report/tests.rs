@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::page;
+use super::{figures, page};
 use crate::plan::{Extent, Options, Plan, shipped};
 use crate::results::{Document, Grade};
 use crate::run::{Observed, PacketCourse, PacketLine, Results, RunResult, StreamResult};
@@ -33,6 +33,19 @@ fn the_page_holds_claims_pictures_choices_and_sources() {
     assert!(page.contains("Send and receive buffer σ [KiB]"));
     assert!(page.contains("Figures 4 and 5.") && page.contains("†"));
     assert!(page.contains("&lt;commit&gt;") && !page.contains("<commit>"));
+}
+
+#[test]
+fn each_figure_has_a_page_of_its_own() {
+    let document = document("cmt-delay");
+    let figures = figures(&document);
+    let titles: Vec<&str> = figures.iter().map(|(title, _)| title.as_str()).collect();
+    let planned: Vec<&str> = document.figures.iter().map(|figure| figure.title.as_str()).collect();
+    assert_eq!(titles, planned);
+    for (title, page) in figures {
+        assert_eq!(page.matches("<figure>").count(), 1, "{title}");
+        assert!(page.contains("<style>") && !page.contains("<h1>"));
+    }
 }
 
 #[test]

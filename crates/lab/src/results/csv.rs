@@ -34,7 +34,7 @@ pub fn to_csv(document: &Document) -> String {
 }
 
 /// A field as RFC 4180 §2 has it.
-fn field(text: &str) -> String {
+pub(super) fn field(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),

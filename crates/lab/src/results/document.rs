@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ResultsError;
 use super::matrix::{self, MatrixTable};
-use super::store::{read_file, write_whole};
+use super::store::{create_directory, read_file, write_whole};
 use crate::claim::{self, Outcome, Verdict};
 use crate::measure::Measure;
 use crate::plan::{Extent, Figure, Plan, PublishedTable};
@@ -182,17 +182,25 @@ impl Document {
         serde_json::from_value(value).map_err(|cause| refused(cause.to_string()))
     }
 
-    /// Writes it into an output directory.
+    /// The text of `result.json`.
+    ///
+    /// # Errors
+    /// If a number cannot be written, which none that was measured is.
+    pub fn to_json(&self) -> Result<String, ResultsError> {
+        let text = serde_json::to_string_pretty(self).map_err(|cause| ResultsError::Content {
+            path: FILE.into(),
+            cause: cause.to_string(),
+        })?;
+        Ok(text + "\n")
+    }
+
+    /// Writes it into an output directory, which is made if it is not there.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn write(&self, out: &Path) -> Result<(), ResultsError> {
-        let path = out.join(FILE);
-        let text = serde_json::to_string_pretty(self).map_err(|cause| ResultsError::Content {
-            path: path.clone(),
-            cause: cause.to_string(),
-        })?;
-        write_whole(&path, &(text + "\n"))
+        create_directory(out)?;
+        write_whole(&out.join(FILE), &self.to_json()?)
     }
 
     /// How its intervals were found, for readers.
@@ -315,6 +323,19 @@ fn of_trials(
         percentiles.insert(column.clone(), places.collect());
     }
     (measures, percentiles)
+}
+
+/// Everything that can be measured of one run, in the order of the names.
+pub(super) fn measures_of(situation: &Situation, run: &RunResult) -> BTreeSet<Measure> {
+    match situation {
+        Situation::Simulated(setup) => measures(setup).into_iter().collect(),
+        Situation::Live(_) => {
+            let named = |column: &String| {
+                STATISTICS.map(|statistic| Measure::Column(statistic, column.clone()))
+            };
+            run.columns.keys().flat_map(named).collect()
+        }
+    }
 }
 
 /// Everything that can be measured of a setup.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Document, Store, to_csv};
+use super::{Document, Store, Table, to_csv};
 use crate::plan::{Options, Plan};
 use crate::run::{Results, RunResult, StreamResult};
 use crate::situation::Situation;
@@ -86,6 +86,35 @@ fn a_table_has_a_line_for_each_measure() {
     assert!(line.starts_with(",c,1,throughput,2,-10.7"), "{line}");
     assert!(line.ends_with(",student-t,2"), "{line}");
     assert!(!text.contains("delay.1"), "nothing arrived on stream 1");
+}
+
+#[test]
+fn every_run_has_its_rows() {
+    let plan = plan();
+    let (first, second) = (&plan.grid.points[0], &plan.grid.points[1]);
+    let points = [
+        (first.id.clone(), vec![some_run(1_000_000), some_run(3_000_000)]),
+        (second.id.clone(), vec![some_run(2_000_000)]),
+    ];
+    let results = Results { points: points.into(), ..Results::default() };
+    let table = Table::new(&plan, &results, &[7, 8]);
+    let text = table.to_csv();
+    let rows = |measure: &str| -> Vec<&str> {
+        text.lines().filter(|line| line.contains(&format!(",{measure},"))).collect()
+    };
+    assert!(text.starts_with("point,scene,curve,x,seed,measure,unit,value\n"));
+    assert_eq!(text.lines().count(), table.len() + 1);
+    let (one, two) = (&first.id, &second.id);
+    assert_eq!(
+        rows("throughput"),
+        [
+            format!("{one},,c,1,7,throughput,Mbit/s,1"),
+            format!("{one},,c,1,8,throughput,Mbit/s,3"),
+            format!("{two},,c,2,7,throughput,Mbit/s,2"),
+        ]
+    );
+    assert_eq!(rows("slowest")[0], format!("{one},,c,1,7,slowest,,0"));
+    assert_eq!(rows("delay.1")[0], format!("{one},,c,1,7,delay.1,ms,"), "nothing arrived");
 }
 
 /// `docs/schema/lab.json` says what it is.

@@ -138,3 +138,95 @@ fn live_experiments_have_no_shards() {
     let said = run_shard(live.text, &Options::default(), first, &job, &stop, |_| {});
     assert!(matches!(said, Err(RunError::LiveShard)));
 }
+
+/// Everything open of a plan, as tasks of so many runs, each done by itself and brought back as text.
+fn outcomes(worklist: &Worklist, size: usize) -> Vec<Vec<u8>> {
+    let tasks = (0..worklist.len()).step_by(size).map(|from| worklist.task(from, size));
+    let done = tasks.map(|task| {
+        let text = task.write().unwrap();
+        let outcome = Task::read(&text).unwrap().run("v", || Ok::<(), TaskError>(()));
+        outcome.unwrap().write().unwrap()
+    });
+    done.collect()
+}
+
+fn worklist(out: &Path) -> Worklist {
+    let plan = Plan::parse(SMALL, &Options::default()).unwrap();
+    Worklist::open(plan, &job(out, "v")).unwrap()
+}
+
+#[test]
+fn tasks_come_to_the_same_as_one_program_in_any_order() {
+    let root = tempfile::tempdir().unwrap();
+    let plan = Plan::parse(SMALL, &Options::default()).unwrap();
+    let stop = AtomicBool::new(false);
+    let whole = run(&plan, &job(&root.path().join("whole"), "v"), &stop, |_| {}).unwrap();
+    for size in [1, 3, 100] {
+        let out = root.path().join(size.to_string());
+        let mut list = worklist(&out);
+        let mut outcomes = outcomes(&list, size);
+        outcomes.reverse();
+        for outcome in &outcomes {
+            // An engine that lost the outcome has done the task again.
+            for _ in 0..2 {
+                list.keep(TaskOutcome::read(outcome).unwrap()).unwrap();
+            }
+        }
+        assert_eq!(list.progress(), Progress { done: 8, found: 0, total: 8 });
+        assert_eq!(list.results().unwrap().points, whole.points);
+        let kept = |name: &str| {
+            let runs = root.path().join(name).join("runs");
+            let files = fs::read_dir(runs).unwrap().map(|file| file.unwrap());
+            let texts = files.map(|file| (file.file_name(), fs::read(file.path()).unwrap()));
+            texts.collect::<BTreeMap<_, _>>()
+        };
+        assert_eq!(kept(&size.to_string()), kept("whole"));
+    }
+}
+
+#[test]
+fn what_is_finished_is_not_handed_out_again() {
+    let root = tempfile::tempdir().unwrap();
+    let mut list = worklist(root.path());
+    let outcomes = outcomes(&list, 3);
+    list.keep(TaskOutcome::read(&outcomes[1]).unwrap()).unwrap();
+    let said = list.results().unwrap_err().to_string();
+    assert_eq!(said, "stopped with 3 of 8 runs finished");
+    let again = worklist(root.path());
+    assert_eq!(again.progress(), Progress { done: 3, found: 3, total: 8 });
+    assert_eq!(again.len(), 5);
+}
+
+#[test]
+fn outcomes_of_other_code_and_other_plans_are_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let mut list = worklist(root.path());
+    let task = list.task(0, 1);
+    let other = task.run("w", || Ok::<(), TaskError>(())).unwrap_err();
+    assert_eq!(other.to_string(), "the runs are for eyas v, and this is eyas w");
+    let good = String::from_utf8(outcomes(&list, 1).remove(0)).unwrap();
+    let mut refused = |from: &str, to: &str| {
+        let text = good.replace(from, to);
+        assert_ne!(text, good);
+        list.keep(TaskOutcome::read(text.as_bytes()).unwrap()).unwrap_err().to_string()
+    };
+    assert!(refused("\"version\":\"v\"", "\"version\":\"w\"").contains("this is eyas w"));
+    assert!(refused("\"seed\":3", "\"seed\":5").contains("with seed 5 is no run"));
+    assert!(refused("\"point\":\"", "\"point\":\"x").contains("is no run of this plan"));
+    assert!(TaskOutcome::read(b"{").is_err() && Task::read(b"[]").is_err());
+    assert_eq!(list.progress().done, 0);
+}
+
+#[test]
+fn live_runs_do_not_travel() {
+    let root = tempfile::tempdir().unwrap();
+    let live = shipped().iter().find(|plan| plan.name == "h3-delay").unwrap();
+    let plan = Plan::parse(live.text, &Options::default()).unwrap();
+    let situation = serde_json::to_value(&plan.grid.points[0].situation).unwrap();
+    let said = Worklist::open(plan, &job(root.path(), "v")).unwrap_err();
+    assert!(matches!(said, RunError::LiveShard));
+    let runs = serde_json::json!([{ "point": "p", "situation": situation, "seed": 1 }]);
+    let task = serde_json::json!({ "version": "v", "runs": runs }).to_string();
+    let said = Task::read(task.as_bytes()).unwrap().run("v", || Ok::<(), TaskError>(()));
+    assert_eq!(said.unwrap_err(), TaskError::Live("p".to_owned()));
+}

@@ -14,14 +14,13 @@ mod shard;
 mod work;
 
 use std::fs;
-use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use eyas_lab::claim::Outcome;
 use eyas_lab::plan::{Extent, Options, Plan, shipped};
 use eyas_lab::report;
-use eyas_lab::results::{Document, ResultsError, to_csv};
+use eyas_lab::results::{Document, ResultsError, Table, write_tables};
 use eyas_lab::runner::{self, Job};
 use serde_json::{Value, json};
 
@@ -53,7 +52,7 @@ pub(super) fn run(flags: LabFlags, common: CommonFlags) -> Result<(), Failure> {
             let plan = plan(&flags.plan, &text, &options)?;
             if let Some(shard) = flags.shard {
                 let assignment = Assignment { text, options, shard };
-                let job = job(&flags, || shard::directory(&plan.name, plan.extent, shard));
+                let job = job(&flags, || shard::directory(&plan, shard));
                 return super::on_runtime(assignment.run(job, common));
             }
             if plan.is_live() {
@@ -145,15 +144,6 @@ fn plan(name: &str, text: &str, options: &Options) -> Result<Plan, Failure> {
     })
 }
 
-/// Where results go if nothing is said.
-fn directory(name: &str, extent: Extent) -> PathBuf {
-    let name = match extent.name() {
-        Some(extent) => format!("{name}-{extent}"),
-        None => name.to_owned(),
-    };
-    PathBuf::from("eyas-lab").join(name)
-}
-
 fn job(flags: &LabRunFlags, out: impl FnOnce() -> PathBuf) -> Job {
     Job {
         jobs: flags.jobs.map_or_else(cores, usize::from),
@@ -164,7 +154,7 @@ fn job(flags: &LabRunFlags, out: impl FnOnce() -> PathBuf) -> Job {
 }
 
 async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Result<(), Failure> {
-    let job = job(&flags, || directory(&plan.name, plan.extent));
+    let job = job(&flags, || plan.directory());
     let (began, out) = (Instant::now(), job.out.clone());
     let watcher = Watcher {
         out: out.clone(),
@@ -175,21 +165,23 @@ async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Resu
     let work = watcher.finish_or_stop(move |stop, progress| {
         let results = runner::run(&plan, &job, stop, progress)?;
         let seeds = runner::seeds(&plan, job.seed);
-        Ok(Document::new(&plan, &results, COMMIT, seeds))
+        let table = Table::new(&plan, &results, &seeds);
+        Ok((Document::new(&plan, &results, COMMIT, seeds), table))
     });
-    let document = work.await?;
-    publish(&document, &out, began, &common)?;
+    let (document, table) = work.await?;
+    publish(&document, &table, &out, began, &common)?;
     check_if(flags.check, &document)
 }
 
 /// Writes the result's files and shows it.
 fn publish(
     document: &Document,
+    table: &Table,
     out: &Path,
     began: Instant,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
-    write(document, out)?;
+    write(document, table, out).map_err(|cause| refused(&cause))?;
     if common.json {
         return output::object(&value(document)?);
     }
@@ -203,26 +195,15 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Names the code that runs: its commit, and the contents of the program file, which change when the
-/// code was changed without a commit, and are the same on all machines that have the same program.
+/// Names the code that runs.
 fn code_version() -> String {
-    match std::env::current_exe().and_then(fs::read) {
-        Ok(program) => {
-            // The hash need be the same within one program alone.
-            let mut hasher = DefaultHasher::new();
-            hasher.write(&program);
-            format!("{COMMIT} {:016x}", hasher.finish())
-        }
-        Err(_) => COMMIT.to_owned(),
-    }
+    runner::code_version(COMMIT, &std::env::current_exe().unwrap_or_default())
 }
 
-fn write(document: &Document, out: &Path) -> Result<(), Failure> {
-    document.write(out).map_err(|cause| refused(&cause))?;
-    let csv = out.join("result.csv");
-    fs::write(&csv, to_csv(document))
-        .map_err(|cause| Failure::write(&csv.display().to_string(), &cause))?;
-    report::write(document, out).map_err(|cause| refused(&cause))
+fn write(document: &Document, table: &Table, out: &Path) -> Result<(), ResultsError> {
+    document.write(out)?;
+    write_tables(document, table, out)?;
+    report::write(document, out)
 }
 
 fn refused(cause: &ResultsError) -> Failure {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use eyas_lab::plan::{Extent, Options};
-use eyas_lab::results::Document;
+use eyas_lab::plan::{Options, Plan};
+use eyas_lab::results::{Document, Table};
 use eyas_lab::runner::{self, Job, MergeError, Shard};
 use serde_json::json;
 
@@ -47,8 +47,8 @@ impl Assignment {
 }
 
 /// Where a shard goes if nothing is said.
-pub(super) fn directory(name: &str, extent: Extent, shard: Shard) -> PathBuf {
-    let mut directory = super::directory(name, extent).into_os_string();
+pub(super) fn directory(plan: &Plan, shard: Shard) -> PathBuf {
+    let mut directory = plan.directory().into_os_string();
     directory.push(format!("-shard-{}", shard.to_string().replace('/', "-of-")));
     directory.into()
 }
@@ -65,11 +65,11 @@ pub(super) fn merge(flags: &LabMergeFlags, common: &CommonFlags) -> Result<(), F
     let began = Instant::now();
     let version = super::code_version();
     let merged = runner::merge(&flags.directories, &version).map_err(|cause| not_merged(&cause))?;
-    let usual = || super::directory(&merged.plan.name, merged.plan.extent);
-    let out = flags.out.clone().unwrap_or_else(usual);
+    let out = flags.out.clone().unwrap_or_else(|| merged.plan.directory());
     merged.keep(&out, &version).map_err(|cause| refused(&cause))?;
+    let table = Table::new(&merged.plan, &merged.results, &merged.seeds);
     let document = Document::new(&merged.plan, &merged.results, COMMIT, merged.seeds);
-    super::publish(&document, &out, began, common)?;
+    super::publish(&document, &table, &out, began, common)?;
     super::check_if(flags.check, &document)
 }
 

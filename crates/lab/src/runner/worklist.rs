@@ -1,0 +1,145 @@
+//! The runs of a plan that is run somewhere else: what is open, handed out as tasks; what is finished,
+//! kept as it comes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::task::{RunOutcome, Task, TaskError, TaskOutcome, TaskRun, same_code};
+use super::{Job, Progress, RunError, collect, in_rounds, seeds};
+use crate::plan::Plan;
+use crate::results::{ResultsError, Store};
+use crate::run::{Results, RunResult};
+use crate::situation::Point;
+
+/// All runs of a plan, whoever does them and in whatever order.
+#[derive(Debug)]
+pub struct Worklist {
+    plan: Plan,
+    seeds: Vec<u64>,
+    version: String,
+    store: Store,
+    /// The places of the plan's points by their identifiers.
+    points: BTreeMap<String, usize>,
+    /// What is open: places of points, and seeds.
+    open: BTreeSet<(usize, u64)>,
+    /// The same, in the order of running.
+    order: Vec<(usize, u64)>,
+    progress: Progress,
+}
+
+/// Why the outcome of a task was not kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeepError {
+    /// It belongs to something else.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The output directory cannot be written.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
+}
+
+impl Worklist {
+    /// Opens the output directory of a plan, with what is finished there.
+    ///
+    /// # Errors
+    /// If the plan is live, or the directory cannot be made.
+    pub fn open(plan: Plan, job: &Job) -> Result<Self, RunError> {
+        if plan.is_live() {
+            return Err(RunError::LiveShard);
+        }
+        let mut store = Store::open(&job.out, &job.version)?;
+        for point in &plan.grid.points {
+            store.load(point);
+        }
+        let seeds = seeds(&plan, job.seed);
+        let name = |(place, point): (usize, &Point)| (point.id.clone(), place);
+        let points: BTreeMap<String, usize> =
+            plan.grid.points.iter().enumerate().map(name).collect();
+        let all: Vec<_> = in_rounds(&plan, &seeds).collect();
+        let open = all.iter().filter(|(point, seed)| store.get(&point.id, *seed).is_none());
+        let order: Vec<_> =
+            open.filter_map(|(point, seed)| Some((*points.get(&point.id)?, *seed))).collect();
+        let found = all.len() - order.len();
+        let progress = Progress { done: found, found, total: all.len() };
+        let open = order.iter().copied().collect();
+        Ok(Self { seeds, version: job.version.clone(), store, points, open, order, progress, plan })
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub const fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    /// How many runs there were to do when it was opened: the tasks are made of these, in the order of
+    /// running.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether everything was finished when it was opened.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// A task of so many of these runs, from a place among them on; fewer where they end.
+    #[must_use]
+    pub fn task(&self, from: usize, count: usize) -> Task {
+        let runs = self.order.iter().skip(from).take(count).filter_map(|(place, seed)| {
+            let point = self.plan.grid.points.get(*place)?;
+            let (situation, point) = (point.situation.clone(), point.id.clone());
+            Some(TaskRun { point, situation, seed: *seed })
+        });
+        Task { version: self.version.clone(), runs: runs.collect() }
+    }
+
+    /// Keeps what came of a task, all of it or nothing. What is there already stays as it is: engines
+    /// do a task again whose outcome they have lost.
+    ///
+    /// # Errors
+    /// If it is of other code or another plan, or the output directory cannot be written.
+    pub fn keep(&mut self, outcome: TaskOutcome) -> Result<Progress, KeepError> {
+        same_code(&self.version, &outcome.version)?;
+        let mut of_points: BTreeMap<usize, Vec<(u64, RunResult)>> = BTreeMap::new();
+        for RunOutcome { point, seed, result } in outcome.runs {
+            match self.points.get(&point) {
+                Some(place) if self.seeds.contains(&seed) => {
+                    of_points.entry(*place).or_default().push((seed, result));
+                }
+                _ => return Err(TaskError::Stranger { point, seed }.into()),
+            }
+        }
+        for (place, mut runs) in of_points {
+            runs.retain(|(seed, _)| self.open.remove(&(place, *seed)));
+            let Some(point) = self.plan.grid.points.get(place) else { continue };
+            self.progress.done += runs.len();
+            self.store.keep_all(&point.id, runs)?;
+        }
+        Ok(self.progress)
+    }
+
+    /// What came out, if everything is finished.
+    ///
+    /// # Errors
+    /// If runs are still open.
+    pub fn results(&self) -> Result<Results, RunError> {
+        if !self.open.is_empty() {
+            return Err(RunError::Stopped(self.progress));
+        }
+        Ok(collect(&self.plan, &self.seeds, &self.store))
+    }
+
+    /// The plan.
+    #[must_use]
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Of the runs of each point, in their order.
+    #[must_use]
+    pub fn seeds(&self) -> &[u64] {
+        &self.seeds
+    }
+}
