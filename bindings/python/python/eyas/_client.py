@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from . import _endpoint, _headers, _native, _timeout
+from ._closing import AsyncClosing, Closing
 from ._endpoint import Endpoint, Verify
 from ._errors import ClientClosed
 from ._headers import Headers, HeaderTypes
@@ -27,7 +27,7 @@ from ._source import AwaitedSource, IteratedSource, Source
 from ._timeout import Timeout
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +115,7 @@ class _Base:
         return self._native
 
 
-class Client(_Base):
+class Client(_Base, Closing):
     """An HTTP client whose calls block. Safe for threads.
 
     Use it as a context manager, or close it: that closes its connections.
@@ -171,19 +171,11 @@ class Client(_Base):
         """Closes its connections, once what is in flight has come to its end."""
         self._native = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _leave(self, error: BaseException | None) -> None:
         self.close()
 
 
-class AsyncClient(_Base):
+class AsyncClient(_Base, AsyncClosing):
     """An HTTP client for asyncio. Cancelling a call ends what it had begun.
 
     Use it as a context manager, or close it: that closes its connections.
@@ -240,15 +232,7 @@ class AsyncClient(_Base):
         """Closes its connections, once what is in flight has come to its end."""
         self._native = None
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def _leave(self, error: BaseException | None) -> None:
         await self.aclose()
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 import socket
 from collections.abc import Sequence
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from . import _endpoint, _native
+from ._closing import Closing
 from ._reports import ConnectionInfo, Race
 from ._endpoint import Endpoint, Verify
 from ._target import Target, address
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer, Self
+    from typing_extensions import Buffer
 
 
 def create_connection(
@@ -43,7 +43,7 @@ def create_connection(
     return connection
 
 
-class Connection:
+class Connection(Closing):
     """A connection over whichever transport won, to be used like a socket.
 
     One thread may read while another one writes.
@@ -151,15 +151,7 @@ class Connection:
             return cast("IO[bytes]", buffer)
         return io.TextIOWrapper(buffer, encoding, errors, newline)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _leave(self, error: BaseException | None) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING
 
 from . import _native
+from ._closing import AsyncClosing, Closing
 from ._connection import Connection
 from ._identity import ServerIdentity
 from ._place import Place
@@ -15,9 +14,6 @@ from ._sctp_config import Config
 from ._streams import LIMIT
 from ._target import address
 from ._transport import Transport
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 #: What is called with the reader and the writer of each connection.
 Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], "Awaitable[None] | None"]
@@ -98,7 +94,7 @@ class _Base:
         self.sctp_udp_port = raw.sctp_udp_port()
 
 
-class Listener(_Base):
+class Listener(_Base, Closing):
     """Accepts connections, to be used like a socket that listens."""
 
     _timeout: float | None = None
@@ -130,22 +126,14 @@ class Listener(_Base):
         """Stops listening, and ends `accept` in other threads; accepted connections live on."""
         self._raw.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _leave(self, error: BaseException | None) -> None:
         self.close()
 
     def __repr__(self) -> str:
         return f"<eyas.Listener at {self.address}>"
 
 
-class Server(_Base):
+class Server(_Base, AsyncClosing):
     """Accepts connections in a task, as `asyncio.Server` does."""
 
     def __init__(self, raw: _native.RawListener, connected: Connected, limit: int) -> None:
@@ -185,15 +173,7 @@ class Server(_Base):
         """Waits until it is closed."""
         await asyncio.shield(self._task)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def _leave(self, error: BaseException | None) -> None:
         self.close()
         await self.wait_closed()
 

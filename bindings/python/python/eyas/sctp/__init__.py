@@ -13,10 +13,10 @@ RFC 9260 and RFC 6458.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .. import _native
+from .._closing import AsyncClosing
 from .._endpoint import Endpoint, Verify
 from .._identity import ServerIdentity
 from .._sctp_config import Config
@@ -25,7 +25,7 @@ from ._base import BaseAssociation, BaseListener, Sending, SendOptions
 from ._reports import Event, Message, Path, Status
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer, Self, Unpack
+    from typing_extensions import Buffer, Unpack
 
 __all__ = [
     "Association",
@@ -90,7 +90,7 @@ async def listen(
     return Listener(_base.bound(host, port, transports, udp_port, addresses, identity, config))
 
 
-class Association(BaseAssociation):
+class Association(BaseAssociation, AsyncClosing):
     """An association: messages on many streams, over one path or several (RFC 9260).
 
     One task may send while another one receives and a third one waits for notifications. Cancelling a
@@ -147,22 +147,14 @@ class Association(BaseAssociation):
         """Ends it once all messages have arrived; what takes longer than two seconds goes on by itself."""
         await self._raw.aclose()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def _leave(self, error: BaseException | None) -> None:
         if error is None:
             await self.close()
         else:
             self.abort()
 
 
-class Listener(BaseListener):
+class Listener(BaseListener, AsyncClosing):
     """Takes in associations at one SCTP port."""
 
     async def accept(self) -> Association:
@@ -175,13 +167,5 @@ class Listener(BaseListener):
         while True:
             yield await self.accept()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def _leave(self, error: BaseException | None) -> None:
         self.close()

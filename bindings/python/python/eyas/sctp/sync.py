@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .. import _native
+from .._closing import Closing
 from .._endpoint import Endpoint, Verify
 from .._identity import ServerIdentity
 from .._sctp_config import Config
@@ -22,7 +22,7 @@ from ._base import BaseAssociation, BaseListener, Sending, SendOptions
 from ._reports import Event, Message
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer, Self, Unpack
+    from typing_extensions import Buffer, Unpack
 
 __all__ = ["Association", "Listener", "connect", "listen"]
 
@@ -66,7 +66,7 @@ def listen(
     return Listener(_base.bound(host, port, transports, udp_port, addresses, identity, config))
 
 
-class Association(BaseAssociation):
+class Association(BaseAssociation, Closing):
     """An association: messages on many streams, over one path or several (RFC 9260).
 
     One thread may send while another one receives and a third one waits for notifications; `abort` and
@@ -130,22 +130,14 @@ class Association(BaseAssociation):
         """Ends it once all messages have arrived; what takes longer than two seconds goes on by itself."""
         self._raw.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _leave(self, error: BaseException | None) -> None:
         if error is None:
             self.close()
         else:
             self.abort()
 
 
-class Listener(BaseListener):
+class Listener(BaseListener, Closing):
     """Takes in associations at one SCTP port. `close` ends what waits in other threads."""
 
     def accept(self, timeout: float | None = None) -> Association:
@@ -158,13 +150,5 @@ class Listener(BaseListener):
         while True:
             yield self.accept()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def _leave(self, error: BaseException | None) -> None:
         self.close()
