@@ -21,7 +21,7 @@
 //! | `remembered` | what a client remembers at the start of a trial |
 //! | `trial` | one trial of a client: a first and a second request |
 //! | `dns` | a name server with and without HTTPS records |
-//! | `servers`, `server_kind` | what the client meets: servers with and without HTTP/3 |
+//! | `servers`, `server_kind`, `server_thread` | what the client meets: servers with and without HTTP/3 |
 //!
 //! Dropping the testbed removes its namespaces, and the emulator's watchdog does after a kill.
 //! All of it needs Linux and the feature `load`.
@@ -53,6 +53,7 @@ mod policies;
 mod remembered;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod server_kind;
+mod server_thread;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod servers;
 #[cfg(all(target_os = "linux", feature = "load"))]

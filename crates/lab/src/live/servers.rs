@@ -1,16 +1,15 @@
 //! What a client meets: HTTP servers, each on a port of its own.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use eyas::SecurityParameters;
 use eyas_http::Versions;
 use eyas_http::serve::{AltSvcPolicy, Limits, Running, Server, ServerIdentity};
 use http::HeaderValue;
-use tokio::sync::oneshot;
 
 use super::server_kind::Kind;
+use super::server_thread::ServerThread;
 use super::{LiveError, Testbed, dns};
 
 /// The name that all servers go by.
@@ -23,8 +22,8 @@ const CONNECTIONS: usize = 100_000;
 pub(super) struct Servers {
     addresses: Vec<SocketAddr>,
     identity: ServerIdentity,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// They serve for as long as it is here.
+    _thread: ServerThread,
 }
 
 impl Servers {
@@ -38,39 +37,16 @@ impl Servers {
             format!("{}.{NAME}", dns::WITH_RECORDS),
         ])
         .map_err(|cause| inside(&cause))?;
-        let (stop, stopped) = oneshot::channel();
-        let (told, started) = std::sync::mpsc::sync_channel(1);
         let (shown, kinds) = (identity.clone(), kinds.to_vec());
-        let thread = bed.server_thread(move || {
-            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime,
-                Err(cause) => {
-                    let _ = told.send(Err(cause.to_string()));
-                    return;
-                }
-            };
-            runtime.block_on(async {
-                match start(ip, &shown, &kinds).await {
-                    Ok(running) => {
-                        let _ = told.send(Ok(running.iter().map(One::address).collect()));
-                        // Until it is told, or whoever would tell it is gone.
-                        tokio::select! {
-                            _ = stopped => {}
-                            () = dns::serve(ip) => {}
-                        }
-                        drop(running);
-                    }
-                    Err(cause) => {
-                        let _ = told.send(Err(cause));
-                    }
-                }
-            });
+        let (thread, addresses) = ServerThread::start(bed, move || async move {
+            let running = start(ip, &shown, &kinds).await?;
+            let addresses = running.iter().map(One::address).collect();
+            Ok((addresses, async move {
+                let _running = running;
+                dns::serve(ip).await;
+            }))
         })?;
-        let addresses: Vec<SocketAddr> = started
-            .recv()
-            .map_err(|cause| inside(&cause))?
-            .map_err(|cause: String| LiveError::Inside(cause))?;
-        Ok(Self { addresses, identity, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { addresses, identity, _thread: thread })
     }
 
     /// Where they are, in the order in which they were asked for.
@@ -83,15 +59,6 @@ impl Servers {
         SecurityParameters::platform()
             .with_roots([self.identity.certificate().clone()])
             .without_resumption()
-    }
-}
-
-impl Drop for Servers {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 

@@ -1,15 +1,14 @@
 //! What is behind the addresses that somebody listens on, and the name server beside them.
 
 use std::net::{IpAddr, SocketAddr};
-use std::thread::JoinHandle;
 
 use eyas_http::Versions;
 use eyas_http::serve::personality::Authority;
 use eyas_http::serve::{Running, Server, ServerIdentity};
 use tokio::net::{TcpListener, UdpSocket};
-use tokio::sync::oneshot;
 
 use super::zone::{self, Zone};
+use crate::live::server_thread::ServerThread;
 use crate::live::{LiveError, Testbed};
 use crate::situation::live::{Behind, Udp};
 
@@ -29,19 +28,10 @@ pub(super) struct Hosted {
     pub(super) udp: Udp,
 }
 
-/// Servers at work, on a thread in the server's host. Dropping them ends them.
+/// Servers at work. Dropping them ends them.
 pub(super) struct Servers {
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for Servers {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+    /// They serve for as long as it is here.
+    _thread: ServerThread,
 }
 
 impl Servers {
@@ -52,38 +42,11 @@ impl Servers {
             Authority::new([format!("*.{}", zone::DOMAIN)]).map_err(|cause| inside(&cause))?;
         let identity = authority.identity(Default::default()).map_err(|cause| inside(&cause))?;
         let root = pem(authority.root());
-        let (stop, stopped) = oneshot::channel();
-        let (told, started) = std::sync::mpsc::sync_channel(1);
-        let thread = bed.server_thread(move || {
-            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime,
-                Err(cause) => {
-                    let _ = told.send(Err(cause.to_string()));
-                    return;
-                }
-            };
-            runtime.block_on(async {
-                match Bound::all(&hosted, &identity).await {
-                    Ok(bound) => {
-                        let _ = told.send(Ok(()));
-                        tokio::select! {
-                            // Until it is told, or whoever would tell it is gone.
-                            _ = stopped => {}
-                            () = bound.serve(hosted.zone) => {}
-                        }
-                    }
-                    Err(cause) => {
-                        let _ = told.send(Err(cause));
-                    }
-                }
-            });
+        let (thread, ()) = ServerThread::start(bed, move || async move {
+            let bound = Bound::all(&hosted, &identity).await?;
+            Ok(((), bound.serve(hosted.zone)))
         })?;
-        let servers = Self { stop: Some(stop), thread: Some(thread) };
-        match started.recv() {
-            Ok(Ok(())) => Ok((servers, root)),
-            Ok(Err(cause)) => Err(LiveError::Inside(cause)),
-            Err(cause) => Err(inside(&cause)),
-        }
+        Ok((Self { _thread: thread }, root))
     }
 }
 

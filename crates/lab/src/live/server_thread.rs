@@ -1,0 +1,71 @@
+//! A thread in the server's host, on which servers are at work.
+
+use std::future::Future;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+
+use super::{LiveError, Testbed};
+
+/// Servers at work. Dropping it ends them.
+pub(super) struct ServerThread {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ServerThread {
+    /// Waits until `start` has begun to serve; gives what it says of that. The future beside it is what
+    /// they do until they are ended.
+    pub(super) fn start<Said, Work, Starting>(
+        bed: &Testbed,
+        start: impl FnOnce() -> Starting + Send + 'static,
+    ) -> Result<(Self, Said), LiveError>
+    where
+        Said: Send + 'static,
+        Work: Future<Output = ()>,
+        Starting: Future<Output = Result<(Said, Work), String>>,
+    {
+        let (stop, stopped) = oneshot::channel();
+        let (told, started) = mpsc::sync_channel(1);
+        let thread = bed.server_thread(move || {
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(cause) => {
+                    let _ = told.send(Err(cause.to_string()));
+                    return;
+                }
+            };
+            runtime.block_on(async {
+                match start().await {
+                    Ok((said, work)) => {
+                        let _ = told.send(Ok(said));
+                        tokio::select! {
+                            // Until it is told, or whoever would tell it is gone.
+                            _ = stopped => {}
+                            () = work => {}
+                        }
+                    }
+                    Err(cause) => {
+                        let _ = told.send(Err(cause));
+                    }
+                }
+            });
+        })?;
+        let servers = Self { stop: Some(stop), thread: Some(thread) };
+        match started.recv() {
+            Ok(Ok(said)) => Ok((servers, said)),
+            Ok(Err(cause)) => Err(LiveError::Inside(cause)),
+            Err(cause) => Err(LiveError::Inside(cause.to_string())),
+        }
+    }
+}
+
+impl Drop for ServerThread {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
