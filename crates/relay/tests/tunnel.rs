@@ -343,21 +343,38 @@ async fn a_destination_hears_a_reset_unless_everything_was_said() {
     }
 }
 
-/// Passes on a connection to this address, until it falls silent without closing anything.
-async fn line_to(address: SocketAddr) -> (u16, CancellationToken) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
-    let port = listener.local_addr().expect("an address").port();
-    let silence = CancellationToken::new();
-    let silent = silence.clone();
-    tokio::spawn(async move {
-        let (mut near, _) = listener.accept().await.expect("a connection");
-        let mut far = TcpStream::connect(address).await.expect("it listens");
-        tokio::select! {
-            _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
-            () = silent.cancelled() => std::future::pending().await,
-        }
-    });
-    (port, silence)
+/// Passes on a connection, until it falls silent without closing anything.
+struct Line {
+    port: u16,
+    silence: CancellationToken,
+    is_silent: CancellationToken,
+}
+
+impl Line {
+    async fn to(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
+        let port = listener.local_addr().expect("an address").port();
+        let (silence, is_silent) = (CancellationToken::new(), CancellationToken::new());
+        let (wanted, reached) = (silence.clone(), is_silent.clone());
+        tokio::spawn(async move {
+            let (mut near, _) = listener.accept().await.expect("a connection");
+            let mut far = TcpStream::connect(address).await.expect("it listens");
+            tokio::select! {
+                biased;
+                () = wanted.cancelled() => {}
+                _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+            }
+            reached.cancel();
+            std::future::pending::<()>().await;
+        });
+        Self { port, silence, is_silent }
+    }
+
+    /// Returns once nothing is passed on any more.
+    async fn fall_silent(&self) {
+        self.silence.cancel();
+        wait(self.is_silent.cancelled()).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -372,15 +389,15 @@ async fn a_client_that_comes_back_has_its_ports_and_one_that_is_there_keeps_them
         let notice = tokio::task::block_in_place(|| notices.recv_timeout(HANGS)).expect("a notice");
         assert_eq!(notice.event, "listening", "{notice:?}");
     };
-    let (line, silence) = line_to(stage.address).await;
-    let (former_stop, notices, _former) = stage.client_at(line, forwards()).await;
+    let line = Line::to(stage.address).await;
+    let (former_stop, notices, _former) = stage.client_at(line.port, forwards()).await;
     listens(&notices);
     let (_stop, _, second) = stage.client_at(stage.address.port(), forwards()).await;
     let refused = wait(second).await.expect("it ends").expect_err("somebody listens there");
     assert!(matches!(refused, TunnelError::Refused { .. }), "{refused}");
     let client = TcpStream::connect((Ipv4Addr::LOCALHOST, there)).await.expect("it listens");
     converse(client, 1000).await;
-    silence.cancel();
+    line.fall_silent().await;
     let (stop, notices) = stage.client(forwards()).await;
     listens(&notices);
     let client = TcpStream::connect((Ipv4Addr::LOCALHOST, there)).await.expect("it listens");

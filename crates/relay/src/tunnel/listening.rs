@@ -15,8 +15,9 @@ use super::ends::{self, ListenError};
 use super::forward::Place;
 use super::link::Link;
 
-/// For who holds a port that its own key asks for again to say that it is there.
-const PRESENCE: Duration = Duration::from_secs(1);
+/// For who holds a port that its own key asks for again to say that it is there: on a bad line, too,
+/// where the first question or its answer is lost.
+const PRESENCE: Duration = Duration::from_secs(3);
 
 /// All places where a server listens for its clients.
 #[derive(Clone, Debug, Default)]
@@ -32,9 +33,18 @@ struct Held {
     released: CancellationToken,
 }
 
-/// A place that is listened at until this is dropped, behind the sockets.
+/// A socket that listens. Whoever accepts on it owns it whole: the place is free once the last socket is
+/// closed, in whichever task that happens, and not before.
 #[derive(Debug)]
-pub(super) struct Lease {
+pub(super) struct Listening {
+    pub(super) listener: TcpListener,
+    // Dropped after the socket, as the later field.
+    _lease: Arc<Lease>,
+}
+
+/// A place that is listened at until this is dropped.
+#[derive(Debug)]
+struct Lease {
     places: Places,
     released: CancellationToken,
     _says: DropGuard,
@@ -57,7 +67,7 @@ impl Places {
         at: &Place,
         key: KeyFingerprint,
         link: &Link,
-    ) -> Result<(Vec<TcpListener>, u16, Lease), ListenError> {
+    ) -> Result<(Vec<Listening>, u16), ListenError> {
         let bound = match ends::listen(at) {
             Err(why) if why.is_taken && self.take_over(at.port, key, link).await => {
                 ends::listen(at)
@@ -69,7 +79,9 @@ impl Places {
         let held = Held { port, key, link: link.clone(), released: released.clone() };
         self.lock().push(held);
         let says = released.clone().drop_guard();
-        Ok((listeners, port, Lease { places: self.clone(), released, _says: says }))
+        let lease = Arc::new(Lease { places: self.clone(), released, _says: says });
+        let hold = |listener| Listening { listener, _lease: lease.clone() };
+        Ok((listeners.into_iter().map(hold).collect(), port))
     }
 
     /// Takes this port from other sessions of the same key that nobody is at the other end of, and says

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use eyas::{Connection, Endpoint, KeyFingerprint, Listener};
-use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +14,7 @@ use super::forward::Place;
 use super::frame::{Purpose, Why};
 use super::keys::Grant;
 use super::link::{Asked, ChannelStream, Link};
-use super::listening::Places;
+use super::listening::{Listening, Places};
 use super::notice::{Notice, Observer};
 use super::session::{SessionLimits, Side};
 
@@ -172,7 +171,7 @@ impl Guest {
             return asked.refuse(Why::TooMany, words);
         };
         let bound = self.server.places.listen(&at, self.key, &self.link).await;
-        let (listeners, port, _lease) = match bound {
+        let (listeners, port) = match bound {
             Ok(bound) => bound,
             Err(why) => return asked.refuse(Why::Failed, why.to_string()),
         };
@@ -194,11 +193,11 @@ async fn wait_for_end(mut channel: ChannelStream) {
 }
 
 /// Gives the client a channel for everybody who connects here.
-async fn accept_all(listener: TcpListener, link: Link, listen: u32) {
+async fn accept_all(at: Listening, link: Link, listen: u32) {
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
-        let Some((client, peer)) = accept(&listener).await else { continue };
+        let Some((client, peer)) = accept(&at.listener).await else { continue };
         reset_when_dropped(&client);
         let link = link.clone();
         tasks.spawn(async move {
