@@ -6,6 +6,7 @@
 //! | `definitions` | a test or a bound that a document names with its file is there |
 //! | `conformance` | a clause of `docs/conformance/` names its test, or says why it has none |
 //! | `dependencies` | which of our crates may depend on which |
+//! | `features` | the wheel is made of what the command is made of |
 //! | `layers`, `modules` | which modules of a crate may name which, and no circles |
 //! | `names` | words in public names of the core are in the glossary or in a named source |
 //! | `text` | length of files, tabs, trailing spaces, marks, paths of a machine |
@@ -16,6 +17,7 @@ mod conformance;
 mod definitions;
 mod dependencies;
 mod documents;
+mod features;
 mod layers;
 mod modules;
 mod names;
@@ -62,6 +64,7 @@ pub(crate) fn main() -> Result<(), String> {
     let places = documents::places(&files);
     let index = fs::read_to_string(root.join(conformance::INDEX)).unwrap_or_default();
     let mut findings = dependencies::check()?;
+    findings.extend(features::check()?);
     let mut sources = BTreeMap::new();
     for file in &files {
         // A deleted file is listed until the deletion is committed.

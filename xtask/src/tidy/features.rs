@@ -1,0 +1,58 @@
+//! The wheel for Python and the command are made of the same dependencies, with the same features: else a
+//! build of both compiles what they share twice, and everything above it.
+
+use std::collections::BTreeMap;
+
+use super::Finding;
+use crate::run::{command, output};
+
+const COMMAND: &str = "eyas-cli";
+const WHEEL: &str = "eyas-python";
+
+/// The features of each dependency, by its name and version.
+type Features = BTreeMap<String, String>;
+
+/// Reads `cargo tree` of both.
+pub(super) fn check() -> Result<Vec<Finding>, String> {
+    Ok(compare(&features(COMMAND)?, &features(WHEEL)?))
+}
+
+fn features(package: &str) -> Result<Features, String> {
+    let words = ["tree", "--package", package, "--edges", "normal", "--prefix", "none"];
+    let tree = output(command("cargo", &words).args(["--no-dedupe", "--format", "{p}|{f}"]))?;
+    Ok(read(&tree))
+}
+
+fn read(tree: &str) -> Features {
+    let rows = tree.lines().filter_map(|line| line.split_once('|'));
+    rows.map(|(dependency, features)| (dependency.to_owned(), features.to_owned())).collect()
+}
+
+fn compare(command: &Features, wheel: &Features) -> Vec<Finding> {
+    let of_both = wheel.iter().filter_map(|(dependency, features)| {
+        Some((dependency, command.get(dependency)?, features))
+    });
+    let differ = of_both.filter(|(_, wanted, features)| wanted != features);
+    let findings = differ.map(|(dependency, wanted, features)| {
+        let message = format!(
+            "has {dependency} with [{features}] where {COMMAND} has [{wanted}]: name the same features \
+             in its Cargo.toml, or it is compiled twice"
+        );
+        Finding::error(WHEEL, 0, message)
+    });
+    findings.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feature_that_one_lacks_is_an_error_and_what_one_has_alone_is_none() {
+        let command = read("nix v1|net,poll\nclap v4|std\ntokio v1|rt");
+        assert_eq!(compare(&command, &read("nix v1|net,poll\npyo3 v0|\ntokio v1|rt")), []);
+        let found = compare(&command, &read("nix v1|net\ntokio v1|rt"));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].message.starts_with("has nix v1 with [net]"), "{found:?}");
+    }
+}
