@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | `ci` | every check, one step after another, with times and a summary |
 //! | `tidy` | the house rules that neither the compiler nor clippy knows |
+//! | `api` | the public surface of the libraries, item by item |
 //! | `bench` | the tables of `docs/benchmarks.md` |
 //! | `capi` | the library for C: built, installed, and its examples run |
 //! | `python` | the package for Python: its wheel, and its tests |
 //! | `differential` | what races decide here and in another revision |
 //! | `run` | starting programs and reading what they say |
 
+mod api;
 mod bench;
 mod capi;
 mod ci;
@@ -26,6 +28,8 @@ cargo xtask COMMAND
   ci [--only STEP]... [--skip STEP]... [--list]
                         every check that guards main, one after another
   tidy                  the house rules: dependencies, lengths, marks, purity
+  api [--bless] [PACKAGE]...
+                        what is public, held against the reviewed lists; or these lists, written anew
   bench http [--rounds N] [--quick] [--dry]
                         time to first byte beside other clients, into docs/benchmarks.md
   bench race [--dry]    instructions per operation of the race engine, into docs/benchmarks.md
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["ci", options @ ..] => ci::main(options),
         ["tidy"] => tidy::main(),
+        ["api", options @ ..] => api::main(options),
         ["bench", options @ ..] => bench::main(options),
         ["capi", options @ ..] => capi::main(options),
         ["python", options @ ..] => python::main(options),

@@ -30,6 +30,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "features", about: "each feature of each crate builds alone", run: features },
     Step { name: "bare", about: "the pure crates build without an operating system", run: bare },
     Step { name: "docs", about: "the documentation builds without a warning", run: docs },
+    Step { name: "api", about: "what is public is what was reviewed", run: api },
     Step { name: "test", about: "tests and documentation tests", run: test },
     Step { name: "properties", about: "property tests, 10,000 cases each", run: properties },
     Step {
@@ -67,6 +68,13 @@ fn docs() -> Result<Outcome, String> {
     // What is not public without `internals` cannot be linked to from what is.
     let arguments = ["doc", "-p", "eyas-sctp", "--no-deps"];
     check(command("cargo", &arguments).env("RUSTDOCFLAGS", "-D warnings")).map(|()| Outcome::Passed)
+}
+
+fn api() -> Result<Outcome, String> {
+    if let Some(missing) = crate::api::missing() {
+        return Ok(Outcome::Skipped(missing));
+    }
+    crate::api::main(&[]).map(|()| Outcome::Passed)
 }
 
 fn test() -> Result<Outcome, String> {

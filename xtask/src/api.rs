@@ -1,0 +1,196 @@
+//! `cargo xtask api`: the public surface of each library, item by item, as it was reviewed.
+//!
+//! What `cargo public-api` lists is held against `api.txt` of the crate, so that nothing becomes public, or
+//! stops being so, by the way. Implementations that are derived, automatic or for everything are left out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::run::{command, output, works, workspace};
+
+/// The program that lists public items. Others may write the same item another way.
+const TOOL_VERSION: &str = "0.52.0";
+
+/// A library with a list.
+struct Library {
+    package: &'static str,
+    folder: &'static str,
+    /// The features with which it has to have the surface of the list, each as options of cargo.
+    features: &'static [&'static [&'static str]],
+}
+
+const DEFAULT: &[&[&str]] = &[&[]];
+
+const LIBRARIES: [Library; 4] = [
+    Library {
+        package: "eyas-sctp",
+        folder: "crates/sctp",
+        features: &[&[], &["--no-default-features"]],
+    },
+    Library { package: "eyas-race", folder: "crates/race", features: DEFAULT },
+    Library { package: "eyas", folder: "crates/eyas", features: DEFAULT },
+    Library { package: "eyas-http", folder: "crates/http", features: DEFAULT },
+];
+
+/// Compares the lists of the packages named, or of all, with what is public; with `--bless` writes them.
+pub(crate) fn main(options: &[&str]) -> Result<(), String> {
+    let (flags, packages): (Vec<&str>, Vec<&str>) =
+        options.iter().partition(|option| option.starts_with('-'));
+    let is_blessed = match flags.as_slice() {
+        [] => false,
+        ["--bless"] => true,
+        _ => return Err("api knows --bless and the names of packages".into()),
+    };
+    let chosen = choose(&packages)?;
+    if let Some(missing) = missing() {
+        return Err(missing);
+    }
+    let mut failed = Vec::new();
+    for library in chosen {
+        match if is_blessed { bless(library) } else { check(library) } {
+            Ok(surface) => println!("{}: {}", library.package, sizes(&surface)),
+            Err(why) => {
+                println!("{}: {why}", library.package);
+                failed.push(library.package);
+            }
+        }
+    }
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "not the reviewed surface: {}\nwhat is meant to be public, `cargo xtask api --bless {}` accepts",
+            failed.join(", "),
+            failed.join(" ")
+        )),
+    }
+}
+
+/// What is needed for it and not on this machine.
+pub(crate) fn missing() -> Option<String> {
+    if !works("cargo", &["+nightly", "--version"]) {
+        return Some("no nightly Rust: rustup toolchain install nightly".into());
+    }
+    let said = output(&mut command("cargo", &["+nightly", "public-api", "--version"]));
+    let is_wanted = said.is_ok_and(|said| said.trim().ends_with(&format!(" {TOOL_VERSION}")));
+    let how = "cargo install --locked cargo-public-api --version";
+    (!is_wanted)
+        .then(|| format!("cargo-public-api {TOOL_VERSION} is missing: {how} {TOOL_VERSION}"))
+}
+
+fn choose(packages: &[&str]) -> Result<Vec<&'static Library>, String> {
+    let is_known = |name: &&str| LIBRARIES.iter().any(|library| library.package == *name);
+    if let Some(unknown) = packages.iter().find(|name| !is_known(name)) {
+        let names = LIBRARIES.map(|library| library.package).join(", ");
+        return Err(format!("{unknown} has no list of its public items; these have: {names}"));
+    }
+    let is_chosen = |library: &&Library| packages.is_empty() || packages.contains(&library.package);
+    Ok(LIBRARIES.iter().filter(is_chosen).collect())
+}
+
+/// Writes the list, and gives it.
+fn bless(library: &Library) -> Result<String, String> {
+    let found = library.surface(library.features[0])?;
+    let path = library.list();
+    fs::write(&path, &found).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(found)
+}
+
+/// Holds what is public against the list, and gives it.
+fn check(library: &Library) -> Result<String, String> {
+    let path = library.list();
+    let listed = fs::read_to_string(&path)
+        .map_err(|error| format!("no list to compare with: {}: {error}", path.display()))?;
+    for features in library.features {
+        let differences = differences(&listed, &library.surface(features)?);
+        if !differences.is_empty() {
+            let with = match features.is_empty() {
+                true => String::new(),
+                false => format!(" with {}", features.join(" ")),
+            };
+            return Err(format!(
+                "{} differs from what is public{with}:\n{}",
+                path.display(),
+                differences.join("\n")
+            ));
+        }
+    }
+    Ok(listed)
+}
+
+impl Library {
+    fn list(&self) -> PathBuf {
+        workspace().join(self.folder).join("api.txt")
+    }
+
+    /// What is public, an item a line.
+    fn surface(&self, features: &[&str]) -> Result<String, String> {
+        let mut words = vec!["+nightly", "public-api", "--package", self.package, "-sss"];
+        words.extend_from_slice(features);
+        output(&mut command("cargo", &words))
+    }
+}
+
+/// How much is public, and how much of that is data to fill in or look at.
+fn sizes(surface: &str) -> String {
+    let is_part = |line: &&str| {
+        let line = line.strip_prefix("#[non_exhaustive] ").unwrap_or(line);
+        let named = line.strip_prefix("pub ").and_then(|item| item.split([' ', ':', '(']).next());
+        named.is_some_and(|first| first.starts_with("eyas"))
+    };
+    let parts = surface.lines().filter(is_part).count();
+    format!("{} public items, {parts} of them fields and variants", surface.lines().count())
+}
+
+/// The lines that only one of the two has, or has more often.
+fn differences(listed: &str, found: &str) -> Vec<String> {
+    let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
+    for line in found.lines() {
+        *counts.entry(line).or_default() += 1;
+    }
+    for line in listed.lines() {
+        *counts.entry(line).or_default() -= 1;
+    }
+    let told = counts.iter().filter(|(_, count)| **count != 0);
+    told.map(|(line, count)| format!("  {} {line}", if *count > 0 { "added  " } else { "removed" }))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_and_removed_is_told() {
+        let listed = "pub fn a::one()\npub fn a::two()\n";
+        assert!(differences(listed, listed).is_empty());
+        let found = "pub fn a::two()\npub fn a::three()\n";
+        let told = ["  removed pub fn a::one()", "  added   pub fn a::three()"];
+        assert_eq!(differences(listed, found), told);
+        // Two implementations may be written alike.
+        assert_eq!(differences("impl A\n", "impl A\nimpl A\n"), ["  added   impl A"]);
+    }
+
+    #[test]
+    fn fields_and_variants_are_counted_apart() {
+        let surface = "pub mod eyas_a\npub struct eyas_a::B\npub eyas_a::B::c: u8\n\
+            #[non_exhaustive] pub enum eyas_a::D\npub eyas_a::D::E(u8)\n\
+            #[non_exhaustive] pub eyas_a::D::F\nimpl eyas_a::D\n";
+        assert_eq!(sizes(surface), "7 public items, 3 of them fields and variants");
+    }
+
+    #[test]
+    fn what_has_no_list_is_refused() {
+        assert!(main(&["--fast"]).is_err_and(|why| why.contains("--bless")));
+        assert!(main(&["eyas-netem"]).is_err_and(|why| why.contains("eyas-http")));
+    }
+
+    #[test]
+    fn each_library_is_where_its_list_is_looked_for() {
+        for library in LIBRARIES {
+            let manifest = workspace().join(library.folder).join("Cargo.toml");
+            let text = fs::read_to_string(&manifest).expect("the manifest");
+            assert!(text.contains(&format!("name = \"{}\"", library.package)));
+        }
+    }
+}
