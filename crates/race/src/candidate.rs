@@ -8,65 +8,9 @@ use core::{
 
 use serde::{Deserialize, Serialize};
 
-/// A transport protocol that a connection attempt can use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Transport {
-    /// TCP (RFC 9293).
-    Tcp,
-    /// Multipath TCP (RFC 8684).
-    Mptcp,
-    /// SCTP directly over IP, protocol 132 (RFC 9260).
-    Sctp,
-    /// SCTP inside UDP (RFC 6951).
-    SctpUdp,
-    /// QUIC (RFC 9000).
-    Quic,
-}
+mod transport;
 
-impl Transport {
-    /// Every transport that has a name, in the order in which tables list them.
-    pub const ALL: [Self; 5] = [Self::Tcp, Self::Mptcp, Self::Quic, Self::Sctp, Self::SctpUdp];
-
-    /// The name used on the command line, in JSON and in the memory.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tcp => "tcp",
-            Self::Mptcp => "mptcp",
-            Self::Sctp => "sctp",
-            Self::SctpUdp => "sctp-udp",
-            Self::Quic => "quic",
-        }
-    }
-
-    /// The transport of that [name](Self::name).
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|transport| transport.name() == name)
-    }
-
-    /// Whether an attempt stops at the peer's first answer until it is told to go on, because the
-    /// peer holds nothing for it so far: SCTP at its INIT ACK (RFC 9260 §5.1.3).
-    pub const fn waits_when_answered(self) -> bool {
-        matches!(self, Self::Sctp | Self::SctpUdp)
-    }
-
-    /// Whether it can carry this application protocol: HTTP/3 runs over QUIC alone (RFC 9114 §3), the
-    /// versions before it over streams of bytes. What is not HTTP is taken to run over all.
-    pub fn carries(self, protocol: &Alpn) -> bool {
-        match protocol.as_str() {
-            "h3" => self == Self::Quic,
-            "h2" | "http/1.1" | "http/1.0" => self != Self::Quic,
-            _ => true,
-        }
-    }
-}
-
-impl fmt::Display for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+pub use transport::Transport;
 
 /// What protects a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -224,9 +168,10 @@ impl Candidate {
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.transport, self.address)?;
-        match (self.transport, self.security) {
-            (Transport::Quic, _) | (_, Security::None) => Ok(()),
-            (_, security) => write!(f, " {security}"),
+        match self.security {
+            Security::None => Ok(()),
+            _ if self.transport.has_own_security() => Ok(()),
+            security => write!(f, " {security}"),
         }
     }
 }

@@ -257,3 +257,36 @@ pub enum Service {
         alpn: Vec<Alpn>,
     },
 }
+
+impl Service {
+    /// Whether it is spoken over this transport.
+    pub fn is_spoken_over(&self, transport: Transport) -> bool {
+        match self {
+            Self::Http { .. } => self.http_over(transport).next().is_some(),
+            Self::Plain { transports, .. } => transports.contains(&transport),
+        }
+    }
+
+    /// The application protocols to offer over this transport, best first.
+    pub fn protocols_over(&self, transport: Transport) -> Vec<Alpn> {
+        match self {
+            Self::Http { .. } => self.http_over(transport).cloned().collect(),
+            Self::Plain { alpn, .. } => {
+                let carried = |protocol: &&Alpn| transport.carries(protocol);
+                let carried: Vec<Alpn> = alpn.iter().filter(carried).cloned().collect();
+                // Whoever names one alone means it, whatever it is usually carried by.
+                if carried.is_empty() { alpn.clone() } else { carried }
+            }
+        }
+    }
+
+    /// The versions of HTTP among it that are spoken over this transport.
+    fn http_over(&self, transport: Transport) -> impl Iterator<Item = &Alpn> {
+        let versions = match self {
+            Self::Http { quic_alpn, .. } if transport.has_http3() => quic_alpn.as_slice(),
+            Self::Http { stream_alpn, .. } => stream_alpn,
+            Self::Plain { .. } => &[],
+        };
+        versions.iter().filter(move |version| transport.speaks_http(version))
+    }
+}

@@ -195,10 +195,7 @@ impl FromStr for Key {
 /// The port that decides whether a network lets a candidate through: none for SCTP, where the
 /// protocol number is all that is seen, or the one UDP port of its encapsulation (RFC 6951).
 pub(crate) fn path_port(candidate: &Candidate) -> u16 {
-    match candidate.transport {
-        Transport::Sctp | Transport::SctpUdp => 0,
-        _ => candidate.address.port(),
-    }
+    if candidate.transport.has_port_on_path() { candidate.address.port() } else { 0 }
 }
 
 /// A flow label is not part of an address's identity, and the text form has no place for it.

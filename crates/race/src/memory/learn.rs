@@ -5,7 +5,7 @@ use super::{
     Config, DatedOutcome, Distances, Entry, Handshakes, Key, NetworkEntry, Outcome, PathEntry,
     PeerEntry, RoundTrip, SetUp, SilentHost, Verdict,
 };
-use crate::candidate::{Security, Transport};
+use crate::candidate::Security;
 use crate::evidence::{Cause, Doubt, Evidence, Failure, Level, NetworkId, Trust};
 use crate::target::Host;
 use alloc::{vec, vec::Vec};
@@ -121,10 +121,8 @@ fn of_set_up(evidence: &Evidence) -> Option<News<'_>> {
 /// the same. QUIC's transport and its security come up together (RFC 9001 §4.1).
 fn is_of_set_up(evidence: &Evidence, failure: &Failure) -> bool {
     let candidate = &evidence.candidate;
-    let begins_at = match candidate.transport {
-        Transport::Quic => Level::Answered,
-        _ => Level::Transport,
-    };
+    let begins_at =
+        if candidate.transport.has_own_security() { Level::Answered } else { Level::Transport };
     candidate.security != Security::None
         && (failure.reached.max(evidence.level) >= begins_at
             || matches!(failure.cause, Cause::Tls | Cause::Certificate))

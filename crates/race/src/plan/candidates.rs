@@ -13,9 +13,6 @@ use crate::reason::Reason;
 use crate::resolve::{ServiceInfo, ServiceKind};
 use crate::target::Service;
 
-/// The versions of HTTP that are spoken over one SCTP stream: HTTP/2 brings streams of its own.
-const HTTP_OVER_SCTP: [&str; 2] = ["http/1.1", "http/1.0"];
-
 /// The candidates, and what is none.
 #[derive(Default)]
 pub(super) struct Found {
@@ -87,11 +84,11 @@ fn add_service(
         }
         return;
     }
-    let only_quic = spoken.iter().all(|(_, transport)| *transport == Transport::Quic);
+    let only_http3 = spoken.iter().all(|(_, transport)| transport.has_http3());
     let offers: Vec<_> = spoken
         .iter()
         .map(|(rank, transport)| {
-            (*rank, *transport, offer(request, service, *transport, only_quic))
+            (*rank, *transport, offer(request, service, *transport, only_http3))
         })
         .collect();
     for ordered in address::order(request, service, denied) {
@@ -108,19 +105,9 @@ fn add_service(
 
 /// Why the service is not spoken over the transport by anybody, if so.
 fn not_spoken(request: &PlanRequest<'_>, transport: Transport) -> Option<Reason> {
-    let is_spoken = match &request.target.service {
-        Service::Http { stream_alpn, quic_alpn } => match transport {
-            Transport::Quic => !quic_alpn.is_empty(),
-            Transport::Tcp | Transport::Mptcp => !stream_alpn.is_empty(),
-            Transport::Sctp | Transport::SctpUdp => {
-                stream_alpn.iter().any(|alpn| HTTP_OVER_SCTP.contains(&alpn.as_str()))
-            }
-        },
-        Service::Plain { transports, .. } => transports.contains(&transport),
-    };
-    if !is_spoken {
+    if !request.target.service.is_spoken_over(transport) {
         Some(Reason::NotSpoken { transport })
-    } else if transport == Transport::Quic && request.target.security == Security::None {
+    } else if transport.has_own_security() && request.target.security == Security::None {
         Some(Reason::AlwaysSecure { transport })
     } else {
         None
@@ -135,39 +122,28 @@ fn offer(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,
     transport: Transport,
-    only_quic: bool,
+    only_http3: bool,
 ) -> Result<Vec<Alpn>, Reason> {
-    let wanted = match &request.target.service {
-        Service::Http { quic_alpn, .. } if transport == Transport::Quic => quic_alpn,
-        Service::Http { stream_alpn, .. }
-            if matches!(transport, Transport::Sctp | Transport::SctpUdp) =>
-        {
-            &stream_alpn
-                .iter()
-                .filter(|alpn| HTTP_OVER_SCTP.contains(&alpn.as_str()))
-                .cloned()
-                .collect()
-        }
-        Service::Http { stream_alpn, .. } => stream_alpn,
-        Service::Plain { alpn, .. } => {
-            let carried = |alpn: &&Alpn| transport.carries(alpn);
-            let carried: Vec<Alpn> = alpn.iter().filter(carried).cloned().collect();
-            // Whoever names one alone means it, whatever it is usually carried by.
-            return Ok(if carried.is_empty() { alpn.clone() } else { carried });
-        }
-    };
+    let wanted = request.target.service.protocols_over(transport);
+    if !is_http(request) {
+        return Ok(wanted);
+    }
     let lists = |service: &ServiceInfo| service.alpn.iter().any(|listed| wanted.contains(listed));
     let mut records = request.services.iter().filter(|other| other.priority().is_some()).peekable();
     let has_records = records.peek().is_some();
-    let is_fallback = only_quic && service.priority().is_none();
-    if has_records && transport == Transport::Quic && !is_fallback && !records.any(lists) {
-        return Err(Reason::NotInAnyRecord { transport, wanted: wanted.clone() });
+    let is_fallback = only_http3 && service.priority().is_none();
+    if has_records && transport.has_http3() && !is_fallback && !records.any(lists) {
+        return Err(Reason::NotInAnyRecord { transport, wanted });
     }
     if service.priority().is_some() && !lists(service) {
         let name = service.name.clone();
         return Err(Reason::NotInRecord { name, transport, listed: service.alpn.clone() });
     }
-    Ok(wanted.clone())
+    Ok(wanted)
+}
+
+fn is_http(request: &PlanRequest<'_>) -> bool {
+    matches!(request.target.service, Service::Http { .. })
 }
 
 /// QUIC carries TLS itself, and DTLS is nothing that TCP could carry: each transport gets the
@@ -177,15 +153,12 @@ pub(super) fn securities(
     transport: Transport,
     wanted: Security,
 ) -> impl Iterator<Item = Security> {
-    let (first, second) = match (transport, wanted, policy.sctp_security) {
-        (_, Security::None, _) => (Security::None, None),
-        (Transport::SctpUdp, Security::Tls, SctpSecurity::Both) => {
-            (Security::Tls, Some(Security::Dtls))
-        }
-        (Transport::SctpUdp, Security::Dtls, _) | (Transport::SctpUdp, _, SctpSecurity::Dtls) => {
-            (Security::Dtls, None)
-        }
-        _ => (Security::Tls, None),
+    let (first, second) = match (wanted, policy.sctp_security) {
+        (Security::None, _) => (Security::None, None),
+        _ if !transport.runs_in_dtls() => (Security::Tls, None),
+        (Security::Tls, SctpSecurity::Both) => (Security::Tls, Some(Security::Dtls)),
+        (Security::Dtls, _) | (_, SctpSecurity::Dtls) => (Security::Dtls, None),
+        (Security::Tls, SctpSecurity::Tls) => (Security::Tls, None),
     };
     core::iter::once(first).chain(second)
 }
@@ -324,8 +297,7 @@ fn service_reasons(
     if request.policy.rely_on_ech && service.ech.is_some() {
         reasons.push(Reason::Ech);
     }
-    let is_http = matches!(request.target.service, Service::Http { .. });
-    if is_http && transport == Transport::Quic && service.priority().is_none() {
+    if is_http(request) && transport.has_http3() && service.priority().is_none() {
         reasons.push(Reason::QuicUnannounced);
     }
     reasons

@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::remembered::Weighed;
 use super::second_try::{WORK, Waits};
 use super::{Draft, Entry, Reason};
-use crate::candidate::{Security, Transport};
+use crate::candidate::{Candidate, Transport};
 use crate::policy::{ATTEMPT_DELAY_FLOOR, Policy};
 
 /// A first retransmission comes after three round trips when one sample is all there is: SRTT +
@@ -188,15 +188,6 @@ fn head_start(
 
 /// How long the handshakes of this candidate take by its remembered round trip.
 fn handshakes(draft: &Draft) -> Option<Duration> {
-    let of_transport = match draft.candidate.transport {
-        // RFC 9001: the TLS handshake is the transport's.
-        Transport::Quic => return draft.rtt,
-        Transport::Tcp | Transport::Mptcp => 1,
-        Transport::Sctp | Transport::SctpUdp => 2,
-    };
-    let of_security = match draft.candidate.security {
-        Security::None => 0,
-        Security::Tls | Security::Dtls => 1,
-    };
-    Some(draft.rtt?.saturating_mul(of_transport + of_security))
+    let Candidate { transport, security, .. } = draft.candidate;
+    Some(draft.rtt?.saturating_mul(transport.round_trips_under(security)))
 }

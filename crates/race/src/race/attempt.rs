@@ -131,7 +131,9 @@ impl Attempt {
     /// The transport spoken: plain TCP where MPTCP fell back.
     pub fn transport(&self) -> Transport {
         match self.completion() {
-            Some(Completion { fell_back: true, .. }) => Transport::Tcp,
+            Some(Completion { fell_back: true, .. }) => {
+                self.candidate.transport.falls_back_to().unwrap_or(self.candidate.transport)
+            }
             _ => self.candidate.transport,
         }
     }
@@ -162,11 +164,15 @@ impl Attempt {
     /// for the answer. Without a remembered round trip it is sent again after a second (RFC 9002
     /// §6.2.2, RFC 6298 §2.1), over QUIC with one after three of them (RFC 9002 §6.2.1).
     pub fn is_cut_short(&self, now: Duration) -> bool {
-        let second_try = match (self.candidate.transport, self.initial_rtt) {
-            (Transport::Quic, Some(rtt)) => rtt.saturating_mul(ROUND_TRIPS_OF_SECOND_TRY),
-            _ => SECOND_TRY,
-        };
-        now.saturating_sub(self.started) < second_try
+        now.saturating_sub(self.started) < self.sent_again_after(ROUND_TRIPS_OF_SECOND_TRY)
+    }
+
+    /// When a first packet is sent again: after so many round trips where one is remembered and the
+    /// transport goes by it.
+    fn sent_again_after(&self, round_trips: u32) -> Duration {
+        let remembered =
+            self.initial_rtt.filter(|_| self.candidate.transport.probes_by_round_trip());
+        remembered.map_or(SECOND_TRY, |rtt| rtt.saturating_mul(round_trips))
     }
 
     /// Whether the answer came so late that first packets must have been sent again, or answers:
@@ -176,10 +182,7 @@ impl Attempt {
     /// What came late after the answer counts as well ([`Self::was_completed_late`]).
     pub(super) fn was_sent_again(&self) -> Option<bool> {
         let waited = self.answered_at?.saturating_sub(self.started);
-        let timeout = match (self.candidate.transport, self.initial_rtt) {
-            (Transport::Quic, Some(rtt)) => rtt.saturating_mul(ROUND_TRIPS_TO_PROBE),
-            _ => SECOND_TRY,
-        };
+        let timeout = self.sent_again_after(ROUND_TRIPS_TO_PROBE);
         let round_trip = self.rtt.or(self.initial_rtt).unwrap_or_default();
         let answered_late = waited >= timeout && waited >= round_trip.saturating_add(BUSY);
         Some(answered_late || self.was_completed_late())
@@ -188,23 +191,21 @@ impl Attempt {
     /// Whether so much time lay between the first answer and the end of the handshakes that a later
     /// flight must have been sent again: well more than its round trips. QUIC comes with one flight,
     /// or two for a long certificate chain (RFC 9000 §8.1), and knows the round trip by then, so its
-    /// probe timeout is three of them. What waits for the application, and TCP without security, which
+    /// probe timeout is three of them. The others come with as many again for their security. What waits for the application, and TCP without security, which
     /// is complete with the first answer, tells nothing by coming later.
     fn was_completed_late(&self) -> bool {
         let (transport, security) = (self.candidate.transport, self.candidate.security);
-        let is_tcp = matches!(transport, Transport::Tcp | Transport::Mptcp);
-        if self.level >= Level::FirstByte || (is_tcp && security == Security::None) {
+        let needs = transport.round_trips_under(security);
+        let is_complete_when_answered = security == Security::None && needs == 1;
+        if self.level >= Level::FirstByte || is_complete_when_answered {
             return false;
         }
         let (Some(answered), Some(done)) = (self.answered_at, self.completion()) else {
             return false;
         };
         let Some(rtt) = self.rtt.or(self.initial_rtt) else { return false };
-        let (round_trips, late) = match transport {
-            Transport::Quic => (2, BUSY),
-            Transport::Tcp | Transport::Mptcp => (2, RETRANSMISSION),
-            Transport::Sctp | Transport::SctpUdp => (4, RETRANSMISSION),
-        };
+        let round_trips = transport.round_trips().saturating_mul(2);
+        let late = if transport.probes_by_round_trip() { BUSY } else { RETRANSMISSION };
         let most = rtt.saturating_mul(round_trips).saturating_add(late);
         done.at.saturating_sub(answered) >= most
     }

@@ -8,7 +8,6 @@
 use core::time::Duration;
 
 use super::{Attempt, Purpose, Race, Stage};
-use crate::candidate::Transport;
 use crate::evidence::Cause;
 use crate::plan::{WORK, known_patience};
 use crate::policy::ATTEMPT_DELAY_FLOOR;
@@ -79,13 +78,9 @@ impl Race {
     /// When the candidate of this attempt, if it is the first one at it, is to be tried again.
     fn due_again(&self, first: usize, floor: Duration) -> Option<Due> {
         let attempt = &self.attempts[first];
-        let sends_again_late = matches!(
-            attempt.candidate.transport,
-            Transport::Quic | Transport::Tcp | Transport::Mptcp
-        );
         if attempt.again_of.is_some()
             || attempt.is_answered()
-            || !sends_again_late
+            || !attempt.candidate.transport.has_second_tries()
             || attempt.purpose() != Some(Purpose::Win)
         {
             return None;

@@ -1,0 +1,257 @@
+//! The transports, and all that is so of each of them whoever tries it.
+//!
+//! Who wants to know something of a transport asks here. What stands elsewhere is what is *done* for
+//! one: connecting and listening.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Alpn, Security};
+
+#[cfg(test)]
+mod tests;
+
+/// A transport protocol that a connection attempt can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Transport {
+    /// TCP (RFC 9293).
+    Tcp,
+    /// Multipath TCP (RFC 8684).
+    Mptcp,
+    /// SCTP directly over IP, protocol 132 (RFC 9260).
+    Sctp,
+    /// SCTP inside UDP (RFC 6951).
+    SctpUdp,
+    /// QUIC (RFC 9000).
+    Quic,
+}
+
+/// How HTTP runs over a transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Http {
+    /// Its versions before 3, on the one stream of bytes that the transport is.
+    Stream,
+    /// HTTP/1 on one of the transport's streams: HTTP/2 would bring streams of its own.
+    OneOfItsStreams,
+    /// HTTP/3, on all of the transport's streams (RFC 9114 §3).
+    AllOfItsStreams,
+}
+
+/// What is so of a transport.
+struct Facts {
+    /// As people and programs write it.
+    name: &'static str,
+    /// The number in the protocol field of IP (IANA, "Protocol Numbers").
+    ip_protocol: u8,
+    /// Whether networks let it through or not by the port of the service: they see none that differs
+    /// between services where SCTP has its own protocol number, or one UDP port for all of it.
+    has_port_on_path: bool,
+    /// Whether TLS is part of it, so that it is never without.
+    has_own_security: bool,
+    /// Whether DTLS can carry it (RFC 8261).
+    runs_in_dtls: bool,
+    http: Http,
+    /// Round trips until it is up, with its security if that is its own.
+    round_trips: u32,
+    /// Whether what was lost is sent again by the round trip that is measured or remembered, not after
+    /// a fixed time at least.
+    probes_by_round_trip: bool,
+    /// Whether an attempt stops at the peer's first answer until it is told to go on.
+    waits_when_answered: bool,
+    /// Whether a further attempt beside one that nobody answers is a new connection to the peer.
+    has_second_tries: bool,
+    /// What comes of it where the peer or the path does not take part.
+    falls_back_to: Option<Transport>,
+    /// The same protocol inside UDP.
+    inside_udp: Option<Transport>,
+}
+
+const TCP: Facts = Facts {
+    name: "tcp",
+    ip_protocol: 6,
+    has_port_on_path: true,
+    has_own_security: false,
+    runs_in_dtls: false,
+    http: Http::Stream,
+    round_trips: 1,
+    probes_by_round_trip: false,
+    waits_when_answered: false,
+    has_second_tries: true,
+    falls_back_to: None,
+    inside_udp: None,
+};
+
+/// MPTCP is a TCP option, so all but its name is TCP's.
+const MPTCP: Facts = Facts { name: "mptcp", falls_back_to: Some(Transport::Tcp), ..TCP };
+
+const SCTP: Facts = Facts {
+    name: "sctp",
+    ip_protocol: 132,
+    has_port_on_path: false,
+    has_own_security: false,
+    runs_in_dtls: false,
+    http: Http::OneOfItsStreams,
+    // INIT and COOKIE ECHO, each with its answer (RFC 9260 §5.1).
+    round_trips: 2,
+    probes_by_round_trip: false,
+    waits_when_answered: true,
+    has_second_tries: false,
+    falls_back_to: None,
+    inside_udp: Some(Transport::SctpUdp),
+};
+
+const SCTP_UDP: Facts =
+    Facts { name: "sctp-udp", ip_protocol: 17, runs_in_dtls: true, inside_udp: None, ..SCTP };
+
+const QUIC: Facts = Facts {
+    name: "quic",
+    ip_protocol: 17,
+    has_port_on_path: true,
+    // RFC 9001: the TLS handshake is the transport's.
+    has_own_security: true,
+    runs_in_dtls: false,
+    http: Http::AllOfItsStreams,
+    round_trips: 1,
+    // RFC 9002 §6.2.1.
+    probes_by_round_trip: true,
+    waits_when_answered: false,
+    has_second_tries: true,
+    falls_back_to: None,
+    inside_udp: None,
+};
+
+impl Transport {
+    /// Every transport that has a name, in the order in which tables list them.
+    pub const ALL: [Self; 5] = [Self::Tcp, Self::Mptcp, Self::Quic, Self::Sctp, Self::SctpUdp];
+
+    const fn facts(self) -> &'static Facts {
+        match self {
+            Self::Tcp => &TCP,
+            Self::Mptcp => &MPTCP,
+            Self::Sctp => &SCTP,
+            Self::SctpUdp => &SCTP_UDP,
+            Self::Quic => &QUIC,
+        }
+    }
+
+    /// The name used on the command line, in JSON and in the memory.
+    pub const fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// The transport of that [name](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|transport| transport.name() == name)
+    }
+
+    /// The transports that the scheme of a target such as `quic+tcp` names, most wanted first, each
+    /// once; `sctp` means directly over IP and [inside UDP](Self::with_encapsulated). `None` if a part
+    /// of it is no transport's name.
+    pub fn from_scheme(scheme: &str) -> Option<Vec<Self>> {
+        let mut all = Vec::new();
+        for name in scheme.split('+') {
+            for transport in Self::from_name(name)?.with_encapsulated() {
+                if !all.contains(&transport) {
+                    all.push(transport);
+                }
+            }
+        }
+        Some(all)
+    }
+
+    /// This transport, and the same protocol inside UDP where it can be that as well: SCTP, of which
+    /// people rarely know which of the two their network lets through.
+    pub fn with_encapsulated(self) -> impl Iterator<Item = Self> {
+        core::iter::once(self).chain(self.facts().inside_udp)
+    }
+
+    /// Its number in the protocol field of IP.
+    pub const fn ip_protocol(self) -> u8 {
+        self.facts().ip_protocol
+    }
+
+    /// Whether TLS is part of it, so that there is no connection without: QUIC (RFC 9001).
+    pub const fn has_own_security(self) -> bool {
+        self.facts().has_own_security
+    }
+
+    /// Whether an attempt stops at the peer's first answer until it is told to go on, because the
+    /// peer holds nothing for it so far: SCTP at its INIT ACK (RFC 9260 §5.1.3).
+    pub const fn waits_when_answered(self) -> bool {
+        self.facts().waits_when_answered
+    }
+
+    /// Whether HTTP over it is HTTP/3, and no other version.
+    pub const fn has_http3(self) -> bool {
+        matches!(self.facts().http, Http::AllOfItsStreams)
+    }
+
+    /// Whether it can carry this application protocol: HTTP/3 runs over QUIC alone (RFC 9114 §3), the
+    /// versions before it over streams of bytes. What is not HTTP is taken to run over all.
+    pub fn carries(self, protocol: &Alpn) -> bool {
+        match protocol.as_str() {
+            "h3" => self.has_http3(),
+            "h2" | "http/1.1" | "http/1.0" => !self.has_http3(),
+            _ => true,
+        }
+    }
+
+    /// Whether HTTP in this version is spoken over it, for a version that it can
+    /// [carry](Self::carries).
+    pub(crate) fn speaks_http(self, version: &Alpn) -> bool {
+        match self.facts().http {
+            Http::OneOfItsStreams => matches!(version.as_str(), "http/1.1" | "http/1.0"),
+            Http::Stream | Http::AllOfItsStreams => true,
+        }
+    }
+
+    /// Whether DTLS can carry it (RFC 8261).
+    pub(crate) const fn runs_in_dtls(self) -> bool {
+        self.facts().runs_in_dtls
+    }
+
+    /// Whether networks tell services over it apart by their ports.
+    pub(crate) const fn has_port_on_path(self) -> bool {
+        self.facts().has_port_on_path
+    }
+
+    /// Whether what was lost is sent again by the round trip that is measured or remembered (RFC 9002
+    /// §6.2.1), not after a fixed time at least (RFC 6298 §2).
+    pub(crate) const fn probes_by_round_trip(self) -> bool {
+        self.facts().probes_by_round_trip
+    }
+
+    /// Whether a further attempt beside one that nobody answers is a new connection to the peer.
+    pub(crate) const fn has_second_tries(self) -> bool {
+        self.facts().has_second_tries
+    }
+
+    /// The transport that comes of it where the peer or the path does not take part in it.
+    pub(crate) const fn falls_back_to(self) -> Option<Self> {
+        self.facts().falls_back_to
+    }
+
+    /// The round trips until the transport is up, with its security if that is its own.
+    pub(crate) const fn round_trips(self) -> u32 {
+        self.facts().round_trips
+    }
+
+    /// The round trips until a connection under this security is up.
+    pub(crate) const fn round_trips_under(self, security: Security) -> u32 {
+        let facts = self.facts();
+        match security {
+            Security::Tls | Security::Dtls if !facts.has_own_security => facts.round_trips + 1,
+            Security::None | Security::Tls | Security::Dtls => facts.round_trips,
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
