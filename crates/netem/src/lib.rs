@@ -82,3 +82,8 @@ pub mod random;
 pub mod router;
 mod time;
 pub mod world;
+
+/// The example of the README, so that it cannot rot.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
