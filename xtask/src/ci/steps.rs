@@ -31,6 +31,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "bare", about: "the pure crates build without an operating system", run: bare },
     Step { name: "docs", about: "the documentation builds without a warning", run: docs },
     Step { name: "api", about: "what is public is what was reviewed", run: api },
+    Step { name: "semver", about: "what the last release promised still holds", run: semver },
     Step { name: "test", about: "tests and documentation tests", run: test },
     Step { name: "properties", about: "property tests, 10,000 cases each", run: properties },
     Step {
@@ -100,6 +101,20 @@ fn advisories() -> Result<Outcome, String> {
         return Ok(Outcome::Skipped(why.into()));
     }
     cargo("deny --all-features check --disable-fetch advisories")
+}
+
+/// Holds the public surface against that of the last release, the latest tag that is a version.
+fn semver() -> Result<Outcome, String> {
+    let tags = output(&mut command("git", &["tag", "--list", "v[0-9]*", "--sort=-v:refname"]))?;
+    let Some(release) = tags.lines().next() else {
+        let why = "there is no release yet: no tag such as v0.1.0 to hold the API against";
+        return Ok(Outcome::Skipped(why.into()));
+    };
+    if !works("cargo", &["semver-checks", "--version"]) {
+        let how = "cargo-semver-checks is missing: cargo install --locked cargo-semver-checks";
+        return Ok(Outcome::Skipped(how.into()));
+    }
+    cargo(&format!("semver-checks --workspace --baseline-rev {release}"))
 }
 
 fn bare() -> Result<Outcome, String> {
