@@ -20,8 +20,10 @@ mod alternatives;
 mod attempt;
 mod builder;
 mod connect;
+#[cfg_attr(not(feature = "cookies"), path = "client/cookies/none.rs")]
 mod cookies;
 mod credentials;
+#[cfg_attr(not(feature = "compression"), path = "client/decode/none.rs")]
 mod decode;
 mod dial;
 mod direct;
@@ -149,7 +151,7 @@ impl Client {
             pool: Pool::new(config.pool.clone()),
             alt_svc: Mutex::default(),
             dialling: alternatives::Dialling::default(),
-            cookies: config.cookies.then(Cookies::default),
+            cookies: Cookies::if_asked(config.cookies),
             known: early::Known::default(),
             watches_network: AtomicBool::new(false),
             epoch: Instant::now(),

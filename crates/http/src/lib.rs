@@ -13,7 +13,8 @@
 //! | [`serve`], [`Server`] | a server of all versions on one port, of a site or of any tower service | |
 //! | [`metrics`] | a page for Prometheus at an address of its own | |
 //!
-//! ```no_run
+#![cfg_attr(feature = "client", doc = "```no_run")]
+#![cfg_attr(not(feature = "client"), doc = "```ignore")]
 //! # async fn example() -> Result<(), eyas_http::Error> {
 //! let client = eyas_http::Client::builder().build()?;
 //! let response = client.get("https://example.com/").send().await?;
@@ -25,7 +26,8 @@
 //!
 //! A server of your own application, an `axum::Router` or any other tower service:
 //!
-//! ```no_run
+#![cfg_attr(feature = "server", doc = "```no_run")]
+#![cfg_attr(not(feature = "server"), doc = "```ignore")]
 //! # async fn example(app: axum::Router) -> Result<(), eyas_http::serve::ServeError> {
 //! use eyas_http::{Server, serve::SctpService};
 //!
@@ -36,38 +38,56 @@
 //! # }
 //! ```
 //!
+//! Features: `client` and `server` bring one half each; `cookies`, `compression`, `json`, `form`,
+//! `multipart`, `connector` and `ureq` add to the client. The first four are on by default.
+//!
 //! Deliberately absent: an upgrade of `http` URLs by HTTPS records (RFC 9460 §9.5), HTTP/2
 //! without TLS, server push, and HTTP/2 ALTSVC frames, which the HTTP/2 library does not show.
 
 pub mod alt_svc;
 #[cfg(feature = "connector")]
 pub mod connector;
+#[cfg(feature = "server")]
 pub mod metrics;
 #[cfg(feature = "multipart")]
 pub mod multipart;
+#[cfg(feature = "server")]
 pub mod serve;
 
+#[cfg(feature = "client")]
 mod body;
+#[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "client")]
 mod connection_report;
+#[cfg(feature = "client")]
 mod destination;
+#[cfg(feature = "client")]
 mod error;
+#[cfg(feature = "client")]
 mod pool;
+#[cfg(feature = "client")]
 mod protocol;
+#[cfg(any(feature = "client", feature = "server"))]
 mod quic_streams;
 mod version;
 
+#[cfg(feature = "client")]
 pub use body::Body;
+#[cfg(feature = "client")]
 pub use client::{
     Client, ClientBuilder, Direct, DirectConnection, HttpPolicy, Proxy, Redirect, RequestBuilder,
     Response,
 };
+#[cfg(feature = "client")]
 pub use error::{Error, Kind, text_without_password, without_password};
+#[cfg(feature = "client")]
 pub use pool::PoolLimits;
+#[cfg(feature = "server")]
 pub use serve::Server;
 pub use version::{Versions, version_name};
 
 /// The examples of the README, so that they cannot rot.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "client", feature = "server"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -26,13 +26,13 @@ use h3::{
 };
 use quinn::{ConnectionError, VarInt};
 
+#[cfg(feature = "client")]
+pub(crate) use self::frames::FrameError;
 use self::{
     failure::{connection_error, on_connection},
     frames::{FRAME_SLACK, Frames},
 };
-pub(crate) use self::{
-    frames::FrameError, receiving::Receiving, request_stream::RequestStream, sending::Sending,
-};
+pub(crate) use self::{receiving::Receiving, request_stream::RequestStream, sending::Sending};
 
 type Accepted<T> = Pin<Box<dyn Stream<Item = Result<T, ConnectionError>> + Send + Sync>>;
 type Waiting<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + Sync>>;

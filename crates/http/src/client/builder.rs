@@ -113,13 +113,15 @@ impl ClientBuilder {
     }
 
     /// Whether responses may come compressed (gzip, br, zstd, deflate) and are decompressed while
-    /// they are read. On unless said.
+    /// they are read (feature `compression`). On unless said.
+    #[cfg(feature = "compression")]
     pub fn decompress(mut self, decompress: bool) -> Self {
         self.config.decompress = decompress;
         self
     }
 
-    /// Whether cookies are kept and sent back. Off unless asked.
+    /// Whether cookies are kept and sent back (feature `cookies`). Off unless asked.
+    #[cfg(feature = "cookies")]
     pub fn cookies(mut self, cookies: bool) -> Self {
         self.config.cookies = cookies;
         self

@@ -23,6 +23,11 @@ const MAX_COOKIE_BYTES: usize = 8 * 1024;
 pub(super) struct Cookies(Mutex<CookieStore>);
 
 impl Cookies {
+    /// The cookies of a client that keeps some.
+    pub(super) fn if_asked(asked: bool) -> Option<Self> {
+        asked.then(Self::default)
+    }
+
     /// Adds the cookies that belong to the URL, unless the caller has set some itself.
     pub(super) fn add(&self, url: &Url, headers: &mut HeaderMap) {
         if headers.contains_key(COOKIE) {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use eyas_http::{Kind, Versions};
 use futures_util::future::join_all;
 use tokio::{
@@ -10,7 +9,7 @@ use tokio::{
     net::TcpListener,
 };
 
-use crate::rig::{End, Plan, Reply, builder, builder_for, echo_path};
+use crate::rig::{End, Plan, Reply, builder, builder_for};
 
 const EACH: [Versions; 3] = [Versions::HTTP_1, Versions::HTTP_2, Versions::HTTP_3];
 
@@ -117,39 +116,6 @@ async fn the_time_for_everything_holds_for_the_body_too() {
         }
     };
     join_all(EACH.map(ask)).await;
-}
-
-#[tokio::test]
-async fn a_body_larger_than_allowed_is_cut_off_after_decompression() {
-    use async_compression::tokio::bufread::GzipEncoder;
-    let mut bomb = Vec::new();
-    let zeros = vec![0; 1_000_000];
-    GzipEncoder::new(&zeros[..]).read_to_end(&mut bomb).await.expect("coded");
-    assert!(bomb.len() < 10_000);
-    let bomb = Bytes::from(bomb);
-    let site = Plan::default()
-        .start(move |_| Reply::text(bomb.clone()).header("content-encoding", "gzip"))
-        .await;
-    for versions in EACH {
-        let client = builder(&[&site]).versions(versions).max_body(10_000).build();
-        let response = client.expect("a client").get(site.url("/")).send().await.expect("a head");
-        let error = response.bytes().await.expect_err("too large");
-        assert_eq!(error.kind(), Kind::BodyTooLarge, "{error}");
-        let client = builder(&[&site]).versions(versions).max_body(1_000_000).build();
-        let response = client.expect("a client").get(site.url("/")).send().await.expect("a head");
-        assert_eq!(response.bytes().await.expect("all").len(), 1_000_000);
-    }
-}
-
-#[tokio::test]
-async fn decompression_can_be_left_out() {
-    let site = Plan::default().start(echo_path).await;
-    let plain = builder(&[&site]).decompress(false).build().expect("a client");
-    plain.get(site.url("/")).send().await.expect("a response");
-    assert!(!site.seen()[0].headers.contains_key("accept-encoding"));
-    let usual = builder(&[&site]).build().expect("a client");
-    usual.get(site.url("/")).send().await.expect("a response");
-    assert_eq!(site.seen()[1].headers["accept-encoding"], "gzip, br, zstd, deflate");
 }
 
 #[tokio::test]

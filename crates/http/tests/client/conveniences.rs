@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use eyas::Endpoint;
 use eyas_http::{Client, Kind};
 use http::{Method, StatusCode};
 
@@ -99,6 +98,7 @@ async fn a_status_becomes_an_error_if_asked() {
     }
 }
 
+#[cfg(feature = "server")]
 #[tokio::test]
 async fn a_root_is_trusted_beside_the_platforms() {
     let server = eyas_http::Server::builder().start().await.expect("a server");
@@ -109,7 +109,7 @@ async fn a_root_is_trusted_beside_the_platforms() {
     assert_eq!(stranger.get(&url).send().await.expect_err("a stranger").kind(), Kind::Certificate);
     let friend = client().add_root(root.clone()).build().expect("a client");
     assert_eq!(friend.get(&url).send().await.expect("a reply").status(), StatusCode::OK);
-    let endpoint = Endpoint::builder().build().expect("an endpoint");
+    let endpoint = eyas::Endpoint::builder().build().expect("an endpoint");
     let both = client().endpoint(endpoint).add_root(root).build();
     assert_eq!(both.expect_err("which of them?").kind(), Kind::Tls);
 }

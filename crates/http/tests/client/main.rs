@@ -2,6 +2,8 @@
 
 mod alt_svc;
 mod bodies;
+#[cfg(feature = "compression")]
+mod compression;
 #[cfg(all(feature = "form", feature = "json"))]
 mod conveniences;
 mod early;
@@ -16,6 +18,8 @@ mod race;
 mod redirects;
 mod repeats;
 mod rig;
+#[cfg(feature = "server")]
+mod sctp_port;
 mod service;
 mod unasked;
 mod versions;

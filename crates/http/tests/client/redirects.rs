@@ -80,6 +80,7 @@ async fn a_request_can_follow_fewer_or_more_redirects_than_its_client() {
     assert_eq!(response.expect("a response").status(), status(302));
 }
 
+#[cfg(feature = "cookies")]
 #[tokio::test]
 async fn credentials_and_cookies_stay_with_their_origin() {
     let other = Plan::default().start(|_| Reply::text("other")).await;

@@ -1,7 +1,9 @@
 //! The server, seen by clients that are not ours: hyper, h3 over quinn, and raw sockets.
 
+#[cfg(feature = "client")]
 mod application;
 mod clients;
+#[cfg(feature = "client")]
 mod early_data;
 mod files;
 mod hostile;
@@ -13,5 +15,6 @@ mod personalities;
 mod ports;
 mod routes;
 mod sctp;
+#[cfg(feature = "client")]
 mod service;
 mod shutdown;

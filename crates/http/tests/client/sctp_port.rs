@@ -1,0 +1,48 @@
+//! A server of ours that says at which port it awaits SCTP inside UDP.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use eyas::race::candidate::Transport;
+use eyas::race::policy::Policy;
+use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
+use eyas_http::serve::{SctpService, Server};
+use eyas_http::{Client, HttpPolicy, Proxy, Versions};
+
+use crate::ports::own_port;
+use crate::rig::NAME;
+
+/// The first connection looks for SCTP where nobody is; what the response says leads the next one to
+/// where the server awaits it.
+#[tokio::test]
+async fn the_port_of_sctp_inside_udp_is_heard_of() {
+    for (policy, expected) in
+        [(HttpPolicy::RaceAltSvc, Transport::SctpUdp), (HttpPolicy::Race, Transport::Tcp)]
+    {
+        let server = Server::builder().listen((Ipv4Addr::LOCALHOST, 0).into()).names([NAME]);
+        let server = server.versions(Versions::HTTP_1).sctp(SctpService::on_free_port());
+        let running = server.start().await.expect("a server");
+        let port = running.local_addr().port();
+        let trusted = running.identity().expect("TLS").certificate().clone();
+        let resolver = Resolver::server((Ipv4Addr::LOCALHOST, 9).into());
+        let endpoint = Endpoint::builder()
+            .security(SecurityParameters::platform().with_roots([trusted]))
+            .resolver(resolver.overriding(NAME, port, vec![Ipv4Addr::LOCALHOST.into()]))
+            .memory(MemoryStore::none())
+            .sctp_encapsulation_port(own_port());
+        let race = Policy {
+            transports: vec![Transport::SctpUdp, Transport::Tcp],
+            head_start: Duration::from_secs(2),
+            ..Policy::default()
+        };
+        let client = Client::builder().endpoint(endpoint.build().expect("an endpoint"));
+        let client = client.proxy(Proxy::none()).policy(policy).race(race);
+        let client = client.versions(Versions::HTTP_1).build().expect("a client");
+        let get = |path| client.get(format!("https://{NAME}:{port}{path}")).send();
+        // It keeps its connection for as long as it has not been read.
+        let first = get("/bytes/100000000").await.expect("a response");
+        assert_eq!(first.connection().transport, Transport::Tcp, "{policy}");
+        let second = get("/bytes/1").await.expect("a response");
+        assert_eq!(second.connection().transport, expected, "{policy}");
+    }
+}
