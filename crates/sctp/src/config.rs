@@ -6,12 +6,12 @@ use core::{
     time::Duration,
 };
 
-pub use crate::auth::{KeyError, MAX_SHARED_KEYS, SharedKeys};
+pub use crate::auth::SharedKeys;
 use crate::congestion::CongestionControlFactory;
-pub use crate::congestion::CongestionControlKind;
+pub use crate::congestion::kind::CongestionControlKind;
 use crate::identifier::StreamId;
 use crate::scheduler::SchedulerFactory;
-pub use crate::scheduler::SchedulerKind;
+pub use crate::scheduler::kind::SchedulerKind;
 
 mod multipath;
 mod profile;

@@ -1,6 +1,7 @@
 //! How much may be under way on a path: one trait, [`CongestionControl`], and one file for each
-//! answer to that. Those that are built in stand in one list, [`CongestionControlKind`]; a caller
-//! supplies another as a [`CongestionControlFactory`] in
+//! answer to that. Those that are built in stand in one list,
+//! [`CongestionControlKind`](crate::config::CongestionControlKind); a caller supplies another as a
+//! [`CongestionControlFactory`] in
 //! [`AssociationConfig::congestion_control`](crate::config::AssociationConfig::congestion_control).
 //!
 //! | module | what | source |
@@ -23,10 +24,7 @@
 //! sent and of every SACK that acknowledged something on its path. What coupled controllers have
 //! to know of the other paths is in [`Siblings`].
 
-use alloc::boxed::Box;
-
-use crate::built_in::built_in;
-use crate::config::{AssociationConfig, InitialWindow};
+use crate::config::InitialWindow;
 
 mod bbr;
 mod cmt_rp_v1;
@@ -64,38 +62,50 @@ use olia::Olia;
 pub(crate) use siblings::Member;
 pub use siblings::{Siblings, Standing};
 
-built_in! {
-    /// What decides how much may be under way on a path.
-    ///
-    /// Where several paths are used at once and may share a bottleneck, [`Self::Olia`] takes about one
-    /// flow's share there and still fills paths of their own; the first three take a share for each
-    /// path. The plan `cmt-coupling` of `eyas-lab` compares them.
-    pub enum CongestionControlKind: CongestionControlFactory {
-        fn build(config: &AssociationConfig, mtu: usize) -> Box<dyn CongestionControl>;
+/// Those that are built in, public in [`crate::config`].
+pub(crate) mod kind {
+    use alloc::boxed::Box;
 
-        /// As in RFC 9260 §7.2.
-        NewReno("new-reno", "As in RFC 9260, each path for itself")
-            => Box::new(NewReno::new(mtu, WindowRules::of(config)));
-        /// RFC 9438.
-        #[default]
-        Cubic("cubic", "RFC 9438, each path for itself")
-            => Box::new(Cubic::new(mtu, WindowRules::of(config)));
-        /// By bandwidth and round trip, paced (draft-ietf-ccwg-bbr).
-        Bbr("bbr", "By bandwidth and round trip, paced, each path for itself")
-            => Box::new(Bbr::new(mtu));
-        /// CMT/RP, version 1: coupled by slow-start thresholds (Dreibholz et al., AINA 2010).
-        CmtRpV1("cmt-rp-v1", "Coupled by slow-start thresholds (CMT/RP, version 1)")
-            => Box::new(CmtRpV1::new(mtu, WindowRules::of(config)));
-        /// CMT/RP, version 2: coupled by bandwidth (Dreibholz et al., ICC 2012).
-        CmtRpV2("cmt-rp-v2", "Coupled by bandwidth (CMT/RP, version 2)")
-            => Box::new(CmtRpV2::new(mtu, WindowRules::of(config)));
-        /// Linked increases (RFC 6356).
-        Lia("lia", "Coupled by linked increases (RFC 6356)")
-            => Box::new(Lia::new(mtu, WindowRules::of(config)));
-        /// Opportunistic linked increases (Khalili et al., CoNEXT 2012;
-        /// draft-khalili-mptcp-congestion-control).
-        Olia("olia", "Coupled by opportunistic linked increases")
-            => Box::new(Olia::new(mtu, WindowRules::of(config)));
+    use super::{
+        Bbr, CmtRpV1, CmtRpV2, CongestionControl, CongestionControlFactory, Cubic, Lia, NewReno,
+        Olia, WindowRules,
+    };
+    use crate::built_in::built_in;
+    use crate::config::AssociationConfig;
+
+    built_in! {
+        /// What decides how much may be under way on a path.
+        ///
+        /// Where several paths are used at once and may share a bottleneck, [`Self::Olia`] takes about one
+        /// flow's share there and still fills paths of their own; the first three take a share for each
+        /// path. The plan `cmt-coupling` of `eyas-lab` compares them.
+        pub enum CongestionControlKind: CongestionControlFactory {
+            fn build(config: &AssociationConfig, mtu: usize) -> Box<dyn CongestionControl>;
+
+            /// As in RFC 9260 §7.2.
+            NewReno("new-reno", "As in RFC 9260, each path for itself")
+                => Box::new(NewReno::new(mtu, WindowRules::of(config)));
+            /// RFC 9438.
+            #[default]
+            Cubic("cubic", "RFC 9438, each path for itself")
+                => Box::new(Cubic::new(mtu, WindowRules::of(config)));
+            /// By bandwidth and round trip, paced (draft-ietf-ccwg-bbr).
+            Bbr("bbr", "By bandwidth and round trip, paced, each path for itself")
+                => Box::new(Bbr::new(mtu));
+            /// CMT/RP, version 1: coupled by slow-start thresholds (Dreibholz et al., AINA 2010).
+            CmtRpV1("cmt-rp-v1", "Coupled by slow-start thresholds (CMT/RP, version 1)")
+                => Box::new(CmtRpV1::new(mtu, WindowRules::of(config)));
+            /// CMT/RP, version 2: coupled by bandwidth (Dreibholz et al., ICC 2012).
+            CmtRpV2("cmt-rp-v2", "Coupled by bandwidth (CMT/RP, version 2)")
+                => Box::new(CmtRpV2::new(mtu, WindowRules::of(config)));
+            /// Linked increases (RFC 6356).
+            Lia("lia", "Coupled by linked increases (RFC 6356)")
+                => Box::new(Lia::new(mtu, WindowRules::of(config)));
+            /// Opportunistic linked increases (Khalili et al., CoNEXT 2012;
+            /// draft-khalili-mptcp-congestion-control).
+            Olia("olia", "Coupled by opportunistic linked increases")
+                => Box::new(Olia::new(mtu, WindowRules::of(config)));
+        }
     }
 }
 

@@ -2,6 +2,13 @@
 
 use core::fmt;
 
+mod verification_tag;
+
+#[cfg(feature = "internals")]
+pub use verification_tag::VerificationTag;
+#[cfg(not(feature = "internals"))]
+pub(crate) use verification_tag::VerificationTag;
+
 /// One association of one endpoint. Never used again for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AssociationId(pub u64);
@@ -24,12 +31,3 @@ pub struct StreamId(pub u16);
 /// Payload protocol identifier: the application's own, carried as it is (RFC 9260 §3.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ppid(pub u32);
-
-/// Verification tag: what a packet must carry to be taken for the association's (RFC 9260 §8.5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VerificationTag(pub u32);
-
-impl VerificationTag {
-    /// The tag of a packet that carries an INIT chunk (RFC 9260 §8.5.1).
-    pub const ZERO: Self = Self(0);
-}

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::Association;
 use super::init_params::InitParams;
-use crate::auth::{Authentication, KeyError, SharedKeys, Verification};
+use crate::auth::{Authentication, SharedKeys, Verification};
 use crate::config::AssociationConfig;
 use crate::counters::Counters;
 use crate::endpoint::Agreed;
@@ -150,15 +150,10 @@ impl Association {
     /// The user changes a shared key.
     pub(crate) fn change_key(&mut self, change: KeyChange) -> Result<(), Error> {
         let authentication = self.authentication.as_mut().ok_or(Error::NotSupported)?;
-        let done = match change {
+        match change {
             KeyChange::Set(id, key) => authentication.set_key(id, key),
             KeyChange::Activate(id) => authentication.activate_key(id),
             KeyChange::Remove(id) => authentication.remove_key(id),
-        };
-        done.map_err(|error| match error {
-            KeyError::TooMany => Error::Full,
-            KeyError::Unknown => Error::NoSuchKey,
-            KeyError::Active => Error::Busy,
-        })
+        }
     }
 }

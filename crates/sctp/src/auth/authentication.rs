@@ -13,7 +13,8 @@ use core::fmt;
 
 use super::algorithm::{HmacKey, MAX_HMAC};
 use super::keys::KeyVectors;
-use super::{AuthOffer, ChunkSet, HmacAlgorithm, KeyError, SharedKeys};
+use super::{AuthOffer, ChunkSet, HmacAlgorithm, SharedKeys};
+use crate::error::Error;
 use crate::wire::{AuthChunk, ChunkType};
 use bytes::Bytes;
 
@@ -146,7 +147,7 @@ impl Authentication {
     ///
     /// # Errors
     /// If there are too many keys.
-    pub fn set_key(&mut self, id: u16, key: Bytes) -> Result<(), KeyError> {
+    pub fn set_key(&mut self, id: u16, key: Bytes) -> Result<(), Error> {
         let made = self.vectors.association_key(&key);
         self.keys.set(id, key)?;
         self.made.extend(made.map(|made| (id, made)));
@@ -157,7 +158,7 @@ impl Authentication {
     ///
     /// # Errors
     /// If there is no such key.
-    pub fn activate_key(&mut self, id: u16) -> Result<(), KeyError> {
+    pub fn activate_key(&mut self, id: u16) -> Result<(), Error> {
         self.keys.activate(id)
     }
 
@@ -165,7 +166,7 @@ impl Authentication {
     ///
     /// # Errors
     /// If there is no such key, or it is the one that is signed with.
-    pub fn remove_key(&mut self, id: u16) -> Result<(), KeyError> {
+    pub fn remove_key(&mut self, id: u16) -> Result<(), Error> {
         self.keys.remove(id)?;
         self.made.remove(&id);
         Ok(())

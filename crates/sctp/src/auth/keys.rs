@@ -9,20 +9,10 @@ use core::fmt;
 
 use super::AuthOffer;
 use super::algorithm::HmacKey;
+use crate::error::Error;
 
 /// The most keys that an endpoint pair can have at a time.
-pub const MAX_SHARED_KEYS: usize = 32;
-
-/// Why a key was not taken, chosen or removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum KeyError {
-    /// There are [`MAX_SHARED_KEYS`] keys.
-    TooMany,
-    /// There is no key with this identifier.
-    Unknown,
-    /// It is the one that is signed with: choose another one first (RFC 6458 §8.3.4).
-    Active,
-}
+const MAX_SHARED_KEYS: usize = 32;
 
 /// The keys that two endpoints share, by identifier. Without any, the key 0 is empty.
 #[derive(Clone, PartialEq, Eq)]
@@ -52,10 +42,10 @@ impl SharedKeys {
     /// Adds a key or replaces the one with this identifier (`SCTP_AUTH_KEY`).
     ///
     /// # Errors
-    /// If there are too many keys.
-    pub fn set(&mut self, id: u16, key: Bytes) -> Result<(), KeyError> {
+    /// [`Error::Full`] if there are 32 keys already.
+    pub fn set(&mut self, id: u16, key: Bytes) -> Result<(), Error> {
         if self.keys.len() >= MAX_SHARED_KEYS && !self.keys.contains_key(&id) {
-            return Err(KeyError::TooMany);
+            return Err(Error::Full);
         }
         self.keys.insert(id, key);
         Ok(())
@@ -65,9 +55,9 @@ impl SharedKeys {
     ///
     /// # Errors
     /// If there is no such key.
-    pub fn activate(&mut self, id: u16) -> Result<(), KeyError> {
+    pub fn activate(&mut self, id: u16) -> Result<(), Error> {
         if !self.keys.contains_key(&id) {
-            return Err(KeyError::Unknown);
+            return Err(Error::NoSuchKey);
         }
         self.active = id;
         Ok(())
@@ -76,12 +66,13 @@ impl SharedKeys {
     /// Removes a key (`SCTP_AUTH_DELETE_KEY`): what is signed with it is not taken any more.
     ///
     /// # Errors
-    /// If there is no such key, or it is the one that is signed with.
-    pub fn remove(&mut self, id: u16) -> Result<(), KeyError> {
+    /// If there is no such key, or it is the one that is signed with ([`Error::Busy`]): choose another
+    /// one first (RFC 6458 §8.3.4).
+    pub fn remove(&mut self, id: u16) -> Result<(), Error> {
         if id == self.active {
-            return Err(KeyError::Active);
+            return Err(Error::Busy);
         }
-        self.keys.remove(&id).map(drop).ok_or(KeyError::Unknown)
+        self.keys.remove(&id).map(drop).ok_or(Error::NoSuchKey)
     }
 
     /// The identifier of the key to sign with.
@@ -166,12 +157,12 @@ mod tests {
     fn keys_are_added_chosen_and_removed() {
         let mut keys = SharedKeys::default();
         assert_eq!(keys.iter().next(), Some((0, &Bytes::new())), "an empty key to begin with");
-        assert_eq!(keys.activate(7), Err(KeyError::Unknown));
+        assert_eq!(keys.activate(7), Err(Error::NoSuchKey));
         assert_eq!(keys.set(7, Bytes::from_static(b"secret")), Ok(()));
         assert_eq!(keys.activate(7), Ok(()));
-        assert_eq!(keys.remove(7), Err(KeyError::Active));
+        assert_eq!(keys.remove(7), Err(Error::Busy));
         assert_eq!(keys.remove(0), Ok(()));
-        assert_eq!(keys.remove(0), Err(KeyError::Unknown));
+        assert_eq!(keys.remove(0), Err(Error::NoSuchKey));
         assert_eq!(keys.active(), 7);
         assert!(!format!("{keys:?}").contains("secret"));
     }
@@ -184,7 +175,7 @@ mod tests {
             taken += 1;
         }
         assert_eq!(usize::from(taken), MAX_SHARED_KEYS);
-        assert_eq!(keys.set(taken, Bytes::new()), Err(KeyError::TooMany));
+        assert_eq!(keys.set(taken, Bytes::new()), Err(Error::Full));
         assert_eq!(keys.set(0, Bytes::from_static(b"new")), Ok(()), "replacing is allowed");
     }
 }

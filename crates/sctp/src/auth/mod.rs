@@ -26,5 +26,5 @@ mod tests;
 pub use algorithm::HmacAlgorithm;
 pub use authentication::{Authentication, Verification};
 pub use chunk_set::ChunkSet;
-pub use keys::{KeyError, MAX_SHARED_KEYS, SharedKeys};
+pub use keys::SharedKeys;
 pub use offer::{AuthOffer, RANDOM_LEN};

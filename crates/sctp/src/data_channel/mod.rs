@@ -47,7 +47,10 @@ mod channel;
 mod channels;
 mod closing;
 mod counters;
+#[cfg(feature = "internals")]
 pub mod dcep;
+#[cfg(not(feature = "internals"))]
+mod dcep;
 mod error;
 mod event;
 mod notices;
@@ -61,5 +64,7 @@ pub use channels::DataChannels;
 pub use counters::ChannelCounters;
 pub use error::ChannelError;
 pub use event::{ChannelEvent, Output};
-pub use payload::{Kind, Payload, ppid};
+pub use payload::Kind;
+#[cfg(feature = "internals")]
+pub use payload::ppid;
 pub use settings::{ChannelOptions, Role, Settings};

@@ -36,8 +36,7 @@ pub enum Kind {
 
 impl Kind {
     /// A message as SCTP carries it: an empty one is a zero byte.
-    #[must_use]
-    pub fn on_the_wire(self, data: Bytes) -> (Ppid, Bytes) {
+    pub(super) fn on_the_wire(self, data: Bytes) -> (Ppid, Bytes) {
         let zero = Bytes::from_static(&[0]);
         match (self, data.is_empty()) {
             (Self::Text, false) => (ppid::STRING, data),
@@ -50,7 +49,7 @@ impl Kind {
 
 /// What a message that came in is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Payload {
+pub(super) enum Payload {
     /// DCEP's.
     Dcep,
     /// The user's, or the last part of it.
@@ -63,8 +62,7 @@ pub enum Payload {
 
 impl Payload {
     /// What the identifier says; `None` if it is none of WebRTC's.
-    #[must_use]
-    pub const fn of(identifier: Ppid) -> Option<Self> {
+    pub(super) const fn of(identifier: Ppid) -> Option<Self> {
         Some(match identifier {
             ppid::DCEP => Self::Dcep,
             ppid::STRING => Self::Whole(Kind::Text),

@@ -1,6 +1,7 @@
 //! Which stream may send next: one trait, [`Scheduler`], and one file for each answer to that
-//! (RFC 8260 §3). Those that are built in stand in one list, [`SchedulerKind`]; a caller supplies
-//! another as a [`SchedulerFactory`] in
+//! (RFC 8260 §3). Those that are built in stand in one list,
+//! [`SchedulerKind`](crate::config::SchedulerKind); a caller supplies another as a
+//! [`SchedulerFactory`] in
 //! [`AssociationConfig::scheduler`](crate::config::AssociationConfig::scheduler).
 //!
 //! | file | scheduler | source |
@@ -19,7 +20,6 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::built_in::built_in;
 use crate::identifier::StreamId;
 
 mod fair_bandwidth;
@@ -98,28 +98,39 @@ pub trait SchedulerFactory: fmt::Debug + Send + Sync {
     fn build(&self, by_chunk: bool) -> Box<dyn Scheduler>;
 }
 
-built_in! {
-    /// Which stream may send next (RFC 8260 §3).
-    pub enum SchedulerKind: SchedulerFactory {
-        fn build(by_chunk: bool) -> Box<dyn Scheduler>;
+/// Those that are built in, public in [`crate::config`].
+pub(crate) mod kind {
+    use alloc::boxed::Box;
 
-        /// First come, first served (`SCTP_SS_FCFS`).
-        #[default]
-        Fcfs("fcfs", "First come, first served") => Box::new(Fcfs::default());
-        /// Round-robin by message (`SCTP_SS_RR`).
-        RoundRobin("round-robin", "Streams in turn, a message each")
-            => Box::new(RoundRobin::new(by_chunk));
-        /// Round-robin by packet (`SCTP_SS_RR_PKT`).
-        RoundRobinPacket("round-robin-packet", "Streams in turn, a packet each")
-            => Box::new(RoundRobinPacket::default());
-        /// Strict priority (`SCTP_SS_PRIO`).
-        Priority("priority", "Strict priority, in turn among equals")
-            => Box::new(Priority::new(by_chunk));
-        /// The same share of bytes for all (`SCTP_SS_FB`).
-        FairBandwidth("fair-bandwidth", "The same share of bytes for all")
-            => Box::new(FairBandwidth::default());
-        /// Shares of bytes by weight (`SCTP_SS_WFQ`).
-        WeightedFairQueueing("weighted-fair-queueing", "Shares of bytes by weight")
-            => Box::new(WeightedFairQueueing::default());
+    use super::{
+        FairBandwidth, Fcfs, Priority, RoundRobin, RoundRobinPacket, Scheduler, SchedulerFactory,
+        WeightedFairQueueing,
+    };
+    use crate::built_in::built_in;
+
+    built_in! {
+        /// Which stream may send next (RFC 8260 §3).
+        pub enum SchedulerKind: SchedulerFactory {
+            fn build(by_chunk: bool) -> Box<dyn Scheduler>;
+
+            /// First come, first served (`SCTP_SS_FCFS`).
+            #[default]
+            Fcfs("fcfs", "First come, first served") => Box::new(Fcfs::default());
+            /// Round-robin by message (`SCTP_SS_RR`).
+            RoundRobin("round-robin", "Streams in turn, a message each")
+                => Box::new(RoundRobin::new(by_chunk));
+            /// Round-robin by packet (`SCTP_SS_RR_PKT`).
+            RoundRobinPacket("round-robin-packet", "Streams in turn, a packet each")
+                => Box::new(RoundRobinPacket::default());
+            /// Strict priority (`SCTP_SS_PRIO`).
+            Priority("priority", "Strict priority, in turn among equals")
+                => Box::new(Priority::new(by_chunk));
+            /// The same share of bytes for all (`SCTP_SS_FB`).
+            FairBandwidth("fair-bandwidth", "The same share of bytes for all")
+                => Box::new(FairBandwidth::default());
+            /// Shares of bytes by weight (`SCTP_SS_WFQ`).
+            WeightedFairQueueing("weighted-fair-queueing", "Shares of bytes by weight")
+                => Box::new(WeightedFairQueueing::default());
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::{Scheduler, SchedulerFactory, SchedulerKind, StreamSlot, Turn};
+use super::kind::SchedulerKind;
+use super::{Scheduler, SchedulerFactory, StreamSlot, Turn};
 
 /// Messages in the order of queueing: (stream, chunks of 100 bytes in the message).
 struct Bench {

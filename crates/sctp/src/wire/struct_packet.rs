@@ -27,20 +27,17 @@ impl StructPacket {
     }
 
     /// Who it is from and for.
-    #[must_use]
-    pub const fn header(&self) -> &Header {
+    pub(crate) const fn header(&self) -> &Header {
         &self.header
     }
 
     /// Its chunks, as their receiver reads them.
-    #[must_use]
-    pub fn chunks(&self) -> &[Chunk] {
+    pub(crate) fn chunks(&self) -> &[Chunk] {
         &self.chunks
     }
 
     /// What stands in the checksum's place.
-    #[must_use]
-    pub const fn checksum(&self) -> Checksum {
+    pub(crate) const fn checksum(&self) -> Checksum {
         self.checksum
     }
 
