@@ -5,13 +5,13 @@ use std::os::fd::AsRawFd;
 use std::pin::pin;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
 use nix::libc;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixStream;
 
-use crate::local::{Op, REQUEST, Request, blocks};
+use crate::local::{Op, blocks};
+use crate::requests::{Refusal, Requests};
 use crate::service::{Call, Service};
 use crate::supervisor::{Reply, Supervisor, Tried, User};
 
@@ -19,20 +19,16 @@ use crate::supervisor::{Reply, Supervisor, Tried, User};
 /// it.
 pub(crate) async fn serve<S: Service>(mut stream: UnixStream, key: u64, user: User<S>) {
     let supervisor = &user.0;
+    let mut requests = Requests::new(key, is_ours(&stream));
     loop {
-        let mut header = [0; REQUEST];
-        if stream.read_exact(&mut header).await.is_err() {
-            return;
-        }
-        let Some(request) = Request::parse(&header) else {
-            // Of another version: how long it is is not known, so it is the last one.
-            let _ = send(&stream, Reply::errno(libc::EPROTONOSUPPORT)).await;
-            return;
+        let call = match next(&mut stream, &mut requests).await {
+            Ok(Ok(call)) => call,
+            Ok(Err(Refusal::Version)) => {
+                let _ = send(&stream, Reply::errno(libc::EPROTONOSUPPORT)).await;
+                return;
+            }
+            Ok(Err(Refusal::Key)) | Err(_) => return,
         };
-        if request.key != key && !(request.op == Op::Status && is_ours(&stream)) {
-            return;
-        }
-        let Ok(call) = read(&mut stream, request).await else { return };
         let reply = match call.request.op {
             // What it was to end is done, and said.
             Op::Cancel => continue,
@@ -40,13 +36,32 @@ pub(crate) async fn serve<S: Service>(mut stream: UnixStream, key: u64, user: Us
                 closed(supervisor, &call).await;
                 Ok(Reply::errno(0))
             }
-            Op::Socket | Op::Status => attempt(supervisor, &stream, &call).await,
-            _ if supervisor.knows(&call) => attempt(supervisor, &stream, &call).await,
+            Op::Socket | Op::Status => attempt(supervisor, &mut stream, &mut requests, &call).await,
+            _ if supervisor.knows(&call) => {
+                attempt(supervisor, &mut stream, &mut requests, &call).await
+            }
             _ => Ok(Reply::errno(libc::ECONNRESET)),
         };
         let Ok(reply) = reply else { return };
         if send(&stream, reply).await.is_err() {
             return;
+        }
+    }
+}
+
+/// Reads a call. A wait for it can be given up, and nothing is lost.
+async fn next(
+    stream: &mut UnixStream,
+    requests: &mut Requests,
+) -> io::Result<Result<Call, Refusal>> {
+    loop {
+        match requests.call() {
+            Ok(Some(call)) => return Ok(Ok(call)),
+            Ok(None) => {}
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+        if stream.read_buf(&mut requests.room()).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
 }
@@ -57,23 +72,11 @@ fn is_ours(stream: &UnixStream) -> bool {
     peer.is_ok_and(|user| user == 0 || user == rustix::process::geteuid().as_raw())
 }
 
-/// The rest of a request.
-async fn read(stream: &mut UnixStream, request: Request) -> io::Result<Call> {
-    let mut part = async |length: u32| -> io::Result<Bytes> {
-        let mut bytes = BytesMut::zeroed(length as usize);
-        stream.read_exact(&mut bytes).await?;
-        Ok(bytes.freeze())
-    };
-    let name = part(request.name).await?;
-    let control = part(request.control).await?;
-    let data = part(request.data).await?;
-    Ok(Call { request, name, control, data })
-}
-
 /// Makes a call, and again whenever it may go otherwise, if the program waits for it.
 async fn attempt<S: Service>(
     supervisor: &Arc<Supervisor<S>>,
-    stream: &UnixStream,
+    stream: &mut UnixStream,
+    requests: &mut Requests,
     call: &Call,
 ) -> io::Result<Reply> {
     let retry = supervisor.retry(call.request.socket);
@@ -103,7 +106,10 @@ async fn attempt<S: Service>(
                     return Ok(Reply::errno(libc::ECONNRESET));
                 }
             }
-            ended = cancelled(stream) => {
+            ended = cancelled(stream, requests) => {
+                if ended.is_err() {
+                    supervisor.with(|service| service.given_up(call));
+                }
                 ended?;
                 return Ok(supervisor.give_up(call, libc::EINTR));
             }
@@ -112,20 +118,9 @@ async fn attempt<S: Service>(
 }
 
 /// Waits until the program does not want to wait any more.
-async fn cancelled(stream: &UnixStream) -> io::Result<()> {
-    let mut header = [0; REQUEST];
-    let mut length = 0;
-    while length < REQUEST {
-        stream.readable().await?;
-        match stream.try_read(&mut header[length..]) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(read) => length += read,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-    }
-    match Request::parse(&header) {
-        Some(Request { op: Op::Cancel, .. }) => Ok(()),
+async fn cancelled(stream: &mut UnixStream, requests: &mut Requests) -> io::Result<()> {
+    match next(stream, requests).await? {
+        Ok(call) if call.request.op == Op::Cancel => Ok(()),
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }

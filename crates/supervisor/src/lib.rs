@@ -8,8 +8,10 @@
 //! | `client` | asking a supervisor, as others than its programs do |
 //! | `status` | what it shows of itself |
 //! | `descriptor` | one pair of local sockets, whose far end a program has |
+//! | `requests` | requests of programs, from the bytes of a connection |
 //! | `connection` | requests of programs, one after another |
 //! | `sockets` | the service that speaks SCTP: `eyas-sockets` with the carriers of `eyas` |
+//! | `sockets/calls` | requests as calls of a stack |
 //! | `capture` | what passes the carrier's sockets, for Wireshark |
 //! | `library` | the preloaded library, carried inside |
 //! | `linkage` | which programs the library does not reach |
@@ -30,6 +32,7 @@ mod linkage;
 pub mod local;
 mod place;
 mod random;
+mod requests;
 mod service;
 mod socket_file;
 mod sockets;
@@ -42,9 +45,10 @@ pub use client::{Address, AskError};
 pub use library::{Library, LibraryFile};
 pub use linkage::Linkage;
 pub use place::Place;
+pub use requests::{Refusal, Requests};
 pub use service::{Answer, Call, Closing, Notice, Outcome, Service, poll};
 pub use socket_file::is_open_to_all;
-pub use sockets::{Carrier, Settings, Sockets};
+pub use sockets::{Calls, Carrier, Settings, Sockets};
 pub use status::Status;
 pub use supervisor::Supervisor;
 pub use trap::{Trap, Trapped};

@@ -93,6 +93,9 @@ pub trait Service: Send + 'static {
         self.call(call)
     }
 
+    /// A call that would wait is not wanted any more.
+    fn given_up(&mut self, _call: &Call) {}
+
     /// The last descriptor of a socket was closed.
     fn close(&mut self, socket: u64) -> Closing;
 

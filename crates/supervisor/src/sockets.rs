@@ -3,27 +3,26 @@
 mod calls;
 mod strangers;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use eyas::race::report::milliseconds;
 use eyas::sctp::{Buffers, Wires};
 use eyas_sctp::config::AssociationConfig;
 use eyas_sctp::io::Input as Arrival;
-use eyas_sockets::{AssocId, Input, Output, SocketId, Stack, StackConfig};
+use eyas_sockets::{Input, Output, Stack, StackConfig};
 use tokio::sync::Notify;
 
 use crate::capture::CaptureFile;
 use crate::local::Op;
 use crate::place::Place;
 use crate::random::bytes;
-use crate::service::{Call, Closing, Notice, Outcome, Service};
+use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
 use crate::status::Status;
 use crate::supervisor::Supervisor;
+pub use calls::Calls;
 use strangers::Strangers;
 
 /// How often packets go there and back within one call, at most.
@@ -55,15 +54,13 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Sockets {
     settings: Settings,
-    stack: Stack,
+    calls: Calls,
     wires: Arc<Wires>,
     start: Instant,
     /// When the stack wants to be asked again.
     timeout: Option<Duration>,
     /// Tells who keeps the time that this has changed.
     wake: Arc<Notify>,
-    /// Calls that wait for an association: which, and what they return then.
-    opening: BTreeMap<(SocketId, Bytes), (AssocId, i32)>,
     strangers: Strangers,
     /// Whether a packet was sent to this host itself that nobody has read yet.
     spoke_to_itself: bool,
@@ -105,12 +102,11 @@ impl Sockets {
         let wake = Arc::new(Notify::new());
         let service = Self {
             settings: settings.clone(),
-            stack: Stack::new(config, bytes()?, Duration::ZERO),
+            calls: Calls::new(Stack::new(config, bytes()?, Duration::ZERO)),
             wires: Arc::clone(&wires),
             start: Instant::now(),
             timeout: None,
             wake: Arc::clone(&wake),
-            opening: BTreeMap::new(),
             strangers: Strangers::new(wires.count()),
             spoke_to_itself: false,
             rounds: 0,
@@ -133,13 +129,13 @@ impl Sockets {
             udp_port: self.wires.udp_port(),
             addresses: self.wires.addresses(),
             up_ms: milliseconds(self.now()),
-            ..Status::of(&self.settings, self.stack.status())
+            ..Status::of(&self.settings, self.calls.stack.status())
         }
     }
 
     /// How many associations have not ended yet, those without a socket included.
     pub fn associations(&self) -> usize {
-        self.stack.status().associations.len()
+        self.calls.stack.status().associations.len()
     }
 
     fn now(&self) -> Duration {
@@ -147,7 +143,7 @@ impl Sockets {
     }
 
     fn handle(&mut self, input: Input) {
-        self.stack.handle_input(self.now(), input);
+        self.calls.stack.handle_input(self.now(), input);
     }
 
     /// Takes in what this host has sent to itself, and says whether there was anything. A kernel has
@@ -177,28 +173,33 @@ impl Service for Sockets {
             Op::Send if !call.data.is_empty() => 2,
             _ => MOST_ROUNDS,
         };
-        self.make(call)
+        match call.request.op {
+            Op::Status => {
+                let status = serde_json::to_vec(&self.status()).unwrap_or_default();
+                Outcome::Done(Answer { data: status.into(), ..Answer::default() })
+            }
+            _ => self.calls.make(self.now(), call),
+        }
     }
 
     fn again(&mut self, call: &Call) -> Outcome {
-        self.make_again(call)
+        self.calls.make_again(self.now(), call)
+    }
+
+    fn given_up(&mut self, call: &Call) {
+        self.calls.given_up(call);
     }
 
     fn close(&mut self, socket: u64) -> Closing {
-        let id = SocketId(socket);
-        self.opening.retain(|(one, _), _| *one != id);
         self.rounds = MOST_ROUNDS;
-        match self.stack.close(self.now(), id) {
-            eyas_sockets::Closing::Done => Closing::Done,
-            eyas_sockets::Closing::Lingers(time) => Closing::Lingers(time),
-        }
+        self.calls.close(self.now(), socket)
     }
 
     fn notice(&mut self) -> Option<Notice> {
         loop {
-            match self.stack.poll_output(self.now()) {
+            match self.calls.stack.poll_output(self.now()) {
                 Output::Transmit(transmit) => {
-                    self.spoke_to_itself |= self.stack.is_local(transmit.remote.ip());
+                    self.spoke_to_itself |= self.calls.stack.is_local(transmit.remote.ip());
                     let told = self.wires.send(transmit);
                     told.into_iter().filter_map(input).for_each(|input| self.handle(input));
                 }

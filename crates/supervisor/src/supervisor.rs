@@ -179,7 +179,9 @@ impl<S: Service> Supervisor<S> {
 
     /// What a call that does not wait any more says.
     pub(crate) fn give_up(&self, call: &Call, errno: i32) -> Reply {
-        self.lock().reply(call, Reply::errno(errno))
+        let mut state = self.lock();
+        state.service.given_up(call);
+        state.reply(call, Reply::errno(errno))
     }
 
     /// Waits for the last copy of a descriptor to be closed.

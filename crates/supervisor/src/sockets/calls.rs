@@ -1,4 +1,7 @@
-//! Requests as calls of the stack.
+//! Requests as calls of a stack. Pure: time is an argument.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use eyas_sockets::abi::number::level::SOL_SCTP;
@@ -6,19 +9,34 @@ use eyas_sockets::abi::number::option::{
     SCTP_SOCKOPT_CONNECTX, SCTP_SOCKOPT_CONNECTX_OLD, SCTP_SOCKOPT_CONNECTX3, SCTP_SOCKOPT_PEELOFF,
     SCTP_SOCKOPT_PEELOFF_FLAGS,
 };
-use eyas_sockets::{AssocId, Errno, Outgoing, SocketId};
+use eyas_sockets::{AssocId, Errno, Outgoing, SocketId, Stack};
 use nix::libc;
 
-use super::Sockets;
+use crate::local::subject::{opens_when_read, opens_when_set};
 use crate::local::{Op, blocks};
-use crate::service::{Answer, Call, Outcome};
+use crate::service::{Answer, Call, Closing, Outcome};
 
 type Made = Result<Answer, Errno>;
 
-impl Sockets {
-    /// Makes a call for the first time.
-    pub(super) fn make(&mut self, call: &Call) -> Outcome {
-        let (request, now) = (call.request, self.now());
+/// A stack, and which requests on its sockets wait for an association.
+#[derive(Debug)]
+pub struct Calls {
+    /// The sockets. Who drives it hands in what arrives, and takes out what it says.
+    pub stack: Stack,
+    /// Calls that wait for an association: which, and what they return then.
+    opening: BTreeMap<(SocketId, Bytes), (AssocId, i32)>,
+}
+
+impl Calls {
+    /// Calls of this stack.
+    #[must_use]
+    pub const fn new(stack: Stack) -> Self {
+        Self { stack, opening: BTreeMap::new() }
+    }
+
+    /// Makes a call for the first time. [`Op::Status`] is for who drives the stack.
+    pub fn make(&mut self, now: Duration, call: &Call) -> Outcome {
+        let request = call.request;
         let socket = SocketId(request.socket);
         let made = match request.op {
             Op::Socket => self.stack.socket(request.a, request.b, request.c).map(of_socket),
@@ -32,29 +50,27 @@ impl Sockets {
                 let opened = self.stack.connect(now, socket, &call.name);
                 return self.opened(call, opened, 0);
             }
-            Op::Send => return self.message(call),
-            Op::Receive => self.receive(call),
+            Op::Send => return self.message(now, call),
+            Op::Receive => self.receive(now, call),
             Op::Shutdown => self.stack.shutdown(now, socket, request.a).map(|()| number(0)),
-            Op::GetOption => return self.get(call),
-            Op::SetOption => return self.set(call),
+            Op::GetOption => return self.get(now, call),
+            Op::SetOption => return self.set(now, call),
             Op::LocalName => self.stack.getsockname(socket).map(|name| named(name.as_bytes())),
             Op::PeerName => self.stack.getpeername(socket).map(|name| named(name.as_bytes())),
-            Op::Ioctl => self.ioctl(call),
-            Op::Status => {
-                Ok(data(Bytes::from(serde_json::to_vec(&self.status()).unwrap_or_default())))
-            }
-            Op::Closed | Op::Cancel => Ok(number(0)),
+            Op::Ioctl => self.ioctl(now, call),
+            Op::Closed | Op::Cancel | Op::Status => Ok(number(0)),
         };
         outcome(made)
     }
 
     /// Asks again what became of a call that waits.
-    pub(super) fn make_again(&mut self, call: &Call) -> Outcome {
-        let key = (SocketId(call.request.socket), call.name.clone());
-        let Some((association, result)) = self.opening.get(&key).copied() else {
-            return self.make(call);
+    pub fn make_again(&mut self, now: Duration, call: &Call) -> Outcome {
+        let key = key(call);
+        let Some((association, result)) = self.opening.get(&key).copied().filter(|_| opens(call))
+        else {
+            return self.make(now, call);
         };
-        let opened = self.stack.connect_result(self.now(), key.0, association);
+        let opened = self.stack.connect_result(now, key.0, association);
         if opened == Err(Errno(libc::EINPROGRESS)) {
             return Outcome::Wait(libc::EINPROGRESS);
         }
@@ -66,13 +82,29 @@ impl Sockets {
         }
     }
 
+    /// A call that waited does not any more.
+    pub fn given_up(&mut self, call: &Call) {
+        if opens(call) {
+            self.opening.remove(&key(call));
+        }
+    }
+
+    /// The last descriptor of a socket was closed.
+    pub fn close(&mut self, now: Duration, socket: u64) -> Closing {
+        let id = SocketId(socket);
+        self.opening.retain(|(one, _), _| *one != id);
+        match self.stack.close(now, id) {
+            eyas_sockets::Closing::Done => Closing::Done,
+            eyas_sockets::Closing::Lingers(time) => Closing::Lingers(time),
+        }
+    }
+
     /// An association is under way: who blocks waits until it is there.
     fn opened(&mut self, call: &Call, opened: Result<AssocId, Errno>, result: i32) -> Outcome {
         match opened {
             Ok(association) => {
-                let key = (SocketId(call.request.socket), call.name.clone());
                 if call.request.blocks == blocks::YES {
-                    self.opening.insert(key, (association, result));
+                    self.opening.insert(key(call), (association, result));
                 }
                 Outcome::Wait(libc::EINPROGRESS)
             }
@@ -80,7 +112,7 @@ impl Sockets {
         }
     }
 
-    fn message(&mut self, call: &Call) -> Outcome {
+    fn message(&mut self, now: Duration, call: &Call) -> Outcome {
         let socket = SocketId(call.request.socket);
         let outgoing = Outgoing {
             data: call.data.clone(),
@@ -88,17 +120,17 @@ impl Sockets {
             control: &call.control,
             flags: call.request.a,
         };
-        match self.stack.send(self.now(), socket, outgoing) {
+        match self.stack.send(now, socket, outgoing) {
             // One that opens an association does not wait for it: how that went is told otherwise.
             Ok(sent) => Outcome::Done(number(i32::try_from(sent.length).unwrap_or(i32::MAX))),
             Err(error) => outcome(Err(error)),
         }
     }
 
-    fn receive(&mut self, call: &Call) -> Made {
+    fn receive(&mut self, now: Duration, call: &Call) -> Made {
         let room = usize::try_from(call.request.b).unwrap_or_default();
         let socket = SocketId(call.request.socket);
-        let got = self.stack.receive(self.now(), socket, room, call.request.a)?;
+        let got = self.stack.receive(now, socket, room, call.request.a)?;
         Ok(Answer {
             result: i32::try_from(got.data.len()).unwrap_or(i32::MAX),
             flags: got.flags,
@@ -109,8 +141,8 @@ impl Sockets {
         })
     }
 
-    fn get(&mut self, call: &Call) -> Outcome {
-        let (request, now) = (call.request, self.now());
+    fn get(&mut self, now: Duration, call: &Call) -> Outcome {
+        let request = call.request;
         let socket = SocketId(request.socket);
         match (request.a, request.b) {
             (SOL_SCTP, SCTP_SOCKOPT_CONNECTX3) => {
@@ -137,8 +169,8 @@ impl Sockets {
         }
     }
 
-    fn set(&mut self, call: &Call) -> Outcome {
-        let (request, now) = (call.request, self.now());
+    fn set(&mut self, now: Duration, call: &Call) -> Outcome {
+        let request = call.request;
         let socket = SocketId(request.socket);
         match (request.a, request.b) {
             (SOL_SCTP, SCTP_SOCKOPT_CONNECTX | SCTP_SOCKOPT_CONNECTX_OLD) => {
@@ -156,13 +188,33 @@ impl Sockets {
         }
     }
 
-    fn ioctl(&mut self, call: &Call) -> Made {
+    fn ioctl(&mut self, now: Duration, call: &Call) -> Made {
         if call.request.a != libc::FIONREAD as i32 {
             return Err(Errno(libc::ENOTTY));
         }
-        let bytes = self.stack.bytes_readable(self.now(), SocketId(call.request.socket))?;
+        let bytes = self.stack.bytes_readable(now, SocketId(call.request.socket))?;
         Ok(number(i32::try_from(bytes).unwrap_or(i32::MAX)))
     }
+}
+
+/// Whether a call may have opened an association, so that it must not be made again.
+fn opens(call: &Call) -> bool {
+    let (level, option) = (call.request.a, call.request.b);
+    match call.request.op {
+        Op::Connect => true,
+        Op::GetOption => opens_when_read(level, option),
+        Op::SetOption => opens_when_set(level, option),
+        _ => false,
+    }
+}
+
+/// Which association it is that a call opens.
+fn key(call: &Call) -> (SocketId, Bytes) {
+    let addresses = match call.request.op {
+        Op::SetOption => &call.data,
+        _ => &call.name,
+    };
+    (SocketId(call.request.socket), addresses.clone())
 }
 
 fn outcome(made: Made) -> Outcome {
@@ -196,4 +248,51 @@ fn identifier(call: &Call, AssocId(id): AssocId, errno: i32) -> Answer {
         *place = id.to_ne_bytes();
     }
     Answer { flags: errno, ..data(value.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use eyas_sockets::StackConfig;
+    use eyas_sockets::abi::Name;
+
+    use super::*;
+    use crate::local::Request;
+
+    /// A blocking call, with no more than a name and data.
+    fn call(op: Op, socket: u64, [a, b, c]: [i32; 3], name: &Name, value: &[u8]) -> Call {
+        let request = Request { socket, a, b, c, blocks: blocks::YES, ..Request::new(op) };
+        let bytes = Bytes::copy_from_slice;
+        Call { request, name: bytes(name.as_bytes()), control: Bytes::new(), data: bytes(value) }
+    }
+
+    #[test]
+    fn who_waits_for_data_is_not_told_of_an_association() {
+        let now = Duration::ZERO;
+        let config =
+            StackConfig { addresses: vec!["192.0.2.1".parse().unwrap()], ..StackConfig::default() };
+        let mut calls = Calls::new(Stack::new(config, [7; 32], now));
+        let none = Name::new("0.0.0.0:0".parse().unwrap());
+        let peer = Name::new("192.0.2.2:5000".parse().unwrap());
+        let Outcome::Done(made) = calls.make(now, &call(Op::Socket, 0, [2, 5, 132], &none, &[]))
+        else {
+            panic!("no socket")
+        };
+        let socket = made.socket.unwrap();
+        let open = call(
+            Op::SetOption,
+            socket,
+            [SOL_SCTP, SCTP_SOCKOPT_CONNECTX, 0],
+            &none,
+            peer.as_bytes(),
+        );
+        assert_eq!(calls.make(now, &open), Outcome::Wait(libc::EINPROGRESS));
+        let receive = call(Op::Receive, socket, [0, 100, 0], &none, &[]);
+        assert_eq!(calls.make(now, &receive), Outcome::Wait(libc::EAGAIN));
+        assert_eq!(calls.make_again(now, &receive), Outcome::Wait(libc::EAGAIN));
+        let again = call(Op::Connect, socket, [0; 3], &peer, &[]);
+        assert_eq!(calls.make(now, &again), Outcome::Failed(libc::EALREADY));
+        assert_eq!(calls.make_again(now, &open), Outcome::Wait(libc::EINPROGRESS));
+        calls.given_up(&open);
+        assert!(calls.opening.is_empty());
+    }
 }
