@@ -75,7 +75,6 @@ mod limits;
 mod link;
 mod metrics;
 mod pace;
-pub mod personality;
 mod piece;
 mod preface;
 mod quic;

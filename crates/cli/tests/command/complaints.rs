@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use crate::ports::own_port;
 use crate::stage::{DnsStub, Eyas, Peer};
-use eyas_http::serve::personality::Personality;
+use eyas_testserver::Personality;
 
 /// A line of the command that fails with this code, and what it says.
 fn said(line: &str, code: i32) -> String {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::ports::own_port;
 use crate::stage::{DnsStub, Eyas, Faulty, Peer, validate};
-use eyas_http::serve::personality::{Personality, Side};
+use eyas_testserver::{Personality, Side};
 use serde_json::Value;
 
 /// Runs a line with `--json` to a failure with this code, and gives the error.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::stage::{Eyas, Peer, validate};
-use eyas_http::serve::personality::Personality;
+use eyas_testserver::Personality;
 
 #[test]
 fn every_version_is_spoken_over_its_transport() {

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::ports::own_port;
 use crate::stage::{DnsStub, Eyas, Faulty, Peer, Served, validate};
-use eyas_http::serve::personality::{Personality, Side};
+use eyas_testserver::{Personality, Side};
 
 fn plain() -> Served {
     Served::start(Eyas::new("serve --plain --no-files --no-sctp"))

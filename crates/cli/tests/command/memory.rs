@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use eyas_http::serve::personality::Personality;
+use eyas_testserver::Personality;
 
 use serde_json::Value;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::stage::{Eyas, Faulty, Peer, Running, validate};
-use eyas_http::serve::personality::Personality;
+use eyas_testserver::Personality;
 
 /// A directory of the test's own, and a pipe in it that nobody reads.
 fn pipe() -> (tempfile::TempDir, PathBuf) {

@@ -1,6 +1,6 @@
 //! `eyas race`, `plan` and `replay`.
 
-use eyas_http::serve::personality::{Personality, Side};
+use eyas_testserver::{Personality, Side};
 
 use crate::stage::{Eyas, Peer, validate};
 

@@ -56,6 +56,9 @@ pub enum ServeError {
     /// No version of HTTP is left to serve.
     #[error("no version of HTTP is left to serve; HTTP/3 alone cannot go without TLS")]
     NoVersion,
+    /// No socket is there to serve on.
+    #[error("there is no socket to serve on; give at least one")]
+    NoSocket,
 }
 
 impl ServeError {

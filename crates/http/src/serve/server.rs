@@ -249,9 +249,7 @@ impl ServerBuilder {
 
     /// Binds the sockets and starts serving.
     pub async fn start(mut self) -> Result<Running, ServeError> {
-        if matches!(self.security, Security::Plain) {
-            self.versions.http3 = false;
-        }
+        self.drop_http3_without_tls();
         let with_tcp = self.versions.http1 || self.versions.http2;
         if !with_tcp && !self.versions.http3 {
             return Err(ServeError::NoVersion);
@@ -266,8 +264,22 @@ impl ServerBuilder {
         self.start_on(bound)
     }
 
-    /// Starts serving on sockets that are bound already, at least one.
-    pub(super) fn start_on(mut self, bound: Vec<Bound>) -> Result<Running, ServeError> {
+    fn drop_http3_without_tls(&mut self) {
+        self.versions.http3 &= !matches!(self.security, Security::Plain);
+    }
+
+    /// Starts serving on sockets that are bound already, such as those of a parent process. The
+    /// [versions](Self::versions) should be those that the sockets carry, for they are announced; what
+    /// [`listen`](Self::listen) and [`mptcp`](Self::mptcp) say is not looked at.
+    ///
+    /// # Errors
+    /// [`ServeError::NoSocket`] if there is none, and what [`start`](Self::start) may say once its
+    /// sockets are bound.
+    ///
+    /// # Panics
+    /// Outside of a runtime of tokio.
+    pub fn start_on(mut self, bound: Vec<Bound>) -> Result<Running, ServeError> {
+        self.drop_http3_without_tls();
         let limits = self.limits.clone().usable();
         let identity = match std::mem::replace(&mut self.security, Security::Plain) {
             Security::Plain => None,
@@ -278,7 +290,7 @@ impl ServerBuilder {
             }
         };
         let addresses: Vec<SocketAddr> = bound.iter().map(|bound| bound.address).collect();
-        let port = addresses.first().map_or(0, SocketAddr::port);
+        let port = addresses.first().ok_or(ServeError::NoSocket)?.port();
         let sctp = self.bind_sctp(&addresses, identity.as_ref(), &limits)?;
         // Without TLS nobody would believe it.
         let listener = sctp.listener.as_ref().filter(|_| identity.is_some());

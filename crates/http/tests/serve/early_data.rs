@@ -4,10 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use eyas_http::{
     Body,
-    serve::{
-        PeerInfo, RequestBody, Server,
-        personality::{Authority, Faces, Personality, TestServer},
-    },
+    serve::{PeerInfo, RequestBody, Running, Server},
 };
 use http::{Method, Request, Response, StatusCode};
 use quinn::crypto::rustls::QuicClientConfig;
@@ -56,34 +53,6 @@ async fn early(
     accepted.then(|| response.unwrap().status())
 }
 
-/// On a path with some delay the handshake ends well after the first request has come.
-fn faces(early_data: bool) -> Faces {
-    Faces { early_data, ..Personality::QuicSlow { by: Duration::from_millis(500) }.faces() }
-}
-
-#[tokio::test]
-async fn safe_requests_are_served_early_and_others_are_put_off() {
-    let authority = Authority::new(["peer.test"]).unwrap();
-    let stage = ([127, 0, 0, 1].into(), faces(true));
-    let server = TestServer::start(&authority, &[stage]).await.unwrap();
-    let endpoint = resuming(server.local_addr(), authority.root()).await;
-    let status = early(&endpoint, server.local_addr(), get("/bytes/10")).await;
-    assert_eq!(status, Some(StatusCode::OK));
-    let endpoint = resuming(server.local_addr(), authority.root()).await;
-    let status = early(&endpoint, server.local_addr(), request(Method::POST, "/echo", "x")).await;
-    assert_eq!(status, Some(StatusCode::TOO_EARLY));
-}
-
-#[tokio::test]
-async fn nothing_is_taken_early_unless_asked_for() {
-    let authority = Authority::new(["peer.test"]).unwrap();
-    let stage = ([127, 0, 0, 1].into(), faces(false));
-    let server = TestServer::start(&authority, &[stage]).await.unwrap();
-    let endpoint = resuming(server.local_addr(), authority.root()).await;
-    let connecting = endpoint.connect(server.local_addr(), "localhost").unwrap();
-    assert!(connecting.into_0rtt().is_err(), "the ticket allows no 0-RTT data");
-}
-
 /// A way to this server on which what one client sends arrives half a second later.
 async fn slowly_to(server: SocketAddr) -> SocketAddr {
     let here = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
@@ -114,6 +83,32 @@ async fn slowly_to(server: SocketAddr) -> SocketAddr {
     address
 }
 
+/// A client that has a ticket, on a path with some delay: the handshake ends well after the first request
+/// has come.
+async fn resuming_slowly(running: &Running) -> (quinn::Endpoint, SocketAddr) {
+    let address = slowly_to(running.local_addr()).await;
+    (resuming(address, running.identity().unwrap().certificate()).await, address)
+}
+
+#[tokio::test]
+async fn safe_requests_are_served_early_and_others_are_put_off() {
+    let running = start(Server::builder().early_data(true)).await;
+    let (endpoint, address) = resuming_slowly(&running).await;
+    let status = early(&endpoint, address, get("/bytes/10")).await;
+    assert_eq!(status, Some(StatusCode::OK));
+    let (endpoint, address) = resuming_slowly(&running).await;
+    let status = early(&endpoint, address, request(Method::POST, "/echo", "x")).await;
+    assert_eq!(status, Some(StatusCode::TOO_EARLY));
+}
+
+#[tokio::test]
+async fn nothing_is_taken_early_unless_asked_for() {
+    let running = start(Server::builder()).await;
+    let (endpoint, address) = resuming_slowly(&running).await;
+    let connecting = endpoint.connect(address, "localhost").unwrap();
+    assert!(connecting.into_0rtt().is_err(), "the ticket allows no 0-RTT data");
+}
+
 #[tokio::test]
 async fn a_service_sees_early_what_is_safe_and_is_told_so() {
     let service = service_fn(|request: Request<RequestBody>| {
@@ -123,12 +118,10 @@ async fn a_service_sees_early_what_is_safe_and_is_told_so() {
         std::future::ready(Ok::<_, std::convert::Infallible>(reply))
     });
     let running = start(Server::builder().early_data(true).service(service)).await;
-    let root = running.identity().unwrap().certificate();
     for (method, expected) in
         [(Method::GET, StatusCode::ACCEPTED), (Method::POST, StatusCode::TOO_EARLY)]
     {
-        let address = slowly_to(running.local_addr()).await;
-        let endpoint = resuming(address, root).await;
+        let (endpoint, address) = resuming_slowly(&running).await;
         let status = early(&endpoint, address, request(method, "/", "")).await;
         assert_eq!(status, Some(expected));
     }

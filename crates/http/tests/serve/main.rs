@@ -6,11 +6,11 @@ mod clients;
 #[cfg(feature = "client")]
 mod early_data;
 mod files;
+mod given_sockets;
 mod hostile;
 mod hostile_peers;
 mod limits;
 mod metrics;
-mod personalities;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
 mod routes;

@@ -12,7 +12,7 @@ use eyas::race::target::{Host, Target};
 use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 use eyas_http::serve::ServeError;
-use eyas_http::serve::personality::{Authority, TestServer};
+use eyas_testserver::{Authority, TestServer};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};

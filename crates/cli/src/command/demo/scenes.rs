@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use eyas::race::candidate::Transport;
-use eyas_http::serve::personality::{Personality, Side};
+use eyas_testserver::{Personality, Side};
 
 /// One network and what there is to see.
 pub(super) struct Scene {

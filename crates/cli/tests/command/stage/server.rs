@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use base64::prelude::{BASE64_STANDARD, Engine};
-use eyas_http::serve::personality::{Authority, Personality, TestServer};
+use eyas_testserver::{Authority, Personality, TestServer};
 use tokio::runtime::Runtime;
 
 use super::Eyas;

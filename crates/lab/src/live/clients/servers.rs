@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 
 use eyas_http::Versions;
-use eyas_http::serve::personality::Authority;
 use eyas_http::serve::{Running, Server, ServerIdentity};
+use eyas_testserver::Authority;
 use tokio::net::{TcpListener, UdpSocket};
 
 use super::zone::{self, Zone};

@@ -6,10 +6,8 @@ use std::{
 };
 
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters, race::memory::Config};
-use eyas_http::{
-    Client, ClientBuilder, Proxy, Versions,
-    serve::personality::{Authority, Personality, TestServer},
-};
+use eyas_http::{Client, ClientBuilder, Proxy, Versions};
+use eyas_testserver::{Authority, Personality, TestServer};
 
 /// A generous bound for anything that must happen at all.
 pub(crate) const SOON: Duration = Duration::from_secs(20);

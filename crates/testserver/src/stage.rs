@@ -6,12 +6,14 @@ use std::{
 };
 
 use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
+use eyas_http::{
+    Versions,
+    serve::{AltSvcPolicy, Running, SctpService, ServeError, Server, ServerBuilder, Stats},
+};
+use http::HeaderValue;
 use tokio::{net::TcpListener, task::JoinSet};
 
-use super::{Authority, Face, Faces, Reach, SctpFace, silent, tcp_shim, udp_shim};
-use crate::serve::{
-    AltSvcPolicy, Running, SctpService, ServeError, Server, ServerBuilder, Stats, Versions,
-};
+use crate::{Authority, Face, Faces, Reach, SctpFace, silent, tcp_shim, udp_shim};
 
 /// The application protocol of a server that speaks nothing a client wants.
 const STRANGE_ALPN: &[u8] = b"eyas-strange";
@@ -153,8 +155,7 @@ impl TestServer {
         let versions = Versions { http3: false, ..Versions::ALL };
         let alt_svc = match faces.quic.reach {
             Reach::Refused => AltSvcPolicy::Off,
-            _ => AltSvcPolicy::default()
-                .field(Some(public.port()), None)
+            _ => HeaderValue::try_from(format!("h3=\":{}\"; ma=86400", public.port()))
                 .map_or(AltSvcPolicy::Off, AltSvcPolicy::Field),
         };
         let mut builder =
@@ -189,8 +190,7 @@ fn anywhere(address: SocketAddr) -> SocketAddr {
 }
 
 fn builder(authority: &Authority, face: &Face, faces: &Faces) -> Result<ServerBuilder, ServeError> {
-    let mut builder =
-        Server::builder().tls(authority.identity(face.credentials)?).early_data(faces.early_data);
+    let mut builder = Server::builder().tls(authority.identity(face.credentials)?);
     if face.speaks_nothing {
         builder = builder.alpn(vec![STRANGE_ALPN.to_vec()]);
     }

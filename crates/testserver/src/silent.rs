@@ -28,7 +28,7 @@ const MAX_FILLERS: usize = 16;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Accepts every connection and never says a word.
-pub(super) async fn accept(listener: TcpListener) {
+pub(crate) async fn accept(listener: TcpListener) {
     let mut held = VecDeque::new();
     loop {
         match listener.accept().await {
@@ -42,7 +42,7 @@ pub(super) async fn accept(listener: TcpListener) {
 }
 
 /// Fills a listener's queue, so that the kernel drops further SYNs. What comes back keeps it full.
-pub(super) async fn fill(listener: TcpListener) -> io::Result<(TcpListener, Vec<TcpStream>)> {
+pub(crate) async fn fill(listener: TcpListener) -> io::Result<(TcpListener, Vec<TcpStream>)> {
     SockRef::from(&listener).listen(0)?;
     let address = listener.local_addr()?;
     let mut fillers = Vec::new();
@@ -57,20 +57,20 @@ pub(super) async fn fill(listener: TcpListener) -> io::Result<(TcpListener, Vec<
 
 /// A socket that has the port over UDP and hears nobody but itself: who sends there is told that
 /// nobody listens, and no other program gets the port.
-pub(super) fn hear_nobody(socket: UdpSocket) -> io::Result<UdpSocket> {
+pub(crate) fn hear_nobody(socket: UdpSocket) -> io::Result<UdpSocket> {
     socket.connect(socket.local_addr()?)?;
     Ok(socket)
 }
 
 /// A socket that has the port over TCP and does not listen.
-pub(super) fn hold(address: SocketAddr) -> io::Result<Socket> {
+pub(crate) fn hold(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.bind(&address.into())?;
     Ok(socket)
 }
 
 /// Holds something for as long as the server runs.
-pub(super) async fn stand<T>(held: T) {
+pub(crate) async fn stand<T>(held: T) {
     std::future::pending::<()>().await;
     drop(held);
 }

@@ -6,10 +6,8 @@ use eyas::{
     MemoryStore,
     race::{memory::Config, policy::Policy},
 };
-use eyas_http::{
-    Error, Kind,
-    serve::personality::{Personality, Side},
-};
+use eyas_http::{Error, Kind};
+use eyas_testserver::{Personality, Side};
 use http::Version;
 use tokio::time::{sleep, timeout};
 

@@ -1,13 +1,13 @@
 //! The certificates of a test: one authority, good and bad certificates of it.
 
+use eyas_http::serve::{ServeError, ServerIdentity};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     date_time_ymd,
 };
 use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
-use super::Credentials;
-use crate::serve::{ServeError, ServerIdentity};
+use crate::Credentials;
 
 /// The name in certificates that are for somebody else.
 const OTHER_NAME: &str = "somebody-else.test";
@@ -40,8 +40,8 @@ impl Authority {
             Credentials::WrongName => vec![OTHER_NAME.to_owned()],
             _ => self.names.clone(),
         };
-        let key = KeyPair::generate().map_err(ServeError::identity)?;
-        let mut params = CertificateParams::new(names).map_err(ServeError::identity)?;
+        let key = KeyPair::generate().map_err(unusable)?;
+        let mut params = CertificateParams::new(names).map_err(unusable)?;
         params.distinguished_name.push(DnType::CommonName, "eyas test server");
         if credentials == Credentials::Expired {
             params.not_before = date_time_ymd(2001, 1, 1);
@@ -53,10 +53,9 @@ impl Authority {
         } else {
             params.signed_by(&key, &self.issuer)
         };
-        let certificate = certificate.map_err(ServeError::identity)?;
+        let certificate = certificate.map_err(unusable)?;
         let key = PrivatePkcs8KeyDer::from(key.serialize_der());
-        ServerIdentity::from_der(vec![certificate.der().clone()], key.into())
-            .map_err(ServeError::identity)
+        ServerIdentity::from_der(vec![certificate.der().clone()], key.into()).map_err(unusable)
     }
 }
 
@@ -69,11 +68,15 @@ impl std::fmt::Debug for Authority {
 fn authority(
     name: &str,
 ) -> Result<(CertificateDer<'static>, Issuer<'static, KeyPair>), ServeError> {
-    let key = KeyPair::generate().map_err(ServeError::identity)?;
-    let mut params = CertificateParams::new(Vec::new()).map_err(ServeError::identity)?;
+    let key = KeyPair::generate().map_err(unusable)?;
+    let mut params = CertificateParams::new(Vec::new()).map_err(unusable)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params.distinguished_name.push(DnType::CommonName, name);
-    let root = params.self_signed(&key).map_err(ServeError::identity)?;
+    let root = params.self_signed(&key).map_err(unusable)?;
     Ok((root.der().clone(), Issuer::new(params, key)))
+}
+
+fn unusable(cause: impl std::fmt::Display) -> ServeError {
+    ServeError::Identity(cause.to_string())
 }

@@ -3,14 +3,19 @@
 use std::{io, net::IpAddr, time::Duration};
 
 use bytes::Bytes;
-use eyas_http::serve::personality::{Authority, Faces, Personality, Side, TestServer};
+use eyas_testserver::{Authority, Faces, Personality, Side, TestServer};
 use http::{Request, Version, header};
 use tokio::{
     net::{TcpStream, UdpSocket},
     time::{Instant, timeout},
 };
 
-use crate::clients::{Fetched, SOON, get, h3_exchange, h3_over, http1, http2, quic_to, tls_to};
+/// Those of the server's own tests.
+#[expect(dead_code, reason = "it has clients for more")]
+#[path = "../../http/tests/serve/clients.rs"]
+mod clients;
+
+use clients::{Fetched, SOON, get, h3_exchange, h3_over, http1, http2, quic_to, tls_to};
 
 /// Long enough for anything on this machine that is not held up on purpose.
 const PATIENCE: Duration = Duration::from_millis(400);

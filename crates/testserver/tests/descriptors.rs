@@ -1,12 +1,11 @@
 //! Failed and cancelled requests leave no descriptor behind. Alone in its process, to count them.
 #![cfg(target_os = "linux")]
 
-#[path = "together/stage.rs"]
 mod stage;
 
 use std::time::Duration;
 
-use eyas_http::serve::personality::{Personality, Side};
+use eyas_testserver::{Personality, Side};
 use tokio::time::{sleep, timeout};
 
 use crate::stage::{SOON, Stage};

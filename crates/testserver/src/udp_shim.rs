@@ -25,7 +25,7 @@ const DATAGRAM: usize = 65_536;
 type Queue = mpsc::Sender<(Instant, Bytes)>;
 
 /// Forwards datagrams to `inner`, what clients send `by` later.
-pub(super) async fn run(outer: UdpSocket, inner: SocketAddr, by: Duration) {
+pub(crate) async fn run(outer: UdpSocket, inner: SocketAddr, by: Duration) {
     let outer = Arc::new(outer);
     let mut clients: HashMap<SocketAddr, Queue> = HashMap::new();
     let mut tasks = JoinSet::new();

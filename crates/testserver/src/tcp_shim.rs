@@ -27,7 +27,7 @@ const PIECE: usize = 16 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Forwards connections to `inner`, what clients send `by` later.
-pub(super) async fn run(listener: TcpListener, inner: SocketAddr, by: Duration) {
+pub(crate) async fn run(listener: TcpListener, inner: SocketAddr, by: Duration) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}

@@ -1,30 +1,10 @@
-//! A test server that misbehaves on purpose, for `eyas demo`, tests and benchmarks.
-//!
-//! ```
-//! # async fn example() -> Result<(), eyas_http::serve::ServeError> {
-//! use eyas_http::serve::personality::{Authority, Personality};
-//!
-//! let authority = Authority::new(["peer.test"])?;
-//! let server = Personality::UdpSwallowed.start(&authority).await?;
-//! // A client that trusts `authority.root()` reaches it over TCP and never over QUIC.
-//! println!("https://localhost:{}/", server.local_addr().port());
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! A [`Personality`] is a name for two [`Face`]s: what the server is over TCP and what it is over
-//! QUIC, at one address. [`TestServer::start`] takes any pair, and several addresses on one port.
-
-mod authority;
-mod silent;
-mod stage;
-mod tcp_shim;
-mod udp_shim;
+//! Ways to be a server, by name.
 
 use std::{fmt, net::IpAddr, time::Duration};
 
-pub use self::{authority::Authority, stage::TestServer};
-use super::{FaultConfig, ServeError};
+use eyas_http::serve::{FaultConfig, ServeError};
+
+use crate::{Authority, Credentials, Face, Faces, Reach, SctpFace, TestServer};
 
 /// A way to be a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,75 +82,6 @@ impl fmt::Display for Side {
             Self::Both => "TCP and QUIC",
         })
     }
-}
-
-/// How a test server looks at one address.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Faces {
-    /// Over TCP.
-    pub tcp: Face,
-    /// Over QUIC.
-    pub quic: Face,
-    /// Over SCTP.
-    pub sctp: SctpFace,
-    /// What long bodies come to.
-    pub fault: Option<FaultConfig>,
-    /// Whether QUIC takes 0-RTT data.
-    pub early_data: bool,
-}
-
-/// How a test server looks over SCTP at one address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SctpFace {
-    /// Nothing listens.
-    #[default]
-    Absent,
-    /// Inside UDP, at a free port ([`TestServer::sctp_udp_port`]); nothing answers protocol 132.
-    InsideUdp,
-}
-
-/// How a test server looks over one transport at one address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Face {
-    /// Whether and how it can be reached.
-    pub reach: Reach,
-    /// Which certificate it shows.
-    pub credentials: Credentials,
-    /// Whether it speaks no application protocol that a client of HTTP offers.
-    pub speaks_nothing: bool,
-}
-
-/// Whether and how a transport can be reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Reach {
-    /// As it should be.
-    #[default]
-    Open,
-    /// What the client sends arrives this much later.
-    Slow(Duration),
-    /// Accepted (TCP) or not, nothing is ever answered.
-    Silent,
-    /// Nothing is answered, not even a SYN.
-    Swallowed,
-    /// Nobody listens, and the kernel says so.
-    Refused,
-}
-
-/// Which certificate a transport shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Credentials {
-    /// A good one of the test's own authority.
-    #[default]
-    Good,
-    /// Of an issuer that nobody trusts.
-    UnknownIssuer,
-    /// Past its time.
-    Expired,
-    /// For another name.
-    WrongName,
 }
 
 impl Personality {

@@ -2,4 +2,5 @@
 
 mod bodies;
 mod faults;
+#[path = "../stage/mod.rs"]
 mod stage;

@@ -1,0 +1,31 @@
+//! A test server that misbehaves on purpose, for `eyas demo`, tests and benchmarks.
+//!
+//! ```
+//! # async fn example() -> Result<(), eyas_http::serve::ServeError> {
+//! use eyas_testserver::{Authority, Personality};
+//!
+//! let authority = Authority::new(["peer.test"])?;
+//! let server = Personality::UdpSwallowed.start(&authority).await?;
+//! // A client that trusts `authority.root()` reaches it over TCP and never over QUIC.
+//! println!("https://localhost:{}/", server.local_addr().port());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Personality`] is a name for two [`Face`]s: what the server is over TCP and what it is over
+//! QUIC, at one address. [`TestServer::start`] takes any pair, and several addresses on one port.
+
+#![forbid(unsafe_code)]
+
+mod authority;
+mod face;
+mod personality;
+mod silent;
+mod stage;
+mod tcp_shim;
+mod udp_shim;
+
+pub use authority::Authority;
+pub use face::{Credentials, Face, Faces, Reach, SctpFace};
+pub use personality::{Personality, Side};
+pub use stage::TestServer;
