@@ -51,11 +51,13 @@
 //! | `http2` | HTTP/2, by h2 |
 //! | `quic` | HTTP/3, by quinn and h3 |
 //! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association |
+//! | `shared` | what all connections have in common |
 //! | `answer`, `service`, `fields` | a request to its response, whoever gives it |
 //! | `link` | what is known of a connection |
 //! | `admission`, `budget`, `limits` | what a peer may take |
 //! | `activity`, `pace`, `turn` | for how long, and whom that is up to |
-//! | `request_body`, `body`, `piece` | what is read, what is sent, and what of it has left |
+//! | `exchange` | one request and its response |
+//! | `request_body`, `content`, `body`, `piece` | what is read, what is sent, and what of it has left |
 //! | `access` | what an access log says of a request |
 //! | `metrics` | what the server does and costs, for Prometheus |
 //! | `site` | the routes |
@@ -66,8 +68,11 @@ mod admission;
 mod alt_svc;
 mod answer;
 mod body;
+mod body_error;
 mod budget;
+mod content;
 mod error;
+mod exchange;
 mod fault;
 mod fields;
 mod http2;
@@ -83,6 +88,7 @@ mod running;
 mod sctp;
 mod server;
 mod service;
+mod shared;
 mod site;
 mod stats;
 mod stream;

@@ -16,11 +16,7 @@ use tokio::{
     sync::{Notify, oneshot},
 };
 
-use super::{
-    budget::Place,
-    pace::{Progress, Rate},
-    turn::Turn,
-};
+use super::pace::{Progress, Rate};
 
 /// The pulse of one connection. Counters instead of clock readings: the watch samples them, so
 /// that a read or a write costs one addition.
@@ -56,12 +52,17 @@ impl Activity {
         self.moved.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// Notes a request that has its place; the exchange lasts until the guard is dropped.
-    pub(super) fn begin(self: &Arc<Self>, place: Place) -> Exchange {
+    /// Notes a request.
+    pub(super) fn begin(&self) {
         self.begun.fetch_add(1, Relaxed);
         self.open.fetch_add(1, Relaxed);
-        let turn = Arc::new(Turn::new(Arc::clone(self)));
-        Exchange { activity: Arc::clone(self), turn, _place: place }
+    }
+
+    /// Notes that a request's exchange has ended.
+    pub(super) fn end(&self) {
+        if self.open.fetch_sub(1, Relaxed) == 1 {
+            self.ended.notify_waiters();
+        }
     }
 
     /// Notes that a response is waited for, or no longer.
@@ -125,29 +126,6 @@ impl Activity {
             } else if progress.has_stalled(rate, moved) {
                 return;
             }
-        }
-    }
-}
-
-/// One request and its response, from its head to the last byte.
-#[derive(Debug)]
-pub(super) struct Exchange {
-    activity: Arc<Activity>,
-    turn: Arc<Turn>,
-    _place: Place,
-}
-
-impl Exchange {
-    /// Whose turn it is.
-    pub(super) fn turn(&self) -> &Arc<Turn> {
-        &self.turn
-    }
-}
-
-impl Drop for Exchange {
-    fn drop(&mut self) {
-        if self.activity.open.fetch_sub(1, Relaxed) == 1 {
-            self.activity.ended.notify_waiters();
         }
     }
 }

@@ -13,14 +13,15 @@ use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 
 use super::{
     access::Entry,
-    activity::Exchange,
-    body::{Content, ResponseBody},
+    body::ResponseBody,
+    content::Content,
+    exchange::Exchange,
     fields::{self, Asked},
     link::Link,
     pace::{Pace, Rate},
     request_body::RequestBody,
-    server::Shared,
-    site::reply::{Reply, error},
+    shared::Shared,
+    site::reply::{Reply, error, failure},
     stats::Counters,
     turn::Turn,
 };
@@ -124,11 +125,6 @@ async fn ask(shared: &Shared, link: &Link, turn: &Turn, request: Request<Request
             fields::signed(too_slow())
         }
     }
-}
-
-/// What is said where the service said nothing that could be sent.
-pub(super) fn failure() -> Reply {
-    error(StatusCode::INTERNAL_SERVER_ERROR, "The server could not answer this.")
 }
 
 fn too_slow() -> Reply {

@@ -1,120 +1,23 @@
 //! The bodies of responses, whatever the version of HTTP.
 
 use std::{
-    io,
     pin::Pin,
     sync::{Arc, atomic::Ordering::Relaxed},
     task::{Context, Poll, ready},
 };
 
-use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
 use super::{
     access::Entry,
-    activity::Exchange,
+    body_error::BodyError,
+    content::Content,
+    exchange::Exchange,
     fault::{Fault, Trigger},
-    piece::Piece,
-    request_body::RequestBody,
-    service::{BoxError, ServiceBody},
-    site::{bytes::Pattern, files::FileBody, listing::ListingBody},
+    piece::{PIECE, Piece},
     stats::Counters,
 };
-
-/// The most bytes of a response that are read, and given to a transport, at once.
-pub(super) const PIECE: usize = 128 * 1024;
-
-/// Why a body ended before its end.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum BodyError {
-    /// The request's body could not be read.
-    #[error("reading the request body: {0}")]
-    Hyper(#[from] hyper::Error),
-    /// The request's body could not be read.
-    #[error("reading the request body: {0}")]
-    Http2(#[from] h2::Error),
-    /// The request's body could not be read.
-    #[error("reading the request body: {0}")]
-    Http3(#[from] h3::error::StreamError),
-    /// The request's body is bigger than the server allows.
-    #[error("the request body is over the limit of {0} bytes")]
-    TooLarge(u64),
-    /// A file could not be read.
-    #[error("reading a file: {0}")]
-    File(#[from] io::Error),
-    /// There is no room for what has to be kept to make it.
-    #[error("the server holds as much as it may")]
-    NoRoom,
-    /// The service could not go on.
-    #[error("the service: {0}")]
-    Service(BoxError),
-    /// The service panicked.
-    #[error("the service panicked")]
-    Panicked,
-    /// A personality of the test server wants it so.
-    #[error("cut short on purpose")]
-    OnPurpose,
-}
-
-/// What a response carries.
-pub(super) enum Content {
-    /// Nothing.
-    Empty,
-    /// A few bytes made on the spot.
-    Full(Bytes),
-    /// A stretch of the pattern of `/bytes/N`.
-    Pattern(Pattern),
-    /// A stretch of a file.
-    File(FileBody),
-    /// A page that is made as it is taken.
-    Listing(ListingBody),
-    /// The request's body.
-    Echo(Box<RequestBody>),
-    /// What the caller's service gives.
-    Service(ServiceBody),
-}
-
-impl Content {
-    /// How many bytes are still to come, if that is known.
-    pub(super) fn remaining(&self) -> Option<u64> {
-        match self {
-            Self::Empty => Some(0),
-            Self::Full(bytes) => Some(bytes.len() as u64),
-            Self::Pattern(pattern) => Some(pattern.remaining()),
-            Self::File(file) => Some(file.remaining()),
-            Self::Listing(_) => None,
-            Self::Echo(body) => body.length(),
-            Self::Service(body) => body.remaining(),
-        }
-    }
-
-    /// Whether nothing comes any more, trailers included.
-    fn is_over(&self) -> bool {
-        match self {
-            Self::Service(body) => body.is_over(),
-            content => content.remaining() == Some(0),
-        }
-    }
-
-    /// The next bytes. `room` is how many are wanted: not all have to be that few.
-    fn poll_next(
-        &mut self,
-        cx: &mut Context<'_>,
-        room: usize,
-    ) -> Poll<Option<Result<Piece, BodyError>>> {
-        match self {
-            Self::Empty => Poll::Ready(None),
-            Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Self::Full(bytes) => Poll::Ready(Some(Ok(std::mem::take(bytes).into()))),
-            Self::Pattern(pattern) => Poll::Ready(pattern.next().map(|bytes| Ok(bytes.into()))),
-            Self::File(file) => file.poll_next(cx, room),
-            Self::Listing(listing) => listing.poll_next(cx),
-            Self::Echo(body) => body.poll_next(cx).map_ok(Piece::from),
-            Self::Service(body) => body.poll_next(cx, room),
-        }
-    }
-}
 
 /// The body of a response. It holds the exchange open until it is dropped.
 pub(super) struct ResponseBody {

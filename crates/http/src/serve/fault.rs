@@ -11,7 +11,7 @@ use std::{
 use http::Version;
 use tokio::{sync::Notify, time::Sleep};
 
-use super::{body::BodyError, piece::Piece};
+use super::{body_error::BodyError, piece::Piece};
 
 /// What a faulty server does to every body longer than `after` bytes.
 #[derive(Clone, Copy, Debug)]

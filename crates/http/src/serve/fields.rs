@@ -3,7 +3,10 @@
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
 
 use super::{
-    answer::failure, body::Content, link::ConnectProtocol, server::Shared, site::reply::Reply,
+    content::Content,
+    link::ConnectProtocol,
+    shared::Shared,
+    site::reply::{Reply, failure},
 };
 
 const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));

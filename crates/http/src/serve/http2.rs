@@ -21,18 +21,17 @@ use tokio::{
 };
 
 use super::{
-    Limits,
-    activity::Exchange,
-    answer,
-    body::{PIECE, ResponseBody},
+    Limits, answer,
+    body::ResponseBody,
     budget::{LEAST_PIECE, Share},
+    exchange::Exchange,
+    limits::CLOSING_TIME,
     link::{ConnectProtocol, Link},
     pace::{Pace, Rate},
-    piece::{Flow, Piece},
+    piece::{Flow, PIECE, Piece},
     request_body::RequestBody,
-    server::Shared,
+    shared::Shared,
     stats::Counters,
-    stream::CLOSING_TIME,
     turn::Turn,
 };
 
@@ -151,7 +150,7 @@ fn begin(
         // RFC 9113 §8.7: nothing was done, it may be sent again.
         return respond.send_reset(Reason::REFUSED_STREAM);
     }
-    let exchange = link.activity.begin(link.share.place());
+    let exchange = Exchange::begin(&link.activity, link.share.place());
     let (shared_task, link) = (Arc::clone(shared), Arc::clone(link));
     shared.tasks.spawn(serve_request(shared_task, link, exchange, request, respond));
 }

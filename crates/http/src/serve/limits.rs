@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// After a graceful close, the peer gets this long to read the rest and to close.
+pub(super) const CLOSING_TIME: Duration = Duration::from_secs(5);
+
 /// The bounds of a [`Server`](super::Server). Every one of them is there because a peer could
 /// otherwise grow something without end.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::{fmt, net::SocketAddr, sync::Arc};
 use eyas::sctp::SctpListener;
 
 use self::process::Process;
-use super::{ServeError, Stats, server::Shared};
+use super::{ServeError, Stats, shared::Shared};
 use crate::metrics::{self, Page};
 
 /// What a service adds to the page.

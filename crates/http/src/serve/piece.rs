@@ -13,6 +13,9 @@ use futures_util::task::AtomicWaker;
 
 use super::budget::Held;
 
+/// The most bytes of a response that are read, and given to a transport, at once.
+pub(super) const PIECE: usize = 128 * 1024;
+
 /// What of one response is on its way, and what has left.
 #[derive(Debug, Default)]
 pub(super) struct Flow {

@@ -1,6 +1,6 @@
 //! HTTP/3 over QUIC: accepting connections, and one connection's life.
 
-mod side;
+pub(super) mod side;
 mod stops;
 mod window;
 
@@ -31,23 +31,22 @@ use self::{
 };
 use super::{
     ServeError, ServerIdentity, Transport,
-    activity::{Activity, Exchange},
+    activity::Activity,
     admission::Permit,
     answer,
-    body::{PIECE, ResponseBody},
+    body::ResponseBody,
     budget::LEAST_PIECE,
+    exchange::Exchange,
+    limits::CLOSING_TIME,
     link::{Agreed, Link},
     pace::{Pace, Rate},
-    piece::Flow,
-    request_body::RequestBody,
-    server::Shared,
+    piece::{Flow, PIECE},
+    request_body::{RecvBody, RequestBody},
+    shared::Shared,
     site::MAX_SLOW,
     stats::Counters,
 };
-use crate::quic_streams::{Receiving, Sending, Streams};
-
-/// The body of an HTTP/3 request.
-pub(super) type RecvBody = RequestStream<Receiving<ServerSide>, Bytes>;
+use crate::quic_streams::{Sending, Streams};
 
 /// Unidirectional streams that a client may open: control, two of QPACK, and a few that carry
 /// nothing (RFC 9114 §6.2.3).
@@ -73,9 +72,6 @@ const FAREWELL_ROUND_TRIPS: u32 = 2;
 
 /// The longest time between a GOAWAY and the close.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
-
-/// After a graceful close, the peer gets this long to read the rest and to close.
-const CLOSING_TIME: Duration = Duration::from_secs(5);
 
 /// The configuration of the QUIC endpoint.
 pub(super) fn server_config(
@@ -170,7 +166,7 @@ async fn connection(
     let closing = Arc::<AtomicBool>::default();
     let share = shared.budget.share();
     let side = ServerSide {
-        shared: Arc::clone(&shared),
+        counters: Arc::clone(&shared.counters),
         share: Arc::clone(&share),
         closing: Arc::clone(&closing),
         stops: Arc::default(),
@@ -275,7 +271,7 @@ impl Connection {
         let link = Arc::clone(&self.link);
         let conn = self.conn.clone();
         // Begun here and not in the task: a shutdown in between must not miss it.
-        let begun = link.activity.begin(link.share.place());
+        let begun = Exchange::begin(&link.activity, link.share.place());
         let (window, stops) = (Arc::clone(&self.window), Arc::clone(&self.stops));
         self.shared.tasks.spawn(async move {
             tokio::select! {

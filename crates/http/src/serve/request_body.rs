@@ -9,11 +9,16 @@ use std::{
 
 use bytes::{Buf, Bytes};
 use h2::RecvStream;
+use h3::server::RequestStream;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::{body::BodyError, quic::RecvBody, stats::Counters, turn::Turn};
+use super::{body_error::BodyError, quic::side::ServerSide, stats::Counters, turn::Turn};
+use crate::quic_streams::Receiving;
+
+/// The body of an HTTP/3 request.
+pub(super) type RecvBody = RequestStream<Receiving<ServerSide>, Bytes>;
 
 /// The body of a request, as it arrives. What is not read is not sent for long: the peer's window
 /// stays closed. It ends with [`RequestBodyError`] at the limit of

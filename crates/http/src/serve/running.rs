@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use eyas::sctp::SctpListener;
 use http::HeaderValue;
 
-use super::{ServerIdentity, Stats, sctp, server::Shared};
+use super::{ServerIdentity, Stats, sctp, shared::Shared};
 
 /// How long a stopped server stays to tell its QUIC peers.
 const FAREWELL_TIME: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ use eyas::sctp::{
 };
 
 use super::{
-    Limits, ServeError, ServerIdentity, Transport, server::Shared, stats::Counters, stream,
+    Limits, ServeError, ServerIdentity, Transport, shared::Shared, stats::Counters, stream,
     stream::Protocol,
 };
 

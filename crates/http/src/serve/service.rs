@@ -1,18 +1,15 @@
 //! What answers requests: the narrow waist between the protocols and the site, or the caller's service.
 
-mod body;
+pub(super) mod body;
 
-use std::{error::Error, fmt, future::Future, future::poll_fn, pin::Pin, sync::Arc};
+use std::{fmt, future::Future, future::poll_fn, pin::Pin, sync::Arc};
 
 use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-pub(super) use self::body::ServiceBody;
-use super::{body::Content, link::Link, request_body::RequestBody};
-
-/// Whatever went wrong.
-pub(super) type BoxError = Box<dyn Error + Send + Sync>;
+use self::body::ServiceBody;
+use super::{body_error::BoxError, content::Content, link::Link, request_body::RequestBody};
 
 /// A response under way.
 pub(super) type Answering<'a> =

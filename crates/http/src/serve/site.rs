@@ -21,7 +21,7 @@ use self::{
     reply::{Reply, error, redirect, refusal},
 };
 use super::{
-    body::Content,
+    content::Content,
     error::ServeError,
     fields,
     link::Link,

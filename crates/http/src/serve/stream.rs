@@ -22,20 +22,20 @@ use super::{
     Limits, ServeError, ServerIdentity, Transport, Versions,
     activity::{Activity, Metered, Quiet},
     admission::Permit,
-    answer, http2,
+    answer,
+    exchange::Exchange,
+    http2,
+    limits::CLOSING_TIME,
     link::{Agreed, Link},
     pace::Rate,
     preface,
     request_body::RequestBody,
-    server::Shared,
+    shared::Shared,
     stats::Counters,
 };
 
 /// After a failed accept (no descriptors left, usually) nothing is accepted for this long.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// After a graceful close, the peer gets this long to read the rest and to close.
-pub(super) const CLOSING_TIME: Duration = Duration::from_secs(5);
 
 /// hyper's own limit on the fields of a request. To name it, or any other, costs an allocation per
 /// request.
@@ -293,7 +293,7 @@ where
         let (shared, link) = (Arc::clone(shared), Arc::clone(link));
         async move {
             // One at a time: the limit on connections is theirs, too.
-            let exchange = link.activity.begin(link.share.place());
+            let exchange = Exchange::begin(&link.activity, link.share.place());
             let limit = shared.limits.body_bytes;
             let counters = Arc::clone(&shared.counters);
             let turn = Arc::clone(exchange.turn());

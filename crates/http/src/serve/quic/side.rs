@@ -8,13 +8,13 @@ use std::sync::{
 use super::stops::{Listed, Stops};
 use crate::{
     quic_streams::Side,
-    serve::{budget::Share, server::Shared, stats::Counters},
+    serve::{budget::Share, stats::Counters},
 };
 
 /// The server's side of a connection.
 #[derive(Clone)]
 pub(in crate::serve) struct ServerSide {
-    pub(super) shared: Arc<Shared>,
+    pub(super) counters: Arc<Counters>,
     pub(super) share: Arc<Share>,
     /// Once set, new requests are turned away.
     pub(super) closing: Arc<AtomicBool>,
@@ -33,7 +33,7 @@ impl Side for ServerSide {
     fn turns_away(&self) -> bool {
         let is_full = !self.share.has_place();
         if is_full {
-            Counters::count(&self.shared.counters.requests_refused);
+            Counters::count(&self.counters.requests_refused);
         }
         is_full || self.closing.load(Relaxed)
     }

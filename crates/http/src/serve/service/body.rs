@@ -11,11 +11,10 @@ use bytes::{Buf, Bytes};
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
-use super::BoxError;
 use crate::serve::{
-    body::{BodyError, PIECE},
+    body_error::{BodyError, BoxError},
     budget::Share,
-    piece::Piece,
+    piece::{PIECE, Piece},
     turn::Turn,
 };
 

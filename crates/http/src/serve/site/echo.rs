@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::reply::{self, Reply};
-use crate::serve::{body::Content, link::Link, request_body::RequestBody};
+use crate::serve::{content::Content, link::Link, request_body::RequestBody};
 
 /// GET gives the request's head as JSON; methods with a body get the body back as it arrives. A
 /// client that sends without reading is slowed down to its own reading: nothing is gathered here.

@@ -1,6 +1,6 @@
 //! A directory of files.
 
-mod body;
+pub(in crate::serve) mod body;
 
 use std::{
     ffi::OsString,
@@ -14,12 +14,12 @@ use std::{
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use percent_encoding::percent_decode_str;
 
-pub(in crate::serve) use self::body::FileBody;
+use self::body::FileBody;
 use super::{
-    listing::{self, ListingBody, Listings},
+    listing::{ListingBody, Listings},
     reply::{self, Reply, error, redirect},
 };
-use crate::serve::{body::Content, link::Link, request_body::RequestBody};
+use crate::serve::{content::Content, link::Link, request_body::RequestBody};
 
 /// The names that stand for a directory.
 const INDEX: &str = "index.html";
@@ -90,7 +90,7 @@ pub(super) async fn respond(
     match found {
         Ok(Ok(Found::File(file))) => self::file(request.headers(), file, link),
         Ok(Ok(Found::Directory(directory))) => {
-            listing::respond(ListingBody::new(listings, link, path, directory))
+            page(ListingBody::new(listings, link, path, directory))
         }
         Ok(Ok(Found::Slashless)) => {
             let query = request.uri().query().map(|query| format!("?{query}"));
@@ -106,6 +106,18 @@ pub(super) async fn respond(
             error(StatusCode::INTERNAL_SERVER_ERROR, "The file could not be read.")
         }
     }
+}
+
+/// A listing as a page, if there is room for what most directories hold.
+fn page(listing: ListingBody) -> Reply {
+    if !listing.has_room() {
+        return reply::busy();
+    }
+    let mut reply = reply::empty(StatusCode::OK);
+    let html = HeaderValue::from_static("text/html; charset=utf-8");
+    reply.headers_mut().insert(header::CONTENT_TYPE, html);
+    *reply.body_mut() = Content::Listing(listing);
+    reply
 }
 
 const NOT_HERE: &str = "No such file.";

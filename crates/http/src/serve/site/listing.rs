@@ -12,14 +12,12 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderValue, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::reply::{self, Reply};
 use crate::serve::{
-    body::{BodyError, Content},
+    body_error::BodyError,
     budget::{Held, LEAST_PIECE, Share},
     link::Link,
     piece::Piece,
@@ -164,6 +162,11 @@ impl ListingBody {
         }
     }
 
+    /// Whether there is room for what most directories hold.
+    pub(super) fn has_room(&self) -> bool {
+        self.share.room() >= USUAL_SIZE
+    }
+
     pub(in crate::serve) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
@@ -203,18 +206,6 @@ impl ListingBody {
         let held = self.share.piece(text.len());
         Piece::holding(text.into(), Arc::new(held))
     }
-}
-
-/// The listing as a page, if there is room for what most directories hold.
-pub(super) fn respond(body: ListingBody) -> Reply {
-    if body.share.room() < USUAL_SIZE {
-        return reply::busy();
-    }
-    let mut reply = reply::empty(StatusCode::OK);
-    let html = HeaderValue::from_static("text/html; charset=utf-8");
-    reply.headers_mut().insert(header::CONTENT_TYPE, html);
-    *reply.body_mut() = Content::Listing(body);
-    reply
 }
 
 /// The page down to its table.

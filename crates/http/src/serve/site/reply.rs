@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use super::range::{self, Wanted};
-use crate::serve::{body::Content, request_body::RequestBody};
+use crate::serve::{content::Content, request_body::RequestBody};
 
 /// A response before it is sent.
 pub(in crate::serve) type Reply = Response<Content>;
@@ -31,6 +31,11 @@ pub(super) fn typed(status: StatusCode, media_type: &'static str, body: String) 
 /// An error that says what is wrong.
 pub(in crate::serve) fn error(status: StatusCode, what: &str) -> Reply {
     text(status, format!("{status}\n{what}\n"))
+}
+
+/// What is said where the service said nothing that could be sent.
+pub(in crate::serve) fn failure() -> Reply {
+    error(StatusCode::INTERNAL_SERVER_ERROR, "The server could not answer this.")
 }
 
 /// What is said while the server holds as much as it may.

@@ -14,9 +14,9 @@ use tokio::task::JoinHandle;
 
 use super::Located;
 use crate::serve::{
-    body::{BodyError, PIECE},
+    body_error::BodyError,
     budget::{Held, LEAST_PIECE, OpenFile, Share},
-    piece::Piece,
+    piece::{PIECE, Piece},
 };
 
 /// A file that stays open, with the right to it.

@@ -1,0 +1,38 @@
+//! Why a body ends before its end.
+
+use std::{error::Error, io};
+
+/// Whatever went wrong.
+pub(super) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Why a body ended before its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BodyError {
+    /// The request's body could not be read.
+    #[error("reading the request body: {0}")]
+    Hyper(#[from] hyper::Error),
+    /// The request's body could not be read.
+    #[error("reading the request body: {0}")]
+    Http2(#[from] h2::Error),
+    /// The request's body could not be read.
+    #[error("reading the request body: {0}")]
+    Http3(#[from] h3::error::StreamError),
+    /// The request's body is bigger than the server allows.
+    #[error("the request body is over the limit of {0} bytes")]
+    TooLarge(u64),
+    /// A file could not be read.
+    #[error("reading a file: {0}")]
+    File(#[from] io::Error),
+    /// There is no room for what has to be kept to make it.
+    #[error("the server holds as much as it may")]
+    NoRoom,
+    /// The service could not go on.
+    #[error("the service: {0}")]
+    Service(BoxError),
+    /// The service panicked.
+    #[error("the service panicked")]
+    Panicked,
+    /// A personality of the test server wants it so.
+    #[error("cut short on purpose")]
+    OnPurpose,
+}

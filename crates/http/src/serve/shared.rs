@@ -1,0 +1,54 @@
+//! What all connections of a server share.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use http::HeaderValue;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    Limits, Stats, access::AccessLog, admission::Admission, budget::Budget, fault::FaultConfig,
+    service::AnyApplication, stats::Counters,
+};
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) application: AnyApplication,
+    pub(super) limits: Limits,
+    pub(super) admission: Arc<Admission>,
+    pub(super) budget: Arc<Budget>,
+    pub(super) counters: Arc<Counters>,
+    /// QUIC handshakes under way.
+    pub(super) handshakes: AtomicUsize,
+    /// Cancelled when no new work is wanted.
+    pub(super) drain: CancellationToken,
+    /// Cancelled when everything is to end now.
+    pub(super) abort: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    pub(super) alt_svc: Option<HeaderValue>,
+    pub(super) early_data: bool,
+    pub(super) fault: Option<FaultConfig>,
+    pub(super) access_log: Option<AccessLog>,
+}
+
+impl Shared {
+    /// What has been done so far.
+    pub(super) fn stats(&self) -> Stats {
+        self.counters.snapshot(self.admission.open_by_transport(), &self.budget)
+    }
+
+    /// Counts a QUIC handshake as under way until the guard is dropped.
+    pub(super) fn handshake(&self) -> impl Drop + use<'_> {
+        struct UnderWay<'a>(&'a AtomicUsize);
+        impl Drop for UnderWay<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Relaxed);
+            }
+        }
+        self.handshakes.fetch_add(1, Relaxed);
+        UnderWay(&self.handshakes)
+    }
+}
