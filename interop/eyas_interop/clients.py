@@ -18,9 +18,11 @@ BODY_WITHIN = 120
 class Page:
     """What Chromium made of a page."""
 
-    def __init__(self, text: str, sessions: set[str], complained: str) -> None:
+    def __init__(self, text: str, sessions: set[str], asked_to_connect: bool, complained: str) -> None:
         self.text = text
         self.sessions = sessions
+        # Whether a WebSocket was asked for on a stream of HTTP/2 (RFC 8441).
+        self.asked_to_connect = asked_to_connect
         self.complained = complained
 
 
@@ -51,7 +53,8 @@ def chromium(url: str, host: str, address: str, spki: str, scratch: pathlib.Path
         raise RuntimeError(f"Chromium did not end within {PAGE_WITHIN} s") from error
     finally:
         shutil.rmtree(scratch / "chromium", ignore_errors=True)
-    return Page(done.stdout, sessions(log, host), done.stderr)
+    asked_to_connect = log.exists() and ":protocol: websocket" in log.read_text(errors="replace")
+    return Page(done.stdout, sessions(log, host), asked_to_connect, done.stderr)
 
 
 def sessions(log: pathlib.Path, host: str) -> set[str]:
@@ -71,8 +74,9 @@ def sessions(log: pathlib.Path, host: str) -> set[str]:
 
 def libcurl(url: str, host: str, address: str, authority: pathlib.Path, version: str) -> dict:
     """Fetches a body in a process of its own; says how long it was and what its hash is."""
+    port = urllib.parse.urlsplit(url).port or 443
     command = [
-        sys.executable, "-m", "eyas_interop.fetch", url, f"{host}:443:{address}",
+        sys.executable, "-m", "eyas_interop.fetch", url, f"{host}:{port}:{address}",
         str(authority), version,
     ]
     done = subprocess.run(

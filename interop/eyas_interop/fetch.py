@@ -1,4 +1,4 @@
-"""Fetches one URL with libcurl and prints length, hash and version of HTTP as JSON.
+"""Fetches one URL with libcurl and prints length, hash, version of HTTP and the lines of all heads as JSON.
 
 Usage: python -m eyas_interop.fetch URL HOST:PORT:ADDRESS AUTHORITY.pem http1.1|h2|h3
 """
@@ -29,18 +29,27 @@ def main(url: str, resolve: str, authority: str, version: str) -> None:
         length += len(chunk)
         return len(chunk)
 
+    def note(line: bytes) -> int:
+        fields.append(line.decode("latin-1").strip())
+        return len(line)
+
+    fields: list[str] = []
     curl = Curl()
     curl.setopt(CurlOpt.URL, url.encode())
     curl.setopt(CurlOpt.RESOLVE, [resolve])
     curl.setopt(CurlOpt.CAINFO, authority.encode())
     curl.setopt(CurlOpt.HTTP_VERSION, VERSIONS[version])
     curl.setopt(CurlOpt.WRITEFUNCTION, take)
+    curl.setopt(CurlOpt.HEADERFUNCTION, note)
+    # Without it nobody has to send a trailer (RFC 9110 §6.5.1).
+    curl.setopt(CurlOpt.HTTPHEADER, [b"TE: trailers"])
     curl.perform()
     result = {
         "status": curl.getinfo(CurlInfo.RESPONSE_CODE),
         "version": SPOKEN.get(curl.getinfo(CurlInfo.HTTP_VERSION)),
         "length": length,
         "sha256": digest.hexdigest(),
+        "fields": fields,
     }
     curl.close()
     print(json.dumps(result))

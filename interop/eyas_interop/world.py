@@ -52,7 +52,7 @@ class World:
     def dns(self) -> Peer:
         """CoreDNS."""
         if not self._is_up("coredns"):
-            binary = self._binary("coredns")
+            binary = self.binary("coredns")
             corefile = dns.write_configuration(self.directory)
             command = [str(binary), "-conf", str(corefile)]
             self._start("coredns", command, lambda: dns.answers(ipv4(DNS), f"caddy.{dns.ORIGIN}") > 0)
@@ -63,7 +63,7 @@ class World:
         self.dns()
         if not self._is_up(name):
             if name == "caddy":
-                binary = self._binary("caddy")
+                binary = self.binary("caddy")
                 command = servers.caddy_command(binary, self.directory, self.identity)
                 self._start(name, command, lambda: servers.answers_tls(ipv4(CADDY)))
             elif name == "hypercorn":
@@ -83,7 +83,8 @@ class World:
     def _is_up(self, name: str) -> bool:
         return name in self._peers and self._peers[name].process.poll() is None
 
-    def _binary(self, name: str) -> pathlib.Path:
+    def binary(self, name: str) -> pathlib.Path:
+        """A program that `interop/install` has built."""
         binary = self.binaries / name
         if not binary.exists():
             raise Skip(f"{name} is not installed: interop/install {name}")

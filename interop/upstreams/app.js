@@ -1,14 +1,36 @@
 // The same application in Node.
 const { createHash } = require('node:crypto');
+const { EventEmitter } = require('node:events');
 const { createServer } = require('node:http');
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+// A page that is loaded once what its WebSocket heard stands in it.
+const PAGE = `<!doctype html><p>nothing</p><img src="/wait"><script>
+new WebSocket('wss://' + location.host + '/chat').onmessage = ({ data }) => {
+  document.querySelector('p').textContent = 'heard ' + data;
+  fetch('/seen');
+};
+</script>`;
+const seen = new EventEmitter();
 
 const server = createServer((request, response) => {
   if (request.url === '/silent') return;
   if (request.url === '/broken') {
     response.writeHead(200, { 'Content-Length': 1000 });
     response.write('begun', () => request.socket.resetAndDestroy());
+  } else if (request.url === '/page') {
+    response.writeHead(200, { 'Content-Type': 'text/html' });
+    response.end(PAGE);
+  } else if (request.url === '/seen') {
+    seen.emit('seen');
+    response.end();
+  } else if (request.url === '/wait') {
+    seen.once('seen', () => response.end());
+  } else if (request.url === '/hints') {
+    response.writeEarlyHints({ link: '</style.css>; rel=preload; as=style' });
+    response.writeHead(200, { Trailer: 'X-End' });
+    response.addTrailers({ 'X-End': 'yes' });
+    response.end('hinted');
   } else if (request.method === 'POST') {
     request.pipe(response);
   } else {

@@ -1,12 +1,22 @@
-"""An application in Python that knows HTTP/1.1 alone: /, /echo, /broken, /silent, and a WebSocket."""
+"""An application in Python that knows HTTP/1.1 alone: /, /echo, /broken, /silent, /hints, and a WebSocket, which /page opens."""
 
 import base64
 import hashlib
 import sys
+import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+# A page that is loaded once what its WebSocket heard stands in it.
+PAGE = b"""<!doctype html><p>nothing</p><img src="/wait"><script>
+new WebSocket(`wss://${location.host}/chat`).onmessage = ({ data }) => {
+  document.querySelector('p').textContent = `heard ${data}`;
+  fetch('/seen');
+};
+</script>"""
+SEEN = threading.Event()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -21,6 +31,16 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"begun")
             self.close_connection = True
+        elif self.path == "/page":
+            self.answer(PAGE, "text/html")
+        elif self.path == "/seen":
+            SEEN.set()
+            self.answer(b"seen")
+        elif self.path == "/wait":
+            SEEN.wait(timeout=30)
+            self.answer(b"", "image/png")
+        elif self.path == "/hints":
+            self.hints()
         elif self.headers.get("Upgrade", "").lower() == "websocket":
             self.websocket()
         else:
@@ -40,11 +60,23 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return b"".join(pieces)
 
-    def answer(self, body: bytes) -> None:
+    def answer(self, body: bytes, kind: str = "text/plain") -> None:
         self.send_response(200)
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def hints(self) -> None:
+        """103 before the response, and a trailer behind it."""
+        self.send_response_only(103)
+        self.send_header("Link", "</style.css>; rel=preload; as=style")
+        self.end_headers()
+        self.send_response(200)
+        self.send_header("Trailer", "X-End")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.wfile.write(b"6\r\nhinted\r\n0\r\nX-End: yes\r\n\r\n")
 
     def websocket(self) -> None:
         """Sends one frame of text, and closes."""

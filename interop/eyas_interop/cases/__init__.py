@@ -1,7 +1,7 @@
 """The cases, in the order of running. A case is a function with the peer that it is about."""
 
 from . import (
-    application, browser, downloads, fetching, gateway, names, planning, proxied, sctp_behaviour, sctp_functional,
+    application, browser, downloads, fetching, gateway, gateway_versions, names, planning, proxied, sctp_behaviour, sctp_functional,
     sctp_lines, sctp_pod, sctp_programs, sctp_service, sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_lines,
     unreachable,
 )
@@ -17,6 +17,7 @@ CASES = [
     *browser.CASES,
     *application.CASES,
     *gateway.CASES,
+    *gateway_versions.CASES,
     *tunnel.CASES,
     *tunnel_lines.CASES,
     *sctp_sockets.CASES,

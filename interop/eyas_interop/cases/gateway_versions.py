@@ -1,0 +1,131 @@
+"""`eyas serve --upstream` as others test it: h2spec, libcurl in every version, WebSockets over HTTP/2."""
+
+import re
+import subprocess
+
+from .. import clients, websocket_h2
+from ..certificates import spki_of
+from ..world import World
+from .case import about
+from .gateway import HOST, behind
+
+# All of h2spec takes a second, and each of its cases this long at most.
+H2SPEC_WITHIN, H2SPEC_CASE = 120, 5
+
+
+def with_h2spec(world: World, kind: str) -> None:
+    """What h2spec wants of HTTP/2."""
+    binary = world.binary("h2spec")
+    with behind(world, kind) as both:
+        command = [
+            str(binary), "--host", "localhost", "--port", str(both.port), "--tls", "--insecure",
+            "--timeout", str(H2SPEC_CASE),
+        ]
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=H2SPEC_WITHIN, check=False,
+        )
+    summary = re.search(r"^(\d+) tests, (\d+) passed, (\d+) skipped, (\d+) failed$", done.stdout, re.MULTILINE)
+    good = done.returncode == 0 and summary is not None and int(summary.group(2)) > 100
+    detail = summary.group(0) if summary else done.stderr.strip()[-300:]
+    if not good:
+        failed = [line.strip() for line in done.stdout.splitlines() if "×" in line]
+        detail += f" {failed[:10]}"
+    world.report.check("h2spec", f"{kind} behind a gateway", good, detail)
+
+
+def with_libcurl(world: World, kind: str) -> None:
+    """A page, and a response with 103 in front of it and a trailer behind it, in each version."""
+    with behind(world, kind) as both:
+        for version in ("http1.1", "h2", "h3"):
+            url = f"https://localhost:{both.port}"
+            page, hinted = (
+                clients.libcurl(f"{url}{path}", "localhost", "127.0.0.1", both.certificate, version)
+                for path in ("/", "/hints")
+            )
+            expected = len(f"{kind} heard localhost:{both.port} over https\n")
+            good = page["version"] == version and (page["status"], page["length"]) == (200, expected)
+            world.report.check("libcurl", f"{kind} behind a gateway, {version}", good, str(page))
+            heard = [line.lower() for line in hinted["fields"]]
+            good = hinted["length"] == len("hinted") and "x-end: yes" in heard
+            name = f"{kind} has trailers, {version}"
+            world.report.check("libcurl", name, good, str(heard))
+
+
+def with_websocket(world: World, kind: str) -> None:
+    """A frame comes through."""
+    with behind(world, kind) as both:
+        # An empty frame of text, with a mask of zeros.
+        heard = websocket_h2.connect(both.port, both.certificate, "/chat", b"\x81\x80\0\0\0\0")
+    good = heard.is_offered and heard.status == b"200" and heard.bytes == b"\x81\x05hello"
+    detail = f"{heard.status} {heard.bytes} {heard.end}"
+    world.report.check("websocket", f"{kind} behind a gateway, h2", good and heard.end == "ended", detail)
+
+
+def with_chromium(world: World, kind: str) -> None:
+    """A page opens a WebSocket, from over HTTP/2 on the same connection."""
+    for quic in (False, True):
+        with behind(world, kind) as both:
+            spki = spki_of(both.certificate.read_bytes())
+            url = f"https://{HOST}:{both.port}/page"
+            page = clients.chromium(url, HOST, "127.0.0.1", spki, world.directory, quic)
+        good = "heard hello" in page.text and (quic or page.asked_to_connect)
+        detail = f"{page.text.strip()[:60]} {sorted(page.sessions)} {page.asked_to_connect}"
+        if not good:
+            detail += f" {page.complained[-300:]}"
+        name = f"{kind}: a WebSocket from a page over {'h3' if quic else 'h2'}"
+        world.report.check("chromium", name, good, detail)
+
+
+@about("h2spec")
+def case_gateway_h2spec_python(world: World) -> None:
+    """HTTP/2 in front of Python."""
+    with_h2spec(world, "python")
+
+
+@about("h2spec")
+def case_gateway_h2spec_node(world: World) -> None:
+    """HTTP/2 in front of Node."""
+    with_h2spec(world, "node")
+
+
+@about("libcurl")
+def case_gateway_libcurl_python(world: World) -> None:
+    """Over TCP and QUIC."""
+    with_libcurl(world, "python")
+
+
+@about("libcurl")
+def case_gateway_libcurl_node(world: World) -> None:
+    """Over TCP and QUIC."""
+    with_libcurl(world, "node")
+
+
+@about("websocket")
+def case_gateway_websocket_h2_python(world: World) -> None:
+    """Over HTTP/2."""
+    with_websocket(world, "python")
+
+
+@about("websocket")
+def case_gateway_websocket_h2_node(world: World) -> None:
+    """Over HTTP/2."""
+    with_websocket(world, "node")
+
+
+@about("chromium")
+def case_gateway_chromium_websocket_python(world: World) -> None:
+    """A page with a WebSocket."""
+    with_chromium(world, "python")
+
+
+@about("chromium")
+def case_gateway_chromium_websocket_node(world: World) -> None:
+    """A page with a WebSocket."""
+    with_chromium(world, "node")
+
+
+CASES = [
+    case_gateway_h2spec_python, case_gateway_h2spec_node, case_gateway_libcurl_python, case_gateway_libcurl_node,
+    case_gateway_websocket_h2_python, case_gateway_websocket_h2_node,
+    case_gateway_chromium_websocket_python, case_gateway_chromium_websocket_node,
+]
