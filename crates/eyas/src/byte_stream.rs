@@ -50,6 +50,15 @@ impl ByteStream {
         Self { transport, info, feedback, said, read_any: false }
     }
 
+    pub(crate) fn tcp(&self) -> Option<&TcpStream> {
+        match &self.transport {
+            ByteTransport::Tcp(tcp) => Some(tcp),
+            ByteTransport::Tls(tls) => Some(tls.get_ref().0),
+            #[cfg(any(feature = "quic", feature = "sctp"))]
+            _ => None,
+        }
+    }
+
     #[cfg(any(feature = "quic", feature = "sctp"))]
     pub(crate) fn transport(&self) -> &ByteTransport {
         &self.transport

@@ -55,6 +55,12 @@ impl Connection {
         }
     }
 
+    /// The socket of a TCP or MPTCP connection, below TLS where it has that. It is for what the kernel says
+    /// of it and for its options: who reads or writes it breaks the connection.
+    pub fn tcp(&self) -> Option<&tokio::net::TcpStream> {
+        self.stream.tcp()
+    }
+
     /// The SCTP association, if this is one that eyas carries itself. Stream 0 is the connection's
     /// own. Where the connection has TLS, messages sent here have none;
     /// [`sctp_stream`](Self::sctp_stream) has.

@@ -47,7 +47,7 @@ pub use linkage::Linkage;
 pub use place::Place;
 pub use requests::{Refusal, Requests};
 pub use service::{Answer, Call, Closing, Notice, Outcome, Service, poll};
-pub use socket_file::is_open_to_all;
+pub use socket_file::{SocketFile, is_open_to_all};
 pub use sockets::{Calls, Carrier, Settings, Sockets};
 pub use status::Status;
 pub use supervisor::Supervisor;

@@ -14,9 +14,9 @@ const OTHERS_WRITE: u32 = 0o002;
 /// In such a folder nobody takes away what is not theirs.
 const STICKY: u32 = 0o1000;
 
-/// The name, which goes with this.
+/// The name of a local socket, which goes when this is dropped.
 #[derive(Debug)]
-pub(crate) struct SocketFile {
+pub struct SocketFile {
     path: PathBuf,
     /// Device and number: somebody may have put another file there.
     identity: (u64, u64),
@@ -25,7 +25,11 @@ pub(crate) struct SocketFile {
 impl SocketFile {
     /// Listens at `path`, which those may use whom `mode` lets write. What a dead process has left there
     /// is taken away.
-    pub(crate) fn listen(path: &Path, mode: u32) -> io::Result<(UnixListener, Self)> {
+    ///
+    /// # Errors
+    /// `AddrInUse` if somebody serves there, or begins in this folder at this very moment; others if the
+    /// folder or what is there belongs to another user than this one and root, or if there is another file.
+    pub fn listen(path: &Path, mode: u32) -> io::Result<(UnixListener, Self)> {
         let directory = File::open(folder(path))?;
         is_ours(&directory.metadata()?, "the folder")?;
         // Until this ends: two that begin at once would both find that nobody serves.

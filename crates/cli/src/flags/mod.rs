@@ -56,7 +56,7 @@ pub(crate) use sctp::{
 pub(crate) use slip::nearest;
 pub(crate) use tunnel::TunnelFlags;
 #[cfg(unix)]
-pub(crate) use tunnel::{TunnelAction, TunnelKeyFlags, TunnelServeFlags};
+pub(crate) use tunnel::{TunnelAction, TunnelKeyFlags, TunnelServeFlags, TunnelStatusFlags};
 pub(crate) use values::{Addresses, ConnectTo, DnsServer};
 
 /// Connect over the best transport that the network really lets through.

@@ -44,6 +44,15 @@ Examples:
   eyas tunnel keygen
   eyas tunnel keygen --key work.pem";
 
+pub(super) const STATUS_EXAMPLES: &str = "\
+Examples:
+  eyas tunnel status                       live on a terminal, until Ctrl-C
+  eyas tunnel status --once
+  eyas tunnel status --json
+
+Each end shows what it sends; the rates are those of the last second. A tunnel
+is found by a socket below $XDG_RUNTIME_DIR/eyas that only its user can use.";
+
 /// Flags of `eyas tunnel`.
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -96,6 +105,17 @@ pub(crate) enum TunnelAction {
     /// Make a key, and print the line that lets it in
     #[command(after_help = KEYGEN_EXAMPLES)]
     Keygen(TunnelKeyFlags),
+    /// Show the tunnels of this user: lines, rates, losses, connections; live on a terminal
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(TunnelStatusFlags),
+}
+
+/// Flags of `eyas tunnel status`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TunnelStatusFlags {
+    /// Show them once, on a terminal, too
+    #[arg(long)]
+    pub(crate) once: bool,
 }
 
 /// Who this end is.

@@ -6,6 +6,8 @@
 
 #[cfg(target_os = "linux")]
 pub(crate) mod sctp;
+#[cfg(target_os = "linux")]
+pub(crate) mod tunnel;
 
 use std::time::Duration;
 

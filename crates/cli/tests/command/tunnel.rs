@@ -8,7 +8,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::ports::own_port;
-use crate::stage::{Eyas, Running};
+use crate::stage::{Eyas, Running, validate};
 
 /// Gives the first to connect what it says, once it has said everything; the port.
 fn echo() -> u16 {
@@ -149,4 +149,47 @@ fn what_cannot_be_says_why() {
     );
     server.signal("TERM");
     server.end().exits(0);
+}
+
+#[test]
+fn status_shows_both_ends_and_what_goes_over_them() {
+    let ends = Ends::new();
+    let nobody = ends.within("tunnel status --json").run().exits(0).json();
+    assert_eq!(nobody["tunnels"].as_array().map(Vec::len), Some(0));
+    let server = ends.serve();
+    let (here, there) = (own_port(), echo());
+    let client = ends.client(&format!("-L {here}:127.0.0.1:{there}")).start();
+    client.hears("leads to");
+    let mut open = std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, here)).expect("it listens");
+    open.write_all(&[7; 1000]).expect("writes");
+    let status = || ends.within("tunnel status --json").run().exits(0).json();
+    let of = |status: &serde_json::Value, role: &str| {
+        let mut all = status["tunnels"].as_array().expect("a list").iter();
+        all.find(|one| one["role"] == role).cloned().unwrap_or_default()
+    };
+    client.until("brings the bytes there, and is shown", || {
+        let status = status();
+        let (client, server) = (of(&status, "client"), of(&status, "server"));
+        client["sessions"][0]["sent"] == 1000 && server["sessions"][0]["received"] == 1000
+    });
+    let status = status();
+    validate("tunnel-status", &status);
+    let (one, other) = (of(&status, "client"), of(&status, "server"));
+    assert_eq!(one["name"], format!("127.0.0.1:{}", ends.port));
+    assert_eq!(one["sessions"][0]["sent"], 1000);
+    assert_eq!(one["sessions"][0]["transport"], other["sessions"][0]["transport"]);
+    let channel = &one["sessions"][0]["busiest"][0];
+    assert_eq!(
+        (&channel["place"], &channel["own"]),
+        (&format!("127.0.0.1:{there}").into(), &true.into())
+    );
+    assert_eq!(other["sessions"][0]["busiest"][0]["received"], 1000);
+    let page = ends.within("tunnel status").run().exits(0).out;
+    assert!(page.contains("LINE TO") && page.contains(&format!("to 127.0.0.1:{there}")), "{page}");
+    for running in [client, server] {
+        running.signal("TERM");
+        running.end().exits(0);
+    }
+    let left = fs::read_dir(ends.path("eyas")).expect("a folder").count();
+    assert_eq!(left, 0, "sockets go with who listens there");
 }

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use super::link::Link;
+use super::paths::Paths;
 use super::session::{End, Lane, Session, Side, TRANSMIT};
 
 /// For the last words to leave, or to come.
@@ -22,6 +23,7 @@ const READ: usize = 16 * 1024;
 pub struct Carrier {
     first: ByteStream,
     further: Further,
+    paths: Paths,
 }
 
 /// Where the further streams of a connection come from. Each is as secure as the first one: QUIC protects
@@ -53,7 +55,8 @@ impl Carrier {
             (None, Some(streams)) => Further::Sctp(streams),
             (None, None) => Further::None,
         };
-        connection.into_stream().map(|first| Self { first, further })
+        let paths = Paths::of(&connection);
+        connection.into_stream().map(|first| Self { first, further, paths })
     }
 
     /// What the connection is.
@@ -120,7 +123,8 @@ async fn write(to: &mut (impl AsyncWrite + Unpin), out: &mut BytesMut) -> std::i
 impl Link {
     /// Carries the session until it is over, and says why.
     pub(crate) async fn run(&self, side: Side, carrier: Carrier) -> End {
-        let Carrier { first, further } = carrier;
+        let Carrier { first, further, paths } = carrier;
+        self.set_paths(Some(paths));
         let (mut from, to) = tokio::io::split(first);
         let mut to = Writer::Other(Box::new(to));
         let mut out = BytesMut::with_capacity(TRANSMIT);
@@ -144,6 +148,8 @@ impl Link {
         };
         // Who does not hear it will notice.
         let _ = timeout(FAREWELL, last).await;
+        // They keep the connection.
+        self.set_paths(None);
         self.end().unwrap_or(End::Lost(why))
     }
 

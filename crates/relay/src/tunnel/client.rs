@@ -22,6 +22,7 @@ use super::frame::{Purpose, Why};
 use super::link::{ChannelStream, Link, Questions};
 use super::notice::{Notice, Observer};
 use super::session::{End, SessionLimits, Side};
+use super::sessions::{Presence, Sessions};
 use crate::handshake::{Destination, Refusal};
 
 /// How long a program that connects here waits for a session.
@@ -135,6 +136,11 @@ impl Tunnel {
         self.link.lanes()
     }
 
+    /// Is among these sessions for as long as what this gives is kept, under the name of the other end.
+    pub fn enter(&self, sessions: &Sessions, peer: String) -> Presence {
+        sessions.enter(peer, self.link.clone())
+    }
+
     /// Says goodbye, and waits for the end.
     pub async fn end(mut self) {
         self.link.goodbye("the client stops");
@@ -164,6 +170,7 @@ struct Setup {
     observer: Observer,
     limits: SessionLimits,
     programs: Arc<Semaphore>,
+    sessions: Sessions,
 }
 
 /// What a listener is for.
@@ -200,8 +207,15 @@ impl Client {
         let remote = forwards.remote;
         let limits = SessionLimits::default();
         let programs = Arc::new(Semaphore::new(MAX_PROGRAMS));
-        let setup = Setup { endpoint, target, policy, remote, observer, limits, programs };
+        let sessions = Sessions::default();
+        let setup =
+            Setup { endpoint, target, policy, remote, observer, limits, programs, sessions };
         Ok(Self { setup: Arc::new(setup), listeners })
+    }
+
+    /// The session that it has: none while it is connected again.
+    pub fn sessions(&self) -> Sessions {
+        self.setup.sessions.clone()
     }
 
     /// Serves over this session and those after it until it is stopped.
@@ -254,6 +268,8 @@ impl Setup {
             listening.push(self.ask_to_listen(&link, forward).await?);
         }
         sessions.send_replace(Some(link.clone()));
+        let peer = format!("{}:{}", self.target.host, self.target.port);
+        let _presence = tunnel.enter(&self.sessions, peer);
         let leads: Vec<(u32, Destination)> = listening
             .iter()
             .zip(&self.remote)

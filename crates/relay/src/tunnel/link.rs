@@ -13,6 +13,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
 use super::frame::{Purpose, Why};
+use super::paths::Paths;
 use super::session::{Answer, End, Event, Lane, Read, Session, SessionLimits, Side};
 
 /// A session that is carried by something. Cheap to clone; it lives for as long as
@@ -31,6 +32,8 @@ pub(super) struct Shared {
     pub(super) heard: Notify,
     /// A further stream of the transport would be of use.
     wants_lane: Notify,
+    /// The paths of what carries it at the moment.
+    paths: Mutex<Option<Paths>>,
     pub(super) began: Instant,
 }
 
@@ -128,6 +131,7 @@ impl Link {
             settled: Notify::new(),
             heard: Notify::new(),
             wants_lane: Notify::new(),
+            paths: Mutex::default(),
             began: Instant::now(),
         };
         let link = Self { shared: Arc::new(shared) };
@@ -155,6 +159,21 @@ impl Link {
 
     pub(super) fn peek<T>(&self, look: impl FnOnce(&Session) -> T) -> T {
         look(&self.lock().session)
+    }
+
+    pub(super) fn set_paths(&self, paths: Option<Paths>) {
+        let former = std::mem::replace(&mut *self.lock_paths(), paths);
+        // Not before it is unlocked: the last handle of a connection ends it.
+        drop(former);
+    }
+
+    /// The paths of what carries it, if anything does.
+    pub(super) fn paths(&self) -> Option<Paths> {
+        self.lock_paths().clone()
+    }
+
+    fn lock_paths(&self) -> MutexGuard<'_, Option<Paths>> {
+        self.shared.paths.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why the session is over, if it is.

@@ -10,6 +10,7 @@
 //! | [`Server`] | the end that is connected to |
 //! | [`reach`], [`Tunnel`], [`Client`] | the end that connects: once, one session, one after the other |
 //! | [`Notice`] | what either tells of itself |
+//! | [`Sessions`] | what either has at the moment, with the paths below |
 
 mod carry;
 mod client;
@@ -21,10 +22,14 @@ pub mod keys;
 mod link;
 mod listening;
 mod notice;
+mod paths;
 mod server;
 pub mod session;
+mod sessions;
 
 pub use carry::Carrier;
 pub use client::{Client, Forwards, Tunnel, TunnelError, reach};
 pub use notice::Notice;
+pub use paths::PathReading;
 pub use server::{Grants, Server};
+pub use sessions::{Presence, SessionReading, Sessions};

@@ -17,6 +17,7 @@ use super::link::{Asked, ChannelStream, Link};
 use super::listening::{Listening, Places};
 use super::notice::{Notice, Observer};
 use super::session::{SessionLimits, Side};
+use super::sessions::Sessions;
 
 /// Sessions at once. One above it is closed at once.
 const MAX_SESSIONS: usize = 256;
@@ -33,7 +34,8 @@ pub struct Server {
     grants: Arc<Grants>,
     limits: SessionLimits,
     observer: Observer,
-    sessions: Arc<AtomicUsize>,
+    count: Arc<AtomicUsize>,
+    sessions: Sessions,
     places: Places,
 }
 
@@ -65,7 +67,8 @@ impl Server {
             grants: Arc::new(grants),
             limits: SessionLimits::default(),
             observer: Observer(Arc::new(observer)),
-            sessions: Arc::default(),
+            count: Arc::default(),
+            sessions: Sessions::default(),
             places: Places::default(),
         }
     }
@@ -75,6 +78,11 @@ impl Server {
     pub fn limits(mut self, limits: SessionLimits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// The sessions that it has.
+    pub fn sessions(&self) -> Sessions {
+        self.sessions.clone()
     }
 
     /// Serves who connects to the listener, which has to ask for the keys that are granted something
@@ -105,11 +113,12 @@ impl Server {
         };
         let transport = connection.info().transport;
         let Ok(carrier) = Carrier::new(connection) else { return };
-        if self.sessions.fetch_add(1, Relaxed) < MAX_SESSIONS {
+        if self.count.fetch_add(1, Relaxed) < MAX_SESSIONS {
             let who = if grant.name.is_empty() { key.to_string() } else { grant.name.clone() };
             let text = format!("{who} has come over {transport} from {remote}");
             self.observer.say("connected", text);
             let (link, mut asked) = Link::new(Side::Server, self.limits.clone());
+            let _presence = self.sessions.enter(who.clone(), link.clone());
             let guest = Guest {
                 server: self.clone(),
                 key,
@@ -140,7 +149,7 @@ impl Server {
             let text = format!("{remote} was turned away: there are {MAX_SESSIONS} sessions");
             self.observer.complain("refused", text);
         }
-        self.sessions.fetch_sub(1, Relaxed);
+        self.count.fetch_sub(1, Relaxed);
     }
 }
 

@@ -47,6 +47,8 @@ fn path_status(path: &Path, paths: &Paths) -> PathStatus {
         least_rtt: path.least_rtt(),
         forward_lag: paths.forward_lag(path.id),
         delivery_rate: path.delivery_rate(),
+        delivered: path.delivered(),
+        lost: path.lost(),
         rto: path.rto.current(),
         mtu: path.mtu(),
     }

@@ -147,6 +147,10 @@ pub struct PathStatus {
     pub forward_lag: Option<Duration>,
     /// How fast it delivered at best of late, in bytes of user data a second.
     pub delivery_rate: Option<u64>,
+    /// Bytes of user data that were acknowledged, each once.
+    pub delivered: u64,
+    /// Bytes of user data that were taken for lost, whether they were sent again here or elsewhere.
+    pub lost: u64,
     /// Retransmission timeout (`spinfo_rto`).
     pub rto: Duration,
     /// Bytes of the largest SCTP packet that goes on it (`spinfo_mtu`).
@@ -168,6 +172,8 @@ impl PathStatus {
             rto: Duration::ZERO,
             mtu: 0,
             delivery_rate: None,
+            delivered: 0,
+            lost: 0,
             least_rtt: None,
             forward_lag: None,
         }

@@ -32,10 +32,22 @@ impl Path {
         self.outstanding
     }
 
+    /// Bytes of user data that were ever acknowledged here.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.rates.delivered()
+    }
+
+    /// Bytes of user data that were ever taken for lost here.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.rates.lost()
+    }
+
     /// The part of what was sent that was lost, in millionths.
     #[must_use]
     pub fn loss_rate(&self) -> u64 {
-        let (lost, delivered) = (self.rates.lost(), self.rates.delivered());
+        let (lost, delivered) = (self.lost(), self.delivered());
         lost.saturating_mul(1_000_000) / lost.saturating_add(delivered).max(1)
     }
 

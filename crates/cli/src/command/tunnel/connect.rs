@@ -10,10 +10,10 @@ use eyas::{ConnectError, Endpoint, KeyFingerprint, SecurityParameters, ServerIde
 use eyas_relay::handshake::Destination;
 use eyas_relay::tunnel::keys::{HostName, KnownHosts};
 use eyas_relay::tunnel::session::SessionLimits;
-use eyas_relay::tunnel::{Client, Forwards, Tunnel, TunnelError, reach};
+use eyas_relay::tunnel::{Client, Forwards, Sessions, Tunnel, TunnelError, reach};
 use tokio_util::sync::CancellationToken;
 
-use super::{NoticePrinter, files};
+use super::{About, NoticePrinter, files};
 use crate::command::pipe::bytes;
 use crate::command::{setting, target};
 use crate::failure::{Failure, Kind};
@@ -46,6 +46,9 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     };
     let (tunnel, endpoint) = connected;
     if let Some(to) = &flags.stdio {
+        let sessions = Sessions::default();
+        let _presence = tunnel.enter(&sessions, setting.host.to_string());
+        let _shown = super::show(setting.about(), sessions, printer).await;
         return tokio::select! {
             done = stdio(tunnel, to.clone()) => done,
             kind = interruption.next() => Err(Failure::new(kind, "interrupted")),
@@ -59,6 +62,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     let way = (setting.target.clone(), setting.policy.clone());
     let client = Client::new(endpoint, way, forwards, move |notice| printer.print(&notice));
     let client = client.map_err(|error| setting.failure(error))?;
+    let _shown = super::show(setting.about(), client.sessions(), printer).await;
     let stop = CancellationToken::new();
     let running = client.run(tunnel, stop.clone());
     tokio::pin!(running);
@@ -124,6 +128,16 @@ impl<'a> Setting<'a> {
         let policy =
             policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))?;
         Ok(Self { flags, own, target, policy, host: name, known: Known { file, keys } })
+    }
+
+    fn about(&self) -> About {
+        let flags = self.flags;
+        let local = flags.local.iter().map(|one| format!("{} leads to {} there", one.at, one.to));
+        let remote = flags.remote.iter().map(|one| format!("{} there leads to {}", one.at, one.to));
+        let dynamic = flags.dynamic.iter().map(|at| format!("{at} leads where SOCKS says"));
+        let stdio = flags.stdio.iter().map(|to| format!("standard input leads to {to} there"));
+        let forwards = local.chain(remote).chain(dynamic).chain(stdio).collect();
+        About { role: "client", name: self.host.to_string(), forwards }
     }
 
     /// What connects to servers with one of these keys; to any server where there are none, which is

@@ -6,13 +6,19 @@
 //! | `connect` | the end that connects |
 //! | `serve` | the end that is connected to |
 //! | `files` | keys on the disk |
+//! | `control` | the socket by which `status` finds a tunnel |
+//! | `status` | tunnels that run, and what goes over them |
 
 mod connect;
+#[cfg(target_os = "linux")]
+mod control;
 mod files;
 mod serve;
+#[cfg(target_os = "linux")]
+mod status;
 
 use eyas::sctp::protocol::config::{AssociationConfig, SchedulerKind};
-use eyas_relay::tunnel::Notice;
+use eyas_relay::tunnel::{Notice, Sessions};
 use serde_json::json;
 
 use super::setting;
@@ -21,6 +27,11 @@ use crate::flags::{
     ColorChoice, CommonFlags, PathFlags, TunnelAction, TunnelFlags, TunnelKeyFlags,
 };
 use crate::output;
+#[cfg(target_os = "linux")]
+use crate::shape::{
+    millis,
+    tunnel::{TunnelSessionShape, TunnelShape},
+};
 use crate::terminal::{Line, Look, Paint};
 
 /// Runs until it is interrupted, or what was asked for is done.
@@ -28,6 +39,12 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     match &flags.action {
         Some(TunnelAction::Serve(flags)) => serve::run(flags, common).await,
         Some(TunnelAction::Keygen(flags)) => keygen(flags, common),
+        #[cfg(target_os = "linux")]
+        Some(TunnelAction::Status(flags)) => status::run(flags, common).await,
+        #[cfg(not(target_os = "linux"))]
+        Some(TunnelAction::Status(_)) => {
+            Err(Failure::new(Kind::Usage, "tunnels are shown on Linux alone"))
+        }
         None => connect::run(flags, common).await,
     }
 }
@@ -38,6 +55,37 @@ fn association(paths: &PathFlags) -> AssociationConfig {
     config.scheduler = SchedulerKind::FairBandwidth.into();
     config
 }
+
+/// What `eyas tunnel status` shows of this process beside its sessions.
+#[derive(Clone, Debug)]
+struct About {
+    role: &'static str,
+    name: String,
+    forwards: Vec<String>,
+}
+
+/// Lets `eyas tunnel status` see these sessions, for as long as what this gives is kept. A tunnel works
+/// without it.
+#[cfg(target_os = "linux")]
+async fn show(about: About, sessions: Sessions, printer: NoticePrinter) -> impl Sized {
+    let began = std::time::Instant::now();
+    let tell = move || TunnelShape {
+        process: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        role: about.role.to_owned(),
+        name: about.name.clone(),
+        forwards: about.forwards.clone(),
+        up_ms: millis(began.elapsed()),
+        sessions: sessions.read().iter().map(TunnelSessionShape::from).collect(),
+    };
+    let shown = control::Control::listen(tell).await;
+    shown.inspect_err(|cause| {
+        printer.complain("status", format!("'eyas tunnel status' does not see this one: {cause}"));
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn show(_: About, _: Sessions, _: NoticePrinter) -> impl Sized {}
 
 fn keygen(flags: &TunnelKeyFlags, common: &CommonFlags) -> Result<(), Failure> {
     let path = files::place(flags.key.as_deref(), "key.pem")?;

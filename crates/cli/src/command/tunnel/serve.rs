@@ -11,7 +11,7 @@ use eyas_relay::tunnel::frame::ALPN;
 use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
 use tokio_util::sync::CancellationToken;
 
-use super::{NoticePrinter, files};
+use super::{About, NoticePrinter, files};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelServeFlags};
 
@@ -43,6 +43,9 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
         .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
     let grants = move |key: &KeyFingerprint| known.grant(key);
     let server = Server::new(endpoint, grants, move |notice| printer.print(&notice));
+    let about =
+        About { role: "server", name: listener.local_addr().to_string(), forwards: Vec::new() };
+    let _shown = super::show(about, server.sessions(), printer).await;
     let stop = CancellationToken::new();
     let serving = server.serve(&listener, stop.clone());
     tokio::pin!(serving);

@@ -62,7 +62,7 @@ impl Eyas {
         self
     }
 
-    /// The working directory.
+    /// The working directory, which has the sockets of tunnels, too.
     pub(crate) fn within(mut self, directory: &Path) -> Self {
         self.directory = Some(directory.to_owned());
         self
@@ -106,7 +106,7 @@ impl Eyas {
             None => command.env("EYAS_MEMORY", "none"),
         };
         if let Some(directory) = &self.directory {
-            command.current_dir(directory);
+            command.current_dir(directory).env("XDG_RUNTIME_DIR", directory);
         }
         command
     }

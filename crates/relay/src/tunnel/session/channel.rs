@@ -24,6 +24,7 @@ pub(super) struct Sending {
     waiting: BytesMut,
     credit: u64,
     finish: Finish,
+    sent: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ enum Finish {
 
 impl Sending {
     pub(super) fn new(credit: u32) -> Self {
-        Self { waiting: BytesMut::new(), credit: credit.into(), finish: Finish::No }
+        Self { waiting: BytesMut::new(), credit: credit.into(), finish: Finish::No, sent: 0 }
     }
 
     pub(super) fn add_credit(&mut self, bytes: u32) {
@@ -71,6 +72,16 @@ impl Sending {
         }
     }
 
+    /// Bytes that were sent.
+    pub(super) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Bytes that wait to be sent.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     pub(super) fn is_brief(&self) -> bool {
         self.waiting.len() <= BRIEF
     }
@@ -84,6 +95,7 @@ impl Sending {
         let credit = usize::try_from(self.credit).unwrap_or(usize::MAX);
         let length = self.waiting.len().min(credit).min(MAX_DATA);
         self.credit -= length as u64;
+        self.sent += length as u64;
         let piece = self.waiting.split_to(length);
         if self.waiting.is_empty() {
             // A connection with nothing under way holds no buffer.
@@ -108,11 +120,13 @@ pub(super) struct Receiving {
     /// All three together.
     window: u32,
     has_ended: bool,
+    received: u64,
 }
 
 impl Receiving {
     pub(super) fn new(window: u32) -> Self {
-        Self { unread: BytesMut::new(), open: window, owed: 0, window, has_ended: false }
+        let unread = BytesMut::new();
+        Self { unread, open: window, owed: 0, window, has_ended: false, received: 0 }
     }
 
     /// Bytes by which the window is larger than it was at first.
@@ -122,6 +136,11 @@ impl Receiving {
 
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended
+    }
+
+    /// Bytes that have come.
+    pub(super) fn received(&self) -> u64 {
+        self.received
     }
 
     pub(super) fn unread(&self) -> usize {
@@ -136,6 +155,7 @@ impl Receiving {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let left = self.open.checked_sub(length);
         self.open = left.ok_or(Broken("more data than there was credit for"))?;
+        self.received += u64::from(length);
         if keep {
             self.unread.extend_from_slice(bytes);
         } else {
@@ -200,6 +220,7 @@ impl Receiving {
 pub(super) struct Channel {
     /// The stream that it was opened on.
     pub(super) lane: Lane,
+    pub(super) purpose: Purpose,
     pub(super) answer: Answer,
     pub(super) sending: Sending,
     pub(super) receiving: Receiving,
@@ -218,9 +239,10 @@ pub(super) struct Queued {
 }
 
 impl Channel {
-    pub(super) fn new(lane: Lane, credit: u32, window: u32) -> Self {
+    pub(super) fn new(lane: Lane, purpose: Purpose, credit: u32, window: u32) -> Self {
         Self {
             lane,
+            purpose,
             answer: Answer::Waiting,
             sending: Sending::new(credit),
             receiving: Receiving::new(window),

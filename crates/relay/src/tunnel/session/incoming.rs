@@ -107,7 +107,7 @@ impl Session {
             }
             return Ok(());
         }
-        self.insert(id, lane, None);
+        self.insert(id, lane, purpose.clone());
         self.events.push_back(Event::Asked(id, purpose));
         Ok(())
     }

@@ -12,6 +12,7 @@ mod incoming;
 mod lane;
 mod limits;
 mod outgoing;
+mod reading;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ use bytes::BytesMut;
 
 pub use lane::Lane;
 pub use limits::SessionLimits;
+pub use reading::{ChannelReading, Traffic};
 
 use self::channel::Channel;
 use self::lane::LaneState;
@@ -139,6 +141,8 @@ pub struct Session {
     due: Due,
     events: VecDeque<Event>,
     pulse: Pulse,
+    /// What the channels have carried that are forgotten.
+    past: Traffic,
     end: Option<End>,
 }
 
@@ -160,6 +164,7 @@ impl Session {
             due: Due::default(),
             events: VecDeque::new(),
             pulse: Pulse { heard_at: now, asked: 0, answered: 0, is_asked: false },
+            past: Traffic::default(),
             end: None,
         }
     }
@@ -195,15 +200,17 @@ impl Session {
         let id = self.next;
         self.next = id.checked_add(2)?;
         let lane = self.choose_lane(&purpose);
-        self.insert(id, lane, Some(purpose));
+        self.insert(id, lane, purpose.clone());
+        if let Some(channel) = self.channels.get_mut(&id) {
+            channel.due.open = Some(purpose);
+        }
         self.queue_due(id);
         Some(id)
     }
 
-    fn insert(&mut self, id: u32, lane: Lane, opens: Option<Purpose>) {
+    fn insert(&mut self, id: u32, lane: Lane, purpose: Purpose) {
         let credit = self.window.unwrap_or(0);
-        let mut channel = Channel::new(lane, credit, self.limits.first_window);
-        channel.due.open = opens;
+        let channel = Channel::new(lane, purpose, credit, self.limits.first_window);
         self.channels.insert(id, channel);
         if let Some(lane) = self.lanes.get_mut(&lane) {
             lane.channels += 1;
@@ -417,6 +424,7 @@ impl Session {
                 lane.channels -= 1;
             }
             self.budget += channel.receiving.growth(&self.limits);
+            self.past.add(&channel);
             debug_assert!(self.budget <= self.limits.growth, "what has grown is given back once");
         }
     }

@@ -1,0 +1,217 @@
+//! The socket by which `eyas tunnel status` finds a tunnel, and what is said there.
+//!
+//! It is in a folder that belongs to the user, and nobody else can use it. The names are numbers, of which
+//! a tunnel takes the first that nobody serves: so what a killed one has left is used again.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use eyas_supervisor::SocketFile;
+use rustix::process::geteuid;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixListener;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::shape::tunnel::TunnelShape;
+
+/// What the names begin with; a number follows.
+const NAME: &str = "tunnel-";
+/// Tunnels of a user at once that are found.
+const MAX_TUNNELS: u32 = 256;
+/// Who asks, or is asked, is waited for so long.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// While another one begins in the same folder.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Bytes of an answer that are read: many times what the largest one has.
+const MAX_ANSWER: u64 = 64 << 20;
+/// Others may not write there.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// A tunnel that is found, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Control {
+    serving: JoinHandle<()>,
+    _file: SocketFile,
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// The folder of this user's sockets: `$XDG_RUNTIME_DIR/eyas`, or one of its own among the temporary files.
+fn folder() -> PathBuf {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    match runtime.filter(|path| path.is_absolute()) {
+        Some(runtime) => runtime.join("eyas"),
+        None => std::env::temp_dir().join(format!("eyas-{}", geteuid().as_raw())),
+    }
+}
+
+/// A folder that somebody else owns or may write to is not used.
+fn check(folder: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(folder)?;
+    let is_ours = found.uid() == geteuid().as_raw() || geteuid().is_root();
+    if found.is_dir() && is_ours && found.mode() & OTHERS_WRITE == 0 {
+        return Ok(());
+    }
+    let said = format!("{} is no folder of this user's alone", folder.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, said))
+}
+
+impl Control {
+    /// Says to everybody who asks from now on what this gives.
+    pub(super) async fn listen(
+        tell: impl Fn() -> TunnelShape + Send + 'static,
+    ) -> io::Result<Self> {
+        Self::listen_in(&folder(), tell).await
+    }
+
+    async fn listen_in(
+        folder: &Path,
+        tell: impl Fn() -> TunnelShape + Send + 'static,
+    ) -> io::Result<Self> {
+        match DirBuilder::new().recursive(true).mode(0o700).create(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => check(folder)?,
+        }
+        let (listener, file) = bind(folder).await?;
+        let serving = tokio::spawn(async move {
+            loop {
+                // One after another: they are few.
+                match listener.accept().await {
+                    Ok((mut asks, _)) => {
+                        let said = serde_json::to_vec(&tell()).unwrap_or_default();
+                        // Who does not read it does not get it.
+                        let _ = timeout(PATIENCE, asks.write_all(&said)).await;
+                    }
+                    Err(_) => sleep(PAUSE).await,
+                }
+            }
+        });
+        Ok(Self { serving, _file: file })
+    }
+}
+
+async fn bind(folder: &Path) -> io::Result<(UnixListener, SocketFile)> {
+    let give_up = Instant::now() + PATIENCE;
+    let mut number = 0;
+    loop {
+        let path = folder.join(format!("{NAME}{number}"));
+        match SocketFile::listen(&path, 0o600) {
+            Ok((listener, file)) => {
+                listener.set_nonblocking(true)?;
+                return Ok((UnixListener::from_std(listener)?, file));
+            }
+            Err(error) if error.kind() != io::ErrorKind::AddrInUse => return Err(error),
+            Err(error) if number >= MAX_TUNNELS || Instant::now() > give_up => return Err(error),
+            // The name is taken, or somebody else takes one just now.
+            Err(_) if UnixStream::connect(&path).is_ok() => number += 1,
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+/// All tunnels of this user.
+///
+/// # Errors
+/// If the folder cannot be read, or is not to be relied on.
+pub(super) fn all() -> io::Result<Vec<TunnelShape>> {
+    all_in(&folder())
+}
+
+fn all_in(folder: &Path) -> io::Result<Vec<TunnelShape>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    check(folder)?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let is_one = entry.file_name().to_str().is_some_and(|name| name.starts_with(NAME));
+        // One that was killed, or is of another version, is none.
+        if is_one && let Ok(tunnel) = ask(&entry.path()) {
+            found.push(tunnel);
+        }
+    }
+    found.sort_by_key(|one: &TunnelShape| one.process);
+    Ok(found)
+}
+
+fn ask(path: &Path) -> io::Result<TunnelShape> {
+    let stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut said = Vec::new();
+    stream.take(MAX_ANSWER).read_to_end(&mut said)?;
+    Ok(serde_json::from_slice(&said)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn named(name: &str) -> impl Fn() -> TunnelShape + Send + 'static {
+        let shape = TunnelShape {
+            process: 7,
+            version: String::new(),
+            role: "client".to_owned(),
+            name: name.to_owned(),
+            forwards: Vec::new(),
+            up_ms: 0.0,
+            sessions: Vec::new(),
+        };
+        move || shape.clone()
+    }
+
+    async fn names(folder: &Path) -> Vec<String> {
+        let folder = folder.to_owned();
+        let found = tokio::task::spawn_blocking(move || all_in(&folder)).await.expect("asks");
+        found.expect("a folder").into_iter().map(|one| one.name).collect()
+    }
+
+    #[tokio::test]
+    async fn those_that_run_are_found_and_names_of_the_dead_are_used_again() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder = directory.path().join("eyas");
+        assert!(names(&folder).await.is_empty());
+        // Both begin at once.
+        let both = (named("one"), named("two"));
+        let both =
+            tokio::join!(Control::listen_in(&folder, both.0), Control::listen_in(&folder, both.1));
+        let (one, _two) = (both.0.expect("it listens"), both.1.expect("it listens"));
+        let mut found = names(&folder).await;
+        found.sort();
+        assert_eq!(found, ["one", "two"]);
+        let mode = |path: &Path| fs::metadata(path).expect("it is there").mode() & 0o777;
+        assert_eq!(mode(&folder), 0o700);
+        assert_eq!([0, 1].map(|number| mode(&folder.join(format!("{NAME}{number}")))), [0o600; 2]);
+        drop(one);
+        assert_eq!(names(&folder).await, ["two"]);
+        // As one that was killed leaves it.
+        let left = folder.join(format!("{NAME}2"));
+        drop(std::os::unix::net::UnixListener::bind(&left).expect("a socket"));
+        assert_eq!(names(&folder).await, ["two"]);
+        let _three = Control::listen_in(&folder, named("three")).await.expect("it listens");
+        let _four = Control::listen_in(&folder, named("four")).await.expect("it listens");
+        assert_eq!(names(&folder).await.len(), 3);
+        assert!(!folder.join(format!("{NAME}3")).exists());
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_others_may_write_to_is_not_used() {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).expect("chmod");
+        let refused = Control::listen_in(directory.path(), named("one")).await;
+        assert_eq!(refused.expect_err("not ours").kind(), io::ErrorKind::PermissionDenied);
+        assert!(all_in(directory.path()).is_err());
+    }
+}

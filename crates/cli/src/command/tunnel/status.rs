@@ -1,0 +1,306 @@
+//! `eyas tunnel status`: tunnels of this user, their lines, and what goes over them.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::control;
+use crate::failure::Failure;
+use crate::flags::{CommonFlags, TunnelStatusFlags};
+use crate::output;
+use crate::shape::tunnel::{
+    ChannelShape, TunnelPathShape, TunnelSessionShape, TunnelShape, TunnelStatusShape,
+};
+use crate::shape::value;
+use crate::terminal::{Line, Look, Paint, table, time, wrapped};
+
+/// Between the two looks that a rate is known from.
+const GLANCE: Duration = Duration::from_millis(500);
+/// Between two pictures.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Shows them: again and again on a terminal.
+pub(super) async fn run(flags: &TunnelStatusFlags, common: &CommonFlags) -> Result<(), Failure> {
+    let look = Look::of_stdout(common.color);
+    let mut seen = Seen::first()?;
+    let has_cursor = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
+    if common.json || flags.once || !has_cursor || !io::stdout().is_terminal() {
+        if !seen.tunnels.is_empty() {
+            sleep(GLANCE).await;
+            seen = seen.next()?;
+        }
+        let status = TunnelStatusShape { tunnels: seen.tunnels };
+        return match common.json {
+            true => output::object(&value(&status)),
+            false => output::page(&page(&status, look), look),
+        };
+    }
+    let mut interruption = crate::command::listen()?;
+    let mut height = 0;
+    loop {
+        let status = TunnelStatusShape { tunnels: seen.tunnels.clone() };
+        height = redraw(page(&status, look), height, look)?;
+        tokio::select! {
+            () = sleep(TICK) => {}
+            _ = interruption.next() => return Ok(()),
+        }
+        seen = seen.next()?;
+    }
+}
+
+/// What there was at one moment.
+struct Seen {
+    tunnels: Vec<TunnelShape>,
+    at: Instant,
+}
+
+impl Seen {
+    fn first() -> Result<Self, Failure> {
+        let at = Instant::now();
+        let read = control::all();
+        let tunnels = read.map_err(|cause| Failure::read("the sockets of tunnels", &cause))?;
+        Ok(Self { tunnels, at })
+    }
+
+    /// What there is now, with rates.
+    fn next(&self) -> Result<Self, Failure> {
+        let mut now = Self::first()?;
+        for tunnel in &mut now.tunnels {
+            let before = self.tunnels.iter().find(|one| one.process == tunnel.process);
+            if let Some(before) = before {
+                tunnel.compare(before, now.at - self.at);
+            }
+        }
+        Ok(now)
+    }
+}
+
+/// Draws over what was drawn before, which has so many lines, and gives how many there are now. What the
+/// terminal has no room for is left out: what has left its upper edge cannot be drawn over.
+fn redraw(mut lines: Vec<Line>, height: usize, look: Look) -> Result<usize, Failure> {
+    let rows = terminal_size::terminal_size().map_or(24, |(_, rows)| usize::from(rows.0));
+    lines.truncate(rows.saturating_sub(1).max(1));
+    let mut text = match height {
+        0 => String::new(),
+        height => format!("\x1b[{height}A\r"),
+    };
+    for line in &lines {
+        text += &format!("{}\x1b[K\n", line.to_text(look.colour));
+    }
+    text += "\x1b[J";
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|cause| Failure::write("standard output", &cause))?;
+    Ok(lines.len())
+}
+
+fn page(status: &TunnelStatusShape, look: Look) -> Vec<Line> {
+    if status.tunnels.is_empty() {
+        return vec![Line::new().with(Paint::Plain, "this user has no tunnel")];
+    }
+    let mut lines = Vec::new();
+    for one in &status.tunnels {
+        if !lines.is_empty() {
+            lines.push(Line::new());
+        }
+        lines.extend(tunnel(one, look));
+    }
+    lines
+}
+
+fn tunnel(one: &TunnelShape, look: Look) -> Vec<Line> {
+    let up = time(Duration::from_secs_f64(one.up_ms.max(0.0) / 1e3));
+    let head = format!("{}: {} of {}, for {up}", one.process, one.role, one.name);
+    let mut lines = wrapped(Paint::Head, &head, 0, look);
+    for forward in &one.forwards {
+        lines.extend(wrapped(Paint::Dim, forward, 2, look));
+    }
+    if one.sessions.is_empty() {
+        let said = match one.role == "client" {
+            true => "not connected",
+            false => "nobody is connected",
+        };
+        lines.extend(wrapped(Paint::Warn, said, 2, look));
+    }
+    for session in &one.sessions {
+        lines.push(Line::new());
+        lines.extend(about(session, look));
+    }
+    lines
+}
+
+fn about(one: &TunnelSessionShape, look: Look) -> Vec<Line> {
+    let up = time(Duration::from_secs_f64(one.up_ms.max(0.0) / 1e3));
+    let (sent, received) = (bytes(one.sent), bytes(one.received));
+    let head = format!(
+        "{} at {} over {}, for {up}; connections: {}, on streams: {}; sent {sent}, received {received}",
+        one.peer, one.remote, one.transport, one.channels, one.streams
+    );
+    let mut lines = wrapped(Paint::Plain, &head, 2, look);
+    let header = ["LINE TO", "STATE", "RTT", "RATE", "LOST", "FROM"];
+    lines.extend(table(&header, one.paths.iter().map(path).collect(), look));
+    if !one.busiest.is_empty() {
+        lines.push(Line::new());
+        let header = ["CONNECTION", "STREAM", "SENT", "RECEIVED", "WAITS", "WHERE"];
+        lines.extend(table(&header, one.busiest.iter().map(channel).collect(), look));
+        let left = one.channels.saturating_sub(one.busiest.len());
+        if left > 0 {
+            lines.extend(wrapped(Paint::Dim, &format!("and {left} more"), 2, look));
+        }
+    }
+    lines
+}
+
+fn path(one: &TunnelPathShape) -> Vec<(Paint, String)> {
+    let paint = if one.state == "active" { Paint::Good } else { Paint::Warn };
+    // RFC 7829's word takes too much room.
+    let state = one.state.replace("potentially-failed", "in doubt");
+    let millis = |millis: f64| time(Duration::from_secs_f64(millis.max(0.0) / 1e3));
+    let plain = |text: String| (Paint::Plain, text);
+    let lost = match (one.lost, one.delivered) {
+        (0, _) => "0".to_owned(),
+        (lost, delivered) => {
+            format!("{:.2} %", 100.0 * lost as f64 / (lost + delivered) as f64)
+        }
+    };
+    vec![
+        plain(one.remote.strip_suffix(":0").unwrap_or(&one.remote).to_owned()),
+        (paint, state),
+        plain(one.rtt_ms.map_or(String::new(), millis)),
+        plain(one.rate.map_or(String::new(), rate)),
+        plain(lost),
+        plain(one.local.clone().unwrap_or_default()),
+    ]
+}
+
+fn channel(one: &ChannelShape) -> Vec<(Paint, String)> {
+    let plain = |text: String| (Paint::Plain, text);
+    let place = match one.kind.as_str() {
+        "connect" => format!("to {}", one.place),
+        "accepted" => format!("from {}", one.place),
+        kind => format!("{kind} {}", one.place),
+    };
+    let place = if one.waiting { format!("{place}, not answered yet") } else { place };
+    vec![
+        plain(one.id.to_string()),
+        plain(one.stream.to_string()),
+        plain(bytes(one.sent)),
+        plain(bytes(one.received)),
+        plain(bytes((one.unsent + one.unread) as u64)),
+        plain(place),
+    ]
+}
+
+/// An amount with the prefixes of the SI.
+fn bytes(amount: u64) -> String {
+    match amount as f64 {
+        bytes if bytes < 1e4 => format!("{amount} B"),
+        bytes if bytes < 1e6 => format!("{:.0} kB", bytes / 1e3),
+        bytes if bytes < 1e9 => format!("{:.1} MB", bytes / 1e6),
+        bytes => format!("{:.1} GB", bytes / 1e9),
+    }
+}
+
+fn rate(bits: f64) -> String {
+    match bits {
+        bits if bits < 1e3 => format!("{bits:.0} bit/s"),
+        bits if bits < 1e6 => format!("{:.0} kbit/s", bits / 1e3),
+        bits => format!("{:.1} Mbit/s", bits / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape() -> TunnelShape {
+        let path = |remote: &str, state: &str, delivered| TunnelPathShape {
+            local: Some("192.0.2.7".to_owned()),
+            remote: remote.to_owned(),
+            state: state.to_owned(),
+            primary: state == "active",
+            rtt_ms: Some(20.5),
+            window: Some(65_536),
+            delivered,
+            lost: delivered / 100,
+            rate: None,
+        };
+        let channel = ChannelShape {
+            id: 3,
+            stream: 2,
+            kind: "connect".to_owned(),
+            place: "db.example:5432".to_owned(),
+            own: true,
+            waiting: true,
+            sent: 1_234,
+            received: 12_345_678,
+            unsent: 100,
+            unread: 20,
+        };
+        let paths = vec![
+            path("192.0.2.1:9899", "active", 40_000_000),
+            path("[2001:db8::1]:9899", "potentially-failed", 100),
+        ];
+        let session = TunnelSessionShape {
+            peer: "gate.example:4433".to_owned(),
+            remote: "192.0.2.1:4433".to_owned(),
+            transport: "sctp-udp".to_owned(),
+            up_ms: 12_000.0,
+            sent: 40_000_000,
+            received: 5,
+            streams: 3,
+            paths,
+            channels: 2,
+            busiest: vec![channel],
+        };
+        TunnelShape {
+            process: 4_711,
+            version: "0.1.0".to_owned(),
+            role: "client".to_owned(),
+            name: "gate.example:4433".to_owned(),
+            forwards: vec!["localhost:8080 leads to localhost:80 there".to_owned()],
+            up_ms: 15_000.0,
+            sessions: vec![session],
+        }
+    }
+
+    fn text(status: &TunnelStatusShape) -> String {
+        let look = Look { colour: false, unicode: true, width: 80 };
+        let lines = page(status, look);
+        let lines: Vec<String> = lines.iter().map(|line| line.to_text(false)).collect();
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{}", lines.join("\n"));
+        lines.join("\n")
+    }
+
+    #[test]
+    fn a_page_fits_eighty_columns() {
+        let (before, mut after) = (shape(), shape());
+        after.sessions[0].paths[0].delivered += 1_250_000;
+        after.compare(&before, Duration::from_secs(1));
+        insta::assert_snapshot!(text(&TunnelStatusShape { tunnels: vec![after] }));
+    }
+
+    #[test]
+    fn rates_are_of_the_same_session_and_path_alone() {
+        let (before, mut after) = (shape(), shape());
+        after.sessions[0].paths[0].delivered += 500;
+        after.sessions[0].paths[1].remote = "198.51.100.1:9899".to_owned();
+        after.compare(&before, Duration::from_millis(500));
+        let rates: Vec<_> = after.sessions[0].paths.iter().map(|path| path.rate).collect();
+        assert_eq!(rates, [Some(8_000.0), None]);
+        // It was connected anew.
+        let mut younger = shape();
+        younger.sessions[0].up_ms = 1.0;
+        younger.compare(&before, Duration::from_secs(1));
+        assert!(younger.sessions[0].paths.iter().all(|path| path.rate.is_none()));
+    }
+
+    #[test]
+    fn nobody_is_said_in_words() {
+        assert_eq!(text(&TunnelStatusShape::default()), "this user has no tunnel");
+        let mut alone = shape();
+        alone.sessions.clear();
+        assert!(text(&TunnelStatusShape { tunnels: vec![alone] }).contains("not connected"));
+    }
+}

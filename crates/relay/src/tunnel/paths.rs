@@ -1,0 +1,177 @@
+//! The paths of the connection that carries a session, as its transport knows them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use eyas::race::candidate::Transport;
+use eyas::sctp::SctpAssociation;
+use eyas::sctp::protocol::endpoint::PathStatus;
+use eyas::{Connection, ConnectionInfo, quinn};
+
+/// A path at one moment. What is counted is what this end sends.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PathReading {
+    /// Our address, if it is known.
+    pub local: Option<IpAddr>,
+    /// The other end's address and port; the port is 0 for SCTP directly over IP.
+    pub remote: SocketAddr,
+    /// `active`, `inactive`, `potentially-failed` or `unconfirmed`; a transport with one path has it
+    /// active.
+    pub state: &'static str,
+    /// Whether it is the one that is used where only one is.
+    pub is_primary: bool,
+    /// The smoothed round trip, once measured.
+    pub rtt: Option<Duration>,
+    /// The congestion window, in bytes.
+    pub window: Option<u64>,
+    /// Bytes that have arrived, as far as this end knows.
+    pub delivered: u64,
+    /// Bytes that were lost, or taken for lost.
+    pub lost: u64,
+}
+
+/// What is asked for the paths of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Paths {
+    carried: Carried,
+    info: Arc<ConnectionInfo>,
+}
+
+#[derive(Clone, Debug)]
+enum Carried {
+    Sctp(SctpAssociation),
+    Quic(quinn::Connection),
+    /// Another descriptor of its socket.
+    Tcp(Arc<socket2::Socket>),
+    /// Something that says nothing.
+    Silent,
+}
+
+impl Paths {
+    pub(super) fn of(connection: &Connection) -> Self {
+        let carried = match (connection.sctp(), connection.quic(), connection.tcp()) {
+            (Some(association), ..) => Carried::Sctp(association.clone()),
+            (_, Some(quic), _) => Carried::Quic(quic.clone()),
+            (.., Some(tcp)) => {
+                let socket = socket2::SockRef::from(tcp).try_clone();
+                socket.map_or(Carried::Silent, |socket| Carried::Tcp(Arc::new(socket)))
+            }
+            _ => Carried::Silent,
+        };
+        Self { carried, info: connection.shared_info() }
+    }
+
+    pub(super) fn transport(&self) -> Transport {
+        self.info.transport
+    }
+
+    pub(super) fn remote(&self) -> SocketAddr {
+        self.info.remote
+    }
+
+    pub(super) fn read(&self) -> Vec<PathReading> {
+        let only = PathReading {
+            local: self.info.local.map(|local| local.ip()),
+            remote: self.info.remote,
+            state: "active",
+            is_primary: true,
+            rtt: self.info.rtt,
+            window: None,
+            delivered: 0,
+            lost: 0,
+        };
+        match &self.carried {
+            Carried::Sctp(association) => {
+                let Some(status) = association.status() else { return Vec::new() };
+                let read = |path: &PathStatus| of_sctp(path, path.id == status.primary);
+                status.paths.iter().map(read).collect()
+            }
+            Carried::Quic(quic) => vec![of_quic(quic, only)],
+            Carried::Tcp(socket) => vec![of_tcp(socket, only)],
+            Carried::Silent => vec![only],
+        }
+    }
+}
+
+fn of_sctp(path: &PathStatus, is_primary: bool) -> PathReading {
+    PathReading {
+        local: path.local,
+        remote: path.remote,
+        state: path.state.name(),
+        is_primary,
+        rtt: path.smoothed_rtt,
+        window: Some(path.congestion_window as u64),
+        delivered: path.delivered,
+        lost: path.lost,
+    }
+}
+
+fn of_quic(quic: &quinn::Connection, only: PathReading) -> PathReading {
+    let stats = quic.stats();
+    PathReading {
+        // Either may have changed since it was connected.
+        local: quic.local_ip().or(only.local),
+        remote: quic.remote_address(),
+        rtt: Some(stats.path.rtt),
+        window: Some(stats.path.cwnd),
+        delivered: stats.udp_tx.bytes.saturating_sub(stats.path.lost_bytes),
+        lost: stats.path.lost_bytes,
+        ..only
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn of_tcp(socket: &socket2::Socket, only: PathReading) -> PathReading {
+    use nix::sys::socket::getsockopt;
+
+    let Ok(info) = getsockopt(socket, tcp::Info) else { return only };
+    let number = |at: usize| u64::from(info[at]);
+    let mss = number(tcp::SEGMENT);
+    // The two halves are in the order of this machine.
+    let [low, high] = match cfg!(target_endian = "big") {
+        false => [tcp::ACKNOWLEDGED, tcp::ACKNOWLEDGED + 1],
+        true => [tcp::ACKNOWLEDGED + 1, tcp::ACKNOWLEDGED],
+    };
+    PathReading {
+        rtt: Some(Duration::from_micros(number(tcp::RTT))),
+        window: Some(number(tcp::WINDOW) * mss),
+        delivered: number(low) | number(high) << 32,
+        lost: number(tcp::RETRANSMITTED) * mss,
+        ..only
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn of_tcp(_: &socket2::Socket, only: PathReading) -> PathReading {
+    only
+}
+
+/// `struct tcp_info` of `linux/tcp.h`, in words of four octets. Of an MPTCP socket it is that of the first
+/// subflow.
+#[cfg(target_os = "linux")]
+mod tcp {
+    use nix::{getsockopt_impl, libc, sockopt_impl};
+
+    /// `tcpi_snd_mss`.
+    pub(super) const SEGMENT: usize = 4;
+    /// `tcpi_rtt`, in microseconds.
+    pub(super) const RTT: usize = 17;
+    /// `tcpi_snd_cwnd`, in segments.
+    pub(super) const WINDOW: usize = 20;
+    /// `tcpi_total_retrans`, in segments.
+    pub(super) const RETRANSMITTED: usize = 25;
+    /// `tcpi_bytes_acked`, two words.
+    pub(super) const ACKNOWLEDGED: usize = 30;
+
+    // As much of it as every kernel since 4.1 has.
+    sockopt_impl!(
+        /// What the kernel says of a TCP connection.
+        Info,
+        GetOnly,
+        libc::IPPROTO_TCP,
+        libc::TCP_INFO,
+        [u32; 34]
+    );
+}
