@@ -383,7 +383,7 @@ fn say(own: &mut Party, wires: &mut [BytesMut; 3], said: &Said, now: &mut Durati
         Said::Framed { lane, kind, channel, payload } => {
             let payload = &payload[..payload.len().min(usize::from(u16::MAX))];
             let wire = &mut wires[lane_of(*lane)];
-            wire.put_u8(kind % 12);
+            wire.put_u8(kind % 13);
             wire.put_u32((channel % 24).into());
             wire.put_u16(payload.len() as u16);
             wire.put_slice(payload);

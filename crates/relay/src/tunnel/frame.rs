@@ -41,6 +41,7 @@ mod kind {
     pub(super) const PING: u8 = 8;
     pub(super) const PONG: u8 = 9;
     pub(super) const GOODBYE: u8 = 10;
+    pub(super) const DELIVERED: u8 = 11;
 }
 
 /// What a channel is opened for.
@@ -116,6 +117,8 @@ pub enum Frame {
     Pong(u64),
     /// The session ends now, for this reason.
     Goodbye(String),
+    /// Everything up to the end that was said was read.
+    Delivered,
 }
 
 /// What breaks the protocol, in words.
@@ -169,6 +172,7 @@ pub fn encode(channel: u32, frame: &Frame, into: &mut BytesMut) {
             put_words(words, into);
             kind::GOODBYE
         }
+        Frame::Delivered => kind::DELIVERED,
     };
     // MAX_PAYLOAD fits into the field, and nothing longer is made above.
     let length = (into.len() - at - HEADER) as u16;
@@ -189,7 +193,7 @@ pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, Frame)>, Broken> {
     if length > MAX_PAYLOAD {
         return Err(Broken("a frame is too long"));
     }
-    if kind > kind::GOODBYE {
+    if kind > kind::DELIVERED {
         return Err(Broken("a frame of a kind that there is not"));
     }
     if from.len() < HEADER + length {
@@ -242,6 +246,10 @@ fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, Broken> {
         kind::PONG => {
             of_length(8)?;
             Frame::Pong(payload.get_u64())
+        }
+        kind::DELIVERED => {
+            of_length(0)?;
+            Frame::Delivered
         }
         _ => Frame::Goodbye(words(&payload)),
     })
@@ -333,6 +341,7 @@ mod tests {
             Frame::Ping(1),
             Frame::Pong(u64::MAX),
             Frame::Goodbye("it stops".into()),
+            Frame::Delivered,
         ]
     }
 
@@ -360,7 +369,7 @@ mod tests {
         let of = |bytes: &[u8]| decode(&mut BytesMut::from(bytes));
         assert_eq!(of(&[4, 0, 0, 0, 1, 0x40]), Ok(None));
         assert!(of(&[4, 0, 0, 0, 1, 0x40, 1]).is_err(), "longer than a frame can be");
-        assert!(of(&[11, 0, 0, 0, 0, 0, 0]).is_err(), "no such kind");
+        assert!(of(&[12, 0, 0, 0, 0, 0, 0]).is_err(), "no such kind");
         assert!(of(&[4, 0, 0, 0, 1, 0, 0]).is_err(), "data without a byte");
         assert!(of(&[5, 0, 0, 0, 1, 0, 1, 9]).is_err(), "a credit of one byte");
         assert!(of(&[1, 0, 0, 0, 1, 0, 4, 0, 0, 0, b'a']).is_err(), "port 0");

@@ -216,6 +216,21 @@ impl Link {
         timeout(within, answered).await.unwrap_or(false)
     }
 
+    /// Waits until everything has been read of the channels that have ended here, for so long at most.
+    pub(crate) async fn drain(&self, within: Duration) {
+        let drained = async {
+            loop {
+                let heard = self.shared.heard.notified();
+                if self.peek(|session| session.is_drained() || session.end().is_some()) {
+                    return;
+                }
+                heard.await;
+            }
+        };
+        // What is left then is cut.
+        let _ = timeout(within, drained).await;
+    }
+
     /// Whether this is a handle of the same session.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)

@@ -15,6 +15,7 @@ pub(super) struct Due {
     pub(super) open: Option<Purpose>,
     pub(super) answer: Option<Result<u16, (Why, String)>>,
     pub(super) credit: bool,
+    pub(super) delivered: bool,
     pub(super) reset: bool,
 }
 
@@ -32,6 +33,8 @@ enum Finish {
     No,
     Wanted,
     Said,
+    /// The other end has read everything before it.
+    Delivered,
 }
 
 impl Sending {
@@ -60,8 +63,16 @@ impl Sending {
         self.finish != Finish::No
     }
 
-    pub(super) fn has_finished(&self) -> bool {
-        self.finish == Finish::Said
+    /// The other end says that it has read everything.
+    pub(super) fn deliver(&mut self) -> Result<(), Broken> {
+        match std::mem::replace(&mut self.finish, Finish::Delivered) {
+            Finish::Said => Ok(()),
+            _ => Err(Broken("it has read an end that was not said, or twice")),
+        }
+    }
+
+    pub(super) fn is_delivered(&self) -> bool {
+        self.finish == Finish::Delivered
     }
 
     /// Whether there is something that may be sent now.
@@ -120,13 +131,23 @@ pub(super) struct Receiving {
     /// All three together.
     window: u32,
     has_ended: bool,
+    /// The other end is told, or will be, that everything was read.
+    is_confirmed: bool,
     received: u64,
 }
 
 impl Receiving {
     pub(super) fn new(window: u32) -> Self {
         let unread = BytesMut::new();
-        Self { unread, open: window, owed: 0, window, has_ended: false, received: 0 }
+        Self {
+            unread,
+            open: window,
+            owed: 0,
+            window,
+            has_ended: false,
+            is_confirmed: false,
+            received: 0,
+        }
     }
 
     /// Bytes by which the window is larger than it was at first.
@@ -134,8 +155,14 @@ impl Receiving {
         (self.window - limits.first_window) as usize
     }
 
-    pub(super) fn has_ended(&self) -> bool {
-        self.has_ended
+    /// Whether everything has come and was read.
+    pub(super) fn was_read(&self) -> bool {
+        self.has_ended && self.unread.is_empty()
+    }
+
+    /// Whether the other end has to be told so: once.
+    pub(super) fn confirm(&mut self) -> bool {
+        self.was_read() && !std::mem::replace(&mut self.is_confirmed, true)
     }
 
     /// Bytes that have come.
@@ -263,14 +290,15 @@ impl Channel {
         matches!(self.answer, Answer::Reset | Answer::Refused(..))
     }
 
-    /// Whether both ends have said everything.
+    /// Whether both ends have said everything and have read it.
     pub(super) fn is_done(&self) -> bool {
-        self.sending.has_finished() && self.receiving.has_ended()
+        self.sending.is_delivered() && self.receiving.was_read()
     }
 
     /// Whether it can be forgotten.
     pub(super) fn can_go(&self) -> bool {
-        let is_quiet = !self.due.reset && self.due.answer.is_none() && self.due.open.is_none();
+        let due = &self.due;
+        let is_quiet = !due.reset && !due.delivered && due.answer.is_none() && due.open.is_none();
         self.is_released && is_quiet && (self.is_over() || self.is_done())
     }
 }

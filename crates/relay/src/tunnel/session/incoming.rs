@@ -134,6 +134,7 @@ impl Session {
                 self.queue_data(id);
             }
             Frame::Finish => channel.receiving.end()?,
+            Frame::Delivered => channel.sending.deliver()?,
             Frame::Reset => {
                 channel.end(Answer::Reset);
                 channel.due = super::channel::Due::default();

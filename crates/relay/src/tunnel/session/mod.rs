@@ -32,6 +32,9 @@ use super::frame::{self, Purpose, VERSION, Why};
 /// Bytes that [`Session::poll_transmit`] fills a buffer with, about.
 pub const TRANSMIT: usize = 64 * 1024;
 
+/// How long an end that stops waits for the other one to have read what has ended.
+pub(super) const DRAIN: Duration = Duration::from_secs(5);
+
 /// Which end this is: channels that the client opens have odd numbers, those of the server even ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -291,23 +294,45 @@ impl Session {
         let Some(channel) = self.channels.get(&id) else { return Read::Gone };
         match length {
             0 if into.is_empty() => Read::Bytes(0),
-            0 if channel.receiving.has_ended() => Read::End,
+            0 if channel.receiving.was_read() => {
+                self.confirm(id);
+                Read::End
+            }
             0 => Read::Wait,
             length => Read::Bytes(length),
         }
     }
 
-    /// Lets go of a channel. One that has not ended in both directions is cut.
+    /// Tells the other end, once, that everything of a channel was read.
+    fn confirm(&mut self, id: u32) {
+        if let Some(channel) = self.channels.get_mut(&id)
+            && channel.receiving.confirm()
+        {
+            channel.due.delivered = true;
+            self.queue_due(id);
+        }
+    }
+
+    /// Lets go of a channel. One that has not ended in both directions, or was not read to its end, is cut.
     pub fn release(&mut self, id: u32) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.is_released = true;
-        let ends_well = channel.sending.is_finishing() && channel.receiving.has_ended();
-        if !ends_well && !channel.is_over() {
+        let ends_well = channel.sending.is_finishing() && channel.receiving.was_read();
+        if ends_well && !channel.is_over() {
+            self.confirm(id);
+        } else if !channel.is_over() {
             channel.end(Answer::Reset);
             channel.due.reset = true;
             self.queue_due(id);
         }
         self.forget_if_done(id);
+    }
+
+    /// Whether the other end has read everything of the channels that were let go of. A session that says
+    /// [goodbye](Self::goodbye) before that may lose what was said on them.
+    pub fn is_drained(&self) -> bool {
+        let is_done = |one: &Channel| !one.is_released || one.is_over();
+        self.channels.values().all(|one| is_done(one) || one.sending.is_delivered())
     }
 
     /// Ends the session, and says why.

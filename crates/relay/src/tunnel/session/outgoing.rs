@@ -75,6 +75,9 @@ impl Session {
             let credit = channel.receiving.credit(&self.limits, &mut self.budget);
             frame::encode(id, &Frame::Credit(credit), into);
         }
+        if std::mem::take(&mut channel.due.delivered) && !channel.is_over() {
+            frame::encode(id, &Frame::Delivered, into);
+        }
         if std::mem::take(&mut channel.due.reset) {
             frame::encode(id, &Frame::Reset, into);
         }

@@ -1,5 +1,6 @@
 //! Two sessions and the bytes between them, at random and by ladder; and an other end that means harm.
 
+mod farewell;
 mod lanes;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -280,7 +281,7 @@ proptest! {
         hello in any::<bool>(),
         pieces in prop::collection::vec(prop_oneof![
             prop::collection::vec(any::<u8>(), 1..40),
-            (0..12_u8, 0..9_u32, prop::collection::vec(any::<u8>(), 0..12)).prop_map(
+            (0..13_u8, 0..9_u32, prop::collection::vec(any::<u8>(), 0..12)).prop_map(
                 |(kind, channel, payload)| {
                     let length = payload.len() as u16;
                     let head = [&[kind][..], &channel.to_be_bytes(), &length.to_be_bytes()].concat();
