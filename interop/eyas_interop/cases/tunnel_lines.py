@@ -1,21 +1,25 @@
-"""`eyas tunnel` between two hosts with two lines: both are used, one dies in mid-transfer, UDP is blocked."""
+"""`eyas tunnel` between two hosts with two lines: both are used, one comes, changes its address, dies; UDP is blocked."""
 
 import hashlib
+import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import threading
 import time
 
 from ..multipath.lines import Lines
-from ..network import NoNamespaces
+from ..network import NoNamespaces, ip
 from ..process import Peer
 from ..report import Skip
 from ..world import World
 from .case import about
 
-PORT, WEB = 4433, 8099
+PORT, WEB, IPERF, RSYNC = 4433, 8099, 5201, 8730
+# Where the client listens for those.
+HERE = {IPERF: 15201, RSYNC: 18730}
 # Where the server listens for each client: it lets go of a port a moment after a client has gone.
 BOTH, BLOCKED = 18091, 18092
 # Mbit/s of the lines, and bytes that take some seconds on both.
@@ -23,10 +27,14 @@ RATES = [20, 10]
 AMOUNT = 6_000_000
 # The share of the bytes that each line has to carry at least, if it is to count as used.
 SHARE = 0.15
+# Bytes that iperf3 has to bring across in its time, however slow this machine is.
+LEAST = 100_000
 # When the second line dies, in seconds from the start.
 DIES = 0.7
-# How long a download may take, in seconds.
+# How long a download may take, and a line until it is used, in seconds.
 PATIENCE = 40
+# What the client has on the second line once that has changed its address: the host's number.
+OTHER = 7
 
 
 class Ends:
@@ -35,7 +43,8 @@ class Ends:
     def __init__(self, world: World) -> None:
         self.world = world
         try:
-            self.lines = Lines(RATES)
+            # The second line comes later.
+            self.lines = Lines(RATES, without_addresses=(1,))
         except NoNamespaces as missing:
             raise Skip(str(missing)) from missing
         self.directory = world.file("lines")
@@ -49,9 +58,29 @@ class Ends:
 
     def start(self, namespace: str, name: str, command: list[str]) -> Peer:
         log: pathlib.Path = self.world.file(f"{name}.log")
-        peer = Peer(name, self.lines.inside(namespace, command), log)
+        peer = Peer(name, self.lines.inside(namespace, command), log, env=self.environment())
         self.peers.append(peer)
         return peer
+
+    def environment(self) -> dict[str, str]:
+        """In which the tunnels of this case are found, and no others."""
+        return os.environ | {"XDG_RUNTIME_DIR": str(self.directory)}
+
+    def active(self) -> list[tuple[str, str]]:
+        """The addresses at both ends of the client's lines that work."""
+        said = subprocess.run(self.eyas("status", "--json"), capture_output=True, text=True, check=True,
+                              env=self.environment()).stdout
+        sessions = [session for tunnel in json.loads(said)["tunnels"] if tunnel["role"] == "client"
+                    for session in tunnel["sessions"]]
+        return [(path["local"], path["remote"].split(":")[0]) for session in sessions for path in session["paths"]
+                if path["state"] == "active"]
+
+    def wait_for_lines(self, wanted) -> tuple[bool, str]:
+        """Whether the lines that work become so."""
+        deadline = time.monotonic() + PATIENCE
+        while not wanted(active := self.active()) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        return wanted(active), str(active)
 
     def serve(self) -> None:
         """The server, and what is served at the client."""
@@ -72,7 +101,8 @@ class Ends:
         client = self.start(self.lines.here, "client", self.eyas(
             f"{to}{self.lines.all[0].address(2)}:{PORT}", "--memory", "none", "--multipath",
             "--key", str(self.directory / "key.pem"), "--known-hosts", str(self.directory / "known_hosts"),
-            "-R", f"{there}:127.0.0.1:{WEB}"))
+            "-R", f"{there}:127.0.0.1:{WEB}",
+            *(word for port, here in HERE.items() for word in ("-L", f"{here}:127.0.0.1:{port}"))))
         client.wait_until(lambda: "leads to" in client.said())
         return client
 
@@ -101,27 +131,88 @@ def case_tunnel_lines(world: World) -> None:
     ends = Ends(world)
     try:
         ends.serve()
-        both(ends, world.report.check)
+        both(ends, world)
         blocked(ends, world.report.check)
     finally:
         ends.stop()
 
 
-def both(ends: Ends, check) -> None:
-    """A transfer on both lines, and one of which a line dies."""
+def both(ends: Ends, world: World) -> None:
+    """A session over one line, over a second one that comes and changes its address, and without that again."""
+    check = world.report.check
     client = ends.connect("sctp-udp://", BOTH)
-    before = ends.lines.sent()
-    is_whole, took = ends.fetch(BOTH)
-    sent = {number: after - before[number] for number, after in ends.lines.sent().items()}
-    shares = [count / sum(sent.values()) for count in sent.values()]
-    told = f"{took:.1f} s, shares of the lines {', '.join(f'{share:.0%}' for share in shares)}"
-    check("tunnel", "a file over both lines", is_whole and min(shares) >= SHARE, told)
-    dying = threading.Timer(DIES, lambda: ends.lines.cut(ends.lines.all[1]))
+    second = ends.lines.all[1]
+    ends.lines.add_addresses(second)
+    came = ends.wait_for_lines(lambda active: len({remote for _, remote in active}) == len(ends.lines.all))
+    check("tunnel", "a line comes", *came)
+    is_used(ends, check, "a file over both lines", lambda: ends.fetch(BOTH)[0])
+    iperf(ends, world)
+    rsync(ends, world)
+    old, new = second.address(1), second.address(OTHER)
+    # The kernel takes those of the same network away with the first of them.
+    ip("-n", ends.lines.here, "address", "delete", f"{old}/24", "dev", second.name)
+    ip("-n", ends.lines.here, "address", "add", f"{new}/24", "dev", second.name)
+    moved = ends.wait_for_lines(lambda active: (new, second.address(2)) in active)
+    check("tunnel", "a line changes its address", *moved)
+    is_used(ends, check, "a file after that", lambda: ends.fetch(BOTH)[0])
+    dying = threading.Timer(DIES, lambda: ends.lines.cut(second))
     dying.start()
     is_whole, took = ends.fetch(BOTH)
     dying.join()
     check("tunnel", "a line dies in the middle", is_whole, f"{took:.1f} s; {client.said()[-200:]}")
     client.stop()
+
+
+def is_used(ends: Ends, check, what: str, transfer) -> None:
+    """A transfer from here that both lines have a share of."""
+    before = ends.lines.sent()
+    is_good = transfer()
+    sent = {number: after - before[number] for number, after in ends.lines.sent().items()}
+    shares = [count / sum(sent.values()) for count in sent.values()]
+    told = f"shares of the lines {', '.join(f'{share:.0%}' for share in shares)}"
+    check("tunnel", what, is_good and min(shares) >= SHARE, told)
+
+
+def iperf(ends: Ends, world: World) -> None:
+    """iperf3 from here, which has two connections: its bytes and what it says of them."""
+    if shutil.which("iperf3") is None:
+        world.report.skip("tunnel", "iperf3 by -L", "iperf3 is not installed")
+        return
+    server = ends.start(ends.lines.there, "iperf3", [
+        "iperf3", "-s", "-1", "-p", str(IPERF), "-B", "127.0.0.1", "--forceflush"])
+    server.wait_until(lambda: "listening on" in server.said())
+    command = ["iperf3", "-c", "127.0.0.1", "-p", str(HERE[IPERF]), "-t", "2", "-J"]
+
+    def measures() -> bool:
+        ran = subprocess.run(ends.lines.inside(ends.lines.here, command), capture_output=True, check=False,
+                             timeout=PATIENCE)
+        said = json.loads(ran.stdout)
+        return ran.returncode == 0 and said["end"]["sum_received"]["bytes"] >= LEAST
+
+    is_used(ends, world.report.check, "iperf3 by -L over both lines", measures)
+
+
+def rsync(ends: Ends, world: World) -> None:
+    """rsync from its own server over there."""
+    if shutil.which("rsync") is None:
+        world.report.skip("tunnel", "rsync by -L", "rsync is not installed")
+        return
+    config = ends.directory / "rsyncd.conf"
+    config.write_text(f"use chroot = no\n[files]\npath = {ends.directory}\nread only = yes\n")
+    server = ends.start(ends.lines.there, "rsync", [
+        "rsync", "--daemon", "--no-detach", "--address", "127.0.0.1", "--port", str(RSYNC), f"--config={config}"])
+    copy = ends.directory / "copy"
+    command = ["rsync", f"rsync://127.0.0.1:{HERE[RSYNC]}/files/file", str(copy)]
+    deadline = time.monotonic() + PATIENCE
+    # It does not say when it listens.
+    while True:
+        ran = subprocess.run(ends.lines.inside(ends.lines.here, command), capture_output=True, check=False)
+        if ran.returncode == 0 or time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    good = ran.returncode == 0 and copy.read_bytes() == ends.bytes
+    world.report.check("tunnel", "rsync by -L", good, ran.stderr.decode(errors="replace")[-200:])
+    server.stop()
 
 
 def blocked(ends: Ends, check) -> None:
