@@ -29,7 +29,7 @@ const WATCHED: Duration = Duration::from_secs(1);
 /// transports.
 fn target(text: &str) -> PyResult<Target> {
     if let Some((scheme, rest)) = text.split_once("://")
-        && let Some(transports) = transports(scheme)
+        && let Some(transports) = Transport::from_scheme(scheme)
     {
         return of_transports(text, rest.trim_end_matches('/'), transports);
     }
@@ -43,17 +43,6 @@ fn target(text: &str) -> PyResult<Target> {
         ("http", Some(port)) => Ok(Target::http(host, port)),
         _ => Err(refuse("its scheme is neither http nor https, nor transports such as quic+tcp")),
     }
-}
-
-/// The transports that a scheme names, most wanted first; `sctp` means directly over IP and inside UDP.
-fn transports(scheme: &str) -> Option<Vec<Transport>> {
-    let mut all = Vec::new();
-    for name in scheme.split('+') {
-        let named = Transport::from_name(name)?;
-        let company = (named == Transport::Sctp).then_some(Transport::SctpUdp);
-        all.extend([Some(named), company].into_iter().flatten());
-    }
-    Some(all)
 }
 
 fn of_transports(text: &str, place: &str, transports: Vec<Transport>) -> PyResult<Target> {

@@ -26,7 +26,13 @@ pub struct ByteStream {
     /// What the peer said before the caller had the stream, and the caller has not read.
     said: Bytes,
     read_any: bool,
+    is_write_vectored: bool,
 }
+
+/// What reads and writes bytes.
+pub(crate) trait Bytewise: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Bytewise for S {}
 
 /// The transport below a stream of bytes.
 pub(crate) enum ByteTransport {
@@ -40,14 +46,31 @@ pub(crate) enum ByteTransport {
     Quic(Box<QuicStream>),
 }
 
+impl ByteTransport {
+    /// The stream of bytes that all of them are.
+    pub(crate) fn bytes(&mut self) -> &mut dyn Bytewise {
+        match self {
+            Self::Tcp(tcp) => tcp,
+            Self::Tls(tls) => tls,
+            #[cfg(feature = "sctp")]
+            Self::Sctp(sctp) => sctp,
+            #[cfg(feature = "sctp")]
+            Self::SctpTls(secured) => &mut secured.tls,
+            #[cfg(feature = "quic")]
+            Self::Quic(quic) => quic,
+        }
+    }
+}
+
 impl ByteStream {
     pub(crate) fn new(
-        transport: ByteTransport,
+        mut transport: ByteTransport,
         info: Arc<ConnectionInfo>,
         feedback: Feedback,
         said: Bytes,
     ) -> Self {
-        Self { transport, info, feedback, said, read_any: false }
+        let is_write_vectored = transport.bytes().is_write_vectored();
+        Self { transport, info, feedback, said, read_any: false, is_write_vectored }
     }
 
     pub(crate) fn tcp(&self) -> Option<&TcpStream> {
@@ -109,16 +132,7 @@ impl AsyncRead for ByteStream {
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();
-        ready!(match &mut self.transport {
-            ByteTransport::Tcp(tcp) => Pin::new(tcp).poll_read(cx, buf),
-            ByteTransport::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
-            #[cfg(feature = "sctp")]
-            ByteTransport::Sctp(sctp) => Pin::new(sctp).poll_read(cx, buf),
-            #[cfg(feature = "sctp")]
-            ByteTransport::SctpTls(secured) => Pin::new(&mut secured.tls).poll_read(cx, buf),
-            #[cfg(feature = "quic")]
-            ByteTransport::Quic(quic) => Pin::new(quic).poll_read(cx, buf),
-        })?;
+        ready!(Pin::new(self.transport.bytes()).poll_read(cx, buf))?;
         if !self.read_any && buf.filled().len() > before {
             self.read_any = true;
             self.feedback.first_byte_seen();
@@ -133,42 +147,15 @@ impl AsyncWrite for ByteStream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.transport {
-            ByteTransport::Tcp(tcp) => Pin::new(tcp).poll_write(cx, buf),
-            ByteTransport::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
-            #[cfg(feature = "sctp")]
-            ByteTransport::Sctp(sctp) => Pin::new(sctp).poll_write(cx, buf),
-            #[cfg(feature = "sctp")]
-            ByteTransport::SctpTls(secured) => Pin::new(&mut secured.tls).poll_write(cx, buf),
-            #[cfg(feature = "quic")]
-            ByteTransport::Quic(quic) => Pin::new(quic).poll_write(cx, buf),
-        }
+        Pin::new(self.transport.bytes()).poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.transport {
-            ByteTransport::Tcp(tcp) => Pin::new(tcp).poll_flush(cx),
-            ByteTransport::Tls(tls) => Pin::new(tls).poll_flush(cx),
-            #[cfg(feature = "sctp")]
-            ByteTransport::Sctp(sctp) => Pin::new(sctp).poll_flush(cx),
-            #[cfg(feature = "sctp")]
-            ByteTransport::SctpTls(secured) => Pin::new(&mut secured.tls).poll_flush(cx),
-            #[cfg(feature = "quic")]
-            ByteTransport::Quic(quic) => Pin::new(quic).poll_flush(cx),
-        }
+        Pin::new(self.transport.bytes()).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.transport {
-            ByteTransport::Tcp(tcp) => Pin::new(tcp).poll_shutdown(cx),
-            ByteTransport::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
-            #[cfg(feature = "sctp")]
-            ByteTransport::Sctp(sctp) => Pin::new(sctp).poll_shutdown(cx),
-            #[cfg(feature = "sctp")]
-            ByteTransport::SctpTls(secured) => Pin::new(&mut secured.tls).poll_shutdown(cx),
-            #[cfg(feature = "quic")]
-            ByteTransport::Quic(quic) => Pin::new(quic).poll_shutdown(cx),
-        }
+        Pin::new(self.transport.bytes()).poll_shutdown(cx)
     }
 
     fn poll_write_vectored(
@@ -176,31 +163,11 @@ impl AsyncWrite for ByteStream {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.transport {
-            ByteTransport::Tcp(tcp) => Pin::new(tcp).poll_write_vectored(cx, bufs),
-            ByteTransport::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, bufs),
-            #[cfg(feature = "sctp")]
-            ByteTransport::Sctp(sctp) => Pin::new(sctp).poll_write_vectored(cx, bufs),
-            #[cfg(feature = "sctp")]
-            ByteTransport::SctpTls(secured) => {
-                Pin::new(&mut secured.tls).poll_write_vectored(cx, bufs)
-            }
-            #[cfg(feature = "quic")]
-            ByteTransport::Quic(quic) => Pin::new(quic).poll_write_vectored(cx, bufs),
-        }
+        Pin::new(self.transport.bytes()).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.transport {
-            ByteTransport::Tcp(tcp) => tcp.is_write_vectored(),
-            ByteTransport::Tls(tls) => tls.is_write_vectored(),
-            #[cfg(feature = "sctp")]
-            ByteTransport::Sctp(sctp) => sctp.is_write_vectored(),
-            #[cfg(feature = "sctp")]
-            ByteTransport::SctpTls(secured) => secured.tls.is_write_vectored(),
-            #[cfg(feature = "quic")]
-            ByteTransport::Quic(_) => false,
-        }
+        self.is_write_vectored
     }
 }
 

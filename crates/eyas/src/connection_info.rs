@@ -45,6 +45,38 @@ pub struct ConnectionInfo {
     pub peer_certificates: Vec<CertificateDer<'static>>,
 }
 
+impl ConnectionInfo {
+    /// What is known of a connection before its handshakes.
+    pub(crate) fn begun(transport: Transport, remote: SocketAddr) -> Self {
+        Self {
+            transport,
+            fell_back: false,
+            security: Security::None,
+            protocol: None,
+            cipher_suite: None,
+            local: None,
+            remote,
+            alpn: None,
+            timings: Timings::default(),
+            rtt: None,
+            from_memory: false,
+            reasons: Vec::new(),
+            failed: Vec::new(),
+            peer_certificates: Vec::new(),
+        }
+    }
+
+    /// What is known of a connection whose transport was up when it was accepted.
+    pub(crate) fn accepted(
+        transport: Transport,
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+    ) -> Self {
+        let timings = Timings { transport: Some(Duration::ZERO), ..Timings::default() };
+        Self { local, timings, ..Self::begun(transport, remote) }
+    }
+}
+
 /// When what was reached, each counted from the moment the caller asked for the connection; on a
 /// listener from the moment the peer was accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

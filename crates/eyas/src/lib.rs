@@ -40,6 +40,7 @@ pub use rustls;
 
 mod abort_on_drop;
 mod attempt;
+mod built_in;
 mod byte_stream;
 mod clock;
 mod connect_error;

@@ -41,7 +41,7 @@ use url::Url;
 
 use crate::{
     Error, Kind, Versions,
-    destination::{self, STREAMS, place, target},
+    destination::{self, is_stream, place, target},
     error::connect_error,
 };
 
@@ -103,7 +103,7 @@ impl Connector {
     async fn race_to(&self, url: &Url) -> Result<Stream, Error> {
         let target = self.target(url)?;
         let mut policy = self.race.clone();
-        policy.transports.retain(|transport| STREAMS.contains(transport));
+        policy.transports.retain(|transport| is_stream(*transport));
         if policy.transports.is_empty() || !self.versions.over_streams() {
             let what = "no transport is allowed that carries HTTP/1.1 or HTTP/2; allow TCP";
             return Err(Error::new(Kind::Connect, what).with_advice());

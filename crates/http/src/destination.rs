@@ -8,9 +8,10 @@ use url::Url;
 
 use crate::{Error, Kind, Versions, text_without_password};
 
-/// The transports that carry a stream of bytes for HTTP.
-pub(crate) const STREAMS: [Transport; 4] =
-    [Transport::Tcp, Transport::Mptcp, Transport::Sctp, Transport::SctpUdp];
+/// Whether the transport carries a stream of bytes for HTTP.
+pub(crate) const fn is_stream(transport: Transport) -> bool {
+    !transport.has_http3()
+}
 
 /// An absolute `http` or `https` URL.
 pub(crate) fn parse(text: &str) -> Result<Url, Error> {

@@ -18,7 +18,6 @@ use eyas::{
 use eyas_http::Versions;
 use rustls_pki_types::CertificateDer;
 
-use super::target::with_company;
 use crate::failure::{Failure, Kind};
 use crate::flags::{
     Addresses, ChoiceFlags, CommonFlags, ConnectTo, DnsServer, MemoryChoice, PathFlags, RacePolicy,
@@ -172,7 +171,7 @@ pub(crate) fn policy(
         policy.transports.clone_from(transports);
     }
     if let Some(preferred) = choice.prefer {
-        let preferred = with_company(preferred);
+        let preferred: Vec<_> = preferred.with_encapsulated().collect();
         policy.transports.retain(|transport| !preferred.contains(transport));
         policy.transports.splice(0..0, preferred);
     }
@@ -190,6 +189,15 @@ pub(crate) fn policy(
         policy.deadline = limit;
     }
     policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))
+}
+
+/// The transports that a listener can have here, with security or without.
+pub(crate) fn served_transports(secured: bool) -> impl Iterator<Item = Transport> {
+    let over_ip = eyas::sctp::direct_access().is_ok();
+    Transport::ALL
+        .into_iter()
+        .filter(move |transport| secured || !transport.has_own_security())
+        .filter(move |transport| over_ip || *transport != Transport::Sctp)
 }
 
 /// The versions of HTTP that may be spoken.

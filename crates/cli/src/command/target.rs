@@ -23,7 +23,9 @@ pub(crate) fn parse(
     service: &ServiceFlags,
     versions: VersionFlags,
 ) -> Result<Target, Failure> {
-    if let Some(transports) = text.split_once("://").and_then(|(scheme, _)| transports(scheme)) {
+    if let Some(transports) =
+        text.split_once("://").and_then(|(scheme, _)| Transport::from_scheme(scheme))
+    {
         return of_transports(text, transports, service);
     }
     if text.contains("://") {
@@ -74,7 +76,7 @@ pub(crate) fn to_tunnel(text: &str) -> Result<Target, Failure> {
         Some((scheme, rest)) => (Some(scheme), rest.trim_end_matches('/')),
         None => (None, text),
     };
-    let transports = match named.map(transports) {
+    let transports = match named.map(Transport::from_scheme) {
         None => vec![Transport::SctpUdp, Transport::Quic, Transport::Tcp],
         Some(Some(transports)) => transports,
         Some(None) => {
@@ -88,29 +90,6 @@ pub(crate) fn to_tunnel(text: &str) -> Result<Target, Failure> {
     let host = Host::parse(host).map_err(|cause| malformed(text, &cause))?;
     let target = Target::plain(host, port.unwrap_or(TUNNEL_PORT), transports, Security::Tls);
     Ok(target.with_alpn([eyas_relay::tunnel::frame::ALPN]))
-}
-
-/// The transports that a scheme such as `sctp+tcp` names, most wanted first; `sctp` means directly
-/// over IP and inside UDP.
-fn transports(scheme: &str) -> Option<Vec<Transport>> {
-    let mut all = Vec::new();
-    for name in scheme.split('+') {
-        let named = with_company(Transport::from_name(name)?);
-        for transport in named {
-            if !all.contains(&transport) {
-                all.push(transport);
-            }
-        }
-    }
-    Some(all)
-}
-
-/// The transports that are meant where this one is named.
-pub(crate) fn with_company(transport: Transport) -> Vec<Transport> {
-    match transport {
-        Transport::Sctp => vec![Transport::Sctp, Transport::SctpUdp],
-        other => vec![other],
-    }
 }
 
 /// The target of `sctp+tcp://host:port`.
@@ -161,7 +140,7 @@ pub(crate) fn url(text: &str) -> Result<Url, Failure> {
         ("http" | "https", None) => {
             Err(Failure::new(Kind::Url, format!("there is no host in {:?}", shown(text))))
         }
-        (scheme, _) if transports(scheme).is_some() => Err(Failure::new(
+        (scheme, _) if Transport::from_scheme(scheme).is_some() => Err(Failure::new(
             Kind::Url,
             format!("{scheme}:// names transports, and no URL of HTTP"),
         )

@@ -17,6 +17,7 @@ use crate::failure::{Failure, Kind};
 
 pub(crate) use file::{read, write};
 pub(crate) use lines::{explanation, plan_lines};
+pub(crate) use picture::paint;
 
 /// A race and what there is to say about it.
 #[derive(Debug)]

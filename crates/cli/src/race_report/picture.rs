@@ -72,11 +72,8 @@ impl RaceReport {
 }
 
 /// The colour of a transport.
-pub(super) const fn paint(transport: Transport) -> Paint {
-    match transport {
-        Transport::Quic => Paint::Quic,
-        _ => Paint::Stream,
-    }
+pub(crate) const fn paint(transport: Transport) -> Paint {
+    if transport.has_http3() { Paint::Quic } else { Paint::Stream }
 }
 
 fn end(attempt: &Attempt) -> End {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use eyas::race::candidate::Transport;
 use eyas::race::evidence::{Cause, Level};
 use eyas::race::io::CloseReason;
 use eyas::race::race::{Attempt, AttemptState};
@@ -21,7 +20,9 @@ impl RaceReport {
         let used =
             format!("{}{alpn} to {} is ready after {ready}", winner.transport, winner.address);
         match (winner.transport, &self.report.upgraded_to) {
-            (Transport::Quic, _) => (Paint::Good, format!("HTTP/3 works: {used}.")),
+            (transport, _) if transport.has_http3() => {
+                (Paint::Good, format!("HTTP/3 works: {used}."))
+            }
             (_, Some(better)) => {
                 let at = time(std::time::Duration::from_secs_f64(better.ready_ms / 1e3));
                 let text = format!("{used}, and {} took over after {at}.", better.transport);
@@ -44,7 +45,7 @@ impl RaceReport {
 
     /// Why QUIC is not used; `None` if nobody wanted it.
     fn why_not_quic(&self) -> Option<String> {
-        let quic = |attempt: &&Attempt| attempt.candidate.transport == Transport::Quic;
+        let quic = |attempt: &&Attempt| attempt.candidate.transport.has_http3();
         let attempts: Vec<&Attempt> = self.race.attempts().iter().filter(quic).collect();
         if let Some(works) = attempts.iter().find(|attempt| attempt.completion().is_some()) {
             return Some(format!("it works, but {} was ready first", other_than(works)));
@@ -54,9 +55,9 @@ impl RaceReport {
             return Some(causes.into_iter().collect::<Vec<_>>().join(", or "));
         }
         let plan = &self.report.plan;
-        let dropped = plan.dropped.iter().find(|drop| drop.candidate.transport == Transport::Quic);
+        let dropped = plan.dropped.iter().find(|drop| drop.candidate.transport.has_http3());
         let reason = dropped.and_then(|dropped| dropped.reasons.last());
-        let planned = plan.entries.iter().any(|entry| entry.candidate.transport == Transport::Quic);
+        let planned = plan.entries.iter().any(|entry| entry.candidate.transport.has_http3());
         match (reason, planned) {
             (Some(reason), _) => Some(lowered(&reason.to_string())),
             (None, true) => Some("the memory says that it does not work here".to_owned()),
@@ -66,10 +67,7 @@ impl RaceReport {
 }
 
 fn other_than(attempt: &Attempt) -> &'static str {
-    match attempt.candidate.transport {
-        Transport::Quic => "TCP",
-        _ => "QUIC",
-    }
+    if attempt.candidate.transport.has_http3() { "TCP" } else { "QUIC" }
 }
 
 /// What keeps a QUIC attempt from being a connection, in words that say what to do.

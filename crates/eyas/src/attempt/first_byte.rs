@@ -4,10 +4,12 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 use eyas_race::evidence::{Cause, Failure, Level};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::AsyncReadExt;
 
 use super::Established;
+#[cfg(feature = "quic")]
 use crate::byte_stream::ByteTransport;
+use crate::byte_stream::Bytewise;
 use crate::failure::{failure, of_io};
 
 /// The most that is read ahead of the caller: one TLS record.
@@ -19,12 +21,6 @@ const ASK_AGAIN: std::time::Duration = std::time::Duration::from_millis(2);
 /// Waits for the first byte. Over TCP it is kept for the caller; over QUIC it stays in its stream.
 pub(super) async fn wait(established: &mut Established) -> Result<(), Failure> {
     match &mut established.transport {
-        ByteTransport::Tcp(tcp) => established.said = read_some(tcp).await?,
-        ByteTransport::Tls(tls) => established.said = read_some(tls).await?,
-        #[cfg(feature = "sctp")]
-        ByteTransport::Sctp(sctp) => established.said = read_some(sctp).await?,
-        #[cfg(feature = "sctp")]
-        ByteTransport::SctpTls(secured) => established.said = read_some(&mut secured.tls).await?,
         #[cfg(feature = "quic")]
         ByteTransport::Quic(stream) => {
             let connection = stream.connection();
@@ -35,11 +31,12 @@ pub(super) async fn wait(established: &mut Established) -> Result<(), Failure> {
                 tokio::time::sleep(ASK_AGAIN).await;
             }
         }
+        transport => established.said = read_some(transport.bytes()).await?,
     }
     Ok(())
 }
 
-async fn read_some(stream: &mut (impl AsyncRead + Unpin)) -> Result<Bytes, Failure> {
+async fn read_some(stream: &mut dyn Bytewise) -> Result<Bytes, Failure> {
     let mut said = BytesMut::with_capacity(MAX_AHEAD);
     let read = stream.read_buf(&mut said).await;
     spoke(read, said, Level::Security)

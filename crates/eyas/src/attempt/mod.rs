@@ -153,21 +153,8 @@ impl Attempt {
             Some(_) => vec![tls::ECH_LEFT_OUT.to_owned()],
             None => Vec::new(),
         };
-        ConnectionInfo {
-            transport: self.candidate.transport,
-            fell_back: false,
-            security: Security::None,
-            protocol: None,
-            cipher_suite: None,
-            local: None,
-            remote: self.candidate.address,
-            alpn: None,
-            timings: Timings { started: self.origin.elapsed(), ..Timings::default() },
-            rtt: None,
-            from_memory: false,
-            reasons,
-            failed: Vec::new(),
-            peer_certificates: Vec::new(),
-        }
+        let Candidate { transport, address, .. } = self.candidate;
+        let timings = Timings { started: self.origin.elapsed(), ..Timings::default() };
+        ConnectionInfo { timings, reasons, ..ConnectionInfo::begun(transport, address) }
     }
 }

@@ -6,12 +6,12 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use eyas_race::candidate::Security;
 use eyas_race::evidence::{Failure, Level};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 
 use super::first_byte::{MAX_AHEAD, spoke};
 use super::{Established, Reporter};
-use crate::byte_stream::ByteTransport;
+use crate::byte_stream::Bytewise;
 use crate::failure::of_io;
 
 /// What the caller says first.
@@ -57,16 +57,7 @@ impl OpeningOfRace {
         reporter.progress(reached, established.info.rtt).await;
         self.is_up.send_replace(true);
         let opening = &mut self.opening;
-        let talk = match &mut established.transport {
-            ByteTransport::Tcp(tcp) => talk(tcp, opening, reached).await?,
-            ByteTransport::Tls(tls) => talk(tls, opening, reached).await?,
-            #[cfg(feature = "sctp")]
-            ByteTransport::Sctp(sctp) => talk(sctp, opening, reached).await?,
-            #[cfg(feature = "sctp")]
-            ByteTransport::SctpTls(secured) => talk(&mut secured.tls, opening, reached).await?,
-            #[cfg(feature = "quic")]
-            ByteTransport::Quic(quic) => talk(quic, opening, reached).await?,
-        };
+        let talk = talk(established.transport.bytes(), opening, reached).await?;
         let timings = &mut established.info.timings;
         timings.opened = talk.opened.map(|at| at.saturating_duration_since(origin));
         if let Some(said) = talk.said {
@@ -78,8 +69,8 @@ impl OpeningOfRace {
     }
 }
 
-async fn talk<S: AsyncRead + AsyncWrite + Unpin + ?Sized>(
-    stream: &mut S,
+async fn talk(
+    stream: &mut dyn Bytewise,
     opening: &mut watch::Receiver<Opening>,
     reached: Level,
 ) -> Result<Talk, Failure> {

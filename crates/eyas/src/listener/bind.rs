@@ -1,9 +1,10 @@
 //! The sockets that the parameters of a listener ask for.
 
-use eyas_race::candidate::{Security, Transport};
+use eyas_race::candidate::Transport;
 
 use super::ListenParameters;
 use crate::Error;
+use crate::built_in;
 use crate::sockets::{self, Bound, StreamProtocol, Wanted};
 
 pub(super) fn bind(parameters: &ListenParameters) -> Result<Bound, Error> {
@@ -20,19 +21,13 @@ pub(super) fn bind(parameters: &ListenParameters) -> Result<Bound, Error> {
 fn wanted(parameters: &ListenParameters) -> Result<Wanted, Error> {
     let mut wanted = Wanted::default();
     for transport in &parameters.transports {
-        match transport {
-            Transport::Tcp | Transport::Mptcp => {}
-            Transport::Quic if !cfg!(feature = "quic") => {
-                return Err(Error::Parameters("this build is without QUIC".into()));
-            }
-            Transport::Quic if parameters.security.is_none() => {
-                let none = Security::None;
-                return Err(Error::Parameters(format!("QUIC cannot do with security {none}")));
-            }
-            Transport::Quic => wanted.udp = true,
-            #[cfg(feature = "sctp")]
-            Transport::Sctp | Transport::SctpUdp => {}
-            other => return Err(Error::Parameters(format!("cannot listen for {other} yet"))),
+        if let Some(why) = built_in::missing(*transport) {
+            return Err(Error::Parameters(why.into()));
+        }
+        if transport.has_own_security() && parameters.security.is_none() {
+            let why =
+                format!("{transport} cannot do without security: give the listener an identity");
+            return Err(Error::Parameters(why));
         }
     }
     let wants = |transport| parameters.transports.contains(&transport);
@@ -42,6 +37,7 @@ fn wanted(parameters: &ListenParameters) -> Result<Wanted, Error> {
         (true, false) => Some(StreamProtocol::Tcp),
         (false, false) => None,
     };
+    wanted.udp = wants(Transport::Quic);
     if parameters.transports.is_empty() {
         return Err(Error::Parameters("no transport is asked for".into()));
     }

@@ -63,14 +63,9 @@ async fn shake(incoming: quinn::Incoming, port: u16) -> Result<Connection, quinn
     let remote = incoming.remote_address();
     let connection = incoming.await?;
     let mut info = ConnectionInfo {
-        transport: Transport::Quic,
-        fell_back: false,
         security: Security::Tls,
         protocol: Some("TLSv1.3"),
-        cipher_suite: None,
         local: local_ip.map(|ip| (ip, port).into()),
-        remote,
-        alpn: None,
         timings: Timings {
             answered: Some(Duration::ZERO),
             transport: since(start),
@@ -78,10 +73,7 @@ async fn shake(incoming: quinn::Incoming, port: u16) -> Result<Connection, quinn
             ..Timings::default()
         },
         rtt: Some(connection.rtt()),
-        from_memory: false,
-        reasons: Vec::new(),
-        failed: Vec::new(),
-        peer_certificates: Vec::new(),
+        ..ConnectionInfo::begun(Transport::Quic, remote)
     };
     describe(&mut info, &connection);
     let transport = ByteTransport::Quic(Box::new(QuicStream::new(connection, Role::Server)));

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
 use crate::attempt::tls;
 use crate::byte_stream::ByteTransport;
-use crate::connection_info::{ConnectionInfo, Timings};
+use crate::connection_info::ConnectionInfo;
 use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use crate::{Connection, Error, Feedback, ServerIdentity};
@@ -124,22 +124,7 @@ async fn shake(association: SctpAssociation, guard: Guard) -> io::Result<Connect
         true => Transport::SctpUdp,
         false => Transport::Sctp,
     };
-    let mut info = ConnectionInfo {
-        transport,
-        fell_back: false,
-        security: Security::None,
-        protocol: None,
-        cipher_suite: None,
-        local: association.local_address(),
-        remote,
-        alpn: None,
-        timings: Timings { transport: Some(Duration::ZERO), ..Timings::default() },
-        rtt: None,
-        from_memory: false,
-        reasons: Vec::new(),
-        failed: Vec::new(),
-        peer_certificates: Vec::new(),
-    };
+    let mut info = ConnectionInfo::accepted(transport, association.local_address(), remote);
     let stream = association.stream(StreamId(0))?;
     let Guard::Tls(acceptor) = guard else {
         if matches!(guard, Guard::Dtls) {

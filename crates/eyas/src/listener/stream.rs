@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use eyas_race::candidate::{Security, Transport};
+use eyas_race::candidate::Transport;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 use super::{HANDSHAKE_TIME, Reception, since};
 use crate::attempt::{mptcp, tls};
 use crate::byte_stream::ByteTransport;
-use crate::connection_info::{ConnectionInfo, Timings};
+use crate::connection_info::ConnectionInfo;
 use crate::{Connection, Feedback};
 
 /// The pause after the operating system had no descriptor or memory for another connection.
@@ -72,26 +72,8 @@ async fn shake(
 ) -> io::Result<Connection> {
     let start = Instant::now();
     stream.set_nodelay(true)?;
-    let transport = match mptcp::is_in_use(&stream) {
-        true => Transport::Mptcp,
-        false => Transport::Tcp,
-    };
-    let mut info = ConnectionInfo {
-        transport,
-        fell_back: false,
-        security: Security::None,
-        protocol: None,
-        cipher_suite: None,
-        local: stream.local_addr().ok(),
-        remote,
-        alpn: None,
-        timings: Timings { transport: Some(Duration::ZERO), ..Timings::default() },
-        rtt: None,
-        from_memory: false,
-        reasons: Vec::new(),
-        failed: Vec::new(),
-        peer_certificates: Vec::new(),
-    };
+    let transport = if mptcp::is_in_use(&stream) { Transport::Mptcp } else { Transport::Tcp };
+    let mut info = ConnectionInfo::accepted(transport, stream.local_addr().ok(), remote);
     let Some(acceptor) = tls else {
         return Ok(Connection::new(
             ByteTransport::Tcp(stream),

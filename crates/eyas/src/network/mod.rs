@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::Resolver;
 use crate::abort_on_drop::AbortOnDrop;
+use crate::built_in;
 use crate::memory_store::Secret;
 
 mod identity;
@@ -254,25 +255,25 @@ fn read(secret: &Secret) -> (Identity, NetworkView) {
     (identity, NetworkView { id, sources, pref64: Vec::new(), lacking: lacking() })
 }
 
-/// What this machine or user cannot speak.
-#[cfg(feature = "sctp")]
+/// What this build, this machine or this user cannot speak.
 fn lacking() -> Vec<UnavailableTransport> {
-    use crate::sctp::carrier::{Access, access};
-    match access() {
-        Access::None(why) => {
-            vec![UnavailableTransport { transport: Transport::Sctp, why: why.clone() }]
-        }
-        Access::Raw | Access::Kernel => Vec::new(),
-    }
+    let not_here = |transport| {
+        let why = built_in::missing(transport).or_else(|| refused(transport))?;
+        Some(UnavailableTransport { transport, why: why.into() })
+    };
+    Transport::ALL.into_iter().filter_map(not_here).collect()
 }
 
-/// What this build cannot speak.
+/// Why this machine does not let us speak the transport, if so.
+#[cfg(feature = "sctp")]
+fn refused(transport: Transport) -> Option<&'static str> {
+    (transport == Transport::Sctp).then(|| crate::sctp::direct_access().err()).flatten()
+}
+
+/// Why this machine does not let us speak the transport, if so.
 #[cfg(not(feature = "sctp"))]
-fn lacking() -> Vec<UnavailableTransport> {
-    let why = "this build is without SCTP";
-    [Transport::Sctp, Transport::SctpUdp]
-        .map(|transport| UnavailableTransport { transport, why: why.into() })
-        .into()
+fn refused(_: Transport) -> Option<&'static str> {
+    None
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::{HttpPolicy, route::Route};
 use crate::{
     Error, Kind, Versions, alt_svc,
     connection_report::ConnectionReport,
-    destination::STREAMS,
+    destination::is_stream,
     error::connect_error,
     protocol::{Http1, Http2, Http3, Sender},
 };
@@ -25,6 +25,9 @@ const SERIAL_TURN: Duration = Duration::from_secs(5);
 
 /// How long an alternative may take to connect.
 const ALTERNATIVE_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Which transports have their turn.
+type Turn = fn(Transport) -> bool;
 
 /// What is needed to connect, and nothing that keeps connections alive.
 pub(super) struct Dialler {
@@ -72,16 +75,16 @@ impl Dialler {
         route: &Route,
         sctp_udp: Option<u16>,
     ) -> Result<Dialled, Error> {
-        let turns: &[&[Transport]] = match self.policy {
-            HttpPolicy::Race | HttpPolicy::RaceAltSvc => &[&Transport::ALL],
-            HttpPolicy::AltSvc if self.versions.over_streams() => &[&STREAMS],
-            HttpPolicy::AltSvc => &[&[Transport::Quic]],
-            HttpPolicy::Serial => &[&[Transport::Quic], &STREAMS],
+        let turns: &[Turn] = match self.policy {
+            HttpPolicy::Race | HttpPolicy::RaceAltSvc => &[|_| true],
+            HttpPolicy::AltSvc if self.versions.over_streams() => &[is_stream],
+            HttpPolicy::AltSvc => &[Transport::has_http3],
+            HttpPolicy::Serial => &[Transport::has_http3, is_stream],
         };
         let mut failed = None;
         for turn in turns {
             let target = route.target(self.versions);
-            let Some(policy) = self.policy_of(turn, &target) else { continue };
+            let Some(policy) = self.policy_of(*turn, &target) else { continue };
             match self.race(self.preconnection(target, sctp_udp), policy).await {
                 Ok(dialled) => return Ok(dialled),
                 Err(error) => failed = Some(error),
@@ -99,7 +102,7 @@ impl Dialler {
         target: Target,
         race: &Policy,
     ) -> Result<(Sender, ConnectionReport), Error> {
-        let policy = Self::spoken_of(race.clone(), &Transport::ALL, &target).ok_or_else(|| {
+        let policy = Self::spoken_of(race.clone(), |_| true, &target).ok_or_else(|| {
             Error::new(Kind::Connect, "no transport is allowed that carries the versions allowed")
         })?;
         let mut initiation = self.endpoint.preconnection(target).policy(policy).initiate();
@@ -131,9 +134,9 @@ impl Dialler {
             true => Spoken::Http { stream_alpn: Vec::new(), quic_alpn: vec![alpn] },
             false => Spoken::Http { stream_alpn: vec![alpn], quic_alpn: Vec::new() },
         };
-        let transports: &[Transport] = if over_quic { &[Transport::Quic] } else { &STREAMS };
+        let turn: Turn = if over_quic { Transport::has_http3 } else { is_stream };
         let mut policy = self
-            .policy_of(transports, &target)
+            .policy_of(turn, &target)
             .ok_or_else(|| Error::new(Kind::Connect, "its transport is not allowed"))?;
         policy.deadline = policy.deadline.min(ALTERNATIVE_DEADLINE);
         policy.late_switch = false;
@@ -164,9 +167,9 @@ impl Dialler {
         Ok(Dialled { sender, report, later })
     }
 
-    /// The policy of a race over these of the transports that the caller and the versions allow.
-    fn policy_of(&self, transports: &[Transport], target: &Target) -> Option<Policy> {
-        let mut policy = Self::spoken_of(self.race.clone(), transports, target)?;
+    /// The policy of a race over the transports of this turn that the caller and the versions allow.
+    fn policy_of(&self, turn: Turn, target: &Target) -> Option<Policy> {
+        let mut policy = Self::spoken_of(self.race.clone(), turn, target)?;
         if self.policy == HttpPolicy::Serial {
             policy.max_in_flight = 1;
             policy.late_switch = false;
@@ -175,16 +178,10 @@ impl Dialler {
         Some(policy)
     }
 
-    /// The policy with these of its transports that carry what is spoken; `None` without any.
-    fn spoken_of(mut policy: Policy, transports: &[Transport], target: &Target) -> Option<Policy> {
-        let Spoken::Http { stream_alpn, quic_alpn } = &target.service else { return None };
-        let is_spoken = |transport: &Transport| match transport {
-            Transport::Quic => !quic_alpn.is_empty(),
-            Transport::Tcp | Transport::Mptcp => !stream_alpn.is_empty(),
-            Transport::Sctp | Transport::SctpUdp => stream_alpn.iter().any(|one| one == "http/1.1"),
-            _ => false,
-        };
-        policy.transports.retain(|one| transports.contains(one) && is_spoken(one));
+    /// The policy with the transports of this turn over which the target's service is spoken; `None`
+    /// without any.
+    fn spoken_of(mut policy: Policy, turn: Turn, target: &Target) -> Option<Policy> {
+        policy.transports.retain(|one| turn(*one) && target.service.is_spoken_over(*one));
         (!policy.transports.is_empty()).then_some(policy)
     }
 

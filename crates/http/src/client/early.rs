@@ -39,7 +39,7 @@ pub(super) struct Known(Mutex<BTreeMap<Key, (SocketAddr, Recording, Feedback)>>)
 impl Known {
     /// Remembers where a race has reached the origin over HTTP/3.
     pub(super) fn learn(&self, key: &Key, report: &ConnectionReport) {
-        if report.info().transport != Transport::Quic || report.alternative().is_some() {
+        if !report.info().transport.has_http3() || report.alternative().is_some() {
             return;
         }
         let mut known = self.lock();

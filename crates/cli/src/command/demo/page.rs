@@ -7,7 +7,7 @@ use eyas::race::memory::{Config, Entry, Record, Subject, Verdict};
 
 use super::Seen;
 use super::scenes::{SCENES, Scene};
-use crate::race_report::{RaceReport, explanation};
+use crate::race_report::{RaceReport, explanation, paint};
 use crate::terminal::{Line, Look, Paint, table, time, wrapped};
 use crate::timeline::{draw_titled, legend};
 
@@ -99,11 +99,7 @@ fn result(race_report: &RaceReport) -> (Paint, String) {
         None => (Paint::Bad, "nothing".to_owned()),
         Some(winner) => {
             let ready = Duration::from_secs_f64(winner.ready_ms.max(0.0) / 1e3);
-            let paint = match winner.transport {
-                Transport::Quic => Paint::Quic,
-                _ => Paint::Stream,
-            };
-            (paint, format!("{:<8}{:>7}", winner.transport.name(), time(ready)))
+            (paint(winner.transport), format!("{:<8}{:>7}", winner.transport.name(), time(ready)))
         }
     }
 }
@@ -123,7 +119,7 @@ fn verdicts(rows: &[Record]) -> Vec<(Transport, Verdict)> {
             _ => None,
         })
         .collect();
-    verdicts.sort_by_key(|(transport, _)| *transport != Transport::Quic);
+    verdicts.sort_by_key(|(transport, _)| !transport.has_http3());
     verdicts
 }
 

@@ -6,7 +6,7 @@ mod messages;
 
 use std::time::Duration;
 
-use eyas::race::candidate::{Security, Transport};
+use eyas::race::candidate::Security;
 use eyas::race::policy::SctpSecurity;
 use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::sctp::protocol::identifier::StreamId;
@@ -115,15 +115,8 @@ async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, F
     let Some(address) = flags.listen else {
         return Err(Failure::new(Kind::Usage, "--listen wants an address"));
     };
-    let mut transports = vec![Transport::Tcp, Transport::Mptcp, Transport::SctpUdp];
-    if eyas::sctp::direct_access().is_ok() {
-        transports.push(Transport::Sctp);
-    }
-    if !flags.service.plain {
-        transports.push(Transport::Quic);
-    }
     let mut parameters = ListenParameters::new(address)
-        .transports(transports)
+        .transports(setting::served_transports(!flags.service.plain))
         .with_alpn(flags.service.alpn.clone())
         .sctp_addresses(flags.paths.local_address.iter().copied())
         .sctp_association(setting::association(&flags.paths))

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use eyas::race::candidate::Transport;
 use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::{Endpoint, KeyFingerprint, ListenParameters, Listener, ServerIdentity};
 use eyas_relay::tunnel::Server;
@@ -67,13 +66,8 @@ async fn bind(
     identity: ServerIdentity,
     known: Arc<Known>,
 ) -> Result<Listener, Failure> {
-    let mut transports =
-        vec![Transport::Tcp, Transport::Mptcp, Transport::SctpUdp, Transport::Quic];
-    if eyas::sctp::direct_access().is_ok() {
-        transports.push(Transport::Sctp);
-    }
     let parameters = ListenParameters::new(flags.listen)
-        .transports(transports)
+        .transports(crate::command::setting::served_transports(true))
         .security(identity)
         .client_keys(move |key| known.grant(key).is_some())
         .with_alpn([ALPN])

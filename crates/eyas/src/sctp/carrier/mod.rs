@@ -32,6 +32,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
+use eyas_race::candidate::Transport;
 use eyas_sctp::io::{Input, Transmit};
 use socket2::Socket;
 use tokio::io::Ready;
@@ -53,7 +54,7 @@ use crate::sctp::dtls::{Acceptance, Identity};
 /// SCTP inside UDP is awaited at this port unless said otherwise (RFC 6951 §5.1).
 pub const ENCAPSULATION_PORT: u16 = 9899;
 /// SCTP's number among the protocols of IP.
-pub(crate) const IPPROTO_SCTP: i32 = 132;
+pub(crate) const IPPROTO_SCTP: i32 = Transport::Sctp.ip_protocol() as i32;
 /// The kernel's buffer for packets, each way, in bytes; the kernel may give less.
 const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
 /// ICMP reports read at a time.
