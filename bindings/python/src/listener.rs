@@ -68,14 +68,16 @@ impl Place {
     }
 
     fn parameters(self, identity: Option<ServerIdentity>) -> PyResult<ListenParameters> {
-        let mut parameters = ListenParameters::new(self.address())
+        let parameters = ListenParameters::new(self.address())
             .transports(transports(&self.transports)?)
             .with_alpn(self.alpn)
             .sctp_addresses(self.addresses)
             .sctp_encapsulation_port(self.sctp_udp_port.unwrap_or(ENCAPSULATION_PORT))
             .sctp_association(self.config.association()?);
-        parameters.security = identity;
-        Ok(parameters)
+        Ok(match identity {
+            Some(identity) => parameters.security(identity),
+            None => parameters,
+        })
     }
 
     fn sctp(&self, dtls: Option<ServerIdentity>) -> PyResult<SctpListenParameters> {

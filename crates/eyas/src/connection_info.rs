@@ -9,7 +9,7 @@ use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
 use eyas_race::evidence::Failure;
 use rustls_pki_types::CertificateDer;
 
-pub use self::json::{ConnectionInfoJson, TimingsJson};
+pub use self::json::ConnectionInfoJson;
 
 /// What a connection is, where it runs, and why it was chosen.
 #[derive(Clone, Debug)]

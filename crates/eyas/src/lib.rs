@@ -2,15 +2,23 @@
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |
-//! | [`Endpoint`] | what all connections of a program share | RFC 9622 §6 |
+//! | [`Endpoint`], [`EndpointBuilder`] | what all connections of a program share | RFC 9622 §6 |
+//! | [`Target`], [`Host`] | whom to reach, and what is spoken there | RFC 9622 §6.1 |
 //! | [`Preconnection`], [`Initiation`] | from a target to a connection, and a better one | RFC 9622 §6, §7 |
-//! | [`Connection`], [`ByteStream`] | what won, and what there is to say about it | RFC 9622 §9 |
-//! | [`Listener`] | the passive side: TCP, MPTCP, TLS and QUIC on one port number | RFC 9622 §7.2 |
+//! | [`Connection`], [`ByteStream`] | what won | RFC 9622 §9 |
+//! | [`ConnectionInfo`], [`Recording`], [`AttemptCounts`] | why it won, and what became of the others | RFC 9622 §9 |
+//! | [`Feedback`] | telling the memory what became of a connection | |
+//! | [`Error`], [`ConnectError`], [`CertificateFault`] | what went wrong, and what to do about it | |
+//! | [`Listener`], [`ListenParameters`] | the passive side: TCP, MPTCP, TLS, QUIC and SCTP on one port number | RFC 9622 §7.2 |
 //! | [`sockets`] | TCP and UDP on one port number, for servers of their own | RFC 9622 §7.2 |
 //! | [`MemoryStore`] | what earlier races learnt, in one file for several processes | RFC 9622 §6 |
 //! | [`Resolver`] | DNS, each record type on its own query | HEv3 §4 |
-//! | [`SecurityParameters`], [`ServerIdentity`] | trust and own certificates | RFC 9622 §6.3 |
+//! | [`SecurityParameters`], [`ServerIdentity`], [`KeyFingerprint`] | trust and own certificates | RFC 9622 §6.3 |
+//! | `Early` | a request in the first flight of QUIC | RFC 9001 §4.6 |
+//! | `sctp` | messages, streams and paths of SCTP | RFC 6458 |
 //! | [`race`] | what to try, when, and what won | HEv3 |
+//!
+//! Most programs need the first four rows. `sctp` and `Early` come with the features `sctp` and `quic`.
 //!
 //! ```no_run
 //! use eyas::{Endpoint, Host, MemoryStore, Target};
@@ -85,7 +93,7 @@ mod test_ports;
 pub use byte_stream::ByteStream;
 pub use connect_error::ConnectError;
 pub use connection::{Connection, Feedback};
-pub use connection_info::{ConnectionInfo, ConnectionInfoJson, Timings, TimingsJson};
+pub use connection_info::{ConnectionInfo, ConnectionInfoJson, Timings};
 #[cfg(feature = "quic")]
 pub use endpoint::Early;
 pub use endpoint::{Endpoint, EndpointBuilder, NetworkChanges};

@@ -10,44 +10,44 @@ use super::{ConnectionInfo, Timings};
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectionInfoJson {
     /// The transport on the wire: `tcp`, `mptcp`, `sctp`, `sctp-udp`, `quic`.
-    pub transport: &'static str,
+    transport: &'static str,
     /// Whether MPTCP was asked for and plain TCP came of it.
-    pub fell_back: bool,
+    fell_back: bool,
     /// What protects it: `none`, `tls`, `dtls`.
-    pub security: &'static str,
+    security: &'static str,
     /// The version of the security protocol.
-    pub protocol: Option<&'static str>,
+    protocol: Option<&'static str>,
     /// The cipher suite agreed on.
-    pub cipher_suite: Option<String>,
+    cipher_suite: Option<String>,
     /// The local address and port.
-    pub local: Option<String>,
+    local: Option<String>,
     /// The peer's address and port.
-    pub remote: String,
+    remote: String,
     /// The application protocol agreed on.
-    pub alpn: Option<Alpn>,
+    alpn: Option<Alpn>,
     /// The round trip of the handshake, if it was measured.
-    pub rtt_ms: Option<f64>,
+    rtt_ms: Option<f64>,
     /// Whether the memory led here.
-    pub from_memory: bool,
+    from_memory: bool,
     /// Why this candidate stood where it stood, for people.
-    pub reasons: Vec<String>,
+    reasons: Vec<String>,
     /// When what was reached.
-    pub timings: TimingsJson,
+    timings: TimingsJson,
 }
 
 /// When what was reached: see [`Timings`].
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct TimingsJson {
+struct TimingsJson {
     /// DNS had given the first address.
-    pub dns_ms: Option<f64>,
+    dns_ms: Option<f64>,
     /// The winning attempt was started.
-    pub started_ms: f64,
+    started_ms: f64,
     /// The peer answered.
-    pub answered_ms: Option<f64>,
+    answered_ms: Option<f64>,
     /// The transport was up.
-    pub transport_ms: Option<f64>,
+    transport_ms: Option<f64>,
     /// The security layer was up.
-    pub security_ms: Option<f64>,
+    security_ms: Option<f64>,
 }
 
 impl From<&ConnectionInfo> for ConnectionInfoJson {

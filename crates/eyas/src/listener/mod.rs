@@ -34,42 +34,29 @@ const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
 /// What to listen on and as whom.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct ListenParameters {
-    /// The local address; port 0 takes a free one, the same for all transports. `[::]` serves
-    /// IPv4 too.
-    pub address: SocketAddr,
-    /// The transports. MPTCP serves TCP peers as well, and a kernel without it is an error unless
-    /// TCP is named, too.
-    pub transports: Vec<Transport>,
-    /// The server's identity; `None` serves without security, which QUIC cannot.
-    pub security: Option<ServerIdentity>,
+    address: SocketAddr,
+    transports: Vec<Transport>,
+    security: Option<ServerIdentity>,
     /// Which keys clients have to show; `None` asks them for none.
     client_keys: Option<ClientKeys>,
-    /// Application protocols, best first. `h3` is offered over QUIC only, `h2`, `http/1.1` and
-    /// `http/1.0` over TCP only, any other over both.
-    pub alpn: Vec<Alpn>,
-    /// Limits and timers of QUIC connections; quinn's defaults if `None`.
+    alpn: Vec<Alpn>,
+    /// quinn's defaults if `None`.
     #[cfg(feature = "quic")]
-    pub quic_transport: Option<Arc<quinn::TransportConfig>>,
-    /// The UDP port for SCTP inside UDP: 9899 (RFC 6951). 0 takes a free one.
+    quic_transport: Option<Arc<quinn::TransportConfig>>,
     #[cfg(feature = "sctp")]
-    pub sctp_encapsulation_port: u16,
-    /// Whether to listen without SCTP inside UDP where its UDP port is taken, if other transports are
-    /// there; [`Listener::sctp_missing`] says so then.
+    sctp_encapsulation_port: u16,
     #[cfg(feature = "sctp")]
-    pub sctp_optional: bool,
-    /// Further addresses of this host that SCTP is served at and its peers are told of. Where
-    /// `address` is unspecified, SCTP is served at all of them unless some are named here.
+    sctp_optional: bool,
     #[cfg(feature = "sctp")]
-    pub sctp_addresses: Vec<IpAddr>,
-    /// How SCTP associations behave.
+    sctp_addresses: Vec<IpAddr>,
     #[cfg(feature = "sctp")]
-    pub sctp_association: AssociationConfig,
+    sctp_association: AssociationConfig,
 }
 
 impl ListenParameters {
-    /// TCP at this address, without security.
+    /// TCP at this address, without security. Port 0 takes a free one, the same for all transports;
+    /// `[::]` serves IPv4 too.
     pub fn new(address: SocketAddr) -> Self {
         Self {
             address,
@@ -90,7 +77,8 @@ impl ListenParameters {
         }
     }
 
-    /// Serves over these transports.
+    /// Serves over these transports. MPTCP serves TCP peers as well, and a kernel without it is an error
+    /// unless TCP is named, too. QUIC needs [`security`](Self::security).
     #[must_use]
     pub fn transports(mut self, transports: impl IntoIterator<Item = Transport>) -> Self {
         self.transports = transports.into_iter().collect();
@@ -125,7 +113,7 @@ impl ListenParameters {
         self
     }
 
-    /// Limits and timers of QUIC connections.
+    /// Limits and timers of QUIC connections, in place of quinn's defaults.
     #[cfg(feature = "quic")]
     #[must_use]
     pub fn quic_transport(mut self, transport: quinn::TransportConfig) -> Self {
@@ -133,7 +121,7 @@ impl ListenParameters {
         self
     }
 
-    /// The UDP port for SCTP inside UDP (RFC 6951); 0 takes a free one.
+    /// The UDP port for SCTP inside UDP, in place of 9899 (RFC 6951); 0 takes a free one.
     #[cfg(feature = "sctp")]
     #[must_use]
     pub fn sctp_encapsulation_port(mut self, port: u16) -> Self {
@@ -141,7 +129,8 @@ impl ListenParameters {
         self
     }
 
-    /// Listens without SCTP inside UDP where its UDP port is taken.
+    /// Listens without SCTP inside UDP where its UDP port is taken, if other transports are there;
+    /// [`Listener::sctp_missing`] says so then.
     #[cfg(feature = "sctp")]
     #[must_use]
     pub fn sctp_optional(mut self, optional: bool) -> Self {
@@ -149,7 +138,8 @@ impl ListenParameters {
         self
     }
 
-    /// Serves SCTP at these addresses of this host, too, and tells its peers of them.
+    /// Serves SCTP at these addresses of this host, too, and tells its peers of them. Where the address of
+    /// all transports is unspecified, SCTP is served at all addresses unless some are named here.
     #[cfg(feature = "sctp")]
     #[must_use]
     pub fn sctp_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {

@@ -148,7 +148,7 @@ impl Resolver {
     }
 
     /// Forgets what DNS answered, as after a change of network.
-    pub fn clear_cache(&self) {
+    pub(crate) fn clear_cache(&self) {
         if let Some(client) = self.shared.client.get() {
             client.clear_cache();
         }

@@ -15,58 +15,61 @@ use super::SctpError;
 #[derive(Clone, Debug, Serialize)]
 pub struct AssociationJson {
     /// Where it stands (RFC 9260 §4).
-    pub state: &'static str,
+    state: &'static str,
     /// Our SCTP port.
-    pub local_port: u16,
+    local_port: u16,
     /// The peer's SCTP port.
-    pub remote_port: u16,
+    remote_port: u16,
     /// Streams that this side may send on.
-    pub outbound_streams: u16,
+    outbound_streams: u16,
     /// Streams that the peer may send on.
-    pub inbound_streams: u16,
+    inbound_streams: u16,
     /// Our window, in bytes of user data.
-    pub window: u32,
+    window: u32,
     /// The peer's window, in bytes of user data.
-    pub peer_window: u32,
+    peer_window: u32,
     /// Bytes of user data handed in and not yet acknowledged.
-    pub queued: usize,
+    queued: usize,
     /// The number of the path that new data takes.
-    pub primary: u16,
+    primary: u16,
     /// All paths, in the order of their numbers.
-    pub paths: Vec<PathJson>,
+    paths: Vec<Path>,
 }
 
 /// A path at one moment, as `eyas race --json` has it, with its number and more: see [`PathStatus`].
 #[derive(Clone, Debug, Serialize)]
-pub struct PathJson {
+struct Path {
     /// Its number.
-    pub path: u16,
+    path: u16,
     /// The peer's address.
-    pub remote: IpAddr,
+    remote: IpAddr,
     /// Our address, if it is not left to the routing.
-    pub local: Option<IpAddr>,
+    local: Option<IpAddr>,
     /// The peer's UDP port, if it runs inside UDP (RFC 6951).
-    pub udp_port: Option<u16>,
+    udp_port: Option<u16>,
     /// Whether it is verified and works.
-    pub state: &'static str,
+    state: &'static str,
     /// The smoothed round trip, once measured.
-    pub rtt_ms: Option<f64>,
+    rtt_ms: Option<f64>,
     /// The retransmission timeout.
-    pub rto_ms: f64,
+    rto_ms: f64,
     /// The congestion window, in bytes of user data.
-    pub window: usize,
+    window: usize,
     /// Bytes of user data under way.
-    pub outstanding: usize,
+    outstanding: usize,
     /// Bytes of the largest SCTP packet that goes on it.
-    pub mtu: usize,
+    mtu: usize,
 }
 
 /// A notification (RFC 6458 §6.1), with its name as `event`: see [`Event`].
 #[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct EventJson(Notification);
+
+/// The names and members are those of [`Event`].
+#[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the names and members are those of Event")]
-pub enum EventJson {
+enum Notification {
     Up {
         outbound: u16,
         inbound: u16,
@@ -135,12 +138,12 @@ impl From<&Status> for AssociationJson {
             peer_window: status.peer_window,
             queued: status.queued,
             primary: status.primary.0,
-            paths: status.paths.iter().map(PathJson::from).collect(),
+            paths: status.paths.iter().map(Path::from).collect(),
         }
     }
 }
 
-impl From<&PathStatus> for PathJson {
+impl From<&PathStatus> for Path {
     fn from(path: &PathStatus) -> Self {
         Self {
             path: path.id.0,
@@ -158,6 +161,12 @@ impl From<&PathStatus> for PathJson {
 }
 
 impl From<&Event> for EventJson {
+    fn from(event: &Event) -> Self {
+        Self(Notification::from(event))
+    }
+}
+
+impl From<&Event> for Notification {
     fn from(event: &Event) -> Self {
         match *event {
             Event::Up { outbound, inbound, by_peer } => Self::Up { outbound, inbound, by_peer },

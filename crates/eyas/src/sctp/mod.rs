@@ -51,9 +51,12 @@ pub use association::SctpAssociation;
 pub use carrier::{ENCAPSULATION_PORT, direct_access};
 pub use error::SctpError;
 pub(crate) use error::of_attempt;
-pub use json::{AssociationJson, EventJson, PathJson};
+pub use json::{AssociationJson, EventJson};
 pub use listener::{SctpListenParameters, SctpListener, SctpOverIp};
 pub use stream::SctpStream;
 pub use streams::SctpStreams;
+// For the supervisor, which has a protocol endpoint of its own: no part of what programs are promised.
+#[doc(hidden)]
 pub use tap::{Tap, Train};
+#[doc(hidden)]
 pub use wires::{Buffers, Changes, Wires};
